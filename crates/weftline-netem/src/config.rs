@@ -1,0 +1,124 @@
+//! What a link is made of.
+
+use core::time::Duration;
+
+use crate::loss::LossModel;
+
+/// The properties of one direction of a path. The default is a perfect link:
+/// unlimited rate, no delay, nothing lost.
+///
+/// Written and read as text such as `rate=25mbit delay=30ms loss=iid:10%`; the
+/// crate documentation lists every part.
+///
+/// ```
+/// use weftline_netem::{LinkConfig, LossModel, Queue};
+/// use std::time::Duration;
+///
+/// let built = LinkConfig::default()
+///     .with_rate(25_000_000)
+///     .with_delay(Duration::from_millis(30))
+///     .with_queue(Queue::Packets(100))
+///     .with_loss(LossModel::iid(0.1));
+/// let parsed: LinkConfig = "rate=25mbit delay=30ms queue=100pkt loss=iid:10%".parse()?;
+/// assert_eq!(built, parsed);
+/// # Ok::<(), weftline_netem::ParseLinkError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct LinkConfig {
+    /// Rate in bit/s; `None` is unlimited. `Some(0)` is a link that is down:
+    /// whatever is offered is dropped at the queue.
+    pub rate: Option<u64>,
+    /// Propagation delay, one way.
+    pub delay: Duration,
+    /// Each packet is delayed by a further uniform draw from zero to this. A
+    /// packet never overtakes an earlier one because of it: it then arrives with it.
+    pub jitter: Duration,
+    /// How much may wait for the transmitter.
+    pub queue: Queue,
+    /// Which packets are lost after the queue.
+    pub loss: LossModel,
+    /// Packets held back so that later ones overtake them.
+    pub reorder: Option<Reorder>,
+    /// Probability that a packet arrives twice.
+    pub duplicate: f64,
+    /// Largest packet carried, in bytes; `None` is unlimited.
+    pub mtu: Option<usize>,
+}
+
+/// Drop-tail queue before the transmitter: what does not fit is dropped. The
+/// packet being transmitted is not in the queue, so a packet that finds the
+/// transmitter idle is never dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Queue {
+    /// Everything waits its turn.
+    #[default]
+    Unlimited,
+    /// At most so many packets wait.
+    Packets(usize),
+    /// At most so many bytes wait, the new packet included.
+    Bytes(usize),
+    /// A packet that would wait longer than this is dropped.
+    Time(Duration),
+}
+
+/// Reordering: with some probability a packet is held back after the link and
+/// does not hold up those behind it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reorder {
+    /// Share of packets held back, 0 to 1.
+    pub probability: f64,
+    /// How much later those arrive.
+    pub extra: Duration,
+}
+
+impl LinkConfig {
+    /// Sets the rate in bit/s.
+    pub fn with_rate(mut self, bits_per_second: u64) -> Self {
+        self.rate = Some(bits_per_second);
+        self
+    }
+
+    /// Sets the one-way propagation delay.
+    pub fn with_delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// Sets the largest random extra delay.
+    pub fn with_jitter(mut self, jitter: Duration) -> Self {
+        self.jitter = jitter;
+        self
+    }
+
+    /// Sets the queue limit.
+    pub fn with_queue(mut self, queue: Queue) -> Self {
+        self.queue = queue;
+        self
+    }
+
+    /// Sets the loss model.
+    pub fn with_loss(mut self, loss: LossModel) -> Self {
+        self.loss = loss;
+        self
+    }
+
+    /// Holds back a share of packets (0 to 1) by `extra`.
+    pub fn with_reorder(mut self, probability: f64, extra: Duration) -> Self {
+        self.reorder = Some(Reorder { probability, extra });
+        self
+    }
+
+    /// Sets the probability that a packet arrives twice.
+    pub fn with_duplicate(mut self, probability: f64) -> Self {
+        self.duplicate = probability;
+        self
+    }
+
+    /// Sets the largest packet in bytes.
+    pub fn with_mtu(mut self, bytes: usize) -> Self {
+        self.mtu = Some(bytes);
+        self
+    }
+}

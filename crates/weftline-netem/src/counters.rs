@@ -1,0 +1,67 @@
+//! What happened on a link so far.
+
+use core::time::Duration;
+
+/// Counts of one direction since it was made. Every offered packet is in exactly
+/// one of `delivered_packets`, `lost`, `queue_drops` and `too_big`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Packets given to the link.
+    pub offered_packets: u64,
+    /// Bytes given to the link.
+    pub offered_bytes: u64,
+    /// Packets that arrive, second copies not counted.
+    pub delivered_packets: u64,
+    /// Bytes that arrive, second copies not counted.
+    pub delivered_bytes: u64,
+    /// Packets the loss model took.
+    pub lost: u64,
+    /// Runs of consecutive losses among packets that passed the queue.
+    pub loss_runs: u64,
+    /// Packets that found the queue full, or the link down.
+    pub queue_drops: u64,
+    /// Packets longer than the MTU.
+    pub too_big: u64,
+    /// Packets that arrive twice.
+    pub duplicated: u64,
+    /// Packets that arrive after one sent later (RFC 4737, section 3.3).
+    pub reordered: u64,
+    /// Sum of the time spent waiting for the transmitter, over packets that
+    /// passed the queue.
+    pub queue_delay_total: Duration,
+    /// Longest such wait.
+    pub queue_delay_max: Duration,
+}
+
+impl Counters {
+    /// Packets that passed the queue.
+    pub fn transmitted(&self) -> u64 {
+        self.delivered_packets + self.lost
+    }
+
+    /// Share of transmitted packets that were lost, 0 to 1; 0 before the first.
+    pub fn loss_rate(&self) -> f64 {
+        ratio(self.lost, self.transmitted())
+    }
+
+    /// Mean length of a run of losses, in packets; 0 before the first.
+    pub fn mean_loss_run(&self) -> f64 {
+        ratio(self.lost, self.loss_runs)
+    }
+
+    /// Mean wait for the transmitter; zero before the first packet.
+    pub fn queue_delay_mean(&self) -> Duration {
+        let packets = u128::from(self.transmitted().max(1));
+        let mean = self.queue_delay_total.as_nanos() / packets;
+        Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX))
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}

@@ -1,0 +1,432 @@
+//! One direction of a path.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use crate::config::LinkConfig;
+use crate::counters::Counters;
+use crate::loss::Losses;
+use crate::random::Stream;
+use crate::transmitter::Transmitter;
+
+/// What becomes of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It used its share of the link and the loss model took it.
+    Lost,
+    /// It found the queue full, or the link down.
+    QueueDrop,
+    /// It is longer than the MTU.
+    TooBig,
+    /// It arrives at the far end.
+    Delivered {
+        /// When the last bit arrives: queue, transmission, propagation and jitter.
+        at: Duration,
+        /// When a second copy arrives, never before `at`.
+        duplicate: Option<Duration>,
+    },
+}
+
+/// One direction of a path: decides the fate of each packet at the moment it is sent.
+///
+/// In order: MTU, queue, transmission, loss, propagation with jitter, reordering,
+/// duplication. The same configuration, seed and calls give the same fates.
+/// Losses, jitter, reordering and duplication draw from separate streams, so
+/// changing one leaves the pattern of the others in place.
+#[derive(Debug, Clone)]
+pub struct Link {
+    config: LinkConfig,
+    transmitter: Transmitter,
+    losses: Losses,
+    jitter: Stream,
+    reorder: Stream,
+    duplicate: Stream,
+    counters: Counters,
+    last_sent: Duration,
+    /// Arrival of the latest packet that was not held back.
+    last_arrival: Duration,
+    /// Arrivals of held-back packets that nothing has overtaken yet.
+    held: BTreeMap<Duration, u64>,
+    previous_lost: bool,
+}
+
+impl Link {
+    /// A fresh link.
+    pub fn new(config: LinkConfig, seed: u64) -> Self {
+        let losses = Stream::new(seed);
+        let jitter = losses.next_stream();
+        let reorder = jitter.next_stream();
+        let duplicate = reorder.next_stream();
+        Self {
+            losses: Losses::with_stream(config.loss.clone(), losses),
+            config,
+            transmitter: Transmitter::default(),
+            jitter,
+            reorder,
+            duplicate,
+            counters: Counters::default(),
+            last_sent: Duration::ZERO,
+            last_arrival: Duration::ZERO,
+            held: BTreeMap::new(),
+            previous_lost: false,
+        }
+    }
+
+    /// Sends a packet of `len` bytes, headers included, at `now`. Time cannot go
+    /// back: an earlier `now` counts as the latest one seen.
+    pub fn send(&mut self, now: Duration, len: usize) -> Fate {
+        let now = self.last_sent.max(now);
+        self.last_sent = now;
+        self.counters.offered_packets += 1;
+        self.counters.offered_bytes = self.counters.offered_bytes.saturating_add(len as u64);
+
+        if self.config.mtu.is_some_and(|mtu| len > mtu) {
+            self.counters.too_big += 1;
+            return Fate::TooBig;
+        }
+        let accepted = self
+            .transmitter
+            .accept(now, len, self.config.rate, self.config.queue);
+        let Some(slot) = accepted else {
+            self.counters.queue_drops += 1;
+            return Fate::QueueDrop;
+        };
+        let wait = slot.start.saturating_sub(now);
+        self.counters.queue_delay_max = self.counters.queue_delay_max.max(wait);
+        self.counters.queue_delay_total = self.counters.queue_delay_total.saturating_add(wait);
+
+        let luck = self.draw();
+        let lost_before = core::mem::replace(&mut self.previous_lost, luck.lost);
+        if luck.lost {
+            self.counters.lost += 1;
+            self.counters.loss_runs += u64::from(!lost_before);
+            return Fate::Lost;
+        }
+        self.counters.delivered_packets += 1;
+        self.counters.delivered_bytes = self.counters.delivered_bytes.saturating_add(len as u64);
+        self.deliver(now, slot.end, luck)
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> &LinkConfig {
+        &self.config
+    }
+
+    /// Changes the configuration from the next packet on. Packets accepted before
+    /// keep their times, and later ones still queue behind them and do not
+    /// overtake them; the loss model keeps its state unless it changed.
+    pub fn set_config(&mut self, config: LinkConfig) {
+        if config.rate != self.config.rate {
+            self.transmitter.rate_changes();
+        }
+        self.losses.set_model(config.loss.clone());
+        self.config = config;
+    }
+
+    /// Packets waiting for the transmitter at `now`, the one on the wire not
+    /// counted; `now` must not be before the latest `send`.
+    pub fn queued_packets(&self, now: Duration) -> usize {
+        self.transmitter.waiting(now)
+    }
+
+    /// Draws for a packet that passed the queue, also when it will be lost: the
+    /// n-th packet has the same jitter whatever the loss model says.
+    fn draw(&mut self) -> Luck {
+        let held_for = match self.config.reorder {
+            Some(r) => self.reorder.chance(r.probability).then_some(r.extra),
+            None => None,
+        };
+        let copied = self.duplicate.chance(self.config.duplicate);
+        let copy_jitter = self.duplicate.up_to(self.config.jitter);
+        Luck {
+            lost: self.losses.next_is_lost(),
+            jitter: self.jitter.up_to(self.config.jitter),
+            held_for,
+            copy_jitter: copied.then_some(copy_jitter),
+        }
+    }
+
+    fn deliver(&mut self, now: Duration, sent: Duration, luck: Luck) -> Fate {
+        let propagated = sent.saturating_add(self.config.delay);
+        let in_order = self
+            .last_arrival
+            .max(propagated.saturating_add(luck.jitter));
+        let at = in_order.saturating_add(luck.held_for.unwrap_or_default());
+        self.count_overtaken(now, at, luck.held_for.is_some());
+
+        let duplicate = luck
+            .copy_jitter
+            .map(|jitter| at.max(propagated.saturating_add(jitter)));
+        self.counters.duplicated += u64::from(duplicate.is_some());
+        if luck.held_for.is_none() {
+            self.last_arrival = duplicate.unwrap_or(at);
+        }
+        Fate::Delivered { at, duplicate }
+    }
+
+    /// Counts held-back packets that the one arriving at `at` overtakes. After a
+    /// packet that was not held back nothing can overtake the remaining ones.
+    fn count_overtaken(&mut self, now: Duration, at: Duration, held: bool) {
+        while let Some(last) = self.held.last_entry()
+            && *last.key() > at
+        {
+            self.counters.reordered += last.remove();
+        }
+        if !held {
+            self.held.clear();
+            return;
+        }
+        while let Some(first) = self.held.first_entry()
+            && *first.key() <= now
+        {
+            first.remove();
+        }
+        *self.held.entry(at).or_default() += 1;
+    }
+}
+
+/// What chance decided for one packet.
+#[derive(Debug, Clone, Copy)]
+struct Luck {
+    lost: bool,
+    jitter: Duration,
+    /// How long reordering holds it back.
+    held_for: Option<Duration>,
+    /// Jitter of its second copy, if there is one.
+    copy_jitter: Option<Duration>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Queue;
+    use crate::loss::LossModel;
+
+    const fn us(n: u64) -> Duration {
+        Duration::from_micros(n)
+    }
+
+    fn at(time: Duration) -> Fate {
+        Fate::Delivered {
+            at: time,
+            duplicate: None,
+        }
+    }
+
+    #[test]
+    fn arrival_is_queue_plus_transmission_plus_delay() {
+        // 1,250 bytes at 25 Mbit/s take 400 us.
+        let config = LinkConfig::default()
+            .with_rate(25_000_000)
+            .with_delay(us(30_000));
+        let mut link = Link::new(config, 1);
+        assert_eq!(link.send(us(0), 1250), at(us(30_400)));
+        assert_eq!(link.send(us(100), 1250), at(us(30_800)));
+        assert_eq!(link.send(us(100), 625), at(us(31_000)));
+        assert_eq!(link.queued_packets(us(100)), 2);
+        assert_eq!(link.queued_packets(us(400)), 1);
+        // The link was idle from 1,000 us on.
+        assert_eq!(link.send(us(5_000), 1250), at(us(35_400)));
+        let counters = link.counters();
+        // Waits: 0, 300, 700, 0.
+        assert_eq!(counters.queue_delay_max, us(700));
+        assert_eq!(counters.queue_delay_mean(), us(250));
+        assert_eq!(
+            (counters.delivered_packets, counters.delivered_bytes),
+            (4, 4375)
+        );
+    }
+
+    #[test]
+    fn a_lost_packet_uses_link_time_and_a_dropped_one_does_not() {
+        let config = LinkConfig::default()
+            .with_rate(8_000_000)
+            .with_queue(Queue::Packets(2))
+            .with_mtu(1000)
+            .with_loss(LossModel::trace([true, false, false, true]));
+        let mut link = Link::new(config, 1);
+        let fates: Vec<Fate> = [1000, 1001, 1000, 1000, 1000]
+            .map(|len| link.send(us(0), len))
+            .into();
+        let expected = [
+            Fate::Lost,
+            Fate::TooBig,
+            at(us(2000)),
+            at(us(3000)),
+            Fate::QueueDrop,
+        ];
+        assert_eq!(fates, expected);
+        assert_eq!(link.send(us(2000), 1000), Fate::Lost);
+        assert_eq!(link.send(us(2000), 500), Fate::Lost);
+        assert_eq!(link.send(us(9000), 500), at(us(9500)));
+        let counters = link.counters();
+        assert_eq!(
+            (counters.offered_packets, counters.offered_bytes),
+            (8, 7001)
+        );
+        assert_eq!((counters.lost, counters.loss_runs), (3, 2));
+        assert_eq!((counters.queue_drops, counters.too_big), (1, 1));
+        assert_eq!(counters.mean_loss_run(), 1.5);
+        assert_eq!(counters.loss_rate(), 0.5);
+    }
+
+    #[test]
+    fn jitter_spreads_arrivals_but_never_reorders() {
+        let config = LinkConfig::default()
+            .with_delay(us(1000))
+            .with_jitter(us(500));
+        let mut link = Link::new(config, 5);
+        let mut last = Duration::ZERO;
+        let mut lags = Vec::new();
+        for i in 0..20_000 {
+            let now = us(i * 50);
+            let Fate::Delivered { at, .. } = link.send(now, 100) else {
+                panic!("lost")
+            };
+            assert!(at >= last);
+            last = at;
+            lags.push(at - now);
+        }
+        // Held in order, a packet is never later than the largest draw allows.
+        assert!(lags.iter().all(|lag| (us(1000)..=us(1500)).contains(lag)));
+        assert!(lags.iter().any(|lag| *lag < us(1150)) && lags.iter().any(|lag| *lag > us(1480)));
+        assert_eq!(link.counters().reordered, 0);
+
+        // Far apart, draws are not clamped: mean 1,250 us, standard error 1 us.
+        let mut link = Link::new(link.config().clone(), 5);
+        let lag = |i: u64, link: &mut Link| match link.send(us(i * 1000), 100) {
+            Fate::Delivered { at, .. } => (at - us(i * 1000)).as_nanos() as f64,
+            other => panic!("{other:?}"),
+        };
+        let mean = (0..20_000).map(|i| lag(i, &mut link)).sum::<f64>() / 20_000.0;
+        assert!((mean - 1_250_000.0).abs() < 4_100.0, "{mean}");
+    }
+
+    #[test]
+    fn reordering_holds_back_its_share() {
+        let config = LinkConfig::default().with_reorder(0.1, us(250));
+        let mut link = Link::new(config, 2);
+        let mut late = 0;
+        for i in 0..100_000u64 {
+            late += u64::from(link.send(us(i * 100), 100) == at(us(i * 100 + 250)));
+        }
+        // Four standard deviations of a binomial are 380.
+        assert!(late.abs_diff(10_000) < 380, "{late}");
+        // Only one held back with the next two as well arrives in order: 1 in 100.
+        let reordered = link.counters().reordered;
+        assert!(
+            reordered.abs_diff(late * 99 / 100) < 45,
+            "{reordered} of {late}"
+        );
+    }
+
+    #[test]
+    fn duplicates_come_at_their_rate_and_not_first() {
+        let config = LinkConfig::default()
+            .with_duplicate(0.2)
+            .with_jitter(us(10));
+        let mut link = Link::new(config, 2);
+        for i in 0..10_000 {
+            if let Fate::Delivered {
+                at,
+                duplicate: Some(copy),
+            } = link.send(us(i), 100)
+            {
+                assert!(copy >= at);
+            }
+        }
+        // Four standard deviations are 160.
+        assert!(link.counters().duplicated.abs_diff(2_000) < 160);
+        assert_eq!(link.counters().delivered_packets, 10_000);
+    }
+
+    #[test]
+    fn other_impairments_leave_the_loss_pattern_in_place() {
+        let lossy = LinkConfig::default().with_loss(LossModel::bursts(0.2, 3.0).unwrap());
+        let pattern = |config: LinkConfig, seed| -> Vec<bool> {
+            let mut link = Link::new(config, seed);
+            (0..5000)
+                .map(|i| link.send(us(i), 100) == Fate::Lost)
+                .collect()
+        };
+        let plain = pattern(lossy.clone(), 9);
+        let busy = lossy
+            .clone()
+            .with_jitter(us(99))
+            .with_duplicate(0.3)
+            .with_reorder(0.1, us(9));
+        assert_eq!(pattern(busy, 9), plain);
+        let alone: Vec<bool> = Losses::new(lossy.loss.clone(), 9).take(5000).collect();
+        assert_eq!(alone, plain);
+        assert_ne!(pattern(lossy, 10), plain);
+    }
+
+    #[test]
+    fn jitter_does_not_depend_on_loss() {
+        let whole = LinkConfig::default().with_jitter(us(1000));
+        let lossy = whole.clone().with_loss(LossModel::iid(0.5));
+        let (mut whole, mut lossy) = (Link::new(whole, 4), Link::new(lossy, 4));
+        let (mut early, mut arrived) = (0u64, 0u64);
+        for i in 0..10_000 {
+            let undisturbed = whole.send(us(i * 2000), 10);
+            let fate = lossy.send(us(i * 2000), 10);
+            if let Fate::Delivered { at, .. } = fate {
+                assert_eq!(fate, undisturbed);
+                arrived += 1;
+                early += u64::from(at < us(i * 2000 + 500));
+            }
+        }
+        // Half of about 5,000; four standard deviations are 142.
+        assert!(early.abs_diff(arrived / 2) < 142, "{early} of {arrived}");
+    }
+
+    #[test]
+    fn a_live_change_applies_to_later_packets_only() {
+        let slow = LinkConfig::default()
+            .with_rate(8_000_000)
+            .with_delay(us(5000));
+        let mut link = Link::new(slow.clone(), 1);
+        assert_eq!(link.send(us(0), 1000), at(us(6000)));
+        link.set_config(slow.clone().with_rate(80_000_000));
+        // Behind the first one on the wire, then ten times as fast.
+        assert_eq!(link.send(us(0), 1000), at(us(6100)));
+        link.set_config(slow.clone().with_delay(us(0)));
+        // The shorter delay must not reorder.
+        assert_eq!(link.send(us(2000), 1000), at(us(6100)));
+        link.set_config(slow.with_rate(0));
+        assert_eq!(link.send(us(9000), 1000), Fate::QueueDrop);
+    }
+
+    #[test]
+    fn a_live_change_of_rate_keeps_no_fraction_of_the_old_one() {
+        let mut link = Link::new(LinkConfig::default().with_rate(3_000_000_000), 1);
+        // 2 2/3 ns, then 8 ns more.
+        assert_eq!(link.send(us(0), 1), at(Duration::from_nanos(3)));
+        link.set_config(LinkConfig::default().with_rate(1_000_000_000));
+        assert_eq!(link.send(us(0), 1), at(Duration::from_nanos(11)));
+    }
+
+    #[test]
+    fn time_does_not_go_back() {
+        let mut link = Link::new(LinkConfig::default(), 1);
+        link.send(us(100), 10);
+        assert_eq!(link.send(us(50), 10), at(us(100)));
+    }
+
+    #[test]
+    fn memory_for_held_back_packets_is_bounded_by_those_in_flight() {
+        let mut link = Link::new(LinkConfig::default().with_reorder(1.0, us(10)), 1);
+        for i in 0..1000 {
+            link.send(us(i), 10);
+            assert!(link.held.len() <= 10);
+        }
+        link.set_config(LinkConfig::default());
+        link.send(us(1000), 10);
+        assert!(link.held.is_empty());
+    }
+}

@@ -1,0 +1,140 @@
+//! A link with its packets in flight.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use crate::config::LinkConfig;
+use crate::link::{Fate, Link};
+
+/// A [`Link`] that carries payloads: what is sent comes out at its arrival time,
+/// in the order of arrival and, among equal times, of sending.
+#[derive(Debug, Clone)]
+pub struct Pipe<P> {
+    link: Link,
+    /// Sorted by arrival; nearly every packet is appended.
+    in_flight: VecDeque<(Duration, P)>,
+}
+
+impl<P> Pipe<P> {
+    /// An empty pipe over a fresh link.
+    pub fn new(config: LinkConfig, seed: u64) -> Self {
+        Self {
+            link: Link::new(config, seed),
+            in_flight: VecDeque::new(),
+        }
+    }
+
+    /// Sends `payload` as a packet of `len` bytes, headers included.
+    pub fn send(&mut self, now: Duration, payload: P, len: usize) -> Fate
+    where
+        P: Clone,
+    {
+        let fate = self.link.send(now, len);
+        if let Fate::Delivered { at, duplicate } = fate {
+            let copy = duplicate.map(|at| (at, payload.clone()));
+            self.insert(at, payload);
+            if let Some((at, payload)) = copy {
+                self.insert(at, payload);
+            }
+        }
+        fate
+    }
+
+    /// When the next packet arrives, `None` with nothing in flight.
+    pub fn next_arrival(&self) -> Option<Duration> {
+        self.in_flight.front().map(|(at, _)| *at)
+    }
+
+    /// Takes the next packet that has arrived by `now`.
+    pub fn recv(&mut self, now: Duration) -> Option<P> {
+        self.in_flight
+            .pop_front_if(|(at, _)| *at <= now)
+            .map(|(_, payload)| payload)
+    }
+
+    /// Packets sent and not yet taken out, second copies included.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// The link, for its counters and configuration.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Changes the link's configuration; see [`Link::set_config`].
+    pub fn set_config(&mut self, config: LinkConfig) {
+        self.link.set_config(config);
+    }
+
+    fn insert(&mut self, at: Duration, payload: P) {
+        let place = match self.in_flight.back() {
+            Some((last, _)) if *last > at => self.in_flight.partition_point(|(t, _)| *t <= at),
+            _ => self.in_flight.len(),
+        };
+        self.in_flight.insert(place, (at, payload));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn packets_come_out_at_their_arrival_and_not_before() {
+        let mut pipe = Pipe::new(LinkConfig::default().with_delay(ms(10)), 0);
+        pipe.send(ms(1), 'a', 100);
+        pipe.send(ms(1), 'b', 100);
+        pipe.send(ms(2), 'c', 100);
+        assert_eq!(pipe.next_arrival(), Some(ms(11)));
+        assert_eq!(pipe.recv(ms(10)), None);
+        assert_eq!(pipe.recv(ms(11)), Some('a'));
+        assert_eq!(pipe.recv(ms(11)), Some('b'));
+        assert_eq!(pipe.recv(ms(11)), None);
+        assert_eq!(pipe.in_flight(), 1);
+        assert_eq!(pipe.recv(ms(99)), Some('c'));
+        assert_eq!(pipe.next_arrival(), None);
+    }
+
+    #[test]
+    fn a_packet_held_back_comes_out_after_those_that_overtook_it() {
+        let straight = LinkConfig::default().with_delay(ms(10));
+        let mut pipe = Pipe::new(straight.clone().with_reorder(1.0, ms(3)), 0);
+        pipe.send(ms(0), 0, 100);
+        pipe.set_config(straight);
+        for i in 1..=5 {
+            pipe.send(ms(i), i, 100);
+        }
+        let order: Vec<u64> = std::iter::from_fn(|| pipe.recv(ms(100))).collect();
+        // Packet 3 arrives at the same instant, 13 ms, but was sent later.
+        assert_eq!(order, [1, 2, 0, 3, 4, 5]);
+        assert_eq!(pipe.link().counters().reordered, 1);
+    }
+
+    #[test]
+    fn equal_times_come_out_as_sent_even_before_a_packet_held_back() {
+        let straight = LinkConfig::default();
+        let mut pipe = Pipe::new(straight.clone().with_reorder(1.0, ms(3)), 0);
+        pipe.send(ms(0), "held", 100);
+        pipe.set_config(straight);
+        for payload in ["first", "second", "third"] {
+            pipe.send(ms(1), payload, 100);
+        }
+        let order: Vec<&str> = std::iter::from_fn(|| pipe.recv(ms(3))).collect();
+        assert_eq!(order, ["first", "second", "third", "held"]);
+    }
+
+    #[test]
+    fn a_duplicate_comes_out_twice() {
+        let mut pipe = Pipe::new(LinkConfig::default().with_duplicate(1.0), 0);
+        pipe.send(ms(0), 'x', 100);
+        pipe.send(ms(0), 'y', 100);
+        let out: String = std::iter::from_fn(|| pipe.recv(ms(0))).collect();
+        assert_eq!(out, "xxyy");
+        assert_eq!(pipe.link().counters().duplicated, 2);
+    }
+}

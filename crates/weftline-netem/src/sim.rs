@@ -1,0 +1,247 @@
+//! A virtual clock that runs two endpoints over a path.
+
+use core::any::type_name;
+use core::time::Duration;
+
+use crate::config::LinkConfig;
+use crate::pipe::Pipe;
+
+/// Most datagrams one node may send, and most timeouts it may ask for, while the
+/// clock stands still; beyond that a [`Simulation`] panics.
+pub const MAX_EVENTS_PER_INSTANT: u32 = 100_000;
+
+/// Bytes of IPv4 and UDP headers.
+const IPV4_UDP: usize = 28;
+
+/// An endpoint without sockets or clocks, driven from outside.
+pub trait Node {
+    /// A datagram has arrived.
+    fn receive(&mut self, now: Duration, datagram: &[u8]);
+
+    /// The time asked for by [`next_timeout`](Self::next_timeout) has come.
+    fn timeout(&mut self, now: Duration);
+
+    /// The next datagram to send at `now`, `None` when there is nothing more to
+    /// send before something else happens.
+    fn transmit(&mut self, now: Duration) -> Option<Vec<u8>>;
+
+    /// When to call [`timeout`](Self::timeout), asked anew before each step; a time
+    /// that has passed means now, `None` never.
+    fn next_timeout(&self) -> Option<Duration>;
+}
+
+impl<N: Node + ?Sized> Node for Box<N> {
+    fn receive(&mut self, now: Duration, datagram: &[u8]) {
+        (**self).receive(now, datagram);
+    }
+
+    fn timeout(&mut self, now: Duration) {
+        (**self).timeout(now);
+    }
+
+    fn transmit(&mut self, now: Duration) -> Option<Vec<u8>> {
+        (**self).transmit(now)
+    }
+
+    fn next_timeout(&self) -> Option<Duration> {
+        (**self).next_timeout()
+    }
+}
+
+/// Two nodes, the two directions between them, and the time.
+///
+/// Everything is deterministic. At one instant the order is: arrivals at `b`,
+/// arrivals at `a`, timeout of `a`, timeout of `b`; then `a` transmits until it
+/// has no more, then `b`. The fields are open: between steps, hand a node new
+/// work, change a link, or put a forged datagram into a pipe.
+///
+/// # Panics
+/// Every method that runs the nodes panics, naming the node, when one sends or
+/// times out more than [`MAX_EVENTS_PER_INSTANT`] times while the clock stands
+/// still: such an endpoint would hang on a real network too.
+#[derive(Debug, Clone)]
+pub struct Simulation<A: Node, B: Node> {
+    /// One endpoint.
+    pub a: A,
+    /// The other.
+    pub b: B,
+    /// Datagrams on their way from `a` to `b`.
+    pub a_to_b: Pipe<Vec<u8>>,
+    /// Datagrams on their way from `b` to `a`.
+    pub b_to_a: Pipe<Vec<u8>>,
+    /// Bytes added to each datagram's length on the link; at first 28, as IPv4 and UDP do.
+    pub per_datagram_overhead: usize,
+    now: Duration,
+    a_events: Events,
+    b_events: Events,
+}
+
+/// Why [`Simulation::run_while`] returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunEnd {
+    /// The condition no longer held.
+    Condition,
+    /// The time limit came first; the clock stands at it.
+    TimeLimit,
+    /// Nothing was in flight and no node waited for a time.
+    Idle,
+}
+
+impl<A: Node, B: Node> Simulation<A, B> {
+    /// Joins `a` and `b` by two links, at time zero.
+    pub fn new(a: A, b: B, a_to_b: LinkConfig, b_to_a: LinkConfig, seed: u64) -> Self {
+        Self {
+            a,
+            b,
+            a_to_b: Pipe::new(a_to_b, seed),
+            // Any other seed will do: the directions must not lose in step.
+            b_to_a: Pipe::new(b_to_a, !seed),
+            per_datagram_overhead: IPV4_UDP,
+            now: Duration::ZERO,
+            a_events: Events::default(),
+            b_events: Events::default(),
+        }
+    }
+
+    /// The virtual time.
+    pub fn now(&self) -> Duration {
+        self.now
+    }
+
+    /// Sends what the nodes have to send, then moves the clock to the next arrival
+    /// or timeout and handles that instant. Returns the new time, or `None` when
+    /// nothing will ever happen again unless a node is given new work.
+    pub fn step(&mut self) -> Option<Duration> {
+        self.transmit();
+        let at = self.next_instant()?;
+        self.handle(at);
+        Some(at)
+    }
+
+    /// Runs everything up to and including `end`, and leaves the clock there.
+    pub fn run_until(&mut self, end: Duration) {
+        self.transmit();
+        while let Some(at) = self.next_instant().filter(|at| *at <= end) {
+            self.handle(at);
+            self.transmit();
+        }
+        self.now = self.now.max(end);
+    }
+
+    /// Runs while `keep_going` holds (asked before each step) and for no longer
+    /// than to the time `limit`.
+    pub fn run_while(
+        &mut self,
+        limit: Duration,
+        mut keep_going: impl FnMut(&mut Self) -> bool,
+    ) -> RunEnd {
+        while keep_going(self) {
+            self.transmit();
+            match self.next_instant() {
+                None => return RunEnd::Idle,
+                Some(at) if at > limit => {
+                    self.now = self.now.max(limit);
+                    return RunEnd::TimeLimit;
+                }
+                Some(at) => self.handle(at),
+            }
+        }
+        RunEnd::Condition
+    }
+
+    fn transmit(&mut self) {
+        let (now, overhead) = (self.now, self.per_datagram_overhead);
+        drain(
+            "a",
+            &mut self.a,
+            &mut self.a_to_b,
+            &mut self.a_events,
+            now,
+            overhead,
+        );
+        drain(
+            "b",
+            &mut self.b,
+            &mut self.b_to_a,
+            &mut self.b_events,
+            now,
+            overhead,
+        );
+    }
+
+    fn next_instant(&self) -> Option<Duration> {
+        let arrivals = [self.a_to_b.next_arrival(), self.b_to_a.next_arrival()];
+        let timeouts = [self.a.next_timeout(), self.b.next_timeout()];
+        let earliest = arrivals.into_iter().chain(timeouts).flatten().min()?;
+        Some(earliest.max(self.now))
+    }
+
+    fn handle(&mut self, at: Duration) {
+        self.now = at;
+        while let Some(datagram) = self.a_to_b.recv(at) {
+            self.b.receive(at, &datagram);
+        }
+        while let Some(datagram) = self.b_to_a.recv(at) {
+            self.a.receive(at, &datagram);
+        }
+        expire("a", &mut self.a, &mut self.a_events, at);
+        expire("b", &mut self.b, &mut self.b_events, at);
+    }
+}
+
+/// What a node did since the clock last moved.
+#[derive(Debug, Clone, Copy, Default)]
+struct Events {
+    at: Duration,
+    datagrams: u32,
+    timeouts: u32,
+}
+
+impl Events {
+    fn at(&mut self, now: Duration) -> &mut Self {
+        if self.at != now {
+            *self = Self {
+                at: now,
+                ..Self::default()
+            };
+        }
+        self
+    }
+}
+
+fn drain<N: Node>(
+    name: &str,
+    node: &mut N,
+    pipe: &mut Pipe<Vec<u8>>,
+    events: &mut Events,
+    now: Duration,
+    overhead: usize,
+) {
+    let events = events.at(now);
+    while let Some(datagram) = node.transmit(now) {
+        events.datagrams += 1;
+        assert!(
+            events.datagrams <= MAX_EVENTS_PER_INSTANT,
+            "node {name} ({}) sent more than {MAX_EVENTS_PER_INSTANT} datagrams at {now:?} without \
+             letting the clock move: transmit() must come to return None, or the path needs some delay",
+            type_name::<N>(),
+        );
+        let len = datagram.len().saturating_add(overhead);
+        pipe.send(now, datagram, len);
+    }
+}
+
+fn expire<N: Node>(name: &str, node: &mut N, events: &mut Events, now: Duration) {
+    let Some(due) = node.next_timeout().filter(|due| *due <= now) else {
+        return;
+    };
+    let events = events.at(now);
+    events.timeouts += 1;
+    assert!(
+        events.timeouts <= MAX_EVENTS_PER_INSTANT,
+        "node {name} ({}) still asks for a timeout at {due:?} after {MAX_EVENTS_PER_INSTANT} calls \
+         of timeout() at {now:?}: timeout() must clear or move it",
+        type_name::<N>(),
+    );
+    node.timeout(now);
+}

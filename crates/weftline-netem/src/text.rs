@@ -1,0 +1,350 @@
+//! The text form of a link and of its parts.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::config::{LinkConfig, Queue, Reorder};
+use crate::loss::{GilbertElliott, LossModel};
+use crate::units::{
+    ValueError, decimal, duration, malformed, parse_duration, parse_probability, parse_rate,
+    parse_size, percent, rate, size,
+};
+
+const PARTS: &str =
+    "rate=, delay=, jitter=, queue=, loss=, reorder=, duplicate=, mtu= (separated by blanks)";
+const QUEUE: &str = "a queue such as 60ms, 100pkt, 64kB or unlimited";
+const LOSS: &str = "a loss model: none, iid:10%, ge:10%,4 (mean loss, mean burst), \
+                    ge4:p,r,1-h,1-k, periodic:20 or trace:0010 (1 is a loss)";
+const REORDER: &str = "a reordering such as 1%:5ms (share:extra delay)";
+const PERFECT: &str = "perfect";
+
+/// A link's text form that cannot be read.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseLinkError {
+    /// A part that no link has, or one without `=`.
+    #[error("`{part}` is no part of a link; accepted: {PARTS}")]
+    UnknownPart {
+        /// What came.
+        part: String,
+    },
+    /// A part given more than once.
+    #[error("{part}= is given twice; keep one")]
+    Twice {
+        /// Its name.
+        part: &'static str,
+    },
+    /// A part whose value cannot be read.
+    #[error("{part}=: {source}")]
+    Value {
+        /// Its name.
+        part: &'static str,
+        /// What is wrong with the value.
+        source: ValueError,
+    },
+}
+
+impl FromStr for LinkConfig {
+    type Err = ParseLinkError;
+
+    fn from_str(text: &str) -> Result<Self, ParseLinkError> {
+        let mut link = Self::default();
+        if text.trim() == PERFECT {
+            return Ok(link);
+        }
+        let mut seen = Vec::new();
+        for part in text.split_whitespace() {
+            let name = link.set_part(part)?;
+            if seen.contains(&name) {
+                return Err(ParseLinkError::Twice { part: name });
+            }
+            seen.push(name);
+        }
+        Ok(link)
+    }
+}
+
+impl LinkConfig {
+    /// Applies one `name=value` and returns the name.
+    fn set_part(&mut self, text: &str) -> Result<&'static str, ParseLinkError> {
+        let unknown = || ParseLinkError::UnknownPart {
+            part: text.chars().take(40).collect(),
+        };
+        let (name, value) = text.split_once('=').ok_or_else(unknown)?;
+        let (part, result) = match name {
+            "rate" => ("rate", parse_rate(value).map(|rate| self.rate = Some(rate))),
+            "delay" => (
+                "delay",
+                parse_duration(value).map(|delay| self.delay = delay),
+            ),
+            "jitter" => (
+                "jitter",
+                parse_duration(value).map(|jitter| self.jitter = jitter),
+            ),
+            "queue" => ("queue", value.parse().map(|queue| self.queue = queue)),
+            "loss" => ("loss", value.parse().map(|loss| self.loss = loss)),
+            "reorder" => (
+                "reorder",
+                value.parse().map(|reorder| self.reorder = Some(reorder)),
+            ),
+            "duplicate" => (
+                "duplicate",
+                parse_probability(value).map(|p| self.duplicate = p),
+            ),
+            "mtu" => ("mtu", parse_size(value).map(|mtu| self.mtu = Some(mtu))),
+            _ => return Err(unknown()),
+        };
+        match result {
+            Ok(()) => Ok(part),
+            Err(source) => Err(ParseLinkError::Value { part, source }),
+        }
+    }
+}
+
+impl fmt::Display for LinkConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let perfect = Self::default();
+        let mut parts = Vec::new();
+        if let Some(bits) = self.rate {
+            parts.push(format!("rate={}", rate(bits)));
+        }
+        if self.delay != perfect.delay {
+            parts.push(format!("delay={}", duration(self.delay)));
+        }
+        if self.jitter != perfect.jitter {
+            parts.push(format!("jitter={}", duration(self.jitter)));
+        }
+        if self.queue != perfect.queue {
+            parts.push(format!("queue={}", self.queue));
+        }
+        if self.loss != perfect.loss {
+            parts.push(format!("loss={}", self.loss));
+        }
+        if let Some(reorder) = self.reorder {
+            parts.push(format!("reorder={reorder}"));
+        }
+        if self.duplicate != perfect.duplicate {
+            parts.push(format!("duplicate={}", percent(self.duplicate)));
+        }
+        if let Some(mtu) = self.mtu {
+            parts.push(format!("mtu={mtu}"));
+        }
+        if parts.is_empty() {
+            parts.push(PERFECT.to_owned());
+        }
+        f.write_str(&parts.join(" "))
+    }
+}
+
+impl FromStr for Queue {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let queue = if text == "unlimited" {
+            Some(Self::Unlimited)
+        } else if let Some(packets) = text.strip_suffix("pkt") {
+            packets.parse().ok().map(Self::Packets)
+        } else if text.ends_with('B') {
+            parse_size(text).ok().map(Self::Bytes)
+        } else {
+            parse_duration(text).ok().map(Self::Time)
+        };
+        queue.ok_or_else(|| malformed(text, QUEUE))
+    }
+}
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Unlimited => write!(f, "unlimited"),
+            Self::Packets(packets) => write!(f, "{packets}pkt"),
+            Self::Bytes(bytes) => write!(f, "{}", size(bytes)),
+            Self::Time(time) => write!(f, "{}", duration(time)),
+        }
+    }
+}
+
+impl FromStr for Reorder {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let (share, extra) = text
+            .split_once(':')
+            .ok_or_else(|| malformed(text, REORDER))?;
+        Ok(Self {
+            probability: parse_probability(share)?,
+            extra: parse_duration(extra)?,
+        })
+    }
+}
+
+impl fmt::Display for Reorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", percent(self.probability), duration(self.extra))
+    }
+}
+
+impl FromStr for LossModel {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        if text == "none" {
+            return Ok(Self::None);
+        }
+        let wrong = || malformed(text, LOSS);
+        let (kind, value) = text.split_once(':').ok_or_else(wrong)?;
+        match kind {
+            "iid" => Ok(Self::Iid {
+                p: parse_probability(value)?,
+            }),
+            "ge" => {
+                let (loss, burst) = value.split_once(',').ok_or_else(wrong)?;
+                let burst = decimal(burst)
+                    .and_then(|()| burst.parse().ok())
+                    .ok_or_else(wrong)?;
+                Ok(Self::bursts(parse_probability(loss)?, burst)?)
+            }
+            "ge4" => {
+                let four = value
+                    .split(',')
+                    .map(parse_probability)
+                    .collect::<Result<Vec<_>, _>>()?;
+                let [p, r, loss_bad, loss_good] = four[..] else {
+                    return Err(wrong());
+                };
+                Ok(Self::GilbertElliott(GilbertElliott {
+                    p,
+                    r,
+                    loss_good,
+                    loss_bad,
+                }))
+            }
+            "periodic" => {
+                let n = value.parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?;
+                Ok(Self::Periodic { n })
+            }
+            "trace" => {
+                let lost = value.bytes().map(|b| match b {
+                    b'0' => Some(false),
+                    b'1' => Some(true),
+                    _ => None,
+                });
+                let lost: Vec<bool> = lost.collect::<Option<_>>().ok_or_else(wrong)?;
+                if lost.is_empty() {
+                    Err(wrong())
+                } else {
+                    Ok(Self::trace(lost))
+                }
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for LossModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None | Self::Periodic { n: 0 } => write!(f, "none"),
+            Self::Iid { p } => write!(f, "iid:{}", percent(*p)),
+            Self::GilbertElliott(ge) => write!(f, "{ge}"),
+            Self::Periodic { n } => write!(f, "periodic:{n}"),
+            Self::Trace(lost) if lost.is_empty() => write!(f, "none"),
+            Self::Trace(lost) => {
+                let digits: String = lost.iter().map(|l| if *l { '1' } else { '0' }).collect();
+                write!(f, "trace:{digits}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for GilbertElliott {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The two-number form where its rounded numbers give back this very chain.
+        let loss = round(self.mean_loss());
+        let burst = round(1.0 / self.r);
+        if Self::from_mean(loss, burst).as_ref() == Ok(self) {
+            return write!(f, "ge:{},{burst}", percent(loss));
+        }
+        let four = [self.p, self.r, self.loss_bad, self.loss_good].map(|p| percent(p).to_string());
+        write!(f, "ge4:{}", four.join(","))
+    }
+}
+
+/// To twelve significant places, where people stop typing.
+fn round(x: f64) -> f64 {
+    format!("{x:.11e}").parse().unwrap_or(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::time::Duration;
+
+    #[test]
+    fn every_part_is_read() {
+        let text = "rate=25mbit delay=30ms jitter=1ms queue=60ms loss=iid:10% \
+                    reorder=1%:5ms duplicate=0.5% mtu=1500";
+        let link: LinkConfig = text.parse().unwrap();
+        let built = LinkConfig::default()
+            .with_rate(25_000_000)
+            .with_delay(Duration::from_millis(30))
+            .with_jitter(Duration::from_millis(1))
+            .with_queue(Queue::Time(Duration::from_millis(60)))
+            .with_loss(LossModel::iid(0.1))
+            .with_reorder(0.01, Duration::from_millis(5))
+            .with_duplicate(0.005)
+            .with_mtu(1500);
+        assert_eq!(link, built);
+        assert_eq!(link.to_string(), text);
+    }
+
+    #[test]
+    fn a_perfect_link_has_a_name() {
+        assert_eq!("".parse(), Ok(LinkConfig::default()));
+        assert_eq!("perfect".parse(), Ok(LinkConfig::default()));
+        assert_eq!(LinkConfig::default().to_string(), "perfect");
+    }
+
+    #[test]
+    fn errors_name_the_part_and_what_is_accepted() {
+        let message = |text: &str| text.parse::<LinkConfig>().unwrap_err().to_string();
+        let says = |text: &str, words: &[&str]| {
+            let message = message(text);
+            for word in words {
+                assert!(message.contains(word), "`{word}` is not in: {message}");
+            }
+        };
+        says("rate=fast", &["rate=", "`fast`", "25mbit", "gbit"]);
+        says("delay=30", &["delay=", "`30`", "30ms"]);
+        says("delay=1ms delay=2ms", &["delay=", "twice"]);
+        says("dleay=1ms", &["`dleay=1ms`", "delay=", "mtu="]);
+        says("lossy", &["`lossy`", "loss="]);
+        says("queue=60", &["queue=", "`60`", "100pkt"]);
+        says("queue=-1pkt", &["queue=", "64kB"]);
+        says("loss=10%", &["loss=", "iid:10%"]);
+        says("loss=iid:110%", &["loss=", "`110%`", "100%"]);
+        says("loss=ge:10%", &["loss=", "ge:10%,4"]);
+        says("loss=ge:80%,2", &["loss=", "at least 4.000"]);
+        says("loss=ge:10%,inf", &["loss=", "mean burst"]);
+        says("loss=ge4:1%,2%,3%", &["loss=", "1-h"]);
+        says("loss=periodic:0", &["loss=", "periodic:20"]);
+        says("loss=trace:", &["loss=", "trace:0010"]);
+        says("loss=trace:012", &["loss=", "trace:0010"]);
+        says("reorder=1%", &["reorder=", "1%:5ms"]);
+        says("duplicate=2", &["duplicate=", "10%"]);
+        says("mtu=1.5", &["mtu=", "1500"]);
+    }
+
+    #[test]
+    fn gilbert_is_shown_as_it_was_typed() {
+        for typed in [
+            "ge:10%,4",
+            "ge:0.1%,3",
+            "ge:7.5%,2.25",
+            "ge:30%,20",
+            "ge4:1%,25%,90%,0.1%",
+        ] {
+            assert_eq!(typed.parse::<LossModel>().unwrap().to_string(), typed);
+        }
+    }
+}
