@@ -1,0 +1,14 @@
+//! The kernels, one per instruction set: all the `unsafe` of the crate.
+//!
+//! A kernel is a zero-sized value that only its `new` makes, and `new` returns
+//! `None` on a CPU without the instructions, so code that holds a kernel may
+//! run it. The methods of all kernels are the same; [`crate::kernel`] checks
+//! their arguments and is the only caller.
+
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod aarch64;
+pub(crate) mod scalar;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod vector;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod x86_64;

@@ -1,0 +1,52 @@
+//! The portable kernel: table look-ups, and the reference for the others.
+
+use crate::gf256;
+
+/// Runs everywhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scalar;
+
+impl Scalar {
+    pub(crate) fn xor(self, dst: &mut [u8], src: &[u8]) {
+        xor(dst, src);
+    }
+
+    pub(crate) fn mul(self, dst: &mut [u8], c: u8) {
+        mul(dst, c);
+    }
+
+    pub(crate) fn mul_add(self, dst: &mut [u8], src: &[u8], c: u8) {
+        mul_add(dst, src, c);
+    }
+
+    pub(crate) fn mul_add_multi(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+        for &(c, src) in terms {
+            mul_add(dst, src, c);
+        }
+    }
+}
+
+/// Adds `src` to the start of `dst`. Inlined into the vector kernels, where
+/// the compiler widens it to their registers.
+#[inline(always)]
+pub(super) fn xor(dst: &mut [u8], src: &[u8]) {
+    for (d, s) in dst.iter_mut().zip(src) {
+        *d ^= s;
+    }
+}
+
+/// Multiplies `dst` by `c` in place.
+pub(super) fn mul(dst: &mut [u8], c: u8) {
+    let products = gf256::products(c);
+    for d in dst {
+        *d = products[usize::from(*d)];
+    }
+}
+
+/// Adds `c * src` to the start of `dst`.
+pub(super) fn mul_add(dst: &mut [u8], src: &[u8], c: u8) {
+    let products = gf256::products(c);
+    for (d, s) in dst.iter_mut().zip(src) {
+        *d ^= products[usize::from(*s)];
+    }
+}

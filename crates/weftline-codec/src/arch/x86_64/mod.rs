@@ -1,0 +1,18 @@
+//! Kernels for x86-64: a byte shuffle looks sixteen products up at once.
+
+pub(crate) mod avx2;
+pub(crate) mod ssse3;
+
+/// Whether the CPU has a feature: asked at run time with `std`, known at
+/// compile time without.
+macro_rules! detected {
+    ($feature:tt) => {{
+        #[cfg(feature = "std")]
+        let detected = std::arch::is_x86_feature_detected!($feature);
+        #[cfg(not(feature = "std"))]
+        let detected = cfg!(target_feature = $feature);
+        detected
+    }};
+}
+
+use detected;

@@ -1,0 +1,173 @@
+//! What can be wrong with what a caller, or a peer, gives the codec.
+
+use core::error::Error;
+use core::fmt;
+use core::ops::Range;
+
+use crate::Esi;
+
+/// Why a source symbol was not taken into the encoding window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PushError {
+    /// The window holds as many symbols as it may; discard some first.
+    Full {
+        /// Symbols the window may hold.
+        capacity: usize,
+    },
+    /// The payload is longer than a symbol may be.
+    TooLong {
+        /// Bytes given.
+        got: usize,
+        /// Bytes allowed.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for PushError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full { capacity } => write!(
+                f,
+                "the encoding window is full with {capacity} symbols; discard acknowledged ones first"
+            ),
+            Self::TooLong { got, limit } => write!(
+                f,
+                "a source symbol of {got} bytes exceeds the symbol size of {limit} bytes"
+            ),
+        }
+    }
+}
+
+impl Error for PushError {}
+
+/// Why a repair symbol could not be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RepairError {
+    /// The window covers no symbol.
+    EmptyWindow,
+    /// The window covers symbols that are not held, or not yet.
+    NotHeld {
+        /// The window asked for.
+        window: Range<Esi>,
+        /// The symbols held.
+        held: Range<Esi>,
+    },
+}
+
+impl fmt::Display for RepairError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EmptyWindow => f.write_str("a repair symbol must cover at least one symbol"),
+            Self::NotHeld { window, held } => write!(
+                f,
+                "a repair over symbols {window:?} needs them all, but the encoder holds {held:?}"
+            ),
+        }
+    }
+}
+
+impl Error for RepairError {}
+
+/// Why a decoder refused what it was given. Unless a variant says otherwise,
+/// the decoder is as it was before the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// A symbol lies too far above the oldest one held.
+    OutOfSpan {
+        /// One past the highest ESI given.
+        end: Esi,
+        /// The highest end allowed now: the floor plus the configured span.
+        limit: Esi,
+    },
+    /// A source symbol is longer than a symbol may be.
+    SymbolTooLong {
+        /// Bytes given.
+        got: usize,
+        /// Bytes allowed.
+        limit: usize,
+    },
+    /// A repair symbol's window covers no symbol.
+    WindowEmpty,
+    /// A repair symbol's window covers too many symbols.
+    WindowTooLong {
+        /// Symbols in the window.
+        got: u64,
+        /// Symbols allowed.
+        limit: usize,
+    },
+    /// Too many symbols would be missing at once.
+    TooManyUnknowns {
+        /// Missing symbols there would be.
+        got: u64,
+        /// Missing symbols allowed.
+        limit: usize,
+    },
+    /// A repair symbol is shorter or longer than its window allows.
+    RepairLength {
+        /// Bytes given.
+        got: usize,
+        /// The least bytes possible: the length field, or what the longest
+        /// known symbol of the window needs.
+        min: usize,
+        /// The most bytes possible.
+        max: usize,
+    },
+    /// A repair symbol needs symbols from below the floor, which are forgotten.
+    NotHeld {
+        /// The first symbol of its window.
+        start: Esi,
+        /// The floor.
+        first: Esi,
+    },
+    /// A repair symbol makes a symbol out to be what no symbol can be: it, or
+    /// one before it, was not made from the symbols it claims to cover. That
+    /// symbol stays missing and the equation for it is dropped; all else the
+    /// repair symbol tells has been used.
+    Inconsistent {
+        /// The symbol that came out impossible; the lowest if several did.
+        esi: Esi,
+    },
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfSpan { end, limit } => write!(
+                f,
+                "symbols up to {end} reach past {limit}, the end of what is kept; \
+                 forget older symbols or raise max_span"
+            ),
+            Self::SymbolTooLong { got, limit } => write!(
+                f,
+                "a source symbol of {got} bytes exceeds the symbol size of {limit} bytes"
+            ),
+            Self::WindowEmpty => f.write_str("a repair symbol must cover at least one symbol"),
+            Self::WindowTooLong { got, limit } => write!(
+                f,
+                "a repair over {got} symbols exceeds the longest window of {limit}"
+            ),
+            Self::TooManyUnknowns { got, limit } => write!(
+                f,
+                "{got} symbols would be missing, at most {limit} may be; \
+                 give older ones up or raise max_unknowns"
+            ),
+            Self::RepairLength { got, min, max } => write!(
+                f,
+                "a repair symbol of {got} bytes cannot be: its window needs {min} to {max}"
+            ),
+            Self::NotHeld { start, first } => write!(
+                f,
+                "a repair from symbol {start} on needs symbols below {first}, which are forgotten"
+            ),
+            Self::Inconsistent { esi } => write!(
+                f,
+                "repair symbols contradict each other: symbol {esi} came out impossible"
+            ),
+        }
+    }
+}
+
+impl Error for DecodeError {}

@@ -1,0 +1,293 @@
+//! The inner loops of every code, and the choice of the fastest way to run
+//! them on this CPU.
+//!
+//! The free functions use the kernel chosen once per process: the best the CPU
+//! has, or the one named by the environment variable [`ENVIRONMENT`]
+//! (`scalar`, `ssse3`, `avx2`, `neon`), which helps to find out whether a
+//! kernel is at fault and what it gains. [`selection`] tells what was chosen
+//! and whether a request was ignored. Tests and benchmarks run a particular
+//! kernel through [`Kernel::ops`].
+//!
+//! Without the `std` feature the choice is made when compiling, from the
+//! target features, and the environment is not read.
+
+mod selection;
+
+use core::fmt;
+
+#[cfg(target_arch = "aarch64")]
+use crate::arch::aarch64::neon::Neon;
+use crate::arch::scalar::Scalar;
+#[cfg(target_arch = "x86_64")]
+use crate::arch::x86_64::{avx2::Avx2, ssse3::Ssse3};
+
+pub use selection::{Ignored, Selection, selection};
+
+/// The environment variable that forces a kernel by name.
+pub const ENVIRONMENT: &str = "WEFTLINE_KERNEL";
+
+/// `dst ^= src`, where `src` may be shorter than `dst`.
+///
+/// # Panics
+///
+/// When `src` is longer than `dst`.
+#[inline]
+pub fn xor(dst: &mut [u8], src: &[u8]) {
+    active_ops().xor(dst, src);
+}
+
+/// `dst = c * dst`.
+#[inline]
+pub fn mul(dst: &mut [u8], c: u8) {
+    active_ops().mul(dst, c);
+}
+
+/// `dst ^= c * src`, where `src` may be shorter than `dst`.
+///
+/// # Panics
+///
+/// When `src` is longer than `dst`.
+#[inline]
+pub fn mul_add(dst: &mut [u8], src: &[u8], c: u8) {
+    active_ops().mul_add(dst, src, c);
+}
+
+/// `dst ^= c * src` for every `(c, src)`, where any `src` may be shorter than
+/// `dst`; faster than one [`mul_add`] after another, because `dst` stays in
+/// registers.
+///
+/// # Panics
+///
+/// When a `src` is longer than `dst`.
+#[inline]
+pub fn mul_add_multi(dst: &mut [u8], terms: &[(u8, &[u8])]) {
+    active_ops().mul_add_multi(dst, terms);
+}
+
+/// [`mul_add_multi`] over an iterator, a handful of terms at a time.
+pub(crate) fn combine<'a>(dst: &mut [u8], terms: impl Iterator<Item = (u8, &'a [u8])>) {
+    const BATCH: usize = 32;
+    let ops = active_ops();
+    let mut batch: [(u8, &[u8]); BATCH] = [(0, &[]); BATCH];
+    let mut held = 0;
+    for term in terms {
+        batch[held] = term;
+        held += 1;
+        if held == BATCH {
+            ops.mul_add_multi(dst, &batch);
+            held = 0;
+        }
+    }
+    ops.mul_add_multi(dst, &batch[..held]);
+}
+
+/// A way to run the inner loops, named after the instructions it uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kernel {
+    /// Table look-ups, on any CPU.
+    Scalar,
+    /// x86-64 with SSSE3: 16 bytes at a time.
+    Ssse3,
+    /// x86-64 with AVX2: 32 bytes at a time.
+    Avx2,
+    /// 64-bit ARM with NEON: 16 bytes at a time.
+    Neon,
+}
+
+impl Kernel {
+    /// Every kernel, slowest first.
+    pub const ALL: &[Self] = &[Self::Scalar, Self::Ssse3, Self::Neon, Self::Avx2];
+
+    /// The kernels this CPU and this build can run, slowest first.
+    pub fn available() -> impl DoubleEndedIterator<Item = Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .filter(|kernel| kernel.ops().is_some())
+    }
+
+    /// The kernel the functions of this module use.
+    #[must_use]
+    pub fn active() -> Self {
+        active_ops().kernel()
+    }
+
+    /// The kernel with this [`name`](Self::name), whether available or not.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|kernel| kernel.name() == name)
+    }
+
+    /// The name [`ENVIRONMENT`] takes, such as `avx2`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Scalar => "scalar",
+            Self::Ssse3 => "ssse3",
+            Self::Avx2 => "avx2",
+            Self::Neon => "neon",
+        }
+    }
+
+    /// The operations of this kernel; `None` where it is not available.
+    #[must_use]
+    pub fn ops(self) -> Option<Ops> {
+        match self {
+            Self::Scalar => Some(Ops(Implementation::Scalar(Scalar))),
+            #[cfg(target_arch = "x86_64")]
+            Self::Ssse3 => Ssse3::new().map(|kernel| Ops(Implementation::Ssse3(kernel))),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => Avx2::new().map(|kernel| Ops(Implementation::Avx2(kernel))),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => Neon::new().map(|kernel| Ops(Implementation::Neon(kernel))),
+            #[allow(unreachable_patterns)]
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The operations of one kernel, which the CPU is known to have.
+#[derive(Clone, Copy, Debug)]
+pub struct Ops(Implementation);
+
+#[derive(Clone, Copy, Debug)]
+enum Implementation {
+    Scalar(Scalar),
+    #[cfg(target_arch = "x86_64")]
+    Ssse3(Ssse3),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon),
+}
+
+macro_rules! dispatch {
+    ($ops:expr, $kernel:ident => $call:expr) => {
+        match $ops.0 {
+            Implementation::Scalar($kernel) => $call,
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Ssse3($kernel) => $call,
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Avx2($kernel) => $call,
+            #[cfg(target_arch = "aarch64")]
+            Implementation::Neon($kernel) => $call,
+        }
+    };
+}
+
+impl Ops {
+    /// Those of the fastest kernel available.
+    fn best() -> Self {
+        let scalar = Self(Implementation::Scalar(Scalar));
+        let mut fastest_first = Kernel::ALL.iter().rev();
+        fastest_first
+            .find_map(|kernel| kernel.ops())
+            .unwrap_or(scalar)
+    }
+
+    /// The kernel these operations belong to.
+    #[must_use]
+    pub fn kernel(self) -> Kernel {
+        match self.0 {
+            Implementation::Scalar(_) => Kernel::Scalar,
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Ssse3(_) => Kernel::Ssse3,
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Avx2(_) => Kernel::Avx2,
+            #[cfg(target_arch = "aarch64")]
+            Implementation::Neon(_) => Kernel::Neon,
+        }
+    }
+
+    /// As [`xor`].
+    ///
+    /// # Panics
+    ///
+    /// When `src` is longer than `dst`.
+    #[inline]
+    pub fn xor(self, dst: &mut [u8], src: &[u8]) {
+        assert_fits(dst, src);
+        dispatch!(self, kernel => kernel.xor(dst, src));
+    }
+
+    /// As [`mul`].
+    #[inline]
+    pub fn mul(self, dst: &mut [u8], c: u8) {
+        if c != 1 {
+            dispatch!(self, kernel => kernel.mul(dst, c));
+        }
+    }
+
+    /// As [`mul_add`].
+    ///
+    /// # Panics
+    ///
+    /// When `src` is longer than `dst`.
+    #[inline]
+    pub fn mul_add(self, dst: &mut [u8], src: &[u8], c: u8) {
+        assert_fits(dst, src);
+        match c {
+            0 => {}
+            1 => dispatch!(self, kernel => kernel.xor(dst, src)),
+            _ => dispatch!(self, kernel => kernel.mul_add(dst, src, c)),
+        }
+    }
+
+    /// As [`mul_add_multi`].
+    ///
+    /// # Panics
+    ///
+    /// When a `src` is longer than `dst`.
+    #[inline]
+    pub fn mul_add_multi(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+        for (_, src) in terms {
+            assert_fits(dst, src);
+        }
+        dispatch!(self, kernel => kernel.mul_add_multi(dst, terms));
+    }
+}
+
+#[cfg(feature = "std")]
+#[inline]
+fn active_ops() -> Ops {
+    static ACTIVE: std::sync::OnceLock<Ops> = std::sync::OnceLock::new();
+    *ACTIVE.get_or_init(selection::chosen)
+}
+
+#[cfg(not(feature = "std"))]
+#[inline]
+fn active_ops() -> Ops {
+    selection::chosen()
+}
+
+#[inline]
+#[track_caller]
+fn assert_fits(dst: &[u8], src: &[u8]) {
+    assert!(
+        src.len() <= dst.len(),
+        "a source of {} bytes does not fit the {} bytes it is added to",
+        src.len(),
+        dst.len()
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "does not fit")]
+    fn a_source_longer_than_its_destination_is_refused() {
+        mul_add(&mut [0; 3], &[0; 4], 7);
+    }
+}

@@ -1,0 +1,33 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+#[allow(unsafe_code)]
+mod arch;
+mod block;
+pub mod coefficients;
+mod decoder;
+mod error;
+pub mod gf256;
+pub mod kernel;
+mod pool;
+mod store;
+mod symbol;
+mod system;
+mod window;
+
+pub use block::{BlockDecoder, BlockEncoder};
+pub use decoder::{DecoderConfig, DecoderStats, Outcome, WindowDecoder};
+pub use error::{DecodeError, PushError, RepairError};
+pub use symbol::{LENGTH_BYTES, MAX_SYMBOL_SIZE};
+pub use window::WindowEncoder;
+
+/// Encoding symbol id: the number of a source symbol in its flow, from 0.
+///
+/// Sixty-four bits never wrap in practice; how an ESI is shortened on the wire
+/// is the protocol's concern.
+pub type Esi = u64;

@@ -1,0 +1,438 @@
+//! The equations a decoder holds about missing symbols.
+//!
+//! Each column is a missing symbol (an *unknown*), in order of ESI; each row is
+//! a repair symbol from which all known symbols have been subtracted. The rows
+//! are kept in reduced row echelon form:
+//!
+//! - a row's pivot is the *oldest* unknown it contains, with coefficient 1;
+//! - no other row contains that unknown;
+//! - the column of the pivot owns the row.
+//!
+//! Two things follow. An unknown is determined by the equations exactly when it
+//! is a pivot and its row contains nothing else, so determined symbols are
+//! found by looking at rows that changed. And when the oldest unknowns are given
+//! up, the equations that remain usable are exactly the rows of the other
+//! pivots: nothing that could still help is lost with them.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use crate::Esi;
+use crate::gf256;
+use crate::kernel;
+use crate::pool::Pool;
+use crate::symbol::{self, is_zero};
+
+/// Unknowns and equations; see the module's description.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct System {
+    columns: Vec<Column>,
+    rank: usize,
+    /// The coefficients of the equation that is being added, by column.
+    vector: Vec<u8>,
+    /// What to add to that equation to reduce it: pivot columns with factors.
+    factors: Vec<(usize, u8)>,
+    /// Columns whose rows changed since the last [`settle`](Self::settle).
+    changed: Vec<usize>,
+    /// Columns to remove, ascending.
+    removed: Vec<usize>,
+    coefficients: Pool,
+}
+
+#[derive(Clone, Debug)]
+struct Column {
+    esi: Esi,
+    /// The row that has its pivot here.
+    row: Option<Row>,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    /// By column; zero beyond the end, since unknowns are added there.
+    coefficients: Vec<u8>,
+    /// What the combination of unknowns amounts to, in coded form.
+    data: Vec<u8>,
+}
+
+/// A system's verdict on determined unknowns.
+pub(crate) enum Settled {
+    /// The symbol, in coded form.
+    Known(Vec<u8>),
+    /// The equations make it out to be what no symbol can be.
+    Impossible,
+}
+
+impl System {
+    pub(crate) fn unknowns(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// How many rows there are.
+    pub(crate) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The unknowns' ESIs, ascending.
+    pub(crate) fn esis(&self) -> impl Iterator<Item = Esi> {
+        self.columns.iter().map(|column| column.esi)
+    }
+
+    pub(crate) fn first_unknown(&self) -> Option<Esi> {
+        self.esis().next()
+    }
+
+    pub(crate) fn is_unknown_within(&self, window: &Range<Esi>) -> bool {
+        !self.columns_within(window).is_empty()
+    }
+
+    /// Adds unknowns, which must lie above all there are.
+    pub(crate) fn push_unknowns(&mut self, esis: Range<Esi>) {
+        self.columns
+            .extend(esis.map(|esi| Column { esi, row: None }));
+    }
+
+    /// Takes the coefficients of a new equation and reduces them. Returns
+    /// whether the equation tells anything new; if so, [`insert`](Self::insert)
+    /// takes its data.
+    pub(crate) fn reduce(&mut self, window: &Range<Esi>, coefficient: impl Fn(Esi) -> u8) -> bool {
+        let Self {
+            columns,
+            vector,
+            factors,
+            ..
+        } = self;
+        vector.clear();
+        vector.resize(columns.len(), 0);
+        factors.clear();
+        let within = columns_within(columns, window);
+        for (index, column) in within.clone().zip(&columns[within]) {
+            vector[index] = coefficient(column.esi);
+            // Rows have no pivots but their own, so reducing by one changes
+            // no other factor, and all of them can be had at once.
+            if column.row.is_some() && vector[index] != 0 {
+                factors.push((index, vector[index]));
+            }
+        }
+        let rows = terms(columns, factors, |row| &row.coefficients);
+        kernel::combine(vector, rows);
+        !is_zero(vector)
+    }
+
+    /// Completes the equation that [`reduce`](Self::reduce) found to be new.
+    pub(crate) fn insert(&mut self, mut data: Vec<u8>, pool: &mut Pool) {
+        let longest = terms(&self.columns, &self.factors, |row| &row.data)
+            .map(|(_, data)| data.len())
+            .max();
+        lengthen(&mut data, longest.unwrap_or(0));
+        kernel::combine(
+            &mut data,
+            terms(&self.columns, &self.factors, |row| &row.data),
+        );
+        let mut coefficients = self.coefficients.take();
+        coefficients.extend_from_slice(&self.vector);
+        let row = Row { coefficients, data };
+        // The vector was not all zero, so the row has a pivot to go to.
+        let adopted = self.adopt(row, pool);
+        debug_assert!(adopted, "an equation that tells something new has a pivot");
+    }
+
+    /// Puts the value of an unknown that became known by other means into the
+    /// equations. Returns how many of them it proves inconsistent and thereby
+    /// removes, 0 with an honest peer.
+    pub(crate) fn substitute(&mut self, esi: Esi, value: &[u8], pool: &mut Pool) -> usize {
+        let Ok(index) = self.columns.binary_search_by_key(&esi, |column| column.esi) else {
+            return 0;
+        };
+        let mut inconsistent = 0;
+        let orphan = self.columns[index].row.take();
+        if orphan.is_some() {
+            self.rank -= 1;
+        }
+        // A pivot is in no other row; anything else only in rows with an
+        // older pivot.
+        let rows = if orphan.is_some() { 0 } else { index };
+        for holder in 0..rows {
+            let slot = &mut self.columns[holder].row;
+            let Some(row) = slot else { continue };
+            let factor = row.coefficients.get(index).copied().unwrap_or(0);
+            if factor == 0 {
+                continue;
+            }
+            // Every equation is as long as the longest symbol it contains.
+            if value.len() <= row.data.len() {
+                kernel::mul_add(&mut row.data, value, factor);
+                self.changed.push(holder);
+            } else if let Some(row) = slot.take() {
+                row.recycle(&mut self.coefficients, pool);
+                self.rank -= 1;
+                inconsistent += 1;
+            }
+        }
+        self.removed.clear();
+        self.removed.push(index);
+        self.remove_columns();
+        if let Some(mut row) = orphan {
+            remove_at(&mut row.coefficients, &[index]);
+            if value.len() > row.data.len() {
+                row.recycle(&mut self.coefficients, pool);
+                inconsistent += 1;
+            } else {
+                kernel::xor(&mut row.data, value);
+                if !self.adopt(row, pool) {
+                    inconsistent += 1;
+                }
+            }
+        }
+        inconsistent
+    }
+
+    /// Removes the unknowns that the rows changed since the last call
+    /// determine, and hands each over, in order of ESI. Those that come out
+    /// impossible stay unknown, without their row.
+    pub(crate) fn settle(
+        &mut self,
+        max_symbol_size: usize,
+        pool: &mut Pool,
+        mut settled: impl FnMut(Esi, Settled),
+    ) {
+        if self.changed.is_empty() {
+            return;
+        }
+        self.removed.clear();
+        self.changed.sort_unstable();
+        self.changed.dedup();
+        for &index in &self.changed {
+            let column = &mut self.columns[index];
+            let Some(mut row) = column.row.take_if(|row| row.is_alone(index)) else {
+                continue;
+            };
+            self.rank -= 1;
+            self.coefficients.give(row.coefficients);
+            if symbol::trim(&mut row.data, max_symbol_size) {
+                settled(column.esi, Settled::Known(row.data));
+                self.removed.push(index);
+            } else {
+                pool.give(row.data);
+                settled(column.esi, Settled::Impossible);
+            }
+        }
+        self.changed.clear();
+        self.remove_columns();
+    }
+
+    /// Gives up the unknowns below `esi` with the rows that contain them;
+    /// returns how many unknowns that are.
+    pub(crate) fn give_up_before(&mut self, esi: Esi, pool: &mut Pool) -> usize {
+        let count = self.columns.partition_point(|column| column.esi < esi);
+        if count == 0 {
+            return 0;
+        }
+        for column in self.columns.drain(..count) {
+            if let Some(row) = column.row {
+                row.recycle(&mut self.coefficients, pool);
+                self.rank -= 1;
+            }
+        }
+        for row in self.columns.iter_mut().filter_map(|c| c.row.as_mut()) {
+            row.coefficients.drain(..count);
+        }
+        count
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        let rows = self.columns.iter().filter_map(|c| c.row.as_ref());
+        let rows: usize = rows
+            .map(|row| row.coefficients.capacity() + row.data.capacity())
+            .sum();
+        rows + self.coefficients.memory()
+            + self.columns.capacity() * size_of::<Column>()
+            + self.vector.capacity()
+            + self.factors.capacity() * size_of::<(usize, u8)>()
+            + (self.changed.capacity() + self.removed.capacity()) * size_of::<usize>()
+    }
+
+    /// Gives a row that is reduced by all others a pivot and reduces them by
+    /// it. Returns false, and drops the row, if it contains no unknown.
+    fn adopt(&mut self, mut row: Row, pool: &mut Pool) -> bool {
+        let Some(pivot) = row.coefficients.iter().position(|c| *c != 0) else {
+            row.recycle(&mut self.coefficients, pool);
+            return false;
+        };
+        let scale = gf256::inv(row.coefficients[pivot]);
+        kernel::mul(&mut row.coefficients[pivot..], scale);
+        kernel::mul(&mut row.data, scale);
+        // A row with a younger pivot cannot contain this one.
+        for (index, column) in self.columns[..pivot].iter_mut().enumerate() {
+            let Some(other) = &mut column.row else {
+                continue;
+            };
+            let factor = other.coefficients.get(pivot).copied().unwrap_or(0);
+            if factor != 0 {
+                add_scaled(&mut other.coefficients, &row.coefficients, factor);
+                add_scaled(&mut other.data, &row.data, factor);
+                self.changed.push(index);
+            }
+        }
+        self.columns[pivot].row = Some(row);
+        self.changed.push(pivot);
+        self.rank += 1;
+        true
+    }
+
+    /// Removes the columns listed in `removed`, which own no row any more.
+    fn remove_columns(&mut self) {
+        if self.removed.is_empty() {
+            return;
+        }
+        let (mut index, mut next) = (0, 0);
+        self.columns.retain(|_| {
+            let gone = self.removed.get(next) == Some(&index);
+            index += 1;
+            next += usize::from(gone);
+            !gone
+        });
+        for row in self.columns.iter_mut().filter_map(|c| c.row.as_mut()) {
+            remove_at(&mut row.coefficients, &self.removed);
+        }
+    }
+
+    fn columns_within(&self, window: &Range<Esi>) -> Range<usize> {
+        columns_within(&self.columns, window)
+    }
+}
+
+impl Row {
+    /// Whether the unknown of the pivot's column is the only one contained.
+    fn is_alone(&self, pivot: usize) -> bool {
+        is_zero(&self.coefficients[pivot + 1..])
+    }
+
+    fn recycle(self, coefficients: &mut Pool, data: &mut Pool) {
+        coefficients.give(self.coefficients);
+        data.give(self.data);
+    }
+}
+
+fn columns_within(columns: &[Column], window: &Range<Esi>) -> Range<usize> {
+    let start = columns.partition_point(|column| column.esi < window.start);
+    let count = columns[start..].partition_point(|column| column.esi < window.end);
+    start..start + count
+}
+
+/// A part of each row that `factors` name, with its factor.
+fn terms<'a>(
+    columns: &'a [Column],
+    factors: &'a [(usize, u8)],
+    part: impl Fn(&'a Row) -> &'a Vec<u8>,
+) -> impl Iterator<Item = (u8, &'a [u8])> {
+    factors.iter().filter_map(move |&(index, factor)| {
+        let row = columns[index].row.as_ref()?;
+        Some((factor, part(row).as_slice()))
+    })
+}
+
+/// Continues `bytes` with zeros to at least `length`, without the spare room
+/// that a growing vector takes: the length of symbols is nearly constant.
+fn lengthen(bytes: &mut Vec<u8>, length: usize) {
+    if bytes.len() < length {
+        bytes.reserve_exact(length - bytes.len());
+        bytes.resize(length, 0);
+    }
+}
+
+/// `dst += factor * src`, with the shorter one continued by zeros.
+fn add_scaled(dst: &mut Vec<u8>, src: &[u8], factor: u8) {
+    lengthen(dst, src.len());
+    kernel::mul_add(dst, src, factor);
+}
+
+/// Removes the bytes at ascending `positions`, of which some may lie beyond
+/// the end.
+fn remove_at(bytes: &mut Vec<u8>, positions: &[usize]) {
+    let end = bytes.len();
+    let mut kept = positions.first().map_or(end, |first| end.min(*first));
+    for (i, &gone) in positions.iter().enumerate() {
+        if gone >= end {
+            break;
+        }
+        let next = positions.get(i + 1).map_or(end, |next| end.min(*next));
+        bytes.copy_within(gone + 1..next, kept);
+        kept += next - (gone + 1);
+    }
+    bytes.truncate(kept);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn remove_at_keeps_all_other_bytes_in_order() {
+        let all: Vec<u8> = (0..20).collect();
+        for positions in [
+            vec![],
+            vec![0],
+            vec![19],
+            vec![3, 4, 5],
+            vec![0, 7, 19],
+            vec![18, 25],
+            vec![20],
+            (0..20).collect(),
+        ] {
+            let mut bytes = all.clone();
+            remove_at(&mut bytes, &positions);
+            let kept = all.iter().copied();
+            let kept: Vec<u8> = kept
+                .filter(|b| !positions.contains(&usize::from(*b)))
+                .collect();
+            assert_eq!(bytes, kept, "without {positions:?}");
+        }
+    }
+
+    /// A system over unknowns `0..n` with the given equations of one data byte.
+    fn system(n: u64, equations: &[&[u8]]) -> (System, Pool) {
+        let (mut system, mut pool) = (System::default(), Pool::default());
+        system.push_unknowns(0..n);
+        for equation in equations {
+            if system.reduce(&(0..n), |esi| equation[esi as usize]) {
+                system.insert(vec![0, 0], &mut pool);
+            }
+        }
+        (system, pool)
+    }
+
+    #[test]
+    fn rows_stay_in_reduced_echelon_form_with_the_pivot_on_the_oldest() {
+        let (system, _) = system(4, &[&[1, 2, 3, 4], &[5, 6, 7, 8], &[4, 4, 4, 12]]);
+        let pivots: Vec<usize> = (0..4)
+            .filter(|&i| system.columns[i].row.is_some())
+            .collect();
+        assert_eq!(pivots.len(), system.rank());
+        for &pivot in &pivots {
+            let row = system.columns[pivot].row.as_ref().unwrap();
+            assert!(is_zero(&row.coefficients[..pivot]));
+            for &other in &pivots {
+                assert_eq!(row.coefficients[other], u8::from(other == pivot));
+            }
+        }
+        assert_eq!(pivots[0], 0);
+    }
+
+    #[test]
+    fn an_equation_that_follows_from_others_tells_nothing_new() {
+        let (mut system, _) = system(3, &[&[1, 2, 3], &[0, 5, 6]]);
+        let sum = |esi: Esi| [1, 2 ^ 5, 3 ^ 6][esi as usize];
+        assert!(!system.reduce(&(0..3), sum));
+        assert!(system.reduce(&(0..3), |esi| [1, 2 ^ 5, 3][esi as usize]));
+    }
+
+    #[test]
+    fn giving_up_the_oldest_costs_only_its_own_row() {
+        let (mut system, mut pool) = system(4, &[&[1, 1, 1, 1], &[1, 2, 3, 4], &[9, 8, 1, 6]]);
+        assert_eq!(system.rank(), 3);
+        assert_eq!(system.give_up_before(1, &mut pool), 1);
+        assert_eq!((system.unknowns(), system.rank()), (3, 2));
+    }
+}

@@ -1,0 +1,275 @@
+//! For any loss, order, window and length: the decoder knows exactly what
+//! follows from what it was given, at every step, and every byte of it.
+
+mod oracle;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use oracle::Oracle;
+use proptest::prelude::*;
+use weftline_codec::{DecodeError, DecoderConfig, Outcome, WindowDecoder, WindowEncoder};
+
+/// What happens to a packet on its way.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Lost,
+    /// Arrives once so many packets sent later have been overtaken.
+    Arrives(usize),
+    Twice(usize, usize),
+}
+
+/// Which symbols a repair covers.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    /// All the sender holds.
+    Elastic,
+    /// The latest few.
+    Fixed(u64),
+    /// Any run of those held; shares of them.
+    Random(f64, f64),
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    length: usize,
+    fate: Fate,
+    repairs: Vec<(Shape, Fate)>,
+    /// The share of its symbols the sender lets go of after this step, and
+    /// what happens to the news of it.
+    discard: Option<(f64, Fate)>,
+}
+
+#[derive(Clone, Debug)]
+enum Packet {
+    Source(u64),
+    Repair(Range<u64>, u32, Vec<u8>),
+    Forget(u64),
+}
+
+fn fate(loss: u32) -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        loss => Just(Fate::Lost),
+        60 => Just(Fate::Arrives(0)),
+        10 => (0..25_usize).prop_map(Fate::Arrives),
+        5 => (0..9_usize, 0..25_usize).prop_map(|(a, b)| Fate::Twice(a, b)),
+    ]
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    prop_oneof![
+        Just(Shape::Elastic),
+        (1..12_u64).prop_map(Shape::Fixed),
+        (0.0..1.0, 0.0..1.0).prop_map(|(a, b)| Shape::Random(a, b)),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    (5..60_u32, 0.0..0.2).prop_flat_map(|(loss, discards)| {
+        let step = (
+            prop_oneof![0..40_usize, Just(32)],
+            fate(loss),
+            proptest::collection::vec((shape(), fate(loss)), 0..3),
+            proptest::option::weighted(discards, (0.0..1.0, fate(10))),
+        )
+            .prop_map(|(length, fate, repairs, discard)| Step {
+                length,
+                fate,
+                repairs,
+                discard,
+            });
+        proptest::collection::vec(step, 1..45)
+    })
+}
+
+fn payload(esi: u64, length: usize) -> Vec<u8> {
+    // Zeros included: they must not be taken for padding.
+    (0..length)
+        .map(|i| (esi.wrapping_mul(37) as usize + i * i) as u8 & 0xF5)
+        .collect()
+}
+
+/// The packets in order of arrival, and the payloads sent.
+fn run_sender(steps: &[Step]) -> (Vec<Packet>, Vec<Vec<u8>>) {
+    let mut encoder = WindowEncoder::new(100, 40);
+    let mut sent = Vec::new();
+    let mut payloads = Vec::new();
+    let mut send = |packet: Packet, fate: Fate| {
+        let now = sent.len();
+        let delays = match fate {
+            Fate::Lost => vec![],
+            Fate::Arrives(delay) => vec![delay],
+            Fate::Twice(one, other) => vec![one, other],
+        };
+        for delay in delays {
+            sent.push((now + delay, packet.clone()));
+        }
+    };
+    let mut key = 0;
+    for step in steps {
+        let bytes = payload(encoder.next(), step.length);
+        let esi = encoder.push(&bytes).expect("room for all steps");
+        payloads.push(bytes);
+        send(Packet::Source(esi), step.fate);
+        for &(shape, fate) in &step.repairs {
+            let (first, next) = (encoder.first(), encoder.next());
+            let held = next - first;
+            let window = match shape {
+                _ if held == 0 => continue,
+                Shape::Elastic => first..next,
+                Shape::Fixed(length) => next - length.min(held)..next,
+                Shape::Random(start, share) => {
+                    let start = first + (held as f64 * start) as u64;
+                    start..start + 1 + ((next - start - 1) as f64 * share) as u64
+                }
+            };
+            let mut repair = vec![];
+            let made = encoder.repair(window.clone(), key, &mut repair);
+            assert_eq!(made, Ok(()));
+            assert_eq!(encoder.repair_len(window.clone()), Ok(repair.len()));
+            send(Packet::Repair(window, key, repair), fate);
+            key += 1;
+        }
+        if let Some((share, fate)) = step.discard {
+            let held = encoder.next() - encoder.first();
+            encoder.discard_before(encoder.first() + (held as f64 * share) as u64);
+            send(Packet::Forget(encoder.first()), fate);
+        }
+    }
+    sent.sort_by_key(|(time, _)| *time);
+    let arrivals = sent.into_iter().map(|(_, packet)| packet).collect();
+    (arrivals, payloads)
+}
+
+/// A decoder beside its judge.
+struct Checked {
+    decoder: WindowDecoder,
+    oracle: Oracle,
+    /// What the decoder has reported as known, ever.
+    reported: BTreeSet<u64>,
+}
+
+impl Checked {
+    fn take(&mut self, packet: &Packet, payloads: &[Vec<u8>]) -> Result<(), TestCaseError> {
+        let (first, end) = (self.decoder.first(), self.decoder.end());
+        let before = self.oracle.verdict(first, end);
+        match packet {
+            Packet::Source(esi) => {
+                let outcome = self.decoder.source(*esi, &payloads[*esi as usize]);
+                let helps = *esi >= first && !before.known.contains(esi);
+                prop_assert_eq!(outcome, Ok(outcome_if(helps)));
+                if helps {
+                    self.oracle.receive(*esi);
+                }
+            }
+            Packet::Repair(window, key, data) => {
+                let outcome = self.decoder.repair(window.clone(), *key, data);
+                let missing = |esi| esi >= first && !before.known.contains(&esi);
+                if window.start >= first {
+                    self.oracle.equation(window.clone(), *key);
+                    let after = self.oracle.verdict(first, end.max(window.end));
+                    prop_assert_eq!(outcome, Ok(outcome_if(after.rank > before.rank)));
+                } else if window.clone().any(missing) {
+                    let start = window.start;
+                    prop_assert_eq!(outcome, Err(DecodeError::NotHeld { start, first }));
+                } else {
+                    prop_assert_eq!(outcome, Ok(Outcome::Redundant));
+                }
+            }
+            Packet::Forget(esi) => self.decoder.forget_before(*esi),
+        }
+        self.check(payloads)
+    }
+
+    fn check(&mut self, payloads: &[Vec<u8>]) -> Result<(), TestCaseError> {
+        let decoder = &mut self.decoder;
+        let (first, end) = (decoder.first(), decoder.end());
+        let verdict = self.oracle.verdict(first, end);
+        while let Some(esi) = decoder.next_known() {
+            prop_assert!(self.reported.insert(esi), "{} reported twice", esi);
+            prop_assert!(decoder.is_known(esi));
+        }
+        let held: BTreeSet<u64> = (first..end).filter(|esi| decoder.is_known(*esi)).collect();
+        prop_assert_eq!(&held, &verdict.known);
+        prop_assert!(held.is_subset(&self.reported));
+        for &esi in &held {
+            prop_assert_eq!(decoder.symbol(esi), Some(&payloads[esi as usize][..]));
+        }
+        let missing: Vec<u64> = (first..end).filter(|esi| !held.contains(esi)).collect();
+        prop_assert_eq!(
+            decoder.missing().flatten().collect::<Vec<_>>(),
+            missing.clone()
+        );
+        let ranges: Vec<Range<u64>> = decoder.missing().collect();
+        prop_assert!(ranges.windows(2).all(|pair| pair[0].end < pair[1].start));
+        prop_assert_eq!(decoder.unknowns(), missing.len());
+        prop_assert_eq!(
+            decoder.contiguous(),
+            missing.first().copied().unwrap_or(end)
+        );
+        let recovered = held.len() - self.oracle.received_within(first..end);
+        prop_assert_eq!(decoder.rank(), verdict.rank - recovered);
+        prop_assert_eq!(decoder.deficit(), decoder.unknowns() - decoder.rank());
+        prop_assert_eq!(decoder.stats().inconsistent, 0);
+        Ok(())
+    }
+}
+
+fn outcome_if(helps: bool) -> Outcome {
+    if helps {
+        Outcome::Innovative
+    } else {
+        Outcome::Redundant
+    }
+}
+
+#[test]
+fn symbols_are_reported_once_in_the_order_in_which_they_became_known() {
+    let mut encoder = WindowEncoder::new(10, 10);
+    for payload in [b"a", b"b", b"c", b"d", b"e"] {
+        assert!(encoder.push(payload).is_ok());
+    }
+    let mut decoder = WindowDecoder::new(DecoderConfig::new(10, 10, 10, 10));
+    let repair = |decoder: &mut WindowDecoder, window: Range<u64>, key| {
+        let mut data = Vec::new();
+        assert_eq!(encoder.repair(window.clone(), key, &mut data), Ok(()));
+        assert_eq!(decoder.repair(window, key, &data), Ok(Outcome::Innovative));
+    };
+    decoder.source(4, b"e").unwrap();
+    decoder.source(1, b"b").unwrap();
+    repair(&mut decoder, 0..4, 0);
+    repair(&mut decoder, 0..5, 1);
+    // Determines 0 and 2 with what is there already.
+    decoder.source(3, b"d").unwrap();
+    decoder.source(3, b"d").unwrap();
+    let reported: Vec<u64> = std::iter::from_fn(|| decoder.next_known()).collect();
+    assert_eq!(reported, [4, 1, 3, 0, 2]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn decoder_knows_exactly_what_follows_from_what_arrived(steps in steps()) {
+        let (arrivals, payloads) = run_sender(&steps);
+        let mut checked = Checked {
+            decoder: WindowDecoder::new(DecoderConfig::new(100, 40, 100, 100)),
+            oracle: Oracle::default(),
+            reported: BTreeSet::new(),
+        };
+        for packet in &arrivals {
+            checked.take(packet, &payloads)?;
+        }
+        let decoder = &checked.decoder;
+        let stats = decoder.stats();
+        let symbols = stats.sources + stats.recovered + stats.abandoned;
+        prop_assert_eq!(symbols, decoder.end() - decoder.unknowns() as u64);
+        // Then the sender resends what is missing, and all is known.
+        let missing: Vec<u64> = decoder.missing().flatten().collect();
+        for esi in missing {
+            checked.take(&Packet::Source(esi), &payloads)?;
+        }
+        prop_assert_eq!(checked.decoder.unknowns(), 0);
+        prop_assert_eq!(checked.decoder.rank(), 0);
+    }
+}
