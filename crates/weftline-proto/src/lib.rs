@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod clock;
+mod config;
+mod credit;
+mod event;
+mod loss;
+mod messages;
+mod payload;
+mod policy;
+mod ranges;
+mod rate;
+mod receiver;
+mod rtt;
+mod sender;
+mod session;
+mod stats;
+mod streams;
+mod time;
+pub mod wire;
+
+pub use config::{Config, Limits, RateControl};
+pub use event::{CloseReason, Event, Message, MessageId, Role, StreamId};
+pub use policy::{
+    Code, EncodingWindow, Feedback, Policies, Preset, Redundancy, TopUp, UnknownPreset,
+};
+pub use session::{OpenError, ReadError, SendMessageError, Session, WriteError};
+pub use stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};
+pub use time::Time;

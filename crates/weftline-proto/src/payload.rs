@@ -1,0 +1,250 @@
+//! What symbols carry: streams, messages and their flow control, as frames.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use weftline_codec::Esi;
+
+use crate::config::{Config, Limits};
+use crate::credit::Credit;
+use crate::event::{Event, Message, MessageId, Role, StreamId};
+use crate::messages::{Arrival, Fragment, InMessages, OutMessages};
+use crate::session::{OpenError, ReadError, SendMessageError, WriteError};
+use crate::streams::{Inbound, Streams};
+use crate::time::Time;
+use crate::wire::{Frame, FrameWriter, Frames};
+
+/// Streams and messages of both directions.
+#[derive(Debug)]
+pub(crate) struct Payload {
+    streams: Streams,
+    out: OutMessages,
+    inbox: InMessages,
+    credit: Credit,
+    send_buffer: usize,
+    message_max: usize,
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) counts: Counts,
+}
+
+/// Bytes and messages.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) expired_messages: u64,
+    pub(crate) late_messages: u64,
+}
+
+/// A symbol that was filled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Filled {
+    /// It carries nothing but messages that are worthless from then on.
+    pub(crate) expires: Option<Time>,
+}
+
+impl Payload {
+    pub(crate) fn new(role: Role, config: &Config, limits: Limits, peer: Limits) -> Self {
+        Payload {
+            streams: Streams::new(role, limits, peer, config.send_buffer),
+            out: OutMessages::default(),
+            inbox: InMessages::new(
+                u64::from(limits.message_size),
+                limits.message_data,
+                config.deliver_late_messages,
+            ),
+            credit: Credit::new(peer.session_data, limits.session_data),
+            send_buffer: config.send_buffer,
+            message_max: peer.message_size as usize,
+            events: VecDeque::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    pub(crate) fn set_peer_limits(&mut self, peer: Limits) {
+        self.streams.set_peer_limits(peer);
+        self.credit.raise(peer.session_data);
+        self.message_max = peer.message_size as usize;
+    }
+
+    pub(crate) fn open_stream(&mut self) -> Result<StreamId, OpenError> {
+        self.streams.open()
+    }
+
+    pub(crate) fn accept_stream(&mut self) -> Option<StreamId> {
+        self.streams.accept()
+    }
+
+    pub(crate) fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
+        self.streams.write(id, data)
+    }
+
+    pub(crate) fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
+        self.streams.finish(id)
+    }
+
+    pub(crate) fn reset(&mut self, id: StreamId, code: u64) {
+        self.streams.reset(id, code);
+    }
+
+    pub(crate) fn stop(&mut self, id: StreamId, code: u64) {
+        self.streams.stop(id, code, &mut self.credit);
+    }
+
+    pub(crate) fn read(&mut self, id: StreamId, buf: &mut [u8]) -> Result<usize, ReadError> {
+        let n = self.streams.read(id, buf, &mut self.credit)?;
+        self.counts.received += n as u64;
+        Ok(n)
+    }
+
+    pub(crate) fn send_message(
+        &mut self,
+        data: &[u8],
+        deadline: Option<Time>,
+    ) -> Result<MessageId, SendMessageError> {
+        if data.len() > self.message_max {
+            return Err(SendMessageError::TooLong {
+                got: data.len(),
+                limit: self.message_max,
+            });
+        }
+        // A message longer than the buffer is taken when the buffer is empty.
+        if !self.out.is_empty() && self.out.queued() + data.len() > self.send_buffer {
+            self.out.writer_blocked = true;
+            return Err(SendMessageError::Full);
+        }
+        Ok(self.out.push(Bytes::copy_from_slice(data), deadline))
+    }
+
+    pub(crate) fn recv_message(&mut self) -> Option<Message> {
+        let message = self.inbox.take(&mut self.credit)?;
+        self.counts.received += message.data.len() as u64;
+        Some(message)
+    }
+
+    /// Something waits to be sent and flow control allows it.
+    pub(crate) fn sendable(&self) -> bool {
+        self.credit.update_due()
+            || self.out.sendable(&self.credit)
+            || self.streams.sendable(&self.credit)
+    }
+
+    /// Everything the application gave has been put into symbols.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.out.is_empty() && self.streams.is_drained()
+    }
+
+    pub(crate) fn queued(&self) -> u64 {
+        (self.out.queued() + self.streams.queued()) as u64
+    }
+
+    /// Fills symbol `esi` with frames, up to `max` bytes; `None` when there was nothing to put in.
+    pub(crate) fn fill(
+        &mut self,
+        now: Time,
+        esi: Esi,
+        max: usize,
+        symbol: &mut Vec<u8>,
+    ) -> Option<Filled> {
+        self.counts.expired_messages += self.out.expire(now, &mut self.events);
+        let mut writer = FrameWriter::new(symbol, max);
+        let mut durable = self.streams.fill_control(&mut writer, esi);
+        if self.credit.update_due() && writer.room() > 9 {
+            durable |= writer.control(Frame::MaxData(self.credit.update()));
+        }
+        let messages = self.out.fill(&mut writer, &mut self.credit);
+        durable |= messages.reliable;
+        self.counts.sent += messages.data;
+        if let Some(data) =
+            self.streams
+                .fill_data(&mut writer, esi, &mut self.credit, &mut self.events)
+        {
+            durable = true;
+            self.counts.sent += data;
+        }
+        if self.out.writer_blocked && self.out.queued() <= self.send_buffer / 2 {
+            self.out.writer_blocked = false;
+            self.events.push_back(Event::MessageWritable);
+        }
+        let expires = if durable { None } else { messages.expires };
+        (!symbol.is_empty()).then_some(Filled { expires })
+    }
+
+    /// Every symbol below `edge` is acknowledged.
+    pub(crate) fn acknowledged(&mut self, edge: Esi) {
+        self.streams.acknowledged(edge, &mut self.events);
+    }
+
+    /// A symbol became known; `remote` is the time on the sender's clock, as far as it is known.
+    pub(crate) fn on_symbol(
+        &mut self,
+        remote: Option<u64>,
+        symbol: &[u8],
+    ) -> Result<(), &'static str> {
+        for frame in Frames::new(symbol) {
+            let frame = frame.map_err(|_| "malformed frame")?;
+            self.on_frame(remote, frame)?;
+        }
+        Ok(())
+    }
+
+    fn on_frame(&mut self, remote: Option<u64>, frame: Frame<'_>) -> Result<(), &'static str> {
+        let (streams, credit, events) = (&mut self.streams, &mut self.credit, &mut self.events);
+        match frame {
+            Frame::Stream {
+                id,
+                offset,
+                fin,
+                data,
+            } => streams.on_stream(
+                Inbound {
+                    id,
+                    offset,
+                    fin,
+                    data,
+                },
+                credit,
+                events,
+            ),
+            Frame::Message {
+                id,
+                total,
+                offset,
+                deadline,
+                data,
+            } => {
+                let fragment = Fragment {
+                    id,
+                    total,
+                    offset,
+                    deadline,
+                    data,
+                };
+                match self.inbox.insert(remote, fragment, credit)? {
+                    Arrival::Ready => events.push_back(Event::MessageReceived),
+                    Arrival::Late { delivered } => {
+                        self.counts.late_messages += 1;
+                        if delivered {
+                            events.push_back(Event::MessageReceived);
+                        }
+                    }
+                    Arrival::Incomplete | Arrival::Dropped => {}
+                }
+                Ok(())
+            }
+            Frame::Reset { id, code } => streams.on_reset(id, code, credit, events),
+            Frame::Stop { id, code } => streams.on_stop(id, code, events),
+            Frame::MaxData(max) => {
+                credit.raise(max);
+                Ok(())
+            }
+            Frame::MaxStreamData { id, max } => streams.on_max_stream_data(id, max, events),
+            Frame::MaxStreams(max) => {
+                if streams.on_max_streams(max) {
+                    events.push_back(Event::StreamsAvailable);
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The receiving side of a flow: decoding, and reports of its state.
+
+use weftline_codec::{DecodeError, DecoderConfig, Esi, Outcome, WindowDecoder};
+
+use crate::clock::RemoteClock;
+use crate::config::Limits;
+use crate::policy::Feedback;
+use crate::ranges::RangeSet;
+use crate::time::{Time, micros};
+use crate::wire::{Coded, FeedbackWriter, Run, complete};
+
+/// The receiving side of a flow.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    limits: Limits,
+    decoder: WindowDecoder,
+    /// Transmission numbers that arrived.
+    seen: RangeSet,
+    /// When the largest of them did.
+    largest_at: Time,
+    clock: RemoteClock,
+    queue_delay: u64,
+    feedback: Feedback,
+    next_report: u64,
+    /// When the next report is due, if anything arrived since the last one.
+    due: Option<Time>,
+    last_report: Option<Time>,
+    /// Numbered datagrams since the last report.
+    unreported: u32,
+    stats: Counts,
+}
+
+/// What arrived.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) repair_symbols: u64,
+    pub(crate) useful_repairs: u64,
+}
+
+/// Why a numbered datagram was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Drop {
+    Malformed,
+    Replayed,
+    OutOfWindow,
+    Inconsistent,
+}
+
+/// At full speed a report covers at most this many datagrams.
+const REPORT_EVERY: u32 = 64;
+
+impl Receiver {
+    pub(crate) fn new(limits: Limits, feedback: Feedback) -> Self {
+        let config = DecoderConfig::new(
+            2 * limits.symbols as usize,
+            usize::from(limits.symbol_size),
+            usize::from(limits.unknowns),
+            usize::from(limits.window),
+        );
+        Receiver {
+            limits,
+            decoder: WindowDecoder::new(config),
+            seen: RangeSet::default(),
+            largest_at: Time::ZERO,
+            clock: RemoteClock::default(),
+            queue_delay: 0,
+            feedback,
+            next_report: 0,
+            due: None,
+            last_report: None,
+            unreported: 0,
+            stats: Counts::default(),
+        }
+    }
+
+    /// The peer asked for its reports in HELLO.
+    pub(crate) fn set_feedback(&mut self, feedback: Feedback) {
+        self.feedback = feedback;
+    }
+
+    pub(crate) fn decoder(&self) -> &WindowDecoder {
+        &self.decoder
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.stats
+    }
+
+    pub(crate) fn clock(&self) -> &RemoteClock {
+        &self.clock
+    }
+
+    /// The next symbol that became known; [`WindowDecoder::symbol`] has its frames.
+    pub(crate) fn next_known(&mut self) -> Option<Esi> {
+        self.decoder.next_known()
+    }
+
+    pub(crate) fn on_source(
+        &mut self,
+        now: Time,
+        coded: &Coded,
+        symbol: &[u8],
+    ) -> Result<(), Drop> {
+        if symbol.len() > usize::from(self.limits.symbol_size) {
+            return Err(Drop::Malformed);
+        }
+        let transmission = self.transmission(coded)?;
+        let esi = complete(coded.esi, self.decoder.contiguous());
+        self.enter(coded, esi, esi + 1)?;
+        let taken = self.decoder.source(esi, symbol);
+        self.taken(now, coded, transmission, taken.map(|_| ()))
+    }
+
+    pub(crate) fn on_repair(
+        &mut self,
+        now: Time,
+        coded: &Coded,
+        nss: u16,
+        key: u16,
+        data: &[u8],
+    ) -> Result<(), Drop> {
+        if nss > self.limits.window || data.len() > usize::from(self.limits.symbol_size) + 2 {
+            return Err(Drop::Malformed);
+        }
+        let transmission = self.transmission(coded)?;
+        let first = complete(coded.esi, self.decoder.contiguous());
+        let end = first + u64::from(nss);
+        self.enter(coded, first, end)?;
+        let taken = match self.decoder.repair(first..end, u32::from(key), data) {
+            // A window that reaches back to what both ends are done with helps no more.
+            Err(DecodeError::NotHeld { .. }) => Ok(Outcome::Redundant),
+            other => other,
+        };
+        self.stats.repair_symbols += 1;
+        if taken == Ok(Outcome::Innovative) {
+            self.stats.useful_repairs += 1;
+        }
+        self.taken(now, coded, transmission, taken.map(|_| ()))
+    }
+
+    pub(crate) fn on_probe(&mut self, now: Time, coded: &Coded) -> Result<(), Drop> {
+        let transmission = self.transmission(coded)?;
+        let next = complete(coded.esi, self.decoder.contiguous());
+        self.enter(coded, next, next)?;
+        let taken = self.decoder.expect(next);
+        self.taken(now, coded, transmission, taken)
+    }
+
+    fn transmission(&self, coded: &Coded) -> Result<u64, Drop> {
+        let expected = self.seen.max().map_or(0, |m| m + 1);
+        let number = complete(coded.transmission, expected);
+        match self.seen.is_new(number) {
+            true => Ok(number),
+            false => Err(Drop::Replayed),
+        }
+    }
+
+    /// Checks that `end` is within the credit, and follows the sender's lower edge, which is
+    /// `coded.span` below `esi`.
+    fn enter(&mut self, coded: &Coded, esi: Esi, end: Esi) -> Result<(), Drop> {
+        let base = esi
+            .checked_sub(u64::from(coded.span))
+            .ok_or(Drop::Malformed)?;
+        let edge = self.decoder.contiguous().max(base);
+        if end > edge + u64::from(self.limits.symbols) {
+            return Err(Drop::OutOfWindow);
+        }
+        // An honest sender never covers symbols from further back than its credit.
+        let floor = base.max(edge.saturating_sub(u64::from(self.limits.symbols)));
+        self.decoder.forget_before(floor);
+        Ok(())
+    }
+
+    /// Accounts for a numbered datagram. One that the decoder had no room for counts as lost, so
+    /// that its sender sends it again.
+    fn taken(
+        &mut self,
+        now: Time,
+        coded: &Coded,
+        transmission: u64,
+        taken: Result<(), DecodeError>,
+    ) -> Result<(), Drop> {
+        let refused = match taken {
+            Ok(()) => None,
+            Err(DecodeError::Inconsistent { .. }) => Some(Drop::Inconsistent),
+            Err(DecodeError::OutOfSpan { .. } | DecodeError::TooManyUnknowns { .. }) => {
+                self.schedule(now, true);
+                return Err(Drop::OutOfWindow);
+            }
+            Err(_) => Some(Drop::Malformed),
+        };
+        let gap = self.seen.max().is_none_or(|m| transmission != m + 1);
+        self.seen.insert(transmission);
+        if self.seen.max() == Some(transmission) {
+            self.largest_at = now;
+        }
+        self.queue_delay = self.clock.observe(now, coded.timestamp);
+        self.unreported += 1;
+        self.schedule(now, gap || self.decoder.unknowns() > 0);
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// Sets the time of the next report; `urgent`: something is missing or out of order.
+    fn schedule(&mut self, now: Time, urgent: bool) {
+        let due = match self.feedback {
+            Feedback::EveryDatagram { .. } if urgent || self.unreported >= REPORT_EVERY => now,
+            Feedback::EveryDatagram { min_interval } => self
+                .last_report
+                .map_or(now, |last| now.max(last + min_interval)),
+            Feedback::Periodic { interval } => self
+                .last_report
+                .map_or(now, |last| now.max(last + interval)),
+        };
+        self.due = Some(self.due.map_or(due, |d| d.min(due)));
+    }
+
+    /// When a report is due.
+    pub(crate) fn report_due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// Writes a report of at most `max` bytes.
+    pub(crate) fn report(&mut self, now: Time, max: usize, out: &mut Vec<u8>) -> bool {
+        self.due = None;
+        let Some(largest) = self.seen.max() else {
+            return false;
+        };
+        self.last_report = Some(now);
+        self.unreported = 0;
+        let next = self.decoder.contiguous();
+        let writer = FeedbackWriter {
+            number: self.next_report as u32,
+            largest: largest as u32,
+            next: next as u32,
+            delay: micros(now.since(self.largest_at)),
+            queue_delay: self.queue_delay,
+            extent: self.decoder.end() - next,
+            rank: self.decoder.rank() as u64,
+            credit: u64::from(self.limits.symbols),
+        };
+        self.next_report += 1;
+        let end = self.decoder.end();
+        let mut missing = self.decoder.missing().peekable();
+        let symbols = core::iter::from_fn(move || {
+            let run = missing.next()?;
+            let following = missing.peek().map_or(end, |r| r.start);
+            Some(Run {
+                first: run.end - run.start,
+                second: following - run.end,
+            })
+        });
+        let mut received = self.seen.descending().peekable();
+        let transmissions = core::iter::from_fn(move || {
+            let run = received.next()?;
+            let following = received.peek().map_or(run.start, |r| r.end);
+            Some(Run {
+                first: run.end - run.start,
+                second: run.start - following,
+            })
+        });
+        writer.write(symbols, transmissions, max, out);
+        true
+    }
+}

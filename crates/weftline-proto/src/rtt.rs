@@ -1,0 +1,100 @@
+//! Round-trip time as RFC 9002, section 5, estimates it.
+
+use core::time::Duration;
+
+/// Smoothed round-trip time, its variation and its minimum.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RttEstimator {
+    smoothed: Duration,
+    variation: Duration,
+    min: Option<Duration>,
+    latest: Duration,
+}
+
+/// Timers of the runtime are no finer than this (RFC 9002, kGranularity).
+const GRANULARITY: Duration = Duration::from_millis(1);
+
+impl RttEstimator {
+    pub(crate) fn new(initial: Duration) -> Self {
+        RttEstimator {
+            smoothed: initial,
+            variation: initial / 2,
+            min: None,
+            latest: initial,
+        }
+    }
+
+    /// A datagram sent `elapsed` ago was reported by a receiver that held the report back for
+    /// `delay`.
+    pub(crate) fn sample(&mut self, elapsed: Duration, delay: Duration) {
+        let Some(min) = self.min else {
+            self.min = Some(elapsed);
+            self.latest = elapsed;
+            self.smoothed = elapsed;
+            self.variation = elapsed / 2;
+            return;
+        };
+        // The receiver's claim must not take the sample below what the path allows.
+        let min = min.min(elapsed);
+        self.min = Some(min);
+        let sample = if elapsed >= min + delay {
+            elapsed - delay
+        } else {
+            elapsed
+        };
+        self.latest = sample;
+        self.variation = (self.variation * 3 + self.smoothed.abs_diff(sample)) / 4;
+        self.smoothed = (self.smoothed * 7 + sample) / 8;
+    }
+
+    pub(crate) fn smoothed(&self) -> Duration {
+        self.smoothed
+    }
+
+    /// The smallest sample, or the initial guess.
+    pub(crate) fn min(&self) -> Duration {
+        self.min.unwrap_or(self.smoothed)
+    }
+
+    pub(crate) fn is_measured(&self) -> bool {
+        self.min.is_some()
+    }
+
+    /// How long after sending a datagram that is older than an acknowledged one counts as lost.
+    pub(crate) fn loss_delay(&self) -> Duration {
+        (self.smoothed.max(self.latest) * 9 / 8).max(GRANULARITY)
+    }
+
+    /// How long to wait for a report before asking again (RFC 9002, section 6.2.1).
+    pub(crate) fn probe_timeout(&self, feedback_delay: Duration) -> Duration {
+        self.smoothed + (self.variation * 4).max(GRANULARITY) + feedback_delay
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_steady_path_is_learned_and_the_receivers_delay_is_taken_off() {
+        let mut rtt = RttEstimator::new(100 * MS);
+        rtt.sample(60 * MS, Duration::ZERO);
+        for _ in 0..100 {
+            rtt.sample(65 * MS, 5 * MS);
+        }
+        assert_eq!(rtt.min(), 60 * MS);
+        assert!(rtt.smoothed().abs_diff(60 * MS) < MS / 10, "{rtt:?}");
+        assert!(rtt.probe_timeout(Duration::ZERO) < 62 * MS);
+    }
+
+    #[test]
+    fn a_lying_delay_cannot_take_the_estimate_below_the_path() {
+        let mut rtt = RttEstimator::new(100 * MS);
+        for _ in 0..50 {
+            rtt.sample(60 * MS, Duration::from_secs(5));
+        }
+        assert_eq!(rtt.smoothed(), 60 * MS);
+    }
+}

@@ -1,0 +1,303 @@
+//! Numbered datagrams that were sent and whose fate is not known.
+
+use std::collections::VecDeque;
+
+use core::time::Duration;
+use weftline_codec::Esi;
+
+use crate::rtt::RttEstimator;
+use crate::time::Time;
+use crate::wire::Run;
+
+/// Every transmission from the oldest unresolved one on.
+#[derive(Debug, Default)]
+pub(super) struct Flight {
+    sent: VecDeque<Transmission>,
+    /// Number of the first in `sent`.
+    first: u64,
+    largest_acknowledged: Option<u64>,
+    bytes: u64,
+    repairs: u64,
+    sources: u64,
+    loss_time: Option<Time>,
+    fates: VecDeque<(u64, Kind, bool)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Transmission {
+    at: Time,
+    size: u16,
+    kind: Kind,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Unknown,
+    Arrived,
+    Lost,
+}
+
+/// What a transmission carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Source(Esi),
+    /// A repair symbol, of a numbered block when the code has blocks.
+    Repair {
+        block: Option<u64>,
+    },
+    Probe,
+}
+
+/// What a report changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// Something was acknowledged for the first time.
+    pub(super) progress: bool,
+}
+
+/// A datagram counts as lost when one sent this many later has arrived (RFC 9002, section 6.1.1).
+const REORDERING: u64 = 3;
+
+/// No more transmissions than this are remembered; without any report for so long, the oldest
+/// count as lost.
+const MAX_UNRESOLVED: usize = 1 << 16;
+
+impl Flight {
+    /// The next transmission number.
+    pub(super) fn next(&self) -> u64 {
+        self.first + self.sent.len() as u64
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Repair symbols whose fate is unknown.
+    pub(super) fn repairs(&self) -> u64 {
+        self.repairs
+    }
+
+    /// Source symbols whose fate is unknown.
+    pub(super) fn sources(&self) -> u64 {
+        self.sources
+    }
+
+    /// Nothing is waiting for a report.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    pub(super) fn loss_time(&self) -> Option<Time> {
+        self.loss_time
+    }
+
+    /// A datagram left. True: so many are unresolved that the oldest was given up; its fate
+    /// waits to be taken.
+    pub(super) fn sent(&mut self, at: Time, kind: Kind, len: usize) -> bool {
+        let size = u16::try_from(len).unwrap_or(u16::MAX);
+        let full = self.sent.len() >= MAX_UNRESOLVED;
+        if full {
+            self.resolve(0, Fate::Lost);
+        }
+        self.bytes += u64::from(size);
+        self.repairs += u64::from(matches!(kind, Kind::Repair { .. }));
+        self.sources += u64::from(matches!(kind, Kind::Source(_)));
+        self.sent.push_back(Transmission {
+            at,
+            size,
+            kind,
+            fate: Fate::Unknown,
+        });
+        full
+    }
+
+    fn resolve(&mut self, index: usize, fate: Fate) {
+        let transmission = &mut self.sent[index];
+        if transmission.fate != Fate::Unknown {
+            return;
+        }
+        transmission.fate = fate;
+        self.bytes -= u64::from(transmission.size);
+        self.repairs -= u64::from(matches!(transmission.kind, Kind::Repair { .. }));
+        self.sources -= u64::from(matches!(transmission.kind, Kind::Source(_)));
+        self.fates.push_back((
+            self.first + index as u64,
+            transmission.kind,
+            fate == Fate::Lost,
+        ));
+    }
+
+    /// The peer has `largest` and, from it downwards, the first run of each pair.
+    pub(super) fn on_report(
+        &mut self,
+        now: Time,
+        largest: u64,
+        runs: impl Iterator<Item = Run>,
+        delay: Duration,
+        rtt: &mut RttEstimator,
+    ) -> Progress {
+        let mut progress = Progress::default();
+        if let Some(index) = largest.checked_sub(self.first)
+            && let Some(newest) = self.sent.get(index as usize)
+            && newest.fate == Fate::Unknown
+        {
+            rtt.sample(now.since(newest.at), delay);
+        }
+        let mut end = largest + 1;
+        for run in runs {
+            let start = end.saturating_sub(run.first);
+            if end <= self.first {
+                break;
+            }
+            for number in start.max(self.first)..end {
+                let index = (number - self.first) as usize;
+                if self.sent[index].fate == Fate::Unknown {
+                    progress.progress = true;
+                    self.resolve(index, Fate::Arrived);
+                }
+            }
+            end = start.saturating_sub(run.second);
+        }
+        self.largest_acknowledged = self.largest_acknowledged.max(Some(largest));
+        self.detect_losses(now, rtt);
+        progress
+    }
+
+    /// Declares lost what should have been acknowledged by now (RFC 9002, section 6.1).
+    pub(super) fn detect_losses(&mut self, now: Time, rtt: &RttEstimator) {
+        self.loss_time = None;
+        let Some(largest) = self.largest_acknowledged else {
+            return;
+        };
+        let delay = rtt.loss_delay();
+        let older = (largest + 1)
+            .saturating_sub(self.first)
+            .min(self.sent.len() as u64) as usize;
+        for index in 0..older {
+            let transmission = self.sent[index];
+            if transmission.fate != Fate::Unknown {
+                continue;
+            }
+            let deadline = transmission.at + delay;
+            if self.first + index as u64 + REORDERING <= largest || deadline <= now {
+                self.resolve(index, Fate::Lost);
+            } else {
+                let first = self.loss_time.map_or(deadline, |t| t.min(deadline));
+                self.loss_time = Some(first);
+            }
+        }
+    }
+
+    /// Counts everything unresolved as lost.
+    pub(super) fn give_up_all(&mut self) {
+        (0..self.sent.len()).for_each(|index| self.resolve(index, Fate::Lost));
+        self.loss_time = None;
+    }
+
+    /// Next transmission that was resolved: its number, what it carried, and whether it was lost.
+    pub(super) fn pop_fate(&mut self) -> Option<(u64, Kind, bool)> {
+        self.fates.pop_front()
+    }
+
+    /// Forgets resolved transmissions from the oldest on; for each, whether it was lost.
+    pub(super) fn resolved_in_order(&mut self) -> impl Iterator<Item = bool> + '_ {
+        core::iter::from_fn(|| {
+            let fate = self.sent.front()?.fate;
+            if fate == Fate::Unknown {
+                return None;
+            }
+            self.sent.pop_front();
+            self.first += 1;
+            Some(fate == Fate::Lost)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flight(n: u64) -> (Flight, RttEstimator) {
+        let mut flight = Flight::default();
+        for i in 0..n {
+            flight.sent(Time::from_micros(i * 1000), Kind::Source(i), 100);
+        }
+        (flight, RttEstimator::new(Duration::from_millis(50)))
+    }
+
+    fn fates(flight: &mut Flight) -> Vec<(u64, bool)> {
+        core::iter::from_fn(|| flight.pop_fate())
+            .map(|(n, _, lost)| (n, lost))
+            .collect()
+    }
+
+    #[test]
+    fn a_gap_is_lost_once_three_later_ones_have_arrived() {
+        let (mut flight, mut rtt) = flight(10);
+        let now = Time::from_micros(40_000);
+        let runs = [
+            Run {
+                first: 2,
+                second: 1,
+            },
+            Run {
+                first: 2,
+                second: 0,
+            },
+        ];
+        let progress = flight.on_report(now, 4, runs.into_iter(), Duration::ZERO, &mut rtt);
+        assert!(progress.progress);
+        // 0, 1, 3, 4 arrived; 2 is only two behind.
+        assert_eq!(
+            fates(&mut flight),
+            [(3, false), (4, false), (0, false), (1, false)]
+        );
+        assert!(flight.loss_time().is_some());
+        let runs = [Run {
+            first: 3,
+            second: 1,
+        }];
+        flight.on_report(now, 5, runs.into_iter(), Duration::ZERO, &mut rtt);
+        assert_eq!(fates(&mut flight), [(5, false), (2, true)]);
+        assert_eq!(
+            flight.resolved_in_order().collect::<Vec<_>>(),
+            [false, false, true, false, false, false]
+        );
+        assert_eq!(flight.bytes(), 400);
+        assert_eq!(flight.next(), 10);
+    }
+
+    #[test]
+    fn an_older_one_is_lost_when_its_time_has_passed() {
+        let (mut flight, mut rtt) = flight(3);
+        flight.on_report(
+            Time::from_micros(30_000),
+            2,
+            [Run {
+                first: 1,
+                second: 0,
+            }]
+            .into_iter(),
+            Duration::ZERO,
+            &mut rtt,
+        );
+        let deadline = flight.loss_time().unwrap();
+        assert_eq!(deadline, Time::from_micros(0) + rtt.loss_delay());
+        fates(&mut flight);
+        flight.detect_losses(deadline, &rtt);
+        assert_eq!(fates(&mut flight), [(0, true)]);
+    }
+
+    #[test]
+    fn what_was_sent_is_never_remembered_without_bound() {
+        let mut flight = Flight::default();
+        for i in 0..3 * MAX_UNRESOLVED as u64 / 2 {
+            if flight.sent(Time::from_micros(i), Kind::Probe, 100) {
+                assert_eq!(flight.resolved_in_order().collect::<Vec<_>>(), [true]);
+            }
+            assert!(flight.sent.len() <= MAX_UNRESOLVED);
+        }
+        assert_eq!(flight.bytes(), 100 * MAX_UNRESOLVED as u64);
+    }
+}

@@ -1,0 +1,517 @@
+//! The sending side of a flow: what to send next, and what the peer has.
+
+mod blocks;
+mod flight;
+mod redundancy;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
+
+use core::time::Duration;
+use weftline_codec::{Esi, WindowEncoder};
+
+use crate::config::{Config, Limits};
+use crate::loss::LossEstimator;
+use crate::policy::{Code, EncodingWindow, Feedback, Policies, TopUp};
+use crate::rtt::RttEstimator;
+use crate::time::Time;
+use crate::wire::{Coded, FeedbackView, complete};
+
+use blocks::Blocks;
+use flight::Flight;
+pub(crate) use flight::Kind;
+use redundancy::Spacing;
+
+/// The sending side of a flow.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    policies: Policies,
+    peer: Limits,
+    encoder: WindowEncoder,
+    /// One for each symbol that the encoder holds.
+    records: VecDeque<Record>,
+    flight: Flight,
+    rtt: RttEstimator,
+    loss: LossEstimator,
+    /// Symbols whose latest transmission was lost and that the peer is not known to have. With
+    /// retransmission those on their way again are left out.
+    lost: BTreeSet<Esi>,
+    /// Equations that the peer holds, by its newest report.
+    rank: u64,
+    newest_report: Option<u64>,
+    /// ESIs below this may be sent.
+    credit: Esi,
+    spacing: Spacing,
+    blocks: Blocks,
+    next_key: u16,
+    /// Transmissions that the retransmission timer asked for.
+    probes_due: u8,
+    backoff: u32,
+    /// When progress was last made or something was last sent.
+    last_activity: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    /// Latest transmission.
+    transmission: u64,
+    known: bool,
+    /// Worthless from then on.
+    expires: Option<Time>,
+}
+
+/// What to send next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// A new source symbol.
+    New,
+    /// A source symbol once more.
+    Again(Esi),
+    /// A repair symbol over this encoding window.
+    Repair {
+        window: Range<Esi>,
+        /// Asked for by a report or the retransmission timer.
+        top_up: bool,
+    },
+    /// Nothing but a question.
+    Probe,
+}
+
+/// A report that cannot be true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Inconsistent;
+
+/// The retransmission timer does not back off beyond this: after an outage a session must not
+/// stay silent for long.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Reports wait for the peer's timers at most this long besides the agreed interval.
+const REPORT_SLACK: Duration = Duration::from_millis(5);
+
+impl Sender {
+    /// A flow to a peer that accepts `peer`; `own` limits bound what is kept for it.
+    pub(crate) fn new(config: &Config, own: Limits, peer: Limits, seed: u64, now: Time) -> Self {
+        let capacity = own.symbols as usize;
+        Sender {
+            policies: config.policies,
+            peer,
+            encoder: WindowEncoder::new(capacity, usize::from(config.symbol_size)),
+            records: VecDeque::new(),
+            flight: Flight::default(),
+            rtt: RttEstimator::new(config.initial_rtt),
+            loss: LossEstimator::default(),
+            lost: BTreeSet::new(),
+            rank: 0,
+            newest_report: None,
+            credit: u64::from(peer.symbols),
+            spacing: Spacing::default(),
+            blocks: Blocks::default(),
+            next_key: seed as u16,
+            probes_due: 0,
+            backoff: 0,
+            last_activity: now,
+        }
+    }
+
+    pub(crate) fn set_peer_limits(&mut self, peer: Limits) {
+        self.peer = peer;
+        self.credit = self
+            .credit
+            .max(self.encoder.first() + u64::from(peer.symbols));
+    }
+
+    /// A new symbol can be sent: the peer's credit and this end's memory allow it.
+    pub(crate) fn has_room(&self) -> bool {
+        self.encoder.next() < self.credit && !self.encoder.is_full()
+    }
+
+    /// The ESI that the next new symbol gets.
+    pub(crate) fn next_esi(&self) -> Esi {
+        self.encoder.next()
+    }
+
+    /// Lowest ESI not known to be with the peer.
+    pub(crate) fn edge(&self) -> Esi {
+        self.encoder.first()
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.encoder.first() == self.encoder.next()
+    }
+
+    pub(crate) fn unacknowledged(&self) -> u64 {
+        self.encoder.next() - self.encoder.first()
+    }
+
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.flight.bytes()
+    }
+
+    pub(crate) fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    pub(crate) fn loss(&self) -> &LossEstimator {
+        &self.loss
+    }
+
+    /// Whether the retransmission timer asked for something: it may exceed the window.
+    pub(crate) fn probe_due(&self) -> bool {
+        self.probes_due > 0
+    }
+
+    /// What is worth sending now, if anything; `pending`: the application has data.
+    pub(crate) fn next_action(&self, pending: bool) -> Option<Action> {
+        if self.probes_due > 0 {
+            return Some(self.probe());
+        }
+        if let Some(action) = self.top_up() {
+            return Some(action);
+        }
+        if let Some(window) = self.a_priori() {
+            return Some(Action::Repair {
+                window,
+                top_up: false,
+            });
+        }
+        (pending && self.has_room()).then_some(Action::New)
+    }
+
+    /// The retransmission timer's choice: whatever helps the oldest unacknowledged symbol.
+    fn probe(&self) -> Action {
+        let edge = self.encoder.first();
+        if self.is_idle() {
+            return Action::Probe;
+        }
+        match self.policies.code {
+            Code::None => Action::Again(edge),
+            Code::Block { k } => Action::Repair {
+                window: self.blocks.window_of(edge, k, self.encoder.next()),
+                top_up: true,
+            },
+            Code::SlidingWindow => Action::Repair {
+                window: self.oldest_window(),
+                top_up: true,
+            },
+        }
+    }
+
+    fn top_up(&self) -> Option<Action> {
+        match self.policies.top_up {
+            TopUp::None => None,
+            TopUp::Retransmit => self.lost.first().map(|&esi| Action::Again(esi)),
+            TopUp::Deficit => {
+                let loss = self.loss.expected();
+                if let Code::Block { .. } = self.policies.code {
+                    let window = self.blocks.short(&self.lost, loss)?;
+                    let window = window.start.max(self.encoder.first())..window.end;
+                    return Some(Action::Repair {
+                        window,
+                        top_up: true,
+                    });
+                }
+                let window = self.oldest_window();
+                let lost = self.lost.range(window.clone()).count() as u64;
+                let deficit = lost.saturating_sub(self.rank);
+                // Of what is under way some will be lost too, and take repairs that are under
+                // way with them.
+                let expected = deficit as f64 + loss * self.flight.sources() as f64;
+                if deficit > 0 && short(expected, self.flight.repairs(), loss) {
+                    return Some(Action::Repair {
+                        window,
+                        top_up: true,
+                    });
+                }
+                // After an outage more is lost than one window covers: beyond it nothing is
+                // gained by coding, and waiting for the window to move costs a round trip each.
+                self.lost
+                    .range(window.end..)
+                    .next()
+                    .map(|&esi| Action::Again(esi))
+            }
+        }
+    }
+
+    fn a_priori(&self) -> Option<Range<Esi>> {
+        match self.policies.code {
+            Code::None => None,
+            Code::Block { .. } => {
+                let window = self.blocks.owing(self.encoder.first())?;
+                Some(window.start.max(self.encoder.first())..window.end)
+            }
+            Code::SlidingWindow => {
+                (self.spacing.is_due() && !self.is_idle()).then(|| self.newest_window())
+            }
+        }
+    }
+
+    fn largest_window(&self) -> u64 {
+        let own = match self.policies.window {
+            EncodingWindow::Elastic { max } => max,
+            EncodingWindow::Fixed { size } | EncodingWindow::Mobile { size } => size,
+        };
+        u64::from(own.min(self.peer.window).max(1))
+    }
+
+    /// For repairs sent without being asked for: they protect what was sent last.
+    fn newest_window(&self) -> Range<Esi> {
+        let (first, next) = (self.encoder.first(), self.encoder.next());
+        match self.policies.window {
+            EncodingWindow::Mobile { .. } => self.oldest_window(),
+            _ => next.saturating_sub(self.largest_window()).max(first)..next,
+        }
+    }
+
+    /// For repairs that fill a known hole: they must reach back to it.
+    fn oldest_window(&self) -> Range<Esi> {
+        let (first, next) = (self.encoder.first(), self.encoder.next());
+        first..next.min(first + self.largest_window())
+    }
+
+    /// Takes a new source symbol and writes its datagram.
+    pub(crate) fn send_new(
+        &mut self,
+        now: Time,
+        symbol: &[u8],
+        expires: Option<Time>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let Ok(esi) = self.encoder.push(symbol) else {
+            return false;
+        };
+        let transmission = self.flight.next();
+        self.records.push_back(Record {
+            transmission,
+            known: false,
+            expires,
+        });
+        match self.policies.code {
+            Code::None => {}
+            Code::Block { k } => self.blocks.pushed(esi, k, self.policies.redundancy),
+            Code::SlidingWindow => self.spacing.pushed(self.policies.redundancy),
+        }
+        self.write_source(now, esi, out);
+        true
+    }
+
+    /// Writes the datagram of a symbol that was sent before.
+    pub(crate) fn send_again(&mut self, now: Time, esi: Esi, out: &mut Vec<u8>) {
+        self.probes_due = self.probes_due.saturating_sub(1);
+        self.lost.remove(&esi);
+        let transmission = self.flight.next();
+        if let Some(record) = self.record_mut(esi) {
+            record.transmission = transmission;
+        }
+        self.write_source(now, esi, out);
+    }
+
+    fn write_source(&mut self, now: Time, esi: Esi, out: &mut Vec<u8>) {
+        self.coded(now, esi).put_source(out);
+        out.extend_from_slice(self.encoder.symbol(esi).unwrap_or_default());
+        self.transmitted(now, Kind::Source(esi), out.len());
+    }
+
+    /// Writes a repair datagram over `window`; false when the window is not held.
+    pub(crate) fn send_repair(
+        &mut self,
+        now: Time,
+        window: Range<Esi>,
+        top_up: bool,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let key = self.next_key;
+        let nss = (window.end - window.start) as u16;
+        self.coded(now, window.start).put_repair(nss, key, out);
+        let probing = self.probes_due > 0;
+        self.probes_due = self.probes_due.saturating_sub(1);
+        if self
+            .encoder
+            .repair(window.clone(), u32::from(key), out)
+            .is_err()
+        {
+            debug_assert!(false, "window {window:?} is not held");
+            return false;
+        }
+        self.next_key = key.wrapping_add(1);
+        let block = match self.policies.code {
+            Code::Block { .. } => self.blocks.repair_sent(window.end - 1, !top_up),
+            _ => None,
+        };
+        if !top_up && !probing {
+            self.spacing.sent();
+        }
+        self.transmitted(now, Kind::Repair { block }, out.len());
+        true
+    }
+
+    /// Writes a probe.
+    pub(crate) fn send_probe(&mut self, now: Time, out: &mut Vec<u8>) {
+        self.probes_due = self.probes_due.saturating_sub(1);
+        self.coded(now, self.encoder.next()).put_probe(out);
+        self.transmitted(now, Kind::Probe, out.len());
+    }
+
+    fn coded(&self, now: Time, esi: Esi) -> Coded {
+        Coded {
+            transmission: self.flight.next() as u32,
+            timestamp: now.as_micros() as u32,
+            esi: esi as u32,
+            span: (esi - self.encoder.first()) as u16,
+        }
+    }
+
+    fn transmitted(&mut self, now: Time, kind: Kind, len: usize) {
+        if self.flight.sent(now, kind, len) {
+            self.settle();
+        }
+        self.last_activity = now;
+    }
+
+    fn record_mut(&mut self, esi: Esi) -> Option<&mut Record> {
+        let index = esi.checked_sub(self.encoder.first())?;
+        self.records.get_mut(usize::try_from(index).ok()?)
+    }
+
+    /// The peer reported its state. Reports older than the newest are ignored.
+    pub(crate) fn on_feedback(
+        &mut self,
+        now: Time,
+        report: &FeedbackView<'_>,
+    ) -> Result<(), Inconsistent> {
+        let number = complete(report.number, self.newest_report.unwrap_or(0));
+        if self.newest_report.is_some_and(|n| number <= n) {
+            return Ok(());
+        }
+        let largest = complete(report.largest, self.flight.next().saturating_sub(1));
+        let next = complete(report.next, self.encoder.first());
+        let sent = self.encoder.next();
+        if largest >= self.flight.next() || next > sent || next + report.extent > sent {
+            return Err(Inconsistent);
+        }
+        self.newest_report = Some(number);
+        self.rank = report.rank;
+        self.credit = self.credit.max(next + report.credit);
+
+        let delay = Duration::from_micros(report.delay);
+        let fates =
+            self.flight
+                .on_report(now, largest, report.transmissions(), delay, &mut self.rtt);
+        if fates.progress {
+            self.backoff = 0;
+            self.probes_due = 0;
+            self.last_activity = now;
+        }
+        self.mark_known(next, report);
+        self.settle();
+        self.advance(now);
+        Ok(())
+    }
+
+    fn mark_known(&mut self, next: Esi, report: &FeedbackView<'_>) {
+        let first = self.encoder.first();
+        let below = next.saturating_sub(first).min(self.records.len() as u64) as usize;
+        self.records
+            .iter_mut()
+            .take(below)
+            .for_each(|r| r.known = true);
+        let mut esi = next;
+        for run in report.symbols() {
+            let known = esi + run.first..esi + run.first + run.second;
+            esi = known.end;
+            for e in known {
+                if let Some(record) = self.record_mut(e) {
+                    record.known = true;
+                }
+            }
+        }
+    }
+
+    /// Accounts for transmissions that are acknowledged or lost by now.
+    fn settle(&mut self) {
+        while let Some((transmission, kind, lost)) = self.flight.pop_fate() {
+            match kind {
+                Kind::Source(esi) if lost => {
+                    let again = self
+                        .record_mut(esi)
+                        .is_some_and(|r| !r.known && r.transmission == transmission);
+                    if again {
+                        self.lost.insert(esi);
+                    }
+                }
+                Kind::Repair { block: Some(block) } => self.blocks.repair_fate(block, lost),
+                _ => {}
+            }
+        }
+        for lost in self.flight.resolved_in_order() {
+            self.loss.record(lost);
+        }
+        let first = self.encoder.first();
+        let records = &self.records;
+        self.lost.retain(|&esi| {
+            esi >= first
+                && records
+                    .get((esi - first) as usize)
+                    .is_some_and(|r| !r.known)
+        });
+    }
+
+    /// Moves the lower edge over what the peer has and over what is worthless by now.
+    fn advance(&mut self, now: Time) {
+        let mut edge = self.encoder.first();
+        while let Some(front) = self.records.front()
+            && (front.known || front.expires.is_some_and(|t| now > t))
+        {
+            self.records.pop_front();
+            edge += 1;
+        }
+        self.encoder.discard_before(edge);
+        self.lost = self.lost.split_off(&edge);
+        self.blocks.discard_before(edge);
+    }
+
+    /// When [`Self::on_timeout`] wants to be called.
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        let loss = self.flight.loss_time();
+        let probe = self.probe_time();
+        [loss, probe].into_iter().flatten().min()
+    }
+
+    fn probe_time(&self) -> Option<Time> {
+        if self.probes_due > 0 || self.is_idle() && self.flight.is_empty() {
+            return None;
+        }
+        let report = match self.policies.feedback {
+            Feedback::EveryDatagram { min_interval } => min_interval,
+            Feedback::Periodic { interval } => interval,
+        };
+        let timeout = self.rtt.probe_timeout(report + REPORT_SLACK);
+        let backed_off = timeout.saturating_mul(1 << self.backoff.min(16));
+        Some(self.last_activity + backed_off.min(LONGEST_TIMEOUT.max(timeout * 2)))
+    }
+
+    /// True: the retransmission timer fired.
+    pub(crate) fn on_timeout(&mut self, now: Time) -> bool {
+        if self.flight.loss_time().is_some_and(|t| t <= now) {
+            self.flight.detect_losses(now, &self.rtt);
+            self.settle();
+        }
+        self.advance(now);
+        if self.probe_time().is_none_or(|t| now < t) {
+            return false;
+        }
+        // Nothing was heard of these for so long that they only hold the window shut.
+        self.flight.give_up_all();
+        self.settle();
+        self.probes_due = 2;
+        self.backoff += 1;
+        self.last_activity = now;
+        true
+    }
+}
+
+/// Whether `in_flight` repairs, of which the share `loss` will not arrive, leave the receiver
+/// short of the `needed` ones; half a repair either way is left to later reports.
+fn short(needed: f64, in_flight: u64, loss: f64) -> bool {
+    // On a path that looks dead, sending ever more at once would not help.
+    needed >= in_flight as f64 * (1.0 - loss.min(0.75)) + 0.5
+}

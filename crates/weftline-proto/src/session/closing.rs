@@ -1,0 +1,108 @@
+//! The end of a session.
+
+use core::time::Duration;
+
+use crate::event::CloseReason;
+use crate::time::Time;
+use crate::wire::{CloseClass, put_close};
+
+/// CLOSE is sent this often, one linger interval apart, and once more for each datagram of a
+/// peer that has not heard it, up to the second number.
+const REPEATS: u32 = 3;
+const MAX_SENT: u32 = 10;
+
+/// A session that is over: it only tells the peer so.
+#[derive(Debug)]
+pub(super) struct Closing {
+    reason: CloseReason,
+    /// The CLOSE datagram, unless the peer knows or is gone.
+    datagram: Option<Vec<u8>>,
+    due: bool,
+    sent: u32,
+    timer: Option<Time>,
+    interval: Duration,
+    repeats: u32,
+}
+
+impl Closing {
+    /// The application closed it.
+    pub(super) fn by_us(now: Time, linger: Duration, code: u64, reason: &str) -> Self {
+        let mut datagram = Vec::new();
+        put_close(CloseClass::Application, code, reason, &mut datagram);
+        Closing::telling(now, linger, CloseReason::Local, datagram)
+    }
+
+    /// The peer broke the protocol.
+    pub(super) fn by_violation(now: Time, linger: Duration, violation: &'static str) -> Self {
+        let mut datagram = Vec::new();
+        put_close(CloseClass::Protocol, 1, violation, &mut datagram);
+        Closing::telling(now, linger, CloseReason::Protocol(violation), datagram)
+    }
+
+    fn telling(now: Time, linger: Duration, reason: CloseReason, datagram: Vec<u8>) -> Self {
+        Closing {
+            reason,
+            datagram: Some(datagram),
+            due: true,
+            sent: 0,
+            timer: Some(now + linger),
+            interval: linger,
+            repeats: 1,
+        }
+    }
+
+    /// The peer closed it.
+    pub(super) fn by_peer(reason: CloseReason) -> Self {
+        Closing::silent(reason)
+    }
+
+    /// There is nobody to tell.
+    pub(super) fn silent(reason: CloseReason) -> Self {
+        Closing {
+            reason,
+            datagram: None,
+            due: false,
+            sent: 0,
+            timer: None,
+            interval: Duration::ZERO,
+            repeats: 0,
+        }
+    }
+
+    pub(super) fn reason(&self) -> &CloseReason {
+        &self.reason
+    }
+
+    /// The peer still talks: it has not heard CLOSE, or its datagram crossed with it.
+    pub(super) fn datagram_arrived(&mut self) {
+        self.due |= self.timer.is_some() && self.sent < MAX_SENT;
+    }
+
+    pub(super) fn timer(&mut self, now: Time) {
+        if self.timer.is_none_or(|t| now < t) {
+            return;
+        }
+        if self.repeats < REPEATS {
+            self.repeats += 1;
+            self.due = true;
+            self.timer = Some(now + self.interval);
+        } else {
+            self.timer = None;
+            self.due = false;
+        }
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Time> {
+        self.timer
+    }
+
+    pub(super) fn write(&mut self, out: &mut Vec<u8>) -> bool {
+        let Some(datagram) = self.datagram.as_ref().filter(|_| self.due) else {
+            return false;
+        };
+        out.extend_from_slice(datagram);
+        self.due = false;
+        self.sent += 1;
+        true
+    }
+}

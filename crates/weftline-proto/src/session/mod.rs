@@ -1,0 +1,487 @@
+//! The session: the state machine that ties one flow each way to streams and messages.
+
+mod closing;
+mod errors;
+mod hello;
+
+use core::time::Duration;
+
+use tracing::{debug, trace};
+
+use crate::config::{Config, Limits};
+use crate::event::{CloseReason, Event, Message, MessageId, Role, StreamId};
+use crate::payload::{Filled, Payload};
+use crate::rate::Pacer;
+use crate::receiver::{Drop, Receiver};
+use crate::sender::{Action, Sender};
+use crate::stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};
+use crate::time::Time;
+use crate::wire::{CloseClass, Datagram, INITIAL, MIN_SYMBOL_SIZE, Malformed, REPAIR_OVERHEAD};
+
+use closing::Closing;
+pub use errors::{OpenError, ReadError, SendMessageError, WriteError};
+use hello::Handshake;
+
+/// One end of a session.
+///
+/// The drive loop is an invariant of the driver's: after *any* call that changes the session
+/// (a datagram, a timeout, anything of the application's), take all events with
+/// [`poll_event`](Self::poll_event), send what [`poll_transmit`](Self::poll_transmit) gives until
+/// it gives nothing, and set a timer to [`poll_timeout`](Self::poll_timeout), at which
+/// [`handle_timeout`](Self::handle_timeout) is due.
+///
+/// Memory is bounded by [`Config::limits`] and [`Config::send_buffer`]; the work for one datagram
+/// by the bounds of [`weftline_codec::DecoderConfig`].
+#[derive(Debug)]
+pub struct Session {
+    role: Role,
+    config: Config,
+    limits: Limits,
+    payload: Payload,
+    sender: Sender,
+    receiver: Receiver,
+    handshake: Handshake,
+    pacer: Pacer,
+    closing: Option<Closing>,
+    last_received: Time,
+    last_sent: Time,
+    probe_due: bool,
+    paced_until: Option<Time>,
+    symbol: Vec<u8>,
+    sent: SentStats,
+    received: ReceivedStats,
+    dropped: DroppedStats,
+}
+
+impl Session {
+    /// A session that begins at `now`. The `seed` only decorrelates repair keys; equal seeds and
+    /// equal calls give equal datagrams.
+    pub fn new(role: Role, config: Config, seed: u64, now: Time) -> Self {
+        let limits = config.limits.clamped();
+        let symbol_size = config
+            .symbol_size
+            .clamp(64, MIN_SYMBOL_SIZE.max(limits.symbol_size));
+        let config = Config {
+            symbol_size,
+            ..config
+        };
+        Session {
+            role,
+            limits,
+            payload: Payload::new(role, &config, limits, INITIAL),
+            sender: Sender::new(&config, limits, INITIAL, seed, now),
+            receiver: Receiver::new(limits, hello::FEEDBACK_BEFORE_HELLO),
+            handshake: Handshake::new(now),
+            pacer: Pacer::new(config.rate, config.datagram_overhead, now),
+            closing: None,
+            last_received: now,
+            last_sent: now,
+            probe_due: false,
+            paced_until: None,
+            symbol: Vec::with_capacity(usize::from(symbol_size)),
+            sent: SentStats::default(),
+            received: ReceivedStats::default(),
+            dropped: DroppedStats::default(),
+            config,
+        }
+    }
+
+    /// Which end this is.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Takes a datagram from the carrier. Whatever it holds, nothing worse happens than a count
+    /// in [`DroppedStats`] or, for a peer that breaks the protocol, the end of the session.
+    pub fn handle_datagram(&mut self, now: Time, datagram: &[u8]) {
+        if let Some(closing) = &mut self.closing {
+            closing.datagram_arrived();
+            return;
+        }
+        let parsed = match Datagram::parse(datagram) {
+            Ok(parsed) => parsed,
+            Err(Malformed::Version(_)) => {
+                self.fail(now, "the peer speaks another version of the protocol");
+                return;
+            }
+            Err(error) => {
+                trace!(%error, len = datagram.len(), "datagram dropped");
+                self.dropped.malformed += 1;
+                return;
+            }
+        };
+        let outcome = match parsed {
+            Datagram::Source { coded, payload } => self.receiver.on_source(now, &coded, payload),
+            Datagram::Repair {
+                coded,
+                nss,
+                key,
+                data,
+            } => self.receiver.on_repair(now, &coded, nss, key, data),
+            Datagram::Probe(coded) => self.receiver.on_probe(now, &coded),
+            Datagram::Feedback(report) => {
+                self.received.feedback += 1;
+                let taken = self.sender.on_feedback(now, &report);
+                self.payload.acknowledged(self.sender.edge());
+                taken.map_err(|_| Drop::Inconsistent)
+            }
+            Datagram::Hello(hello) => {
+                if self.handshake.on_hello(&hello) {
+                    self.connected(&hello);
+                }
+                Ok(())
+            }
+            Datagram::Close {
+                class,
+                code,
+                reason,
+            } => {
+                let reason = match class {
+                    CloseClass::Application => CloseReason::Peer { code, reason },
+                    CloseClass::Protocol => CloseReason::Refused(reason),
+                };
+                self.end(Closing::by_peer(reason));
+                Ok(())
+            }
+        };
+        match outcome {
+            Ok(()) => {
+                self.received.datagrams += 1;
+                self.received.bytes += datagram.len() as u64;
+                // Only what passed all checks keeps a session alive.
+                self.last_received = now;
+            }
+            Err(Drop::Malformed) => self.dropped.malformed += 1,
+            Err(Drop::Replayed) => self.dropped.replayed += 1,
+            Err(Drop::OutOfWindow) => self.dropped.out_of_window += 1,
+            Err(Drop::Inconsistent) => self.dropped.inconsistent += 1,
+        }
+        self.deliver(now);
+    }
+
+    fn connected(&mut self, hello: &crate::wire::Hello) {
+        debug!(limits = ?hello.limits, "peer's hello arrived");
+        self.sender.set_peer_limits(hello.limits);
+        self.payload.set_peer_limits(hello.limits);
+        self.receiver.set_feedback(hello.feedback);
+        self.payload.events.push_back(Event::Connected);
+    }
+
+    /// Hands newly known symbols to streams and messages.
+    fn deliver(&mut self, now: Time) {
+        let remote = self.receiver.clock().remote(now);
+        while let Some(esi) = self.receiver.next_known() {
+            let Some(symbol) = self.receiver.decoder().symbol(esi) else {
+                continue;
+            };
+            if let Err(violation) = self.payload.on_symbol(remote, symbol) {
+                self.fail(now, violation);
+                return;
+            }
+        }
+    }
+
+    /// The peer broke the protocol.
+    fn fail(&mut self, now: Time, violation: &'static str) {
+        debug!(violation, "session failed");
+        let linger = self.linger();
+        self.end(Closing::by_violation(now, linger, violation));
+    }
+
+    fn end(&mut self, closing: Closing) {
+        if self.closing.is_none() {
+            debug!(reason = %closing.reason(), "session over");
+            self.payload
+                .events
+                .push_back(Event::Closed(closing.reason().clone()));
+            self.closing = Some(closing);
+        }
+    }
+
+    /// How long CLOSE is repeated for a peer that still sends.
+    fn linger(&self) -> Duration {
+        self.sender.rtt().probe_timeout(Duration::ZERO)
+    }
+
+    /// A timer that [`Self::poll_timeout`] named has come.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if let Some(closing) = &mut self.closing {
+            closing.timer(now);
+            return;
+        }
+        if now >= self.last_received + self.config.idle_timeout {
+            self.end(Closing::silent(CloseReason::TimedOut {
+                seconds: self.config.idle_timeout.as_secs(),
+            }));
+            return;
+        }
+        self.handshake.on_timeout(now);
+        if self.sender.on_timeout(now) {
+            self.sent.timeouts += 1;
+            trace!("retransmission timer");
+        }
+        self.payload.acknowledged(self.sender.edge());
+        if self.keep_alive_time().is_some_and(|t| t <= now) {
+            self.probe_due = true;
+        }
+        if self.paced_until.is_some_and(|t| t <= now) {
+            self.paced_until = None;
+        }
+    }
+
+    fn keep_alive_time(&self) -> Option<Time> {
+        if self.probe_due {
+            return None;
+        }
+        self.config
+            .keep_alive
+            .map(|interval| self.last_sent + interval)
+    }
+
+    /// The earliest timer; `None` when the session is over and can be dropped.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        if let Some(closing) = &self.closing {
+            return closing.next_timeout();
+        }
+        [
+            Some(self.last_received + self.config.idle_timeout),
+            self.handshake.next_timeout(),
+            self.receiver.report_due(),
+            self.sender.next_timeout(),
+            self.keep_alive_time(),
+            self.paced_until,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Writes the next datagram into `out`, which is cleared first; false: nothing to send now.
+    ///
+    /// What to send is decided at this moment, so ask only when the carrier can take a datagram.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        let wrote = match &mut self.closing {
+            Some(closing) => closing.write(out),
+            None => {
+                self.handshake
+                    .write(now, &self.config, &self.limits, self.sender.rtt(), out)
+                    || self.write_report(now, out)
+                    || self.write_coded(now, out)
+            }
+        };
+        if wrote {
+            self.sent.datagrams += 1;
+            self.sent.bytes += out.len() as u64;
+            self.last_sent = now;
+        }
+        wrote
+    }
+
+    fn write_report(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+        let due = self.receiver.report_due().is_some_and(|t| t <= now);
+        let max = usize::from(self.config.symbol_size) + REPAIR_OVERHEAD;
+        let wrote = due && self.receiver.report(now, max, out);
+        self.sent.feedback += u64::from(wrote);
+        wrote
+    }
+
+    fn write_coded(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+        self.paced_until = None;
+        let pending = self.payload.sendable();
+        let Some(action) = self
+            .sender
+            .next_action(pending)
+            .or(self.probe_due.then_some(Action::Probe))
+        else {
+            return false;
+        };
+        if !self.sender.probe_due() && !self.pacer.window_open(self.sender.in_flight()) {
+            return false;
+        }
+        if let Some(departure) = self.pacer.next_departure()
+            && departure > now
+        {
+            self.paced_until = Some(departure);
+            return false;
+        }
+        self.write_action(now, action, out);
+        self.pacer.sent(now, out.len());
+        !out.is_empty()
+    }
+
+    fn write_action(&mut self, now: Time, action: Action, out: &mut Vec<u8>) {
+        match action {
+            Action::New => {
+                self.symbol.clear();
+                let esi = self.sender.next_esi();
+                let max = usize::from(self.config.symbol_size);
+                if let Some(Filled { expires }) = self.payload.fill(now, esi, max, &mut self.symbol)
+                    && self.sender.send_new(now, &self.symbol, expires, out)
+                {
+                    self.sent.source_symbols += 1;
+                }
+            }
+            Action::Again(esi) => {
+                self.sender.send_again(now, esi, out);
+                self.sent.retransmissions += 1;
+            }
+            Action::Repair { window, top_up } => {
+                if self.sender.send_repair(now, window, top_up, out) {
+                    self.sent.repair_symbols += 1;
+                    self.sent.top_up_symbols += u64::from(top_up);
+                }
+            }
+            Action::Probe => {
+                self.probe_due = false;
+                self.sender.send_probe(now, out);
+            }
+        }
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.payload.events.pop_front()
+    }
+
+    fn alive(&self) -> Result<(), CloseReason> {
+        match &self.closing {
+            Some(closing) => Err(closing.reason().clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens a stream, which both ends can write to and read from.
+    pub fn open_stream(&mut self) -> Result<StreamId, OpenError> {
+        self.alive().map_err(OpenError::Closed)?;
+        self.payload.open_stream()
+    }
+
+    /// Takes a stream that the peer has opened.
+    pub fn accept_stream(&mut self) -> Option<StreamId> {
+        self.payload.accept_stream()
+    }
+
+    /// Writes bytes to a stream; returns how many were taken, at least one unless `data` is empty.
+    pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
+        self.alive().map_err(WriteError::Closed)?;
+        self.payload.write(id, data)
+    }
+
+    /// Ends a stream after what was written; [`Event::StreamFinished`] follows when the peer has
+    /// all of it.
+    pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
+        self.alive().map_err(WriteError::Closed)?;
+        self.payload.finish(id)
+    }
+
+    /// Gives up writing to a stream: the peer learns `code`, and what was not sent is dropped.
+    pub fn reset(&mut self, id: StreamId, code: u64) {
+        self.payload.reset(id, code);
+    }
+
+    /// Reads in-order bytes of a stream. `Ok(0)` for a non-empty `buf`: the peer finished the
+    /// stream and all of it was read; as after a reset, do not read it again.
+    ///
+    /// What arrived before the session ended can still be read after it.
+    pub fn read(&mut self, id: StreamId, buf: &mut [u8]) -> Result<usize, ReadError> {
+        match self.payload.read(id, buf) {
+            Err(ReadError::Blocked) => Err(match self.alive() {
+                Ok(()) => ReadError::Blocked,
+                Err(reason) => ReadError::Closed(reason),
+            }),
+            other => other,
+        }
+    }
+
+    /// Reads no more of a stream: the peer learns `code`, and what arrives is dropped.
+    pub fn stop(&mut self, id: StreamId, code: u64) {
+        self.payload.stop(id, code);
+    }
+
+    /// Sends a message, delivered whole and in no particular order.
+    ///
+    /// With a `deadline`, counted from now, it is worthless to the peer when it would arrive
+    /// later: nothing more is spent on it then. Without, it is delivered whatever it takes.
+    pub fn send_message(
+        &mut self,
+        now: Time,
+        data: &[u8],
+        deadline: Option<Duration>,
+    ) -> Result<MessageId, SendMessageError> {
+        self.alive().map_err(SendMessageError::Closed)?;
+        // Half of the smallest round trip is spent on the way whatever happens.
+        let on_the_way = self.sender.rtt().min() / 2;
+        let measured = self.sender.rtt().is_measured();
+        let latest = deadline.map(|d| {
+            now + if measured {
+                d.saturating_sub(on_the_way)
+            } else {
+                d
+            }
+        });
+        self.payload.send_message(data, latest)
+    }
+
+    /// Takes a message.
+    pub fn recv_message(&mut self) -> Option<Message> {
+        self.payload.recv_message()
+    }
+
+    /// Ends the session at once, for the peer too: `code` 0 says that all went well. To be sure
+    /// that the peer has everything, wait for [`Self::all_acknowledged`] first.
+    pub fn close(&mut self, now: Time, code: u64, reason: &str) {
+        let linger = self.linger();
+        self.end(Closing::by_us(now, linger, code, reason));
+    }
+
+    /// Whether the peer has everything that was written, finished or sent.
+    pub fn all_acknowledged(&self) -> bool {
+        self.payload.is_drained() && self.sender.is_idle()
+    }
+
+    /// Why the session is over, if it is.
+    pub fn close_reason(&self) -> Option<&CloseReason> {
+        self.closing.as_ref().map(Closing::reason)
+    }
+
+    /// Nothing more will be sent: the session can be dropped.
+    pub fn is_drained(&self) -> bool {
+        self.closing
+            .as_ref()
+            .is_some_and(|c| c.next_timeout().is_none())
+    }
+
+    /// A snapshot of the counters and estimates.
+    pub fn stats(&self) -> Stats {
+        let decoder = self.receiver.decoder().stats();
+        let counts = self.receiver.counts();
+        Stats {
+            sent: SentStats {
+                data: self.payload.counts.sent,
+                expired_messages: self.payload.counts.expired_messages,
+                ..self.sent
+            },
+            received: ReceivedStats {
+                source_symbols: decoder.sources,
+                repair_symbols: counts.repair_symbols,
+                useful_repairs: counts.useful_repairs,
+                recovered_symbols: decoder.recovered,
+                abandoned_symbols: decoder.abandoned,
+                data: self.payload.counts.received,
+                late_messages: self.payload.counts.late_messages,
+                ..self.received
+            },
+            dropped: self.dropped,
+            path: PathStats {
+                rtt: self.sender.rtt().smoothed(),
+                min_rtt: self.sender.rtt().min(),
+                loss: self.sender.loss().rate(),
+                mean_burst: self.sender.loss().mean_burst(),
+                in_flight: self.sender.in_flight(),
+                unacknowledged: self.sender.unacknowledged(),
+                queued: self.payload.queued(),
+            },
+        }
+    }
+}

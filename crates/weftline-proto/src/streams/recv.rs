@@ -1,0 +1,203 @@
+//! The receiving half of a stream: reassembly.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// Bytes received and not yet read, in order and beyond gaps.
+#[derive(Debug, Default)]
+pub(super) struct RecvStream {
+    /// In-order bytes.
+    ready: VecDeque<u8>,
+    /// Position after the last in-order byte.
+    edge: u64,
+    /// Bytes beyond a gap, by position.
+    parked: BTreeMap<u64, Vec<u8>>,
+    /// Position of the end, once known.
+    end: Option<u64>,
+    /// The peer gave the stream up.
+    pub(super) reset: Option<u64>,
+    /// This end no longer reads.
+    pub(super) stopped: bool,
+    /// Position that the peer was last allowed to reach.
+    pub(super) max_data: u64,
+    /// The application saw the end or the reset.
+    pub(super) done: bool,
+    /// A readable event was emitted and not yet followed by a read that found nothing.
+    pub(super) announced: bool,
+}
+
+/// The stream contradicts itself or its limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StreamViolation {
+    Credit,
+    End,
+}
+
+impl RecvStream {
+    pub(super) fn new(max_data: u64) -> Self {
+        RecvStream {
+            max_data,
+            ..RecvStream::default()
+        }
+    }
+
+    /// Bytes arrived. Returns by how many parked fragments the stream grew (or shrank).
+    pub(super) fn insert(
+        &mut self,
+        offset: u64,
+        data: &[u8],
+        fin: bool,
+    ) -> Result<isize, StreamViolation> {
+        let end = offset + data.len() as u64;
+        if end > self.max_data {
+            return Err(StreamViolation::Credit);
+        }
+        let highest = self
+            .parked
+            .last_key_value()
+            .map_or(self.edge, |(at, d)| at + d.len() as u64);
+        match self.end {
+            Some(known) if end > known || fin && end != known => return Err(StreamViolation::End),
+            None if fin && end < highest => return Err(StreamViolation::End),
+            _ => {}
+        }
+        if fin {
+            self.end = Some(end);
+        }
+        if self.stopped || self.reset.is_some() || end <= self.edge || data.is_empty() {
+            return Ok(0);
+        }
+        let before = self.parked.len() as isize;
+        if offset <= self.edge {
+            self.append(offset, data);
+            while let Some(entry) = self.parked.first_entry() {
+                if *entry.key() > self.edge {
+                    break;
+                }
+                let (at, fragment) = entry.remove_entry();
+                self.append(at, &fragment);
+            }
+        } else {
+            // An honest peer sends each byte once; of a liar's overlaps the first stays, so that
+            // parked bytes never exceed the credit.
+            let clear_left = self
+                .parked
+                .range(..=offset)
+                .next_back()
+                .is_none_or(|(at, d)| at + d.len() as u64 <= offset);
+            let clear_right = self.parked.range(offset..end).next().is_none();
+            if clear_left && clear_right {
+                self.parked.insert(offset, data.to_vec());
+            }
+        }
+        Ok(self.parked.len() as isize - before)
+    }
+
+    fn append(&mut self, offset: u64, data: &[u8]) {
+        let skip = (self.edge - offset).min(data.len() as u64) as usize;
+        self.ready.extend(&data[skip..]);
+        self.edge += (data.len() - skip) as u64;
+    }
+
+    /// Copies in-order bytes out.
+    pub(super) fn read(&mut self, buf: &mut [u8]) -> usize {
+        let n = buf.len().min(self.ready.len());
+        let (a, b) = self.ready.as_slices();
+        let first = a.len().min(n);
+        buf[..first].copy_from_slice(&a[..first]);
+        buf[first..n].copy_from_slice(&b[..n - first]);
+        self.ready.drain(..n);
+        n
+    }
+
+    /// Position up to which the application has read.
+    pub(super) fn read_position(&self) -> u64 {
+        self.edge - self.ready.len() as u64
+    }
+
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Everything up to the end has arrived.
+    pub(super) fn is_complete(&self) -> bool {
+        self.end == Some(self.edge)
+    }
+
+    pub(super) fn end_known(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Drops everything that was not read; returns how many in-order or parked bytes that were,
+    /// and how many parked fragments.
+    pub(super) fn discard(&mut self) -> (u64, usize) {
+        let parked: usize = self.parked.values().map(Vec::len).sum();
+        let bytes = (self.ready.len() + parked) as u64;
+        let fragments = self.parked.len();
+        self.ready = VecDeque::new();
+        self.parked.clear();
+        (bytes, fragments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read_all(stream: &mut RecvStream) -> Vec<u8> {
+        let mut out = vec![0; 4096];
+        let n = stream.read(&mut out);
+        out.truncate(n);
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_of_fragments_gives_the_bytes_in_order(
+            cuts in proptest::collection::btree_set(1usize..1000, 0..40),
+            order in any::<u64>(),
+        ) {
+            let bytes: Vec<u8> = (0..1000u32).map(|i| (i * 7 % 251) as u8).collect();
+            let mut edges: Vec<usize> = std::iter::once(0).chain(cuts).collect();
+            edges.push(1000);
+            let mut pieces: Vec<(usize, usize)> = edges.windows(2).map(|w| (w[0], w[1])).collect();
+            // A cheap deterministic shuffle.
+            pieces.sort_by_key(|p| (p.0 as u64 ^ order).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let mut stream = RecvStream::new(1000);
+            let mut parked = 0;
+            for (from, to) in pieces {
+                parked += stream.insert(from as u64, &bytes[from..to], to == 1000).unwrap();
+            }
+            prop_assert_eq!(parked, 0);
+            prop_assert!(stream.is_complete());
+            prop_assert_eq!(read_all(&mut stream), bytes);
+            prop_assert_eq!(stream.read_position(), 1000);
+        }
+    }
+
+    #[test]
+    fn limits_and_contradicting_ends_are_violations() {
+        let mut stream = RecvStream::new(10);
+        assert_eq!(
+            stream.insert(5, b"abcdef", false),
+            Err(StreamViolation::Credit)
+        );
+        assert_eq!(stream.insert(5, b"abc", false), Ok(1));
+        assert_eq!(stream.insert(0, b"abc", true), Err(StreamViolation::End));
+        assert_eq!(stream.insert(8, b"", true), Ok(0));
+        assert_eq!(stream.insert(8, b"x", false), Err(StreamViolation::End));
+        assert_eq!(stream.insert(0, b"01234", false), Ok(-1));
+        assert!(stream.is_complete());
+        assert_eq!(read_all(&mut stream), b"01234abc");
+    }
+
+    #[test]
+    fn overlaps_never_hold_more_than_the_credit() {
+        let mut stream = RecvStream::new(100);
+        for offset in (1..90u64).rev() {
+            let _ = stream.insert(offset, &[0; 10], false);
+        }
+        let held: usize = stream.parked.values().map(Vec::len).sum();
+        assert!(held <= 100, "{held}");
+    }
+}

@@ -1,0 +1,274 @@
+//! The six kinds of datagram.
+
+use super::reader::{Malformed, Reader, put_varint};
+use super::{FeedbackView, Hello};
+
+pub(super) const KIND_SOURCE: u8 = 0x01;
+pub(super) const KIND_REPAIR: u8 = 0x02;
+pub(super) const KIND_PROBE: u8 = 0x03;
+pub(super) const KIND_FEEDBACK: u8 = 0x04;
+pub(super) const KIND_HELLO: u8 = 0x05;
+pub(super) const KIND_CLOSE: u8 = 0x06;
+
+/// Longest close reason in bytes.
+const MAX_REASON: usize = 256;
+
+/// The fields that every numbered datagram (source, repair, probe) begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coded {
+    /// Low 32 bits of the transmission number.
+    pub transmission: u32,
+    /// Low 32 bits of the sender's clock in microseconds when it was sent.
+    pub timestamp: u32,
+    /// Low 32 bits of an ESI: the symbol's own, the first of the repair's window, or for a probe
+    /// the one after the last that was sent.
+    pub esi: u32,
+    /// `esi` minus the lowest ESI that the sender still covers.
+    pub span: u16,
+}
+
+/// A datagram, parsed but not yet believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Datagram<'a> {
+    /// One source symbol.
+    Source {
+        /// Number, time and ESI.
+        coded: Coded,
+        /// The symbol: frames.
+        payload: &'a [u8],
+    },
+    /// One repair symbol.
+    Repair {
+        /// Number, time and the window's first ESI.
+        coded: Coded,
+        /// Number of source symbols in the encoding window, at least 1.
+        nss: u16,
+        /// Repair key: from it both ends derive the coding vector.
+        key: u16,
+        /// The coded symbol, at least 2 bytes.
+        data: &'a [u8],
+    },
+    /// No symbol; asks for feedback.
+    Probe(Coded),
+    /// The receiver's state.
+    Feedback(FeedbackView<'a>),
+    /// Version and limits; the first datagram of each end.
+    Hello(Hello),
+    /// The session is over.
+    Close {
+        /// Who found a reason to close.
+        class: CloseClass,
+        /// Application error code.
+        code: u64,
+        /// Words for people.
+        reason: String,
+    },
+}
+
+/// Who found a reason to close a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseClass {
+    /// The application.
+    Application,
+    /// The engine: the other end broke the protocol or speaks another version.
+    Protocol,
+}
+
+impl<'a> Datagram<'a> {
+    /// Parses a datagram; allocates only for HELLO and CLOSE, and no more than their bounds.
+    pub fn parse(datagram: &'a [u8]) -> Result<Self, Malformed> {
+        let mut r = Reader(datagram);
+        match r.u8()? {
+            KIND_SOURCE => Ok(Datagram::Source {
+                coded: Coded::parse(&mut r)?,
+                payload: r.rest(),
+            }),
+            KIND_REPAIR => {
+                let coded = Coded::parse(&mut r)?;
+                let (nss, key) = (r.u16()?, r.u16()?);
+                if nss == 0 {
+                    return Err(Malformed::Range("number of source symbols is 0"));
+                }
+                let data = r.rest();
+                if data.len() < 2 {
+                    return Err(Malformed::Truncated);
+                }
+                Ok(Datagram::Repair {
+                    coded,
+                    nss,
+                    key,
+                    data,
+                })
+            }
+            KIND_PROBE => {
+                let coded = Coded::parse(&mut r)?;
+                end(&r)?;
+                Ok(Datagram::Probe(coded))
+            }
+            KIND_FEEDBACK => FeedbackView::parse(r.rest()).map(Datagram::Feedback),
+            KIND_HELLO => Hello::parse(&mut r).map(Datagram::Hello),
+            KIND_CLOSE => {
+                let class = match r.u8()? {
+                    0 => CloseClass::Application,
+                    1 => CloseClass::Protocol,
+                    _ => return Err(Malformed::Range("class of CLOSE")),
+                };
+                let code = r.varint()?;
+                let reason = r.rest();
+                if reason.len() > MAX_REASON {
+                    return Err(Malformed::Range("length of the close reason"));
+                }
+                Ok(Datagram::Close {
+                    class,
+                    code,
+                    reason: String::from_utf8_lossy(reason).into_owned(),
+                })
+            }
+            kind => Err(Malformed::Kind(kind)),
+        }
+    }
+}
+
+fn end(r: &Reader<'_>) -> Result<(), Malformed> {
+    match r.is_empty() {
+        true => Ok(()),
+        false => Err(Malformed::Range("bytes after the end")),
+    }
+}
+
+impl Coded {
+    fn parse(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Coded {
+            transmission: r.u32()?,
+            timestamp: r.u32()?,
+            esi: r.u32()?,
+            span: r.u16()?,
+        })
+    }
+
+    fn put(&self, kind: u8, out: &mut Vec<u8>) {
+        out.push(kind);
+        out.extend_from_slice(&self.transmission.to_be_bytes());
+        out.extend_from_slice(&self.timestamp.to_be_bytes());
+        out.extend_from_slice(&self.esi.to_be_bytes());
+        out.extend_from_slice(&self.span.to_be_bytes());
+    }
+
+    /// Appends the header of a source datagram; the symbol follows.
+    pub fn put_source(&self, out: &mut Vec<u8>) {
+        self.put(KIND_SOURCE, out);
+    }
+
+    /// Appends the header of a repair datagram; the coded symbol follows.
+    pub fn put_repair(&self, nss: u16, key: u16, out: &mut Vec<u8>) {
+        self.put(KIND_REPAIR, out);
+        out.extend_from_slice(&nss.to_be_bytes());
+        out.extend_from_slice(&key.to_be_bytes());
+    }
+
+    /// Appends a probe.
+    pub fn put_probe(&self, out: &mut Vec<u8>) {
+        self.put(KIND_PROBE, out);
+    }
+}
+
+/// Appends a CLOSE datagram; a reason that is too long is cut at a character boundary.
+pub(crate) fn put_close(class: CloseClass, code: u64, reason: &str, out: &mut Vec<u8>) {
+    out.push(KIND_CLOSE);
+    out.push(match class {
+        CloseClass::Application => 0,
+        CloseClass::Protocol => 1,
+    });
+    put_varint(out, code.min(super::reader::VARINT_MAX));
+    let mut cut = reason.len().min(MAX_REASON);
+    while !reason.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    out.extend_from_slice(&reason.as_bytes()[..cut]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODED: Coded = Coded {
+        transmission: 7,
+        timestamp: 1_000_000,
+        esi: 5,
+        span: 2,
+    };
+
+    #[test]
+    fn numbered_datagrams_round_trip() {
+        let mut out = Vec::new();
+        CODED.put_source(&mut out);
+        assert_eq!(out.len(), super::super::SOURCE_HEADER);
+        out.extend_from_slice(b"symbol");
+        assert_eq!(
+            Datagram::parse(&out),
+            Ok(Datagram::Source {
+                coded: CODED,
+                payload: b"symbol"
+            })
+        );
+
+        out.clear();
+        CODED.put_repair(3, 9, &mut out);
+        assert_eq!(out.len() + 2, super::super::REPAIR_OVERHEAD);
+        out.extend_from_slice(&[1, 2, 3]);
+        assert_eq!(
+            Datagram::parse(&out),
+            Ok(Datagram::Repair {
+                coded: CODED,
+                nss: 3,
+                key: 9,
+                data: &[1, 2, 3]
+            })
+        );
+
+        out.clear();
+        CODED.put_probe(&mut out);
+        assert_eq!(Datagram::parse(&out), Ok(Datagram::Probe(CODED)));
+    }
+
+    #[test]
+    fn every_truncation_of_a_header_is_refused() {
+        let mut out = Vec::new();
+        CODED.put_repair(3, 9, &mut out);
+        out.extend_from_slice(&[1, 2]);
+        for n in 0..out.len() {
+            assert_eq!(
+                Datagram::parse(&out[..n]),
+                Err(Malformed::Truncated),
+                "{n} bytes"
+            );
+        }
+    }
+
+    #[test]
+    fn an_empty_window_and_trailing_bytes_are_refused() {
+        let mut out = Vec::new();
+        CODED.put_repair(0, 9, &mut out);
+        out.extend_from_slice(&[1, 2]);
+        assert!(matches!(Datagram::parse(&out), Err(Malformed::Range(_))));
+        out.clear();
+        CODED.put_probe(&mut out);
+        out.push(0);
+        assert!(matches!(Datagram::parse(&out), Err(Malformed::Range(_))));
+        assert_eq!(Datagram::parse(&[0x77]), Err(Malformed::Kind(0x77)));
+    }
+
+    #[test]
+    fn a_long_close_reason_is_cut_at_a_character() {
+        let mut out = Vec::new();
+        put_close(CloseClass::Application, 3, &"é".repeat(200), &mut out);
+        assert_eq!(
+            Datagram::parse(&out),
+            Ok(Datagram::Close {
+                class: CloseClass::Application,
+                code: 3,
+                reason: "é".repeat(128)
+            })
+        );
+    }
+}

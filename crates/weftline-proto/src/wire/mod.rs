@@ -1,0 +1,70 @@
+//! The wire format, version 1: see `docs/protocol.md`, whose example the tests check.
+//!
+//! All integers are big endian. Numbers that can grow without bound (transmission numbers, ESIs,
+//! timestamps) travel as their low 32 bits and are completed by the receiver from what it expects.
+//! Lengths and counts are variable-length integers as in RFC 9000, section 16.
+
+mod datagram;
+mod feedback;
+mod frame;
+mod params;
+mod reader;
+
+pub(crate) use datagram::put_close;
+pub use datagram::{CloseClass, Coded, Datagram};
+pub use feedback::{FeedbackView, FeedbackWriter, Run};
+pub use frame::{Frame, FrameWriter, Frames};
+pub use params::Hello;
+pub(crate) use params::INITIAL;
+pub use reader::{Malformed, varint_len};
+
+/// The version of the wire format that this crate speaks.
+pub const VERSION: u8 = 1;
+
+/// Bytes of a source datagram before the symbol.
+pub const SOURCE_HEADER: usize = 15;
+
+/// Bytes by which a repair datagram may exceed the longest source symbol that it covers:
+/// its header and the coded length of the symbol.
+pub const REPAIR_OVERHEAD: usize = 19 + 2;
+
+/// A symbol size that every implementation accepts before it has seen HELLO.
+pub const MIN_SYMBOL_SIZE: u16 = 1200;
+
+/// Bytes of flow control credit that a message fragment costs besides its data, so that
+/// credit bounds the receiver's memory even for empty messages.
+pub const FRAGMENT_COST: u64 = 64;
+
+/// Shortest fragment of a message that is not its last.
+pub const MIN_FRAGMENT: usize = 64;
+
+/// Whether `datagram` looks like a HELLO: the only kind that may open a session.
+pub fn is_hello(datagram: &[u8]) -> bool {
+    datagram.first() == Some(&datagram::KIND_HELLO)
+}
+
+/// Completes a number of which only the low 32 bits travelled: the value nearest to `expected`.
+pub(crate) fn complete(low: u32, expected: u64) -> u64 {
+    let distance = low.wrapping_sub(expected as u32) as i32;
+    // Below zero there is nothing to be near to.
+    expected
+        .checked_add_signed(i64::from(distance))
+        .unwrap_or(u64::from(low))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::complete;
+
+    #[test]
+    fn a_truncated_number_completes_to_the_nearest_value() {
+        for expected in [0u64, 5, 0xffff_fffe, 0x1_0000_0003, 0x7_8000_0000] {
+            for distance in [-70_000i64, -3, 0, 1, 2, 70_000] {
+                let Some(full) = expected.checked_add_signed(distance) else {
+                    continue;
+                };
+                assert_eq!(complete(full as u32, expected), full);
+            }
+        }
+    }
+}

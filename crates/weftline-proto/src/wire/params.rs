@@ -1,0 +1,195 @@
+//! HELLO: version and limits.
+
+use core::time::Duration;
+
+use super::reader::{Malformed, Reader, put_varint, varint_len};
+use super::{MIN_SYMBOL_SIZE, VERSION};
+use crate::config::Limits;
+use crate::policy::Feedback;
+use crate::time::micros;
+
+/// The first datagram of each end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// The sender of this HELLO has seen the other end's: it need not be sent again.
+    pub seen: bool,
+    /// What the sender accepts.
+    pub limits: Limits,
+    /// When the sender wants reports on what it sends.
+    pub feedback: Feedback,
+}
+
+const SEEN: u8 = 1;
+
+/// Parameter identifiers. Unknown ones are skipped, so later versions can add some.
+mod id {
+    pub(super) const SYMBOL_SIZE: u64 = 1;
+    pub(super) const SYMBOLS: u64 = 2;
+    pub(super) const WINDOW: u64 = 3;
+    pub(super) const UNKNOWNS: u64 = 4;
+    pub(super) const SESSION_DATA: u64 = 5;
+    pub(super) const STREAM_DATA: u64 = 6;
+    pub(super) const STREAMS: u64 = 7;
+    pub(super) const MESSAGE_SIZE: u64 = 8;
+    pub(super) const MESSAGE_DATA: u64 = 9;
+    pub(super) const FEEDBACK_EACH: u64 = 10;
+    pub(super) const FEEDBACK_PERIODIC: u64 = 11;
+}
+
+/// Reports are not asked for less often than this, or a lost one would stall the sender.
+const LONGEST_FEEDBACK_INTERVAL: Duration = Duration::from_secs(10);
+
+/// What may be sent before the other end's HELLO is known: every implementation accepts it.
+pub(crate) const INITIAL: Limits = Limits {
+    symbol_size: MIN_SYMBOL_SIZE,
+    symbols: 64,
+    window: 64,
+    unknowns: 64,
+    session_data: 64 << 10,
+    stream_data: 64 << 10,
+    streams: 8,
+    message_size: 16 << 10,
+    message_data: 64 << 10,
+};
+
+impl Hello {
+    pub(super) fn parse(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let version = r.u8()?;
+        if version != VERSION {
+            return Err(Malformed::Version(version));
+        }
+        let seen = r.u8()? & SEEN != 0;
+        let mut limits = INITIAL;
+        let mut feedback = Feedback::EveryDatagram {
+            min_interval: Duration::ZERO,
+        };
+        while !r.is_empty() {
+            let (param, len) = (r.varint()?, r.varint()?);
+            let len = usize::try_from(len).map_err(|_| Malformed::Truncated)?;
+            let mut value = Reader(r.take(len)?);
+            let mut number = || value.varint();
+            let interval = |us: u64| Duration::from_micros(us).min(LONGEST_FEEDBACK_INTERVAL);
+            match param {
+                id::SYMBOL_SIZE => limits.symbol_size = at_least(limits.symbol_size, number()?),
+                id::SYMBOLS => limits.symbols = at_least(limits.symbols, number()?),
+                id::WINDOW => limits.window = at_least(limits.window, number()?),
+                id::UNKNOWNS => limits.unknowns = at_least(limits.unknowns, number()?),
+                id::SESSION_DATA => limits.session_data = at_least(limits.session_data, number()?),
+                id::STREAM_DATA => limits.stream_data = at_least(limits.stream_data, number()?),
+                id::STREAMS => limits.streams = at_least(limits.streams, number()?),
+                id::MESSAGE_SIZE => limits.message_size = at_least(limits.message_size, number()?),
+                id::MESSAGE_DATA => limits.message_data = at_least(limits.message_data, number()?),
+                id::FEEDBACK_EACH => {
+                    feedback = Feedback::EveryDatagram {
+                        min_interval: interval(number()?),
+                    };
+                }
+                id::FEEDBACK_PERIODIC => {
+                    feedback = Feedback::Periodic {
+                        interval: interval(number()?).max(Duration::from_millis(1)),
+                    };
+                }
+                _ => {}
+            }
+        }
+        Ok(Hello {
+            seen,
+            limits,
+            feedback,
+        })
+    }
+
+    /// Appends this HELLO.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        out.push(super::datagram::KIND_HELLO);
+        out.push(VERSION);
+        out.push(if self.seen { SEEN } else { 0 });
+        let l = &self.limits;
+        let (feedback_id, interval) = match self.feedback {
+            Feedback::EveryDatagram { min_interval } => (id::FEEDBACK_EACH, min_interval),
+            Feedback::Periodic { interval } => (id::FEEDBACK_PERIODIC, interval),
+        };
+        let params = [
+            (id::SYMBOL_SIZE, u64::from(l.symbol_size)),
+            (id::SYMBOLS, u64::from(l.symbols)),
+            (id::WINDOW, u64::from(l.window)),
+            (id::UNKNOWNS, u64::from(l.unknowns)),
+            (id::SESSION_DATA, l.session_data),
+            (id::STREAM_DATA, l.stream_data),
+            (id::STREAMS, u64::from(l.streams)),
+            (id::MESSAGE_SIZE, u64::from(l.message_size)),
+            (id::MESSAGE_DATA, l.message_data),
+            (feedback_id, micros(interval)),
+        ];
+        for (param, value) in params {
+            put_varint(out, param);
+            put_varint(out, varint_len(value) as u64);
+            put_varint(out, value);
+        }
+    }
+}
+
+/// A limit never falls below what may be sent before HELLO arrives; a larger value than the
+/// field holds means its maximum.
+fn at_least<T: Copy + Ord + TryFrom<u64> + Bounded>(initial: T, value: u64) -> T {
+    T::try_from(value).unwrap_or(T::MAX).max(initial)
+}
+
+trait Bounded {
+    const MAX: Self;
+}
+
+macro_rules! bounded {
+    ($($t:ty)*) => { $(impl Bounded for $t { const MAX: Self = <$t>::MAX; })* };
+}
+bounded!(u16 u32 u64);
+
+impl Limits {
+    /// These limits, raised to the least that the protocol lets a peer assume, and lowered to
+    /// what the wire format can express.
+    pub(crate) fn clamped(self) -> Limits {
+        Limits {
+            symbol_size: self.symbol_size.max(INITIAL.symbol_size),
+            // The span of a datagram is 16 bits and may reach twice the credit back.
+            symbols: self.symbols.clamp(INITIAL.symbols, 16_384),
+            window: self.window.max(INITIAL.window),
+            unknowns: self.unknowns.max(INITIAL.unknowns),
+            session_data: self.session_data.max(INITIAL.session_data),
+            stream_data: self.stream_data.max(INITIAL.stream_data),
+            streams: self.streams.max(INITIAL.streams),
+            message_size: self.message_size.max(INITIAL.message_size),
+            message_data: self.message_data.max(INITIAL.message_data),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Datagram;
+    use super::*;
+
+    #[test]
+    fn hello_round_trips_and_skips_parameters_it_does_not_know() {
+        let hello = Hello {
+            seen: true,
+            limits: Limits::default(),
+            feedback: Feedback::Periodic {
+                interval: Duration::from_millis(20),
+            },
+        };
+        let mut out = Vec::new();
+        hello.put(&mut out);
+        out.extend_from_slice(&[0x3f, 3, 9, 9, 9]);
+        assert_eq!(Datagram::parse(&out), Ok(Datagram::Hello(hello)));
+    }
+
+    #[test]
+    fn limits_below_the_least_are_raised_and_a_foreign_version_is_named() {
+        let low = [5, VERSION, 0, 2, 1, 3];
+        let Ok(Datagram::Hello(hello)) = Datagram::parse(&low) else {
+            panic!("not a hello")
+        };
+        assert_eq!(hello.limits, INITIAL);
+        assert_eq!(Datagram::parse(&[5, 9, 0]), Err(Malformed::Version(9)));
+    }
+}
