@@ -18,6 +18,7 @@ fn main() {
     }
 }
 
+#[allow(clippy::disallowed_methods, reason = "a driver has a clock")]
 fn run(preset: Preset, bytes: u64, lose: u64) {
     let started = Instant::now();
     let clock = || Time::from_micros(started.elapsed().as_micros() as u64);
