@@ -63,9 +63,10 @@ pub enum Redundancy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Feedback {
-    /// After every datagram, at most once in `min_interval` while nothing is missing.
+    /// After every datagram; at most once in `min_interval` while there is no news, neither a gap
+    /// nor a recovery.
     EveryDatagram {
-        /// Shortest time between two reports of a flow without losses.
+        /// Shortest time between two reports without news.
         min_interval: Duration,
     },
     /// Once each `interval` while data arrives.

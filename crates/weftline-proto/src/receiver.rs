@@ -20,6 +20,8 @@ pub(crate) struct Receiver {
     largest_at: Time,
     clock: RemoteClock,
     queue_delay: u64,
+    /// Unknown symbols and equations held, at the last datagram.
+    holes: (usize, usize),
     feedback: Feedback,
     next_report: u64,
     /// When the next report is due, if anything arrived since the last one.
@@ -64,6 +66,7 @@ impl Receiver {
             largest_at: Time::ZERO,
             clock: RemoteClock::default(),
             queue_delay: 0,
+            holes: (0, 0),
             feedback,
             next_report: 0,
             due: None,
@@ -196,11 +199,14 @@ impl Receiver {
         }
         self.queue_delay = self.clock.observe(now, coded.timestamp);
         self.unreported += 1;
-        self.schedule(now, gap || self.decoder.unknowns() > 0);
+        let holes = (self.decoder.unknowns(), self.decoder.rank());
+        let news = gap || holes != core::mem::replace(&mut self.holes, holes);
+        self.schedule(now, news);
         refused.map_or(Ok(()), Err)
     }
 
-    /// Sets the time of the next report; `urgent`: something is missing or out of order.
+    /// Sets the time of the next report; `urgent`: it has news for
+    /// the sender, a gap or a recovery.
     fn schedule(&mut self, now: Time, urgent: bool) {
         let due = match self.feedback {
             Feedback::EveryDatagram { .. } if urgent || self.unreported >= REPORT_EVERY => now,

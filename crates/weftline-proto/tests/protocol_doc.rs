@@ -98,5 +98,9 @@ fn the_documented_example_is_what_is_sent() {
             "docs/protocol.md, example, {name}"
         );
     }
-    assert_eq!(documented.len(), sent.len(), "every documented datagram is checked");
+    assert_eq!(
+        documented.len(),
+        sent.len(),
+        "every documented datagram is checked"
+    );
 }

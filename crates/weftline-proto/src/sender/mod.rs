@@ -44,6 +44,8 @@ pub(crate) struct Sender {
     spacing: Spacing,
     blocks: Blocks,
     next_key: u16,
+    /// Nothing has happened since a look found that no top-up is needed.
+    sated: bool,
     /// Transmissions that the retransmission timer asked for.
     probes_due: u8,
     backoff: u32,
@@ -107,6 +109,7 @@ impl Sender {
             spacing: Spacing::default(),
             blocks: Blocks::default(),
             next_key: seed as u16,
+            sated: true,
             probes_due: 0,
             backoff: 0,
             last_activity: now,
@@ -161,12 +164,16 @@ impl Sender {
     }
 
     /// What is worth sending now, if anything; `pending`: the application has data.
-    pub(crate) fn next_action(&self, pending: bool) -> Option<Action> {
+    pub(crate) fn next_action(&mut self, pending: bool) -> Option<Action> {
         if self.probes_due > 0 {
             return Some(self.probe());
         }
-        if let Some(action) = self.top_up() {
-            return Some(action);
+        if !self.sated {
+            let action = self.top_up();
+            if action.is_some() {
+                return action;
+            }
+            self.sated = true;
         }
         if let Some(window) = self.a_priori() {
             return Some(Action::Repair {
@@ -401,40 +408,53 @@ impl Sender {
             self.probes_due = 0;
             self.last_activity = now;
         }
-        self.mark_known(next, report);
         self.settle();
+        self.learn(next, report);
         self.advance(now);
         Ok(())
     }
 
-    fn mark_known(&mut self, next: Esi, report: &FeedbackView<'_>) {
+    /// What the peer knows besides what it received: all below `next`, and lost symbols that it
+    /// recovered. Those it received are known by their transmissions.
+    fn learn(&mut self, next: Esi, report: &FeedbackView<'_>) {
         let first = self.encoder.first();
         let below = next.saturating_sub(first).min(self.records.len() as u64) as usize;
         self.records
             .iter_mut()
             .take(below)
             .for_each(|r| r.known = true);
+        self.lost = self.lost.split_off(&next);
         let mut esi = next;
+        let mut recovered = Vec::new();
         for run in report.symbols() {
+            if self.lost.is_empty() {
+                break;
+            }
             let known = esi + run.first..esi + run.first + run.second;
             esi = known.end;
-            for e in known {
-                if let Some(record) = self.record_mut(e) {
-                    record.known = true;
-                }
+            recovered.extend(self.lost.range(known));
+        }
+        for esi in recovered {
+            self.lost.remove(&esi);
+            if let Some(record) = self.record_mut(esi) {
+                record.known = true;
             }
         }
     }
 
     /// Accounts for transmissions that are acknowledged or lost by now.
     fn settle(&mut self) {
+        self.sated = false;
         while let Some((transmission, kind, lost)) = self.flight.pop_fate() {
             match kind {
-                Kind::Source(esi) if lost => {
-                    let again = self
-                        .record_mut(esi)
-                        .is_some_and(|r| !r.known && r.transmission == transmission);
-                    if again {
+                Kind::Source(esi) => {
+                    let Some(record) = self.record_mut(esi) else {
+                        continue;
+                    };
+                    if !lost {
+                        record.known = true;
+                        self.lost.remove(&esi);
+                    } else if !record.known && record.transmission == transmission {
                         self.lost.insert(esi);
                     }
                 }
@@ -445,14 +465,6 @@ impl Sender {
         for lost in self.flight.resolved_in_order() {
             self.loss.record(lost);
         }
-        let first = self.encoder.first();
-        let records = &self.records;
-        self.lost.retain(|&esi| {
-            esi >= first
-                && records
-                    .get((esi - first) as usize)
-                    .is_some_and(|r| !r.known)
-        });
     }
 
     /// Moves the lower edge over what the peer has and over what is worthless by now.

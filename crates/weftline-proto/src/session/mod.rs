@@ -46,6 +46,8 @@ pub struct Session {
     last_received: Time,
     last_sent: Time,
     probe_due: bool,
+    /// Bytes of a source symbol that both ends agree to.
+    symbol_size: u16,
     paced_until: Option<Time>,
     symbol: Vec<u8>,
     sent: SentStats,
@@ -77,6 +79,7 @@ impl Session {
             last_received: now,
             last_sent: now,
             probe_due: false,
+            symbol_size: symbol_size.min(MIN_SYMBOL_SIZE),
             paced_until: None,
             symbol: Vec::with_capacity(usize::from(symbol_size)),
             sent: SentStats::default(),
@@ -161,6 +164,7 @@ impl Session {
 
     fn connected(&mut self, hello: &crate::wire::Hello) {
         debug!(limits = ?hello.limits, "peer's hello arrived");
+        self.symbol_size = self.config.symbol_size.min(hello.limits.symbol_size);
         self.sender.set_peer_limits(hello.limits);
         self.payload.set_peer_limits(hello.limits);
         self.receiver.set_feedback(hello.feedback);
@@ -315,7 +319,7 @@ impl Session {
             Action::New => {
                 self.symbol.clear();
                 let esi = self.sender.next_esi();
-                let max = usize::from(self.config.symbol_size);
+                let max = usize::from(self.symbol_size);
                 if let Some(Filled { expires }) = self.payload.fill(now, esi, max, &mut self.symbol)
                     && self.sender.send_new(now, &self.symbol, expires, out)
                 {
