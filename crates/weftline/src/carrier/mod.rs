@@ -1,0 +1,122 @@
+//! What takes the session's datagrams across the network.
+//!
+//! A further carrier is a file here, a variant of [`Carrier`] and a way to bind it.
+
+mod congestion;
+mod delay;
+pub(crate) mod quic;
+mod socket;
+mod tls;
+pub(crate) mod udp;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use weftline_proto::{CloseReason, Config, wire};
+
+use crate::{ConnectError, Fingerprint};
+
+/// Application close codes are smaller; the ones from here on are the runtime's own.
+const RESERVED_CODES: u64 = 1 << 60;
+/// The peer broke the session's protocol.
+pub(crate) const PROTOCOL_ERROR: u64 = RESERVED_CODES;
+/// All sessions are taken.
+pub(crate) const BUSY: u64 = RESERVED_CODES + 1;
+/// Nothing was heard of the peer for the idle timeout.
+pub(crate) const TIMED_OUT: u64 = RESERVED_CODES + 2;
+
+/// One session's way to its peer.
+pub(crate) enum Carrier {
+    Quic(quic::Link),
+    Udp(udp::Link),
+}
+
+impl Carrier {
+    /// Waits until there is room, then sends; loss on the way is not an error.
+    pub(crate) async fn send(&self, datagram: &[u8]) -> Result<(), CloseReason> {
+        match self {
+            Carrier::Quic(link) => link.send(datagram).await,
+            Carrier::Udp(link) => link.send(datagram).await,
+        }
+    }
+
+    /// Waits for a datagram, then takes as many as are there, up to `limit`.
+    pub(crate) async fn recv(
+        &self,
+        batch: &mut Vec<Bytes>,
+        limit: usize,
+    ) -> Result<(), CloseReason> {
+        match self {
+            Carrier::Quic(link) => link.recv(batch, limit).await,
+            Carrier::Udp(link) => link.recv(batch, limit).await,
+        }
+    }
+
+    /// Lets what was sent leave, then ends the carrier.
+    pub(crate) async fn close(&self, code: u64, reason: &str) {
+        match self {
+            Carrier::Quic(link) => link.close(code, reason).await,
+            Carrier::Udp(link) => link.close(),
+        }
+    }
+
+    pub(crate) fn peer(&self) -> Option<Fingerprint> {
+        match self {
+            Carrier::Quic(link) => Some(link.peer()),
+            Carrier::Udp(_) => None,
+        }
+    }
+
+    pub(crate) fn remote_addr(&self) -> SocketAddr {
+        let addr = match self {
+            Carrier::Quic(link) => link.remote_addr(),
+            Carrier::Udp(link) => link.remote_addr(),
+        };
+        canonical(addr)
+    }
+
+    /// The carrier's own estimate of the round-trip time.
+    pub(crate) fn rtt(&self) -> Option<Duration> {
+        match self {
+            Carrier::Quic(link) => Some(link.rtt()),
+            Carrier::Udp(_) => None,
+        }
+    }
+
+    /// Why the carrier ended while connecting, if it knows better than the session.
+    pub(crate) fn connect_error(&self, addr: SocketAddr) -> Option<ConnectError> {
+        match self {
+            Carrier::Quic(link) => link.connect_error(addr),
+            Carrier::Udp(_) => None,
+        }
+    }
+
+    /// Fits a session's configuration to this carrier and path.
+    pub(crate) fn fit(&self, config: &mut Config) {
+        let (room, overhead) = match self {
+            Carrier::Quic(link) => (link.max_datagram(), quic::OVERHEAD),
+            Carrier::Udp(_) => (udp::MAX_DATAGRAM, udp::OVERHEAD),
+        };
+        let ip_and_udp = if self.remote_addr().is_ipv4() { 28 } else { 48 };
+        config.datagram_overhead = ip_and_udp + overhead;
+        // The carrier's handshake has measured it already.
+        if let Some(rtt) = self.rtt() {
+            config.initial_rtt = rtt.max(Duration::from_millis(1));
+        }
+        let largest = u16::try_from(room.saturating_sub(wire::REPAIR_OVERHEAD)).unwrap_or(u16::MAX);
+        if config.symbol_size > largest {
+            tracing::warn!(
+                asked = config.symbol_size,
+                used = largest,
+                "symbol size lowered to what the path can carry"
+            );
+            config.symbol_size = largest;
+        }
+    }
+}
+
+/// The address as people write it: an IPv4 address is one even on an IPv6 socket.
+pub(crate) fn canonical(addr: SocketAddr) -> SocketAddr {
+    SocketAddr::new(addr.ip().to_canonical(), addr.port())
+}

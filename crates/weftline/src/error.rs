@@ -1,0 +1,224 @@
+//! What can go wrong, one enum for each operation.
+
+use std::io;
+use std::net::SocketAddr;
+
+use weftline_proto::CloseReason;
+
+use crate::Fingerprint;
+
+/// An endpoint cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// The address cannot be used.
+    #[error("cannot bind UDP address {addr}: {source}")]
+    Socket {
+        /// The address asked for.
+        addr: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nothing would limit how fast the endpoint sends.
+    #[error(
+        "nothing would limit the sending rate: with Congestion::Engine, set RateControl::Fixed with a rate or a window, or choose another congestion controller"
+    )]
+    Unlimited,
+    /// A duration is too long for QUIC's idle timeout.
+    #[error("an idle timeout of {seconds} s is longer than QUIC can express")]
+    IdleTimeout {
+        /// The session's idle timeout.
+        seconds: u64,
+    },
+    /// The endpoint was not made inside a tokio runtime.
+    #[error("no tokio runtime: call this from a task, or inside Runtime::enter")]
+    NoRuntime,
+    /// The cryptographic library refused its configuration.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(String),
+}
+
+/// A connection cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// Another host answers at this address than the one asked for.
+    #[error(
+        "{addr} is not the peer asked for: expected {expected}, got {got}; check the fingerprint, and if it should be the right one, someone may be impersonating the peer"
+    )]
+    PeerMismatch {
+        /// Where it answered.
+        addr: SocketAddr,
+        /// The fingerprint asked for.
+        expected: Fingerprint,
+        /// The fingerprint of the host that answered.
+        got: Fingerprint,
+    },
+    /// The other end does not allow this one.
+    #[error("{addr} refuses this peer: the other end must allow {ours}")]
+    Refused {
+        /// Who refused.
+        addr: SocketAddr,
+        /// This end's fingerprint.
+        ours: Fingerprint,
+    },
+    /// The other end accepts no connection at the moment.
+    #[error("{addr} accepts no more sessions now: try again later")]
+    Busy {
+        /// Who refused.
+        addr: SocketAddr,
+    },
+    /// Nobody answered in time.
+    #[error(
+        "no answer from {addr} within {seconds} s: check the address and the port, that the other end is running, and that UDP gets through on the way"
+    )]
+    TimedOut {
+        /// The address asked for.
+        addr: SocketAddr,
+        /// [`EndpointConfig::connect_timeout`](crate::EndpointConfig::connect_timeout).
+        seconds: u64,
+    },
+    /// Something answers there, but not with this protocol.
+    #[error("{addr} does not speak Weftline, or another version of it: {reason}")]
+    NotWeftline {
+        /// The address asked for.
+        addr: SocketAddr,
+        /// What it said.
+        reason: String,
+    },
+    /// The address cannot be reached from this endpoint at all.
+    #[error("cannot connect to {addr} from here: {reason}")]
+    Address {
+        /// The address asked for.
+        addr: SocketAddr,
+        /// Why not.
+        reason: String,
+    },
+    /// The endpoint's carrier is another one.
+    #[error(
+        "this endpoint {}: call {} instead",
+        if *.insecure { "is plain UDP and cannot check a fingerprint" } else { "is QUIC and needs the peer's fingerprint" },
+        if *.insecure { "connect_insecure" } else { "connect" }
+    )]
+    WrongCarrier {
+        /// The endpoint was made by `bind_insecure_udp`.
+        insecure: bool,
+    },
+    /// This endpoint was closed.
+    #[error("this endpoint is closed")]
+    EndpointClosed,
+    /// The session ended before it was ready.
+    #[error("{addr} ended the session at once: {reason}")]
+    Closed {
+        /// The address asked for.
+        addr: SocketAddr,
+        /// Why.
+        reason: CloseReason,
+    },
+}
+
+/// A peer that wanted to open a session here was turned away.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// It showed a key, without having proved yet that it holds it, that is not
+    /// [allowed](crate::Allowed).
+    #[error("refused unknown peer {peer} at {addr}")]
+    UnknownPeer {
+        /// Its fingerprint.
+        peer: Fingerprint,
+        /// Where it came from.
+        addr: SocketAddr,
+    },
+    /// [`EndpointConfig::max_sessions`](crate::EndpointConfig::max_sessions) are being served.
+    #[error("turned away {addr}: all sessions are taken")]
+    Full {
+        /// Where it came from.
+        addr: SocketAddr,
+    },
+    /// Its handshake failed.
+    #[error("the handshake of {addr} failed: {reason}")]
+    Handshake {
+        /// Where it came from.
+        addr: SocketAddr,
+        /// How.
+        reason: String,
+    },
+}
+
+/// A stream cannot be read or written any more.
+///
+/// Reading and writing through tokio's traits give it inside an [`io::Error`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// The peer gave up sending.
+    #[error("the peer reset this stream (code {0})")]
+    Reset(u64),
+    /// The peer no longer reads.
+    #[error("the peer no longer reads this stream (code {0})")]
+    Stopped(u64),
+    /// This end finished, reset or stopped it before.
+    #[error("this end finished, reset or stopped this stream before")]
+    Finished,
+    /// The session is over.
+    #[error("the session is over: {0}")]
+    Closed(CloseReason),
+}
+
+impl From<StreamError> for io::Error {
+    fn from(error: StreamError) -> Self {
+        let kind = match &error {
+            StreamError::Reset(_) => io::ErrorKind::ConnectionReset,
+            StreamError::Stopped(_) | StreamError::Finished => io::ErrorKind::BrokenPipe,
+            StreamError::Closed(CloseReason::TimedOut { .. }) => io::ErrorKind::TimedOut,
+            StreamError::Closed(CloseReason::Local) => io::ErrorKind::NotConnected,
+            StreamError::Closed(_) => io::ErrorKind::ConnectionAborted,
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+/// A message cannot be sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// Longer than the peer accepts.
+    #[error(
+        "a message of {got} bytes is longer than the {limit} the peer accepts: cut it, or use a stream"
+    )]
+    TooLong {
+        /// Its length in bytes.
+        got: usize,
+        /// The longest that the peer accepts.
+        limit: usize,
+    },
+    /// The session is over.
+    #[error("the session is over: {0}")]
+    Closed(CloseReason),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_name_what_to_do() {
+        let addr = "192.0.2.1:4433".parse().unwrap();
+        let ours = Fingerprint::from([7; 20]);
+        let error = ConnectError::Refused { addr, ours };
+        assert!(error.to_string().contains(&format!("must allow {ours}")));
+        let error = ConnectError::WrongCarrier { insecure: true };
+        assert!(error.to_string().ends_with("call connect_insecure instead"));
+        let error = ConnectError::WrongCarrier { insecure: false };
+        assert!(error.to_string().ends_with("call connect instead"));
+    }
+
+    #[test]
+    fn a_stream_error_can_be_taken_out_of_an_io_error() {
+        let error = io::Error::from(StreamError::Reset(9));
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+        let inner = error.into_inner().unwrap().downcast::<StreamError>();
+        assert_eq!(*inner.unwrap(), StreamError::Reset(9));
+    }
+}

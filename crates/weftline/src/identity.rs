@@ -1,0 +1,315 @@
+//! The key pair that a host shows to its peers.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aws_lc_rs::signature::Ed25519KeyPair;
+use data_encoding::BASE64;
+use rustls::crypto::aws_lc_rs::sign::any_eddsa_type;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use rustls::sign::CertifiedKey;
+
+use crate::Fingerprint;
+
+/// An Ed25519 key pair (RFC 8032). Peers know it by its [`Fingerprint`].
+///
+/// Kept as an unencrypted PEM PKCS#8 file (RFC 5958, RFC 8410), which other tools read too.
+#[derive(Clone)]
+pub struct Identity {
+    key: Arc<CertifiedKey>,
+    pkcs8: Arc<[u8]>,
+    fingerprint: Fingerprint,
+}
+
+impl Identity {
+    /// A new key pair, kept only in memory.
+    pub fn generate() -> Self {
+        Self::from_pkcs8(&new_pkcs8()).expect("a key pair just made is well formed")
+    }
+
+    /// Reads the key pair in `path`.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, others may read it (Unix), or it holds no Ed25519 key.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, IdentityError> {
+        let path = path.as_ref();
+        let pem = read_private(path)?;
+        let not_a_key = |reason: String| IdentityError::NotAKey {
+            path: path.to_owned(),
+            reason,
+        };
+        let der = PrivatePkcs8KeyDer::from_pem_slice(&pem).map_err(|e| not_a_key(e.to_string()))?;
+        Self::from_pkcs8(der.secret_pkcs8_der()).map_err(not_a_key)
+    }
+
+    /// Reads the key pair in `path`; makes the file, and folders on the way to it, on first use.
+    ///
+    /// The file appears whole or not at all, readable by its owner only (folders likewise), and
+    /// a file that is there is never replaced: of two programs that start at once, both end up
+    /// with the same key.
+    ///
+    /// # Errors
+    ///
+    /// As [`Identity::load`], or the file cannot be made.
+    pub fn load_or_create(path: impl AsRef<Path>) -> Result<Self, IdentityError> {
+        let path = path.as_ref();
+        match Self::load(path) {
+            Err(IdentityError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            }
+            other => return other,
+        }
+        let pkcs8 = new_pkcs8();
+        create_private(path, pem(&pkcs8).as_bytes()).map_err(|source| IdentityError::Create {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::load(path)
+    }
+
+    /// The name by which peers know this key pair.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// The private key as PEM PKCS#8, to be stored somewhere safe.
+    pub fn to_pem(&self) -> String {
+        pem(&self.pkcs8)
+    }
+
+    /// What rustls shows to peers: the bare public key in place of a certificate (RFC 7250).
+    pub(crate) fn certified_key(&self) -> Arc<CertifiedKey> {
+        self.key.clone()
+    }
+
+    /// Shows another's public key without having its private key.
+    #[cfg(test)]
+    pub(crate) fn pretending_to_be(&self, other: &Identity) -> Self {
+        let key = CertifiedKey::new(other.key.cert.clone(), self.key.key.clone());
+        Identity {
+            key: Arc::new(key),
+            ..other.clone()
+        }
+    }
+
+    fn from_pkcs8(der: &[u8]) -> Result<Self, String> {
+        let signer = any_eddsa_type(&PrivatePkcs8KeyDer::from(der)).map_err(|e| e.to_string())?;
+        let public = signer.public_key().ok_or("its public key is unknown")?;
+        let public = CertificateDer::from(public.as_ref().to_vec());
+        Ok(Identity {
+            fingerprint: Fingerprint::of_public_key(&public),
+            key: Arc::new(CertifiedKey::new(vec![public], signer)),
+            pkcs8: der.into(),
+        })
+    }
+}
+
+/// Shows the fingerprint only, never the key.
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity({})", self.fingerprint)
+    }
+}
+
+/// A key pair cannot be read or made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IdentityError {
+    /// The file cannot be opened or read.
+    #[error("cannot read the identity file {}: {source}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Other users of this machine may read or change the private key.
+    #[error(
+        "the identity file {path} is open to other users (mode {mode:03o}): run `chmod 600 {path}`, and make a new identity if someone may have read it",
+        path = .path.display()
+    )]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The file holds something else.
+    #[error(
+        "the identity file {} holds no Ed25519 private key in PEM PKCS#8: {reason}", .path.display()
+    )]
+    NotAKey {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A new file cannot be written.
+    #[error("cannot create the identity file {}: {source}", .path.display())]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn new_pkcs8() -> Vec<u8> {
+    // Version 1 (RFC 5208) leaves out the public key; OpenSSL reads only that one.
+    let pair = Ed25519KeyPair::generate().expect("the system's random source works");
+    let document = pair
+        .to_pkcs8v1()
+        .expect("a key pair just made is well formed");
+    document.as_ref().to_vec()
+}
+
+fn pem(pkcs8: &[u8]) -> String {
+    let mut text = String::from("-----BEGIN PRIVATE KEY-----\n");
+    for line in BASE64.encode(pkcs8).as_bytes().chunks(64) {
+        text.push_str(&String::from_utf8_lossy(line));
+        text.push('\n');
+    }
+    text.push_str("-----END PRIVATE KEY-----\n");
+    text
+}
+
+/// A key file is a few hundred bytes; more than this is not one.
+const MAX_FILE: u64 = 16 << 10;
+
+fn read_private(path: &Path) -> Result<Vec<u8>, IdentityError> {
+    let failed = |source| IdentityError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(failed)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(IdentityError::Exposed {
+                path: path.to_owned(),
+                mode,
+            });
+        }
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    Ok(bytes)
+}
+
+/// Makes `path` with `contents` unless it is there already.
+fn create_private(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)?;
+
+    let mut random = [0; 8];
+    aws_lc_rs::rand::fill(&mut random).map_err(|_| io::Error::other("no random numbers"))?;
+    let name = format!(".identity-{:016x}.tmp", u64::from_ne_bytes(random));
+    let temporary = folder.join(name);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&temporary)?;
+    let done = file
+        .write_all(contents)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| publish(&temporary, path));
+    fs::remove_file(&temporary).ok();
+    done
+}
+
+/// Gives the finished file its name; whoever comes second leaves the first one's alone.
+fn publish(temporary: &Path, path: &Path) -> io::Result<()> {
+    match fs::hard_link(temporary, path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // Some file systems have no hard links.
+        Err(_) if !path.exists() => fs::rename(temporary, path),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_survives_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/identity.pem");
+        let made = Identity::load_or_create(&path).unwrap();
+        let read = Identity::load(&path).unwrap();
+        let again = Identity::load_or_create(&path).unwrap();
+        assert_eq!(made.fingerprint(), read.fingerprint());
+        assert_eq!(made.fingerprint(), again.fingerprint());
+        assert_eq!(fs::read_to_string(&path).unwrap(), made.to_pem());
+        let files = fs::read_dir(path.parent().unwrap()).unwrap().count();
+        assert_eq!(files, 1, "no temporary file is left behind");
+    }
+
+    #[test]
+    fn identities_differ() {
+        let one = Identity::generate();
+        assert_ne!(one.fingerprint(), Identity::generate().fingerprint());
+        assert!(!format!("{one:?}").contains("PRIVATE"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_is_private_and_an_exposed_one_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys/identity.pem");
+        Identity::load_or_create(&path).unwrap();
+        let mode = |p: &Path| fs::metadata(p).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = Identity::load_or_create(&path).unwrap_err();
+        assert!(matches!(error, IdentityError::Exposed { mode: 0o640, .. }));
+        assert!(error.to_string().contains("chmod 600"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_holds_no_key_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("identity.pem");
+        create_private(&path, b"hello").unwrap();
+        let error = Identity::load_or_create(&path).unwrap_err();
+        assert!(matches!(error, IdentityError::NotAKey { .. }), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), b"hello");
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = Identity::load("/nowhere/identity.pem").unwrap_err();
+        assert!(error.to_string().contains("/nowhere/identity.pem"));
+    }
+
+    #[test]
+    fn whoever_creates_second_keeps_the_first_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("identity.pem");
+        let one = Identity::load_or_create(&path).unwrap();
+        create_private(&path, Identity::generate().to_pem().as_bytes()).unwrap();
+        assert_eq!(
+            Identity::load(&path).unwrap().fingerprint(),
+            one.fingerprint()
+        );
+    }
+}

@@ -1,0 +1,257 @@
+//! A session shared by its driver and by the handles of the application.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use weftline_proto::{CloseReason, Config, Event, Role, Session, StreamId, Time};
+
+use crate::carrier::Carrier;
+
+/// One session: its engine, its carrier, and who waits for what.
+///
+/// The rule that keeps it alive: whoever changed the session under the lock drains its events
+/// before unlocking and wakes the driver afterwards. [`Shared::with`] does both.
+pub(crate) struct Shared {
+    pub(crate) carrier: Carrier,
+    state: Mutex<State>,
+    start: Instant,
+    /// The driver looks again at what to send and when to wake.
+    pub(crate) changed: Notify,
+    pub(crate) connected: Notify,
+    pub(crate) stream_opened: Notify,
+    pub(crate) stream_finished: Notify,
+    pub(crate) streams_available: Notify,
+    pub(crate) message_received: Notify,
+    pub(crate) message_writable: Notify,
+    /// A datagram came in: everything may be acknowledged.
+    pub(crate) heard: Notify,
+    pub(crate) closed: Notify,
+}
+
+pub(crate) struct State {
+    pub(crate) session: Session,
+    pub(crate) connected: bool,
+    /// The code and reason that this end closed with.
+    pub(crate) closing: Option<(u64, String)>,
+    readers: HashMap<StreamId, Waker>,
+    writers: HashMap<StreamId, Writer>,
+    /// The carrier ended before the session did.
+    lost: Option<CloseReason>,
+}
+
+/// The writing half of a stream that the application holds.
+#[derive(Default)]
+pub(crate) struct Writer {
+    pub(crate) waker: Option<Waker>,
+    pub(crate) acknowledged: bool,
+    pub(crate) stopped: Option<u64>,
+}
+
+impl Shared {
+    pub(crate) fn new(carrier: Carrier, role: Role, config: Config, seed: u64) -> Self {
+        Shared {
+            carrier,
+            state: Mutex::new(State {
+                session: Session::new(role, config, seed, Time::ZERO),
+                connected: false,
+                closing: None,
+                readers: HashMap::new(),
+                writers: HashMap::new(),
+                lost: None,
+            }),
+            start: Instant::now(),
+            changed: Notify::new(),
+            connected: Notify::new(),
+            stream_opened: Notify::new(),
+            stream_finished: Notify::new(),
+            streams_available: Notify::new(),
+            message_received: Notify::new(),
+            message_writable: Notify::new(),
+            heard: Notify::new(),
+            closed: Notify::new(),
+        }
+    }
+
+    /// Changes the session: then wakes whom its events concern, and the driver.
+    pub(crate) fn with<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> R {
+        let result = self.with_as_driver(change);
+        self.changed.notify_one();
+        result
+    }
+
+    /// As [`Shared::with`], for the driver itself.
+    pub(crate) fn with_as_driver<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> R {
+        let mut state = self.lock();
+        // Read under the lock: the session's time must not go backwards.
+        let result = change(&mut state, self.now());
+        while let Some(event) = state.session.poll_event() {
+            self.dispatch(&mut state, event);
+        }
+        result
+    }
+
+    /// Looks at the session without changing it.
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&State) -> R) -> R {
+        look(&self.lock())
+    }
+
+    /// Tries something each time `notify` fires, until it is ready.
+    pub(crate) async fn wait<R>(
+        &self,
+        notify: &Notify,
+        mut attempt: impl FnMut(&mut State, Time) -> Poll<R>,
+    ) -> R {
+        loop {
+            // Listening starts before the attempt, so that nothing is missed between them.
+            let mut notified = pin!(notify.notified());
+            notified.as_mut().enable();
+            if let Poll::Ready(result) = self.with(&mut attempt) {
+                return result;
+            }
+            notified.await;
+        }
+    }
+
+    /// Starts an orderly close, unless the session is over.
+    pub(crate) fn close(&self, code: u64, reason: &str) {
+        self.with(|state, now| {
+            if state.over().is_none() {
+                state.closing = Some((code, reason.to_owned()));
+                state.session.close(now, code, reason);
+            }
+        });
+    }
+
+    /// The carrier ended: so does the session, unless it did before.
+    pub(crate) fn lose(&self, reason: CloseReason) {
+        self.with(|state, _| {
+            state.lost.get_or_insert(reason);
+            self.wake_all(state);
+        });
+    }
+
+    /// Waits for the end of the session.
+    pub(crate) fn over(&self) -> impl Future<Output = CloseReason> {
+        self.wait(&self.closed, |state, _| match state.over() {
+            Some(reason) => Poll::Ready(reason.clone()),
+            None => Poll::Pending,
+        })
+    }
+
+    /// The instant that the session calls `time`.
+    pub(crate) fn instant(&self, time: Time) -> Instant {
+        self.start + time.since(Time::ZERO)
+    }
+
+    fn now(&self) -> Time {
+        let micros = self.start.elapsed().as_micros();
+        Time::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere must not spread to every handle of the session.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn dispatch(&self, state: &mut State, event: Event) {
+        match event {
+            Event::Connected => {
+                state.connected = true;
+                self.connected.notify_waiters();
+            }
+            Event::StreamOpened => self.stream_opened.notify_waiters(),
+            Event::StreamReadable(id) => {
+                if let Some(waker) = state.readers.remove(&id) {
+                    waker.wake();
+                }
+            }
+            Event::StreamWritable(id) => state.writer(id, |_| ()),
+            Event::StreamFinished(id) => {
+                state.writer(id, |writer| writer.acknowledged = true);
+                self.stream_finished.notify_waiters();
+            }
+            Event::StreamStopped { id, code } => {
+                state.writer(id, |writer| writer.stopped = Some(code));
+                self.stream_finished.notify_waiters();
+            }
+            Event::StreamsAvailable => self.streams_available.notify_waiters(),
+            Event::MessageReceived => self.message_received.notify_waiters(),
+            Event::MessageWritable => self.message_writable.notify_waiters(),
+            Event::MessageExpired(id) => tracing::debug!(id = id.0, "message expired unsent"),
+            Event::Closed(_) => self.wake_all(state),
+            _ => {}
+        }
+    }
+
+    fn wake_all(&self, state: &mut State) {
+        for (_, waker) in state.readers.drain() {
+            waker.wake();
+        }
+        for writer in state.writers.values_mut() {
+            if let Some(waker) = writer.waker.take() {
+                waker.wake();
+            }
+        }
+        for notify in [
+            &self.connected,
+            &self.stream_opened,
+            &self.stream_finished,
+            &self.streams_available,
+            &self.message_received,
+            &self.message_writable,
+            &self.heard,
+            &self.closed,
+        ] {
+            notify.notify_waiters();
+        }
+    }
+}
+
+impl State {
+    /// Why the session is over, if it is.
+    pub(crate) fn over(&self) -> Option<&CloseReason> {
+        self.session.close_reason().or(self.lost.as_ref())
+    }
+
+    /// The carrier ended, or nothing is left to be sent after a close.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.lost.is_some() || self.session.is_drained()
+    }
+
+    /// The application holds this stream's writing half from now on.
+    pub(crate) fn add_writer(&mut self, id: StreamId) {
+        self.writers.insert(id, Writer::default());
+    }
+
+    pub(crate) fn writer_mut(&mut self, id: StreamId) -> Option<&mut Writer> {
+        self.writers.get_mut(&id)
+    }
+
+    pub(crate) fn remove_writer(&mut self, id: StreamId) {
+        self.writers.remove(&id);
+    }
+
+    /// Remembers whom to wake when the stream becomes readable.
+    pub(crate) fn set_reader(&mut self, id: StreamId, waker: &Waker) {
+        self.readers.insert(id, waker.clone());
+    }
+
+    pub(crate) fn remove_reader(&mut self, id: StreamId) {
+        self.readers.remove(&id);
+    }
+
+    /// Updates a writing half that is still held and wakes whoever writes there.
+    fn writer(&mut self, id: StreamId, update: impl FnOnce(&mut Writer)) {
+        if let Some(writer) = self.writers.get_mut(&id) {
+            update(writer);
+            if let Some(waker) = writer.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+use std::time::Duration;
+
+use weftline::{Allowed, BindError, ConnectError, Endpoint, EndpointConfig, Identity, Refusal};
+
+use crate::{Kind, Pair, bind, config, soon};
+
+#[tokio::test]
+async fn both_ends_know_each_other_on_quic() {
+    let pair = Pair::new(Kind::Quic).await;
+    assert_eq!(pair.client.peer(), pair.server_endpoint.fingerprint());
+    assert_eq!(pair.server.peer(), pair.client_endpoint.fingerprint());
+    let addr = pair.client_endpoint.local_addr().unwrap();
+    assert_eq!(pair.server.remote_addr(), addr);
+}
+
+#[tokio::test]
+async fn nobody_knows_anybody_on_plain_udp() {
+    let pair = Pair::new(Kind::Udp).await;
+    assert_eq!((pair.client.peer(), pair.server.peer()), (None, None));
+}
+
+#[tokio::test]
+async fn an_ipv6_endpoint_serves_an_ipv4_client_under_its_ipv4_address() {
+    for kind in [Kind::Quic, Kind::Udp] {
+        let any = "[::]:0".parse().unwrap();
+        let bound = match kind {
+            Kind::Quic => Endpoint::bind(any, Identity::generate(), Allowed::anyone(), config()),
+            Kind::Udp => Endpoint::bind_insecure_udp(any, config()),
+        };
+        // Not every machine has IPv6.
+        let Ok(server) = bound else { return };
+        let client = bind(kind, Allowed::nobody(), config());
+        let port = server.local_addr().unwrap().port();
+        let addr = format!("127.0.0.1:{port}").parse().unwrap();
+        let connect = async {
+            match server.fingerprint() {
+                Some(peer) => client.connect(addr, &peer).await,
+                None => client.connect_insecure(addr).await,
+            }
+        };
+        let (near, far) = soon(async { tokio::join!(connect, server.accept()) }).await;
+        assert_eq!(near.unwrap().remote_addr(), addr);
+        assert!(far.unwrap().remote_addr().is_ipv4());
+    }
+}
+
+#[tokio::test]
+async fn the_wrong_server_is_named_with_both_fingerprints() {
+    let server = bind(Kind::Quic, Allowed::anyone(), config());
+    let client = bind(Kind::Quic, Allowed::nobody(), config());
+    let addr = server.local_addr().unwrap();
+    let expected = Identity::generate().fingerprint();
+    let error = soon(client.connect(addr, &expected)).await.unwrap_err();
+    let got = server.fingerprint().unwrap();
+    assert_eq!(
+        error,
+        ConnectError::PeerMismatch {
+            addr,
+            expected,
+            got
+        }
+    );
+    let text = error.to_string();
+    assert!(text.contains(&expected.to_string()) && text.contains(&got.to_string()));
+}
+
+#[tokio::test]
+async fn an_unknown_client_is_refused_and_both_ends_learn_its_fingerprint() {
+    let known = Identity::generate();
+    let server = bind(Kind::Quic, Allowed::only([known.fingerprint()]), config());
+    let stranger = bind(Kind::Quic, Allowed::nobody(), config());
+    let addr = server.local_addr().unwrap();
+    let peer = server.fingerprint().unwrap();
+    let ours = stranger.fingerprint().unwrap();
+
+    let error = soon(stranger.connect(addr, &peer)).await.unwrap_err();
+    assert_eq!(error, ConnectError::Refused { addr, ours });
+    let refusal = soon(server.refused()).await.unwrap();
+    let from = stranger.local_addr().unwrap();
+    assert_eq!(
+        refusal,
+        Refusal::UnknownPeer {
+            peer: ours,
+            addr: from
+        }
+    );
+
+    let any = "127.0.0.1:0".parse().unwrap();
+    let friend = Endpoint::bind(any, known, Allowed::nobody(), config()).unwrap();
+    soon(friend.connect(addr, &peer)).await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_listening_is_a_timeout_that_says_how_long() {
+    let mut short = config();
+    short.connect_timeout = Duration::from_secs(1);
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let addr = silent.local_addr().unwrap();
+    let client = bind(Kind::Quic, Allowed::nobody(), short.clone());
+    let anyone = Identity::generate().fingerprint();
+    let error = soon(client.connect(addr, &anyone)).await.unwrap_err();
+    assert_eq!(error, ConnectError::TimedOut { addr, seconds: 1 });
+    let client = bind(Kind::Udp, Allowed::nobody(), short);
+    let error = soon(client.connect_insecure(addr)).await.unwrap_err();
+    assert_eq!(error, ConnectError::TimedOut { addr, seconds: 1 });
+    soon(client.wait_idle()).await;
+}
+
+#[tokio::test]
+async fn an_endpoint_that_allows_nobody_does_not_answer() {
+    let mut short = config();
+    short.connect_timeout = Duration::from_millis(500);
+    let quiet = bind(Kind::Quic, Allowed::nobody(), config());
+    let client = bind(Kind::Quic, Allowed::nobody(), short);
+    let peer = quiet.fingerprint().unwrap();
+    let addr = quiet.local_addr().unwrap();
+    let error = soon(client.connect(addr, &peer)).await.unwrap_err();
+    assert!(matches!(error, ConnectError::TimedOut { .. }), "{error}");
+    assert!(soon(quiet.accept()).await.is_none());
+}
+
+#[tokio::test]
+async fn a_full_server_says_so() {
+    let mut one = config();
+    one.max_sessions = 1;
+    let server = bind(Kind::Quic, Allowed::anyone(), one);
+    let client = bind(Kind::Quic, Allowed::nobody(), config());
+    let addr = server.local_addr().unwrap();
+    let peer = server.fingerprint().unwrap();
+    let first = soon(client.connect(addr, &peer)).await.unwrap();
+    let served = soon(server.accept()).await.unwrap();
+    let error = soon(client.connect(addr, &peer)).await.unwrap_err();
+    assert_eq!(error, ConnectError::Busy { addr });
+    let refusal = soon(server.refused()).await.unwrap();
+    assert!(matches!(refusal, Refusal::Full { .. }), "{refusal}");
+
+    first.close(0, "");
+    soon(served.closed()).await;
+    soon(server.wait_idle()).await;
+    soon(client.connect(addr, &peer)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_closed_endpoint_neither_connects_nor_accepts() {
+    let server = bind(Kind::Quic, Allowed::anyone(), config());
+    server.close(0, "");
+    assert!(soon(server.accept()).await.is_none());
+    let addr = "127.0.0.1:9".parse().unwrap();
+    let peer = Identity::generate().fingerprint();
+    let error = soon(server.connect(addr, &peer)).await.unwrap_err();
+    assert_eq!(error, ConnectError::EndpointClosed);
+}
+
+#[tokio::test]
+async fn the_two_ways_to_connect_are_not_mixed_up() {
+    let addr = "127.0.0.1:9".parse().unwrap();
+    let quic = bind(Kind::Quic, Allowed::nobody(), config());
+    let error = quic.connect_insecure(addr).await.unwrap_err();
+    assert_eq!(error, ConnectError::WrongCarrier { insecure: false });
+    let udp = bind(Kind::Udp, Allowed::nobody(), config());
+    let peer = Identity::generate().fingerprint();
+    let error = udp.connect(addr, &peer).await.unwrap_err();
+    assert_eq!(error, ConnectError::WrongCarrier { insecure: true });
+}
+
+#[tokio::test]
+async fn a_port_in_use_is_named() {
+    let taken = bind(Kind::Quic, Allowed::nobody(), config());
+    let addr = taken.local_addr().unwrap();
+    let error = Endpoint::bind_insecure_udp(addr, config()).unwrap_err();
+    assert!(matches!(error, BindError::Socket { .. }));
+    assert!(error.to_string().contains(&addr.to_string()), "{error}");
+}
+
+#[test]
+fn binding_outside_a_runtime_is_an_error_and_no_panic() {
+    let addr = "127.0.0.1:0".parse().unwrap();
+    let config = EndpointConfig::default();
+    let error = Endpoint::bind_insecure_udp(addr, config.clone()).unwrap_err();
+    assert!(matches!(error, BindError::NoRuntime));
+    let error = Endpoint::bind(addr, Identity::generate(), Allowed::nobody(), config).unwrap_err();
+    assert!(matches!(error, BindError::NoRuntime));
+}
+
+#[tokio::test]
+async fn garbage_sent_to_a_port_does_no_harm() {
+    for kind in [Kind::Quic, Kind::Udp] {
+        let pair = Pair::new(kind).await;
+        let addr = pair.server_endpoint.local_addr().unwrap();
+        let stranger = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        for len in [0, 1, 7, 8, 9, 30, 1200, 9000] {
+            for seed in 0..20 {
+                let garbage = crate::pattern(len, seed);
+                stranger.send_to(&garbage, addr).await.unwrap();
+            }
+        }
+        pair.client.send_message(b"still here", None).await.unwrap();
+        let message = soon(pair.server.recv_message()).await.unwrap();
+        assert_eq!(message.data, b"still here"[..]);
+    }
+}

@@ -1,0 +1,104 @@
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::relay::Relay;
+use crate::{Kind, Pair, config, pattern, soon};
+
+/// Sends `len` bytes from the client, compares them at the server, waits for the acknowledgement.
+async fn transfer(pair: &Pair, len: usize) {
+    let data = pattern(len, 99);
+    let mut near = pair.client.open_stream().await.unwrap();
+    let send = async {
+        near.write_all(&data).await.unwrap();
+        near.finish().unwrap();
+        near.finished().await.unwrap();
+        pair.client.flushed().await.unwrap();
+    };
+    let receive = async {
+        let mut far = pair.server.accept_stream().await.unwrap();
+        let mut got = Vec::with_capacity(len);
+        far.read_to_end(&mut got).await.unwrap();
+        got
+    };
+    let ((), got) = soon(async { tokio::join!(send, receive) }).await;
+    assert!(got == data, "{} of {len} bytes", got.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn twenty_megabytes_arrive_exactly_over_quic() {
+    transfer(&Pair::new(Kind::Quic).await, 20_000_000).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn twenty_megabytes_arrive_exactly_over_plain_udp() {
+    transfer(&Pair::new(Kind::Udp).await, 20_000_000).await;
+}
+
+#[tokio::test]
+async fn one_thread_is_enough() {
+    transfer(&Pair::new(Kind::Quic).await, 3_000_000).await;
+}
+
+#[tokio::test]
+async fn quics_own_congestion_control_serves_too() {
+    let mut config = config();
+    config.session.rate = weftline::RateControl::Carrier;
+    let pair = Pair::with(Kind::Quic, config, |addr| addr).await;
+    transfer(&pair, 3_000_000).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_path_that_loses_a_tenth_of_the_packets_delivers_everything() {
+    for kind in [Kind::Quic, Kind::Udp] {
+        let mut relay = None;
+        let mut config = config();
+        config.session.rate = weftline::RateControl::Fixed {
+            rate: Some(40_000_000),
+            window: None,
+        };
+        let pair = Pair::with(kind, config, |server| relay.insert(Relay::new(server)).addr).await;
+        relay.as_ref().unwrap().lose(100);
+        transfer(&pair, 1_000_000).await;
+        let stats = pair.server.stats();
+        assert!(stats.received.recovered_symbols > 0, "{kind:?} {stats:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_gets_through_a_lossy_path() {
+    for kind in [Kind::Quic, Kind::Udp] {
+        let mut relay = None;
+        let pair = Pair::with(kind, config(), |server| {
+            let relay = relay.insert(Relay::new(server));
+            relay.lose(250);
+            relay.addr
+        })
+        .await;
+        relay.as_ref().unwrap().lose(50);
+        transfer(&pair, 10_000).await;
+    }
+}
+
+#[tokio::test]
+async fn a_symbol_size_that_the_path_cannot_carry_is_lowered() {
+    let mut config = config();
+    config.session.symbol_size = 9_000;
+    config.session.limits.symbol_size = 9_000;
+    for kind in [Kind::Quic, Kind::Udp] {
+        let pair = Pair::with(kind, config.clone(), |addr| addr).await;
+        transfer(&pair, 100_000).await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_with_nothing_to_send_uses_no_time() {
+    let pair = Pair::new(Kind::Quic).await;
+    soon(pair.client.flushed()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let metrics = tokio::runtime::Handle::current().metrics();
+    let before = metrics.worker_total_busy_duration(0);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let busy = metrics.worker_total_busy_duration(0) - before;
+    assert!(busy < Duration::from_millis(100), "{busy:?}");
+}
