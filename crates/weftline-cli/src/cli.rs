@@ -1,0 +1,143 @@
+//! The command line.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::exit::{self, Exit};
+use crate::options::OutputOptions;
+use crate::{demo, key, output, recv, send};
+
+const EXAMPLES: &str = "\
+Examples:
+  weftline demo                                   see what erasure coding does, right here
+  weftline recv                                   wait for files; prints what the sender types
+  weftline send movie.mkv HOST --peer FINGERPRINT
+
+`weftline COMMAND --help` explains each command.";
+
+/// Carries data over lossy networks: reliably, in order, with hardly any added delay
+#[derive(Debug, Parser)]
+#[command(name = "weftline", version, max_term_width = 100)]
+#[command(after_help = format!("{EXAMPLES}\n\n{}", exit::TABLE))]
+struct Cli {
+    #[command(flatten)]
+    output: OutputOptions,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::DemoArgs),
+    Send(send::SendArgs),
+    Recv(recv::RecvArgs),
+    Key(key::KeyArgs),
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example:\n  weftline completions bash > ~/.local/share/bash-completion/completions/weftline"
+    )]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// Runs the program: parses the command line, runs the command, tells what went wrong.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nothing better can be done when the output is closed.
+            let _ = error.print();
+            return if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Ok
+            }
+            .into();
+        }
+    };
+    log(cli.output.verbose);
+    match run(cli) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            output::line(&format!("error: {error:#}"));
+            Exit::of(&error).into()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<Exit> {
+    let output = cli.output;
+    match cli.command {
+        Command::Key(args) => key::run(&args, output),
+        Command::Completions { shell } => {
+            clap_complete::generate(
+                shell,
+                &mut Cli::command(),
+                "weftline",
+                &mut std::io::stdout(),
+            );
+            Ok(Exit::Ok)
+        }
+        Command::Demo(args) => demo::run_command(&args, output),
+        Command::Send(args) => on_runtime(send::run(args, output)),
+        Command::Recv(args) => on_runtime(recv::run(args, output)),
+    }
+}
+
+fn on_runtime(command: impl Future<Output = Result<Exit>>) -> Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(command);
+    // A thread that waits for standard input must not keep the program.
+    runtime.shutdown_background();
+    result
+}
+
+fn log(verbose: u8) {
+    let level = match verbose {
+        0 => return,
+        1 => tracing::Level::INFO,
+        2 => tracing::Level::DEBUG,
+        _ => tracing::Level::TRACE,
+    };
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_last_argument_of_send_is_the_address() {
+        let peer = "aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa";
+        let cli =
+            Cli::try_parse_from(["weftline", "send", "a", "b", "host:1", "--peer", peer]).unwrap();
+        let Command::Send(args) = cli.command else {
+            panic!("send was asked for")
+        };
+        assert_eq!(
+            (args.files.len(), args.address.to_string()),
+            (2, "host:1".to_owned())
+        );
+    }
+
+    #[test]
+    fn sending_needs_to_know_the_peer_or_to_renounce_it_by_name() {
+        assert!(Cli::try_parse_from(["weftline", "send", "a", "host"]).is_err());
+        assert!(Cli::try_parse_from(["weftline", "send", "a", "host", "--insecure-udp"]).is_ok());
+    }
+}

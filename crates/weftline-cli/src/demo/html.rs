@@ -1,0 +1,222 @@
+//! The report: one page, without scripts and without anything to load.
+
+use std::fmt::Write;
+
+use weftline::Preset;
+
+use super::Report;
+use super::run::{Run, Workload};
+use super::svg::{Axis, Series, chart, escape};
+use super::{sentence, table};
+use crate::output::quoted;
+use crate::reporter::size;
+
+/// Points of a curve: more could not be seen.
+const POINTS: usize = 600;
+/// Left end of a logarithmic axis, in milliseconds: below it lies only measuring noise.
+const LEAST_MS: f64 = 0.1;
+
+const STYLE: &str = include_str!("report.css");
+
+/// The page.
+pub(super) fn page(report: &Report<'_>) -> String {
+    let mut page = String::new();
+    let title = "Weftline demo";
+    // Writing to a string cannot fail, here and below.
+    let _ = write!(
+        page,
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style></head>\n<body><main>\n<h1>{title}</h1>\n"
+    );
+    let _ = writeln!(
+        page,
+        "<p class=\"lead\">{}</p>",
+        escape(&sentence::closing(&report.runs))
+    );
+    let _ = writeln!(page, "<h2>The path</h2>\n<p>{}</p>", escape(&path(report)));
+    page += "<h2>The runs</h2>\n";
+    page += &rows(&report.runs);
+    let streams: Vec<&Run> = report
+        .runs
+        .iter()
+        .filter(|r| r.workload == Workload::Stream && r.outcome.bytes > 0)
+        .collect();
+    if !streams.is_empty() {
+        page += "<h2>In-order delivery delay</h2>\n";
+        page += &figure(
+            &distribution(&streams),
+            "Share of the messages that were delivered within a delay: further left is better. \
+             The delay counts what losses and queues added to the path's own delay.",
+        );
+        page += &figure(
+            &timeline(&streams),
+            "Delay of the messages over the time at which they were due; where there are more messages \
+             than points, each point is the largest of its neighbours.",
+        );
+    }
+    let _ = writeln!(
+        page,
+        "<h2>How this was made</h2>\n<pre>{}</pre>",
+        escape(&command())
+    );
+    let _ = writeln!(
+        page,
+        "<p>weftline {}, {:.0} s, two endpoints and the path in one process. {}</p>",
+        env!("CARGO_PKG_VERSION"),
+        report.elapsed.as_secs_f64(),
+        escape(&lateness(&report.runs))
+    );
+    page + "</main></body></html>\n"
+}
+
+fn path(report: &Report<'_>) -> String {
+    let (args, setup) = (report.args, report.setup);
+    format!(
+        "There: {}. Back: {}. Losses on the way there: {:.1} % on average. Stream: {} messages of {} bytes, {}/s. \
+         File: {} of {}. Repair share of the presets that send repairs: {:.3}. Seed {}.",
+        setup.forward,
+        setup.back,
+        args.loss.mean_loss() * 100.0,
+        setup.load.count,
+        setup.load.size,
+        weftline_netem::units::rate(args.message_rate),
+        size(report.file_bytes),
+        report.file_name,
+        setup.repair_share,
+        setup.seed,
+    )
+}
+
+fn rows(runs: &[Run]) -> String {
+    let mut out = "<div class=\"wide\"><table><thead><tr>".to_owned();
+    for title in table::TITLES {
+        let _ = write!(out, "<th>{}</th>", escape(title));
+    }
+    out += "</tr></thead><tbody>\n";
+    for run in runs {
+        out += "<tr>";
+        for cell in table::row(run) {
+            let _ = write!(out, "<td>{}</td>", escape(&cell));
+        }
+        out += "</tr>\n";
+    }
+    out + "</tbody></table></div>\n\
+        <p class=\"small\">Delays in ms. wire/byte: bytes on the path there, all headers included, for each byte \
+        delivered. source, repairs, resent: symbols sent; useful: repairs that brought the receiver something new.</p>\n"
+}
+
+fn figure(svg: &str, caption: &str) -> String {
+    format!(
+        "<figure>{svg}<figcaption>{}</figcaption></figure>\n",
+        escape(caption)
+    )
+}
+
+fn distribution(streams: &[&Run]) -> String {
+    let max = largest(streams);
+    let at = |percent| {
+        streams
+            .iter()
+            .map(move |r| r.outcome.delays.percentile(percent))
+    };
+    let low_median = at(50.0).fold(f64::INFINITY, f64::min).max(LEAST_MS);
+    let high_tail = at(99.0).fold(0.0, f64::max);
+    // When the presets differ by much, a linear axis would squeeze the better ones into its corner.
+    let log = high_tail / low_median > 10.0;
+    let low = if log { LEAST_MS } else { 0.0 };
+    let x = Axis {
+        label: "added delay, ms".into(),
+        log,
+        range: (low, max.max(10.0 * LEAST_MS)),
+    };
+    let y = Axis {
+        label: "share of messages, %".into(),
+        log: false,
+        range: (0.0, 100.0),
+    };
+    let series: Vec<_> = streams
+        .iter()
+        .map(|run| {
+            let curve = run.outcome.delays.distribution(POINTS);
+            let start = curve.first().map(|first| (first.0, 0.0));
+            // At its largest delay a curve has reached 100 %, and stays there.
+            let end = (max, 1.0);
+            line(
+                run,
+                start
+                    .into_iter()
+                    .chain(curve)
+                    .chain([end])
+                    .map(|(ms, share)| (ms, share * 100.0))
+                    .collect(),
+            )
+        })
+        .collect();
+    chart("Distribution of the added delay", &x, &y, &series)
+}
+
+fn timeline(streams: &[&Run]) -> String {
+    let curves: Vec<_> = streams
+        .iter()
+        .map(|run| line(run, run.outcome.delays.timeline(POINTS)))
+        .collect();
+    let end = curves
+        .iter()
+        .filter_map(|c| c.points.last())
+        .map(|p| p.0)
+        .fold(0.1, f64::max);
+    let x = Axis {
+        label: "time, s".into(),
+        log: false,
+        range: (0.0, end),
+    };
+    let y = Axis {
+        label: "added delay, ms".into(),
+        log: false,
+        range: (0.0, largest(streams).max(1.0)),
+    };
+    chart("Added delay over time", &x, &y, &curves)
+}
+
+fn line(run: &Run, points: Vec<(f64, f64)>) -> Series {
+    let style = Preset::ALL
+        .iter()
+        .position(|p| *p == run.preset)
+        .unwrap_or(0);
+    Series {
+        name: run.preset.to_string(),
+        style,
+        points,
+    }
+}
+
+fn largest(streams: &[&Run]) -> f64 {
+    streams
+        .iter()
+        .filter_map(|r| r.outcome.delays.summary())
+        .map(|d| d.max)
+        .fold(0.0, f64::max)
+}
+
+fn lateness(runs: &[Run]) -> String {
+    let packets: u64 = runs.iter().map(|r| r.path.lateness.packets).sum();
+    let late: u64 = runs.iter().map(|r| r.path.lateness.over_1ms).sum();
+    let max = runs
+        .iter()
+        .map(|r| r.path.lateness.max)
+        .max()
+        .unwrap_or_default();
+    format!(
+        "The path kept its times: {late} of {packets} packets left more than 1 ms late, the worst {:.1} ms.",
+        max.as_secs_f64() * 1e3
+    )
+}
+
+fn command() -> String {
+    let arguments = std::env::args().skip(1).map(|a| quoted(&a));
+    std::iter::once("weftline".to_owned())
+        .chain(arguments)
+        .collect::<Vec<_>>()
+        .join(" ")
+}

@@ -1,0 +1,169 @@
+//! One preset under one workload: two endpoints, the path between them, and what came of it.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path as FilePath;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use weftline::proto::{Config, Preset, RateControl, Redundancy};
+use weftline::{Allowed, Congestion, Connection, Endpoint, EndpointConfig, Identity, Stats};
+use weftline_netem::LinkConfig;
+
+use super::path::{Path, PathReport};
+use super::workload::{MessageStream, Outcome, file, messages};
+
+/// How much of the link's rate the engine uses: the rest is for QUIC's own packets.
+const RATE_SHARE: f64 = 0.95;
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// What is carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Workload {
+    /// Messages at a steady rate on one stream.
+    Stream,
+    /// A file, as fast as it goes.
+    File,
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Workload::Stream => "stream",
+            Workload::File => "file",
+        })
+    }
+}
+
+/// What all runs of a demo have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Setup<'a> {
+    /// Client to server.
+    pub forward: LinkConfig,
+    /// Server to client.
+    pub back: LinkConfig,
+    /// Rate of the links in bit/s.
+    pub rate: u64,
+    /// Repairs for each source symbol, where the preset sends repairs.
+    pub repair_share: f64,
+    /// Seed of losses and content.
+    pub seed: u64,
+    /// The stream workload.
+    pub load: MessageStream,
+    /// The file workload.
+    pub file: &'a FilePath,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    /// How losses were made up for.
+    pub preset: Preset,
+    /// What was carried.
+    pub workload: Workload,
+    /// What the receiving application saw.
+    pub outcome: Outcome,
+    /// The sending session's counters.
+    pub sender: Stats,
+    /// The receiving session's counters.
+    pub receiver: Stats,
+    /// The path's counters.
+    pub path: PathReport,
+    /// Why the run failed, if it did.
+    pub error: Option<String>,
+}
+
+impl Run {
+    /// Bytes on the forward path, all headers included, for each byte delivered.
+    pub(super) fn wire_bytes_per_byte(&self) -> Option<f64> {
+        let bytes = self.outcome.bytes;
+        (bytes > 0).then(|| self.path.forward.offered_bytes as f64 / bytes as f64)
+    }
+
+    /// Delivered Mbit/s.
+    pub(super) fn goodput_mbps(&self) -> f64 {
+        crate::reporter::megabits(self.outcome.bytes, self.outcome.elapsed)
+    }
+}
+
+/// Runs `workload` under `preset` over a fresh path between fresh endpoints.
+///
+/// # Errors
+/// The endpoints or the path cannot be made. What fails later is in the [`Run`].
+pub(super) async fn run(setup: &Setup<'_>, preset: Preset, workload: Workload) -> Result<Run> {
+    let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let (sender, receiver) = (Identity::generate(), Identity::generate());
+    let (ours, theirs) = (sender.fingerprint(), receiver.fingerprint());
+    let config = config(setup, preset);
+    let server = Endpoint::bind(loopback, receiver, Allowed::only([ours]), config.clone())?;
+    let client = Endpoint::bind(loopback, sender, Allowed::nobody(), config)?;
+    let path = Path::start(
+        server.local_addr()?,
+        setup.forward.clone(),
+        setup.back.clone(),
+        setup.seed,
+    )
+    .context("making the path on loopback")?;
+    let mut run = Run {
+        preset,
+        workload,
+        outcome: Outcome::default(),
+        sender: Stats::default(),
+        receiver: Stats::default(),
+        path: PathReport::default(),
+        error: None,
+    };
+    match carry(setup, workload, &client, &server, &path, theirs).await {
+        Ok((outcome, from, to)) => {
+            run.outcome = outcome;
+            run.sender = from.stats();
+            run.receiver = to.stats();
+        }
+        Err(error) => run.error = Some(format!("{error:#}")),
+    }
+    client.close(0, "");
+    let _ = tokio::time::timeout(FAREWELL, client.wait_idle()).await;
+    server.close(0, "");
+    let _ = tokio::time::timeout(FAREWELL, server.wait_idle()).await;
+    run.path = tokio::task::spawn_blocking(move || path.finish()).await?;
+    Ok(run)
+}
+
+async fn carry(
+    setup: &Setup<'_>,
+    workload: Workload,
+    client: &Endpoint,
+    server: &Endpoint,
+    path: &Path,
+    peer: weftline::Fingerprint,
+) -> Result<(Outcome, Connection, Connection)> {
+    let connecting = async {
+        client
+            .connect(path.address(), &peer)
+            .await
+            .context("connecting")
+    };
+    let accepting = async { server.accept().await.context("the server accepted nobody") };
+    let (from, to) = tokio::try_join!(connecting, accepting)?;
+    let outcome = match workload {
+        Workload::Stream => messages(&from, &to, setup.load).await?,
+        Workload::File => file(&from, &to, setup.file).await?,
+    };
+    Ok((outcome, from, to))
+}
+
+fn config(setup: &Setup<'_>, preset: Preset) -> EndpointConfig {
+    let mut session = Config::preset(preset);
+    if preset != Preset::Arq {
+        session.policies.redundancy = Redundancy::Share(setup.repair_share);
+    }
+    let rate = (setup.rate as f64 * RATE_SHARE) as u64;
+    session.rate = RateControl::Fixed {
+        rate: Some(rate),
+        window: None,
+    };
+    let mut config = EndpointConfig::new(session);
+    config.congestion = Some(Congestion::Engine);
+    config.connect_timeout = Duration::from_secs(20);
+    config
+}

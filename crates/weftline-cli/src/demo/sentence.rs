@@ -1,0 +1,110 @@
+//! What the runs show, in one sentence.
+
+use weftline::Preset;
+
+use super::run::{Run, Workload};
+
+/// Reads the runs and says what they show.
+pub(super) fn closing(runs: &[Run]) -> String {
+    let failed = runs.iter().filter(|run| !run.outcome.verified).count();
+    if failed > 0 {
+        return format!(
+            "{failed} of {} runs did not deliver what was sent: see the errors.",
+            runs.len()
+        );
+    }
+    let streams: Vec<Seen> = runs
+        .iter()
+        .filter(|r| r.workload == Workload::Stream)
+        .filter_map(seen)
+        .collect();
+    compare(&streams)
+}
+
+/// What the sentence is about.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    preset: Preset,
+    mean: f64,
+    wire: f64,
+}
+
+fn seen(run: &Run) -> Option<Seen> {
+    let mean = run.outcome.delays.summary()?.mean;
+    Some(Seen {
+        preset: run.preset,
+        mean,
+        wire: run.wire_bytes_per_byte()?,
+    })
+}
+
+fn compare(streams: &[Seen]) -> String {
+    let by_mean = |a: &&Seen, b: &&Seen| a.mean.total_cmp(&b.mean);
+    let (Some(best), Some(worst)) = (
+        streams.iter().min_by(by_mean),
+        streams.iter().max_by(by_mean),
+    ) else {
+        return "Everything arrived as it was sent.".to_owned();
+    };
+    let added = format!("{:.1} ms", best.mean);
+    if streams.len() < 2 {
+        let wire = (best.wire - 1.0) * 100.0;
+        return format!(
+            "Everything arrived as it was sent; {} added {added} to a message's delay on average, with {wire:.0} % more bytes on the wire than delivered.",
+            best.preset
+        );
+    }
+    // Below this, which is ahead is a matter of chance.
+    if worst.mean - best.mean < 0.5 || worst.mean < best.mean * 1.1 {
+        return format!(
+            "Everything arrived as it was sent, and on this path it hardly matters how: about {added} were added to a message's delay with every preset."
+        );
+    }
+    let ratio = worst.mean / best.mean.max(0.05);
+    let price = (best.wire / worst.wire - 1.0) * 100.0;
+    let bytes = if price.abs() < 1.0 {
+        "about the same number of".to_owned()
+    } else if price > 0.0 {
+        format!("{price:.0} % more")
+    } else {
+        format!("{:.0} % fewer", -price)
+    };
+    format!(
+        "Everything arrived as it was sent; losses added {added} to a message's delay on average with {}, {:.1} ms with {}: {ratio:.1} times less, for {bytes} bytes on the wire.",
+        best.preset, worst.mean, worst.preset
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(preset: Preset, mean: f64, wire: f64) -> Seen {
+        Seen { preset, mean, wire }
+    }
+
+    #[test]
+    fn the_sentence_follows_the_numbers() {
+        let (arq, streaming) = (Preset::Arq, Preset::Streaming);
+        let text = compare(&[seen(arq, 20.0, 1.25), seen(streaming, 4.0, 1.35)]);
+        assert!(
+            text.contains(
+                "4.0 ms to a message's delay on average with streaming, 20.0 ms with arq"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.contains("5.0 times less, for 8 % more bytes"),
+            "{text}"
+        );
+        let text = compare(&[seen(arq, 4.0, 1.2), seen(streaming, 20.0, 1.35)]);
+        assert!(
+            text.contains("with arq, 20.0 ms with streaming: 5.0 times less, for 11 % fewer"),
+            "{text}"
+        );
+        let text = compare(&[seen(arq, 0.1, 1.2), seen(streaming, 0.2, 1.2)]);
+        assert!(text.contains("hardly matters"), "{text}");
+        assert!(compare(&[seen(arq, 3.0, 1.2)]).contains("20 % more bytes"));
+        assert!(!compare(&[]).is_empty());
+    }
+}

@@ -1,0 +1,198 @@
+//! Exit codes and the errors that carry them.
+
+use std::process::ExitCode;
+
+use weftline::{CloseReason, ConnectError};
+
+use crate::transfer::path::printable;
+use crate::transfer::{Summary, TransferError};
+
+/// What the program's exit code says. `weftline --help` lists them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// All went well.
+    Ok = 0,
+    /// Anything without a code of its own, for example a file that could not be stored.
+    General = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// An identity was not accepted: one end's by the other, or a key file.
+    Refused = 3,
+    /// The other end cannot be reached, or vanished.
+    Lost = 4,
+    /// What arrived is not what was sent.
+    Corrupt = 5,
+    /// Stopped by Ctrl-C.
+    Interrupted = 130,
+}
+
+/// The table of exit codes for `--help`.
+pub const TABLE: &str = "\
+Exit codes:
+  0    all went well
+  1    general failure, for example a file that could not be stored
+  2    wrong command line
+  3    identity refused: by the other end, by this one, or an unusable key file
+  4    the other end could not be reached, or the connection was lost
+  5    verification failed: what arrived is not what was sent
+  130  stopped by Ctrl-C";
+
+impl Exit {
+    /// The code of `error`: that of the first [`Failure`] in its chain.
+    pub fn of(error: &anyhow::Error) -> Exit {
+        let failure = error.chain().find_map(|e| e.downcast_ref::<Failure>());
+        failure.map_or(Exit::General, |f| f.exit)
+    }
+
+    /// The number.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// An error with its exit code.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// The code.
+    pub exit: Exit,
+    /// What happened and what to do, for people.
+    pub message: String,
+}
+
+impl Failure {
+    /// An error with this code and message. Part of the message may be the peer's words.
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Failure {
+            exit,
+            message: printable(&message.into()),
+        }
+    }
+}
+
+/// Application error codes in the session's close.
+pub mod close {
+    /// All was said.
+    pub const DONE: u64 = 0;
+    /// A person stopped it.
+    pub const INTERRUPTED: u64 = 1;
+    /// It failed; the reason says why.
+    pub const FAILED: u64 = 2;
+}
+
+/// `error` with all it says in one line, and its code.
+pub fn wrap(error: &anyhow::Error) -> Failure {
+    Failure::new(Exit::of(error), format!("{error:#}"))
+}
+
+/// What to tell when connecting failed.
+pub fn connecting(error: &ConnectError) -> Failure {
+    let (exit, remedy) = match error {
+        ConnectError::PeerMismatch { .. } => (Exit::Refused, String::new()),
+        ConnectError::Refused { ours, .. } => (
+            Exit::Refused,
+            format!("; over there, run: weftline recv --allow {ours}"),
+        ),
+        ConnectError::TimedOut { .. }
+        | ConnectError::Busy { .. }
+        | ConnectError::NotWeftline { .. }
+        | ConnectError::Address { .. }
+        | ConnectError::Closed { .. } => (Exit::Lost, String::new()),
+        _ => (Exit::General, String::new()),
+    };
+    Failure::new(exit, format!("{error}{remedy}"))
+}
+
+/// What to tell when a transfer ended early; `closed` is why the session ended, if it did.
+pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Failure {
+    let again = "run the same command again to go on where it stopped";
+    match (error, closed) {
+        (TransferError::Stream(_) | TransferError::Ended, Some(reason)) => {
+            let what = match reason {
+                CloseReason::Peer {
+                    code: close::INTERRUPTED,
+                    ..
+                } => "the other end was stopped".to_owned(),
+                CloseReason::Peer {
+                    code: close::DONE, ..
+                } => "the other end closed the session early".to_owned(),
+                reason => format!("connection lost: {reason}"),
+            };
+            Failure::new(Exit::Lost, format!("{what}; {again}"))
+        }
+        (TransferError::Stream(_) | TransferError::Ended, None) => {
+            Failure::new(Exit::Lost, format!("{error}; {again}"))
+        }
+        _ => Failure::new(Exit::General, error.to_string()),
+    }
+}
+
+/// The failure that a finished transfer's summary amounts to, if any.
+pub fn judging(summary: &Summary) -> Option<Failure> {
+    let (failed, first) = (summary.failed.len(), summary.failed.first()?);
+    let exit = if summary.is_corrupt() {
+        Exit::Corrupt
+    } else {
+        Exit::General
+    };
+    let more = if failed > 1 {
+        format!(" (and {} more)", failed - 1)
+    } else {
+        String::new()
+    };
+    Some(Failure::new(
+        exit,
+        format!("not transferred: {}: {}{more}", first.path, first.reason),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transfer::Outcome;
+
+    #[test]
+    fn the_code_survives_context() {
+        let error = anyhow::Error::new(Failure::new(Exit::Lost, "gone")).context("sending");
+        assert_eq!(Exit::of(&error), Exit::Lost);
+        assert_eq!(Exit::of(&anyhow::anyhow!("other")), Exit::General);
+    }
+
+    #[test]
+    fn damage_outweighs_other_failures() {
+        let outcome = |corrupt| Outcome {
+            path: "f".into(),
+            reason: "why".into(),
+            corrupt,
+        };
+        let mut summary = Summary::default();
+        assert_eq!(judging(&summary), None);
+        summary.failed.push(outcome(false));
+        assert_eq!(judging(&summary).map(|f| f.exit), Some(Exit::General));
+        summary.failed.push(outcome(true));
+        let failure = judging(&summary).unwrap();
+        assert_eq!(failure.exit, Exit::Corrupt);
+        assert!(failure.message.ends_with("(and 1 more)"));
+    }
+
+    #[test]
+    fn a_stopped_peer_is_told_from_a_vanished_one() {
+        let stopped = CloseReason::Peer {
+            code: close::INTERRUPTED,
+            reason: String::new(),
+        };
+        let failure = transferring(&TransferError::Ended, Some(&stopped));
+        assert!(failure.message.starts_with("the other end was stopped"));
+        let vanished = CloseReason::TimedOut { seconds: 30 };
+        let failure = transferring(&TransferError::Ended, Some(&vanished));
+        assert!(failure.message.contains("vanished"), "{failure}");
+        assert_eq!(failure.exit, Exit::Lost);
+    }
+}

@@ -1,0 +1,107 @@
+//! Where the program keeps its few files, and the list of allowed peers.
+
+use std::env;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use weftline::{Fingerprint, Identity};
+
+use crate::exit::{Exit, Failure};
+
+/// The program's folder: `$XDG_CONFIG_HOME/weftline`, else `~/.config/weftline`
+/// (`%APPDATA%\weftline` on Windows).
+///
+/// # Errors
+/// None of the variables that say where it is are set.
+pub fn folder() -> Result<PathBuf> {
+    // The XDG specification says to ignore relative paths.
+    let absolute = |name| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|p| p.is_absolute())
+    };
+    let base = absolute("XDG_CONFIG_HOME")
+        .or_else(|| {
+            if cfg!(windows) {
+                absolute("APPDATA")
+            } else {
+                None
+            }
+        })
+        .or_else(|| absolute("HOME").map(|home| home.join(".config")));
+    match base {
+        Some(base) => Ok(base.join("weftline")),
+        None => bail!("cannot tell where to keep the identity: set HOME, or give --identity FILE"),
+    }
+}
+
+/// The host's identity, made on first use, and its file: `chosen` or the default.
+///
+/// # Errors
+/// It can be neither read nor made.
+pub fn identity(chosen: Option<&Path>) -> Result<(Identity, PathBuf)> {
+    let path = match chosen {
+        Some(path) => path.to_owned(),
+        None => folder()?.join("identity.pem"),
+    };
+    let identity =
+        Identity::load_or_create(&path).map_err(|e| Failure::new(Exit::Refused, e.to_string()))?;
+    Ok((identity, path))
+}
+
+/// The peers in the file `allowed` of the program's folder; none if there is no such file.
+///
+/// # Errors
+/// It cannot be read, or a line of it is no fingerprint.
+pub fn allowed() -> Result<Vec<Fingerprint>> {
+    let Ok(folder) = folder() else {
+        return Ok(Vec::new());
+    };
+    let path = folder.join("allowed");
+    match fs::read_to_string(&path) {
+        Ok(text) => parse_allowed(&text).with_context(|| format!("in {}", path.display())),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) => Err(e).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+/// One fingerprint a line; whatever follows it after a space is for people, as is a line that
+/// begins with `#`.
+fn parse_allowed(text: &str) -> Result<Vec<Fingerprint>> {
+    let mut peers = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let Some(word) = line
+            .split_whitespace()
+            .next()
+            .filter(|w| !w.starts_with('#'))
+        else {
+            continue;
+        };
+        peers.push(
+            word.parse()
+                .with_context(|| format!("line {}", number + 1))?,
+        );
+    }
+    Ok(peers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_empty_lines_are_passed_over() {
+        let (a, b) = (Fingerprint::from([1; 20]), Fingerprint::from([2; 20]));
+        let text = format!("# my machines\n\n{a} laptop\n  {b}  # desktop\n");
+        assert_eq!(parse_allowed(&text).unwrap(), [a, b]);
+        assert_eq!(parse_allowed("").unwrap(), []);
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        let error = parse_allowed("# one\nnonsense").unwrap_err();
+        assert!(format!("{error:#}").starts_with("line 2: "), "{error:#}");
+    }
+}

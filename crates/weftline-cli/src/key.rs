@@ -1,0 +1,48 @@
+//! `weftline key`
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+use crate::exit::Exit;
+use crate::home;
+use crate::options::OutputOptions;
+use crate::output;
+
+const EXAMPLES: &str = "\
+Examples:
+  weftline key                  this host's fingerprint
+  weftline key --json           the same for scripts
+  weftline key --identity FILE  of another key
+
+The fingerprint names this host to others: give it to whoever should accept your files
+(weftline recv --allow FINGERPRINT). The key file is the secret behind it: keep it.";
+
+/// Show this host's identity, and make it if there is none
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct KeyArgs {
+    /// Key file [default: ~/.config/weftline/identity.pem]
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The key can be neither read nor made.
+pub fn run(args: &KeyArgs, output: OutputOptions) -> Result<Exit> {
+    let (identity, path) = home::identity(args.identity.as_deref())?;
+    let fingerprint = identity.fingerprint().to_string();
+    if output.json {
+        output::print(&json!({ "fingerprint": fingerprint, "path": path }).to_string());
+    } else {
+        output::print(&fingerprint);
+        if !output.quiet {
+            output::line(&format!("key file {}", path.display()));
+        }
+    }
+    Ok(Exit::Ok)
+}

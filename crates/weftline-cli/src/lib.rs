@@ -1,0 +1,19 @@
+//! The `weftline` program: `demo`, `send`, `recv`, `key`.
+//!
+//! The binary only calls [`cli::main`]. The library exists for tests and fuzzing;
+//! applications build on the `weftline` crate instead.
+#![forbid(unsafe_code)]
+
+pub mod address;
+pub mod cli;
+pub mod demo;
+pub mod exit;
+pub mod home;
+pub mod key;
+pub mod options;
+pub mod output;
+pub mod recv;
+pub mod reporter;
+pub mod send;
+pub mod session;
+pub mod transfer;

@@ -1,0 +1,8 @@
+//! The `weftline` program.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    weftline_cli::cli::main()
+}

@@ -1,0 +1,198 @@
+//! Options that several commands share, and what they mean for a session.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use weftline::proto::{Config, Preset, RateControl, Redundancy};
+use weftline::{Congestion, EndpointConfig};
+
+use crate::exit::{Exit, Failure};
+
+/// How a session is protected and paced, and who this host is.
+#[derive(Args, Clone, Debug)]
+pub struct SessionOptions {
+    /// Key file of this host; made on first use [default: ~/.config/weftline/identity.pem]
+    #[arg(long, value_name = "FILE")]
+    pub identity: Option<PathBuf>,
+    /// How lost packets are made up for: arq (sent again), block, streaming (repairs woven in)
+    #[arg(long, default_value = "streaming", value_name = "NAME")]
+    pub preset: Preset,
+    /// Repair packets for each data packet, for example 0.15 [default: the preset's]
+    #[arg(long, value_name = "SHARE", value_parser = repair_share)]
+    pub repair_share: Option<f64>,
+    /// Send at this rate at most, whatever the network says: for links you own, for example 20mbit
+    #[arg(long, value_name = "RATE", value_parser = weftline_netem::units::parse_rate)]
+    pub rate: Option<u64>,
+    /// Keep at most this many bytes on the way, for example 190kB (rate times round-trip time)
+    #[arg(long, value_name = "SIZE", value_parser = weftline_netem::units::parse_size)]
+    pub window: Option<usize>,
+    /// What decides the sending rate [default: delay, or engine with --rate or --window]
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<CongestionName>,
+    /// Plain UDP: no encryption and no identities; both ends must ask for it
+    #[arg(long)]
+    pub insecure_udp: bool,
+    /// Give up when the other end is silent for this long
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = timeout)]
+    pub timeout: Duration,
+}
+
+/// What is shown.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct OutputOptions {
+    /// Print the result as one line of JSON on standard output
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Show nothing but warnings and errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Log what happens: -v connections, -vv details, -vvv everything
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// Congestion controllers by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CongestionName {
+    /// By delay: fills the path but keeps its queue short; random loss does not slow it
+    Delay,
+    /// None: --rate and --window alone decide
+    Engine,
+    /// CUBIC: fair beside ordinary traffic, slow where packets are lost at random
+    Cubic,
+    /// BBR: keeps its rate under random loss, but overfills queues
+    Bbr,
+    /// NewReno: the simplest
+    #[value(name = "newreno")]
+    NewReno,
+}
+
+impl From<CongestionName> for Congestion {
+    fn from(name: CongestionName) -> Self {
+        match name {
+            CongestionName::Delay => Congestion::Delay,
+            CongestionName::Engine => Congestion::Engine,
+            CongestionName::Cubic => Congestion::Cubic,
+            CongestionName::Bbr => Congestion::Bbr,
+            CongestionName::NewReno => Congestion::NewReno,
+        }
+    }
+}
+
+impl SessionOptions {
+    /// The endpoint configuration that the options describe.
+    ///
+    /// # Errors
+    /// The options contradict each other.
+    pub fn endpoint(&self) -> Result<EndpointConfig, Failure> {
+        let fixed = self.rate.is_some() || self.window.is_some();
+        if self.congestion == Some(CongestionName::Engine) && !fixed {
+            let message = "--congestion engine leaves the rate to --rate or --window: give one too, for example --rate 20mbit";
+            return Err(Failure::new(Exit::Usage, message));
+        }
+        let mut session = Config::preset(self.preset);
+        if let Some(share) = self.repair_share {
+            if self.preset == Preset::Arq {
+                let message = "--repair-share has no meaning with --preset arq, which sends no repairs: choose block or streaming";
+                return Err(Failure::new(Exit::Usage, message));
+            }
+            session.policies.redundancy = Redundancy::Share(share);
+        }
+        if fixed {
+            session.rate = RateControl::Fixed {
+                rate: self.rate,
+                window: self.window.map(|bytes| bytes as u64),
+            };
+        }
+        session.idle_timeout = self.timeout;
+        // Well below the timeout, so that one lost probe does not end an idle session.
+        session.keep_alive = Some((self.timeout / 4).min(Duration::from_secs(10)));
+        let mut config = EndpointConfig::new(session);
+        config.congestion = self.congestion.map(Into::into);
+        config.connect_timeout = config.connect_timeout.min(self.timeout);
+        Ok(config)
+    }
+}
+
+/// Repairs for each source symbol, as the engine takes it.
+pub fn repair_share(text: &str) -> Result<f64, String> {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.parse::<f64>().map(|p| p / 100.0),
+        None => text.parse(),
+    };
+    share
+        .ok()
+        .filter(|s| (0.0..=4.0).contains(s))
+        .ok_or_else(|| {
+            format!("`{text}` is not a repair share: give 0 to 4, for example 0.15 or 15%")
+        })
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    let time = weftline_netem::units::parse_duration(text).map_err(|e| e.to_string())?;
+    let accepted = Duration::from_secs(1)..=Duration::from_secs(3600);
+    if accepted.contains(&time) {
+        Ok(time)
+    } else {
+        Err("give 1s to 3600s".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Test {
+        #[command(flatten)]
+        session: SessionOptions,
+    }
+
+    fn endpoint(arguments: &[&str]) -> Result<EndpointConfig, Failure> {
+        let test = Test::try_parse_from([&["x"], arguments].concat());
+        test.unwrap_or_else(|e| panic!("{e}")).session.endpoint()
+    }
+
+    #[test]
+    fn options_reach_the_session() {
+        let config = endpoint(&[
+            "--rate",
+            "5mbit",
+            "--window",
+            "60kB",
+            "--repair-share",
+            "20%",
+            "--timeout",
+            "4s",
+        ])
+        .unwrap();
+        assert_eq!(
+            config.session.rate,
+            RateControl::Fixed {
+                rate: Some(5_000_000),
+                window: Some(60_000)
+            }
+        );
+        assert_eq!(config.session.policies.redundancy, Redundancy::Share(0.2));
+        assert_eq!(config.session.keep_alive, Some(Duration::from_secs(1)));
+        assert_eq!(config.congestion, None);
+    }
+
+    #[test]
+    fn contradictions_name_the_flag_to_change() {
+        let error = endpoint(&["--congestion", "engine"]).unwrap_err();
+        assert!(error.exit == Exit::Usage && error.message.contains("--rate"));
+        let error = endpoint(&["--preset", "arq", "--repair-share", "0.1"]).unwrap_err();
+        assert!(error.exit == Exit::Usage && error.message.contains("--preset arq"));
+    }
+
+    #[test]
+    fn shares_have_bounds() {
+        assert_eq!(repair_share("0.15"), Ok(0.15));
+        for bad in ["-1", "5", "x", "NaN", ""] {
+            assert!(repair_share(bad).is_err(), "{bad}");
+        }
+    }
+}

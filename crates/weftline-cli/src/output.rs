@@ -1,0 +1,74 @@
+//! Lines for people on standard error, results on standard output.
+
+use std::io::Write;
+
+use crate::options::OutputOptions;
+use crate::session::{Record, Side};
+
+/// A line for people.
+pub fn line(text: &str) {
+    // Nothing better can be done when standard error is closed.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// A line for programs, and for people who asked for exactly this.
+pub fn print(text: &str) {
+    // A reader that has gone away wants no more.
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// Tells how a session went, in the form that was asked for.
+pub fn result(record: &Record, side: Side, output: OutputOptions) {
+    if !output.quiet
+        && let Some(sentence) = record.sentence(side)
+    {
+        line(&sentence);
+    }
+    if let Some(failure) = &record.failure {
+        line(&format!("error: {failure}"));
+    }
+    if output.json {
+        print(&record.json(side).to_string());
+    }
+}
+
+/// The warning that goes with `--insecure-udp`.
+pub fn insecure() {
+    line(
+        "WARNING: --insecure-udp: nothing is encrypted or authenticated; anyone on the way can read",
+    );
+    line("WARNING: and change what is sent, and anyone can send. Use it only on links you own.");
+}
+
+/// The command that was typed with `more` added, as a shell takes it.
+pub fn quoted_command(more: &str) -> String {
+    let arguments = std::env::args().skip(1).map(|argument| quoted(&argument));
+    let words: Vec<_> = ["weftline".to_owned()]
+        .into_iter()
+        .chain(arguments)
+        .chain([more.to_owned()])
+        .collect();
+    words.join(" ")
+}
+
+/// `word` as a POSIX shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(quoted("a/b.c"), "a/b.c");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

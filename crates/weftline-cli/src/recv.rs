@@ -1,0 +1,315 @@
+//! `weftline recv`
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use tokio::task::JoinSet;
+use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Fingerprint, Identity, Refusal};
+
+use crate::address::{Address, DEFAULT_PORT, reachable};
+use crate::exit::{self, Exit, Failure, close};
+use crate::home;
+use crate::options::{OutputOptions, SessionOptions};
+use crate::output::{self, quoted_command};
+use crate::reporter::Reporter;
+use crate::session::{Record, Side, farewell, interrupted, stopped, watch};
+use crate::transfer::{Sink, Summary, receive};
+
+/// How long a sender may take to say goodbye once it has the final verdict.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+const EXAMPLES: &str = "\
+Examples:
+  weftline recv                                  into this directory
+  weftline recv inbox --allow abcd-efgh-...      from that host, into inbox
+  weftline recv - --allow abcd-efgh-... | tar x  to standard output
+
+It prints the command for the other end. Only hosts whose fingerprint is given with --allow,
+or stands in ~/.config/weftline/allowed (one a line; what follows it is a comment), and this
+host itself may send. Whoever else tries is refused, and told how to be allowed.
+
+Files appear under their names when they are complete and verified; until then they are kept
+as .NAME.weftline-part, from where an interrupted transfer goes on.";
+
+/// Receive files and directories from `weftline send` on another host
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct RecvArgs {
+    /// Where files go; `-` writes one file to standard output
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub directory: PathBuf,
+    /// UDP address to wait at [default: all of this host's, port 9338]
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<Address>,
+    /// Accept files from the host with this fingerprint; may be repeated
+    #[arg(long, value_name = "FINGERPRINT")]
+    pub allow: Vec<Fingerprint>,
+    /// Accept files from anyone who can reach this port
+    #[arg(long)]
+    pub allow_anyone: bool,
+    /// Replace files that exist and differ
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Stay and receive from further senders until Ctrl-C
+    #[arg(long)]
+    pub keep: bool,
+    /// How the session is protected and paced, and who this host is
+    #[command(flatten)]
+    pub session: SessionOptions,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+pub async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
+    match open(&args, output).await {
+        Ok(endpoint) => Ok(serve(&args, output, &endpoint).await),
+        Err(error) => {
+            let record = Record::failed(exit::wrap(&error));
+            output::result(&record, Side::Recv, output);
+            Ok(record.exit())
+        }
+    }
+}
+
+async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Endpoint> {
+    let to_stdout = is_stdout(&args.directory);
+    if to_stdout && args.keep {
+        return Err(Failure::new(
+            Exit::Usage,
+            "--keep needs a directory: only one file can go to standard output",
+        )
+        .into());
+    }
+    if to_stdout && output.json {
+        let message = "--json and `-` would both write to standard output: leave one out";
+        return Err(Failure::new(Exit::Usage, message).into());
+    }
+    if !to_stdout {
+        std::fs::create_dir_all(&args.directory)
+            .with_context(|| format!("cannot make the directory {}", args.directory.display()))?;
+    }
+    let config = args.session.endpoint()?;
+    let endpoint = if args.session.insecure_udp {
+        output::insecure();
+        bind(args, |addr| {
+            Endpoint::bind_insecure_udp(addr, config.clone())
+        })
+        .await?
+    } else {
+        let (identity, _) = home::identity(args.session.identity.as_deref())?;
+        bind_quic(args, &identity, &config).await?
+    };
+    if !output.quiet {
+        announce(args, &endpoint)?;
+    }
+    Ok(endpoint)
+}
+
+async fn bind_quic(
+    args: &RecvArgs,
+    identity: &Identity,
+    config: &EndpointConfig,
+) -> Result<Endpoint> {
+    let allowed = if args.allow_anyone {
+        Allowed::anyone()
+    } else {
+        // Whoever holds this host's own key need not be told apart from it. It also makes the
+        // list never empty: an endpoint that allows nobody would not even answer.
+        let own = identity.fingerprint();
+        Allowed::only(
+            home::allowed()?
+                .into_iter()
+                .chain(args.allow.iter().copied())
+                .chain([own]),
+        )
+    };
+    bind(args, |addr| {
+        Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
+    })
+    .await
+}
+
+/// Binds the address asked for; by default all of IPv6 and IPv4, or IPv4 alone where there is
+/// nothing else.
+async fn bind<E>(
+    args: &RecvArgs,
+    bind: impl Fn(SocketAddr) -> Result<Endpoint, E>,
+) -> Result<Endpoint>
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let candidates = match &args.listen {
+        Some(address) => address.resolve().await?,
+        None => vec![
+            SocketAddr::from((Ipv6Addr::UNSPECIFIED, DEFAULT_PORT)),
+            SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)),
+        ],
+    };
+    let mut result = Err(anyhow::anyhow!("no address to listen at"));
+    for addr in candidates {
+        result = bind(addr).context("cannot wait there; choose another address with --listen ADDR");
+        if result.is_ok() {
+            break;
+        }
+    }
+    result
+}
+
+/// Tells how to send here.
+fn announce(args: &RecvArgs, endpoint: &Endpoint) -> Result<()> {
+    let local = endpoint
+        .local_addr()
+        .context("cannot tell the address bound")?;
+    let whose = match endpoint.fingerprint() {
+        Some(fingerprint) => {
+            output::line(&format!("fingerprint {fingerprint}"));
+            format!("--peer {fingerprint}")
+        }
+        None => "--insecure-udp".to_owned(),
+    };
+    output::line(&format!("listening on {local}; on the other host, run:"));
+    output::line(&format!(
+        "  weftline send FILE... {} {whose}",
+        reachable(local)
+    ));
+    if args.allow_anyone && !args.session.insecure_udp {
+        output::line("warning: --allow-anyone: whoever reaches this port can send files here");
+    }
+    Ok(())
+}
+
+async fn serve(args: &RecvArgs, output: OutputOptions, endpoint: &Endpoint) -> Exit {
+    let mut sessions: JoinSet<Record> = JoinSet::new();
+    let mut exit = Exit::Ok;
+    let mut stop = std::pin::pin!(interrupted());
+    loop {
+        tokio::select! {
+            accepted = endpoint.accept(), if args.keep || sessions.is_empty() => match accepted {
+                Some(connection) => {
+                    sessions.spawn(session(connection, args.clone(), output));
+                }
+                None => break,
+            },
+            Some(refusal) = endpoint.refused() => tell(args, &refusal),
+            Some(done) = sessions.join_next() => {
+                // A session that panicked has said so; the others go on.
+                if let Ok(record) = done {
+                    output::result(&record, Side::Recv, output);
+                    exit = record.exit();
+                }
+                if !args.keep {
+                    break;
+                }
+            }
+            () = &mut stop => {
+                if !args.keep || !sessions.is_empty() {
+                    let record = Record::failed(stopped());
+                    output::result(&record, Side::Recv, output);
+                }
+                // Before the sessions go, or they would close with a code of their own.
+                endpoint.close(close::INTERRUPTED, "stopped");
+                sessions.shutdown().await;
+                farewell(endpoint, close::INTERRUPTED, "stopped").await;
+                return Exit::Interrupted;
+            }
+        }
+    }
+    farewell(endpoint, close::DONE, "").await;
+    exit
+}
+
+/// Receives from one sender.
+async fn session(connection: Connection, args: RecvArgs, output: OutputOptions) -> Record {
+    let started = Instant::now();
+    let peer = connection.peer().map(|p| p.to_string());
+    // Several bars at once would overwrite each other.
+    let reporter = if args.keep {
+        Reporter::lines(output.quiet)
+    } else {
+        Reporter::stderr(output.quiet)
+    };
+    let from = peer.clone().unwrap_or_else(|| "an unknown sender".into());
+    reporter.note(&format!(
+        "connection from {from} at {}",
+        connection.remote_addr()
+    ));
+    let result = tokio::select! {
+        result = transfer(&connection, &args, &reporter) => result,
+        never = watch(Side::Recv, &connection, &reporter) => match never {},
+    };
+    reporter.finish();
+    let mut record = Record {
+        stats: Some(connection.stats()),
+        peer,
+        elapsed: started.elapsed(),
+        ..Record::default()
+    };
+    match result {
+        Ok(summary) => {
+            record.failure = exit::judging(&summary);
+            record.summary = Some(summary);
+            // The sender closes once it has the last frame; closing first could lose it.
+            let _ = tokio::time::timeout(GOODBYE, connection.closed()).await;
+        }
+        Err(failure) => {
+            // Let the reason, if one was sent on the stream, arrive before the close does.
+            let _ = tokio::time::timeout(GOODBYE, connection.flushed()).await;
+            connection.close(close::FAILED, &failure.message);
+            record.failure = Some(failure);
+        }
+    }
+    record
+}
+
+async fn transfer(
+    connection: &Connection,
+    args: &RecvArgs,
+    reporter: &Reporter,
+) -> Result<Summary, Failure> {
+    let opened = tokio::time::timeout(args.session.timeout, connection.accept_stream()).await;
+    let stream = match opened {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(reason)) => {
+            return Err(Failure::new(
+                Exit::Lost,
+                format!("connection lost: {reason}"),
+            ));
+        }
+        Err(_) => {
+            return Err(Failure::new(
+                Exit::Lost,
+                "the other end connected and offered nothing",
+            ));
+        }
+    };
+    let sink = if is_stdout(&args.directory) {
+        Sink::Writer(Box::new(tokio::io::stdout()))
+    } else {
+        Sink::Directory {
+            root: args.directory.clone(),
+            overwrite: args.overwrite,
+        }
+    };
+    let received = receive(stream, sink, reporter).await;
+    received.map_err(|error| exit::transferring(&error, connection.close_reason().as_ref()))
+}
+
+fn tell(args: &RecvArgs, refusal: &Refusal) {
+    match refusal {
+        Refusal::UnknownPeer { peer, .. } => {
+            let command = quoted_command(&format!("--allow {peer}"));
+            output::line(&format!("refused {peer}: to allow it, run: {command}"));
+        }
+        refusal if args.session.insecure_udp => output::line(&refusal.to_string()),
+        refusal => output::line(&crate::transfer::path::printable(&refusal.to_string())),
+    }
+}
+
+fn is_stdout(directory: &Path) -> bool {
+    directory.as_os_str() == "-"
+}

@@ -1,0 +1,202 @@
+//! `weftline send`
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+use clap::Args;
+use tokio::task::JoinSet;
+use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Fingerprint, Identity};
+
+use crate::address::{Address, any_like};
+use crate::exit::{self, Exit, Failure, close};
+use crate::home;
+use crate::options::{OutputOptions, SessionOptions};
+use crate::output;
+use crate::reporter::Reporter;
+use crate::session::{Record, Side, farewell, interrupted, stopped, watch};
+use crate::transfer::{Listing, collect, send};
+
+/// Head start of an address over the next.
+const STAGGER: Duration = Duration::from_millis(300);
+
+const EXAMPLES: &str = "\
+Examples:
+  weftline send movie.mkv host.example --peer abcd-efgh-...
+  weftline send photos notes.txt 192.0.2.7:9338 --peer abcd-efgh-...
+  tar c src | weftline send - --name src.tar host.example --peer abcd-efgh-...
+
+The other end runs `weftline recv`, which prints its fingerprint for --peer. It has to know
+this host's fingerprint too: `weftline key` prints it. A transfer that was interrupted goes on
+where it stopped when both commands are run again. Symbolic links are not sent.";
+
+/// Send files and directories to `weftline recv` on another host
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct SendArgs {
+    /// Files and directories to send; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Where `weftline recv` waits: HOST or HOST:PORT (UDP, default port 9338)
+    #[arg(value_name = "ADDR")]
+    pub address: Address,
+    /// Fingerprint of the other end, as `weftline recv` prints it
+    #[arg(
+        long,
+        value_name = "FINGERPRINT",
+        required_unless_present = "insecure_udp",
+        conflicts_with = "insecure_udp"
+    )]
+    pub peer: Option<Fingerprint>,
+    /// Name under which standard input arrives
+    #[arg(long, value_name = "NAME", default_value = "stdin")]
+    pub name: String,
+    /// How the session is protected and paced, and who this host is
+    #[command(flatten)]
+    pub session: SessionOptions,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+pub async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
+    let record = match prepare(&args, output).await {
+        Ok((listing, endpoint, connection)) => {
+            transfer(&listing, &endpoint, &connection, output).await
+        }
+        Err(error) => Record::failed(exit::wrap(&error)),
+    };
+    output::result(&record, Side::Send, output);
+    Ok(record.exit())
+}
+
+async fn prepare(
+    args: &SendArgs,
+    output: OutputOptions,
+) -> Result<(Listing, Endpoint, Connection)> {
+    let listing = {
+        let (files, name) = (args.files.clone(), args.name.clone());
+        tokio::task::spawn_blocking(move || collect(&files, &name)).await??
+    };
+    let notes = Reporter::stderr(output.quiet);
+    listing.skipped.iter().for_each(|text| notes.note(text));
+    notes.finish();
+    let config = args.session.endpoint()?;
+    let identity = match args.peer {
+        Some(_) => Some(home::identity(args.session.identity.as_deref())?.0),
+        None => {
+            output::insecure();
+            None
+        }
+    };
+    let addresses = args.address.resolve().await?;
+    let connecting = connect(addresses, args.peer.zip(identity), &config);
+    let (endpoint, connection) = tokio::select! {
+        connected = connecting => connected?,
+        () = interrupted() => {
+            let message = "stopped before the connection was made";
+            return Err(Failure::new(Exit::Interrupted, message).into());
+        }
+    };
+    Ok((listing, endpoint, connection))
+}
+
+/// Connects to the first of `addresses` that answers. A later one is tried when those before
+/// it have not answered for a while: an unreachable one does not say so.
+async fn connect(
+    addresses: Vec<SocketAddr>,
+    identities: Option<(Fingerprint, Identity)>,
+    config: &EndpointConfig,
+) -> Result<(Endpoint, Connection)> {
+    let mut attempts: JoinSet<Result<_>> = JoinSet::new();
+    for (place, addr) in (0..).zip(addresses) {
+        let (identities, config) = (identities.clone(), config.clone());
+        attempts.spawn(async move {
+            tokio::time::sleep(STAGGER * place).await;
+            let local = any_like(addr);
+            let (endpoint, connected) = match identities {
+                Some((peer, identity)) => {
+                    let endpoint = Endpoint::bind(local, identity, Allowed::nobody(), config)?;
+                    let connected = endpoint.connect(addr, &peer).await;
+                    (endpoint, connected)
+                }
+                None => {
+                    let endpoint = Endpoint::bind_insecure_udp(local, config)?;
+                    let connected = endpoint.connect_insecure(addr).await;
+                    (endpoint, connected)
+                }
+            };
+            match connected {
+                Ok(connection) => Ok((endpoint, connection)),
+                Err(error) => Err(exit::connecting(&error).into()),
+            }
+        });
+    }
+    let mut failure = anyhow!("the address stands for no host");
+    while let Some(attempt) = attempts.join_next().await {
+        match attempt? {
+            Ok(connected) => return Ok(connected),
+            // Whoever has another identity, or refuses ours, is the answer to report.
+            Err(error) if Exit::of(&error) == Exit::Refused => return Err(error),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+async fn transfer(
+    listing: &Listing,
+    endpoint: &Endpoint,
+    connection: &Connection,
+    output: OutputOptions,
+) -> Record {
+    let started = Instant::now();
+    let reporter = Reporter::stderr(output.quiet);
+    reporter.expect(listing.bytes());
+    let sending = async {
+        let stream = connection
+            .open_stream()
+            .await
+            .map_err(|reason| Failure::new(Exit::Lost, format!("connection lost: {reason}")))?;
+        match send(stream, listing, tokio::io::stdin(), &reporter).await {
+            Ok(summary) => Ok(summary),
+            Err(error) => Err(exit::transferring(
+                &error,
+                connection.close_reason().as_ref(),
+            )),
+        }
+    };
+    let result = tokio::select! {
+        result = sending => result,
+        () = interrupted() => Err(stopped()),
+        never = watch(Side::Send, connection, &reporter) => match never {},
+    };
+    reporter.finish();
+    let mut record = Record {
+        stats: Some(connection.stats()),
+        peer: connection.peer().map(|p| p.to_string()),
+        elapsed: started.elapsed(),
+        ..Record::default()
+    };
+    let (code, reason) = match result {
+        Ok(summary) => {
+            record.failure = exit::judging(&summary);
+            record.summary = Some(summary);
+            (close::DONE, String::new())
+        }
+        Err(failure) => {
+            let code = if failure.exit == Exit::Interrupted {
+                close::INTERRUPTED
+            } else {
+                close::FAILED
+            };
+            let reason = failure.message.clone();
+            record.failure = Some(failure);
+            (code, reason)
+        }
+    };
+    farewell(endpoint, code, &reason).await;
+    record
+}

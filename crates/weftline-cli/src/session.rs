@@ -1,0 +1,230 @@
+//! What sending and receiving share of a session's life: its progress, its end, its result.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use weftline::{Connection, Endpoint, Stats};
+
+use crate::exit::{Exit, Failure};
+use crate::reporter::{Reporter, megabits, rate, size};
+use crate::transfer::Summary;
+
+/// How long a closing session may take to tell its peer.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Which end of a transfer this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// `weftline send`
+    Send,
+    /// `weftline recv`
+    Recv,
+}
+
+/// How a session went.
+#[derive(Debug, Default)]
+pub struct Record {
+    /// What was transferred, if it came to that.
+    pub summary: Option<Summary>,
+    /// What went wrong.
+    pub failure: Option<Failure>,
+    /// Counters at the end.
+    pub stats: Option<Stats>,
+    /// The peer's fingerprint.
+    pub peer: Option<String>,
+    /// Time that the transfer took.
+    pub elapsed: Duration,
+}
+
+impl Record {
+    /// A session that never came to be.
+    pub fn failed(failure: Failure) -> Self {
+        Record {
+            failure: Some(failure),
+            ..Record::default()
+        }
+    }
+
+    /// The code for the process.
+    pub fn exit(&self) -> Exit {
+        self.failure.as_ref().map_or(Exit::Ok, |f| f.exit)
+    }
+
+    /// The result as one JSON object.
+    pub fn json(&self, side: Side) -> Value {
+        let command = if side == Side::Send { "send" } else { "recv" };
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        put("command", json!(command));
+        put("ok", json!(self.failure.is_none()));
+        put("exit", json!(self.exit().code()));
+        put("error", json!(self.failure.as_ref().map(|f| &f.message)));
+        put("peer", json!(self.peer));
+        let seconds = self.elapsed.as_secs_f64();
+        if let Some(summary) = &self.summary {
+            put("complete", json!(summary.complete));
+            put("already_there", json!(summary.already_there));
+            put("failed", json!(summary.failed));
+            put("bytes", json!(summary.bytes));
+            put("resumed_bytes", json!(summary.resumed_bytes));
+            put("seconds", json!(seconds));
+            put("goodput_mbps", json!(megabits(summary.bytes, self.elapsed)));
+        }
+        if let Some(stats) = &self.stats {
+            put(
+                "stats",
+                json!({
+                    "rtt_ms": stats.path.rtt.as_secs_f64() * 1e3,
+                    "loss": stats.path.loss,
+                    "source_symbols": stats.sent.source_symbols,
+                    "retransmissions": stats.sent.retransmissions,
+                    "repair_symbols": stats.sent.repair_symbols,
+                    "received_source_symbols": stats.received.source_symbols,
+                    "received_repair_symbols": stats.received.repair_symbols,
+                    "useful_repairs": stats.received.useful_repairs,
+                    "recovered_symbols": stats.received.recovered_symbols,
+                }),
+            );
+        }
+        Value::Object(object)
+    }
+
+    /// The result in one sentence.
+    pub fn sentence(&self, side: Side) -> Option<String> {
+        let summary = self.summary.as_ref()?;
+        let done = if side == Side::Send {
+            "sent"
+        } else {
+            "received"
+        };
+        let entries = if summary.complete == 1 {
+            "1 entry".to_owned()
+        } else {
+            format!("{} entries", summary.complete)
+        };
+        let mut text = format!(
+            "{done} {entries}: {} in {:.1} s",
+            size(summary.bytes),
+            self.elapsed.as_secs_f64()
+        );
+        if summary.bytes > 0 {
+            text += &format!(", {}", rate(summary.bytes, self.elapsed));
+        }
+        if summary.resumed_bytes > 0 {
+            text += &format!(", {} were there from before", size(summary.resumed_bytes));
+        }
+        if summary.already_there > 0 {
+            text += &format!(", {} already complete", summary.already_there);
+        }
+        if summary.is_complete() {
+            text += ", verified";
+        }
+        if let Some(stats) = &self.stats {
+            text += &format!(" ({})", path(side, stats));
+        }
+        Some(text)
+    }
+}
+
+/// Shows the state of the connection beside the progress bar, for as long as it is polled.
+pub async fn watch(
+    side: Side,
+    connection: &Connection,
+    reporter: &Reporter,
+) -> std::convert::Infallible {
+    let period = Duration::from_millis(250);
+    let mut timer = tokio::time::interval(period);
+    let (mut before, mut smooth) = (reporter.bytes(), 0.0);
+    loop {
+        timer.tick().await;
+        let now = reporter.bytes();
+        smooth = 0.8 * smooth + 0.2 * megabits(now - before, period);
+        before = now;
+        reporter.status(format!(
+            "{smooth:.1} Mbit/s {}",
+            path(side, &connection.stats())
+        ));
+    }
+}
+
+/// Closes the session and waits until the peer can know.
+pub async fn farewell(endpoint: &Endpoint, code: u64, reason: &str) {
+    endpoint.close(code, reason);
+    let _ = tokio::time::timeout(FAREWELL, endpoint.wait_idle()).await;
+}
+
+/// Waits until a person presses Ctrl-C.
+pub async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        // Without a handler the system ends the process on Ctrl-C, which is as good.
+        std::future::pending::<()>().await;
+    }
+}
+
+/// The failure that a Ctrl-C amounts to.
+pub fn stopped() -> Failure {
+    Failure::new(
+        Exit::Interrupted,
+        "stopped; run the same command again to go on where it stopped",
+    )
+}
+
+/// Round-trip time, losses and repairs as this end sees them.
+fn path(side: Side, stats: &Stats) -> String {
+    let rtt = stats.path.rtt.as_secs_f64() * 1e3;
+    match side {
+        Side::Send => format!(
+            "RTT {rtt:.0} ms, loss {:.1} %, repairs {:.0} %",
+            stats.path.loss * 100.0,
+            percent(stats.sent.repair_symbols, stats.sent.source_symbols),
+        ),
+        Side::Recv => {
+            let got = stats.received.source_symbols;
+            let recovered = percent(
+                stats.received.recovered_symbols,
+                got + stats.received.recovered_symbols,
+            );
+            format!("RTT {rtt:.0} ms, {recovered:.1} % recovered from repairs")
+        }
+    }
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    100.0 * part as f64 / whole.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_json_says_what_went_wrong() {
+        let record = Record::failed(Failure::new(Exit::Refused, "no"));
+        let json = record.json(Side::Send);
+        assert_eq!(
+            (&json["ok"], &json["exit"], &json["error"]),
+            (&json!(false), &json!(3), &json!("no"))
+        );
+    }
+
+    #[test]
+    fn the_sentence_counts_what_is_in_place() {
+        let summary = Summary {
+            complete: 2,
+            already_there: 1,
+            bytes: 1_000_000,
+            ..Summary::default()
+        };
+        let record = Record {
+            summary: Some(summary),
+            elapsed: Duration::from_secs(1),
+            ..Record::default()
+        };
+        let text = record.sentence(Side::Recv).unwrap();
+        assert!(
+            text.starts_with("received 2 entries: 976.56 KiB in 1.0 s, 8.0 Mbit/s"),
+            "{text}"
+        );
+        assert!(text.ends_with("1 already complete, verified"), "{text}");
+    }
+}

@@ -1,0 +1,20 @@
+//! Files over one reliable byte stream, resumable and verified.
+//!
+//! [`send`] and [`receive`] speak the protocol of [`wire`] over anything that reads and
+//! writes; what lies below (Weftline, a pipe, a test) is not their business.
+
+mod error;
+mod frames;
+pub mod path;
+mod receiver;
+mod sender;
+mod source;
+mod store;
+mod summary;
+pub mod wire;
+
+pub use error::TransferError;
+pub use receiver::{Sink, receive};
+pub use sender::send;
+pub use source::{Listing, Source, SourceError, collect};
+pub use summary::{Outcome, Summary};
