@@ -41,7 +41,7 @@ pub struct Config {
     pub datagram_overhead: u16,
     /// What this end accepts from its peer.
     pub limits: Limits,
-    /// Bytes of stream data and messages accepted from the application and not yet sent.
+    /// Bytes accepted from the application and not yet sent: on each stream, and in messages.
     pub send_buffer: usize,
     /// The session is lost when nothing arrives for this long.
     pub idle_timeout: Duration,

@@ -3,18 +3,22 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
+use core::time::Duration;
 
 use crate::credit::Credit;
 use crate::event::{Event, Message, MessageId};
-use crate::time::Time;
+use crate::time::{Time, micros};
 use crate::wire::{FRAGMENT_COST, FrameWriter, MIN_FRAGMENT};
 
-/// Messages on their way out.
+/// Messages on their way out: perishable ones first, since the others can wait.
 #[derive(Debug, Default)]
 pub(crate) struct OutMessages {
-    queue: VecDeque<Outgoing>,
+    perishable: VecDeque<Outgoing>,
+    reliable: VecDeque<Outgoing>,
+    /// Time that deadlines on the wire count from, as timestamps do.
+    zero: Time,
     next_id: u64,
-    /// Bytes queued.
+    /// Bytes queued, with the cost of each message.
     queued: usize,
     /// No deadline of a queued message is earlier.
     earliest: Option<Time>,
@@ -30,27 +34,45 @@ struct Outgoing {
     deadline: Option<Time>,
 }
 
+impl Outgoing {
+    /// What it occupies in the queue.
+    fn size(&self) -> usize {
+        self.data.len() - self.sent + FRAGMENT_COST as usize
+    }
+}
+
 /// What [`OutMessages::fill`] wrote.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FilledMessages {
     pub(crate) data: u64,
-    /// The latest deadline, while every message written has one.
+    /// The latest deadline of the perishable messages written.
     pub(crate) expires: Option<Time>,
     pub(crate) reliable: bool,
 }
 
 impl OutMessages {
+    pub(crate) fn new(zero: Time) -> Self {
+        OutMessages {
+            zero,
+            ..OutMessages::default()
+        }
+    }
+
     pub(crate) fn push(&mut self, data: Bytes, deadline: Option<Time>) -> MessageId {
         let id = self.next_id;
         self.next_id += 1;
-        self.queued += data.len();
-        self.earliest = self.earliest.into_iter().chain(deadline).min();
-        self.queue.push_back(Outgoing {
+        let message = Outgoing {
             id,
             data,
             sent: 0,
             deadline,
-        });
+        };
+        self.queued += message.size();
+        self.earliest = self.earliest.into_iter().chain(deadline).min();
+        match deadline {
+            Some(_) => self.perishable.push_back(message),
+            None => self.reliable.push_back(message),
+        }
         MessageId(id)
     }
 
@@ -59,34 +81,40 @@ impl OutMessages {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.perishable.is_empty() && self.reliable.is_empty()
     }
 
-    /// The first message can be (partly) sent with the credit that there is.
+    /// A message can be (partly) sent with the credit that there is.
     pub(crate) fn sendable(&self, credit: &Credit) -> bool {
-        self.queue.front().is_some_and(|m| {
+        let affordable = |m: &Outgoing| {
             let least = (m.data.len() - m.sent).min(MIN_FRAGMENT) as u64;
-            m.deadline.is_some() || credit.available() >= FRAGMENT_COST + least
-        })
+            credit.available() >= FRAGMENT_COST + least
+        };
+        !self.perishable.is_empty() || self.reliable.front().is_some_and(affordable)
     }
 
-    /// Drops messages that can no longer arrive in time.
+    /// When [`Self::expire`] has something to drop.
+    pub(crate) fn next_expiry(&self) -> Option<Time> {
+        self.earliest.map(|t| t + Duration::from_micros(1))
+    }
+
+    /// Drops messages that can no longer arrive in time; returns how many.
     pub(crate) fn expire(&mut self, now: Time, events: &mut VecDeque<Event>) -> u64 {
         if self.earliest.is_none_or(|t| now <= t) {
             return 0;
         }
-        let before = self.queue.len();
+        let before = self.perishable.len();
         let queued = &mut self.queued;
-        self.queue.retain(|m| {
+        self.perishable.retain(|m| {
             let keep = m.deadline.is_none_or(|d| now <= d);
             if !keep {
-                *queued -= m.data.len() - m.sent;
+                *queued -= m.size();
                 events.push_back(Event::MessageExpired(MessageId(m.id)));
             }
             keep
         });
-        self.earliest = self.queue.iter().filter_map(|m| m.deadline).min();
-        (before - self.queue.len()) as u64
+        self.earliest = self.perishable.iter().filter_map(|m| m.deadline).min();
+        (before - self.perishable.len()) as u64
     }
 
     /// Writes fragments until the symbol is full, the credit is spent or nothing is left.
@@ -96,40 +124,58 @@ impl OutMessages {
         credit: &mut Credit,
     ) -> FilledMessages {
         let mut filled = FilledMessages::default();
-        while let Some(message) = self.queue.front_mut() {
-            let total = message.data.len() as u64;
-            let deadline = message.deadline.map(Time::as_micros);
-            let room = writer.message_room(message.id, total, message.sent as u64, deadline);
-            let left = message.data.len() - message.sent;
-            let mut len = left.min(room);
-            if deadline.is_none() {
-                let affordable = credit.available().saturating_sub(FRAGMENT_COST);
-                if credit.available() < FRAGMENT_COST {
-                    break;
-                }
-                len = len.min(usize::try_from(affordable).unwrap_or(usize::MAX));
-            }
-            if len < left && len < MIN_FRAGMENT || room == 0 {
-                break;
-            }
-            let fragment = &message.data[message.sent..message.sent + len];
-            writer.message(message.id, total, message.sent as u64, deadline, fragment);
-            match message.deadline {
-                None => {
-                    credit.spend(len as u64 + FRAGMENT_COST);
-                    filled.reliable = true;
-                }
-                Some(d) => filled.expires = Some(filled.expires.map_or(d, |e| e.max(d))),
-            }
-            filled.data += len as u64;
+        while let Some(message) = self.perishable.front_mut() {
+            let Some(len) = write_fragment(writer, message, self.zero, usize::MAX) else {
+                return filled;
+            };
             self.queued -= len;
-            message.sent += len;
+            filled.data += len as u64;
+            filled.expires = filled.expires.max(message.deadline);
             if message.sent == message.data.len() {
-                self.queue.pop_front();
+                self.queued -= message.size();
+                self.perishable.pop_front();
+            }
+        }
+        while let Some(message) = self.reliable.front_mut() {
+            let Some(affordable) = credit.available().checked_sub(FRAGMENT_COST) else {
+                break;
+            };
+            let most = usize::try_from(affordable).unwrap_or(usize::MAX);
+            let Some(len) = write_fragment(writer, message, self.zero, most) else {
+                break;
+            };
+            credit.spend(len as u64 + FRAGMENT_COST);
+            self.queued -= len;
+            filled.data += len as u64;
+            filled.reliable = true;
+            if message.sent == message.data.len() {
+                self.queued -= message.size();
+                self.reliable.pop_front();
             }
         }
         filled
     }
+}
+
+/// Writes as much of a message as fits, at most `most` bytes; `None` when it is not worth a frame.
+fn write_fragment(
+    writer: &mut FrameWriter<'_>,
+    message: &mut Outgoing,
+    zero: Time,
+    most: usize,
+) -> Option<usize> {
+    let (total, offset) = (message.data.len() as u64, message.sent as u64);
+    let deadline = message.deadline.map(|d| micros(d.since(zero)));
+    let room = writer.message_room(message.id, total, offset, deadline);
+    let left = message.data.len() - message.sent;
+    let len = left.min(room).min(most);
+    if room == 0 || len < left && len < MIN_FRAGMENT {
+        return None;
+    }
+    let fragment = &message.data[message.sent..message.sent + len];
+    writer.message(message.id, total, offset, deadline, fragment);
+    message.sent += len;
+    Some(len)
 }
 
 /// Messages on their way in.
@@ -140,6 +186,8 @@ pub(crate) struct InMessages {
     /// Bytes held of messages with a deadline, with their cost per fragment.
     perishable: u64,
     perishable_max: u64,
+    /// When the last search for stale messages was, on the sender's clock.
+    pruned: u64,
     size_max: u64,
     deliver_late: bool,
 }
@@ -148,7 +196,8 @@ pub(crate) struct InMessages {
 struct Partial {
     total: u64,
     deadline: Option<u64>,
-    fragments: BTreeMap<u64, Vec<u8>>,
+    /// By offset; most messages have few.
+    fragments: Vec<(u64, Vec<u8>)>,
     got: u64,
     held: Held,
 }
@@ -190,6 +239,7 @@ impl InMessages {
             ready: VecDeque::new(),
             perishable: 0,
             perishable_max,
+            pruned: 0,
             size_max,
             deliver_late,
         }
@@ -215,7 +265,10 @@ impl InMessages {
         let cost = data.len() as u64 + FRAGMENT_COST;
         let perishable = deadline.is_some();
         if perishable {
-            self.prune(remote);
+            // Looking through all of them is only worth it when room is needed, and not again soon.
+            if self.perishable + cost > self.perishable_max {
+                self.prune(remote);
+            }
             if self.perishable + cost > self.perishable_max {
                 return Ok(Arrival::Dropped);
             }
@@ -223,10 +276,21 @@ impl InMessages {
         } else if !credit.receive(cost) {
             return Err("more message data than the session's credit");
         }
+        let held = Held { cost, perishable };
+        if data.len() as u64 == total && !self.partial.contains_key(&id) {
+            return Ok(self.complete(
+                remote,
+                id,
+                deadline,
+                held,
+                Bytes::copy_from_slice(data),
+                credit,
+            ));
+        }
         let partial = self.partial.entry(id).or_insert_with(|| Partial {
             total,
             deadline,
-            fragments: BTreeMap::new(),
+            fragments: Vec::new(),
             got: 0,
             held: Held {
                 cost: 0,
@@ -237,42 +301,59 @@ impl InMessages {
             return Err("message that changes its length or kind");
         }
         partial.held.cost += cost;
-        let clear_left = partial
-            .fragments
-            .range(..=offset)
-            .next_back()
-            .is_none_or(|(at, d)| at + d.len() as u64 <= offset && *at != offset);
+        let at = partial.fragments.partition_point(|(o, _)| *o < offset);
         let end = offset + data.len() as u64;
-        if !clear_left || partial.fragments.range(offset..end).next().is_some() {
+        let clear_left = at == 0 || {
+            let (o, d) = &partial.fragments[at - 1];
+            o + d.len() as u64 <= offset
+        };
+        let clear_right = partial
+            .fragments
+            .get(at)
+            .is_none_or(|(o, _)| end <= *o && offset != *o);
+        if !clear_left || !clear_right || data.is_empty() {
             return Err("message fragments that overlap");
         }
         partial.got += data.len() as u64;
-        partial.fragments.insert(offset, data.to_vec());
+        partial.fragments.insert(at, (offset, data.to_vec()));
         if partial.got < total {
             return Ok(Arrival::Incomplete);
         }
         let Some(done) = self.partial.remove(&id) else {
             return Ok(Arrival::Incomplete);
         };
-        let late = matches!((done.deadline, remote), (Some(d), Some(now)) if now > d);
-        if late && !self.deliver_late {
-            self.release(done.held, credit);
-            return Ok(Arrival::Late { delivered: false });
-        }
         let mut whole = Vec::with_capacity(total as usize);
         done.fragments
-            .values()
-            .for_each(|f| whole.extend_from_slice(f));
+            .iter()
+            .for_each(|(_, f)| whole.extend_from_slice(f));
+        Ok(self.complete(remote, id, done.deadline, done.held, whole.into(), credit))
+    }
+
+    /// A message is whole: it can be taken, unless it is late.
+    fn complete(
+        &mut self,
+        remote: Option<u64>,
+        id: u64,
+        deadline: Option<u64>,
+        held: Held,
+        data: Bytes,
+        credit: &mut Credit,
+    ) -> Arrival {
+        let late = matches!((deadline, remote), (Some(d), Some(now)) if now > d);
+        if late && !self.deliver_late {
+            self.release(held, credit);
+            return Arrival::Late { delivered: false };
+        }
         let message = Message {
             id: MessageId(id),
-            data: Bytes::from(whole),
+            data,
             late,
         };
-        self.ready.push_back((message, done.held));
-        Ok(match late {
+        self.ready.push_back((message, held));
+        match late {
             true => Arrival::Late { delivered: true },
             false => Arrival::Ready,
-        })
+        }
     }
 
     pub(crate) fn take(&mut self, credit: &mut Credit) -> Option<Message> {
@@ -293,6 +374,10 @@ impl InMessages {
     fn prune(&mut self, remote: Option<u64>) {
         const GRACE: u64 = 1_000_000;
         let Some(remote) = remote else { return };
+        if remote < self.pruned.saturating_add(GRACE / 10) {
+            return;
+        }
+        self.pruned = remote;
         let perishable = &mut self.perishable;
         self.partial.retain(|_, p| {
             let keep = p.deadline.is_none_or(|d| remote <= d.saturating_add(GRACE));

@@ -34,6 +34,7 @@ pub(crate) struct Counts {
     pub(crate) received: u64,
     pub(crate) expired_messages: u64,
     pub(crate) late_messages: u64,
+    pub(crate) refused_fragments: u64,
 }
 
 /// A symbol that was filled.
@@ -44,10 +45,16 @@ pub(crate) struct Filled {
 }
 
 impl Payload {
-    pub(crate) fn new(role: Role, config: &Config, limits: Limits, peer: Limits) -> Self {
+    pub(crate) fn new(
+        role: Role,
+        config: &Config,
+        limits: Limits,
+        peer: Limits,
+        now: Time,
+    ) -> Self {
         Payload {
             streams: Streams::new(role, limits, peer, config.send_buffer),
-            out: OutMessages::default(),
+            out: OutMessages::new(now),
             inbox: InMessages::new(
                 u64::from(limits.message_size),
                 limits.message_data,
@@ -62,7 +69,9 @@ impl Payload {
     }
 
     pub(crate) fn set_peer_limits(&mut self, peer: Limits) {
-        self.streams.set_peer_limits(peer);
+        if self.streams.set_peer_limits(peer) {
+            self.events.push_back(Event::StreamsAvailable);
+        }
         self.credit.raise(peer.session_data);
         self.message_max = peer.message_size as usize;
     }
@@ -138,6 +147,20 @@ impl Payload {
         (self.out.queued() + self.streams.queued()) as u64
     }
 
+    /// When [`Self::on_timeout`] wants to be called.
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        self.out.next_expiry()
+    }
+
+    /// Drops messages that can no longer arrive in time.
+    pub(crate) fn on_timeout(&mut self, now: Time) {
+        self.counts.expired_messages += self.out.expire(now, &mut self.events);
+        if self.out.writer_blocked && self.out.queued() <= self.send_buffer / 2 {
+            self.out.writer_blocked = false;
+            self.events.push_back(Event::MessageWritable);
+        }
+    }
+
     /// Fills symbol `esi` with frames, up to `max` bytes; `None` when there was nothing to put in.
     pub(crate) fn fill(
         &mut self,
@@ -146,7 +169,7 @@ impl Payload {
         max: usize,
         symbol: &mut Vec<u8>,
     ) -> Option<Filled> {
-        self.counts.expired_messages += self.out.expire(now, &mut self.events);
+        self.on_timeout(now);
         let mut writer = FrameWriter::new(symbol, max);
         let mut durable = self.streams.fill_control(&mut writer, esi);
         if self.credit.update_due() && writer.room() > 9 {
@@ -162,10 +185,7 @@ impl Payload {
             durable = true;
             self.counts.sent += data;
         }
-        if self.out.writer_blocked && self.out.queued() <= self.send_buffer / 2 {
-            self.out.writer_blocked = false;
-            self.events.push_back(Event::MessageWritable);
-        }
+        self.on_timeout(now);
         let expires = if durable { None } else { messages.expires };
         (!symbol.is_empty()).then_some(Filled { expires })
     }
@@ -228,7 +248,8 @@ impl Payload {
                             events.push_back(Event::MessageReceived);
                         }
                     }
-                    Arrival::Incomplete | Arrival::Dropped => {}
+                    Arrival::Dropped => self.counts.refused_fragments += 1,
+                    Arrival::Incomplete => {}
                 }
                 Ok(())
             }

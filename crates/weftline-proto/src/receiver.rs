@@ -26,6 +26,8 @@ pub(crate) struct Receiver {
     next_report: u64,
     /// When the next report is due, if anything arrived since the last one.
     due: Option<Time>,
+    /// Its time has come; it waits for the carrier.
+    wanted: bool,
     last_report: Option<Time>,
     /// Numbered datagrams since the last report.
     unreported: u32,
@@ -51,6 +53,9 @@ pub(crate) enum Drop {
 /// At full speed a report covers at most this many datagrams.
 const REPORT_EVERY: u32 = 64;
 
+/// Transmission numbers that a report reaches back at most: as many as a sender remembers.
+const REPORTED_TRANSMISSIONS: u64 = 1 << 16;
+
 impl Receiver {
     pub(crate) fn new(limits: Limits, feedback: Feedback) -> Self {
         let config = DecoderConfig::new(
@@ -70,6 +75,7 @@ impl Receiver {
             feedback,
             next_report: 0,
             due: None,
+            wanted: false,
             last_report: None,
             unreported: 0,
             stats: Counts::default(),
@@ -217,7 +223,20 @@ impl Receiver {
                 .last_report
                 .map_or(now, |last| now.max(last + interval)),
         };
-        self.due = Some(self.due.map_or(due, |d| d.min(due)));
+        if !self.wanted {
+            self.due = Some(self.due.map_or(due, |d| d.min(due)));
+        }
+    }
+
+    pub(crate) fn on_timeout(&mut self, now: Time) {
+        if self.due.is_some_and(|t| t <= now) {
+            self.due = None;
+            self.wanted = true;
+        }
+    }
+
+    pub(crate) fn report_wanted(&self) -> bool {
+        self.wanted
     }
 
     /// When a report is due.
@@ -228,6 +247,7 @@ impl Receiver {
     /// Writes a report of at most `max` bytes.
     pub(crate) fn report(&mut self, now: Time, max: usize, out: &mut Vec<u8>) -> bool {
         self.due = None;
+        self.wanted = false;
         let Some(largest) = self.seen.max() else {
             return false;
         };
@@ -256,13 +276,16 @@ impl Receiver {
             })
         });
         let mut received = self.seen.descending().peekable();
+        let mut left = REPORTED_TRANSMISSIONS;
         let transmissions = core::iter::from_fn(move || {
-            let run = received.next()?;
+            let run = received.next().filter(|_| left > 0)?;
             let following = received.peek().map_or(run.start, |r| r.end);
-            Some(Run {
-                first: run.end - run.start,
-                second: run.start - following,
-            })
+            let first = (run.end - run.start).min(left);
+            left -= first;
+            // What lies below a run that was cut short is not reported.
+            let second = (run.start - following).min(left);
+            left -= second;
+            Some(Run { first, second })
         });
         writer.write(symbols, transmissions, max, out);
         true

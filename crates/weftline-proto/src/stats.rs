@@ -66,6 +66,9 @@ pub struct ReceivedStats {
     pub data: u64,
     /// Messages that were complete only after their deadline.
     pub late_messages: u64,
+    /// Fragments of messages with a deadline dropped because [`crate::Limits::message_data`] was
+    /// full of such messages already.
+    pub refused_fragments: u64,
 }
 
 /// Datagrams that were dropped, by the check that they failed.

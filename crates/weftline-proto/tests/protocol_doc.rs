@@ -11,8 +11,8 @@ fn example() -> Vec<(&'static str, Vec<u8>)> {
     let mut config = Config::preset(Preset::Streaming);
     config.policies.redundancy = Redundancy::Share(1.0);
     let now = Time::from_micros(1_000_000);
-    let mut client = Session::new(Role::Client, config.clone(), 7, now);
-    let mut server = Session::new(Role::Server, config, 7, now);
+    let mut client = Session::new(Role::Client, config.clone(), 7, Time::ZERO);
+    let mut server = Session::new(Role::Server, config, 7, Time::ZERO);
     let stream = client.open_stream().expect("one is allowed from the start");
     client.write(stream, b"hello").expect("there is room");
     client.finish(stream).expect("it is open");

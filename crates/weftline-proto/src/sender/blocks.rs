@@ -56,10 +56,12 @@ impl Blocks {
 
     /// The oldest block that still owes repairs and is not wholly below `edge`.
     pub(super) fn owing(&self, edge: Esi) -> Option<Range<Esi>> {
-        self.blocks
-            .iter()
-            .find(|b| b.owed > 0 && b.window.end > edge)
-            .map(|b| b.window.clone())
+        // Owed repairs are sent before the next block fills: the debtors are the newest blocks.
+        let debtors = self.blocks.iter().rev().skip_while(|b| !b.full);
+        let oldest = debtors
+            .take_while(|b| b.owed > 0 && b.window.end > edge)
+            .last();
+        oldest.map(|b| b.window.clone())
     }
 
     /// The oldest full block that lacks more symbols than repairs have arrived or are on the way.

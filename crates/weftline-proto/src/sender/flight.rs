@@ -18,6 +18,7 @@ pub(super) struct Flight {
     largest_acknowledged: Option<u64>,
     bytes: u64,
     repairs: u64,
+    top_ups: u64,
     sources: u64,
     loss_time: Option<Time>,
     fates: VecDeque<(u64, Kind, bool)>,
@@ -45,6 +46,8 @@ pub(crate) enum Kind {
     /// A repair symbol, of a numbered block when the code has blocks.
     Repair {
         block: Option<u64>,
+        /// It reaches back to the oldest hole.
+        top_up: bool,
     },
     Probe,
 }
@@ -78,6 +81,11 @@ impl Flight {
         self.repairs
     }
 
+    /// Of the repairs in flight, those over the oldest window.
+    pub(super) fn top_ups(&self) -> u64 {
+        self.top_ups
+    }
+
     /// Source symbols whose fate is unknown.
     pub(super) fn sources(&self) -> u64 {
         self.sources
@@ -102,6 +110,7 @@ impl Flight {
         }
         self.bytes += u64::from(size);
         self.repairs += u64::from(matches!(kind, Kind::Repair { .. }));
+        self.top_ups += u64::from(matches!(kind, Kind::Repair { top_up: true, .. }));
         self.sources += u64::from(matches!(kind, Kind::Source(_)));
         self.sent.push_back(Transmission {
             at,
@@ -120,6 +129,10 @@ impl Flight {
         transmission.fate = fate;
         self.bytes -= u64::from(transmission.size);
         self.repairs -= u64::from(matches!(transmission.kind, Kind::Repair { .. }));
+        self.top_ups -= u64::from(matches!(
+            transmission.kind,
+            Kind::Repair { top_up: true, .. }
+        ));
         self.sources -= u64::from(matches!(transmission.kind, Kind::Source(_)));
         self.fates.push_back((
             self.first + index as u64,
@@ -187,12 +200,6 @@ impl Flight {
                 self.loss_time = Some(first);
             }
         }
-    }
-
-    /// Counts everything unresolved as lost.
-    pub(super) fn give_up_all(&mut self) {
-        (0..self.sent.len()).for_each(|index| self.resolve(index, Fate::Lost));
-        self.loss_time = None;
     }
 
     /// Next transmission that was resolved: its number, what it carried, and whether it was lost.

@@ -49,6 +49,8 @@ pub(crate) struct Sender {
     /// Transmissions that the retransmission timer asked for.
     probes_due: u8,
     backoff: u32,
+    /// Time that timestamps count from.
+    zero: Time,
     /// When progress was last made or something was last sent.
     last_activity: Time,
 }
@@ -112,6 +114,7 @@ impl Sender {
             sated: true,
             probes_due: 0,
             backoff: 0,
+            zero: now,
             last_activity: now,
         }
     }
@@ -164,12 +167,12 @@ impl Sender {
     }
 
     /// What is worth sending now, if anything; `pending`: the application has data.
-    pub(crate) fn next_action(&mut self, pending: bool) -> Option<Action> {
+    pub(crate) fn next_action(&mut self, now: Time, pending: bool) -> Option<Action> {
         if self.probes_due > 0 {
             return Some(self.probe());
         }
         if !self.sated {
-            let action = self.top_up();
+            let action = self.top_up(now);
             if action.is_some() {
                 return action;
             }
@@ -193,7 +196,9 @@ impl Sender {
         match self.policies.code {
             Code::None => Action::Again(edge),
             Code::Block { k } => Action::Repair {
-                window: self.blocks.window_of(edge, k, self.encoder.next()),
+                window: self
+                    .blocks
+                    .window_of(edge, self.block_size(k), self.encoder.next()),
                 top_up: true,
             },
             Code::SlidingWindow => Action::Repair {
@@ -203,10 +208,10 @@ impl Sender {
         }
     }
 
-    fn top_up(&self) -> Option<Action> {
+    fn top_up(&self, now: Time) -> Option<Action> {
         match self.policies.top_up {
             TopUp::None => None,
-            TopUp::Retransmit => self.lost.first().map(|&esi| Action::Again(esi)),
+            TopUp::Retransmit => self.lost_from(0, now).map(Action::Again),
             TopUp::Deficit => {
                 let loss = self.loss.expected();
                 if let Code::Block { .. } = self.policies.code {
@@ -222,8 +227,19 @@ impl Sender {
                 let deficit = lost.saturating_sub(self.rank);
                 // Of what is under way some will be lost too, and take repairs that are under
                 // way with them.
-                let expected = deficit as f64 + loss * self.flight.sources() as f64;
-                if deficit > 0 && short(expected, self.flight.repairs(), loss) {
+                let reached = self
+                    .lost
+                    .first()
+                    .is_some_and(|&e| e >= self.newest_window().start);
+                let (expected, in_flight) = match reached {
+                    true => (
+                        deficit as f64 + loss * self.flight.sources() as f64,
+                        self.flight.repairs(),
+                    ),
+                    // Repairs of newer windows do not reach back to this hole.
+                    false => (deficit as f64, self.flight.top_ups()),
+                };
+                if deficit > 0 && short(expected, in_flight, loss) {
                     return Some(Action::Repair {
                         window,
                         top_up: true,
@@ -231,12 +247,18 @@ impl Sender {
                 }
                 // After an outage more is lost than one window covers: beyond it nothing is
                 // gained by coding, and waiting for the window to move costs a round trip each.
-                self.lost
-                    .range(window.end..)
-                    .next()
-                    .map(|&esi| Action::Again(esi))
+                self.lost_from(window.end, now).map(Action::Again)
             }
         }
+    }
+
+    /// The first lost symbol from `esi` on that is still worth something.
+    fn lost_from(&self, esi: Esi, now: Time) -> Option<Esi> {
+        let worth = |esi: &Esi| {
+            let record = self.records.get((esi - self.encoder.first()) as usize);
+            record.is_some_and(|r| r.expires.is_none_or(|t| now <= t))
+        };
+        self.lost.range(esi..).copied().find(worth)
     }
 
     fn a_priori(&self) -> Option<Range<Esi>> {
@@ -252,12 +274,21 @@ impl Sender {
         }
     }
 
+    /// Symbols that the peer lets one repair cover, all of them unknown to it.
+    fn most_covered(&self) -> u64 {
+        u64::from(self.peer.window.min(self.peer.unknowns))
+    }
+
+    fn block_size(&self, k: u16) -> u16 {
+        k.min(self.peer.window).min(self.peer.unknowns)
+    }
+
     fn largest_window(&self) -> u64 {
         let own = match self.policies.window {
             EncodingWindow::Elastic { max } => max,
             EncodingWindow::Fixed { size } | EncodingWindow::Mobile { size } => size,
         };
-        u64::from(own.min(self.peer.window).max(1))
+        u64::from(own).min(self.most_covered()).max(1)
     }
 
     /// For repairs sent without being asked for: they protect what was sent last.
@@ -294,28 +325,37 @@ impl Sender {
         });
         match self.policies.code {
             Code::None => {}
-            Code::Block { k } => self.blocks.pushed(esi, k, self.policies.redundancy),
+            Code::Block { k } => {
+                self.blocks
+                    .pushed(esi, self.block_size(k), self.policies.redundancy)
+            }
             Code::SlidingWindow => self.spacing.pushed(self.policies.redundancy),
         }
-        self.write_source(now, esi, out);
-        true
+        self.write_source(now, esi, out)
     }
 
     /// Writes the datagram of a symbol that was sent before.
-    pub(crate) fn send_again(&mut self, now: Time, esi: Esi, out: &mut Vec<u8>) {
+    pub(crate) fn send_again(&mut self, now: Time, esi: Esi, out: &mut Vec<u8>) -> bool {
         self.probes_due = self.probes_due.saturating_sub(1);
         self.lost.remove(&esi);
         let transmission = self.flight.next();
         if let Some(record) = self.record_mut(esi) {
             record.transmission = transmission;
         }
-        self.write_source(now, esi, out);
+        self.write_source(now, esi, out)
     }
 
-    fn write_source(&mut self, now: Time, esi: Esi, out: &mut Vec<u8>) {
-        self.coded(now, esi).put_source(out);
-        out.extend_from_slice(self.encoder.symbol(esi).unwrap_or_default());
+    /// False, and nothing is written, when the symbol is not held.
+    fn write_source(&mut self, now: Time, esi: Esi, out: &mut Vec<u8>) -> bool {
+        let header = self.coded(now, esi);
+        let Some(symbol) = self.encoder.symbol(esi) else {
+            debug_assert!(false, "symbol {esi} is not held");
+            return false;
+        };
+        header.put_source(out);
+        out.extend_from_slice(symbol);
         self.transmitted(now, Kind::Source(esi), out.len());
+        true
     }
 
     /// Writes a repair datagram over `window`; false when the window is not held.
@@ -337,6 +377,7 @@ impl Sender {
             .is_err()
         {
             debug_assert!(false, "window {window:?} is not held");
+            out.clear();
             return false;
         }
         self.next_key = key.wrapping_add(1);
@@ -347,7 +388,7 @@ impl Sender {
         if !top_up && !probing {
             self.spacing.sent();
         }
-        self.transmitted(now, Kind::Repair { block }, out.len());
+        self.transmitted(now, Kind::Repair { block, top_up }, out.len());
         true
     }
 
@@ -361,7 +402,7 @@ impl Sender {
     fn coded(&self, now: Time, esi: Esi) -> Coded {
         Coded {
             transmission: self.flight.next() as u32,
-            timestamp: now.as_micros() as u32,
+            timestamp: crate::time::micros(now.since(self.zero)) as u32,
             esi: esi as u32,
             span: (esi - self.encoder.first()) as u16,
         }
@@ -371,7 +412,10 @@ impl Sender {
         if self.flight.sent(now, kind, len) {
             self.settle();
         }
-        self.last_activity = now;
+        // A keep-alive must not put off the retransmission of what is unacknowledged.
+        if kind != Kind::Probe || self.is_idle() {
+            self.last_activity = now;
+        }
     }
 
     fn record_mut(&mut self, esi: Esi) -> Option<&mut Record> {
@@ -458,7 +502,9 @@ impl Sender {
                         self.lost.insert(esi);
                     }
                 }
-                Kind::Repair { block: Some(block) } => self.blocks.repair_fate(block, lost),
+                Kind::Repair {
+                    block: Some(block), ..
+                } => self.blocks.repair_fate(block, lost),
                 _ => {}
             }
         }
@@ -470,15 +516,22 @@ impl Sender {
     /// Moves the lower edge over what the peer has and over what is worthless by now.
     fn advance(&mut self, now: Time) {
         let mut edge = self.encoder.first();
+        let mut skipped = false;
         while let Some(front) = self.records.front()
             && (front.known || front.expires.is_some_and(|t| now > t))
         {
+            skipped |= !front.known;
             self.records.pop_front();
             edge += 1;
         }
         self.encoder.discard_before(edge);
         self.lost = self.lost.split_off(&edge);
         self.blocks.discard_before(edge);
+        // The peer's credit starts from its own edge: it must learn of the new one, and the next
+        // symbol, which would tell it, may have no credit.
+        if skipped && self.is_idle() && !self.has_room() {
+            self.probes_due = self.probes_due.max(1);
+        }
     }
 
     /// When [`Self::on_timeout`] wants to be called.
@@ -498,7 +551,8 @@ impl Sender {
         };
         let timeout = self.rtt.probe_timeout(report + REPORT_SLACK);
         let backed_off = timeout.saturating_mul(1 << self.backoff.min(16));
-        Some(self.last_activity + backed_off.min(LONGEST_TIMEOUT.max(timeout * 2)))
+        let longest = LONGEST_TIMEOUT.max(self.rtt.smoothed() * 2);
+        Some(self.last_activity + backed_off.min(longest))
     }
 
     /// True: the retransmission timer fired.
@@ -511,9 +565,6 @@ impl Sender {
         if self.probe_time().is_none_or(|t| now < t) {
             return false;
         }
-        // Nothing was heard of these for so long that they only hold the window shut.
-        self.flight.give_up_all();
-        self.settle();
         self.probes_due = 2;
         self.backoff += 1;
         self.last_activity = now;

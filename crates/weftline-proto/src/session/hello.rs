@@ -15,9 +15,13 @@ pub(super) const FEEDBACK_BEFORE_HELLO: Feedback = Feedback::EveryDatagram {
 
 /// HELLO is repeated at least this often, however long the assumed round-trip time.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(1);
+/// And no more often than this, on a path without delay.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(super) struct Handshake {
+    /// The server only answers: the client repeats its HELLO until it has an answer.
+    repeats: bool,
     /// The peer's HELLO has arrived.
     heard: bool,
     /// The peer has ours.
@@ -29,8 +33,10 @@ pub(super) struct Handshake {
 }
 
 impl Handshake {
-    pub(super) fn new(now: Time) -> Self {
+    pub(super) fn new(role: crate::event::Role, now: Time) -> Self {
+        let repeats = role == crate::event::Role::Client;
         Handshake {
+            repeats,
             heard: false,
             acknowledged: false,
             due: true,
@@ -43,16 +49,16 @@ impl Handshake {
     pub(super) fn on_hello(&mut self, hello: &Hello) -> bool {
         self.acknowledged |= hello.seen;
         // The peer repeats its HELLO until it hears that it was seen.
-        self.due |= !hello.seen;
+        self.due |= !(self.repeats && hello.seen);
         !core::mem::replace(&mut self.heard, true)
     }
 
     pub(super) fn on_timeout(&mut self, now: Time) {
-        self.due |= !self.acknowledged && self.next <= now;
+        self.due |= self.repeats && !self.acknowledged && self.next <= now;
     }
 
     pub(super) fn next_timeout(&self) -> Option<Time> {
-        (!self.acknowledged && !self.due).then_some(self.next)
+        (self.repeats && !self.acknowledged && !self.due).then_some(self.next)
     }
 
     pub(super) fn write(
@@ -67,7 +73,8 @@ impl Handshake {
             return false;
         }
         // It is small and everything waits for it: four times before each doubling.
-        let interval = rtt.smoothed() * 3 / 2 * (1 << (self.sent / 4).min(8));
+        let interval =
+            rtt.smoothed().max(SHORTEST_INTERVAL) * 3 / 2 * (1 << (self.sent / 4).min(8));
         self.next = now + interval.min(LONGEST_INTERVAL);
         self.sent += 1;
         let hello = Hello {

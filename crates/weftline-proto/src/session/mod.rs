@@ -22,6 +22,11 @@ use closing::Closing;
 pub use errors::{OpenError, ReadError, SendMessageError, WriteError};
 use hello::Handshake;
 
+/// The shortest fragment of a message must fit.
+const SMALLEST_SYMBOL: u16 = 128;
+/// Frames have two-byte lengths, which hold 14 bits.
+const LARGEST_SYMBOL: u16 = 1 << 14;
+
 /// One end of a session.
 ///
 /// The drive loop is an invariant of the driver's: after *any* call that changes the session
@@ -60,9 +65,7 @@ impl Session {
     /// equal calls give equal datagrams.
     pub fn new(role: Role, config: Config, seed: u64, now: Time) -> Self {
         let limits = config.limits.clamped();
-        let symbol_size = config
-            .symbol_size
-            .clamp(64, MIN_SYMBOL_SIZE.max(limits.symbol_size));
+        let symbol_size = config.symbol_size.clamp(SMALLEST_SYMBOL, LARGEST_SYMBOL);
         let config = Config {
             symbol_size,
             ..config
@@ -70,10 +73,10 @@ impl Session {
         Session {
             role,
             limits,
-            payload: Payload::new(role, &config, limits, INITIAL),
+            payload: Payload::new(role, &config, limits, INITIAL, now),
             sender: Sender::new(&config, limits, INITIAL, seed, now),
             receiver: Receiver::new(limits, hello::FEEDBACK_BEFORE_HELLO),
-            handshake: Handshake::new(now),
+            handshake: Handshake::new(role, now),
             pacer: Pacer::new(config.rate, config.datagram_overhead, now),
             closing: None,
             last_received: now,
@@ -220,6 +223,8 @@ impl Session {
             return;
         }
         self.handshake.on_timeout(now);
+        self.receiver.on_timeout(now);
+        self.payload.on_timeout(now);
         if self.sender.on_timeout(now) {
             self.sent.timeouts += 1;
             trace!("retransmission timer");
@@ -252,6 +257,7 @@ impl Session {
             self.handshake.next_timeout(),
             self.receiver.report_due(),
             self.sender.next_timeout(),
+            self.payload.next_timeout(),
             self.keep_alive_time(),
             self.paced_until,
         ]
@@ -283,7 +289,8 @@ impl Session {
     }
 
     fn write_report(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
-        let due = self.receiver.report_due().is_some_and(|t| t <= now);
+        self.receiver.on_timeout(now);
+        let due = self.receiver.report_wanted();
         let max = usize::from(self.config.symbol_size) + REPAIR_OVERHEAD;
         let wrote = due && self.receiver.report(now, max, out);
         self.sent.feedback += u64::from(wrote);
@@ -295,7 +302,7 @@ impl Session {
         let pending = self.payload.sendable();
         let Some(action) = self
             .sender
-            .next_action(pending)
+            .next_action(now, pending)
             .or(self.probe_due.then_some(Action::Probe))
         else {
             return false;
@@ -310,8 +317,14 @@ impl Session {
             return false;
         }
         self.write_action(now, action, out);
+        if out.is_empty() && self.probe_due {
+            self.write_action(now, Action::Probe, out);
+        }
+        if out.is_empty() {
+            return false;
+        }
         self.pacer.sent(now, out.len());
-        !out.is_empty()
+        true
     }
 
     fn write_action(&mut self, now: Time, action: Action, out: &mut Vec<u8>) {
@@ -327,8 +340,9 @@ impl Session {
                 }
             }
             Action::Again(esi) => {
-                self.sender.send_again(now, esi, out);
-                self.sent.retransmissions += 1;
+                if self.sender.send_again(now, esi, out) {
+                    self.sent.retransmissions += 1;
+                }
             }
             Action::Repair { window, top_up } => {
                 if self.sender.send_repair(now, window, top_up, out) {
@@ -474,6 +488,7 @@ impl Session {
                 abandoned_symbols: decoder.abandoned,
                 data: self.payload.counts.received,
                 late_messages: self.payload.counts.late_messages,
+                refused_fragments: self.payload.counts.refused_fragments,
                 ..self.received
             },
             dropped: self.dropped,

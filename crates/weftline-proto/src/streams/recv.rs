@@ -86,7 +86,11 @@ impl RecvStream {
                 .is_none_or(|(at, d)| at + d.len() as u64 <= offset);
             let clear_right = self.parked.range(offset..end).next().is_none();
             if clear_left && clear_right {
-                self.parked.insert(offset, data.to_vec());
+                // Joined to its left neighbour, so that fragments count gaps and not frames.
+                match self.parked.range_mut(..offset).next_back() {
+                    Some((at, d)) if at + d.len() as u64 == offset => d.extend_from_slice(data),
+                    _ => drop(self.parked.insert(offset, data.to_vec())),
+                }
             }
         }
         Ok(self.parked.len() as isize - before)
@@ -106,6 +110,9 @@ impl RecvStream {
         buf[..first].copy_from_slice(&a[..first]);
         buf[first..n].copy_from_slice(&b[..n - first]);
         self.ready.drain(..n);
+        if self.ready.is_empty() && self.ready.capacity() > 1 << 16 {
+            self.ready = VecDeque::new();
+        }
         n
     }
 

@@ -89,7 +89,7 @@ impl Streams {
     }
 
     /// HELLO told what the peer accepts; never less than what was assumed.
-    pub(crate) fn set_peer_limits(&mut self, peer: Limits) {
+    pub(crate) fn set_peer_limits(&mut self, peer: Limits) -> bool {
         self.peer = peer;
         self.open_max = self.open_max.max(u64::from(peer.streams));
         let ids: Vec<u64> = self.entries.keys().copied().collect();
@@ -99,6 +99,7 @@ impl Streams {
             }
             self.schedule(id);
         }
+        self.opened < self.open_max && core::mem::take(&mut self.open_blocked)
     }
 
     fn is_local(&self, id: u64) -> bool {
@@ -364,11 +365,13 @@ impl Streams {
             let offset_estimate = send.max_data;
             let room = writer.stream_room(id, offset_estimate) as u64;
             let only_end = send.queued() == 0;
-            if room == 0 && !(only_end && writer.room() > 20)
-                || credit.available() == 0 && !only_end
-            {
+            if room == 0 && !(only_end && writer.room() > 20) {
                 self.ready.push_front(id);
                 break;
+            }
+            if credit.available() == 0 && !only_end {
+                self.ready.push_back(id);
+                continue;
             }
             let taken = send.take(room.min(credit.available()));
             let (len, fin) = (taken.len as u64, taken.fin);

@@ -33,7 +33,7 @@ pub const MIN_SYMBOL_SIZE: u16 = 1200;
 
 /// Bytes of flow control credit that a message fragment costs besides its data, so that
 /// credit bounds the receiver's memory even for empty messages.
-pub const FRAGMENT_COST: u64 = 64;
+pub const FRAGMENT_COST: u64 = 256;
 
 /// Shortest fragment of a message that is not its last.
 pub const MIN_FRAGMENT: usize = 64;

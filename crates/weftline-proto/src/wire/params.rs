@@ -148,17 +148,22 @@ impl Limits {
     /// These limits, raised to the least that the protocol lets a peer assume, and lowered to
     /// what the wire format can express.
     pub(crate) fn clamped(self) -> Limits {
+        const MOST: u64 = 1 << 60;
+        let session_data = self.session_data.clamp(INITIAL.session_data, MOST);
+        let message_data = self.message_data.clamp(INITIAL.message_data, MOST);
+        // A message must fit its credit even in the shortest fragments, which cost twice their data.
+        let message_most = (session_data.min(message_data) / 2).min(u64::from(u32::MAX)) as u32;
         Limits {
             symbol_size: self.symbol_size.max(INITIAL.symbol_size),
             // The span of a datagram is 16 bits and may reach twice the credit back.
             symbols: self.symbols.clamp(INITIAL.symbols, 16_384),
             window: self.window.max(INITIAL.window),
             unknowns: self.unknowns.max(INITIAL.unknowns),
-            session_data: self.session_data.max(INITIAL.session_data),
-            stream_data: self.stream_data.max(INITIAL.stream_data),
+            session_data,
+            stream_data: self.stream_data.clamp(INITIAL.stream_data, MOST),
             streams: self.streams.max(INITIAL.streams),
-            message_size: self.message_size.max(INITIAL.message_size),
-            message_data: self.message_data.max(INITIAL.message_data),
+            message_size: self.message_size.clamp(INITIAL.message_size, message_most),
+            message_data,
         }
     }
 }
