@@ -5,6 +5,9 @@ mod clock;
 mod config;
 mod credit;
 mod event;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod loss;
 mod messages;
 mod payload;

@@ -1,0 +1,527 @@
+//! Two honest ends and a path that loses, repeats and reorders.
+
+use core::time::Duration;
+
+use super::input::Input;
+use super::model::{Direction, Sent, bytes};
+use crate::wire::{MIN_SYMBOL_SIZE, REPAIR_OVERHEAD};
+use crate::{
+    CloseReason, Code, Config, EncodingWindow, Event, Feedback, Limits, Preset, RateControl,
+    Redundancy, Role, Session, StreamId, Time, TopUp, WriteError,
+};
+
+const MAX_OPERATIONS: usize = 400;
+/// Bytes that both ends write in all: enough to fill the smallest windows.
+const MAX_BYTES: usize = 150 << 10;
+/// No end has more to send at one moment, even if the carrier takes it all: twice what its data
+/// and all repairs of it come to.
+const MOST_AT_ONCE: usize = 4096;
+/// Datagrams on their way in one direction; more are lost.
+const MAX_FLIGHT: usize = 256;
+/// No path is faster than this.
+const HOP: Duration = Duration::from_micros(100);
+const IDLE: Duration = Duration::from_secs(30);
+
+/// Any sequence of calls and of fates of datagrams. Nothing arrives that was not sent, what
+/// arrives is in order, and once the path stops losing datagrams everything arrives and both ends
+/// come to rest, or, when one has closed the session, both know of its end.
+pub fn session(data: &[u8]) {
+    let mut input = Input::new(data);
+    let mut pair = Pair::new(&mut input);
+    for _ in 0..MAX_OPERATIONS {
+        if input.is_empty() {
+            break;
+        }
+        pair.step(&mut input);
+    }
+    pair.heal();
+}
+
+/// One end: the session and its application.
+struct End {
+    session: Session,
+    longest: usize,
+    /// Streams that the application can use.
+    streams: Vec<StreamId>,
+    opened: u64,
+    accepted: u64,
+    /// Datagrams to the other end.
+    way: Vec<Vec<u8>>,
+    last_delivery: Time,
+    closed: Option<CloseReason>,
+}
+
+struct Pair {
+    ends: [End; 2],
+    /// What each end has sent.
+    sent: [Direction; 2],
+    now: Time,
+    bytes: usize,
+    may_close: bool,
+}
+
+fn limits(choice: u8) -> Limits {
+    let least = crate::wire::INITIAL;
+    match choice & 3 {
+        0 => Limits::default(),
+        1 => Limits {
+            symbols: 256,
+            window: 256,
+            unknowns: 256,
+            streams: 10,
+            ..least
+        },
+        2 => Limits {
+            symbol_size: 1500,
+            symbols: 8192,
+            window: 1024,
+            unknowns: 1024,
+            ..least
+        },
+        _ => least,
+    }
+}
+
+fn config(input: &mut Input<'_>) -> Config {
+    let choice = input.u8();
+    let mut config = Config::preset(Preset::ALL[usize::from(choice & 3) % 3]);
+    config.limits = limits(choice >> 2);
+    config.symbol_size = [200, 1120, 333, 700][usize::from(choice >> 4 & 3)];
+    config.keep_alive = (choice & 64 == 0).then_some(Duration::from_secs(5));
+    config.deliver_late_messages = choice & 128 != 0;
+    config.idle_timeout = IDLE;
+    let choice = input.u8();
+    config.send_buffer = [512, 4 << 10, 64 << 10, 256 << 10][usize::from(choice & 3)];
+    config.rate = match choice >> 2 & 3 {
+        0 | 1 => RateControl::Carrier,
+        2 => RateControl::Fixed {
+            rate: Some(4_000_000),
+            window: None,
+        },
+        _ => RateControl::Fixed {
+            rate: Some(20_000_000),
+            window: Some(20_000),
+        },
+    };
+    if choice & 16 != 0 {
+        let choice = input.u8();
+        let policies = &mut config.policies;
+        policies.redundancy = match choice & 3 {
+            0 => Redundancy::None,
+            n => Redundancy::Share(f64::from(n) / 4.0),
+        };
+        policies.feedback = match choice >> 2 & 3 {
+            0 => Feedback::Periodic {
+                interval: Duration::from_millis(20),
+            },
+            n => Feedback::EveryDatagram {
+                min_interval: Duration::from_millis(u64::from(n) * 10),
+            },
+        };
+        policies.top_up = match choice >> 4 & 3 {
+            0 => TopUp::None,
+            1 => TopUp::Retransmit,
+            _ => TopUp::Deficit,
+        };
+        policies.window = match choice >> 6 {
+            0 => EncodingWindow::Elastic { max: 64 },
+            1 => EncodingWindow::Fixed { size: 16 },
+            2 => EncodingWindow::Mobile { size: 24 },
+            _ => EncodingWindow::Elastic { max: 512 },
+        };
+        if let Code::Block { k } = &mut policies.code {
+            *k = [1, 7, 32, 100][usize::from(choice & 3)];
+        }
+    }
+    config
+}
+
+impl Pair {
+    fn new(input: &mut Input<'_>) -> Self {
+        let may_close = input.flag();
+        let ends = [Role::Client, Role::Server].map(|role| {
+            let config = config(input);
+            End {
+                longest: (usize::from(config.symbol_size) + REPAIR_OVERHEAD)
+                    .max(usize::from(MIN_SYMBOL_SIZE) / 4),
+                session: Session::new(role, config, input.u8().into(), Time::ZERO),
+                streams: Vec::new(),
+                opened: 0,
+                accepted: 0,
+                way: Vec::new(),
+                last_delivery: Time::ZERO,
+                closed: None,
+            }
+        });
+        let mut sent = [Direction::default(), Direction::default()];
+        sent[1].writer = 1;
+        let mut pair = Pair {
+            ends,
+            sent,
+            now: Time::ZERO,
+            bytes: 0,
+            may_close,
+        };
+        pair.drive(0);
+        pair.drive(1);
+        pair
+    }
+
+    fn step(&mut self, input: &mut Input<'_>) {
+        let operation = input.u8();
+        let end = usize::from(operation >> 7);
+        match operation & 31 {
+            0..=2 => self.write(end, input),
+            3 => self.open(end),
+            4 => self.finish(end, input),
+            5 if input.u8() < 64 => self.reset(end, input),
+            6 if input.u8() < 64 => self.stop(end, input),
+            7 | 8 => self.message(end, input),
+            9 | 10 => {
+                let id = self.stream(end, input);
+                let most = usize::from(input.u16());
+                self.read(end, id, most);
+            }
+            11 => self.take_messages(end),
+            12..=14 => self.advance(input),
+            15..=18 => {
+                for _ in 0..1 + input.u8() % 32 {
+                    self.deliver(end, 0, false);
+                }
+            }
+            19 | 20 => {
+                let which = input.index(self.ends[end].way.len());
+                self.deliver(end, which, false);
+            }
+            21 => {
+                let which = input.index(self.ends[end].way.len());
+                self.deliver(end, which, true);
+            }
+            22 => {
+                let which = input.index(self.ends[end].way.len());
+                let most = self.ends[end].way.len() - which;
+                let lost = usize::from(input.u8() % 32).min(most);
+                self.ends[end].way.drain(which..which + lost);
+            }
+            23 => self.ends[end].way.clear(),
+            24 if self.may_close && input.u8() < 8 => {
+                self.ends[end].session.close(self.now, 7, "done");
+            }
+            25 => {
+                // The next timer, whoever it belongs to.
+                let next = self.next_timer();
+                self.run_until(next.unwrap_or(self.now));
+            }
+            _ => {
+                for _ in 0..4 {
+                    self.deliver(end, 0, false);
+                    self.deliver(1 - end, 0, false);
+                }
+                self.run_until(self.now + Duration::from_millis(10));
+            }
+        }
+        self.drive(0);
+        self.drive(1);
+    }
+
+    fn stream(&self, end: usize, input: &mut Input<'_>) -> Option<StreamId> {
+        let streams = &self.ends[end].streams;
+        streams.get(input.index(streams.len())).copied()
+    }
+
+    fn open(&mut self, end: usize) {
+        let this = &mut self.ends[end];
+        if let Ok(id) = this.session.open_stream() {
+            assert_eq!(id, StreamId(this.opened * 2 + end as u64));
+            this.opened += 1;
+            this.streams.push(id);
+        }
+    }
+
+    fn write(&mut self, end: usize, input: &mut Input<'_>) {
+        let len = usize::from(input.u16() & 0x1fff).min(MAX_BYTES - self.bytes);
+        let Some(id) = self.stream(end, input) else {
+            return self.open(end);
+        };
+        let direction = &mut self.sent[end];
+        let data = bytes(end, id.0, direction.half(id).written, len);
+        let outcome = self.ends[end].session.write(id, &data);
+        self.bytes += outcome.as_ref().map_or(0, |n| *n);
+        direction.wrote(id, &outcome);
+    }
+
+    fn finish(&mut self, end: usize, input: &mut Input<'_>) {
+        let Some(id) = self.stream(end, input) else {
+            return;
+        };
+        let outcome = self.ends[end].session.finish(id);
+        let half = self.sent[end].half(id);
+        match outcome {
+            Ok(()) => {
+                assert!(!half.finished && half.reset.is_none());
+                half.finished = true;
+            }
+            Err(WriteError::Stopped(code)) => assert_eq!(half.stopped, Some(code)),
+            Err(WriteError::Unknown) => panic!("{id:?} is open, yet unknown"),
+            Err(_) => {}
+        }
+    }
+
+    fn reset(&mut self, end: usize, input: &mut Input<'_>) {
+        let Some(id) = self.stream(end, input) else {
+            return;
+        };
+        let half = self.sent[end].half(id);
+        // Without effect once the peer has all of it, or has stopped reading first.
+        if half.reset.is_none() && !half.acknowledged && self.ends[end].closed.is_none() {
+            half.reset = Some(9);
+        }
+        self.ends[end].session.reset(id, 9);
+    }
+
+    fn stop(&mut self, end: usize, input: &mut Input<'_>) {
+        let Some(id) = self.stream(end, input) else {
+            return;
+        };
+        let half = self.sent[1 - end].half(id);
+        half.stopped.get_or_insert(5);
+        self.ends[end].session.stop(id, 5);
+    }
+
+    fn message(&mut self, end: usize, input: &mut Input<'_>) {
+        let len = usize::from(input.u16() & 0x1fff).min(MAX_BYTES - self.bytes);
+        let deadline = match input.u8() {
+            by @ 0..=63 => Some(Duration::from_millis(u64::from(by) * 5)),
+            _ => None,
+        };
+        let direction = &mut self.sent[end];
+        let id = direction.messages.len() as u64;
+        let data = bytes(end, !id, 0, len);
+        let session = &mut self.ends[end].session;
+        if let Ok(given) = session.send_message(self.now, &data, deadline) {
+            assert_eq!(given.0, id);
+            self.bytes += len;
+            direction.messages.push(Sent {
+                len,
+                reliable: deadline.is_none(),
+                received: false,
+            });
+        }
+    }
+
+    fn read(&mut self, end: usize, id: Option<StreamId>, most: usize) {
+        let Some(id) = id else { return };
+        let mut buf = vec![0; most];
+        let outcome = self.ends[end].session.read(id, &mut buf);
+        self.sent[1 - end].has_read(id, &outcome, &buf);
+    }
+
+    fn take_messages(&mut self, end: usize) {
+        while let Some(message) = self.ends[end].session.recv_message() {
+            self.sent[1 - end].received(&message);
+        }
+    }
+
+    fn advance(&mut self, input: &mut Input<'_>) {
+        let step = match input.u8() {
+            by @ 0..=199 => u64::from(by) * 500,
+            by => u64::from(by - 199) * 200_000,
+        };
+        self.run_until(self.now + Duration::from_micros(step));
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        let timers = self.ends.iter().map(|end| end.session.poll_timeout());
+        timers.flatten().min()
+    }
+
+    /// Lets time pass, with all timers on the way.
+    fn run_until(&mut self, target: Time) {
+        while let Some(next) = self.next_timer()
+            && next <= target
+        {
+            self.now = self.now.max(next);
+            for end in 0..2 {
+                let due = |e: &End| e.session.poll_timeout().is_some_and(|t| t <= self.now);
+                if due(&self.ends[end]) {
+                    self.ends[end].session.handle_timeout(self.now);
+                    self.drive(end);
+                    let again = self.ends[end].session.poll_timeout();
+                    assert!(
+                        again.is_none_or(|t| t > self.now),
+                        "a timer at {again:?} that is never done with, now {:?} {:#?}",
+                        self.now,
+                        self.ends[end].session
+                    );
+                }
+            }
+        }
+        self.now = self.now.max(target);
+    }
+
+    /// Hands the `which`-th datagram from `end` to the other end, and keeps it if `twice`.
+    fn deliver(&mut self, end: usize, which: usize, twice: bool) {
+        let way = &mut self.ends[end].way;
+        if which >= way.len() {
+            return;
+        }
+        let datagram = match twice {
+            true => way[which].clone(),
+            false => way.remove(which),
+        };
+        self.now += HOP;
+        let other = &mut self.ends[1 - end];
+        let before = other.session.stats().dropped.total();
+        other.session.handle_datagram(self.now, &datagram);
+        let dropped = other.session.stats().dropped;
+        assert_eq!((dropped.malformed, dropped.inconsistent), (0, 0));
+        if dropped.total() == before {
+            other.last_delivery = self.now;
+        }
+        self.drive(1 - end);
+    }
+
+    /// Takes an end's events and sends what it has.
+    fn drive(&mut self, end: usize) {
+        self.take_events(end);
+        let this = &mut self.ends[end];
+        let mut out = Vec::new();
+        for count in 0.. {
+            if !this.session.poll_transmit(self.now, &mut out) {
+                break;
+            }
+            assert!(!out.is_empty() && out.len() <= this.longest);
+            assert!(
+                count < MOST_AT_ONCE,
+                "never stops sending: {:#?}",
+                this.session.stats()
+            );
+            if this.way.len() < MAX_FLIGHT {
+                this.way.push(out.clone());
+            }
+        }
+        self.take_events(end);
+    }
+
+    fn take_events(&mut self, end: usize) {
+        while let Some(event) = self.ends[end].session.poll_event() {
+            let this = &mut self.ends[end];
+            assert_eq!(this.closed, None, "{event:?} after the end");
+            match event {
+                Event::StreamOpened => {
+                    let id = this.session.accept_stream();
+                    assert_eq!(id, Some(StreamId(this.accepted * 2 + 1 - end as u64)));
+                    this.accepted += 1;
+                    this.streams.extend(id);
+                }
+                Event::StreamFinished(id) => self.finished(end, id),
+                Event::StreamStopped { id, code } => {
+                    assert_eq!(self.sent[end].half(id).stopped, Some(code));
+                }
+                Event::Closed(reason) => {
+                    self.check_reason(end, &reason);
+                    self.ends[end].closed = Some(reason);
+                }
+                _ => {}
+            }
+        }
+        assert!(self.ends[0].opened >= self.ends[1].accepted);
+        assert!(self.ends[1].opened >= self.ends[0].accepted);
+    }
+
+    /// The writer learned that its peer has all of a stream: then all of it can be read there.
+    fn finished(&mut self, end: usize, id: StreamId) {
+        let half = self.sent[end].half(id);
+        assert!(half.finished && !half.acknowledged, "{id:?}: {half:?}");
+        half.acknowledged = true;
+        if half.stopped.is_some() || half.ended {
+            return;
+        }
+        let left = (half.written - half.read) as usize;
+        if left > 0 {
+            self.read(1 - end, Some(id), left);
+        }
+        self.read(1 - end, Some(id), 1);
+        let half = self.sent[end].half(id);
+        assert!(half.ended, "{id:?} is said to be all there: {half:?}");
+    }
+
+    fn check_reason(&self, end: usize, reason: &CloseReason) {
+        let silence = self.now.since(self.ends[end].last_delivery);
+        match reason {
+            CloseReason::Local => assert!(self.may_close),
+            CloseReason::Peer { code, reason } => {
+                assert!(self.may_close);
+                assert_eq!((*code, reason.as_str()), (7, "done"));
+            }
+            CloseReason::TimedOut { .. } => assert!(silence >= IDLE || self.may_close),
+            other => panic!("honest ends fell out: {other}"),
+        }
+    }
+
+    /// From now on the path is perfect and the applications read all there is.
+    fn heal(&mut self) {
+        // An outage that the round-trip estimate took for delay doubles the longest timeout.
+        let give_up = self.now + Duration::from_secs(120);
+        while self.now < give_up {
+            for _ in 0..4 {
+                for end in 0..2 {
+                    for _ in 0..self.ends[end].way.len() {
+                        self.deliver(end, 0, false);
+                    }
+                    self.read_everything(end);
+                    self.drive(end);
+                }
+            }
+            if self.at_rest() {
+                break;
+            }
+            let step = self.now + Duration::from_millis(5);
+            let timer = self.next_timer().unwrap_or(step);
+            let busy = self.ends.iter().any(|end| !end.way.is_empty());
+            self.run_until(if busy { step } else { timer.max(step) });
+        }
+        let [client, server] = &self.ends;
+        assert!(
+            self.at_rest(),
+            "not at rest at {:?}: client {:?} {:#?}, server {:?} {:#?}",
+            self.now,
+            client.closed,
+            client.session.stats(),
+            server.closed,
+            server.session.stats(),
+        );
+        if client.closed.is_none() {
+            self.sent.iter().for_each(Direction::assert_complete);
+        }
+    }
+
+    fn read_everything(&mut self, end: usize) {
+        self.take_messages(end);
+        for index in 0..self.ends[end].streams.len() {
+            let id = self.ends[end].streams[index];
+            let half = self.sent[1 - end].half(id);
+            if half.ended || half.stopped.is_some() {
+                continue;
+            }
+            let before = half.read;
+            self.read(end, Some(id), 1 << 16);
+            if self.sent[1 - end].half(id).read > before {
+                self.read(end, Some(id), 1 << 16);
+            }
+        }
+    }
+
+    /// Both ends are open and have nothing left to do, or both are closed.
+    fn at_rest(&self) -> bool {
+        let [client, server] = &self.ends;
+        match (&client.closed, &server.closed) {
+            (None, None) => {
+                let idle = |end: &End| end.session.all_acknowledged() && end.way.is_empty();
+                idle(client) && idle(server)
+            }
+            (Some(_), Some(_)) => client.session.is_drained() && server.session.is_drained(),
+            _ => false,
+        }
+    }
+}
