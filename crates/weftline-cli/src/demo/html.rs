@@ -16,7 +16,8 @@ const POINTS: usize = 600;
 /// Left end of a logarithmic axis, in milliseconds: below it lies only measuring noise.
 const LEAST_MS: f64 = 0.1;
 
-const STYLE: &str = include_str!("report.css");
+const PAGE_STYLE: &str = include_str!("page.css");
+const CHART_STYLE: &str = include_str!("chart.css");
 
 /// The page.
 pub(super) fn page(report: &Report<'_>) -> String {
@@ -27,7 +28,7 @@ pub(super) fn page(report: &Report<'_>) -> String {
         page,
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style></head>\n<body><main>\n<h1>{title}</h1>\n"
+         <title>{title}</title>\n<style>\n{CHART_STYLE}{PAGE_STYLE}</style></head>\n<body><main>\n<h1>{title}</h1>\n"
     );
     let _ = writeln!(
         page,
@@ -37,11 +38,7 @@ pub(super) fn page(report: &Report<'_>) -> String {
     let _ = writeln!(page, "<h2>The path</h2>\n<p>{}</p>", escape(&path(report)));
     page += "<h2>The runs</h2>\n";
     page += &rows(&report.runs);
-    let streams: Vec<&Run> = report
-        .runs
-        .iter()
-        .filter(|r| r.workload == Workload::Stream && r.outcome.bytes > 0)
-        .collect();
+    let streams = streams(report);
     if !streams.is_empty() {
         page += "<h2>In-order delivery delay</h2>\n";
         page += &figure(
@@ -68,6 +65,31 @@ pub(super) fn page(report: &Report<'_>) -> String {
         escape(&lateness(&report.runs))
     );
     page + "</main></body></html>\n"
+}
+
+/// The distribution of delays as a picture of its own, if there are any.
+pub(super) fn picture(report: &Report<'_>) -> Option<String> {
+    let streams = streams(report);
+    if streams.is_empty() {
+        return None;
+    }
+    let chart = distribution(&streams);
+    let inner = chart.strip_prefix("<svg ")?;
+    let (attributes, inner) = inner.split_once('>')?;
+    Some(format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" {attributes}>\n<style>\n{CHART_STYLE}\
+         .ground {{ fill: var(--ground); }}\n</style>\n\
+         <rect class=\"ground\" width=\"100%\" height=\"100%\"/>{inner}\n"
+    ))
+}
+
+/// The runs that have delays to show.
+fn streams<'a>(report: &'a Report<'_>) -> Vec<&'a Run> {
+    report
+        .runs
+        .iter()
+        .filter(|r| r.workload == Workload::Stream && r.outcome.bytes > 0)
+        .collect()
 }
 
 fn path(report: &Report<'_>) -> String {

@@ -110,6 +110,9 @@ pub struct DemoArgs {
     /// Write no report
     #[arg(long, conflicts_with = "html")]
     pub no_html: bool,
+    /// Also draw the distribution of delays into a file of its own
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// Shorter: 2 s of messages, a file of 1 MiB
     #[arg(long)]
     pub quick: bool,
@@ -188,6 +191,10 @@ fn tell(report: &Report<'_>, output: OutputOptions) -> Result<Exit> {
         if !output.quiet && !output.json {
             output::line(&format!("report: {}", path.display()));
         }
+    }
+    if let Some(path) = &report.args.svg {
+        let picture = html::picture(report).context("--svg: no run has delays to draw")?;
+        std::fs::write(path, picture).with_context(|| format!("writing {}", path.display()))?;
     }
     if !output.quiet && !output.json {
         output::line(&format!("took {:.0} s", report.elapsed.as_secs_f64()));
