@@ -4,6 +4,7 @@
 mod clock;
 mod config;
 mod credit;
+mod error;
 mod event;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
@@ -24,10 +25,11 @@ mod time;
 pub mod wire;
 
 pub use config::{Config, Limits, RateControl};
+pub use error::{OpenError, ReadError, SendMessageError, WriteError};
 pub use event::{CloseReason, Event, Message, MessageId, Role, StreamId};
 pub use policy::{
     Code, EncodingWindow, Feedback, Policies, Preset, Redundancy, TopUp, UnknownPreset,
 };
-pub use session::{OpenError, ReadError, SendMessageError, Session, WriteError};
+pub use session::Session;
 pub use stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};
 pub use time::Time;

@@ -7,9 +7,9 @@ use weftline_codec::Esi;
 
 use crate::config::{Config, Limits};
 use crate::credit::Credit;
+use crate::error::{OpenError, ReadError, SendMessageError, WriteError};
 use crate::event::{Event, Message, MessageId, Role, StreamId};
 use crate::messages::{Arrival, Fragment, InMessages, OutMessages};
-use crate::session::{OpenError, ReadError, SendMessageError, WriteError};
 use crate::streams::{Inbound, Streams};
 use crate::time::Time;
 use crate::wire::{Frame, FrameWriter, Frames};

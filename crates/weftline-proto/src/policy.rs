@@ -80,7 +80,8 @@ pub enum Feedback {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TopUp {
-    /// Nothing: the redundancy itself must suffice until the retransmission timer fires.
+    /// Nothing: the redundancy itself must suffice. Only after the retransmission timer has fired
+    /// is what was sent until then made up for, as the code allows.
     None,
     /// Send the missing source symbols again.
     Retransmit,

@@ -49,6 +49,8 @@ pub(crate) struct Sender {
     /// Transmissions that the retransmission timer asked for.
     probes_due: u8,
     backoff: u32,
+    /// The timer fired when this was the next ESI: what was sent before it is made up for.
+    stalled_below: Esi,
     /// Time that timestamps count from.
     zero: Time,
     /// When progress was last made or something was last sent.
@@ -114,6 +116,7 @@ impl Sender {
             sated: true,
             probes_due: 0,
             backoff: 0,
+            stalled_below: 0,
             zero: now,
             last_activity: now,
         }
@@ -209,7 +212,15 @@ impl Sender {
     }
 
     fn top_up(&self, now: Time) -> Option<Action> {
-        match self.policies.top_up {
+        let policy = match self.policies.top_up {
+            // The redundancy did not suffice: the timer alone would bring one symbol each time.
+            TopUp::None if self.encoder.first() < self.stalled_below => match self.policies.code {
+                Code::None => TopUp::Retransmit,
+                _ => TopUp::Deficit,
+            },
+            policy => policy,
+        };
+        match policy {
             TopUp::None => None,
             TopUp::Retransmit => self.lost_from(0, now).map(Action::Again),
             TopUp::Deficit => {
@@ -566,6 +577,8 @@ impl Sender {
             return false;
         }
         self.probes_due = 2;
+        self.stalled_below = self.encoder.next();
+        self.sated = false;
         self.backoff += 1;
         self.last_activity = now;
         true

@@ -1,7 +1,6 @@
 //! The session: the state machine that ties one flow each way to streams and messages.
 
 mod closing;
-mod errors;
 mod hello;
 
 use core::time::Duration;
@@ -9,6 +8,7 @@ use core::time::Duration;
 use tracing::{debug, trace};
 
 use crate::config::{Config, Limits};
+use crate::error::{OpenError, ReadError, SendMessageError, WriteError};
 use crate::event::{CloseReason, Event, Message, MessageId, Role, StreamId};
 use crate::payload::{Filled, Payload};
 use crate::rate::Pacer;
@@ -19,7 +19,6 @@ use crate::time::Time;
 use crate::wire::{CloseClass, Datagram, INITIAL, MIN_SYMBOL_SIZE, Malformed, REPAIR_OVERHEAD};
 
 use closing::Closing;
-pub use errors::{OpenError, ReadError, SendMessageError, WriteError};
 use hello::Handshake;
 
 /// The shortest fragment of a message must fit.

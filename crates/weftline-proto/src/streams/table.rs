@@ -8,8 +8,8 @@ use super::recv::{RecvStream, StreamViolation};
 use super::send::SendStream;
 use crate::config::Limits;
 use crate::credit::Credit;
+use crate::error::{OpenError, ReadError, WriteError};
 use crate::event::{Event, Role, StreamId};
-use crate::session::{OpenError, ReadError, WriteError};
 use crate::wire::{Frame, FrameWriter};
 
 /// Every stream, by its id; an entry lives until both halves are done.
