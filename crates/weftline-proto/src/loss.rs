@@ -15,7 +15,12 @@ pub(crate) struct LossEstimator {
 impl LossEstimator {
     /// The next datagram in order of sending arrived, or did not.
     pub(crate) fn record(&mut self, lost: bool) {
-        let keep = 1.0 - 1.0 / MEMORY;
+        // A run is one event however long: nothing is forgotten while it lasts, or its length
+        // would outgrow its own weight.
+        let keep = match lost && self.last_lost {
+            true => 1.0,
+            false => 1.0 - 1.0 / MEMORY,
+        };
         self.total = self.total * keep + 1.0;
         self.lost *= keep;
         self.runs *= keep;
@@ -56,6 +61,16 @@ impl LossEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_outage_is_not_taken_for_a_longer_one() {
+        let mut estimator = LossEstimator::default();
+        for i in 0..3000 {
+            estimator.record((1000..2600).contains(&i));
+        }
+        let burst = estimator.mean_burst();
+        assert!((1599.0..1601.0).contains(&burst), "{estimator:?}");
+    }
 
     #[test]
     fn the_first_loss_does_not_look_like_a_dead_path() {

@@ -129,9 +129,12 @@ impl Sender {
             .max(self.encoder.first() + u64::from(peer.symbols));
     }
 
-    /// A new symbol can be sent: the peer's credit and this end's memory allow it.
+    /// A new symbol can be sent: the peer's credit and this end's memory allow it, and the peer
+    /// has no more holes than it can hold.
     pub(crate) fn has_room(&self) -> bool {
-        self.encoder.next() < self.credit && !self.encoder.is_full()
+        self.encoder.next() < self.credit
+            && !self.encoder.is_full()
+            && self.lost.len() < usize::from(self.peer.unknowns)
     }
 
     /// The ESI that the next new symbol gets.
@@ -553,7 +556,10 @@ impl Sender {
     }
 
     fn probe_time(&self) -> Option<Time> {
-        if self.probes_due > 0 || self.is_idle() && self.flight.is_empty() {
+        // With nothing unacknowledged a lost probe does no harm, unless the peer must learn from it
+        // where its credit starts.
+        let waiting = !self.is_idle() || !self.has_room() && !self.flight.is_empty();
+        if self.probes_due > 0 || !waiting {
             return None;
         }
         let report = match self.policies.feedback {

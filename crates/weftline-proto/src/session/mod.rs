@@ -50,6 +50,9 @@ pub struct Session {
     last_received: Time,
     last_sent: Time,
     probe_due: bool,
+    /// The peer has done more than say hello, which anybody can in another's name where the
+    /// carrier authenticates nobody: only then is it worth keeping the session alive.
+    acquainted: bool,
     /// Bytes of a source symbol that both ends agree to.
     symbol_size: u16,
     paced_until: Option<Time>,
@@ -81,6 +84,7 @@ impl Session {
             last_received: now,
             last_sent: now,
             probe_due: false,
+            acquainted: role == Role::Client,
             symbol_size: symbol_size.min(MIN_SYMBOL_SIZE),
             paced_until: None,
             symbol: Vec::with_capacity(usize::from(symbol_size)),
@@ -115,6 +119,7 @@ impl Session {
                 return;
             }
         };
+        let is_hello = matches!(parsed, Datagram::Hello(_));
         let outcome = match parsed {
             Datagram::Source { coded, payload } => self.receiver.on_source(now, &coded, payload),
             Datagram::Repair {
@@ -155,6 +160,7 @@ impl Session {
                 self.received.bytes += datagram.len() as u64;
                 // Only what passed all checks keeps a session alive.
                 self.last_received = now;
+                self.acquainted |= !is_hello;
             }
             Err(Drop::Malformed) => self.dropped.malformed += 1,
             Err(Drop::Replayed) => self.dropped.replayed += 1,
@@ -238,7 +244,7 @@ impl Session {
     }
 
     fn keep_alive_time(&self) -> Option<Time> {
-        if self.probe_due {
+        if self.probe_due || !self.acquainted {
             return None;
         }
         self.config
