@@ -104,7 +104,7 @@ fn an_unverified_hello_is_answered_with_little() {
     // At once no more than RFC 9000 allows, section 8.1: thrice what came, with IPv4 and UDP.
     let on_the_wire = |len: usize| len + 28;
     assert!(on_the_wire(answers[0].len()) <= 3 * on_the_wire(hello.len()));
-    // The rest are probes, spread over half a minute.
+    // And nothing more later, not even to keep the session alive.
     assert!(bytes <= 120, "{bytes} bytes in {} datagrams", answers.len());
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Blocks {
 #[derive(Clone, Debug)]
 struct Block {
     window: Range<Esi>,
-    /// It has all its source symbols.
+    /// It gets no more source symbols.
     full: bool,
     /// Repairs still to send without being asked for.
     owed: u32,
@@ -46,11 +46,20 @@ impl Blocks {
         if let Some(block) = self.blocks.back_mut() {
             block.window.end = esi + 1;
             if block.window.end - block.window.start == k {
-                block.full = true;
-                let repairs = k as f64 * share(redundancy) + self.carry;
-                block.owed = repairs.floor() as u32;
-                self.carry = repairs - repairs.floor();
+                self.close(redundancy);
             }
+        }
+    }
+
+    /// The newest block gets no more symbols: it is full, or the application paused so long that
+    /// what was lost of it cannot wait for the rest.
+    pub(super) fn close(&mut self, redundancy: Redundancy) {
+        if let Some(block) = self.blocks.back_mut().filter(|b| !b.full) {
+            block.full = true;
+            let symbols = block.window.end - block.window.start;
+            let repairs = symbols as f64 * share(redundancy) + self.carry;
+            block.owed = repairs.floor() as u32;
+            self.carry = repairs - repairs.floor();
         }
     }
 
@@ -152,6 +161,19 @@ mod tests {
             blocks.repair_sent(window.end - 1, true);
         }
         assert_eq!(order, [0, 4, 4]);
+    }
+
+    #[test]
+    fn a_block_that_is_closed_early_is_repaired_like_a_full_one() {
+        let mut blocks = Blocks::default();
+        (0..3).for_each(|esi| blocks.pushed(esi, 32, Redundancy::Share(0.4)));
+        let lost = BTreeSet::from([0, 1, 2]);
+        assert_eq!(blocks.short(&lost, 0.0), None);
+        blocks.close(Redundancy::Share(0.4));
+        assert_eq!(blocks.owing(0), Some(0..3));
+        assert_eq!(blocks.short(&lost, 0.0), Some(0..3));
+        blocks.pushed(3, 32, Redundancy::Share(0.4));
+        assert_eq!(blocks.window_of(3, 32, 4), 3..4);
     }
 
     #[test]

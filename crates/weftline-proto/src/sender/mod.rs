@@ -584,6 +584,7 @@ impl Sender {
         }
         self.probes_due = 2;
         self.stalled_below = self.encoder.next();
+        self.blocks.close(self.policies.redundancy);
         self.sated = false;
         self.backoff += 1;
         self.last_activity = now;
