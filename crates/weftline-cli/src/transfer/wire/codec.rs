@@ -464,6 +464,21 @@ mod tests {
         assert_eq!(text, "ü".repeat(MAX_TEXT / 2));
     }
 
+    /// Inputs that the fuzzer found worth keeping; none outside the project's repository.
+    #[test]
+    fn the_fuzzers_corpus_is_parsed() {
+        let fuzz = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+        if !fuzz.join("Cargo.toml").exists() {
+            return;
+        }
+        let folder = std::fs::read_dir(fuzz.join("corpus/transfer")).unwrap();
+        let inputs: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
+        assert!(!inputs.is_empty());
+        for input in inputs {
+            fuzz_entry(&std::fs::read(input).unwrap());
+        }
+    }
+
     #[test]
     fn hostile_bytes_never_panic() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
