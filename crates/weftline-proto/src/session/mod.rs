@@ -26,6 +26,10 @@ const SMALLEST_SYMBOL: u16 = 128;
 /// Frames have two-byte lengths, which hold 14 bits.
 const LARGEST_SYMBOL: u16 = 1 << 14;
 
+/// A session that is over does not stay for long, even if an outage has spoiled its estimate of
+/// the round-trip time.
+const LONGEST_LINGER: Duration = Duration::from_secs(2);
+
 /// One end of a session.
 ///
 /// The drive loop is an invariant of the driver's: after *any* call that changes the session
@@ -212,7 +216,8 @@ impl Session {
 
     /// How long CLOSE is repeated for a peer that still sends.
     fn linger(&self) -> Duration {
-        self.sender.rtt().probe_timeout(Duration::ZERO)
+        let timeout = self.sender.rtt().probe_timeout(Duration::ZERO);
+        timeout.min(LONGEST_LINGER)
     }
 
     /// A timer that [`Self::poll_timeout`] named has come.
