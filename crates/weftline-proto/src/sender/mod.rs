@@ -49,6 +49,8 @@ pub(crate) struct Sender {
     /// Transmissions that the retransmission timer asked for.
     probes_due: u8,
     backoff: u32,
+    /// Nothing was acknowledged since the window was found shut.
+    window_shut: bool,
     /// The timer fired when this was the next ESI: what was sent before it is made up for.
     stalled_below: Esi,
     /// Time that timestamps count from.
@@ -116,6 +118,7 @@ impl Sender {
             sated: true,
             probes_due: 0,
             backoff: 0,
+            window_shut: false,
             stalled_below: 0,
             zero: now,
             last_activity: now,
@@ -170,6 +173,11 @@ impl Sender {
     /// Whether the retransmission timer asked for something: it may exceed the window.
     pub(crate) fn probe_due(&self) -> bool {
         self.probes_due > 0
+    }
+
+    /// The rate control keeps what is worth sending from leaving, for all that is in flight.
+    pub(crate) fn window_is_shut(&mut self) {
+        self.window_shut = true;
     }
 
     /// What is worth sending now, if anything; `pending`: the application has data.
@@ -462,6 +470,7 @@ impl Sender {
             self.flight
                 .on_report(now, largest, report.transmissions(), delay, &mut self.rtt);
         if fates.progress {
+            self.window_shut = false;
             self.backoff = 0;
             self.probes_due = 0;
             self.last_activity = now;
@@ -557,8 +566,9 @@ impl Sender {
 
     fn probe_time(&self) -> Option<Time> {
         // With nothing unacknowledged a lost probe does no harm, unless the peer must learn from it
-        // where its credit starts.
-        let waiting = !self.is_idle() || !self.has_room() && !self.flight.is_empty();
+        // where its credit starts, or this end what became of what fills the window.
+        let stuck = self.window_shut || !self.has_room();
+        let waiting = !self.is_idle() || stuck && !self.flight.is_empty();
         if self.probes_due > 0 || !waiting {
             return None;
         }

@@ -317,7 +317,9 @@ impl Session {
         else {
             return false;
         };
-        if !self.sender.probe_due() && !self.pacer.window_open(self.sender.in_flight()) {
+        let asks = self.sender.probe_due() || action == Action::Probe;
+        if !asks && !self.pacer.window_open(self.sender.in_flight()) {
+            self.sender.window_is_shut();
             return false;
         }
         if let Some(departure) = self.pacer.next_departure()
