@@ -92,6 +92,8 @@ pub(crate) struct Inconsistent;
 /// The retransmission timer does not back off beyond this: after an outage a session must not
 /// stay silent for long.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
+/// Nor beyond this when the round trip seems longer: an outage may have spoiled the estimate.
+const LONGEST_TIMEOUT_EVER: Duration = Duration::from_secs(5);
 
 /// Reports wait for the peer's timers at most this long besides the agreed interval.
 const REPORT_SLACK: Duration = Duration::from_millis(5);
@@ -561,7 +563,10 @@ impl Sender {
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         let loss = self.flight.loss_time();
         let probe = self.probe_time();
-        [loss, probe].into_iter().flatten().min()
+        // A worthless symbol at the edge is given up at once, not when something arrives.
+        let expiry = self.records.front().and_then(|r| r.expires);
+        let expiry = expiry.map(|t| t + Duration::from_micros(1));
+        [loss, probe, expiry].into_iter().flatten().min()
     }
 
     fn probe_time(&self) -> Option<Time> {
@@ -578,7 +583,7 @@ impl Sender {
         };
         let timeout = self.rtt.probe_timeout(report + REPORT_SLACK);
         let backed_off = timeout.saturating_mul(1 << self.backoff.min(16));
-        let longest = LONGEST_TIMEOUT.max(self.rtt.smoothed() * 2);
+        let longest = (self.rtt.smoothed() * 2).clamp(LONGEST_TIMEOUT, LONGEST_TIMEOUT_EVER);
         Some(self.last_activity + backed_off.min(longest))
     }
 
