@@ -71,7 +71,8 @@ pub struct Limits {
     pub stream_data: u64,
     /// Streams that the peer may have open at once.
     pub streams: u32,
-    /// Bytes of one message.
+    /// Bytes of one message; lowered to what fits `session_data` and `message_data` whatever its
+    /// fragments cost.
     pub message_size: u32,
     /// Bytes of messages that are incomplete or not yet taken by the application.
     pub message_data: u64,

@@ -131,7 +131,7 @@ fn random_session(seed: u64) {
     if draw(3) == 0 {
         // The least that the protocol allows: flow control is always the bottleneck.
         config.limits.symbols = 64;
-        config.limits.session_data = 64 << 10;
+        config.limits.session_data = 128 << 10;
         config.limits.stream_data = 64 << 10;
         config.limits.streams = 8;
     }

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::reader::{Malformed, Reader, put_varint, varint_len};
-use super::{MIN_SYMBOL_SIZE, VERSION};
+use super::{FRAGMENT_COST, MIN_FRAGMENT, MIN_SYMBOL_SIZE, VERSION};
 use crate::config::Limits;
 use crate::policy::Feedback;
 use crate::time::micros;
@@ -45,11 +45,11 @@ pub(crate) const INITIAL: Limits = Limits {
     symbols: 64,
     window: 64,
     unknowns: 64,
-    session_data: 64 << 10,
+    session_data: 128 << 10,
     stream_data: 64 << 10,
     streams: 8,
     message_size: 16 << 10,
-    message_data: 64 << 10,
+    message_data: 128 << 10,
 };
 
 impl Hello {
@@ -151,8 +151,12 @@ impl Limits {
         const MOST: u64 = 1 << 60;
         let session_data = self.session_data.clamp(INITIAL.session_data, MOST);
         let message_data = self.message_data.clamp(INITIAL.message_data, MOST);
-        // A message must fit its credit even in the shortest fragments, which cost twice their data.
-        let message_most = (session_data.min(message_data) / 2).min(u64::from(u32::MAX)) as u32;
+        // A message must fit its credit even in the shortest fragments, and with the quarter of it
+        // that the receiver has not given back yet.
+        let shortest = MIN_FRAGMENT as u64;
+        let credit = session_data.min(message_data) * 3 / 4;
+        let longest = credit / (shortest + FRAGMENT_COST) * shortest;
+        let message_most = u32::try_from(longest).unwrap_or(u32::MAX);
         Limits {
             symbol_size: self.symbol_size.max(INITIAL.symbol_size),
             // The span of a datagram is 16 bits and may reach twice the credit back.
