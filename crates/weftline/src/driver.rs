@@ -1,16 +1,17 @@
-//! The two tasks that move datagrams between a session and its carrier.
+//! The task that moves datagrams between a session and its carrier.
 //!
-//! Receiving: whatever has arrived is given to the session, a bounded batch under one lock.
-//! Sending: one datagram at a time is taken from the session when the carrier has room, so that
-//! the session decides at the last moment what is worth sending; in between, its timers run.
+//! Whatever has arrived is given to the session, a bounded batch under one lock. One datagram at a
+//! time is taken from the session when the carrier has room, so that the session decides at the
+//! last moment what is worth sending; in between, its timers run. One task does both, so that an
+//! arrival that lets something out wakes nobody else.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::{Future, pending, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::task::AbortHandle;
+use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 use tracing::Instrument;
 use weftline_proto::{CloseReason, Time};
@@ -20,6 +21,10 @@ use crate::shared::{Shared, State};
 
 /// Datagrams handled under one lock.
 const BATCH: usize = 64;
+
+/// Datagrams sent between two looks at what has arrived, should there always be something to send
+/// and room for it.
+const BURST: u32 = 16;
 
 /// A timer that stays due after it was served must not spin the driver.
 const MIN_SLEEP: Duration = Duration::from_micros(100);
@@ -31,50 +36,61 @@ pub(crate) fn spawn(shared: Arc<Shared>, done: impl FnOnce() + Send + 'static) {
         peer = shared.carrier.peer().map(tracing::field::display),
         addr = %shared.carrier.remote_addr(),
     );
-    let receiver = tokio::spawn(receive(shared.clone()).instrument(span.clone()));
-    let receiver = AbortOnDrop(receiver.abort_handle());
     let run = async move {
         let _done = OnDrop(Some(done));
         tracing::debug!("session started");
-        transmit(&shared).await;
+        drive(&shared).await;
         let (code, reason) = farewell(&shared);
         shared.carrier.close(code, &reason).await;
-        drop(receiver);
     };
     tokio::spawn(run.instrument(span));
 }
 
-async fn receive(shared: Arc<Shared>) {
-    let mut batch = Vec::with_capacity(BATCH);
-    loop {
-        if let Err(reason) = shared.carrier.recv(&mut batch, BATCH).await {
-            shared.lose(reason);
-            return;
-        }
-        shared.with(|state, now| {
-            for datagram in batch.drain(..) {
-                state.session.handle_datagram(now, &datagram);
-            }
-        });
-        shared.heard.notify_waiters();
-    }
-}
-
-async fn transmit(shared: &Shared) {
+async fn drive(shared: &Shared) {
+    let mut inbox = Vec::with_capacity(BATCH);
     let mut datagram = Vec::new();
+    let mut burst = 0;
     loop {
         // A carrier that always has room would otherwise keep this task from ever yielding.
         tokio::task::consume_budget().await;
         match next(shared, &mut datagram) {
             Step::Send => {
-                if let Err(reason) = send(shared, &datagram).await {
+                if let Err(reason) = send(shared, &datagram, &mut inbox).await {
                     shared.lose(reason);
                 }
+                burst += 1;
+                if burst == BURST {
+                    burst = 0;
+                    at_once(pin!(receive(shared, &mut inbox))).await;
+                }
             }
-            Step::Wait(deadline) => wait(shared, deadline).await,
+            Step::Wait(deadline) => wait(shared, deadline, &mut inbox).await,
             Step::Over => return,
         }
     }
+}
+
+/// Waits for datagrams and gives the session a batch of them. Dropped half-way, it loses none.
+async fn receive(shared: &Shared, inbox: &mut Vec<Bytes>) {
+    if let Err(reason) = shared.carrier.recv(inbox, BATCH).await {
+        shared.lose(reason);
+        return;
+    }
+    shared.with_as_driver(|state, now| {
+        for datagram in inbox.drain(..) {
+            state.session.handle_datagram(now, &datagram);
+        }
+    });
+    shared.heard.notify_waiters();
+}
+
+/// What the future gives without waiting.
+async fn at_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 enum Step {
@@ -98,12 +114,11 @@ fn next(shared: &Shared, datagram: &mut Vec<u8>) -> Step {
     })
 }
 
-/// Waits until the carrier has taken the datagram, and lets the session's timers run meanwhile.
-async fn send(shared: &Shared, datagram: &[u8]) -> Result<(), CloseReason> {
+/// Waits until the carrier has taken the datagram; meanwhile receives and lets timers run.
+async fn send(shared: &Shared, datagram: &[u8], inbox: &mut Vec<Bytes>) -> Result<(), CloseReason> {
     let mut sending = pin!(shared.carrier.send(datagram));
     // Nearly always there is room at once, and nothing else needs to be looked at.
-    let first = poll_fn(|cx| Poll::Ready(sending.as_mut().poll(cx))).await;
-    if let Poll::Ready(result) = first {
+    if let Some(result) = at_once(sending.as_mut()).await {
         return result;
     }
     loop {
@@ -117,7 +132,7 @@ async fn send(shared: &Shared, datagram: &[u8]) -> Result<(), CloseReason> {
         tokio::select! {
             biased;
             result = &mut sending => return result,
-            () = wait(shared, deadline) => {}
+            () = wait(shared, deadline, inbox) => {}
         }
     }
 }
@@ -133,13 +148,19 @@ fn deadline(shared: &Shared, state: &State, now: Time) -> Option<Instant> {
     Some(shared.instant(due.max(now + MIN_SLEEP)))
 }
 
-async fn wait(shared: &Shared, deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::select! {
-            () = shared.changed.notified() => {}
-            () = sleep_until(deadline) => {}
-        },
-        None => shared.changed.notified().await,
+/// Waits for what may let the session send: an arrival, a change by the application, a timer.
+async fn wait(shared: &Shared, deadline: Option<Instant>, inbox: &mut Vec<Bytes>) {
+    let timer = async {
+        match deadline {
+            Some(deadline) => sleep_until(deadline).await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = receive(shared, inbox) => {}
+        () = shared.changed.notified() => {}
+        () = timer => {}
     }
 }
 
@@ -161,14 +182,6 @@ fn farewell(shared: &Shared) -> (u64, String) {
             _ => (0, String::new()),
         }
     })
-}
-
-struct AbortOnDrop(AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 /// Calls its function even when the runtime drops the task half-way.

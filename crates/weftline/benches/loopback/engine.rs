@@ -1,0 +1,93 @@
+//! What is compared.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes in flight where neither QUIC's congestion control nor a rate bounds them; about a third
+/// of what a receiving socket of 4 MiB holds in packets of this size.
+pub(crate) const WINDOW: u64 = 1 << 20;
+
+/// Bytes of a bare datagram: those of a repair symbol of Weftline.
+pub(crate) const DATAGRAM: usize = 1141;
+
+/// A close may be lost, and then the other end should not wait for long.
+pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// One way to bring the file across.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Engine {
+    pub(crate) kind: Kind,
+    pub(crate) gso: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    Weftline {
+        arq: bool,
+        carrier: Carrier,
+    },
+    /// A quinn stream with quinn's defaults, but for the socket's buffers.
+    Stream {
+        bbr: bool,
+    },
+    /// quinn datagrams, not resent; the same window and acknowledgements as Weftline's.
+    Datagrams,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Carrier {
+    /// QUIC with [`WINDOW`] bytes in flight.
+    QuicWindow,
+    /// QUIC with Weftline's default congestion control.
+    QuicDelay,
+    /// Plain UDP with [`WINDOW`] bytes in flight.
+    Udp,
+}
+
+impl Engine {
+    /// All engines, in the order in which they take turns; `gso` adds those that it changes.
+    pub(crate) fn all(gso: bool) -> Vec<Engine> {
+        let weftline = |arq, carrier| Kind::Weftline { arq, carrier };
+        let mut all = Vec::new();
+        for kind in [
+            weftline(false, Carrier::QuicWindow),
+            weftline(true, Carrier::QuicWindow),
+            weftline(false, Carrier::QuicDelay),
+            weftline(false, Carrier::Udp),
+            Kind::Stream { bbr: false },
+            Kind::Stream { bbr: true },
+            Kind::Datagrams,
+        ] {
+            all.push(Engine { kind, gso: false });
+            let udp = weftline(false, Carrier::Udp);
+            if gso && kind != udp {
+                all.push(Engine { kind, gso });
+            }
+        }
+        all
+    }
+
+    pub(crate) fn name(self) -> String {
+        let name = match self.kind {
+            Kind::Weftline { arq, carrier } => {
+                let preset = if arq { "arq" } else { "streaming" };
+                let carrier = match carrier {
+                    Carrier::QuicWindow => "quic-window",
+                    Carrier::QuicDelay => "quic-delay",
+                    Carrier::Udp => "udp-window",
+                };
+                format!("weftline-{preset}-{carrier}")
+            }
+            Kind::Stream { bbr: false } => "quinn-stream-cubic".to_owned(),
+            Kind::Stream { bbr: true } => "quinn-stream-bbr".to_owned(),
+            Kind::Datagrams => "quinn-datagrams-window".to_owned(),
+        };
+        name + if self.gso { "-gso" } else { "" }
+    }
+
+    /// Does all of the file arrive, given time?
+    pub(crate) fn is_reliable(self) -> bool {
+        self.kind != Kind::Datagrams
+    }
+}

@@ -1,0 +1,88 @@
+//! A file over loopback: Weftline beside a bare quinn stream and bare quinn datagrams.
+//!
+//! `cargo bench -p weftline --bench loopback -- --mib 1024 --loss 0,5 --rounds 3` runs the engines
+//! in turns, each as two processes of this program, and prints medians. Where Linux lets it, each
+//! run has a network namespace of its own: there nftables drops packets at random, in both
+//! directions alike, and the interface's counters tell what the run put on the wire.
+
+mod bare;
+mod engine;
+mod options;
+mod pair;
+mod report;
+mod side;
+mod weft;
+
+use anyhow::{Context, Result};
+
+use options::{Form, Options};
+use pair::Namespaces;
+use side::Task;
+
+fn main() -> Result<()> {
+    let mut args = std::env::args().skip(1);
+    if args.next().as_deref() == Some(side::CHILD) {
+        let task = args.next().context("a child process needs its task")?;
+        return side::run(serde_json::from_str(&task)?);
+    }
+    let Some(options) = Options::parse(std::env::args().skip(1))? else {
+        println!("{}", options::HELP);
+        return Ok(());
+    };
+    match options.form {
+        Form::Full => {}
+        Form::Short => eprintln!("{}", options::SHORT_FORM),
+        Form::Smoke => eprintln!("{}", options::SMOKE_FORM),
+    }
+    let report = measure(&options)?;
+    match options.json {
+        true => println!("{}", report.json()?),
+        false => print!("{report}"),
+    }
+    Ok(())
+}
+
+fn measure(options: &Options) -> Result<report::Report> {
+    let folder = tempfile::tempdir().context("no folder for the file that is sent")?;
+    let source = folder.path().join("source");
+    let destination = folder.path().join("copy");
+    side::make_file(&source, options.mib << 20)?;
+    let digest = side::digest(&source)?;
+    let mut report = report::Report::new(options);
+
+    let namespaces = Namespaces::find();
+    if let Namespaces::Missing(reason) = &namespaces {
+        report.note(format!("no bytes on the wire: {reason}"));
+    }
+    for round in 1..=options.rounds {
+        for &loss in &options.loss {
+            if let (Namespaces::Missing(reason), true) = (&namespaces, loss > 0) {
+                report.note(format!("{loss} % loss skipped: {reason}"));
+                continue;
+            }
+            for &engine in &options.engines {
+                let task = Task {
+                    engine,
+                    source: source.clone(),
+                    destination: destination.clone(),
+                    limit: options.limit,
+                };
+                let run = pair::run(&task, loss, &namespaces)
+                    .with_context(|| format!("{} at {loss} % loss", engine.name()))?;
+                if engine.is_reliable() && run.complete(options.mib << 20) {
+                    let copied = side::digest(&destination)?;
+                    anyhow::ensure!(copied == digest, "{}: the copy differs", engine.name());
+                }
+                std::fs::remove_file(&destination).ok();
+                let speed = run.mbit_per_second();
+                eprintln!(
+                    "round {round}, {loss} % loss, {}: {speed:.0} Mbit/s",
+                    engine.name()
+                );
+                report.add(engine, loss, run);
+            }
+        }
+    }
+    report.finish();
+    Ok(report)
+}

@@ -1,0 +1,112 @@
+//! The command line.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::engine::Engine;
+
+pub(crate) const HELP: &str = "\
+cargo bench -p weftline --bench loopback -- [OPTIONS]
+
+  --mib N          size of the file [default: 1024]
+  --loss P,..      percent of packets lost, each way [default: 0,5]
+  --rounds N       runs of each engine; medians are shown [default: 3]
+  --limit SECONDS  end a run that takes longer; what arrived counts [default: 60]
+  --gso            also with segmentation offload
+  --only NAME,..   only engines whose names contain one of these
+  --json           one JSON object instead of tables
+
+The file and its copies are in the folder for temporary files (TMPDIR), and stay there if a run is
+interrupted.";
+
+pub(crate) const SHORT_FORM: &str =
+    "short form: 64 MiB, one round, 10 s at most; see `-- --help` for one worth quoting";
+pub(crate) const SMOKE_FORM: &str =
+    "1 MiB without loss, to see that it works; `cargo bench` measures";
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Form {
+    /// As asked for.
+    Full,
+    /// `cargo bench` without arguments.
+    Short,
+    /// `cargo test` of all targets.
+    Smoke,
+}
+
+pub(crate) struct Options {
+    pub(crate) form: Form,
+    pub(crate) mib: u64,
+    pub(crate) loss: Vec<u32>,
+    pub(crate) rounds: u32,
+    /// Seconds.
+    pub(crate) limit: u64,
+    pub(crate) engines: Vec<Engine>,
+    pub(crate) json: bool,
+}
+
+impl Options {
+    /// Reads the arguments; `None` is a request for help.
+    pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Option<Self>> {
+        let mut args: Vec<String> = args.collect();
+        // Cargo says `--bench` for benchmarks only; other arguments are then meant for tests.
+        let bench = args.iter().any(|arg| arg == "--bench");
+        args.retain(|arg| arg != "--bench");
+        let form = match (bench, args.is_empty()) {
+            (true, false) => Form::Full,
+            (true, true) => Form::Short,
+            (false, _) => Form::Smoke,
+        };
+        let (mib, loss, rounds, limit) = match form {
+            Form::Full => (1024, vec![0, 5], 3, 60),
+            Form::Short => (64, vec![0, 5], 1, 10),
+            Form::Smoke => (1, vec![0], 1, 10),
+        };
+        let mut options = Options {
+            form,
+            mib,
+            loss,
+            rounds,
+            limit,
+            engines: Vec::new(),
+            json: false,
+        };
+        let (mut gso, mut only) = (false, Vec::new());
+        let mut args = args.into_iter().filter(|_| bench);
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().with_context(|| format!("{arg} needs a value"));
+            match arg.as_str() {
+                "--mib" => options.mib = number(&value()?, 1, 1 << 20)?,
+                "--loss" => {
+                    let list = value()?;
+                    let list = list.split(',').map(|loss| number(loss, 0, 90));
+                    options.loss = list.collect::<Result<_>>()?;
+                }
+                "--rounds" => options.rounds = number(&value()?, 1, 1000)?,
+                "--limit" => options.limit = number(&value()?, 1, 3600)?,
+                "--gso" => gso = true,
+                "--only" => only = value()?.split(',').map(str::to_owned).collect(),
+                "--json" => options.json = true,
+                "--help" => return Ok(None),
+                other => bail!("`{other}` is not an option; the options are\n\n{HELP}"),
+            }
+        }
+        options.engines = Engine::all(gso);
+        options.engines.retain(|engine| {
+            let name = engine.name();
+            only.is_empty() || only.iter().any(|part| name.contains(part))
+        });
+        ensure!(!options.engines.is_empty(), "--only leaves no engine");
+        Ok(Some(options))
+    }
+}
+
+fn number<N: FromStr + PartialOrd + Display>(text: &str, least: N, most: N) -> Result<N> {
+    match text.parse() {
+        Ok(number) if least <= number && number <= most => Ok(number),
+        _ => bail!("expected a whole number from {least} to {most}, got `{text}`"),
+    }
+}

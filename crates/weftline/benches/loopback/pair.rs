@@ -1,0 +1,196 @@
+//! One run: a server and a client process, in a network namespace of their own.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::side::{self, Ended, Listening, Role, Task};
+
+/// What one run came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Run {
+    /// Bytes of the file that arrived.
+    bytes: u64,
+    seconds: f64,
+    pub(crate) client_cpu: Option<f64>,
+    pub(crate) server_cpu: Option<f64>,
+    /// Bytes that crossed the interface, both ways, Ethernet headers included.
+    wire: Option<u64>,
+}
+
+impl Run {
+    pub(crate) fn mbit_per_second(&self) -> f64 {
+        self.bytes as f64 * 8e-6 / self.seconds.max(1e-9)
+    }
+
+    /// The part of a file of this size that arrived.
+    pub(crate) fn share(&self, size: u64) -> f64 {
+        self.bytes as f64 / size as f64
+    }
+
+    pub(crate) fn complete(&self, size: u64) -> bool {
+        self.bytes == size
+    }
+
+    pub(crate) fn wire_per_byte(&self) -> Option<f64> {
+        Some(self.wire? as f64 / self.bytes.max(1) as f64)
+    }
+}
+
+/// Can runs have network namespaces of their own?
+pub(crate) enum Namespaces {
+    /// By this command.
+    With(&'static [&'static str]),
+    /// No, and why.
+    Missing(String),
+}
+
+/// As root, or as whoever may be root in a user namespace. A namespace ends with its processes,
+/// so there is nothing to clean up.
+const COMMANDS: [&[&str]; 2] = [
+    &["unshare", "--net", "--"],
+    &["unshare", "--user", "--map-root-user", "--net", "--"],
+];
+
+impl Namespaces {
+    pub(crate) fn find() -> Self {
+        let works = |command: &&&[&str]| {
+            let script = format!("{} && {}", UP, drop_rule(1));
+            let output = prefixed(command, "sh").arg("-c").arg(script).output();
+            output.is_ok_and(|output| output.status.success())
+        };
+        match COMMANDS.iter().find(works) {
+            Some(command) => Namespaces::With(command),
+            None => Namespaces::Missing(
+                "this needs Linux, root or user namespaces, and the commands unshare, ip and nft \
+                 (Debian: apt-get install util-linux iproute2 nftables)"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+const UP: &str = "ip link set lo up";
+
+/// On input, so that a sender's socket does not see the loss, as it would not on a real path.
+fn drop_rule(loss: u32) -> String {
+    format!(
+        "nft 'add table inet loss; \
+         add chain inet loss input {{ type filter hook input priority 0; }}; \
+         add rule inet loss input iif lo meta l4proto udp numgen random mod 100 < {loss} drop'"
+    )
+}
+
+/// Runs the task as two processes.
+pub(crate) fn run(task: &Task, loss: u32, namespaces: &Namespaces) -> Result<Run> {
+    let Namespaces::With(command) = namespaces else {
+        // Here the interface carries others' packets too.
+        return Ok(Run {
+            wire: None,
+            ..pair(task)?
+        });
+    };
+    let prepare = match loss {
+        0 => UP.to_owned(),
+        _ => format!("{UP} && {}", drop_rule(loss)),
+    };
+    let program = std::env::current_exe()?;
+    let mut child = prefixed(command, "sh");
+    child
+        .args(["-c", &format!("{prepare} && exec \"$@\"")])
+        .arg("sh")
+        .arg(program)
+        .args(side::arguments(&Role::Pair, task)?);
+    Process::spawn(child)?.line()
+}
+
+/// Both ends, in this process's network namespace.
+pub(crate) fn pair(task: &Task) -> Result<Run> {
+    let before = interface_bytes();
+    let mut server = start(&Role::Server, task)?;
+    let Listening { addr, key } = server.line()?;
+    let mut client = start(&Role::Client { addr, key }, task)?;
+    let client: Ended = client.line()?;
+    let server: Ended = server.line()?;
+    Ok(Run {
+        bytes: server.bytes,
+        // The receiver of datagrams alone knows when the last one came.
+        seconds: match task.engine.is_reliable() {
+            true => client.seconds,
+            false => server.seconds,
+        },
+        client_cpu: client.cpu,
+        server_cpu: server.cpu,
+        wire: interface_bytes()
+            .zip(before)
+            .map(|(end, start)| end - start),
+    })
+}
+
+fn start(role: &Role, task: &Task) -> Result<Process> {
+    let mut child = Command::new(std::env::current_exe()?);
+    child.args(side::arguments(role, task)?);
+    Process::spawn(child)
+}
+
+fn prefixed(command: &[&str], program: &str) -> Command {
+    let mut result = Command::new(command[0]);
+    result.args(&command[1..]).arg(program);
+    result
+}
+
+fn interface_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/net/dev").ok()?;
+    let fields = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("lo:"))?;
+    fields.split_whitespace().next()?.parse().ok()
+}
+
+/// A child process that ends with this value, or once its standard input is closed.
+struct Process {
+    child: Child,
+    _stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Process {
+    fn spawn(mut command: Command) -> Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command
+            .spawn()
+            .with_context(|| format!("cannot start {:?}", command.get_program()))?;
+        let stdout = child
+            .stdout
+            .take()
+            .context("standard output was asked for")?;
+        Ok(Process {
+            _stdin: child.stdin.take(),
+            child,
+            stdout: BufReader::new(stdout),
+        })
+    }
+
+    /// The next line of what it prints.
+    fn line<T: DeserializeOwned>(&mut self) -> Result<T> {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line)?;
+        if line.is_empty() {
+            bail!("a child process ended early: {}", self.child.wait()?);
+        }
+        let value = serde_json::from_str(&line);
+        ensure!(value.is_ok(), "a child process printed `{}`", line.trim());
+        Ok(value?)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
