@@ -38,6 +38,8 @@ pub(crate) struct Sender {
     lost: BTreeSet<Esi>,
     /// Equations that the peer holds, by its newest report.
     rank: u64,
+    /// Repairs over the oldest window that arrived since its edge last moved.
+    top_ups_arrived: u64,
     newest_report: Option<u64>,
     /// ESIs below this may be sent.
     credit: Esi,
@@ -112,6 +114,7 @@ impl Sender {
             loss: LossEstimator::default(),
             lost: BTreeSet::new(),
             rank: 0,
+            top_ups_arrived: 0,
             newest_report: None,
             credit: u64::from(peer.symbols),
             spacing: Spacing::default(),
@@ -248,20 +251,22 @@ impl Sender {
                 }
                 let window = self.oldest_window();
                 let lost = self.lost.range(window.clone()).count() as u64;
-                let deficit = lost.saturating_sub(self.rank);
-                // Of what is under way some will be lost too, and take repairs that are under
-                // way with them.
                 let reached = self
                     .lost
                     .first()
                     .is_some_and(|&e| e >= self.newest_window().start);
-                let (expected, in_flight) = match reached {
-                    true => (
-                        deficit as f64 + loss * self.flight.sources() as f64,
-                        self.flight.repairs(),
-                    ),
-                    // Repairs of newer windows do not reach back to this hole.
-                    false => (deficit as f64, self.flight.top_ups()),
+                let (deficit, expected, in_flight) = if reached {
+                    let deficit = lost.saturating_sub(self.rank);
+                    // Of what is under way some will be lost too, and take repairs that are under
+                    // way with them.
+                    let to_come = loss * self.flight.sources() as f64;
+                    (deficit, deficit as f64 + to_come, self.flight.repairs())
+                } else {
+                    // Repairs of newer windows do not reach back to this hole, and the rank may be
+                    // theirs: only what was sent for it counts, and while it is open that was short.
+                    let held = self.rank.min(self.top_ups_arrived);
+                    let deficit = lost.saturating_sub(held).max(lost.min(1));
+                    (deficit, deficit as f64, self.flight.top_ups())
                 };
                 if deficit > 0 && short(expected, in_flight, loss) {
                     return Some(Action::Repair {
@@ -527,9 +532,12 @@ impl Sender {
                         self.lost.insert(esi);
                     }
                 }
-                Kind::Repair {
-                    block: Some(block), ..
-                } => self.blocks.repair_fate(block, lost),
+                Kind::Repair { block, top_up } => {
+                    self.top_ups_arrived += u64::from(top_up && !lost);
+                    if let Some(block) = block {
+                        self.blocks.repair_fate(block, lost);
+                    }
+                }
                 _ => {}
             }
         }
@@ -548,6 +556,9 @@ impl Sender {
             skipped |= !front.known;
             self.records.pop_front();
             edge += 1;
+        }
+        if edge > self.encoder.first() {
+            self.top_ups_arrived = 0;
         }
         self.encoder.discard_before(edge);
         self.lost = self.lost.split_off(&edge);
