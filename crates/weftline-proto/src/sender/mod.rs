@@ -485,6 +485,10 @@ impl Sender {
         self.settle();
         self.learn(next, report);
         self.advance(now);
+        // The timer's probe may have been called off by this very report.
+        if next < self.encoder.first() {
+            self.tell_edge();
+        }
         Ok(())
     }
 
@@ -563,9 +567,15 @@ impl Sender {
         self.encoder.discard_before(edge);
         self.lost = self.lost.split_off(&edge);
         self.blocks.discard_before(edge);
-        // The peer's credit starts from its own edge: it must learn of the new one, and the next
-        // symbol, which would tell it, may have no credit.
-        if skipped && self.is_idle() && !self.has_room() {
+        if skipped {
+            self.tell_edge();
+        }
+    }
+
+    /// The peer's credit starts from its own edge: it must learn of one that was moved over
+    /// worthless symbols, and the next symbol, which would tell it, may have no credit.
+    fn tell_edge(&mut self) {
+        if self.is_idle() && !self.has_room() {
             self.probes_due = self.probes_due.max(1);
         }
     }
