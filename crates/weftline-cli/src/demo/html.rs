@@ -1,10 +1,13 @@
 //! The report: one page, without scripts and without anything to load.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use weftline::Preset;
+use weftline_netem::LossModel;
 
 use super::Report;
+use super::lateness::Exactness;
 use super::run::{Run, Workload};
 use super::svg::{Axis, Series, chart, escape};
 use super::{sentence, table};
@@ -35,8 +38,17 @@ pub(super) fn page(report: &Report<'_>) -> String {
         "<p class=\"lead\">{}</p>",
         escape(&sentence::closing(&report.runs))
     );
-    let _ = writeln!(page, "<h2>The path</h2>\n<p>{}</p>", escape(&path(report)));
-    page += "<h2>The runs</h2>\n";
+    let _ = writeln!(
+        page,
+        "<h2>The path</h2>\n<p>{}</p>\n<p>{}</p>",
+        escape(&path(report)),
+        escape(&workloads(report))
+    );
+    let _ = writeln!(
+        page,
+        "<h2>The runs</h2>\n<p>{}</p>",
+        escape(&presets(report.setup.repair_share))
+    );
     page += &rows(&report.runs);
     let streams = streams(report);
     if !streams.is_empty() {
@@ -62,7 +74,7 @@ pub(super) fn page(report: &Report<'_>) -> String {
         "<p>weftline {}, {:.0} s, two endpoints and the path in one process. {}</p>",
         env!("CARGO_PKG_VERSION"),
         report.elapsed.as_secs_f64(),
-        escape(&lateness(&report.runs))
+        escape(&Exactness::of(report.runs.iter().map(|r| r.path.lateness)).sentence())
     );
     page + "</main></body></html>\n"
 }
@@ -93,21 +105,66 @@ fn streams<'a>(report: &'a Report<'_>) -> Vec<&'a Run> {
 }
 
 fn path(report: &Report<'_>) -> String {
-    let (args, setup) = (report.args, report.setup);
+    let args = report.args;
     format!(
-        "There: {}. Back: {}. Losses on the way there: {:.1} % on average. Stream: {} messages of {} bytes, {}/s. \
-         File: {} of {}. Repair share of the presets that send repairs: {:.3}. Seed {}.",
-        setup.forward,
-        setup.back,
-        args.loss.mean_loss() * 100.0,
+        "{} each way, round trip {}, queue {}, {}, {}.",
+        bit_rate(args.rate),
+        time(args.rtt),
+        time(args.queue),
+        lost(&args.loss, "there"),
+        lost(&args.back_loss, "back"),
+    )
+}
+
+fn workloads(report: &Report<'_>) -> String {
+    let setup = report.setup;
+    format!(
+        "Stream: {} messages of {} bytes, {}. File: {} of {}. Seed {}.",
         setup.load.count,
         setup.load.size,
-        weftline_netem::units::rate(args.message_rate),
+        bit_rate(report.args.message_rate),
         size(report.file_bytes),
         report.file_name,
-        setup.repair_share,
         setup.seed,
     )
+}
+
+fn presets(share: f64) -> String {
+    format!(
+        "arq sends again what was lost and has no repairs; block adds repairs to each block of packets, \
+         streaming spreads them evenly over all that is not yet acknowledged: {share:.3} repairs for each packet in both."
+    )
+}
+
+fn lost(model: &LossModel, way: &str) -> String {
+    let share = model.mean_loss();
+    if share > 0.0 {
+        let percent = decimal(share * 100.0);
+        format!("{percent} % lost on the way {way} ({model})")
+    } else {
+        format!("nothing lost on the way {way}")
+    }
+}
+
+fn bit_rate(bits_per_second: u64) -> String {
+    let rate = bits_per_second as f64;
+    if rate >= 1e9 {
+        format!("{} Gbit/s", decimal(rate / 1e9))
+    } else if rate >= 1e6 {
+        format!("{} Mbit/s", decimal(rate / 1e6))
+    } else {
+        format!("{} kbit/s", decimal(rate / 1e3))
+    }
+}
+
+fn time(time: Duration) -> String {
+    format!("{} ms", decimal(time.as_secs_f64() * 1e3))
+}
+
+/// At most two decimals, and none that say nothing.
+fn decimal(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn rows(runs: &[Run]) -> String {
@@ -221,24 +278,32 @@ fn largest(streams: &[&Run]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-fn lateness(runs: &[Run]) -> String {
-    let packets: u64 = runs.iter().map(|r| r.path.lateness.packets).sum();
-    let late: u64 = runs.iter().map(|r| r.path.lateness.over_1ms).sum();
-    let max = runs
-        .iter()
-        .map(|r| r.path.lateness.max)
-        .max()
-        .unwrap_or_default();
-    format!(
-        "The path kept its times: {late} of {packets} packets left more than 1 ms late, the worst {:.1} ms.",
-        max.as_secs_f64() * 1e3
-    )
-}
-
 fn command() -> String {
     let arguments = std::env::args().skip(1).map(|a| quoted(&a));
     std::iter::once("weftline".to_owned())
         .chain(arguments)
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_told_in_plain_words() {
+        assert_eq!(bit_rate(25_000_000), "25 Mbit/s");
+        assert_eq!(bit_rate(100_000), "100 kbit/s");
+        assert_eq!(bit_rate(2_500_000_000), "2.5 Gbit/s");
+        assert_eq!(time(Duration::from_micros(60_500)), "60.5 ms");
+        assert_eq!(time(Duration::from_secs(10)), "10000 ms");
+        assert_eq!(
+            lost(&LossModel::iid(0.1), "there"),
+            "10 % lost on the way there (iid:10%)"
+        );
+        assert_eq!(
+            lost(&LossModel::None, "back"),
+            "nothing lost on the way back"
+        );
+    }
 }

@@ -3,11 +3,14 @@
 mod delay;
 mod html;
 mod json;
+mod lateness;
+mod limits;
 mod path;
 mod run;
 mod sentence;
 mod svg;
 mod table;
+mod target;
 mod workload;
 
 use std::fs::File;
@@ -21,8 +24,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use weftline::proto::Preset;
 use weftline_netem::{LinkConfig, LossModel, Queue, units};
 
+use self::lateness::Exactness;
 use self::run::{Run, Setup, Workload, run};
-use self::workload::{MessageStream, STAMP};
+use self::target::Target;
+use self::workload::MessageStream;
 use crate::exit::{Exit, Failure};
 use crate::options::{OutputOptions, repair_share};
 use crate::output;
@@ -34,7 +39,6 @@ const OVERHEAD: usize = 28 + 36;
 /// Repairs for each source symbol are never fewer than this by default.
 const LEAST_SHARE: f64 = 0.03;
 const DEFAULT_REPORT: &str = "weftline-demo.html";
-const MAX_MESSAGES: u64 = 2_000_000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -131,19 +135,22 @@ struct Report<'a> {
 /// Runs the command.
 ///
 /// # Errors
-/// The options contradict each other, or the demo cannot be set up.
+/// The options make no sense, a report cannot be written, or the demo cannot be set up.
 pub fn run_command(args: &DemoArgs, output: OutputOptions) -> Result<Exit> {
     let started = Instant::now();
+    limits::check(args)?;
+    let targets = Targets::open(args, output)?;
     let scratch = tempfile::tempdir().context("making a temporary directory")?;
     let (file, file_name) = prepare_file(args, scratch.path())?;
-    let setup = setup(args, &file)?;
+    let setup = setup(args, &file);
+    let presets = distinct(&args.preset);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
     let mut runs = Vec::new();
-    let mut progress = Progress::new(output, args.preset.len() * 2);
-    for &preset in &args.preset {
+    let mut progress = Progress::new(output, presets.len() * 2);
+    for preset in presets {
         for workload in [Workload::Stream, Workload::File] {
             progress.begin(preset, workload);
             let run = runtime.block_on(async {
@@ -173,28 +180,28 @@ pub fn run_command(args: &DemoArgs, output: OutputOptions) -> Result<Exit> {
         runs,
         elapsed: started.elapsed(),
     };
-    tell(&report, output)
+    tell(&report, targets, output)
 }
 
-fn tell(report: &Report<'_>, output: OutputOptions) -> Result<Exit> {
+fn tell(report: &Report<'_>, targets: Targets, output: OutputOptions) -> Result<Exit> {
     if output.json {
         output::print(&json::object(report).to_string());
     } else {
         output::print(&table::text(&report.runs));
         output::print(&sentence::closing(&report.runs));
     }
-    // A script that asked for JSON gets a file only if it asked for that too.
-    let default = (!report.args.no_html && !output.json).then(|| PathBuf::from(DEFAULT_REPORT));
-    if let Some(path) = &report.args.html.clone().or(default) {
-        std::fs::write(path, html::page(report))
-            .with_context(|| format!("writing {}", path.display()))?;
+    if let Some(target) = targets.page {
+        let path = target.path().display().to_string();
+        target.write(&html::page(report))?;
         if !output.quiet && !output.json {
-            output::line(&format!("report: {}", path.display()));
+            output::line(&format!("report: {path}"));
         }
     }
-    if let Some(path) = &report.args.svg {
-        let picture = html::picture(report).context("--svg: no run has delays to draw")?;
-        std::fs::write(path, picture).with_context(|| format!("writing {}", path.display()))?;
+    if let Some(target) = targets.picture {
+        match html::picture(report) {
+            Some(picture) => target.write(&picture)?,
+            None => output::line("warning: --svg: no run has delays to draw, nothing was written"),
+        }
     }
     if !output.quiet && !output.json {
         output::line(&format!("took {:.0} s", report.elapsed.as_secs_f64()));
@@ -208,56 +215,70 @@ fn tell(report: &Report<'_>, output: OutputOptions) -> Result<Exit> {
                 "error: {preset} {workload}: what was read is not what was sent"
             ));
         }
-        let late = run.path.lateness;
-        if !output.quiet && late.over_1ms * 50 > late.packets {
-            output::line(&format!(
-                "warning: {preset} {workload}: this machine was too busy: {} of {} packets left the path more than 1 ms late",
-                late.over_1ms, late.packets
-            ));
-        }
+    }
+    let exactness = Exactness::of(report.runs.iter().map(|run| run.path.lateness));
+    if !output.quiet && exactness.is_busy() {
+        output::line(&format!("warning: {}", exactness.sentence()));
     }
     let verified = report.runs.iter().all(|run| run.outcome.verified);
     Ok(if verified { Exit::Ok } else { Exit::Corrupt })
 }
 
-fn setup<'a>(args: &DemoArgs, file: &'a Path) -> Result<Setup<'a>, Failure> {
-    let usage = |message: String| Failure::new(Exit::Usage, message);
-    if !(STAMP..=1 << 20).contains(&args.message_size) {
-        return Err(usage(format!(
-            "--message-size {}: give {STAMP} to 1048576 bytes",
-            args.message_size
-        )));
+/// Where the reports go.
+struct Targets {
+    page: Option<Target>,
+    picture: Option<Target>,
+}
+
+impl Targets {
+    fn open(args: &DemoArgs, output: OutputOptions) -> Result<Self> {
+        // A script that asked for JSON gets a file only if it asked for that too.
+        let default = (!args.no_html && !output.json).then(|| PathBuf::from(DEFAULT_REPORT));
+        let page = args.html.clone().or(default);
+        if page.is_some() && page == args.svg {
+            let message = "--svg: give another file than the report's";
+            return Err(Failure::new(Exit::Usage, message).into());
+        }
+        let open = |flag, path: Option<&PathBuf>| path.map(|p| Target::open(flag, p)).transpose();
+        Ok(Targets {
+            page: open("--html", page.as_ref())?,
+            picture: open("--svg", args.svg.as_ref())?,
+        })
     }
-    if args.rate < 100_000 || args.message_rate < 1000 {
-        return Err(usage(
-            "--rate must be at least 100kbit and --message-rate at least 1kbit".into(),
-        ));
+}
+
+/// Each preset once, in the order in which they were given.
+fn distinct(presets: &[Preset]) -> Vec<Preset> {
+    let mut distinct = Vec::new();
+    for &preset in presets {
+        if !distinct.contains(&preset) {
+            distinct.push(preset);
+        }
     }
+    distinct
+}
+
+/// How long messages are sent, the time between two, and how many that are.
+fn load_of(args: &DemoArgs) -> (Duration, Duration, u64) {
     let duration = args
         .duration
         .unwrap_or(Duration::from_secs(if args.quick { 2 } else { 6 }));
     let period = Duration::from_secs_f64(args.message_size as f64 * 8.0 / args.message_rate as f64);
     let count = (duration.as_secs_f64() / period.as_secs_f64()).round() as u64;
-    if count == 0 || count > MAX_MESSAGES || duration > Duration::from_secs(600) {
-        return Err(usage(format!(
-            "{count} messages in {} s: change --duration, --message-rate or --message-size so that there are 1 to {MAX_MESSAGES} in 600 s at most",
-            duration.as_secs_f64()
-        )));
-    }
+    (duration, period, count)
+}
+
+/// Settings that passed [`limits::check`], as the runs take them.
+fn setup<'a>(args: &DemoArgs, file: &'a Path) -> Setup<'a> {
+    let (_, period, count) = load_of(args);
     let p = args.loss.mean_loss();
-    if p > 0.9 {
-        return Err(usage(format!(
-            "--loss: {:.0} % of the packets lost is more than the demo can work with",
-            p * 100.0
-        )));
-    }
     let way = args.rtt / 2;
     let link = LinkConfig::default()
         .with_rate(args.rate)
         .with_delay(way)
         .with_queue(Queue::Time(args.queue));
     let serialisation = (args.message_size + OVERHEAD) as f64 * 8.0 / args.rate as f64;
-    Ok(Setup {
+    Setup {
         forward: link.clone().with_loss(args.loss.clone()),
         back: link.with_loss(args.back_loss.clone()),
         rate: args.rate,
@@ -273,7 +294,7 @@ fn setup<'a>(args: &DemoArgs, file: &'a Path) -> Result<Setup<'a>, Failure> {
             floor: way + Duration::from_secs_f64(serialisation),
         },
         file,
-    })
+    }
 }
 
 /// Copies the beginning of the file to send into `scratch`.
@@ -292,8 +313,12 @@ fn prepare_file(args: &DemoArgs, scratch: &Path) -> Result<(PathBuf, String)> {
         .map_or_else(|| "file".into(), |n| n.to_string_lossy().into_owned());
     let input = File::open(&source).with_context(|| format!("cannot read {}", source.display()))?;
     let target = scratch.join("sample");
-    std::io::copy(&mut input.take(limit as u64), &mut File::create(&target)?)
+    let copied = std::io::copy(&mut input.take(limit as u64), &mut File::create(&target)?)
         .with_context(|| format!("copying {}", source.display()))?;
+    if copied == 0 {
+        let message = format!("--file: {} is empty", source.display());
+        return Err(Failure::new(Exit::Usage, message).into());
+    }
     Ok((target, name))
 }
 
@@ -371,7 +396,7 @@ mod tests {
         demo: DemoArgs,
     }
 
-    fn args(arguments: &[&str]) -> DemoArgs {
+    pub(super) fn args(arguments: &[&str]) -> DemoArgs {
         Test::try_parse_from([&["x"], arguments].concat())
             .unwrap_or_else(|e| panic!("{e}"))
             .demo
@@ -380,7 +405,7 @@ mod tests {
     #[test]
     fn the_defaults_are_the_documented_path() {
         let args = args(&[]);
-        let setup = setup(&args, Path::new("f")).unwrap();
+        let setup = setup(&args, Path::new("f"));
         assert_eq!(
             setup.forward.to_string().parse::<LinkConfig>().unwrap(),
             setup.forward
@@ -410,24 +435,14 @@ mod tests {
     }
 
     #[test]
-    fn impossible_settings_name_the_flag() {
-        for (arguments, flag) in [
-            (&["--message-size", "8"][..], "--message-size"),
-            (&["--duration", "700s"][..], "--duration"),
-            (&["--loss", "95%"][..], "--loss"),
-            (&["--rate", "1kbit"][..], "--rate"),
-        ] {
-            let error = setup(&args(arguments), Path::new("f")).unwrap_err();
-            assert!(
-                error.message.contains(flag) && error.exit == Exit::Usage,
-                "{error}"
-            );
-        }
+    fn each_preset_runs_once() {
+        let args = args(&["--preset", "streaming,arq,streaming"]);
+        assert_eq!(distinct(&args.preset), [Preset::Streaming, Preset::Arq]);
     }
 
     #[test]
     fn without_losses_some_repairs_remain() {
-        let setup = setup(&args(&["--loss", "none"]), Path::new("f")).unwrap();
+        let setup = setup(&args(&["--loss", "none"]), Path::new("f"));
         assert_eq!(setup.repair_share, LEAST_SHARE);
     }
 }

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 use socket2::SockRef;
 use weftline_netem::{Counters, LinkConfig, Pipe};
 
+use super::lateness::Lateness;
+
 /// Bytes of IPv4 and UDP headers, which the link carries too.
 const HEADERS: usize = 28;
 const SOCKET_BUFFER: usize = 4 << 20;
@@ -39,35 +41,6 @@ pub(super) struct PathReport {
     pub back: Counters,
     /// How much later than the model says packets left.
     pub lateness: Lateness,
-}
-
-/// How exactly a path kept its times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lateness {
-    /// Packets that left.
-    pub packets: u64,
-    /// Of them, more than 1 ms late.
-    pub over_1ms: u64,
-    /// Sum over all.
-    pub total: Duration,
-    /// The worst.
-    pub max: Duration,
-}
-
-impl Lateness {
-    /// Mean over all packets.
-    pub(super) fn mean(&self) -> Duration {
-        self.total
-            .checked_div(u32::try_from(self.packets).unwrap_or(u32::MAX))
-            .unwrap_or_default()
-    }
-
-    fn add(&mut self, late: Duration) {
-        self.packets += 1;
-        self.over_1ms += u64::from(late > Duration::from_millis(1));
-        self.total += late;
-        self.max = self.max.max(late);
-    }
 }
 
 enum Event {

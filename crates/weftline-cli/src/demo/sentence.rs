@@ -2,10 +2,24 @@
 
 use weftline::Preset;
 
+use super::lateness::Exactness;
 use super::run::{Run, Workload};
 
 /// Reads the runs and says what they show.
 pub(super) fn closing(runs: &[Run]) -> String {
+    let exactness = Exactness::of(runs.iter().map(|run| run.path.lateness));
+    qualify(&verdict(runs), &exactness)
+}
+
+fn qualify(sentence: &str, exactness: &Exactness) -> String {
+    if !exactness.is_busy() {
+        return sentence.to_owned();
+    }
+    let open = sentence.trim_end_matches('.');
+    format!("{open} (this machine was busy: times are not exact).")
+}
+
+fn verdict(runs: &[Run]) -> String {
     let failed = runs.iter().filter(|run| !run.outcome.verified).count();
     if failed > 0 {
         return format!(
@@ -77,6 +91,7 @@ fn compare(streams: &[Seen]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lateness::Lateness;
     use super::*;
 
     fn seen(preset: Preset, mean: f64, wire: f64) -> Seen {
@@ -106,5 +121,21 @@ mod tests {
         assert!(text.contains("hardly matters"), "{text}");
         assert!(compare(&[seen(arq, 3.0, 1.2)]).contains("20 % more bytes"));
         assert!(!compare(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_busy_machine_qualifies_the_sentence() {
+        let of = |over_1ms| {
+            Exactness::of([Lateness {
+                packets: 100,
+                over_1ms,
+                ..Lateness::default()
+            }])
+        };
+        assert_eq!(qualify("It was so.", &of(2)), "It was so.");
+        assert_eq!(
+            qualify("It was so.", &of(3)),
+            "It was so (this machine was busy: times are not exact)."
+        );
     }
 }

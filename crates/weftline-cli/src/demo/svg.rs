@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// Size of a chart, in its own units; the page scales it.
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 340.0;
-const LEFT: f64 = 56.0;
+const LEFT: f64 = 68.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 48.0;

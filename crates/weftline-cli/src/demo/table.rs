@@ -6,6 +6,7 @@ use super::run::Run;
 pub(super) const TITLES: [&str; 14] = [
     "preset",
     "workload",
+    "verified",
     "mean ms",
     "p50",
     "p95",
@@ -17,7 +18,6 @@ pub(super) const TITLES: [&str; 14] = [
     "repairs",
     "useful",
     "resent",
-    "verified",
 ];
 
 /// The cells of a run, one for each of [`TITLES`].
@@ -31,6 +31,7 @@ pub(super) fn row(run: &Run) -> [String; 14] {
     [
         run.preset.to_string(),
         run.workload.to_string(),
+        if run.outcome.verified { "yes" } else { "NO" }.to_owned(),
         delay(|d| d.mean),
         delay(|d| d.p50),
         delay(|d| d.p95),
@@ -43,7 +44,6 @@ pub(super) fn row(run: &Run) -> [String; 14] {
         run.sender.sent.repair_symbols.to_string(),
         run.receiver.received.useful_repairs.to_string(),
         run.sender.sent.retransmissions.to_string(),
-        if run.outcome.verified { "yes" } else { "NO" }.to_owned(),
     ]
 }
 
