@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -8,7 +9,7 @@ use clap_complete::Shell;
 
 use crate::exit::{self, Exit};
 use crate::options::OutputOptions;
-use crate::{demo, key, output, recv, send};
+use crate::{console, demo, key, output, recv, send};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,13 +62,15 @@ pub fn main() -> ExitCode {
         }
     };
     log(cli.output.verbose);
-    match run(cli) {
+    let code = match run(cli) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            output::line(&format!("error: {error:#}"));
+            output::line(&format!("error: {}", exit::text(&error)));
             Exit::of(&error).into()
         }
-    }
+    };
+    console::flush();
+    code
 }
 
 fn run(cli: Cli) -> Result<Exit> {
@@ -108,7 +111,8 @@ fn log(verbose: u8) {
     };
     tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(|| console::Lines)
         .init();
 }
 

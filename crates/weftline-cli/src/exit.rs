@@ -25,6 +25,8 @@ pub enum Exit {
     Corrupt = 5,
     /// Stopped by Ctrl-C.
     Interrupted = 130,
+    /// Stopped by SIGTERM.
+    Terminated = 143,
 }
 
 /// The table of exit codes for `--help`.
@@ -36,7 +38,8 @@ Exit codes:
   3    identity refused: by the other end, by this one, or an unusable key file
   4    the other end could not be reached, or the connection was lost
   5    verification failed: what arrived is not what was sent
-  130  stopped by Ctrl-C";
+  130  stopped by Ctrl-C
+  143  stopped by SIGTERM";
 
 impl Exit {
     /// The code of `error`: that of the first [`Failure`] in its chain.
@@ -85,11 +88,26 @@ pub mod close {
     pub const INTERRUPTED: u64 = 1;
     /// It failed; the reason says why.
     pub const FAILED: u64 = 2;
+    /// The receiver serves another sender, and only one.
+    pub const BUSY: u64 = 3;
 }
 
 /// `error` with all it says in one line, and its code.
 pub fn wrap(error: &anyhow::Error) -> Failure {
-    Failure::new(Exit::of(error), format!("{error:#}"))
+    Failure::new(Exit::of(error), text(error))
+}
+
+/// `error` and its causes in one line. A cause that the error above it quotes is not repeated.
+pub fn text(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// What to tell when connecting failed.
@@ -100,8 +118,11 @@ pub fn connecting(error: &ConnectError) -> Failure {
             Exit::Refused,
             format!("; over there, run: weftline recv --allow {ours}"),
         ),
-        ConnectError::TimedOut { .. }
-        | ConnectError::Busy { .. }
+        ConnectError::TimedOut { .. } => (
+            Exit::Lost,
+            ", and that both ends or neither use --insecure-udp".to_owned(),
+        ),
+        ConnectError::Busy { .. }
         | ConnectError::NotWeftline { .. }
         | ConnectError::Address { .. }
         | ConnectError::Closed { .. } => (Exit::Lost, String::new()),
@@ -116,6 +137,9 @@ pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Fail
     match (error, closed) {
         (TransferError::Stream(_) | TransferError::Ended, Some(reason)) => {
             let what = match reason {
+                CloseReason::Peer {
+                    code: close::BUSY, ..
+                } => return busy(),
                 CloseReason::Peer {
                     code: close::INTERRUPTED,
                     ..
@@ -132,6 +156,21 @@ pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Fail
         }
         _ => Failure::new(Exit::General, error.to_string()),
     }
+}
+
+/// What to tell when the session ended before a stream was open.
+pub fn closed(reason: &CloseReason) -> Failure {
+    match reason {
+        CloseReason::Peer {
+            code: close::BUSY, ..
+        } => busy(),
+        reason => Failure::new(Exit::Lost, format!("connection lost: {reason}")),
+    }
+}
+
+fn busy() -> Failure {
+    let message = "the receiver is busy with another sender; try later, or run it with --keep";
+    Failure::new(Exit::Lost, message)
 }
 
 /// The failure that a finished transfer's summary amounts to, if any.
@@ -163,6 +202,15 @@ mod tests {
         let error = anyhow::Error::new(Failure::new(Exit::Lost, "gone")).context("sending");
         assert_eq!(Exit::of(&error), Exit::Lost);
         assert_eq!(Exit::of(&anyhow::anyhow!("other")), Exit::General);
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let error = anyhow::Error::new(TransferError::Stream(std::io::Error::other("no more")));
+        assert_eq!(
+            text(&error.context("sending")),
+            "sending: the connection failed: no more"
+        );
     }
 
     #[test]

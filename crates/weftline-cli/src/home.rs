@@ -42,13 +42,21 @@ pub fn folder() -> Result<PathBuf> {
 /// # Errors
 /// It can be neither read nor made.
 pub fn identity(chosen: Option<&Path>) -> Result<(Identity, PathBuf)> {
-    let path = match chosen {
-        Some(path) => path.to_owned(),
-        None => folder()?.join("identity.pem"),
-    };
+    let path = identity_file(chosen)?;
     let identity =
         Identity::load_or_create(&path).map_err(|e| Failure::new(Exit::Refused, e.to_string()))?;
     Ok((identity, path))
+}
+
+/// The file of the host's identity: `chosen` or the default.
+///
+/// # Errors
+/// The default cannot be told.
+pub fn identity_file(chosen: Option<&Path>) -> Result<PathBuf> {
+    match chosen {
+        Some(path) => Ok(path.to_owned()),
+        None => Ok(folder()?.join("identity.pem")),
+    }
 }
 
 /// The peers in the file `allowed` of the program's folder; none if there is no such file.

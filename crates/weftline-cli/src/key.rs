@@ -34,7 +34,11 @@ pub struct KeyArgs {
 /// # Errors
 /// The key can be neither read nor made.
 pub fn run(args: &KeyArgs, output: OutputOptions) -> Result<Exit> {
+    let new = !home::identity_file(args.identity.as_deref())?.exists();
     let (identity, path) = home::identity(args.identity.as_deref())?;
+    if new && !output.quiet {
+        output::line("made a new key");
+    }
     let fingerprint = identity.fingerprint().to_string();
     if output.json {
         output::print(&json!({ "fingerprint": fingerprint, "path": path }).to_string());

@@ -6,6 +6,7 @@
 
 pub mod address;
 pub mod cli;
+pub mod console;
 pub mod demo;
 pub mod exit;
 pub mod home;

@@ -11,6 +11,7 @@ use crate::exit::{Exit, Failure};
 
 /// How a session is protected and paced, and who this host is.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Session")]
 pub struct SessionOptions {
     /// Key file of this host; made on first use [default: ~/.config/weftline/identity.pem]
     #[arg(long, value_name = "FILE")]
@@ -22,10 +23,10 @@ pub struct SessionOptions {
     #[arg(long, value_name = "SHARE", value_parser = repair_share)]
     pub repair_share: Option<f64>,
     /// Send at this rate at most, whatever the network says: for links you own, for example 20mbit
-    #[arg(long, value_name = "RATE", value_parser = weftline_netem::units::parse_rate)]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<u64>,
     /// Keep at most this many bytes on the way, for example 190kB (rate times round-trip time)
-    #[arg(long, value_name = "SIZE", value_parser = weftline_netem::units::parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = window)]
     pub window: Option<usize>,
     /// What decides the sending rate [default: delay, or engine with --rate or --window]
     #[arg(long, value_name = "NAME")]
@@ -42,13 +43,13 @@ pub struct SessionOptions {
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct OutputOptions {
     /// Print the result as one line of JSON on standard output
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Output")]
     pub json: bool,
     /// Show nothing but warnings and errors
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "Output")]
     pub quiet: bool,
     /// Log what happens: -v connections, -vv details, -vvv everything
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, help_heading = "Output", action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
 
@@ -129,6 +130,27 @@ pub fn repair_share(text: &str) -> Result<f64, String> {
         })
 }
 
+/// The slowest rate at which a session still gets anywhere, in bit/s.
+const MIN_RATE: u64 = 8_000;
+/// The smallest window that holds a few packets, in bytes.
+const MIN_WINDOW: usize = 3_000;
+
+fn rate(text: &str) -> Result<u64, String> {
+    let rate = weftline_netem::units::parse_rate(text).map_err(|e| e.to_string())?;
+    if rate < MIN_RATE {
+        return Err("nothing would get through: give 8kbit or more".into());
+    }
+    Ok(rate)
+}
+
+fn window(text: &str) -> Result<usize, String> {
+    let window = weftline_netem::units::parse_size(text).map_err(|e| e.to_string())?;
+    if window < MIN_WINDOW {
+        return Err("too small for a few packets: give 3kB or more".into());
+    }
+    Ok(window)
+}
+
 fn timeout(text: &str) -> Result<Duration, String> {
     let time = weftline_netem::units::parse_duration(text).map_err(|e| e.to_string())?;
     let accepted = Duration::from_secs(1)..=Duration::from_secs(3600);
@@ -186,6 +208,16 @@ mod tests {
         assert!(error.exit == Exit::Usage && error.message.contains("--rate"));
         let error = endpoint(&["--preset", "arq", "--repair-share", "0.1"]).unwrap_err();
         assert!(error.exit == Exit::Usage && error.message.contains("--preset arq"));
+    }
+
+    #[test]
+    fn rates_and_windows_that_carry_nothing_are_refused() {
+        for bad in ["0bit", "7kbit"] {
+            assert!(rate(bad).unwrap_err().contains("8kbit"), "{bad}");
+        }
+        assert_eq!(rate("8kbit"), Ok(8_000));
+        assert!(window("2999").or(window("2kB")).is_err());
+        assert_eq!(window("3kB"), Ok(3_000));
     }
 
     #[test]

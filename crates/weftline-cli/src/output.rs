@@ -2,13 +2,14 @@
 
 use std::io::Write;
 
+use crate::console;
+use crate::exit::Exit;
 use crate::options::OutputOptions;
 use crate::session::{Record, Side};
 
 /// A line for people.
 pub fn line(text: &str) {
-    // Nothing better can be done when standard error is closed.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    console::tell(text.to_owned());
 }
 
 /// A line for programs, and for people who asked for exactly this.
@@ -25,7 +26,11 @@ pub fn result(record: &Record, side: Side, output: OutputOptions) {
         line(&sentence);
     }
     if let Some(failure) = &record.failure {
-        line(&format!("error: {failure}"));
+        match failure.exit {
+            // Whoever stopped it knows that it is no error.
+            Exit::Interrupted | Exit::Terminated => line(&failure.message),
+            _ => line(&format!("error: {failure}")),
+        }
     }
     if output.json {
         print(&record.json(side).to_string());

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -10,12 +11,13 @@ use tokio::task::JoinSet;
 use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Fingerprint, Identity, Refusal};
 
 use crate::address::{Address, DEFAULT_PORT, reachable};
+use crate::console;
 use crate::exit::{self, Exit, Failure, close};
 use crate::home;
 use crate::options::{OutputOptions, SessionOptions};
 use crate::output::{self, quoted_command};
 use crate::reporter::Reporter;
-use crate::session::{Record, Side, farewell, interrupted, stopped, watch};
+use crate::session::{Record, Side, farewell, stop, stopped, watch};
 use crate::transfer::{Sink, Summary, receive};
 
 /// How long a sender may take to say goodbye once it has the final verdict.
@@ -45,15 +47,15 @@ pub struct RecvArgs {
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<Address>,
     /// Accept files from the host with this fingerprint; may be repeated
-    #[arg(long, value_name = "FINGERPRINT")]
+    #[arg(long, value_name = "FINGERPRINT", conflicts_with = "insecure_udp")]
     pub allow: Vec<Fingerprint>,
     /// Accept files from anyone who can reach this port
-    #[arg(long)]
+    #[arg(long, conflicts_with = "insecure_udp")]
     pub allow_anyone: bool,
     /// Replace files that exist and differ
     #[arg(long)]
     pub overwrite: bool,
-    /// Stay and receive from further senders until Ctrl-C
+    /// Stay and receive from further senders until stopped
     #[arg(long)]
     pub keep: bool,
     /// How the session is protected and paced, and who this host is
@@ -66,8 +68,15 @@ pub struct RecvArgs {
 /// # Errors
 /// Whatever kept it from starting; what happened later is in the exit code, and was told.
 pub async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
+    let mut stopping = std::pin::pin!(stop());
+    // One look at it puts the signal handlers in place before anybody is told to go on.
+    tokio::select! {
+        biased;
+        exit = &mut stopping => return Ok(exit),
+        () = std::future::ready(()) => {}
+    }
     match open(&args, output).await {
-        Ok(endpoint) => Ok(serve(&args, output, &endpoint).await),
+        Ok(endpoint) => Ok(serve(&args, output, &endpoint, stopping).await),
         Err(error) => {
             let record = Record::failed(exit::wrap(&error));
             output::result(&record, Side::Recv, output);
@@ -183,13 +192,21 @@ fn announce(args: &RecvArgs, endpoint: &Endpoint) -> Result<()> {
     Ok(())
 }
 
-async fn serve(args: &RecvArgs, output: OutputOptions, endpoint: &Endpoint) -> Exit {
+async fn serve(
+    args: &RecvArgs,
+    output: OutputOptions,
+    endpoint: &Endpoint,
+    mut stopping: Pin<&mut impl Future<Output = Exit>>,
+) -> Exit {
     let mut sessions: JoinSet<Record> = JoinSet::new();
+    let mut results: JoinSet<()> = JoinSet::new();
     let mut exit = Exit::Ok;
-    let mut stop = std::pin::pin!(interrupted());
     loop {
         tokio::select! {
-            accepted = endpoint.accept(), if args.keep || sessions.is_empty() => match accepted {
+            accepted = endpoint.accept() => match accepted {
+                Some(connection) if !args.keep && !sessions.is_empty() => {
+                    tokio::spawn(turn_away(connection));
+                }
                 Some(connection) => {
                     sessions.spawn(session(connection, args.clone(), output));
                 }
@@ -199,28 +216,39 @@ async fn serve(args: &RecvArgs, output: OutputOptions, endpoint: &Endpoint) -> E
             Some(done) = sessions.join_next() => {
                 // A session that panicked has said so; the others go on.
                 if let Ok(record) = done {
-                    output::result(&record, Side::Recv, output);
                     exit = record.exit();
+                    // A terminal that takes nothing must not keep further senders waiting.
+                    results.spawn_blocking(move || output::result(&record, Side::Recv, output));
                 }
                 if !args.keep {
                     break;
                 }
             }
-            () = &mut stop => {
-                if !args.keep || !sessions.is_empty() {
-                    let record = Record::failed(stopped());
-                    output::result(&record, Side::Recv, output);
-                }
+            exit = &mut stopping => {
+                let failure = if sessions.is_empty() {
+                    Failure::new(exit, "stopped")
+                } else {
+                    stopped(exit)
+                };
                 // Before the sessions go, or they would close with a code of their own.
                 endpoint.close(close::INTERRUPTED, "stopped");
                 sessions.shutdown().await;
                 farewell(endpoint, close::INTERRUPTED, "stopped").await;
-                return Exit::Interrupted;
+                while results.join_next().await.is_some() {}
+                output::result(&Record::failed(failure), Side::Recv, output);
+                return exit;
             }
         }
     }
     farewell(endpoint, close::DONE, "").await;
+    while results.join_next().await.is_some() {}
     exit
+}
+
+/// Tells a sender that another one is being served.
+async fn turn_away(connection: Connection) {
+    connection.close(close::BUSY, "busy with another sender");
+    let _ = tokio::time::timeout(GOODBYE, connection.closed()).await;
 }
 
 /// Receives from one sender.
@@ -229,9 +257,9 @@ async fn session(connection: Connection, args: RecvArgs, output: OutputOptions) 
     let peer = connection.peer().map(|p| p.to_string());
     // Several bars at once would overwrite each other.
     let reporter = if args.keep {
-        Reporter::lines(output.quiet)
+        Reporter::lines(output)
     } else {
-        Reporter::stderr(output.quiet)
+        Reporter::stderr(output)
     };
     let from = peer.clone().unwrap_or_else(|| "an unknown sender".into());
     reporter.note(&format!(
@@ -275,10 +303,7 @@ async fn transfer(
     let stream = match opened {
         Ok(Ok(stream)) => stream,
         Ok(Err(reason)) => {
-            return Err(Failure::new(
-                Exit::Lost,
-                format!("connection lost: {reason}"),
-            ));
+            return Err(exit::closed(&reason));
         }
         Err(_) => {
             return Err(Failure::new(
@@ -303,10 +328,10 @@ fn tell(args: &RecvArgs, refusal: &Refusal) {
     match refusal {
         Refusal::UnknownPeer { peer, .. } => {
             let command = quoted_command(&format!("--allow {peer}"));
-            output::line(&format!("refused {peer}: to allow it, run: {command}"));
+            console::offer(format!("refused {peer}: to allow it, run: {command}"));
         }
-        refusal if args.session.insecure_udp => output::line(&refusal.to_string()),
-        refusal => output::line(&crate::transfer::path::printable(&refusal.to_string())),
+        refusal if args.session.insecure_udp => console::offer(refusal.to_string()),
+        refusal => console::offer(crate::transfer::path::printable(&refusal.to_string())),
     }
 }
 

@@ -1,20 +1,28 @@
 //! What a person sees of a transfer: a progress bar, notes and warnings on standard error.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::HumanBytes;
 
-/// Takes progress and notes, and shows them as the options and the terminal allow.
+use crate::console::{self, Bar};
+use crate::options::OutputOptions;
+
+/// Characters of the current file's path that are shown: its end.
+const SHOWN_PATH: usize = 12;
+
+/// Takes progress and notes, and shows them as the options and the terminal allow. It never
+/// waits for the terminal.
 #[derive(Clone)]
 pub struct Reporter {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    bar: Option<ProgressBar>,
+    bar: Option<Arc<Bar>>,
+    details: bool,
     notes: bool,
     warnings: bool,
     bytes: AtomicU64,
@@ -24,27 +32,24 @@ struct Inner {
 impl Reporter {
     /// Shows nothing.
     pub fn silent() -> Self {
-        Reporter::new(None, false, false)
+        Reporter::new(None, false, false, false)
     }
 
-    /// A bar if standard error is a terminal; notes unless `quiet`; warnings always.
-    pub fn stderr(quiet: bool) -> Self {
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::no_length();
-            bar.set_style(style("{spinner} {prefix} {bytes} {wide_msg}"));
-            bar
-        });
-        Reporter::new(bar, !quiet, true)
+    /// A bar if standard error is a terminal; notes unless quiet; warnings always.
+    pub fn stderr(output: OutputOptions) -> Self {
+        let bar = (!output.quiet && std::io::stderr().is_terminal()).then(Bar::shown);
+        Reporter::new(bar, output.verbose > 0, !output.quiet, true)
     }
 
-    /// No bar; notes unless `quiet`; warnings always.
-    pub fn lines(quiet: bool) -> Self {
-        Reporter::new(None, !quiet, true)
+    /// No bar; notes unless quiet; warnings always.
+    pub fn lines(output: OutputOptions) -> Self {
+        Reporter::new(None, output.verbose > 0, !output.quiet, true)
     }
 
-    fn new(bar: Option<ProgressBar>, notes: bool, warnings: bool) -> Self {
+    fn new(bar: Option<Arc<Bar>>, details: bool, notes: bool, warnings: bool) -> Self {
         let inner = Inner {
             bar,
+            details,
             notes,
             warnings,
             bytes: AtomicU64::new(0),
@@ -58,18 +63,15 @@ impl Reporter {
     /// Sets the number of bytes that will come, if it is known.
     pub fn expect(&self, bytes: Option<u64>) {
         if let (Some(bar), Some(bytes)) = (&self.inner.bar, bytes) {
-            bar.set_style(style(
-                "{prefix} [{bar:24}] {percent:>3}% {bytes}/{total_bytes} ETA {eta} {wide_msg}",
-            ));
-            bar.set_length(bytes);
+            bar.expect(bytes);
         }
     }
 
     /// The file that is under way.
     pub fn file(&self, path: &str) {
         if let Some(bar) = &self.inner.bar {
-            let from = path.char_indices().rev().nth(31).map_or(0, |(i, _)| i);
-            bar.set_prefix(path[from..].to_owned());
+            let from = path.char_indices().rev().nth(SHOWN_PATH - 1);
+            bar.before(path[from.map_or(0, |(i, _)| i)..].to_owned());
         }
     }
 
@@ -77,43 +79,49 @@ impl Reporter {
     pub fn advance(&self, bytes: u64) {
         self.inner.bytes.fetch_add(bytes, Ordering::Relaxed);
         if let Some(bar) = &self.inner.bar {
-            bar.inc(bytes);
+            bar.advance(bytes);
         }
     }
 
     /// Bytes that an earlier transfer brought.
     pub fn resumed(&self, bytes: u64) {
         if let Some(bar) = &self.inner.bar {
-            bar.inc(bytes);
-            bar.reset_eta();
+            bar.resume(bytes);
         }
     }
 
     /// What is shown beside the bar: the state of the connection.
     pub fn status(&self, text: String) {
         if let Some(bar) = &self.inner.bar {
-            bar.set_message(text);
+            bar.after(text);
+        }
+    }
+
+    /// Something that only a person who asked for details wants to know.
+    pub fn detail(&self, text: &str) {
+        if self.inner.details {
+            console::offer(text.to_owned());
         }
     }
 
     /// Something a person may like to know.
     pub fn note(&self, text: &str) {
         if self.inner.notes {
-            self.line(text);
+            console::offer(text.to_owned());
         }
     }
 
     /// Something a person has to know.
     pub fn warn(&self, text: &str) {
         if self.inner.warnings {
-            self.line(text);
+            console::offer(text.to_owned());
         }
     }
 
     /// Removes the bar.
     pub fn finish(&self) {
         if let Some(bar) = &self.inner.bar {
-            bar.finish_and_clear();
+            bar.end();
         }
     }
 
@@ -125,17 +133,6 @@ impl Reporter {
     /// Time since the reporter was made.
     pub fn elapsed(&self) -> Duration {
         self.inner.started.elapsed()
-    }
-
-    fn line(&self, text: &str) {
-        let print = || {
-            // Nothing better can be done when standard error is closed.
-            let _ = writeln!(std::io::stderr(), "{text}");
-        };
-        match &self.inner.bar {
-            Some(bar) => bar.suspend(print),
-            None => print(),
-        }
     }
 }
 
@@ -152,8 +149,4 @@ pub fn megabits(bytes: u64, time: Duration) -> f64 {
 /// `bytes` as people read it.
 pub fn size(bytes: u64) -> String {
     HumanBytes(bytes).to_string()
-}
-
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).expect("the templates are constants that parse")
 }

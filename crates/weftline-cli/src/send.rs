@@ -15,7 +15,7 @@ use crate::home;
 use crate::options::{OutputOptions, SessionOptions};
 use crate::output;
 use crate::reporter::Reporter;
-use crate::session::{Record, Side, farewell, interrupted, stopped, watch};
+use crate::session::{Record, Side, farewell, stop, stopped, watch};
 use crate::transfer::{Listing, collect, send};
 
 /// Head start of an address over the next.
@@ -49,9 +49,9 @@ pub struct SendArgs {
         conflicts_with = "insecure_udp"
     )]
     pub peer: Option<Fingerprint>,
-    /// Name under which standard input arrives
-    #[arg(long, value_name = "NAME", default_value = "stdin")]
-    pub name: String,
+    /// Name under which standard input arrives [default: stdin]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
     /// How the session is protected and paced, and who this host is
     #[command(flatten)]
     pub session: SessionOptions,
@@ -76,13 +76,20 @@ async fn prepare(
     args: &SendArgs,
     output: OutputOptions,
 ) -> Result<(Listing, Endpoint, Connection)> {
+    if args.name.is_some() && !args.files.iter().any(|f| f.as_os_str() == "-") {
+        let message = "--name is for standard input: give `-` as a file, or leave --name out";
+        return Err(Failure::new(Exit::Usage, message).into());
+    }
     let listing = {
-        let (files, name) = (args.files.clone(), args.name.clone());
+        let name = args.name.clone().unwrap_or_else(|| "stdin".to_owned());
+        let files = args.files.clone();
         tokio::task::spawn_blocking(move || collect(&files, &name)).await??
     };
-    let notes = Reporter::stderr(output.quiet);
+    let notes = Reporter::lines(output);
     listing.skipped.iter().for_each(|text| notes.note(text));
-    notes.finish();
+    for failed in &listing.failed {
+        notes.warn(&format!("cannot send {}: {}", failed.path, failed.reason));
+    }
     let config = args.session.endpoint()?;
     let identity = match args.peer {
         Some(_) => Some(home::identity(args.session.identity.as_deref())?.0),
@@ -95,9 +102,9 @@ async fn prepare(
     let connecting = connect(addresses, args.peer.zip(identity), &config);
     let (endpoint, connection) = tokio::select! {
         connected = connecting => connected?,
-        () = interrupted() => {
+        exit = stop() => {
             let message = "stopped before the connection was made";
-            return Err(Failure::new(Exit::Interrupted, message).into());
+            return Err(Failure::new(exit, message).into());
         }
     };
     Ok((listing, endpoint, connection))
@@ -153,13 +160,13 @@ async fn transfer(
     output: OutputOptions,
 ) -> Record {
     let started = Instant::now();
-    let reporter = Reporter::stderr(output.quiet);
+    let reporter = Reporter::stderr(output);
     reporter.expect(listing.bytes());
     let sending = async {
         let stream = connection
             .open_stream()
             .await
-            .map_err(|reason| Failure::new(Exit::Lost, format!("connection lost: {reason}")))?;
+            .map_err(|reason| exit::closed(&reason))?;
         match send(stream, listing, tokio::io::stdin(), &reporter).await {
             Ok(summary) => Ok(summary),
             Err(error) => Err(exit::transferring(
@@ -170,7 +177,7 @@ async fn transfer(
     };
     let result = tokio::select! {
         result = sending => result,
-        () = interrupted() => Err(stopped()),
+        exit = stop() => Err(stopped(exit)),
         never = watch(Side::Send, connection, &reporter) => match never {},
     };
     reporter.finish();
@@ -187,7 +194,7 @@ async fn transfer(
             (close::DONE, String::new())
         }
         Err(failure) => {
-            let code = if failure.exit == Exit::Interrupted {
+            let code = if matches!(failure.exit, Exit::Interrupted | Exit::Terminated) {
                 close::INTERRUPTED
             } else {
                 close::FAILED

@@ -65,6 +65,7 @@ impl Record {
             put("complete", json!(summary.complete));
             put("already_there", json!(summary.already_there));
             put("failed", json!(summary.failed));
+            put("skipped", json!(summary.skipped));
             put("bytes", json!(summary.bytes));
             put("resumed_bytes", json!(summary.resumed_bytes));
             put("seconds", json!(seconds));
@@ -107,7 +108,8 @@ impl Record {
             size(summary.bytes),
             self.elapsed.as_secs_f64()
         );
-        if summary.bytes > 0 {
+        // A shorter time measures the start, not the rate.
+        if summary.bytes > 0 && self.elapsed >= Duration::from_millis(100) {
             text += &format!(", {}", rate(summary.bytes, self.elapsed));
         }
         if summary.resumed_bytes > 0 {
@@ -140,10 +142,12 @@ pub async fn watch(
         let now = reporter.bytes();
         smooth = 0.8 * smooth + 0.2 * megabits(now - before, period);
         before = now;
-        reporter.status(format!(
-            "{smooth:.1} Mbit/s {}",
-            path(side, &connection.stats())
-        ));
+        let rate = if now == 0 {
+            "–".to_owned()
+        } else {
+            format!("{smooth:.1}")
+        };
+        reporter.status(format!("{rate} Mbit/s {}", path(side, &connection.stats())));
     }
 }
 
@@ -161,30 +165,65 @@ pub async fn interrupted() {
     }
 }
 
-/// The failure that a Ctrl-C amounts to.
-pub fn stopped() -> Failure {
+/// Waits until somebody stops the program: with Ctrl-C, or on Unix with SIGTERM. Returns the
+/// exit code that goes with it.
+pub async fn stop() -> Exit {
+    tokio::select! {
+        () = interrupted() => Exit::Interrupted,
+        () = terminated() => Exit::Terminated,
+    }
+}
+
+#[cfg(unix)]
+async fn terminated() {
+    use tokio::signal::unix::{SignalKind, signal};
+    if let Ok(mut signal) = signal(SignalKind::terminate())
+        && signal.recv().await.is_some()
+    {
+        return;
+    }
+    // Without a handler the system ends the process, which is as good.
+    std::future::pending().await
+}
+
+#[cfg(not(unix))]
+async fn terminated() {
+    std::future::pending().await
+}
+
+/// The failure that being stopped in a transfer amounts to; `exit` is from [`stop`].
+pub fn stopped(exit: Exit) -> Failure {
     Failure::new(
-        Exit::Interrupted,
+        exit,
         "stopped; run the same command again to go on where it stopped",
     )
 }
 
 /// Round-trip time, losses and repairs as this end sees them.
 fn path(side: Side, stats: &Stats) -> String {
-    let rtt = stats.path.rtt.as_secs_f64() * 1e3;
+    let rtt = match stats.path.rtt.as_secs_f64() * 1e3 {
+        0.0 => "–".to_owned(),
+        ms if ms < 10.0 => format!("{ms:.1}"),
+        ms => format!("{ms:.0}"),
+    };
     match side {
-        Side::Send => format!(
-            "RTT {rtt:.0} ms, loss {:.1} %, repairs {:.0} %",
-            stats.path.loss * 100.0,
-            percent(stats.sent.repair_symbols, stats.sent.source_symbols),
-        ),
+        Side::Send => {
+            let (loss, repairs) = match stats.sent.source_symbols {
+                0 => ("–".to_owned(), "–".to_owned()),
+                sent => (
+                    format!("{:.1}", stats.path.loss * 100.0),
+                    format!("{:.0}", percent(stats.sent.repair_symbols, sent)),
+                ),
+            };
+            format!("RTT {rtt} ms loss {loss} % repairs {repairs} %")
+        }
         Side::Recv => {
-            let got = stats.received.source_symbols;
-            let recovered = percent(
-                stats.received.recovered_symbols,
-                got + stats.received.recovered_symbols,
-            );
-            format!("RTT {rtt:.0} ms, {recovered:.1} % recovered from repairs")
+            let recovered = stats.received.recovered_symbols;
+            let share = match stats.received.source_symbols + recovered {
+                0 => "–".to_owned(),
+                all => format!("{:.1}", percent(recovered, all)),
+            };
+            format!("RTT {rtt} ms {share} % recovered from repairs")
         }
     }
 }

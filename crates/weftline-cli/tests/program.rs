@@ -132,10 +132,15 @@ impl Drop for Running {
 /// What Ctrl-C does.
 #[cfg(unix)]
 fn interrupt(running: &Running) {
+    signal(running, "-INT");
+}
+
+#[cfg(unix)]
+fn signal(running: &Running, name: &str) {
     let id = running.child.id().to_string();
     assert!(
         Command::new("kill")
-            .args(["-INT", &id])
+            .args([name, &id])
             .status()
             .unwrap()
             .success()
@@ -321,6 +326,57 @@ fn a_receiver_that_is_stopped_tells_the_sender() {
     assert!(errors.contains("the other end was stopped"), "{errors}");
 }
 
+#[cfg(unix)]
+#[test]
+fn an_idle_receiver_that_is_stopped_says_only_that() {
+    let to = Home::new();
+    for (name, expected) in [("-INT", 130), ("-TERM", 143)] {
+        let (recv, _, _) = to.receive(&[]);
+        signal(&recv, name);
+        let (received, _, errors) = recv.end();
+        assert_eq!((received, errors.as_str()), (expected, "stopped"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_sender_is_told_that_the_receiver_is_busy_and_the_first_goes_on() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::write(from.path().join("big"), random(1_000_000, 8)).unwrap();
+    fs::write(from.path().join("f"), "x").unwrap();
+    let (mut recv, address, peer) = to.receive(&["--allow", &from.fingerprint()]);
+    let first = from.start(&["send", "big", &address, "--peer", &peer, "--rate", "4mbit"]);
+    recv.line("connection from");
+    let second = from.run(&["send", "f", &address, "--peer", &peer]);
+    assert_eq!(code(&second), 4, "{}", stderr(&second));
+    assert!(
+        stderr(&second).contains("busy with another sender"),
+        "{}",
+        stderr(&second)
+    );
+    assert_eq!(first.end().0, 0);
+    assert_eq!(recv.end().0, 0);
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_does_not_stop_the_transfer() {
+    let (from, to) = (Home::new(), Home::new());
+    let data = random(1_000_000, 9);
+    fs::write(from.path().join("f"), &data).unwrap();
+    let (recv, address, peer) = to.receive(&["--allow", &from.fingerprint()]);
+    // Its log fills the pipe many times over, and nobody reads it.
+    let mut send = from
+        .command(&["send", "-vvv", "f", &address, "--peer", &peer])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (received, _, errors) = recv.end();
+    send.kill().unwrap();
+    send.wait().unwrap();
+    assert_eq!(received, 0, "{errors}");
+    assert!(fs::read(to.path().join("f")).unwrap() == data);
+}
+
 #[test]
 fn a_receiver_that_vanishes_is_noticed() {
     let (from, to) = (Home::new(), Home::new());
@@ -382,9 +438,10 @@ fn existing_files_are_kept_and_equal_ones_count_as_done() {
         fs::write(to.path().join(name), there).unwrap();
     }
     let (recv, address, peer) = to.receive(&["--keep", "--allow", &from.fingerprint()]);
-    let same = from.run(&["send", "same", &address, "--peer", &peer]);
+    let same = from.run(&["send", "-v", "same", &address, "--peer", &peer]);
     assert_eq!(code(&same), 0, "{}", stderr(&same));
     assert!(stderr(&same).contains("same: already complete"));
+    assert!(!stderr(&same).contains('\u{1b}'), "{}", stderr(&same));
     let other = from.run(&["send", "other", &address, "--peer", &peer]);
     assert_eq!(code(&other), 1);
     assert!(stderr(&other).contains("--overwrite"), "{}", stderr(&other));
@@ -409,6 +466,16 @@ fn wrong_command_lines_have_their_own_exit_code() {
         &["send"][..],
         &["nonsense"],
         &["recv", "--listen", "a b"],
+        &["recv", "--insecure-udp", "--allow-anyone"],
+        &["send", "f", "127.0.0.1:1", "--insecure-udp", "--name", "x"],
+        &[
+            "send",
+            "f",
+            "127.0.0.1:1",
+            "--insecure-udp",
+            "--rate",
+            "0bit",
+        ],
         &["demo", "--loss", "often"],
     ] {
         assert_eq!(code(&home.run(arguments)), 2, "{arguments:?}");

@@ -329,7 +329,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         match begun {
             Ok(part) => {
                 if offset > 0 {
-                    self.reporter.note(&format!(
+                    self.reporter.detail(&format!(
                         "{}: going on after {offset} bytes",
                         printable(&entry.path)
                     ));

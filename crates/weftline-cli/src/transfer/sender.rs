@@ -16,7 +16,7 @@ use super::path::printable;
 use super::source::Source;
 use super::store::{hash_file, hash_prefix};
 use super::summary::Summary;
-use super::wire::{Digest, Frame, Kind, MAX_DATA, MAX_PENDING, VERSION};
+use super::wire::{Digest, Frame, Kind, MAX_DATA, MAX_PENDING, VERSION, Verdict};
 use super::{Listing, TransferError};
 use crate::reporter::Reporter;
 
@@ -43,7 +43,11 @@ where
         answers: BTreeMap::new(),
         judged: vec![false; listing.sources.len()],
         sources: &listing.sources,
-        summary: Summary::default(),
+        summary: Summary {
+            failed: listing.failed.clone(),
+            skipped: listing.skipped.clone(),
+            ..Summary::default()
+        },
         reporter,
         done: false,
     };
@@ -313,6 +317,12 @@ impl<'a, W: AsyncWrite + Unpin> Sender<'a, W> {
             Frame::Verdict { id, verdict, text } => {
                 let source = self.open_entry(id)?;
                 self.judged[id as usize] = true;
+                let text = match verdict {
+                    Verdict::Refused | Verdict::Failed | Verdict::Corrupt => {
+                        format!("at the receiver: {text}")
+                    }
+                    _ => text,
+                };
                 self.summary
                     .record(&source.entry.path, verdict, &text, self.reporter);
             }

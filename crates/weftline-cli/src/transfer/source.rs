@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use super::path::{PART_SUFFIX, PathError, check, printable};
+use super::summary::Outcome;
 use super::wire::{Entry, Kind};
 
 /// One entry to send.
@@ -25,6 +26,8 @@ pub struct Listing {
     pub sources: Vec<Source>,
     /// What was left out, for people.
     pub skipped: Vec<String>,
+    /// What was found inside directories and cannot be sent.
+    pub failed: Vec<Outcome>,
 }
 
 /// Something that was named cannot be sent.
@@ -130,9 +133,16 @@ impl Listing {
         for child in children {
             let path = child.path();
             let Some(child_name) = child.file_name().to_str().map(str::to_owned) else {
-                return Err(SourceError::NotText(path.display().to_string()));
+                self.leave(&path, SourceError::NotText(path.display().to_string()))?;
+                continue;
             };
-            let metadata = fs::symlink_metadata(&path).map_err(|error| unreadable(&path, error))?;
+            let metadata = match fs::symlink_metadata(&path) {
+                Ok(metadata) => metadata,
+                Err(error) => {
+                    self.leave(&path, unreadable(&path, error))?;
+                    continue;
+                }
+            };
             let why = if metadata.is_symlink() {
                 "a symbolic link"
             } else if child_name.ends_with(PART_SUFFIX) {
@@ -140,7 +150,8 @@ impl Listing {
             } else if !metadata.is_file() && !metadata.is_dir() {
                 "neither a file nor a directory"
             } else {
-                self.add(&path, format!("{name}/{child_name}"), &metadata)?;
+                let added = self.add(&path, format!("{name}/{child_name}"), &metadata);
+                added.or_else(|error| self.leave(&path, error))?;
                 continue;
             };
             self.skipped.push(format!(
@@ -148,6 +159,23 @@ impl Listing {
                 printable(&path.display().to_string())
             ));
         }
+        Ok(())
+    }
+
+    /// Leaves out what cannot be sent, so that the rest can.
+    fn leave(&mut self, at: &Path, error: SourceError) -> Result<(), SourceError> {
+        let reason = match error {
+            SourceError::TooMany => return Err(error),
+            SourceError::Unreadable { error, .. } => format!("cannot read it: {error}"),
+            SourceError::Name { error, .. } => error.to_string(),
+            SourceError::NotText(_) => "its name is not valid UTF-8; rename it first".to_owned(),
+            error => error.to_string(),
+        };
+        self.failed.push(Outcome {
+            path: printable(&at.display().to_string()),
+            reason,
+            corrupt: false,
+        });
         Ok(())
     }
 
@@ -234,6 +262,20 @@ mod tests {
                 .enumerate()
                 .all(|(i, s)| s.entry.id == i as u32)
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_name_that_cannot_be_sent_does_not_keep_the_rest() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().join("top");
+        fs::create_dir(&top).unwrap();
+        fs::write(top.join("bad\nname"), "1").unwrap();
+        fs::write(top.join("good"), "1").unwrap();
+        let listing = collect(&[top], "stdin").unwrap();
+        assert_eq!(paths(&listing), ["top", "top/good"]);
+        assert!(listing.failed[0].path.ends_with("bad\\nname"));
+        assert!(listing.failed[0].reason.contains("not accepted"));
     }
 
     #[cfg(unix)]

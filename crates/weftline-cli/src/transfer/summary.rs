@@ -19,6 +19,8 @@ pub struct Summary {
     pub resumed_bytes: u64,
     /// Entries that are not in place.
     pub failed: Vec<Outcome>,
+    /// What the sender left out on purpose, for people.
+    pub skipped: Vec<String>,
 }
 
 /// An entry that is not in place.
@@ -49,7 +51,7 @@ impl Summary {
             self.complete += 1;
             if verdict == Verdict::AlreadyThere {
                 self.already_there += 1;
-                reporter.note(&format!("{path}: already complete"));
+                reporter.detail(&format!("{path}: already complete"));
             }
             return;
         }

@@ -23,7 +23,7 @@ use weftline_proto::CloseReason;
 
 use super::congestion::Unlimited;
 use super::delay::DelayConfig;
-use super::{BUSY, RESERVED_CODES, socket, tls};
+use super::{BUSY, RESERVED_CODES, TIMED_OUT, socket, tls};
 use crate::{
     Allowed, BindError, Congestion, ConnectError, EndpointConfig, Fingerprint, Identity, Refusal,
 };
@@ -307,6 +307,11 @@ impl Link {
                 let reason = String::from_utf8_lossy(&close.reason).into_owned();
                 if code < RESERVED_CODES {
                     CloseReason::Peer { code, reason }
+                } else if code == TIMED_OUT {
+                    // It heard nothing from here, as this end would have of it before long.
+                    CloseReason::TimedOut {
+                        seconds: self.idle.as_secs(),
+                    }
                 } else {
                     CloseReason::Refused(reason)
                 }

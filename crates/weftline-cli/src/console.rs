@@ -1,0 +1,198 @@
+//! Standard error, written by a thread of its own: a terminal that is stopped (Ctrl-S) or slow
+//! must not hold up the transfer.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Lines that may wait; what comes while so many wait is dropped.
+const WAITING: usize = 1024;
+/// Time between two drawings of a bar.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Shows a line when the terminal takes it. Never waits: the line is dropped when too many
+/// are waiting already.
+pub fn offer(text: String) {
+    // Dropping is what is wanted when the queue is full.
+    let _ = queue().try_send(Job::Line(text));
+}
+
+/// Shows a line, and waits until it is out.
+pub fn tell(text: String) {
+    if queue().send(Job::Line(text)).is_ok() {
+        flush();
+    }
+}
+
+/// Waits until everything is out that was to be shown before.
+pub fn flush() {
+    let (done, wait) = sync_channel(1);
+    if queue().send(Job::Flush(done)).is_ok() {
+        // It fails when the thread is gone, and then nothing is left to wait for.
+        let _ = wait.recv();
+    }
+}
+
+/// A writer whose every write is a line for [`offer`].
+pub struct Lines;
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        offer(text.strip_suffix('\n').unwrap_or(&text).to_owned());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What a progress bar shows. Changing it draws nothing; the console's thread does that.
+#[derive(Debug, Default)]
+pub struct Bar {
+    position: AtomicU64,
+    total: OnceLock<u64>,
+    resumed: AtomicBool,
+    over: AtomicBool,
+    words: Mutex<Words>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Words {
+    before: String,
+    after: String,
+}
+
+impl Bar {
+    /// A bar that is shown from now on until it [ends](Self::end).
+    pub fn shown() -> Arc<Self> {
+        let bar = Arc::new(Bar::default());
+        // A full queue means a terminal that shows nothing anyway.
+        let _ = queue().try_send(Job::Show(bar.clone()));
+        bar
+    }
+
+    /// Sets where the bar ends, in bytes; only the first call counts.
+    pub fn expect(&self, total: u64) {
+        let _ = self.total.set(total);
+    }
+
+    /// Moves the bar on by so many bytes.
+    pub fn advance(&self, bytes: u64) {
+        self.position.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Moves the bar on by bytes that took no time now.
+    pub fn resume(&self, bytes: u64) {
+        self.advance(bytes);
+        self.resumed.store(true, Ordering::Relaxed);
+    }
+
+    /// What stands before the bar.
+    pub fn before(&self, text: String) {
+        self.words().before = text;
+    }
+
+    /// What stands behind the bar.
+    pub fn after(&self, text: String) {
+        self.words().after = text;
+    }
+
+    /// Removes it, at the latest before the next line.
+    pub fn end(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
+    fn words(&self) -> std::sync::MutexGuard<'_, Words> {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Job {
+    Line(String),
+    Show(Arc<Bar>),
+    Flush(SyncSender<()>),
+}
+
+fn queue() -> &'static SyncSender<Job> {
+    static QUEUE: OnceLock<SyncSender<Job>> = OnceLock::new();
+    QUEUE.get_or_init(|| {
+        let (queue, jobs) = sync_channel(WAITING);
+        std::thread::spawn(move || write(&jobs));
+        queue
+    })
+}
+
+fn write(jobs: &Receiver<Job>) {
+    let mut drawn: Option<Drawn> = None;
+    loop {
+        let job = match &drawn {
+            Some(_) => jobs.recv_timeout(PERIOD),
+            None => jobs.recv().map_err(RecvTimeoutError::from),
+        };
+        match drawn.take_if(|d| d.bar.over.load(Ordering::Acquire)) {
+            Some(over) => over.on_screen.finish_and_clear(),
+            None => drawn.iter_mut().for_each(Drawn::draw),
+        }
+        match job {
+            Ok(Job::Line(text)) => {
+                let print = || {
+                    // Nothing better can be done when standard error is closed.
+                    let _ = writeln!(io::stderr(), "{text}");
+                };
+                match &drawn {
+                    Some(drawn) => drawn.on_screen.suspend(print),
+                    None => print(),
+                }
+            }
+            Ok(Job::Show(bar)) => drawn = Some(Drawn::new(bar)),
+            Ok(Job::Flush(done)) => {
+                // Whoever asked may have gone.
+                let _ = done.send(());
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// A bar on the screen.
+struct Drawn {
+    bar: Arc<Bar>,
+    on_screen: ProgressBar,
+}
+
+impl Drawn {
+    fn new(bar: Arc<Bar>) -> Self {
+        let on_screen = ProgressBar::no_length();
+        on_screen.set_style(style("{spinner} {prefix} {bytes} {wide_msg}"));
+        Drawn { bar, on_screen }
+    }
+
+    fn draw(&mut self) {
+        let screen = &self.on_screen;
+        if let (None, Some(total)) = (screen.length(), self.bar.total.get()) {
+            // With the longest words all fits in 80 columns.
+            screen.set_style(style(
+                "{prefix} [{bar:6}] {percent:>3}% {eta:>3} {wide_msg}",
+            ));
+            screen.set_length(*total);
+        }
+        let Words { before, after } = self.bar.words().clone();
+        screen.set_prefix(before);
+        screen.set_message(after);
+        screen.set_position(self.bar.position.load(Ordering::Relaxed));
+        if self.bar.resumed.swap(false, Ordering::Relaxed) {
+            screen.reset_eta();
+        }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the templates are constants that parse")
+}
