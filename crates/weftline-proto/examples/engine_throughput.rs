@@ -1,5 +1,5 @@
 //! How fast two sessions move bytes inside one process, with nothing between them but the loss
-//! of every n-th datagram: `cargo run --release -p weftline-proto --example throughput -- 256 20`
+//! of every n-th datagram: `cargo run --release -p weftline-proto --example engine_throughput -- 256 20`
 //! sends 256 MiB and loses each 20th datagram.
 
 use std::time::Instant;
