@@ -52,13 +52,6 @@ pub(crate) enum Kind {
     Probe,
 }
 
-/// What a report changed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Progress {
-    /// Something was acknowledged for the first time.
-    pub(super) progress: bool,
-}
-
 /// A datagram counts as lost when one sent this many later has arrived (RFC 9002, section 6.1.1).
 const REORDERING: u64 = 3;
 
@@ -141,7 +134,8 @@ impl Flight {
         ));
     }
 
-    /// The peer has `largest` and, from it downwards, the first run of each pair.
+    /// The peer has `largest` and, from it downwards, the first run of each pair. True: something
+    /// was acknowledged for the first time.
     pub(super) fn on_report(
         &mut self,
         now: Time,
@@ -149,8 +143,8 @@ impl Flight {
         runs: impl Iterator<Item = Run>,
         delay: Duration,
         rtt: &mut RttEstimator,
-    ) -> Progress {
-        let mut progress = Progress::default();
+    ) -> bool {
+        let mut progress = false;
         if let Some(index) = largest.checked_sub(self.first)
             && let Some(newest) = self.sent.get(index as usize)
             && newest.fate == Fate::Unknown
@@ -166,7 +160,7 @@ impl Flight {
             for number in start.max(self.first)..end {
                 let index = (number - self.first) as usize;
                 if self.sent[index].fate == Fate::Unknown {
-                    progress.progress = true;
+                    progress = true;
                     self.resolve(index, Fate::Arrived);
                 }
             }
@@ -254,7 +248,7 @@ mod tests {
             },
         ];
         let progress = flight.on_report(now, 4, runs.into_iter(), Duration::ZERO, &mut rtt);
-        assert!(progress.progress);
+        assert!(progress);
         // 0, 1, 3, 4 arrived; 2 is only two behind.
         assert_eq!(
             fates(&mut flight),

@@ -473,10 +473,10 @@ impl Sender {
         self.credit = self.credit.max(next + report.credit);
 
         let delay = Duration::from_micros(report.delay);
-        let fates =
+        let progress =
             self.flight
                 .on_report(now, largest, report.transmissions(), delay, &mut self.rtt);
-        if fates.progress {
+        if progress {
             self.window_shut = false;
             self.backoff = 0;
             self.probes_due = 0;
