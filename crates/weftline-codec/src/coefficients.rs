@@ -99,6 +99,7 @@ fn lane(word: u64, index: usize) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::Field;
 
     /// The formula of the module's description, term by term.
     fn by_definition(key: u32, i: u64) -> u8 {
@@ -179,8 +180,8 @@ mod tests {
             fill(key, &mut one);
             fill(key + 1, &mut other);
             for i in 1..64 {
-                let left = crate::gf256::mul(one[0], other[i]);
-                let right = crate::gf256::mul(one[i], other[0]);
+                let left = crate::field::Gf256::mul(one[0], other[i]);
+                let right = crate::field::Gf256::mul(one[i], other[0]);
                 proportional += u32::from(left == right);
                 pairs += 1;
             }

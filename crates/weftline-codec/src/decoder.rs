@@ -7,7 +7,7 @@ use core::ops::Range;
 use crate::Esi;
 use crate::coefficients;
 use crate::error::DecodeError;
-use crate::kernel;
+use crate::field::Arithmetic;
 use crate::pool::Pool;
 use crate::store::Store;
 use crate::symbol::{self, LENGTH_BYTES, MAX_SYMBOL_SIZE};
@@ -118,6 +118,7 @@ pub struct DecoderStats {
 #[derive(Clone, Debug)]
 pub struct WindowDecoder {
     config: DecoderConfig,
+    field: Arithmetic,
     store: Store,
     system: System,
     /// Symbols that became known and were not reported yet.
@@ -135,6 +136,7 @@ impl WindowDecoder {
         config.max_symbol_size = config.max_symbol_size.min(MAX_SYMBOL_SIZE);
         Self {
             config,
+            field: Arithmetic::default(),
             store: Store::default(),
             system: System::default(),
             news: VecDeque::new(),
@@ -235,7 +237,7 @@ impl WindowDecoder {
             .clone()
             .zip(vector)
             .filter_map(|(esi, c)| Some((*c, self.store.get(esi)?)));
-        kernel::combine(&mut equation, known);
+        self.field.combine(&mut equation, known);
         self.system.insert(equation, &mut self.pool);
         self.stats.repairs += 1;
         match self.settle() {

@@ -20,6 +20,7 @@ use crate::arch::aarch64::neon::Neon;
 use crate::arch::scalar::Scalar;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::x86_64::{avx2::Avx2, ssse3::Ssse3};
+use crate::field::{Field, Gf256, Tables};
 
 pub use selection::{Ignored, Selection, selection};
 
@@ -62,23 +63,6 @@ pub fn mul_add(dst: &mut [u8], src: &[u8], c: u8) {
 #[inline]
 pub fn mul_add_multi(dst: &mut [u8], terms: &[(u8, &[u8])]) {
     active_ops().mul_add_multi(dst, terms);
-}
-
-/// [`mul_add_multi`] over an iterator, a handful of terms at a time.
-pub(crate) fn combine<'a>(dst: &mut [u8], terms: impl Iterator<Item = (u8, &'a [u8])>) {
-    const BATCH: usize = 32;
-    let ops = active_ops();
-    let mut batch: [(u8, &[u8]); BATCH] = [(0, &[]); BATCH];
-    let mut held = 0;
-    for term in terms {
-        batch[held] = term;
-        held += 1;
-        if held == BATCH {
-            ops.mul_add_multi(dst, &batch);
-            held = 0;
-        }
-    }
-    ops.mul_add_multi(dst, &batch[..held]);
 }
 
 /// A way to run the inner loops, named after the instructions it uses.
@@ -223,9 +207,7 @@ impl Ops {
     /// As [`mul`].
     #[inline]
     pub fn mul(self, dst: &mut [u8], c: u8) {
-        if c != 1 {
-            dispatch!(self, kernel => kernel.mul(dst, c));
-        }
+        self.mul_with(gf256(), dst, c);
     }
 
     /// As [`mul_add`].
@@ -235,12 +217,7 @@ impl Ops {
     /// When `src` is longer than `dst`.
     #[inline]
     pub fn mul_add(self, dst: &mut [u8], src: &[u8], c: u8) {
-        assert_fits(dst, src);
-        match c {
-            0 => {}
-            1 => dispatch!(self, kernel => kernel.xor(dst, src)),
-            _ => dispatch!(self, kernel => kernel.mul_add(dst, src, c)),
-        }
+        self.mul_add_with(gf256(), dst, src, c);
     }
 
     /// As [`mul_add_multi`].
@@ -250,29 +227,65 @@ impl Ops {
     /// When a `src` is longer than `dst`.
     #[inline]
     pub fn mul_add_multi(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+        self.mul_add_multi_with(gf256(), dst, terms);
+    }
+
+    /// `dst = c * dst` in the field of these tables.
+    #[inline]
+    pub(crate) fn mul_with(self, tables: &'static Tables, dst: &mut [u8], c: u8) {
+        if c != 1 {
+            dispatch!(self, kernel => kernel.mul(tables, dst, c));
+        }
+    }
+
+    /// `dst ^= c * src` in the field of these tables.
+    #[inline]
+    pub(crate) fn mul_add_with(self, tables: &'static Tables, dst: &mut [u8], src: &[u8], c: u8) {
+        assert_fits(dst, src);
+        match c {
+            0 => {}
+            1 => dispatch!(self, kernel => kernel.xor(dst, src)),
+            _ => dispatch!(self, kernel => kernel.mul_add(tables, dst, src, c)),
+        }
+    }
+
+    /// `dst ^= c * src` for every `(c, src)` in the field of these tables.
+    #[inline]
+    pub(crate) fn mul_add_multi_with(
+        self,
+        tables: &'static Tables,
+        dst: &mut [u8],
+        terms: &[(u8, &[u8])],
+    ) {
         for (_, src) in terms {
             assert_fits(dst, src);
         }
-        dispatch!(self, kernel => kernel.mul_add_multi(dst, terms));
+        dispatch!(self, kernel => kernel.mul_add_multi(tables, dst, terms));
     }
+}
+
+/// The tables of the field the public functions compute in.
+#[inline]
+fn gf256() -> &'static Tables {
+    Gf256::arithmetic().tables()
 }
 
 #[cfg(feature = "std")]
 #[inline]
-fn active_ops() -> Ops {
+pub(crate) fn active_ops() -> Ops {
     static ACTIVE: std::sync::OnceLock<Ops> = std::sync::OnceLock::new();
     *ACTIVE.get_or_init(selection::chosen)
 }
 
 #[cfg(not(feature = "std"))]
 #[inline]
-fn active_ops() -> Ops {
+pub(crate) fn active_ops() -> Ops {
     selection::chosen()
 }
 
 #[inline]
 #[track_caller]
-fn assert_fits(dst: &[u8], src: &[u8]) {
+pub(crate) fn assert_fits(dst: &[u8], src: &[u8]) {
     assert!(
         src.len() <= dst.len(),
         "a source of {} bytes does not fit the {} bytes it is added to",

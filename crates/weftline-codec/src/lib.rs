@@ -12,7 +12,7 @@ mod block;
 pub mod coefficients;
 mod decoder;
 mod error;
-pub mod gf256;
+pub mod field;
 pub mod kernel;
 mod pool;
 mod store;

@@ -18,14 +18,14 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::Esi;
-use crate::gf256;
-use crate::kernel;
+use crate::field::Arithmetic;
 use crate::pool::Pool;
 use crate::symbol::{self, is_zero};
 
 /// Unknowns and equations; see the module's description.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct System {
+    field: Arithmetic,
     columns: Vec<Column>,
     rank: usize,
     /// The coefficients of the equation that is being added, by column.
@@ -96,6 +96,7 @@ impl System {
     /// takes its data.
     pub(crate) fn reduce(&mut self, window: &Range<Esi>, coefficient: impl Fn(Esi) -> u8) -> bool {
         let Self {
+            field,
             columns,
             vector,
             factors,
@@ -114,7 +115,7 @@ impl System {
             }
         }
         let rows = terms(columns, factors, |row| &row.coefficients);
-        kernel::combine(vector, rows);
+        field.combine_vectors(vector, rows);
         !is_zero(vector)
     }
 
@@ -124,7 +125,7 @@ impl System {
             .map(|(_, data)| data.len())
             .max();
         lengthen(&mut data, longest.unwrap_or(0));
-        kernel::combine(
+        self.field.combine(
             &mut data,
             terms(&self.columns, &self.factors, |row| &row.data),
         );
@@ -160,7 +161,7 @@ impl System {
             }
             // Every equation is as long as the longest symbol it contains.
             if value.len() <= row.data.len() {
-                kernel::mul_add(&mut row.data, value, factor);
+                self.field.mul_add(&mut row.data, value, factor);
                 self.changed.push(holder);
             } else if let Some(row) = slot.take() {
                 row.recycle(&mut self.coefficients, pool);
@@ -177,7 +178,7 @@ impl System {
                 row.recycle(&mut self.coefficients, pool);
                 inconsistent += 1;
             } else {
-                kernel::xor(&mut row.data, value);
+                self.field.mul_add(&mut row.data, value, 1);
                 if !self.adopt(row, pool) {
                     inconsistent += 1;
                 }
@@ -259,9 +260,10 @@ impl System {
             row.recycle(&mut self.coefficients, pool);
             return false;
         };
-        let scale = gf256::inv(row.coefficients[pivot]);
-        kernel::mul(&mut row.coefficients[pivot..], scale);
-        kernel::mul(&mut row.data, scale);
+        let scale = self.field.inverse(row.coefficients[pivot]);
+        self.field
+            .scale_vector(&mut row.coefficients[pivot..], scale);
+        self.field.scale(&mut row.data, scale);
         // A row with a younger pivot cannot contain this one.
         for (index, column) in self.columns[..pivot].iter_mut().enumerate() {
             let Some(other) = &mut column.row else {
@@ -269,8 +271,11 @@ impl System {
             };
             let factor = other.coefficients.get(pivot).copied().unwrap_or(0);
             if factor != 0 {
-                add_scaled(&mut other.coefficients, &row.coefficients, factor);
-                add_scaled(&mut other.data, &row.data, factor);
+                lengthen(&mut other.coefficients, row.coefficients.len());
+                self.field
+                    .mul_add_vector(&mut other.coefficients, &row.coefficients, factor);
+                lengthen(&mut other.data, row.data.len());
+                self.field.mul_add(&mut other.data, &row.data, factor);
                 self.changed.push(index);
             }
         }
@@ -339,12 +344,6 @@ fn lengthen(bytes: &mut Vec<u8>, length: usize) {
         bytes.reserve_exact(length - bytes.len());
         bytes.resize(length, 0);
     }
-}
-
-/// `dst += factor * src`, with the shorter one continued by zeros.
-fn add_scaled(dst: &mut Vec<u8>, src: &[u8], factor: u8) {
-    lengthen(dst, src.len());
-    kernel::mul_add(dst, src, factor);
 }
 
 /// Removes the bytes at ascending `positions`, of which some may lie beyond

@@ -7,7 +7,7 @@ use core::ops::Range;
 use crate::Esi;
 use crate::coefficients;
 use crate::error::{PushError, RepairError};
-use crate::kernel;
+use crate::field::Arithmetic;
 use crate::pool::Pool;
 use crate::symbol::{self, LENGTH_BYTES, MAX_SYMBOL_SIZE};
 
@@ -23,6 +23,7 @@ use crate::symbol::{self, LENGTH_BYTES, MAX_SYMBOL_SIZE};
 /// reused.
 #[derive(Clone, Debug)]
 pub struct WindowEncoder {
+    field: Arithmetic,
     first: Esi,
     /// Coded forms of the symbols `first..next`.
     symbols: VecDeque<Vec<u8>>,
@@ -37,6 +38,7 @@ impl WindowEncoder {
     #[must_use]
     pub fn new(capacity: usize, max_symbol_size: usize) -> Self {
         Self {
+            field: Arithmetic::default(),
             first: 0,
             symbols: VecDeque::new(),
             pool: Pool::default(),
@@ -156,7 +158,7 @@ impl WindowEncoder {
         let start = out.len();
         out.resize(start + length, 0);
         let symbols = self.covered(window)?;
-        kernel::combine(
+        self.field.combine(
             &mut out[start..],
             Coefficients::new(key).zip(symbols.map(Vec::as_slice)),
         );
@@ -214,7 +216,7 @@ impl Iterator for Coefficients {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gf256;
+    use crate::field::{Field, Gf256};
     use alloc::vec;
 
     fn encoder(payloads: &[&[u8]]) -> WindowEncoder {
@@ -237,7 +239,7 @@ mod tests {
             let length = u16::try_from(payload.len()).unwrap().to_be_bytes();
             let coded = length.iter().chain(payload.iter());
             for (sum, byte) in expected.iter_mut().zip(coded) {
-                *sum ^= gf256::mul(coefficients::at(99, position), *byte);
+                *sum ^= Gf256::mul(coefficients::at(99, position), *byte);
             }
         }
         assert_eq!(repair[0], 0xEE);

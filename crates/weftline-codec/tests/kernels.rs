@@ -2,7 +2,7 @@
 //! and touches nothing else.
 
 use proptest::prelude::*;
-use weftline_codec::gf256;
+use weftline_codec::field::{Field, Gf256};
 use weftline_codec::kernel::{Kernel, Ops};
 
 /// Bytes around a destination that no kernel may change.
@@ -55,7 +55,7 @@ fn all_coefficients_multiply_as_the_field_does() {
             let mut fused = src.clone();
             ops.mul_add_multi(&mut fused, &[(c, &src)]);
             for (i, &x) in src.iter().enumerate() {
-                let expected = gf256::mul(c, x);
+                let expected = Gf256::mul(c, x);
                 assert_eq!(product[i], expected, "{} {c} * {x}", ops.kernel());
                 assert_eq!(sum[i], expected ^ x, "{} {c} * {x}", ops.kernel());
                 assert_eq!(fused[i], expected ^ x, "{} {c} * {x}", ops.kernel());

@@ -1,6 +1,6 @@
 //! The portable kernel: table look-ups, and the reference for the others.
 
-use crate::gf256;
+use crate::field::Tables;
 
 /// Runs everywhere.
 #[derive(Clone, Copy, Debug)]
@@ -11,17 +11,17 @@ impl Scalar {
         xor(dst, src);
     }
 
-    pub(crate) fn mul(self, dst: &mut [u8], c: u8) {
-        mul(dst, c);
+    pub(crate) fn mul(self, tables: &Tables, dst: &mut [u8], c: u8) {
+        mul(tables, dst, c);
     }
 
-    pub(crate) fn mul_add(self, dst: &mut [u8], src: &[u8], c: u8) {
-        mul_add(dst, src, c);
+    pub(crate) fn mul_add(self, tables: &Tables, dst: &mut [u8], src: &[u8], c: u8) {
+        mul_add(tables, dst, src, c);
     }
 
-    pub(crate) fn mul_add_multi(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+    pub(crate) fn mul_add_multi(self, tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])]) {
         for &(c, src) in terms {
-            mul_add(dst, src, c);
+            mul_add(tables, dst, src, c);
         }
     }
 }
@@ -36,16 +36,16 @@ pub(super) fn xor(dst: &mut [u8], src: &[u8]) {
 }
 
 /// Multiplies `dst` by `c` in place.
-pub(super) fn mul(dst: &mut [u8], c: u8) {
-    let products = gf256::products(c);
+pub(super) fn mul(tables: &Tables, dst: &mut [u8], c: u8) {
+    let products = &tables.rows[usize::from(c)];
     for d in dst {
         *d = products[usize::from(*d)];
     }
 }
 
 /// Adds `c * src` to the start of `dst`.
-pub(super) fn mul_add(dst: &mut [u8], src: &[u8], c: u8) {
-    let products = gf256::products(c);
+pub(super) fn mul_add(tables: &Tables, dst: &mut [u8], src: &[u8], c: u8) {
+    let products = &tables.rows[usize::from(c)];
     for (d, s) in dst.iter_mut().zip(src) {
         *d ^= products[usize::from(*s)];
     }

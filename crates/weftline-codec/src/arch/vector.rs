@@ -27,28 +27,35 @@ impl<const TWICE: usize> Tail<TWICE> {
 ///
 /// The calling module provides the register operations, each a
 /// `#[target_feature]` function: `zero`, `load`, `store`, `add`, `and`, and
-/// `multiplier(c)` with `product(multiplier, x)`.
+/// `multiplier(tables, c)` with `product(multiplier, x)`.
 macro_rules! vector_kernel {
     ($kernel:ident, $feature:literal, $width:literal) => {
+        use crate::field::Tables;
+
         impl $kernel {
             pub(crate) fn xor(self, dst: &mut [u8], src: &[u8]) {
                 // SAFETY: `self` exists, so `new` has found the instructions.
                 unsafe { xor(dst, src) }
             }
 
-            pub(crate) fn mul(self, dst: &mut [u8], c: u8) {
+            pub(crate) fn mul(self, tables: &Tables, dst: &mut [u8], c: u8) {
                 // SAFETY: `self` exists, so `new` has found the instructions.
-                unsafe { mul(dst, c) }
+                unsafe { mul(tables, dst, c) }
             }
 
-            pub(crate) fn mul_add(self, dst: &mut [u8], src: &[u8], c: u8) {
+            pub(crate) fn mul_add(self, tables: &Tables, dst: &mut [u8], src: &[u8], c: u8) {
                 // SAFETY: `self` exists, so `new` has found the instructions.
-                unsafe { mul_add(dst, src, 0, c) }
+                unsafe { mul_add(tables, dst, src, 0, c) }
             }
 
-            pub(crate) fn mul_add_multi(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+            pub(crate) fn mul_add_multi(
+                self,
+                tables: &Tables,
+                dst: &mut [u8],
+                terms: &[(u8, &[u8])],
+            ) {
                 // SAFETY: `self` exists, so `new` has found the instructions.
-                unsafe { mul_add_multi(dst, terms) }
+                unsafe { mul_add_multi(tables, dst, terms) }
             }
         }
 
@@ -62,10 +69,10 @@ macro_rules! vector_kernel {
         }
 
         #[target_feature(enable = $feature)]
-        fn mul(dst: &mut [u8], c: u8) {
-            let multiplier = multiplier(c);
+        fn mul(tables: &Tables, dst: &mut [u8], c: u8) {
+            let multiplier = multiplier(tables, c);
             let Some(last) = dst.last_chunk::<WIDTH>() else {
-                return crate::arch::scalar::mul(dst, c);
+                return crate::arch::scalar::mul(tables, dst, c);
             };
             // The last register may overlap the one before it: its product is
             // taken first and stored last, so that no byte is multiplied twice.
@@ -80,9 +87,9 @@ macro_rules! vector_kernel {
 
         /// Adds `c * src[from..]` to `dst[from..]`.
         #[target_feature(enable = $feature)]
-        fn mul_add(dst: &mut [u8], src: &[u8], from: usize, c: u8) {
+        fn mul_add(tables: &Tables, dst: &mut [u8], src: &[u8], from: usize, c: u8) {
             let dst = &mut dst[..src.len()];
-            let multiplier = multiplier(c);
+            let multiplier = multiplier(tables, c);
             let (src_chunks, src_rest) = src[from..].as_chunks::<WIDTH>();
             let (dst_chunks, dst_rest) = dst[from..].as_chunks_mut::<WIDTH>();
             for (d, s) in dst_chunks.iter_mut().zip(src_chunks) {
@@ -104,30 +111,30 @@ macro_rules! vector_kernel {
                         store(d, add(load(d), rest));
                     }
                 }
-                _ => crate::arch::scalar::mul_add(dst_rest, src_rest, c),
+                _ => crate::arch::scalar::mul_add(tables, dst_rest, src_rest, c),
             }
         }
 
         #[target_feature(enable = $feature)]
-        fn mul_add_multi(dst: &mut [u8], terms: &[(u8, &[u8])]) {
+        fn mul_add_multi(tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])]) {
             let mut at = 0;
             while dst.len() - at >= 6 * WIDTH {
-                block::<6>(dst, at, terms);
+                block::<6>(tables, dst, at, terms);
                 at += 6 * WIDTH;
             }
             while dst.len() - at >= 2 * WIDTH {
-                block::<2>(dst, at, terms);
+                block::<2>(tables, dst, at, terms);
                 at += 2 * WIDTH;
             }
             if at == dst.len() {
                 return;
             }
             if dst.len() >= 2 * WIDTH {
-                return rest(dst, at, terms);
+                return rest(tables, dst, at, terms);
             }
             for &(c, src) in terms {
                 if src.len() > at {
-                    mul_add(dst, src, at, c);
+                    mul_add(tables, dst, src, at, c);
                 }
             }
         }
@@ -146,7 +153,12 @@ macro_rules! vector_kernel {
         /// registers while all sources pass by.
         #[target_feature(enable = $feature)]
         #[inline]
-        fn block<const N: usize>(dst: &mut [u8], at: usize, terms: &[(u8, &[u8])]) {
+        fn block<const N: usize>(
+            tables: &Tables,
+            dst: &mut [u8],
+            at: usize,
+            terms: &[(u8, &[u8])],
+        ) {
             let end = at + N * WIDTH;
             let mut sums = [zero(); N];
             let mut some_end_within = false;
@@ -155,7 +167,7 @@ macro_rules! vector_kernel {
                     some_end_within |= src.len() > at;
                     continue;
                 };
-                let multiplier = multiplier(c);
+                let multiplier = multiplier(tables, c);
                 for i in 0..N {
                     sums[i] = add(sums[i], product(&multiplier, load(&piece[i])));
                 }
@@ -167,7 +179,7 @@ macro_rules! vector_kernel {
             if some_end_within {
                 for &(c, src) in terms {
                     if src.len() > at && src.len() < end {
-                        mul_add(dst, src, at, c);
+                        mul_add(tables, dst, src, at, c);
                     }
                 }
             }
@@ -177,17 +189,17 @@ macro_rules! vector_kernel {
         /// the end: in the last two, with the bytes before `at` masked out.
         #[target_feature(enable = $feature)]
         #[inline]
-        fn rest(dst: &mut [u8], at: usize, terms: &[(u8, &[u8])]) {
+        fn rest(tables: &Tables, dst: &mut [u8], at: usize, terms: &[(u8, &[u8])]) {
             let start = dst.len() - 2 * WIDTH;
             let mut sums = [zero(); 2];
             for &(c, src) in terms {
                 if let Some(piece) = registers::<2>(src, start) {
-                    let multiplier = multiplier(c);
+                    let multiplier = multiplier(tables, c);
                     for i in 0..2 {
                         sums[i] = add(sums[i], product(&multiplier, load(&piece[i])));
                     }
                 } else if src.len() > at {
-                    mul_add(dst, src, at, c);
+                    mul_add(tables, dst, src, at, c);
                 }
             }
             let masks = registers::<2>(TAIL.mask(2 * WIDTH, dst.len() - at), 0)

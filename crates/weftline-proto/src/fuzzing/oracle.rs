@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use weftline_codec::{coefficients, gf256};
+use weftline_codec::coefficients;
+use weftline_codec::field::{Field, Gf256};
 
 /// Everything a receiver was given and may use.
 #[derive(Debug, Default)]
@@ -36,13 +37,13 @@ impl Oracle {
                 continue;
             };
             rows.swap(pivots, found);
-            let scale = gf256::inv(rows[pivots][column]);
-            let pivot: Vec<u8> = rows[pivots].iter().map(|x| gf256::mul(*x, scale)).collect();
+            let scale = Gf256::inv(rows[pivots][column]);
+            let pivot: Vec<u8> = rows[pivots].iter().map(|x| Gf256::mul(*x, scale)).collect();
             for (_, row) in rows.iter_mut().enumerate().filter(|(i, _)| *i != pivots) {
                 let factor = row[column];
                 if factor != 0 {
                     for (x, p) in row.iter_mut().zip(&pivot) {
-                        *x ^= gf256::mul(*p, factor);
+                        *x ^= Gf256::mul(*p, factor);
                     }
                 }
             }

@@ -3,7 +3,6 @@
 use core::arch::aarch64::*;
 
 use crate::arch::vector::vector_kernel;
-use crate::gf256;
 
 /// Proof that the CPU has the NEON instructions.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +28,8 @@ struct Multiplier {
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn multiplier(c: u8) -> Multiplier {
-    let nibbles = gf256::nibbles(c);
+fn multiplier(tables: &Tables, c: u8) -> Multiplier {
+    let nibbles = &tables.nibbles[usize::from(c)];
     Multiplier {
         low: load(&nibbles.low),
         high: load(&nibbles.high),

@@ -4,7 +4,6 @@ use core::arch::x86_64::*;
 
 use super::detected;
 use crate::arch::vector::vector_kernel;
-use crate::gf256;
 
 /// Proof that the CPU has the Ssse3 instructions.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +25,8 @@ struct Multiplier {
 
 #[target_feature(enable = "ssse3")]
 #[inline]
-fn multiplier(c: u8) -> Multiplier {
-    let nibbles = gf256::nibbles(c);
+fn multiplier(tables: &Tables, c: u8) -> Multiplier {
+    let nibbles = &tables.nibbles[usize::from(c)];
     Multiplier {
         low: table(&nibbles.low),
         high: table(&nibbles.high),

@@ -1,0 +1,145 @@
+//! The fields GF(2^q), q = 1..8, that the codes compute in.
+//!
+//! An element is a byte below 2^q, addition is XOR, multiplication is that of
+//! polynomials over GF(2) modulo the field's [`POLYNOMIAL`](Field::POLYNOMIAL):
+//! those that RFC 5510 (section 8.1) lists, so GF(2^8) is also the one of
+//! RFC 8681 (section 3.7.1). In all of them the element 2 generates every
+//! non-zero element (in GF(2) there is only 1).
+//!
+//! [`Field`] is the trait of the eight types, for code written for a field
+//! that is known when compiling; [`Arithmetic`] is the same as a value, for
+//! codes whose field is chosen at run time, and the place of the operations on
+//! long byte strings.
+//!
+//! # How bytes hold elements
+//!
+//! Data are bytes, whatever the field. Where q divides 8, a byte holds 8/q
+//! elements side by side. Otherwise a *group* of q bytes holds eight: bit `i`
+//! of the group's bytes, lowest byte first, is element `i`. Either way a
+//! combination of byte strings is as long as the longest of them, rounded up
+//! to whole groups of [`Arithmetic::group`] bytes.
+
+mod arithmetic;
+mod tables;
+
+pub use arithmetic::Arithmetic;
+pub(crate) use tables::Tables;
+
+/// One of the fields GF(2^q); see the [module](self).
+pub trait Field: Copy + core::fmt::Debug + Send + Sync + 'static {
+    /// Bits of an element, q.
+    const BITS: u32;
+
+    /// The reduction polynomial, with the x^q term; x^0 is the lowest bit.
+    const POLYNOMIAL: u16;
+
+    /// The element whose powers are all non-zero elements.
+    const GENERATOR: u8;
+
+    /// How many elements there are.
+    const ORDER: usize = 1 << Self::BITS;
+
+    /// The field as a value.
+    fn arithmetic() -> Arithmetic;
+
+    /// `a + b`, which is also `a - b`.
+    #[inline]
+    #[must_use]
+    fn add(a: u8, b: u8) -> u8 {
+        a ^ b
+    }
+
+    /// `a * b`.
+    ///
+    /// # Panics
+    ///
+    /// When `a` is no element, that is, not below [`ORDER`](Self::ORDER). A
+    /// `b` that is none is undefined, but no panic.
+    #[inline]
+    #[must_use]
+    fn mul(a: u8, b: u8) -> u8 {
+        Self::arithmetic().product(a, b)
+    }
+
+    /// The element that times `a` is 1.
+    ///
+    /// # Panics
+    ///
+    /// When `a` is 0, as integer division does, or no element.
+    #[inline]
+    #[must_use]
+    fn inv(a: u8) -> u8 {
+        Self::arithmetic().inverse(a)
+    }
+
+    /// `a / b`.
+    ///
+    /// # Panics
+    ///
+    /// When `b` is 0 or no element.
+    #[inline]
+    #[must_use]
+    fn div(a: u8, b: u8) -> u8 {
+        Self::mul(Self::inv(b), a)
+    }
+
+    /// [`GENERATOR`](Self::GENERATOR) to the power `n`.
+    #[inline]
+    #[must_use]
+    fn exp(n: u8) -> u8 {
+        Self::arithmetic().power(n)
+    }
+}
+
+macro_rules! fields {
+    ($($(#[$doc:meta])* $name:ident: $bits:literal, $polynomial:literal, $generator:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub struct $name;
+
+        impl Field for $name {
+            const BITS: u32 = $bits;
+            const POLYNOMIAL: u16 = $polynomial;
+            const GENERATOR: u8 = $generator;
+
+            #[inline]
+            fn arithmetic() -> Arithmetic {
+                const ORDER: usize = 1 << $bits;
+                static ROWS: [[u8; 256]; ORDER] = tables::rows($bits, $polynomial);
+                static NIBBLES: [tables::Nibbles; ORDER] = tables::nibbles(&tables::rows($bits, $polynomial));
+                static MATRICES: [u64; ORDER] = tables::matrices(&tables::rows($bits, $polynomial));
+                static POWERS: [u8; 256] = tables::powers($bits, $polynomial, $generator);
+                static INVERSES: [u8; ORDER] = tables::inverses($bits, &tables::powers($bits, $polynomial, $generator));
+                static TABLES: Tables = Tables {
+                    bits: $bits,
+                    polynomial: $polynomial,
+                    rows: &ROWS,
+                    nibbles: &NIBBLES,
+                    matrices: &MATRICES,
+                    powers: &POWERS,
+                    inverses: &INVERSES,
+                };
+                Arithmetic::new(&TABLES)
+            }
+        }
+    )*};
+}
+
+fields! {
+    /// GF(2): XOR.
+    Gf2: 1, 0b11, 1;
+    /// GF(2^2), four elements a byte.
+    Gf4: 2, 0x7, 2;
+    /// GF(2^3), eight elements in three bytes.
+    Gf8: 3, 0xB, 2;
+    /// GF(2^4), two elements a byte.
+    Gf16: 4, 0x13, 2;
+    /// GF(2^5), eight elements in five bytes.
+    Gf32: 5, 0x25, 2;
+    /// GF(2^6), eight elements in six bytes.
+    Gf64: 6, 0x43, 2;
+    /// GF(2^7), eight elements in seven bytes.
+    Gf128: 7, 0x89, 2;
+    /// GF(2^8), an element a byte: the default of every code.
+    Gf256: 8, 0x11D, 2;
+}

@@ -1,0 +1,291 @@
+//! A field chosen at run time, and its operations on long byte strings.
+
+use super::{Field, Gf2, Gf4, Gf8, Gf16, Gf32, Gf64, Gf128, Gf256, Tables};
+use crate::kernel;
+
+/// The operations of one field, as a value: what every code computes with.
+///
+/// Methods that take long byte strings use the [kernel](crate::kernel) in use.
+/// A coefficient must be an element of the field, below
+/// [`order`](Self::order); anything else panics. Two kinds of byte string
+/// occur: *data*, which hold elements as the [module](super) says, and
+/// *vectors*, coding vectors with one element a byte. Where
+/// [`group`](Self::group) is 1, the operations on data serve for both.
+#[derive(Clone, Copy)]
+pub struct Arithmetic {
+    tables: &'static Tables,
+}
+
+impl Arithmetic {
+    pub(super) fn new(tables: &'static Tables) -> Self {
+        Self { tables }
+    }
+
+    /// What the kernels look up.
+    #[inline]
+    pub(crate) fn tables(self) -> &'static Tables {
+        self.tables
+    }
+
+    /// The field GF(2^`bits`); `None` unless `bits` is 1 to 8.
+    #[must_use]
+    pub fn with_bits(bits: u32) -> Option<Self> {
+        Some(match bits {
+            1 => Gf2::arithmetic(),
+            2 => Gf4::arithmetic(),
+            3 => Gf8::arithmetic(),
+            4 => Gf16::arithmetic(),
+            5 => Gf32::arithmetic(),
+            6 => Gf64::arithmetic(),
+            7 => Gf128::arithmetic(),
+            8 => Gf256::arithmetic(),
+            _ => return None,
+        })
+    }
+
+    /// Bits of an element, q.
+    #[inline]
+    #[must_use]
+    pub fn bits(self) -> u32 {
+        self.tables.bits
+    }
+
+    /// How many elements there are.
+    #[inline]
+    #[must_use]
+    pub fn order(self) -> usize {
+        self.tables.rows.len()
+    }
+
+    /// The reduction polynomial, with the x^q term.
+    #[must_use]
+    pub fn polynomial(self) -> u16 {
+        self.tables.polynomial
+    }
+
+    /// Bytes that hold a whole number of elements: 1 where q divides 8, else q.
+    #[inline]
+    #[must_use]
+    pub fn group(self) -> usize {
+        let bits = self.tables.bits;
+        if 8 % bits == 0 { 1 } else { bits as usize }
+    }
+
+    /// `length` rounded up to whole groups.
+    #[inline]
+    #[must_use]
+    pub fn whole_groups(self, length: usize) -> usize {
+        length.next_multiple_of(self.group())
+    }
+
+    /// `a * b`.
+    ///
+    /// # Panics
+    ///
+    /// When `a` is no element.
+    #[inline]
+    #[must_use]
+    pub fn product(self, a: u8, b: u8) -> u8 {
+        self.tables.rows[usize::from(a)][usize::from(b)]
+    }
+
+    /// The element that times `a` is 1.
+    ///
+    /// # Panics
+    ///
+    /// When `a` is 0, as integer division does, or no element.
+    #[inline]
+    #[must_use]
+    pub fn inverse(self, a: u8) -> u8 {
+        assert!(a != 0, "zero has no inverse");
+        self.tables.inverses[usize::from(a)]
+    }
+
+    /// The generator to the power `n`.
+    #[inline]
+    #[must_use]
+    pub fn power(self, n: u8) -> u8 {
+        self.tables.powers[usize::from(n)]
+    }
+
+    /// `dst = c * dst` for data.
+    pub fn scale(self, dst: &mut [u8], c: u8) {
+        if self.group() == 1 {
+            self.scale_vector(dst, c);
+        } else {
+            self.map_groups(dst, None, c);
+        }
+    }
+
+    /// `dst += c * src` for data, where `src` may be shorter.
+    ///
+    /// # Panics
+    ///
+    /// When `src` is longer than `dst`, or `dst` no whole number of groups.
+    pub fn mul_add(self, dst: &mut [u8], src: &[u8], c: u8) {
+        if self.group() == 1 {
+            self.mul_add_vector(dst, src, c);
+        } else {
+            self.map_groups(dst, Some(src), c);
+        }
+    }
+
+    /// `dst += c * src` for the data of every `(c, src)`; any `src` may be
+    /// shorter. Faster than one [`mul_add`](Self::mul_add) after another.
+    ///
+    /// # Panics
+    ///
+    /// As [`mul_add`](Self::mul_add).
+    pub fn mul_add_multi(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+        if self.group() == 1 {
+            kernel::active_ops().mul_add_multi_with(self.tables, dst, terms);
+        } else {
+            for &(c, src) in terms {
+                self.map_groups(dst, Some(src), c);
+            }
+        }
+    }
+
+    /// Several destinations from the same sources: adds to `dsts[d]` the sum of
+    /// `matrix[d * srcs.len() + s] * srcs[s]` over all `s`, for data. Any source
+    /// may be shorter than the destinations. Faster than a
+    /// [`mul_add_multi`](Self::mul_add_multi) for each destination, because each
+    /// source is read, and taken apart, once for several of them.
+    ///
+    /// # Panics
+    ///
+    /// When the matrix has not `dsts.len() * srcs.len()` elements, and as
+    /// [`mul_add`](Self::mul_add).
+    pub fn mul_add_matrix(self, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
+        assert_eq!(
+            matrix.len(),
+            dsts.len() * srcs.len(),
+            "a matrix needs a row for each destination and a column for each source"
+        );
+        for (d, dst) in dsts.iter_mut().enumerate() {
+            let row = &matrix[d * srcs.len()..][..srcs.len()];
+            self.combine(dst, row.iter().copied().zip(srcs.iter().copied()));
+        }
+    }
+
+    /// [`mul_add_multi`](Self::mul_add_multi) over an iterator, a handful of
+    /// terms at a time.
+    pub(crate) fn combine<'a>(self, dst: &mut [u8], terms: impl Iterator<Item = (u8, &'a [u8])>) {
+        in_batches(terms, |batch| self.mul_add_multi(dst, batch));
+    }
+
+    /// [`mul_add_multi_vector`](Self::mul_add_multi_vector) over an iterator, a
+    /// handful of terms at a time.
+    pub(crate) fn combine_vectors<'a>(
+        self,
+        dst: &mut [u8],
+        terms: impl Iterator<Item = (u8, &'a [u8])>,
+    ) {
+        in_batches(terms, |batch| self.mul_add_multi_vector(dst, batch));
+    }
+
+    /// `dst = c * dst` for a vector.
+    pub fn scale_vector(self, dst: &mut [u8], c: u8) {
+        kernel::active_ops().mul_with(self.tables, dst, c);
+    }
+
+    /// `dst += c * src` for vectors, where `src` may be shorter.
+    ///
+    /// # Panics
+    ///
+    /// When `src` is longer than `dst`.
+    pub fn mul_add_vector(self, dst: &mut [u8], src: &[u8], c: u8) {
+        kernel::active_ops().mul_add_with(self.tables, dst, src, c);
+    }
+
+    /// `dst += c * src` for the vector of every `(c, src)`; any `src` may be
+    /// shorter.
+    ///
+    /// # Panics
+    ///
+    /// When a `src` is longer than `dst`.
+    pub fn mul_add_multi_vector(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+        kernel::active_ops().mul_add_multi_with(self.tables, dst, terms);
+    }
+
+    /// `dst += c * src`, or `dst = c * dst` without a `src`, group by group:
+    /// for every bit of an element a byte of the group, so that eight elements
+    /// are multiplied at once by adding bytes.
+    fn map_groups(self, dst: &mut [u8], src: Option<&[u8]>, c: u8) {
+        const MOST: usize = 8;
+        let group = self.group();
+        assert!(
+            dst.len().is_multiple_of(group),
+            "{} bytes are no whole number of groups of {group}",
+            dst.len()
+        );
+        if let Some(src) = src {
+            kernel::assert_fits(dst, src);
+        }
+        // Column `from` of the bit matrix of `c` is its product with 2^from.
+        let mut columns = [0; MOST];
+        for (from, column) in columns.iter_mut().enumerate().take(group) {
+            *column = self.product(c, 1 << from);
+        }
+        for (index, bytes) in dst.chunks_exact_mut(group).enumerate() {
+            let mut sum = [0; MOST];
+            let source = match src {
+                Some(src) => match src.get(index * group..) {
+                    Some(rest) if !rest.is_empty() => &rest[..rest.len().min(group)],
+                    _ => return,
+                },
+                None => &*bytes,
+            };
+            for (&byte, &column) in source.iter().zip(&columns) {
+                for (to, out) in sum.iter_mut().enumerate() {
+                    // All ones where the matrix has a one.
+                    *out ^= byte & (column >> to & 1).wrapping_neg();
+                }
+            }
+            for (byte, sum) in bytes.iter_mut().zip(sum) {
+                *byte = if src.is_some() { *byte ^ sum } else { sum };
+            }
+        }
+    }
+}
+
+fn in_batches<'a>(
+    terms: impl Iterator<Item = (u8, &'a [u8])>,
+    mut run: impl FnMut(&[(u8, &'a [u8])]),
+) {
+    const BATCH: usize = 32;
+    let mut batch: [(u8, &[u8]); BATCH] = [(0, &[]); BATCH];
+    let mut held = 0;
+    for term in terms {
+        batch[held] = term;
+        held += 1;
+        if held == BATCH {
+            run(&batch);
+            held = 0;
+        }
+    }
+    if held > 0 {
+        run(&batch[..held]);
+    }
+}
+
+impl PartialEq for Arithmetic {
+    fn eq(&self, other: &Self) -> bool {
+        self.bits() == other.bits()
+    }
+}
+
+impl Eq for Arithmetic {}
+
+impl Default for Arithmetic {
+    /// GF(2^8).
+    fn default() -> Self {
+        Gf256::arithmetic()
+    }
+}
+
+impl core::fmt::Debug for Arithmetic {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "GF(2^{})", self.bits())
+    }
+}

@@ -1,0 +1,136 @@
+//! The tables of a field, computed when compiling.
+
+/// What a field's operations look up. Every product is a linear map of the
+/// bits of a byte that holds elements; where q does not divide 8, a byte holds
+/// one element in its low bits and what is above does not count.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    pub(crate) bits: u32,
+    pub(crate) polynomial: u16,
+    /// `rows[c][x]` is `c` times every element of the byte `x`.
+    pub(crate) rows: &'static [[u8; 256]],
+    /// The rows, split for byte-shuffle instructions.
+    pub(crate) nibbles: &'static [Nibbles],
+    /// The rows as bit matrices, as the affine instruction of x86 takes them.
+    pub(crate) matrices: &'static [u64],
+    /// `powers[n]` is the generator to the power `n`.
+    pub(crate) powers: &'static [u8; 256],
+    /// `inverses[a]` times `a` is 1; 0 for 0.
+    pub(crate) inverses: &'static [u8],
+}
+
+/// Products of one coefficient, split in two:
+/// `c * x == low[x & 15] ^ high[x >> 4]`.
+#[derive(Debug)]
+#[repr(C, align(32))]
+pub(crate) struct Nibbles {
+    pub(crate) low: [u8; 16],
+    pub(crate) high: [u8; 16],
+}
+
+const fn multiply(a: usize, b: usize, bits: u32, polynomial: u16) -> u8 {
+    let mut product = 0;
+    let mut bit = bits;
+    while bit > 0 {
+        bit -= 1;
+        product <<= 1;
+        if product >> bits & 1 == 1 {
+            product ^= polynomial as usize;
+        }
+        if b >> bit & 1 == 1 {
+            product ^= a;
+        }
+    }
+    product as u8
+}
+
+pub(super) const fn rows<const ORDER: usize>(bits: u32, polynomial: u16) -> [[u8; 256]; ORDER] {
+    let mask = ORDER - 1;
+    // Where q does not divide 8, only the lowest element counts.
+    let elements = if 8 % bits == 0 { 8 / bits } else { 1 };
+    let mut rows = [[0; 256]; ORDER];
+    let mut c = 0;
+    while c < ORDER {
+        let mut products = [0; ORDER];
+        let mut x = 0;
+        while x < ORDER {
+            products[x] = multiply(c, x, bits, polynomial);
+            x += 1;
+        }
+        let mut byte = 0;
+        while byte < 256 {
+            let mut i = 0;
+            while i < elements {
+                rows[c][byte] |= products[byte >> (i * bits) & mask] << (i * bits);
+                i += 1;
+            }
+            byte += 1;
+        }
+        c += 1;
+    }
+    rows
+}
+
+pub(super) const fn nibbles<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [Nibbles; ORDER] {
+    let mut table = [const {
+        Nibbles {
+            low: [0; 16],
+            high: [0; 16],
+        }
+    }; ORDER];
+    let mut c = 0;
+    while c < ORDER {
+        let mut x = 0;
+        while x < 16 {
+            table[c].low[x] = rows[c][x];
+            table[c].high[x] = rows[c][x << 4];
+            x += 1;
+        }
+        c += 1;
+    }
+    table
+}
+
+/// Byte `7 - i` of a matrix is its row `i`: the bits of the argument whose sum
+/// is bit `i` of the product.
+pub(super) const fn matrices<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [u64; ORDER] {
+    let mut table = [0; ORDER];
+    let mut c = 0;
+    while c < ORDER {
+        let mut from = 0;
+        while from < 8 {
+            let image = rows[c][1 << from];
+            let mut to = 0;
+            while to < 8 {
+                if image >> to & 1 == 1 {
+                    table[c] |= 1 << (8 * (7 - to) + from);
+                }
+                to += 1;
+            }
+            from += 1;
+        }
+        c += 1;
+    }
+    table
+}
+
+pub(super) const fn powers(bits: u32, polynomial: u16, generator: u8) -> [u8; 256] {
+    let mut table = [1; 256];
+    let mut n = 1;
+    while n < 256 {
+        table[n] = multiply(table[n - 1] as usize, generator as usize, bits, polynomial);
+        n += 1;
+    }
+    table
+}
+
+pub(super) const fn inverses<const ORDER: usize>(bits: u32, powers: &[u8; 256]) -> [u8; ORDER] {
+    let cycle = (1 << bits) - 1;
+    let mut table = [0; ORDER];
+    let mut n = 0;
+    while n < cycle {
+        table[powers[n] as usize] = powers[(cycle - n) % cycle];
+        n += 1;
+    }
+    table
+}
