@@ -3,7 +3,7 @@
 //!
 //! The free functions use the kernel chosen once per process: the best the CPU
 //! has, or the one named by the environment variable [`ENVIRONMENT`]
-//! (`scalar`, `ssse3`, `avx2`, `neon`), which helps to find out whether a
+//! ([`Kernel::name`]), which helps to find out whether a
 //! kernel is at fault and what it gains. [`selection`] tells what was chosen
 //! and whether a request was ignored. Tests and benchmarks run a particular
 //! kernel through [`Kernel::ops`].
@@ -19,8 +19,10 @@ use core::fmt;
 use crate::arch::aarch64::neon::Neon;
 use crate::arch::scalar::Scalar;
 #[cfg(target_arch = "x86_64")]
-use crate::arch::x86_64::{avx2::Avx2, ssse3::Ssse3};
-use crate::field::{Field, Gf256, Tables};
+use crate::arch::x86_64::{
+    avx2::Avx2, avx512::Avx512, gfni256::Gfni256, gfni512::Gfni512, ssse3::Ssse3,
+};
+use crate::field::{Field, Gf2, Gf256, Tables};
 
 pub use selection::{Ignored, Selection, selection};
 
@@ -65,6 +67,31 @@ pub fn mul_add_multi(dst: &mut [u8], terms: &[(u8, &[u8])]) {
     active_ops().mul_add_multi(dst, terms);
 }
 
+/// `dst ^= src` for every `src`, any of which may be shorter than `dst`; faster
+/// than one [`xor`] after another.
+///
+/// # Panics
+///
+/// When a `src` is longer than `dst`.
+#[inline]
+pub fn xor_multi(dst: &mut [u8], srcs: &[&[u8]]) {
+    active_ops().xor_multi(dst, srcs);
+}
+
+/// Several destinations from the same sources: `dsts[d] ^= sum of
+/// matrix[d * srcs.len() + s] * srcs[s]`, where any source may be shorter than
+/// the destinations. Faster than a [`mul_add_multi`] for each destination,
+/// because each source is read, and taken apart, once for up to four of them.
+///
+/// # Panics
+///
+/// When the matrix has not `dsts.len() * srcs.len()` elements, the destinations
+/// differ in length or a source is longer.
+#[inline]
+pub fn mul_add_matrix(dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
+    active_ops().mul_add_matrix(dsts, srcs, matrix);
+}
+
 /// A way to run the inner loops, named after the instructions it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -75,13 +102,28 @@ pub enum Kernel {
     Ssse3,
     /// x86-64 with AVX2: 32 bytes at a time.
     Avx2,
+    /// x86-64 with AVX-512 F and BW: 64 bytes at a time.
+    Avx512,
+    /// x86-64 with GFNI and AVX2: 32 bytes at a time, without look-ups.
+    Gfni256,
+    /// x86-64 with GFNI and AVX-512 F and BW: 64 bytes at a time, without
+    /// look-ups.
+    Gfni512,
     /// 64-bit ARM with NEON: 16 bytes at a time.
     Neon,
 }
 
 impl Kernel {
     /// Every kernel, slowest first.
-    pub const ALL: &[Self] = &[Self::Scalar, Self::Ssse3, Self::Neon, Self::Avx2];
+    pub const ALL: &[Self] = &[
+        Self::Scalar,
+        Self::Ssse3,
+        Self::Neon,
+        Self::Avx2,
+        Self::Avx512,
+        Self::Gfni256,
+        Self::Gfni512,
+    ];
 
     /// The kernels this CPU and this build can run, slowest first.
     pub fn available() -> impl DoubleEndedIterator<Item = Self> {
@@ -113,6 +155,9 @@ impl Kernel {
             Self::Scalar => "scalar",
             Self::Ssse3 => "ssse3",
             Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+            Self::Gfni256 => "gfni256",
+            Self::Gfni512 => "gfni512",
             Self::Neon => "neon",
         }
     }
@@ -126,6 +171,12 @@ impl Kernel {
             Self::Ssse3 => Ssse3::new().map(|kernel| Ops(Implementation::Ssse3(kernel))),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => Avx2::new().map(|kernel| Ops(Implementation::Avx2(kernel))),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => Avx512::new().map(|kernel| Ops(Implementation::Avx512(kernel))),
+            #[cfg(target_arch = "x86_64")]
+            Self::Gfni256 => Gfni256::new().map(|kernel| Ops(Implementation::Gfni256(kernel))),
+            #[cfg(target_arch = "x86_64")]
+            Self::Gfni512 => Gfni512::new().map(|kernel| Ops(Implementation::Gfni512(kernel))),
             #[cfg(target_arch = "aarch64")]
             Self::Neon => Neon::new().map(|kernel| Ops(Implementation::Neon(kernel))),
             #[allow(unreachable_patterns)]
@@ -151,6 +202,12 @@ enum Implementation {
     Ssse3(Ssse3),
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+    #[cfg(target_arch = "x86_64")]
+    Gfni256(Gfni256),
+    #[cfg(target_arch = "x86_64")]
+    Gfni512(Gfni512),
     #[cfg(target_arch = "aarch64")]
     Neon(Neon),
 }
@@ -163,6 +220,12 @@ macro_rules! dispatch {
             Implementation::Ssse3($kernel) => $call,
             #[cfg(target_arch = "x86_64")]
             Implementation::Avx2($kernel) => $call,
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Avx512($kernel) => $call,
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Gfni256($kernel) => $call,
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Gfni512($kernel) => $call,
             #[cfg(target_arch = "aarch64")]
             Implementation::Neon($kernel) => $call,
         }
@@ -188,6 +251,12 @@ impl Ops {
             Implementation::Ssse3(_) => Kernel::Ssse3,
             #[cfg(target_arch = "x86_64")]
             Implementation::Avx2(_) => Kernel::Avx2,
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Avx512(_) => Kernel::Avx512,
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Gfni256(_) => Kernel::Gfni256,
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Gfni512(_) => Kernel::Gfni512,
             #[cfg(target_arch = "aarch64")]
             Implementation::Neon(_) => Kernel::Neon,
         }
@@ -230,6 +299,25 @@ impl Ops {
         self.mul_add_multi_with(gf256(), dst, terms);
     }
 
+    /// As [`xor_multi`].
+    ///
+    /// # Panics
+    ///
+    /// When a `src` is longer than `dst`.
+    pub fn xor_multi(self, dst: &mut [u8], srcs: &[&[u8]]) {
+        let tables = Gf2::arithmetic().tables();
+        self.combine(tables, dst, srcs.iter().map(|src| (1, *src)));
+    }
+
+    /// As [`mul_add_matrix`].
+    ///
+    /// # Panics
+    ///
+    /// As [`mul_add_matrix`].
+    pub fn mul_add_matrix(self, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
+        self.mul_add_matrix_with(gf256(), dsts, srcs, matrix);
+    }
+
     /// `dst = c * dst` in the field of these tables.
     #[inline]
     pub(crate) fn mul_with(self, tables: &'static Tables, dst: &mut [u8], c: u8) {
@@ -260,7 +348,79 @@ impl Ops {
         for (_, src) in terms {
             assert_fits(dst, src);
         }
-        dispatch!(self, kernel => kernel.mul_add_multi(tables, dst, terms));
+        if tables.bits == 1 {
+            dispatch!(self, kernel => kernel.sum(dst, terms));
+        } else {
+            dispatch!(self, kernel => kernel.mul_add_multi(tables, dst, terms));
+        }
+    }
+
+    /// As [`mul_add_matrix`], in the field of these tables.
+    pub(crate) fn mul_add_matrix_with(
+        self,
+        tables: &'static Tables,
+        dsts: &mut [&mut [u8]],
+        srcs: &[&[u8]],
+        matrix: &[u8],
+    ) {
+        assert_eq!(
+            matrix.len(),
+            dsts.len() * srcs.len(),
+            "a matrix needs a row for each destination and a column for each source"
+        );
+        let length = dsts.first().map_or(0, |dst| dst.len());
+        for dst in dsts.iter() {
+            assert_eq!(dst.len(), length, "all destinations need the same length");
+            for src in srcs {
+                assert_fits(dst, src);
+            }
+        }
+        if matrix.is_empty() {
+            return;
+        }
+        match (&mut *dsts, srcs) {
+            // Sums of one product need no registers to gather in.
+            (_, [src]) => {
+                for (dst, &c) in dsts.iter_mut().zip(matrix) {
+                    self.mul_add_with(tables, dst, src, c);
+                }
+            }
+            ([dst], _) => self.combine(
+                tables,
+                dst,
+                matrix.iter().copied().zip(srcs.iter().copied()),
+            ),
+            _ if tables.bits == 1 => {
+                for (dst, row) in dsts.iter_mut().zip(matrix.chunks_exact(srcs.len())) {
+                    self.combine(tables, dst, row.iter().copied().zip(srcs.iter().copied()));
+                }
+            }
+            _ => dispatch!(self, kernel => kernel.mul_add_matrix(tables, dsts, srcs, matrix)),
+        }
+    }
+
+    /// [`mul_add_multi_with`](Self::mul_add_multi_with) over an iterator, a
+    /// handful of terms at a time.
+    pub(crate) fn combine<'a>(
+        self,
+        tables: &'static Tables,
+        dst: &mut [u8],
+        terms: impl Iterator<Item = (u8, &'a [u8])>,
+    ) {
+        const BATCH: usize = 32;
+        let mut batch: [(u8, &[u8]); BATCH] = [(0, &[]); BATCH];
+        let mut held = 0;
+        for term in terms {
+            batch[held] = term;
+            held += 1;
+            if held == BATCH {
+                self.mul_add_multi_with(tables, dst, &batch);
+                held = 0;
+            }
+        }
+        if held > 0 {
+            self.mul_add_multi_with(tables, dst, &batch[..held]);
+        }
     }
 }
 

@@ -16,7 +16,7 @@ fn reference_mul<F: Field>(a: u8, b: u8) -> u8 {
             product ^= F::POLYNOMIAL << (bit - F::BITS);
         }
     }
-    u8::try_from(product).unwrap()
+    u8::try_from(product).expect("a reduced product is an element")
 }
 
 fn elements<F: Field>() -> impl Iterator<Item = u8> {
@@ -100,7 +100,7 @@ fn byte_strings_are_combined_element_by_element<F: Field>() {
     let field = F::arithmetic();
     let length = field.whole_groups(420);
     let bytes =
-        |salt: usize| -> Vec<u8> { (0..length).map(|i| ((i + salt) * 151 >> 2) as u8).collect() };
+        |salt: usize| -> Vec<u8> { (0..length).map(|i| (((i + salt) * 151) >> 2) as u8).collect() };
     let (start, src) = (bytes(3), bytes(77));
     // The last one ends within a group.
     for source in [&src[..], &src[..length / 2], &src[..1], &[]] {

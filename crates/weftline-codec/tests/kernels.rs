@@ -43,45 +43,128 @@ fn this_machine_runs_a_vector_kernel() {
     assert!(Kernel::available().any(|kernel| kernel != Kernel::Scalar));
 }
 
+/// A slice of these bytes that starts `shift` bytes after a multiple of 64.
+struct Shifted {
+    bytes: Vec<u8>,
+    start: usize,
+    length: usize,
+}
+
+impl Shifted {
+    fn new(content: &[u8], shift: usize) -> Self {
+        let mut bytes = vec![0; content.len() + 128];
+        let start = bytes.as_ptr().align_offset(64) + shift;
+        bytes[start..start + content.len()].copy_from_slice(content);
+        let length = content.len();
+        Self {
+            bytes,
+            start,
+            length,
+        }
+    }
+
+    fn slice(&self) -> &[u8] {
+        &self.bytes[self.start..self.start + self.length]
+    }
+
+    fn slice_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.start + self.length]
+    }
+
+    /// The slice, after a look at the bytes around it.
+    fn into_checked(self) -> Vec<u8> {
+        let around = self.bytes[..self.start]
+            .iter()
+            .chain(&self.bytes[self.start + self.length..]);
+        assert!(
+            around.copied().all(|byte| byte == 0),
+            "bytes outside changed"
+        );
+        self.slice().to_vec()
+    }
+}
+
 #[test]
 fn all_coefficients_multiply_as_the_field_does() {
-    let src: Vec<u8> = (0..=255).chain(0..=255).chain(0..99).collect();
+    let all: Vec<u8> = (0..=255).chain(0..=255).chain(0..99).collect();
     for ops in all_ops() {
         for c in 0..=255 {
-            let mut product = src.clone();
-            ops.mul(&mut product, c);
-            let mut sum = src.clone();
-            ops.mul_add(&mut sum, &src, c);
-            let mut fused = src.clone();
-            ops.mul_add_multi(&mut fused, &[(c, &src)]);
-            for (i, &x) in src.iter().enumerate() {
-                let expected = Gf256::mul(c, x);
-                assert_eq!(product[i], expected, "{} {c} * {x}", ops.kernel());
-                assert_eq!(sum[i], expected ^ x, "{} {c} * {x}", ops.kernel());
-                assert_eq!(fused[i], expected ^ x, "{} {c} * {x}", ops.kernel());
+            for length in [1, 7, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 255, 611] {
+                let src = &all[..length];
+                let mut product = src.to_vec();
+                ops.mul(&mut product, c);
+                let mut sum = src.to_vec();
+                ops.mul_add(&mut sum, src, c);
+                let mut fused = src.to_vec();
+                ops.mul_add_multi(&mut fused, &[(c, src), (c ^ 1, src)]);
+                let (mut one, mut other) = (src.to_vec(), vec![0; length]);
+                let matrix = [c, 0, c ^ 1, c];
+                ops.mul_add_matrix(&mut [&mut one, &mut other], &[src, src], &matrix);
+                for (i, &x) in src.iter().enumerate() {
+                    let expected = Gf256::mul(c, x);
+                    let context = (ops.kernel(), c, x, length);
+                    assert_eq!(product[i], expected, "{context:?}");
+                    assert_eq!(sum[i], expected ^ x, "{context:?}");
+                    assert_eq!(fused[i], 0, "{context:?}");
+                    assert_eq!(one[i], expected ^ x, "{context:?}");
+                    assert_eq!(other[i], x, "{context:?}");
+                }
             }
         }
     }
 }
 
 #[test]
-fn all_lengths_give_what_the_scalar_kernel_gives() {
+fn all_lengths_and_alignments_give_what_the_scalar_kernel_gives() {
+    const LENGTHS: usize = 4096;
     let scalar = Kernel::Scalar.ops().unwrap();
-    for length in 0..=600 {
-        let src = bytes(length as u64, length);
+    let content = bytes(1, LENGTHS + 1);
+    let before = bytes(2, LENGTHS);
+    for length in 0..=LENGTHS {
         let c = (length % 254 + 2) as u8;
-        for ops in all_ops() {
-            let run = |run: fn(Ops, &mut [u8], &[u8], u8)| {
-                let expected = guarded(length, 0, |dst| run(scalar, dst, &src, c));
-                let got = guarded(length, 0, |dst| run(ops, dst, &src, c));
-                assert_eq!(got, expected, "{} over {length} bytes", ops.kernel());
-            };
-            run(|ops, dst, src, _| ops.xor(dst, src));
-            run(|ops, dst, _, c| ops.mul(dst, c));
-            run(|ops, dst, src, c| ops.mul_add(dst, src, c));
-            run(|ops, dst, src, c| ops.mul_add_multi(dst, &[(c, src), (c ^ 1, src)]));
+        let (src, other) = (&content[..length], &content[1..=length]);
+        type Run = fn(Ops, &mut [u8], &[u8], &[u8], u8);
+        let runs: [(Run, usize); 5] = [
+            (|ops, dst, src, _, c| ops.mul_add(dst, src, c), 1),
+            (
+                |ops, dst, src, other, c| ops.mul_add_multi(dst, &[(c, src), (c ^ 1, other)]),
+                1,
+            ),
+            (
+                |ops, dst, src, other, _| ops.xor_multi(dst, &[src, other]),
+                9,
+            ),
+            (|ops, dst, src, _, _| ops.xor(dst, src), 9),
+            (|ops, dst, _, _, c| ops.mul(dst, c), 9),
+        ];
+        for (run, (operation, step)) in runs.into_iter().enumerate() {
+            let mut expected = before[..length].to_vec();
+            operation(scalar, &mut expected, src, other, c);
+            for ops in all_ops() {
+                // Every alignment of short ones, of long ones one of each kind
+                // in turn.
+                let step = if length > 300 { 13 } else { step };
+                for shift in (length % step..64).step_by(step) {
+                    let mut dst = Shifted::new(&before[..length], shift);
+                    let src = Shifted::new(src, (shift * 5 + length) % 64);
+                    let dst_slice = dst.slice_mut();
+                    dst_slice.copy_from_slice(&before[..length]);
+                    operation(ops, dst_slice, src.slice(), other, c);
+                    let context = (ops.kernel(), run, length, shift);
+                    assert!(dst.slice() == expected, "{context:?}");
+                    dst.into_checked();
+                }
+            }
         }
     }
+}
+
+#[test]
+fn a_kernel_can_be_named_and_asked_for() {
+    for &kernel in Kernel::ALL {
+        assert_eq!(Kernel::from_name(kernel.name()), Some(kernel));
+    }
+    assert!(Kernel::available().any(|kernel| kernel == Kernel::active()));
 }
 
 proptest! {
@@ -93,6 +176,7 @@ proptest! {
         shift in 0..33_usize,
         sources in proptest::collection::vec((any::<u8>(), 0..33_usize, 0.0..=1.0), 0..40),
         all_full in any::<bool>(),
+        rows in 0..10_usize,
         seed in any::<u64>(),
     ) {
         let sources: Vec<(u8, usize, Vec<u8>)> = sources
@@ -123,6 +207,21 @@ proptest! {
             prop_assert_eq!(&one_by_one, &expected);
             let fused = guarded(length, shift, |dst| ops.mul_add_multi(dst, &terms));
             prop_assert_eq!(&fused, &expected);
+            let mut rows: Vec<Vec<u8>> = vec![vec![0; length]; rows];
+            let width = terms.len();
+            let matrix: Vec<u8> = (0..rows.len() * width)
+                .map(|i| terms[i % width].0.wrapping_mul((i / width) as u8 | 1))
+                .collect();
+            let srcs: Vec<&[u8]> = terms.iter().map(|(_, src)| *src).collect();
+            let mut dsts: Vec<&mut [u8]> = rows.iter_mut().map(Vec::as_mut_slice).collect();
+            ops.mul_add_matrix(&mut dsts, &srcs, &matrix);
+            for (row, coefficients) in rows.iter().zip(matrix.chunks(width.max(1))) {
+                let mut sum = vec![0; length];
+                for (src, &c) in srcs.iter().zip(coefficients) {
+                    scalar.mul_add(&mut sum, src, c);
+                }
+                prop_assert_eq!(row, &sum);
+            }
             let products = guarded(length, shift, |dst| ops.mul(dst, seed as u8));
             let reference = guarded(length, shift, |dst| scalar.mul(dst, seed as u8));
             prop_assert_eq!(products, reference);

@@ -24,6 +24,28 @@ impl Scalar {
             mul_add(tables, dst, src, c);
         }
     }
+
+    pub(crate) fn sum(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+        for &(c, src) in terms {
+            if c != 0 {
+                xor(dst, src);
+            }
+        }
+    }
+
+    pub(crate) fn mul_add_matrix(
+        self,
+        tables: &Tables,
+        dsts: &mut [&mut [u8]],
+        srcs: &[&[u8]],
+        matrix: &[u8],
+    ) {
+        for (dst, row) in dsts.iter_mut().zip(matrix.chunks_exact(srcs.len())) {
+            for (src, &c) in srcs.iter().zip(row) {
+                mul_add(tables, dst, src, c);
+            }
+        }
+    }
 }
 
 /// Adds `src` to the start of `dst`. Inlined into the vector kernels, where

@@ -1,9 +1,25 @@
 //! What all vector kernels share: how slices are cut into registers.
+//!
+//! Two macros write the kernels: [`vector_kernel`] for instruction sets whose
+//! loads and stores are of whole registers, [`masked_kernel`] for those that
+//! can leave bytes out. Each expects from the module that calls it the register
+//! operations, all `#[target_feature]` functions: `zero`, `add`, `load`,
+//! `store`, `split(x)`, which takes bytes apart for several multiplications,
+//! and `multiplier(tables, c)` with `product(multiplier, split)`; see
+//! their own descriptions for the rest.
 
 /// As many zeros as ones, from which masks are cut.
 pub(super) struct Tail<const TWICE: usize>([u8; TWICE]);
 
 impl<const TWICE: usize> Tail<TWICE> {
+    #[cfg_attr(
+        not(any(
+            target_arch = "x86_64",
+            target_arch = "aarch64",
+            target_arch = "wasm32"
+        )),
+        expect(dead_code, reason = "only the vector kernels mask")
+    )]
     pub(super) const fn new() -> Self {
         let mut bytes = [0; TWICE];
         let mut at = TWICE / 2;
@@ -22,20 +38,19 @@ impl<const TWICE: usize> Tail<TWICE> {
     }
 }
 
-/// Writes the methods of the kernel `$kernel` for an instruction set
-/// `$feature` with registers of `$width` bytes.
-///
-/// The calling module provides the register operations, each a
-/// `#[target_feature]` function: `zero`, `load`, `store`, `add`, `and`, and
-/// `multiplier(tables, c)` with `product(multiplier, x)`.
-macro_rules! vector_kernel {
-    ($kernel:ident, $feature:literal, $width:literal) => {
-        use crate::field::Tables;
-
+/// Writes the methods of a kernel type: each hands over to the function of the
+/// same name in the calling module.
+macro_rules! methods {
+    ($kernel:ident) => {
         impl $kernel {
             pub(crate) fn xor(self, dst: &mut [u8], src: &[u8]) {
                 // SAFETY: `self` exists, so `new` has found the instructions.
                 unsafe { xor(dst, src) }
+            }
+
+            pub(crate) fn sum(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+                // SAFETY: `self` exists, so `new` has found the instructions.
+                unsafe { sum(dst, terms) }
             }
 
             pub(crate) fn mul(self, tables: &Tables, dst: &mut [u8], c: u8) {
@@ -57,11 +72,40 @@ macro_rules! vector_kernel {
                 // SAFETY: `self` exists, so `new` has found the instructions.
                 unsafe { mul_add_multi(tables, dst, terms) }
             }
+
+            pub(crate) fn mul_add_matrix(
+                self,
+                tables: &Tables,
+                dsts: &mut [&mut [u8]],
+                srcs: &[&[u8]],
+                matrix: &[u8],
+            ) {
+                // SAFETY: `self` exists, so `new` has found the instructions.
+                unsafe { mul_add_matrix(tables, dsts, srcs, matrix) }
+            }
         }
+    };
+}
+
+/// Writes the methods of the kernel `$kernel` for an instruction set
+/// `$feature` with registers of `$width` bytes, which are loaded and stored
+/// whole; `$rows` x `$short` registers take the sums of several destinations.
+/// Further expected: `and`.
+macro_rules! vector_kernel {
+    ($kernel:ident, $feature:literal, $width:literal, $rows:literal x $short:literal) => {
+        use crate::arch::vector::{Tail, methods};
+        use crate::field::Tables;
+
+        methods!($kernel);
 
         const WIDTH: usize = $width;
+        /// Registers that take sums of one destination while sources pass by.
+        const LONG: usize = 8;
+        /// Destinations at a time where there are several, and registers of each.
+        const ROWS: usize = $rows;
+        const SHORT: usize = $short;
 
-        static TAIL: crate::arch::vector::Tail<{ 6 * WIDTH }> = crate::arch::vector::Tail::new();
+        static TAIL: Tail<{ 2 * SHORT * WIDTH }> = Tail::new();
 
         #[target_feature(enable = $feature)]
         fn xor(dst: &mut [u8], src: &[u8]) {
@@ -76,9 +120,9 @@ macro_rules! vector_kernel {
             };
             // The last register may overlap the one before it: its product is
             // taken first and stored last, so that no byte is multiplied twice.
-            let last = product(&multiplier, load(last));
+            let last = product(&multiplier, &split(load(last)));
             for chunk in dst.as_chunks_mut::<WIDTH>().0 {
-                store(chunk, product(&multiplier, load(chunk)));
+                store(chunk, product(&multiplier, &split(load(chunk))));
             }
             if let Some(chunk) = dst.last_chunk_mut::<WIDTH>() {
                 store(chunk, last);
@@ -93,7 +137,7 @@ macro_rules! vector_kernel {
             let (src_chunks, src_rest) = src[from..].as_chunks::<WIDTH>();
             let (dst_chunks, dst_rest) = dst[from..].as_chunks_mut::<WIDTH>();
             for (d, s) in dst_chunks.iter_mut().zip(src_chunks) {
-                store(d, add(load(d), product(&multiplier, load(s))));
+                store(d, add(load(d), product(&multiplier, &split(load(s)))));
             }
             if src_rest.is_empty() {
                 return;
@@ -106,7 +150,7 @@ macro_rules! vector_kernel {
                 // One more register that ends where the slices end; the bytes
                 // before the rest, already done, are masked out.
                 (Some(s), Some(mask)) => {
-                    let rest = and(product(&multiplier, load(s)), load(mask));
+                    let rest = and(product(&multiplier, &split(load(s))), load(mask));
                     if let Some(d) = dst.last_chunk_mut::<WIDTH>() {
                         store(d, add(load(d), rest));
                     }
@@ -117,20 +161,32 @@ macro_rules! vector_kernel {
 
         #[target_feature(enable = $feature)]
         fn mul_add_multi(tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+            combine::<false>(tables, dst, terms);
+        }
+
+        #[target_feature(enable = $feature)]
+        fn sum(dst: &mut [u8], terms: &[(u8, &[u8])]) {
+            combine::<true>(crate::arch::vector::gf2(), dst, terms);
+        }
+
+        /// Adds every `c * src` to `dst`; with `SUM` all `c` are 0 or 1.
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn combine<const SUM: bool>(tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])]) {
             let mut at = 0;
-            while dst.len() - at >= 6 * WIDTH {
-                block::<6>(tables, dst, at, terms);
-                at += 6 * WIDTH;
+            while dst.len() - at >= LONG * WIDTH {
+                block::<LONG, SUM>(tables, dst, at, 0, terms);
+                at += LONG * WIDTH;
             }
-            while dst.len() - at >= 2 * WIDTH {
-                block::<2>(tables, dst, at, terms);
-                at += 2 * WIDTH;
+            while dst.len() - at >= SHORT * WIDTH {
+                block::<SHORT, SUM>(tables, dst, at, 0, terms);
+                at += SHORT * WIDTH;
             }
             if at == dst.len() {
                 return;
             }
-            if dst.len() >= 2 * WIDTH {
-                return rest(tables, dst, at, terms);
+            if let Some(start) = dst.len().checked_sub(SHORT * WIDTH) {
+                return block::<SHORT, SUM>(tables, dst, start, at - start, terms);
             }
             for &(c, src) in terms {
                 if src.len() > at {
@@ -149,14 +205,36 @@ macro_rules! vector_kernel {
                 .first_chunk::<N>()
         }
 
-        /// Adds every `c * src` within the `N` registers from `at`, which stay
-        /// registers while all sources pass by.
+        /// Adds sums to the `N` registers from `at`, without the first `skip`
+        /// bytes, for which `N` is at most `SHORT`.
         #[target_feature(enable = $feature)]
         #[inline]
-        fn block<const N: usize>(
+        fn add_sums<const N: usize>(dst: &mut [u8], at: usize, skip: usize, sums: [Register; N]) {
+            let chunks = dst[at..at + N * WIDTH].as_chunks_mut::<WIDTH>().0;
+            if skip == 0 {
+                for (chunk, sum) in chunks.iter_mut().zip(sums) {
+                    store(chunk, add(load(chunk), sum));
+                }
+                return;
+            }
+            let masks = TAIL
+                .mask(N * WIDTH, N * WIDTH - skip)
+                .as_chunks::<WIDTH>()
+                .0;
+            for ((chunk, sum), mask) in chunks.iter_mut().zip(sums).zip(masks) {
+                store(chunk, add(load(chunk), and(sum, load(mask))));
+            }
+        }
+
+        /// Adds every `c * src` within the `N` registers from `at`, which stay
+        /// registers while all sources pass by; all but the first `skip` bytes.
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn block<const N: usize, const SUM: bool>(
             tables: &Tables,
             dst: &mut [u8],
             at: usize,
+            skip: usize,
             terms: &[(u8, &[u8])],
         ) {
             let end = at + N * WIDTH;
@@ -164,52 +242,133 @@ macro_rules! vector_kernel {
             let mut some_end_within = false;
             for &(c, src) in terms {
                 let Some(piece) = registers::<N>(src, at) else {
-                    some_end_within |= src.len() > at;
+                    some_end_within |= src.len() > at + skip;
                     continue;
                 };
-                let multiplier = multiplier(tables, c);
-                for i in 0..N {
-                    sums[i] = add(sums[i], product(&multiplier, load(&piece[i])));
+                if SUM {
+                    if c != 0 {
+                        for i in 0..N {
+                            sums[i] = add(sums[i], load(&piece[i]));
+                        }
+                    }
+                } else {
+                    let multiplier = multiplier(tables, c);
+                    for i in 0..N {
+                        sums[i] = add(sums[i], product(&multiplier, &split(load(&piece[i]))));
+                    }
                 }
             }
-            let chunks = dst[at..end].as_chunks_mut::<WIDTH>().0;
-            for (chunk, sum) in chunks.iter_mut().zip(sums) {
-                store(chunk, add(load(chunk), sum));
-            }
+            add_sums(dst, at, skip, sums);
             if some_end_within {
                 for &(c, src) in terms {
-                    if src.len() > at && src.len() < end {
+                    if src.len() > at + skip && src.len() < end {
+                        mul_add(tables, dst, src, at + skip, c);
+                    }
+                }
+            }
+        }
+
+        #[target_feature(enable = $feature)]
+        fn mul_add_matrix(tables: &Tables, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
+            let length = dsts.first().map_or(0, |dst| dst.len());
+            let mut at = 0;
+            // Strip by strip, and all destinations for each, while the strip's
+            // sources are at hand.
+            while length - at >= SHORT * WIDTH {
+                strip(tables, dsts, at, 0, srcs, matrix);
+                at += SHORT * WIDTH;
+            }
+            if at == length {
+                return;
+            }
+            if let Some(start) = length.checked_sub(SHORT * WIDTH) {
+                return strip(tables, dsts, start, at - start, srcs, matrix);
+            }
+            for (dst, row) in dsts.iter_mut().zip(matrix.chunks_exact(srcs.len().max(1))) {
+                for (&src, &c) in srcs.iter().zip(row) {
+                    if src.len() > at {
                         mul_add(tables, dst, src, at, c);
                     }
                 }
             }
         }
 
-        /// Adds every `c * src` from `at` on, less than two registers before
-        /// the end: in the last two, with the bytes before `at` masked out.
+        /// The `SHORT` registers from `at` of all destinations, but for the
+        /// first `skip` bytes.
         #[target_feature(enable = $feature)]
         #[inline]
-        fn rest(tables: &Tables, dst: &mut [u8], at: usize, terms: &[(u8, &[u8])]) {
-            let start = dst.len() - 2 * WIDTH;
-            let mut sums = [zero(); 2];
-            for &(c, src) in terms {
-                if let Some(piece) = registers::<2>(src, start) {
-                    let multiplier = multiplier(tables, c);
-                    for i in 0..2 {
-                        sums[i] = add(sums[i], product(&multiplier, load(&piece[i])));
+        fn strip(
+            tables: &Tables,
+            mut dsts: &mut [&mut [u8]],
+            at: usize,
+            skip: usize,
+            srcs: &[&[u8]],
+            mut matrix: &[u8],
+        ) {
+            while !dsts.is_empty() {
+                // As even as can be: every pass takes the sources apart anew.
+                let rows = dsts.len().div_ceil(dsts.len().div_ceil(ROWS));
+                let (some, rest) = dsts.split_at_mut(rows);
+                let (of_some, of_rest) = matrix.split_at(rows * srcs.len());
+                match rows {
+                    4 => rows_block::<4>(tables, some, at, skip, srcs, of_some),
+                    3 => rows_block::<3>(tables, some, at, skip, srcs, of_some),
+                    2 => rows_block::<2>(tables, some, at, skip, srcs, of_some),
+                    _ => rows_block::<1>(tables, some, at, skip, srcs, of_some),
+                }
+                (dsts, matrix) = (rest, of_rest);
+            }
+        }
+
+        /// [`block`] for `D` destinations, taking each source apart once.
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn rows_block<const D: usize>(
+            tables: &Tables,
+            dsts: &mut [&mut [u8]],
+            at: usize,
+            skip: usize,
+            srcs: &[&[u8]],
+            matrix: &[u8],
+        ) {
+            let end = at + SHORT * WIDTH;
+            let mut sums = [[zero(); SHORT]; D];
+            let mut some_end_within = false;
+            let rows: [&[u8]; D] =
+                core::array::from_fn(|d| &matrix[d * srcs.len()..][..srcs.len()]);
+            for (s, src) in srcs.iter().enumerate() {
+                let Some(piece) = registers::<SHORT>(src, at) else {
+                    some_end_within |= src.len() > at + skip;
+                    continue;
+                };
+                let parts: [_; SHORT] = core::array::from_fn(|i| split(load(&piece[i])));
+                for d in 0..D {
+                    let multiplier = multiplier(tables, rows[d][s]);
+                    for i in 0..SHORT {
+                        sums[d][i] = add(sums[d][i], product(&multiplier, &parts[i]));
                     }
-                } else if src.len() > at {
-                    mul_add(tables, dst, src, at, c);
                 }
             }
-            let masks = registers::<2>(TAIL.mask(2 * WIDTH, dst.len() - at), 0)
-                .expect("the table is as long as two masks of two registers");
-            let chunks = dst[start..].as_chunks_mut::<WIDTH>().0;
-            for ((chunk, sum), mask) in chunks.iter_mut().zip(sums).zip(masks) {
-                store(chunk, add(load(chunk), and(sum, load(mask))));
+            for (dst, sums) in dsts.iter_mut().zip(sums) {
+                add_sums(dst, at, skip, sums);
+            }
+            if some_end_within {
+                for (d, dst) in dsts.iter_mut().enumerate() {
+                    for (s, src) in srcs.iter().enumerate() {
+                        if src.len() > at + skip && src.len() < end {
+                            mul_add(tables, dst, src, at + skip, rows[d][s]);
+                        }
+                    }
+                }
             }
         }
     };
 }
 
-pub(super) use vector_kernel;
+/// The tables of GF(2), for the bytes that no register takes.
+pub(super) fn gf2() -> &'static crate::field::Tables {
+    use crate::field::{Field, Gf2};
+    Gf2::arithmetic().tables()
+}
+
+pub(super) use {methods, vector_kernel};

@@ -154,9 +154,13 @@ impl Arithmetic {
     ///
     /// # Panics
     ///
-    /// When the matrix has not `dsts.len() * srcs.len()` elements, and as
-    /// [`mul_add`](Self::mul_add).
+    /// When the matrix has not `dsts.len() * srcs.len()` elements, the
+    /// destinations differ in length, and as [`mul_add`](Self::mul_add).
     pub fn mul_add_matrix(self, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
+        if self.group() == 1 {
+            kernel::active_ops().mul_add_matrix_with(self.tables, dsts, srcs, matrix);
+            return;
+        }
         assert_eq!(
             matrix.len(),
             dsts.len() * srcs.len(),
@@ -171,7 +175,11 @@ impl Arithmetic {
     /// [`mul_add_multi`](Self::mul_add_multi) over an iterator, a handful of
     /// terms at a time.
     pub(crate) fn combine<'a>(self, dst: &mut [u8], terms: impl Iterator<Item = (u8, &'a [u8])>) {
-        in_batches(terms, |batch| self.mul_add_multi(dst, batch));
+        if self.group() == 1 {
+            kernel::active_ops().combine(self.tables, dst, terms);
+        } else {
+            terms.for_each(|(c, src)| self.map_groups(dst, Some(src), c));
+        }
     }
 
     /// [`mul_add_multi_vector`](Self::mul_add_multi_vector) over an iterator, a
@@ -181,7 +189,7 @@ impl Arithmetic {
         dst: &mut [u8],
         terms: impl Iterator<Item = (u8, &'a [u8])>,
     ) {
-        in_batches(terms, |batch| self.mul_add_multi_vector(dst, batch));
+        kernel::active_ops().combine(self.tables, dst, terms);
     }
 
     /// `dst = c * dst` for a vector.
@@ -246,26 +254,6 @@ impl Arithmetic {
                 *byte = if src.is_some() { *byte ^ sum } else { sum };
             }
         }
-    }
-}
-
-fn in_batches<'a>(
-    terms: impl Iterator<Item = (u8, &'a [u8])>,
-    mut run: impl FnMut(&[(u8, &'a [u8])]),
-) {
-    const BATCH: usize = 32;
-    let mut batch: [(u8, &[u8]); BATCH] = [(0, &[]); BATCH];
-    let mut held = 0;
-    for term in terms {
-        batch[held] = term;
-        held += 1;
-        if held == BATCH {
-            run(&batch);
-            held = 0;
-        }
-    }
-    if held > 0 {
-        run(&batch[..held]);
     }
 }
 

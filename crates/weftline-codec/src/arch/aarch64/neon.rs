@@ -18,12 +18,14 @@ impl Neon {
     }
 }
 
-vector_kernel!(Neon, "neon", 16);
+vector_kernel!(Neon, "neon", 16, 4 x 4);
+
+type Register = uint8x16_t;
 
 /// The products of one coefficient with all low and all high nibbles.
 struct Multiplier {
-    low: uint8x16_t,
-    high: uint8x16_t,
+    low: Register,
+    high: Register,
 }
 
 #[target_feature(enable = "neon")]
@@ -31,50 +33,69 @@ struct Multiplier {
 fn multiplier(tables: &Tables, c: u8) -> Multiplier {
     let nibbles = &tables.nibbles[usize::from(c)];
     Multiplier {
-        low: load(&nibbles.low),
-        high: load(&nibbles.high),
+        low: table(&nibbles.low),
+        high: table(&nibbles.high),
+    }
+}
+
+/// The low and the high nibbles of bytes.
+struct Split {
+    low: Register,
+    high: Register,
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn split(x: Register) -> Split {
+    Split {
+        low: vandq_u8(x, vdupq_n_u8(0x0F)),
+        high: vshrq_n_u8::<4>(x),
     }
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn product(multiplier: &Multiplier, x: uint8x16_t) -> uint8x16_t {
-    let low = vandq_u8(x, vdupq_n_u8(0x0F));
-    let high = vshrq_n_u8::<4>(x);
+fn product(multiplier: &Multiplier, x: &Split) -> Register {
     veorq_u8(
-        vqtbl1q_u8(multiplier.low, low),
-        vqtbl1q_u8(multiplier.high, high),
+        vqtbl1q_u8(multiplier.low, x.low),
+        vqtbl1q_u8(multiplier.high, x.high),
     )
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn zero() -> uint8x16_t {
+fn zero() -> Register {
     vdupq_n_u8(0)
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn add(a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
+fn add(a: Register, b: Register) -> Register {
     veorq_u8(a, b)
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn and(a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
+fn and(a: Register, b: Register) -> Register {
     vandq_u8(a, b)
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn load(bytes: &[u8; WIDTH]) -> uint8x16_t {
+fn load(bytes: &[u8; WIDTH]) -> Register {
     // SAFETY: the reference covers the 16 bytes read; no alignment is asked.
     unsafe { vld1q_u8(bytes.as_ptr()) }
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn store(bytes: &mut [u8; WIDTH], x: uint8x16_t) {
+fn store(bytes: &mut [u8; WIDTH], x: Register) {
     // SAFETY: the reference covers the 16 bytes written; no alignment is asked.
     unsafe { vst1q_u8(bytes.as_mut_ptr(), x) }
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn table(bytes: &[u8; 16]) -> Register {
+    load(bytes)
 }

@@ -1,11 +1,11 @@
-//! The Avx2 kernel: registers of 32 bytes.
+//! The AVX2 kernel: registers of 32 bytes.
 
 use core::arch::x86_64::*;
 
 use super::detected;
 use crate::arch::vector::vector_kernel;
 
-/// Proof that the CPU has the Avx2 instructions.
+/// Proof that the CPU has the AVX2 instructions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2(());
 
@@ -15,12 +15,14 @@ impl Avx2 {
     }
 }
 
-vector_kernel!(Avx2, "avx2", 32);
+vector_kernel!(Avx2, "avx2", 32, 3 x 4);
+
+type Register = __m256i;
 
 /// The products of one coefficient with all low and all high nibbles.
 struct Multiplier {
-    low: __m256i,
-    high: __m256i,
+    low: Register,
+    high: Register,
 }
 
 #[target_feature(enable = "avx2")]
@@ -33,46 +35,59 @@ fn multiplier(tables: &Tables, c: u8) -> Multiplier {
     }
 }
 
+/// The low and the high nibbles of bytes.
+struct Split {
+    low: Register,
+    high: Register,
+}
+
 #[target_feature(enable = "avx2")]
 #[inline]
-fn product(multiplier: &Multiplier, x: __m256i) -> __m256i {
+fn split(x: Register) -> Split {
     let nibble = _mm256_set1_epi8(0x0F);
-    let low = _mm256_and_si256(x, nibble);
-    let high = _mm256_and_si256(_mm256_srli_epi64::<4>(x), nibble);
+    Split {
+        low: _mm256_and_si256(x, nibble),
+        high: _mm256_and_si256(_mm256_srli_epi64::<4>(x), nibble),
+    }
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn product(multiplier: &Multiplier, x: &Split) -> Register {
     _mm256_xor_si256(
-        _mm256_shuffle_epi8(multiplier.low, low),
-        _mm256_shuffle_epi8(multiplier.high, high),
+        _mm256_shuffle_epi8(multiplier.low, x.low),
+        _mm256_shuffle_epi8(multiplier.high, x.high),
     )
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn zero() -> __m256i {
+fn zero() -> Register {
     _mm256_setzero_si256()
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn add(a: __m256i, b: __m256i) -> __m256i {
+fn add(a: Register, b: Register) -> Register {
     _mm256_xor_si256(a, b)
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn and(a: __m256i, b: __m256i) -> __m256i {
+fn and(a: Register, b: Register) -> Register {
     _mm256_and_si256(a, b)
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn load(bytes: &[u8; WIDTH]) -> __m256i {
+fn load(bytes: &[u8; WIDTH]) -> Register {
     // SAFETY: the reference covers the 32 bytes read; no alignment is asked.
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn store(bytes: &mut [u8; WIDTH], x: __m256i) {
+fn store(bytes: &mut [u8; WIDTH], x: Register) {
     // SAFETY: the reference covers the 32 bytes written; no alignment is asked.
     unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), x) }
 }
@@ -80,7 +95,7 @@ fn store(bytes: &mut [u8; WIDTH], x: __m256i) {
 /// The table in both halves of a register: a shuffle stays within its half.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn table(bytes: &[u8; 16]) -> __m256i {
+fn table(bytes: &[u8; 16]) -> Register {
     // SAFETY: the reference covers the 16 bytes read; no alignment is asked.
     let half = unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) };
     _mm256_broadcastsi128_si256(half)

@@ -1,6 +1,10 @@
-//! Kernels for x86-64: a byte shuffle looks sixteen products up at once.
+//! Kernels for x86-64: a byte shuffle looks sixteen products up at once, or an
+//! affine instruction computes them.
 
 pub(crate) mod avx2;
+pub(crate) mod avx512;
+pub(crate) mod gfni256;
+pub(crate) mod gfni512;
 pub(crate) mod ssse3;
 
 /// Whether the CPU has a feature: asked at run time with `std`, known at

@@ -1,11 +1,11 @@
-//! The Ssse3 kernel: registers of 16 bytes.
+//! The SSSE3 kernel: registers of 16 bytes.
 
 use core::arch::x86_64::*;
 
 use super::detected;
 use crate::arch::vector::vector_kernel;
 
-/// Proof that the CPU has the Ssse3 instructions.
+/// Proof that the CPU has the SSSE3 instructions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ssse3(());
 
@@ -15,12 +15,14 @@ impl Ssse3 {
     }
 }
 
-vector_kernel!(Ssse3, "ssse3", 16);
+vector_kernel!(Ssse3, "ssse3", 16, 2 x 4);
+
+type Register = __m128i;
 
 /// The products of one coefficient with all low and all high nibbles.
 struct Multiplier {
-    low: __m128i,
-    high: __m128i,
+    low: Register,
+    high: Register,
 }
 
 #[target_feature(enable = "ssse3")]
@@ -33,52 +35,65 @@ fn multiplier(tables: &Tables, c: u8) -> Multiplier {
     }
 }
 
+/// The low and the high nibbles of bytes.
+struct Split {
+    low: Register,
+    high: Register,
+}
+
 #[target_feature(enable = "ssse3")]
 #[inline]
-fn product(multiplier: &Multiplier, x: __m128i) -> __m128i {
+fn split(x: Register) -> Split {
     let nibble = _mm_set1_epi8(0x0F);
-    let low = _mm_and_si128(x, nibble);
-    let high = _mm_and_si128(_mm_srli_epi64::<4>(x), nibble);
+    Split {
+        low: _mm_and_si128(x, nibble),
+        high: _mm_and_si128(_mm_srli_epi64::<4>(x), nibble),
+    }
+}
+
+#[target_feature(enable = "ssse3")]
+#[inline]
+fn product(multiplier: &Multiplier, x: &Split) -> Register {
     _mm_xor_si128(
-        _mm_shuffle_epi8(multiplier.low, low),
-        _mm_shuffle_epi8(multiplier.high, high),
+        _mm_shuffle_epi8(multiplier.low, x.low),
+        _mm_shuffle_epi8(multiplier.high, x.high),
     )
 }
 
 #[target_feature(enable = "ssse3")]
 #[inline]
-fn zero() -> __m128i {
+fn zero() -> Register {
     _mm_setzero_si128()
 }
 
 #[target_feature(enable = "ssse3")]
 #[inline]
-fn add(a: __m128i, b: __m128i) -> __m128i {
+fn add(a: Register, b: Register) -> Register {
     _mm_xor_si128(a, b)
 }
 
 #[target_feature(enable = "ssse3")]
 #[inline]
-fn and(a: __m128i, b: __m128i) -> __m128i {
+fn and(a: Register, b: Register) -> Register {
     _mm_and_si128(a, b)
 }
 
 #[target_feature(enable = "ssse3")]
 #[inline]
-fn load(bytes: &[u8; WIDTH]) -> __m128i {
+fn load(bytes: &[u8; WIDTH]) -> Register {
     // SAFETY: the reference covers the 16 bytes read; no alignment is asked.
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
 }
 
 #[target_feature(enable = "ssse3")]
 #[inline]
-fn store(bytes: &mut [u8; WIDTH], x: __m128i) {
+fn store(bytes: &mut [u8; WIDTH], x: Register) {
     // SAFETY: the reference covers the 16 bytes written; no alignment is asked.
     unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), x) }
 }
 
 #[target_feature(enable = "ssse3")]
 #[inline]
-fn table(bytes: &[u8; 16]) -> __m128i {
+fn table(bytes: &[u8; 16]) -> Register {
     load(bytes)
 }

@@ -1,0 +1,220 @@
+//! What the kernels have in common whose instructions can leave bytes out.
+
+/// Writes the methods of the kernel `$kernel` for an instruction set
+/// `$feature` with registers of 64 bytes, of which any number can be loaded
+/// and stored. Expects what [`vector`](crate::arch::vector) says, and
+/// `load_first(bytes)` and `store_first(bytes, x)` for at most a register's
+/// worth of bytes; what is not loaded is 0.
+macro_rules! masked_kernel {
+    ($kernel:ident, $feature:literal) => {
+        use crate::arch::vector::methods;
+        use crate::field::Tables;
+
+        methods!($kernel);
+
+        const WIDTH: usize = 64;
+        /// Registers that take sums of one destination while sources pass by.
+        const LONG: usize = 8;
+        /// Destinations at a time where there are several, and registers of each.
+        const ROWS: usize = 4;
+        const SHORT: usize = 4;
+
+        #[target_feature(enable = $feature)]
+        fn xor(dst: &mut [u8], src: &[u8]) {
+            let dst = &mut dst[..src.len()];
+            for (d, s) in dst.chunks_mut(WIDTH).zip(src.chunks(WIDTH)) {
+                store_first(d, add(load_first(d), load_first(s)));
+            }
+        }
+
+        #[target_feature(enable = $feature)]
+        fn mul(tables: &Tables, dst: &mut [u8], c: u8) {
+            let multiplier = multiplier(tables, c);
+            for chunk in dst.chunks_mut(WIDTH) {
+                store_first(chunk, product(&multiplier, &split(load_first(chunk))));
+            }
+        }
+
+        /// Adds `c * src[from..]` to `dst[from..]`.
+        #[target_feature(enable = $feature)]
+        fn mul_add(tables: &Tables, dst: &mut [u8], src: &[u8], from: usize, c: u8) {
+            let dst = &mut dst[..src.len()];
+            let multiplier = multiplier(tables, c);
+            let (src_chunks, src_rest) = src[from..].as_chunks::<WIDTH>();
+            let (dst_chunks, dst_rest) = dst[from..].as_chunks_mut::<WIDTH>();
+            for (d, s) in dst_chunks.iter_mut().zip(src_chunks) {
+                store(d, add(load(d), product(&multiplier, &split(load(s)))));
+            }
+            if !src_rest.is_empty() {
+                let rest = product(&multiplier, &split(load_first(src_rest)));
+                store_first(dst_rest, add(load_first(dst_rest), rest));
+            }
+        }
+
+        #[target_feature(enable = $feature)]
+        fn mul_add_multi(tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+            combine::<false>(tables, dst, terms);
+        }
+
+        #[target_feature(enable = $feature)]
+        fn sum(dst: &mut [u8], terms: &[(u8, &[u8])]) {
+            combine::<true>(crate::arch::vector::gf2(), dst, terms);
+        }
+
+        /// Adds every `c * src` to `dst`; with `SUM` all `c` are 0 or 1.
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn combine<const SUM: bool>(tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+            for at in (0..dst.len()).step_by(LONG * WIDTH) {
+                match (dst.len() - at).div_ceil(WIDTH) {
+                    1 => block::<1, SUM>(tables, dst, at, terms),
+                    2 => block::<2, SUM>(tables, dst, at, terms),
+                    3 => block::<3, SUM>(tables, dst, at, terms),
+                    4 => block::<4, SUM>(tables, dst, at, terms),
+                    5 => block::<5, SUM>(tables, dst, at, terms),
+                    6 => block::<6, SUM>(tables, dst, at, terms),
+                    7 => block::<7, SUM>(tables, dst, at, terms),
+                    _ => block::<LONG, SUM>(tables, dst, at, terms),
+                }
+            }
+        }
+
+        /// At most the `N` registers from `at` on, or what there is of them.
+        #[inline(always)]
+        fn piece<const N: usize>(src: &[u8], at: usize) -> &[u8] {
+            let src = src.get(at..).unwrap_or_default();
+            &src[..src.len().min(N * WIDTH)]
+        }
+
+        /// The `N` registers of a piece; what is missing of it is 0.
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn registers<const N: usize>(piece: &[u8]) -> [Register; N] {
+            let mut out = [zero(); N];
+            // Nearly always all but the last register are whole.
+            let (whole, rest) = piece.as_chunks::<WIDTH>();
+            if whole.len() >= N - 1 {
+                for i in 0..N - 1 {
+                    out[i] = load(&whole[i]);
+                }
+                out[N - 1] = match whole.get(N - 1) {
+                    Some(last) => load(last),
+                    None => load_first(rest),
+                };
+            } else {
+                for (out, chunk) in out.iter_mut().zip(piece.chunks(WIDTH)) {
+                    *out = load_first(chunk);
+                }
+            }
+            out
+        }
+
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn add_sums<const N: usize>(dst: &mut [u8], at: usize, sums: [Register; N]) {
+            let end = dst.len().min(at + N * WIDTH);
+            for (chunk, sum) in dst[at..end].chunks_mut(WIDTH).zip(sums) {
+                store_first(chunk, add(load_first(chunk), sum));
+            }
+        }
+
+        /// Adds every `c * src` within the `N` registers from `at`, the last of
+        /// which may be partly there; they stay registers while all sources
+        /// pass by.
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn block<const N: usize, const SUM: bool>(
+            tables: &Tables,
+            dst: &mut [u8],
+            at: usize,
+            terms: &[(u8, &[u8])],
+        ) {
+            let mut sums = [zero(); N];
+            for &(c, src) in terms {
+                let parts = registers::<N>(piece::<N>(src, at));
+                if SUM {
+                    if c != 0 {
+                        for i in 0..N {
+                            sums[i] = add(sums[i], parts[i]);
+                        }
+                    }
+                } else {
+                    let multiplier = multiplier(tables, c);
+                    for i in 0..N {
+                        sums[i] = add(sums[i], product(&multiplier, &split(parts[i])));
+                    }
+                }
+            }
+            add_sums(dst, at, sums);
+        }
+
+        #[target_feature(enable = $feature)]
+        fn mul_add_matrix(tables: &Tables, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
+            let length = dsts.first().map_or(0, |dst| dst.len());
+            // Strip by strip, and all destinations for each, while the strip's
+            // sources are at hand.
+            for at in (0..length).step_by(SHORT * WIDTH) {
+                match (length - at).div_ceil(WIDTH) {
+                    1 => strip::<1>(tables, dsts, at, srcs, matrix),
+                    2 => strip::<2>(tables, dsts, at, srcs, matrix),
+                    3 => strip::<3>(tables, dsts, at, srcs, matrix),
+                    _ => strip::<SHORT>(tables, dsts, at, srcs, matrix),
+                }
+            }
+        }
+
+        /// The `N` registers from `at` of all destinations.
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn strip<const N: usize>(
+            tables: &Tables,
+            mut dsts: &mut [&mut [u8]],
+            at: usize,
+            srcs: &[&[u8]],
+            mut matrix: &[u8],
+        ) {
+            while !dsts.is_empty() {
+                // As even as can be: every pass takes the sources apart anew.
+                let rows = dsts.len().div_ceil(dsts.len().div_ceil(ROWS));
+                let (some, rest) = dsts.split_at_mut(rows);
+                let (of_some, of_rest) = matrix.split_at(rows * srcs.len());
+                match rows {
+                    4 => rows_block::<4, N>(tables, some, at, srcs, of_some),
+                    3 => rows_block::<3, N>(tables, some, at, srcs, of_some),
+                    2 => rows_block::<2, N>(tables, some, at, srcs, of_some),
+                    _ => rows_block::<1, N>(tables, some, at, srcs, of_some),
+                }
+                (dsts, matrix) = (rest, of_rest);
+            }
+        }
+
+        /// [`block`] for `D` destinations, taking each source apart once.
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn rows_block<const D: usize, const N: usize>(
+            tables: &Tables,
+            dsts: &mut [&mut [u8]],
+            at: usize,
+            srcs: &[&[u8]],
+            matrix: &[u8],
+        ) {
+            let mut sums = [[zero(); N]; D];
+            let rows: [&[u8]; D] =
+                core::array::from_fn(|d| &matrix[d * srcs.len()..][..srcs.len()]);
+            for (s, src) in srcs.iter().enumerate() {
+                let parts = registers::<N>(piece::<N>(src, at)).map(|part| split(part));
+                for d in 0..D {
+                    let multiplier = multiplier(tables, rows[d][s]);
+                    for i in 0..N {
+                        sums[d][i] = add(sums[d][i], product(&multiplier, &parts[i]));
+                    }
+                }
+            }
+            for (dst, sums) in dsts.iter_mut().zip(sums) {
+                add_sums(dst, at, sums);
+            }
+        }
+    };
+}
+
+pub(super) use masked_kernel;
