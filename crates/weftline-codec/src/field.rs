@@ -14,10 +14,10 @@
 //! # How bytes hold elements
 //!
 //! Data are bytes, whatever the field. Where q divides 8, a byte holds 8/q
-//! elements side by side. Otherwise a *group* of q bytes holds eight: bit `i`
-//! of the group's bytes, lowest byte first, is element `i`. Either way a
-//! combination of byte strings is as long as the longest of them, rounded up
-//! to whole groups of [`Arithmetic::group`] bytes.
+//! elements side by side. Otherwise a *group* of q words of 8 bytes holds 64:
+//! bit `i` of byte `j` of the words, lowest word first, is element `8 j + i`.
+//! Either way a combination of byte strings is as long as the longest of them,
+//! rounded up to whole groups of [`Arithmetic::group`] bytes.
 
 mod arithmetic;
 mod tables;
@@ -130,15 +130,15 @@ fields! {
     Gf2: 1, 0b11, 1;
     /// GF(2^2), four elements a byte.
     Gf4: 2, 0x7, 2;
-    /// GF(2^3), eight elements in three bytes.
+    /// GF(2^3), 64 elements in three words of 8 bytes.
     Gf8: 3, 0xB, 2;
     /// GF(2^4), two elements a byte.
     Gf16: 4, 0x13, 2;
-    /// GF(2^5), eight elements in five bytes.
+    /// GF(2^5), 64 elements in five words of 8 bytes.
     Gf32: 5, 0x25, 2;
-    /// GF(2^6), eight elements in six bytes.
+    /// GF(2^6), 64 elements in six words of 8 bytes.
     Gf64: 6, 0x43, 2;
-    /// GF(2^7), eight elements in seven bytes.
+    /// GF(2^7), 64 elements in seven words of 8 bytes.
     Gf128: 7, 0x89, 2;
     /// GF(2^8), an element a byte: the default of every code.
     Gf256: 8, 0x11D, 2;

@@ -36,9 +36,14 @@ fn unpack(field: Arithmetic, data: &[u8]) -> Vec<u8> {
     }
     let mut elements = Vec::new();
     for group in data.chunks(field.group()) {
-        for i in 0..8 {
-            let bit = |(place, byte): (usize, &u8)| (byte >> i & 1) << place;
-            elements.push(group.iter().enumerate().map(bit).sum());
+        for element in 0..64 {
+            let (byte, bit) = (element / 8, element % 8);
+            let words = group.chunks(8).enumerate();
+            elements.push(
+                words
+                    .map(|(place, word)| ((word[byte] >> bit) & 1) << place)
+                    .sum(),
+            );
         }
     }
     elements
@@ -99,8 +104,11 @@ fn powers_of_the_generator_are_all_elements_but_zero<F: Field>() {
 fn byte_strings_are_combined_element_by_element<F: Field>() {
     let field = F::arithmetic();
     let length = field.whole_groups(420);
-    let bytes =
-        |salt: usize| -> Vec<u8> { (0..length).map(|i| (((i + salt) * 151) >> 2) as u8).collect() };
+    let bytes = |salt: usize| -> Vec<u8> {
+        (0..length)
+            .map(|i| (((i + salt) * 151) >> 2) as u8)
+            .collect()
+    };
     let (start, src) = (bytes(3), bytes(77));
     // The last one ends within a group.
     for source in [&src[..], &src[..length / 2], &src[..1], &[]] {
@@ -183,5 +191,5 @@ fn zero_has_no_inverse() {
 #[test]
 #[should_panic(expected = "no whole number of groups")]
 fn a_destination_of_broken_groups_is_refused() {
-    Gf8::arithmetic().mul_add(&mut [0; 4], &[1], 3);
+    Gf8::arithmetic().mul_add(&mut [0; 25], &[1], 3);
 }

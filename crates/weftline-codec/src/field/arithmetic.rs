@@ -3,6 +3,9 @@
 use super::{Field, Gf2, Gf4, Gf8, Gf16, Gf32, Gf64, Gf128, Gf256, Tables};
 use crate::kernel;
 
+/// Bytes of the words of a group.
+const WORD: usize = 8;
+
 /// The operations of one field, as a value: what every code computes with.
 ///
 /// Methods that take long byte strings use the [kernel](crate::kernel) in use.
@@ -63,12 +66,17 @@ impl Arithmetic {
         self.tables.polynomial
     }
 
-    /// Bytes that hold a whole number of elements: 1 where q divides 8, else q.
+    /// Bytes that hold a whole number of elements as the [module](super) lays
+    /// them out: 1 where q divides 8, else 8 q.
     #[inline]
     #[must_use]
     pub fn group(self) -> usize {
         let bits = self.tables.bits;
-        if 8 % bits == 0 { 1 } else { bits as usize }
+        if 8 % bits == 0 {
+            1
+        } else {
+            WORD * bits as usize
+        }
     }
 
     /// `length` rounded up to whole groups.
@@ -216,44 +224,68 @@ impl Arithmetic {
         kernel::active_ops().mul_add_multi_with(self.tables, dst, terms);
     }
 
-    /// `dst += c * src`, or `dst = c * dst` without a `src`, group by group:
-    /// for every bit of an element a byte of the group, so that eight elements
-    /// are multiplied at once by adding bytes.
+    /// `dst += c * src`, or `dst = c * dst` without a `src`, group by group.
     fn map_groups(self, dst: &mut [u8], src: Option<&[u8]>, c: u8) {
-        const MOST: usize = 8;
-        let group = self.group();
         assert!(
-            dst.len().is_multiple_of(group),
-            "{} bytes are no whole number of groups of {group}",
-            dst.len()
+            dst.len().is_multiple_of(self.group()),
+            "{} bytes are no whole number of groups of {}",
+            dst.len(),
+            self.group()
         );
         if let Some(src) = src {
             kernel::assert_fits(dst, src);
         }
-        // Column `from` of the bit matrix of `c` is its product with 2^from.
-        let mut columns = [0; MOST];
-        for (from, column) in columns.iter_mut().enumerate().take(group) {
-            *column = self.product(c, 1 << from);
+        match self.bits() {
+            3 => map_words::<3>(self, dst, src, c),
+            5 => map_words::<5>(self, dst, src, c),
+            6 => map_words::<6>(self, dst, src, c),
+            _ => map_words::<7>(self, dst, src, c),
         }
-        for (index, bytes) in dst.chunks_exact_mut(group).enumerate() {
-            let mut sum = [0; MOST];
-            let source = match src {
-                Some(src) => match src.get(index * group..) {
-                    Some(rest) if !rest.is_empty() => &rest[..rest.len().min(group)],
-                    _ => return,
-                },
-                None => &*bytes,
-            };
-            for (&byte, &column) in source.iter().zip(&columns) {
-                for (to, out) in sum.iter_mut().enumerate() {
-                    // All ones where the matrix has a one.
-                    *out ^= byte & (column >> to & 1).wrapping_neg();
-                }
-            }
-            for (byte, sum) in bytes.iter_mut().zip(sum) {
-                *byte = if src.is_some() { *byte ^ sum } else { sum };
-            }
+    }
+}
+
+/// For each bit of an element a word of the group, so that 64 elements are
+/// multiplied at once by adding words.
+fn map_words<const BITS: usize>(field: Arithmetic, dst: &mut [u8], src: Option<&[u8]>, c: u8) {
+    // All ones where the bit matrix of `c`, whose columns are its products with
+    // powers of two, has a one.
+    let matrix: [[u64; BITS]; BITS] = core::array::from_fn(|to| {
+        core::array::from_fn(|from| u64::from(field.product(c, 1 << from) >> to & 1).wrapping_neg())
+    });
+    let group = BITS * WORD;
+    let mut sources = src.map(|src| src.chunks(group));
+    for bytes in dst.chunks_exact_mut(group) {
+        let mut words = [0; BITS];
+        match &mut sources {
+            None => read(&mut words, bytes),
+            Some(sources) => match sources.next() {
+                Some(source) => read(&mut words, source),
+                None => return,
+            },
         }
+        for (to, row) in bytes.as_chunks_mut::<WORD>().0.iter_mut().zip(&matrix) {
+            let mut sum = 0;
+            for (word, mask) in words.iter().zip(row) {
+                sum ^= word & mask;
+            }
+            if src.is_some() {
+                sum ^= u64::from_le_bytes(*to);
+            }
+            *to = sum.to_le_bytes();
+        }
+    }
+}
+
+/// The words of a group, which may be cut short; what is missing is 0.
+fn read(words: &mut [u64], bytes: &[u8]) {
+    let (whole, rest) = bytes.as_chunks::<WORD>();
+    for (word, bytes) in words.iter_mut().zip(whole) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    if let Some(word) = words.get_mut(whole.len()) {
+        let mut last = [0; WORD];
+        last[..rest.len()].copy_from_slice(rest);
+        *word = u64::from_le_bytes(last);
     }
 }
 
