@@ -1,104 +1,23 @@
 //! The receiving side of a sliding-window code.
 
+mod config;
+mod stats;
+
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::Esi;
-use crate::coefficients;
+use crate::buffers::{Buffers, Coded};
+use crate::coefficients::Coefficients;
 use crate::error::DecodeError;
 use crate::field::Arithmetic;
-use crate::pool::Pool;
 use crate::store::Store;
-use crate::symbol::{self, LENGTH_BYTES, MAX_SYMBOL_SIZE};
+use crate::symbol::{LENGTH_BYTES, MAX_SYMBOL_SIZE};
 use crate::system::{Settled, System};
 
-/// What a decoder may spend; the peer decides what it gets, so every limit is
-/// checked before anything is stored.
-///
-/// Memory, in bytes, is at most
-///
-/// ```text
-/// (max_span + 1) * (max_symbol_size + 128)
-///     + max_unknowns * (2 * max_unknowns + 300) + 2 * max_window + 1024
-/// ```
-///
-/// and no single call multiplies or copies more bytes than
-///
-/// ```text
-/// (max_window + 2 * max_unknowns) * (max_symbol_size + 2) + 4 * max_unknowns^2
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DecoderConfig {
-    /// Symbols, known or missing, kept above the floor.
-    pub max_span: usize,
-    /// Bytes of the longest payload; above [`MAX_SYMBOL_SIZE`] that counts.
-    pub max_symbol_size: usize,
-    /// Symbols that may be missing at once.
-    pub max_unknowns: usize,
-    /// Symbols a repair symbol may cover.
-    pub max_window: usize,
-}
-
-impl DecoderConfig {
-    /// The given limits: see the fields.
-    #[must_use]
-    pub fn new(
-        max_span: usize,
-        max_symbol_size: usize,
-        max_unknowns: usize,
-        max_window: usize,
-    ) -> Self {
-        Self {
-            max_span,
-            max_symbol_size,
-            max_unknowns,
-            max_window,
-        }
-    }
-}
-
-impl Default for DecoderConfig {
-    /// Room for 4096 symbols of 1500 bytes, 512 of them missing, and windows
-    /// of 1024: about 7 MB when full.
-    fn default() -> Self {
-        Self::new(4096, 1500, 512, 1024)
-    }
-}
-
-/// Whether a symbol helped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It told something new.
-    Innovative,
-    /// It told nothing new: a duplicate, from below the floor, or a repair
-    /// over symbols that are known or determined without it.
-    Redundant,
-}
-
-/// What a decoder has seen and done, in symbols since it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DecoderStats {
-    /// Source symbols received that were missing until then.
-    pub sources: u64,
-    /// Source symbols received that were known or forgotten.
-    pub redundant_sources: u64,
-    /// Repair symbols that told something new.
-    pub repairs: u64,
-    /// Repair symbols that told nothing new.
-    pub redundant_repairs: u64,
-    /// Repair symbols useless because they need forgotten symbols.
-    pub not_held: u64,
-    /// Missing symbols recovered from repair symbols.
-    pub recovered: u64,
-    /// Symbols forgotten while still missing.
-    pub abandoned: u64,
-    /// Equations dropped because they contradict a symbol or determine an
-    /// impossible one; 0 with an honest peer.
-    pub inconsistent: u64,
-}
+pub use config::DecoderConfig;
+pub use stats::{DecoderStats, Outcome};
 
 /// Recovers missing source symbols from repair symbols as they arrive.
 ///
@@ -125,82 +44,128 @@ pub struct WindowDecoder {
     news: VecDeque<Esi>,
     /// The coding vector of the repair symbol in hand.
     vector: Vec<u8>,
-    pool: Pool,
+    buffers: Buffers,
     stats: DecoderStats,
 }
 
 impl WindowDecoder {
     /// A decoder that expects ESI 0 first.
     #[must_use]
-    pub fn new(mut config: DecoderConfig) -> Self {
+    pub fn new(config: DecoderConfig) -> Self {
+        Self::with_field(config, Arithmetic::default())
+    }
+
+    /// As [`new`](Self::new), for a code over `field` instead of GF(2^8).
+    #[must_use]
+    pub fn with_field(mut config: DecoderConfig, field: Arithmetic) -> Self {
         config.max_symbol_size = config.max_symbol_size.min(MAX_SYMBOL_SIZE);
         Self {
             config,
-            field: Arithmetic::default(),
+            field,
             store: Store::default(),
-            system: System::default(),
+            system: System::new(field),
             news: VecDeque::new(),
             vector: Vec::new(),
-            pool: Pool::default(),
+            buffers: Buffers::default(),
             stats: DecoderStats::default(),
         }
     }
 
-    /// Takes a source symbol. If `esi` is past [`end`](Self::end), the ones
-    /// between become missing.
+    /// Takes a source symbol and copies it. If `esi` is past [`end`](Self::end),
+    /// the ones between become missing.
+    ///
+    /// In order and with nothing missing, O(payload) for the copy and O(1)
+    /// besides; for a missing symbol O(rank x payload) at most.
     ///
     /// # Errors
     ///
     /// [`DecodeError::SymbolTooLong`], [`DecodeError::OutOfSpan`] or
     /// [`DecodeError::TooManyUnknowns`].
     pub fn source(&mut self, esi: Esi, payload: &[u8]) -> Result<Outcome, DecodeError> {
-        if payload.len() > self.config.max_symbol_size {
-            return Err(DecodeError::SymbolTooLong {
-                got: payload.len(),
-                limit: self.config.max_symbol_size,
-            });
+        let outcome = self.admit(esi, payload.len())?;
+        if outcome == Outcome::Innovative {
+            let coded = self.buffers.code(payload);
+            self.learn(esi, coded);
         }
-        if esi < self.first() || self.is_known(esi) {
-            self.stats.redundant_sources += 1;
-            return Ok(Outcome::Redundant);
-        }
-        if esi >= self.end() {
-            // The last ESI of all would leave `end` no value.
-            let end = esi.checked_add(1).ok_or(DecodeError::OutOfSpan {
-                end: esi,
-                limit: self.limit(),
-            })?;
-            self.check_end(end, 1)?;
-            self.system.push_unknowns(self.end()..esi);
-            self.store.extend_to(end);
-        }
-        let mut coded = self.pool.take();
-        symbol::write(&mut coded, payload);
-        let dropped = self.system.substitute(esi, &coded, &mut self.pool);
-        self.stats.inconsistent += dropped as u64;
-        self.stats.sources += 1;
-        self.store.insert(esi, coded);
-        self.news.push_back(esi);
-        self.settle();
-        Ok(Outcome::Innovative)
+        Ok(outcome)
     }
 
-    /// Takes a repair symbol made over `window` with the coding vector of
-    /// `key`. Symbols of the window past [`end`](Self::end) become missing.
+    /// As [`source`](Self::source), without the copy: the decoder keeps the
+    /// buffer the payload arrived in, `payload` being its place there. At least
+    /// [`LENGTH_BYTES`] bytes must precede it, as those of a packet's header do;
+    /// they are overwritten. The buffer comes back by
+    /// [`reclaim`](Self::reclaim): at once if the symbol is of no use or an
+    /// error is returned, else when the symbol is forgotten.
+    ///
+    /// A buffer with a capacity above [`DecoderConfig::max_buffer`] is copied
+    /// from and comes back at once.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::PayloadRange`], and as [`source`](Self::source).
+    pub fn source_owned(
+        &mut self,
+        esi: Esi,
+        buffer: Vec<u8>,
+        payload: Range<usize>,
+    ) -> Result<Outcome, DecodeError> {
+        if payload.start < LENGTH_BYTES || buffer.get(payload.clone()).is_none() {
+            let error = DecodeError::PayloadRange {
+                start: payload.start,
+                end: payload.end,
+                buffer: buffer.len(),
+            };
+            self.give_back(buffer);
+            return Err(error);
+        }
+        let outcome = self.admit(esi, payload.len());
+        if outcome != Ok(Outcome::Innovative) {
+            self.give_back(buffer);
+            return outcome;
+        }
+        let coded = if buffer.capacity() <= self.config.max_buffer {
+            Coded::in_place(buffer, payload.clone())
+        } else {
+            Err(buffer)
+        };
+        match coded {
+            Ok(coded) => self.learn(esi, coded),
+            Err(buffer) => {
+                let coded = self.buffers.code(&buffer[payload]);
+                self.learn(esi, coded);
+                self.buffers.give_back(buffer);
+            }
+        }
+        self.limit_buffers();
+        outcome
+    }
+
+    /// A buffer given to [`source_owned`](Self::source_owned) that is no longer
+    /// needed, to receive the next packet in. Buffers nobody reclaims are kept
+    /// within the bound of [`DecoderConfig`] and dropped beyond.
+    pub fn reclaim(&mut self) -> Option<Vec<u8>> {
+        self.buffers.reclaim()
+    }
+
+    /// Takes a repair symbol made over `window` with these coefficients, or
+    /// those of a key. Symbols of the window past [`end`](Self::end) become
+    /// missing.
     ///
     /// # Errors
     ///
     /// [`DecodeError::WindowEmpty`], [`DecodeError::WindowTooLong`],
-    /// [`DecodeError::RepairLength`], [`DecodeError::OutOfSpan`],
+    /// [`DecodeError::Coefficients`], [`DecodeError::RepairLength`],
+    /// [`DecodeError::RepairGroups`], [`DecodeError::OutOfSpan`],
     /// [`DecodeError::TooManyUnknowns`] or [`DecodeError::NotHeld`], without
     /// effect; or [`DecodeError::Inconsistent`] after it has taken effect.
-    pub fn repair(
+    pub fn repair<'a>(
         &mut self,
         window: Range<Esi>,
-        key: u32,
+        coefficients: impl Into<Coefficients<'a>>,
         data: &[u8],
     ) -> Result<Outcome, DecodeError> {
-        self.check_repair(&window, data)?;
+        let coefficients = coefficients.into();
+        self.check_repair(&window, coefficients, data)?;
         let grows = window.end > self.end();
         if !grows && !self.system.is_unknown_within(&window) {
             return Ok(self.redundant_repair());
@@ -214,31 +179,23 @@ impl WindowDecoder {
         }
         self.vector.clear();
         self.vector.resize((window.end - window.start) as usize, 0);
-        coefficients::fill(key, &mut self.vector);
+        coefficients.fill(self.field, &mut self.vector)?;
         if grows {
-            // No equation can hold these symbols yet, so the repair is
-            // innovative for certain and the length can be checked now.
-            self.check_length(&window, data)?;
-            self.system.push_unknowns(self.end()..window.end);
-            self.store.extend_to(window.end);
+            let equation = self.subtract_known(&window, data)?;
+            self.miss_up_to(window.end);
+            if !self.reduce(&window) {
+                // All that is missing has a coefficient of 0.
+                self.buffers.give(equation);
+                return Ok(self.redundant_repair());
+            }
+            self.system.insert(equation, &mut self.buffers);
+        } else {
+            if !self.reduce(&window) {
+                return Ok(self.redundant_repair());
+            }
+            let equation = self.subtract_known(&window, data)?;
+            self.system.insert(equation, &mut self.buffers);
         }
-        let vector = &self.vector;
-        let coefficient = |esi: Esi| vector[(esi - window.start) as usize];
-        if !self.system.reduce(&window, coefficient) {
-            return Ok(self.redundant_repair());
-        }
-        if !grows {
-            self.check_length(&window, data)?;
-        }
-        let mut equation = self.pool.take();
-        equation.reserve_exact(data.len());
-        equation.extend_from_slice(data);
-        let known = window
-            .clone()
-            .zip(vector)
-            .filter_map(|(esi, c)| Some((*c, self.store.get(esi)?)));
-        self.field.combine(&mut equation, known);
-        self.system.insert(equation, &mut self.pool);
         self.stats.repairs += 1;
         match self.settle() {
             None => Ok(Outcome::Innovative),
@@ -250,13 +207,19 @@ impl WindowDecoder {
     /// the order in which they became known. Symbols forgotten before they were
     /// reported are left out.
     pub fn next_known(&mut self) -> Option<Esi> {
-        self.news.pop_front()
+        let first = self.first();
+        loop {
+            let esi = self.news.pop_front()?;
+            if esi >= first {
+                return Some(esi);
+            }
+        }
     }
 
     /// The payload of a known symbol that is not forgotten.
     #[must_use]
     pub fn symbol(&self, esi: Esi) -> Option<&[u8]> {
-        self.store.get(esi).map(symbol::payload)
+        self.store.get(esi).map(Coded::payload)
     }
 
     /// Whether a symbol is known and not forgotten.
@@ -293,8 +256,7 @@ impl WindowDecoder {
     pub fn expect(&mut self, end: Esi) -> Result<(), DecodeError> {
         if end > self.end() {
             self.check_end(end, 0)?;
-            self.system.push_unknowns(self.end()..end);
-            self.store.extend_to(end);
+            self.miss_up_to(end);
         }
         Ok(())
     }
@@ -341,14 +303,16 @@ impl WindowDecoder {
         }
         // Symbols never heard of exist too if the peer speaks of what follows.
         let unheard = esi.saturating_sub(self.end());
-        let given_up = self.system.give_up_before(esi, &mut self.pool) as u64;
+        let given_up = self.system.give_up_before(esi, &mut self.buffers) as u64;
         self.stats.abandoned = self
             .stats
             .abandoned
             .saturating_add(given_up)
             .saturating_add(unheard);
-        self.store.drop_before(esi, &mut self.pool);
-        self.news.retain(|known| *known >= esi);
+        self.store.drop_before(esi, &mut self.buffers);
+        while self.news.front().is_some_and(|known| *known < esi) {
+            self.news.pop_front();
+        }
     }
 
     /// What happened so far.
@@ -370,9 +334,127 @@ impl WindowDecoder {
     pub fn memory(&self) -> usize {
         self.store.memory()
             + self.system.memory()
-            + self.pool.memory()
+            + self.buffers.memory()
             + self.news.capacity() * size_of::<Esi>()
             + self.vector.capacity()
+    }
+
+    /// Whether a source symbol is new, and makes those before it missing.
+    #[inline(always)]
+    fn admit(&mut self, esi: Esi, length: usize) -> Result<Outcome, DecodeError> {
+        if length > self.config.max_symbol_size {
+            return Err(DecodeError::SymbolTooLong {
+                got: length,
+                limit: self.config.max_symbol_size,
+            });
+        }
+        let end = self.end();
+        if esi < end {
+            if self.is_known(esi) || esi < self.first() {
+                self.stats.redundant_sources += 1;
+                return Ok(Outcome::Redundant);
+            }
+            return Ok(Outcome::Innovative);
+        }
+        // The last ESI of all would leave `end` no value.
+        let next = esi.checked_add(1).ok_or(DecodeError::OutOfSpan {
+            end: esi,
+            limit: self.limit(),
+        })?;
+        self.check_end(next, 1)?;
+        if esi > end {
+            self.miss_up_to(esi);
+        }
+        Ok(Outcome::Innovative)
+    }
+
+    /// Makes the symbols from the end up to `end` missing.
+    fn miss_up_to(&mut self, end: Esi) {
+        self.system.push_unknowns(self.end()..end);
+        self.store.extend_to(end);
+        // All may become known at once.
+        self.news.reserve(self.system.unknowns());
+    }
+
+    /// Stores a source symbol that is new.
+    #[inline(always)]
+    fn learn(&mut self, esi: Esi, coded: Coded) {
+        self.stats.sources += 1;
+        if esi == self.end() {
+            // No equation has heard of it.
+            self.store.push(coded);
+            self.announce(esi);
+            return;
+        }
+        self.learn_late(esi, coded);
+    }
+
+    /// Stores a source symbol that was missing.
+    #[cold]
+    fn learn_late(&mut self, esi: Esi, coded: Coded) {
+        let dropped = self
+            .system
+            .substitute(esi, coded.bytes(), &mut self.buffers);
+        self.stats.inconsistent += dropped as u64;
+        self.store.insert(esi, coded);
+        self.announce(esi);
+        self.settle();
+    }
+
+    /// Keeps a buffer of the caller's until it is reclaimed.
+    #[cold]
+    fn give_back(&mut self, buffer: Vec<u8>) {
+        self.buffers.give_back(buffer);
+        self.limit_buffers();
+    }
+
+    /// Drops buffers nobody needs: each symbol or equation has one, and no more
+    /// are kept than there can be of them.
+    #[inline]
+    fn limit_buffers(&mut self) {
+        let used = self.store.len() - self.system.unknowns() + self.system.rank();
+        let unused = self.config.max_span.saturating_add(1).saturating_sub(used);
+        self.buffers.keep(unused);
+    }
+
+    /// Reports a symbol as known.
+    #[inline(always)]
+    fn announce(&mut self, esi: Esi) {
+        announce(&mut self.news, &self.store, esi);
+    }
+
+    /// The equation of a repair symbol with all known symbols subtracted. It
+    /// must be as long as the longest symbol it contains.
+    fn subtract_known(&mut self, window: &Range<Esi>, data: &[u8]) -> Result<Coded, DecodeError> {
+        let mut equation = self.buffers.copy(data);
+        let known = || {
+            let symbols = self.store.range(window).zip(&self.vector);
+            symbols.filter_map(|(symbol, c)| Some((*c, symbol?.bytes())).filter(|_| *c != 0))
+        };
+        let mut fits = true;
+        let fitting = known().take_while(|(_, symbol)| {
+            fits = symbol.len() <= data.len();
+            fits
+        });
+        self.field.combine(equation.bytes_mut(), fitting);
+        if fits {
+            return Ok(equation);
+        }
+        let longest = known().map(|(_, symbol)| symbol.len()).max();
+        let error = DecodeError::RepairLength {
+            got: data.len(),
+            min: self.field.whole_groups(longest.unwrap_or(0)),
+            max: self.longest_repair(),
+        };
+        self.buffers.give(equation);
+        Err(error)
+    }
+
+    /// Whether the coding vector in hand tells anything new.
+    fn reduce(&mut self, window: &Range<Esi>) -> bool {
+        let vector = &self.vector;
+        self.system
+            .reduce(window, |esi| vector[(esi - window.start) as usize])
     }
 
     fn redundant_repair(&mut self) -> Outcome {
@@ -388,11 +470,11 @@ impl WindowDecoder {
         let mut impossible = None;
         self.system.settle(
             self.config.max_symbol_size,
-            &mut self.pool,
+            &mut self.buffers,
             |esi, settled| match settled {
                 Settled::Known(coded) => {
                     store.insert(esi, coded);
-                    news.push_back(esi);
+                    announce(news, store, esi);
                     stats.recovered += 1;
                 }
                 Settled::Impossible => {
@@ -405,7 +487,12 @@ impl WindowDecoder {
     }
 
     /// The checks that need no look at any symbol.
-    fn check_repair(&self, window: &Range<Esi>, data: &[u8]) -> Result<(), DecodeError> {
+    fn check_repair(
+        &self,
+        window: &Range<Esi>,
+        coefficients: Coefficients<'_>,
+        data: &[u8],
+    ) -> Result<(), DecodeError> {
         if window.is_empty() {
             return Err(DecodeError::WindowEmpty);
         }
@@ -416,12 +503,20 @@ impl WindowDecoder {
                 limit: self.config.max_window,
             });
         }
-        let max = LENGTH_BYTES + self.config.max_symbol_size;
-        if data.len() < LENGTH_BYTES || data.len() > max {
+        coefficients.check(self.field, symbols as usize)?;
+        let (min, max) = (self.field.whole_groups(LENGTH_BYTES), self.longest_repair());
+        if data.len() < min || data.len() > max {
             return Err(DecodeError::RepairLength {
                 got: data.len(),
-                min: LENGTH_BYTES,
+                min,
                 max,
+            });
+        }
+        let group = self.field.group();
+        if !data.len().is_multiple_of(group) {
+            return Err(DecodeError::RepairGroups {
+                got: data.len(),
+                group,
             });
         }
         if window.end > self.end() {
@@ -430,17 +525,10 @@ impl WindowDecoder {
         Ok(())
     }
 
-    /// A repair symbol is as long as the longest symbol it covers.
-    fn check_length(&self, window: &Range<Esi>, data: &[u8]) -> Result<(), DecodeError> {
-        let known = window.clone().filter_map(|esi| self.store.get(esi));
-        match known.map(<[u8]>::len).max() {
-            Some(min) if min > data.len() => Err(DecodeError::RepairLength {
-                got: data.len(),
-                min,
-                max: LENGTH_BYTES + self.config.max_symbol_size,
-            }),
-            _ => Ok(()),
-        }
+    /// The most bytes a repair symbol can have.
+    fn longest_repair(&self) -> usize {
+        self.field
+            .whole_groups(LENGTH_BYTES + self.config.max_symbol_size)
     }
 
     /// The highest value [`end`](Self::end) may have.
@@ -464,4 +552,16 @@ impl WindowDecoder {
         }
         Ok(())
     }
+}
+
+/// Adds a known symbol to those to be reported.
+#[inline(always)]
+fn announce(news: &mut VecDeque<Esi>, store: &Store, esi: Esi) {
+    // Forgotten symbols leave when their turn comes, unless so many wait that
+    // at least half must have been forgotten.
+    if news.len() >= 2 * store.len() {
+        let first = store.first();
+        news.retain(|known| *known >= first);
+    }
+    news.push_back(esi);
 }

@@ -5,6 +5,8 @@ use core::fmt;
 use core::ops::Range;
 
 use crate::Esi;
+use crate::coefficients::CoefficientsError;
+use crate::symbol::LENGTH_BYTES;
 
 /// Why a source symbol was not taken into the encoding window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,17 @@ pub enum PushError {
         /// Bytes allowed.
         limit: usize,
     },
+    /// The payload in a buffer given lies beyond its end or too close to its
+    /// beginning.
+    PayloadRange {
+        /// Where the payload starts; [`LENGTH_BYTES`] at
+        /// least.
+        start: usize,
+        /// Where it ends.
+        end: usize,
+        /// Bytes in the buffer.
+        buffer: usize,
+    },
 }
 
 impl fmt::Display for PushError {
@@ -35,6 +48,9 @@ impl fmt::Display for PushError {
                 f,
                 "a source symbol of {got} bytes exceeds the symbol size of {limit} bytes"
             ),
+            Self::PayloadRange { start, end, buffer } => {
+                write_payload_range(f, *start, *end, *buffer)
+            }
         }
     }
 }
@@ -54,6 +70,14 @@ pub enum RepairError {
         /// The symbols held.
         held: Range<Esi>,
     },
+    /// There is no such coding vector.
+    Coefficients(CoefficientsError),
+}
+
+impl From<CoefficientsError> for RepairError {
+    fn from(error: CoefficientsError) -> Self {
+        Self::Coefficients(error)
+    }
 }
 
 impl fmt::Display for RepairError {
@@ -64,6 +88,7 @@ impl fmt::Display for RepairError {
                 f,
                 "a repair over symbols {window:?} needs them all, but the encoder holds {held:?}"
             ),
+            Self::Coefficients(error) => error.fmt(f),
         }
     }
 }
@@ -130,6 +155,33 @@ pub enum DecodeError {
         /// The symbol that came out impossible; the lowest if several did.
         esi: Esi,
     },
+    /// The payload in a buffer given lies beyond its end or too close to its
+    /// beginning.
+    PayloadRange {
+        /// Where the payload starts; [`LENGTH_BYTES`] at
+        /// least.
+        start: usize,
+        /// Where it ends.
+        end: usize,
+        /// Bytes in the buffer.
+        buffer: usize,
+    },
+    /// A repair symbol has no such coding vector.
+    Coefficients(CoefficientsError),
+    /// A repair symbol is no whole number of groups of bytes; see
+    /// [`Arithmetic::group`](crate::field::Arithmetic::group).
+    RepairGroups {
+        /// Bytes given.
+        got: usize,
+        /// Bytes of a group.
+        group: usize,
+    },
+}
+
+impl From<CoefficientsError> for DecodeError {
+    fn from(error: CoefficientsError) -> Self {
+        Self::Coefficients(error)
+    }
 }
 
 impl fmt::Display for DecodeError {
@@ -166,8 +218,29 @@ impl fmt::Display for DecodeError {
                 f,
                 "repair symbols contradict each other: symbol {esi} came out impossible"
             ),
+            Self::PayloadRange { start, end, buffer } => {
+                write_payload_range(f, *start, *end, *buffer)
+            }
+            Self::Coefficients(error) => error.fmt(f),
+            Self::RepairGroups { got, group } => write!(
+                f,
+                "a repair symbol of {got} bytes is no whole number of groups of {group}"
+            ),
         }
     }
 }
 
 impl Error for DecodeError {}
+
+fn write_payload_range(
+    f: &mut fmt::Formatter<'_>,
+    start: usize,
+    end: usize,
+    buffer: usize,
+) -> fmt::Result {
+    write!(
+        f,
+        "a payload at {start}..{end} of a buffer of {buffer} bytes: it must lie within, \
+         behind {LENGTH_BYTES} bytes at least"
+    )
+}

@@ -18,6 +18,8 @@ use core::fmt;
 #[cfg(target_arch = "aarch64")]
 use crate::arch::aarch64::neon::Neon;
 use crate::arch::scalar::Scalar;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use crate::arch::wasm32::simd128::Simd128;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::x86_64::{
     avx2::Avx2, avx512::Avx512, gfni256::Gfni256, gfni512::Gfni512, ssse3::Ssse3,
@@ -111,6 +113,8 @@ pub enum Kernel {
     Gfni512,
     /// 64-bit ARM with NEON: 16 bytes at a time.
     Neon,
+    /// WebAssembly with SIMD128: 16 bytes at a time.
+    Simd128,
 }
 
 impl Kernel {
@@ -119,6 +123,7 @@ impl Kernel {
         Self::Scalar,
         Self::Ssse3,
         Self::Neon,
+        Self::Simd128,
         Self::Avx2,
         Self::Avx512,
         Self::Gfni256,
@@ -159,6 +164,7 @@ impl Kernel {
             Self::Gfni256 => "gfni256",
             Self::Gfni512 => "gfni512",
             Self::Neon => "neon",
+            Self::Simd128 => "simd128",
         }
     }
 
@@ -179,6 +185,8 @@ impl Kernel {
             Self::Gfni512 => Gfni512::new().map(|kernel| Ops(Implementation::Gfni512(kernel))),
             #[cfg(target_arch = "aarch64")]
             Self::Neon => Neon::new().map(|kernel| Ops(Implementation::Neon(kernel))),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Self::Simd128 => Simd128::new().map(|kernel| Ops(Implementation::Simd128(kernel))),
             #[allow(unreachable_patterns)]
             _ => None,
         }
@@ -210,6 +218,8 @@ enum Implementation {
     Gfni512(Gfni512),
     #[cfg(target_arch = "aarch64")]
     Neon(Neon),
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    Simd128(Simd128),
 }
 
 macro_rules! dispatch {
@@ -228,6 +238,8 @@ macro_rules! dispatch {
             Implementation::Gfni512($kernel) => $call,
             #[cfg(target_arch = "aarch64")]
             Implementation::Neon($kernel) => $call,
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Implementation::Simd128($kernel) => $call,
         }
     };
 }
@@ -259,6 +271,8 @@ impl Ops {
             Implementation::Gfni512(_) => Kernel::Gfni512,
             #[cfg(target_arch = "aarch64")]
             Implementation::Neon(_) => Kernel::Neon,
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Implementation::Simd128(_) => Kernel::Simd128,
         }
     }
 
@@ -368,14 +382,18 @@ impl Ops {
             dsts.len() * srcs.len(),
             "a matrix needs a row for each destination and a column for each source"
         );
-        let length = dsts.first().map_or(0, |dst| dst.len());
-        for dst in dsts.iter() {
-            assert_eq!(dst.len(), length, "all destinations need the same length");
-            for src in srcs {
-                assert_fits(dst, src);
-            }
+        let [first, others @ ..] = &*dsts else { return };
+        for src in srcs {
+            assert_fits(first, src);
         }
-        if matrix.is_empty() {
+        for other in others {
+            assert_eq!(
+                other.len(),
+                first.len(),
+                "all destinations need the same length"
+            );
+        }
+        if srcs.is_empty() {
             return;
         }
         match (&mut *dsts, srcs) {

@@ -9,20 +9,31 @@ extern crate std;
 #[allow(unsafe_code)]
 mod arch;
 mod block;
+mod buffers;
 pub mod coefficients;
 mod decoder;
+mod echelon;
+mod encoding_window;
 mod error;
 pub mod field;
 pub mod kernel;
+#[doc = include_str!("../docs/maths.md")]
+pub mod maths {}
 mod pool;
+mod recode;
+mod references;
+pub mod reed_solomon;
 mod store;
 mod symbol;
 mod system;
+mod tinymt32;
 mod window;
 
 pub use block::{BlockDecoder, BlockEncoder};
 pub use decoder::{DecoderConfig, DecoderStats, Outcome, WindowDecoder};
+pub use encoding_window::EncodingWindow;
 pub use error::{DecodeError, PushError, RepairError};
+pub use recode::Recoder;
 pub use symbol::{LENGTH_BYTES, MAX_SYMBOL_SIZE};
 pub use window::WindowEncoder;
 

@@ -6,47 +6,22 @@
 //! for. The zeros are never stored: all that is kept is the *coded form*, the
 //! length and the payload.
 
-use alloc::vec::Vec;
-
 /// Bytes that coding adds to the longest payload of a window.
 pub const LENGTH_BYTES: usize = 2;
 
 /// The longest payload, in bytes, whose length can be coded.
 pub const MAX_SYMBOL_SIZE: usize = 65_535;
 
-/// Writes the coded form of `payload` into an empty buffer.
-///
-/// The caller has checked that the payload is not longer than
-/// [`MAX_SYMBOL_SIZE`].
-pub(crate) fn write(buffer: &mut Vec<u8>, payload: &[u8]) {
-    debug_assert!(buffer.is_empty() && payload.len() <= MAX_SYMBOL_SIZE);
-    buffer.reserve_exact(LENGTH_BYTES + payload.len());
-    buffer.extend_from_slice(&(payload.len() as u16).to_be_bytes());
-    buffer.extend_from_slice(payload);
-}
-
-/// The payload of a coded form.
-pub(crate) fn payload(coded: &[u8]) -> &[u8] {
-    coded.get(LENGTH_BYTES..).unwrap_or_default()
-}
-
-/// Cuts a solved equation down to the coded form, or returns false if no
-/// symbol of at most `max_symbol_size` bytes looks like it.
-pub(crate) fn trim(solved: &mut Vec<u8>, max_symbol_size: usize) -> bool {
-    let Some(length) = solved.first_chunk::<LENGTH_BYTES>() else {
-        return false;
-    };
+/// How many bytes of a solved equation are a coded form, or `None` if no symbol
+/// of at most `max_symbol_size` bytes looks like it.
+pub(crate) fn coded_length(solved: &[u8], max_symbol_size: usize) -> Option<usize> {
+    let length = solved.first_chunk::<LENGTH_BYTES>()?;
     let length = usize::from(u16::from_be_bytes(*length));
     if length > max_symbol_size {
-        return false;
+        return None;
     }
-    match solved.get(LENGTH_BYTES + length..) {
-        Some(padding) if is_zero(padding) => {
-            solved.truncate(LENGTH_BYTES + length);
-            true
-        }
-        _ => false,
-    }
+    let padding = solved.get(LENGTH_BYTES + length..)?;
+    is_zero(padding).then_some(LENGTH_BYTES + length)
 }
 
 /// Whether all bytes are 0.
@@ -64,32 +39,31 @@ pub(crate) fn is_zero(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
     use alloc::vec;
+    use alloc::vec::Vec;
 
     fn coded(payload: &[u8]) -> Vec<u8> {
-        let mut buffer = Vec::new();
-        write(&mut buffer, payload);
-        buffer
+        let length = u16::try_from(payload.len()).unwrap();
+        [&length.to_be_bytes(), payload].concat()
     }
 
     #[test]
-    fn trim_undoes_coding_and_padding() {
+    fn coded_length_is_that_without_the_padding() {
         for length in [0, 1, 255, 256, 1200, MAX_SYMBOL_SIZE] {
-            let bytes = vec![7; length];
-            let mut padded = coded(&bytes);
-            padded.extend([0; 77]);
-            assert!(trim(&mut padded, length));
-            assert_eq!(payload(&padded), bytes);
+            let symbol = coded(&vec![7; length]);
+            let padded = [&symbol[..], &[0; 77]].concat();
+            assert_eq!(coded_length(&symbol, length), Some(symbol.len()));
+            assert_eq!(coded_length(&padded, length), Some(symbol.len()));
         }
     }
 
     #[test]
-    fn trim_refuses_what_no_symbol_looks_like() {
-        assert!(!trim(&mut vec![], 100));
-        assert!(!trim(&mut vec![0], 100));
+    fn what_no_symbol_looks_like_has_no_coded_length() {
+        assert_eq!(coded_length(&[], 100), None);
+        assert_eq!(coded_length(&[0], 100), None);
         // A length beyond the data, a length beyond the limit, dirty padding.
-        assert!(!trim(&mut vec![0, 3, 1, 2], 100));
-        assert!(!trim(&mut coded(&[1; 101]), 100));
-        assert!(!trim(&mut vec![0, 1, 9, 0, 0, 4], 100));
+        assert_eq!(coded_length(&[0, 3, 1, 2], 100), None);
+        assert_eq!(coded_length(&coded(&[1; 101]), 100), None);
+        assert_eq!(coded_length(&[0, 1, 9, 0, 0, 4], 100), None);
     }
 
     #[test]

@@ -18,8 +18,8 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::Esi;
+use crate::buffers::{Buffers, Coded};
 use crate::field::Arithmetic;
-use crate::pool::Pool;
 use crate::symbol::{self, is_zero};
 
 /// Unknowns and equations; see the module's description.
@@ -36,7 +36,8 @@ pub(crate) struct System {
     changed: Vec<usize>,
     /// Columns to remove, ascending.
     removed: Vec<usize>,
-    coefficients: Pool,
+    /// Memory for rows' coefficients.
+    spare: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, Debug)]
@@ -48,21 +49,32 @@ struct Column {
 
 #[derive(Clone, Debug)]
 struct Row {
-    /// By column; zero beyond the end, since unknowns are added there.
-    coefficients: Vec<u8>,
-    /// What the combination of unknowns amounts to, in coded form.
-    data: Vec<u8>,
+    /// By column from `skip` on; zero beyond the end, since unknowns are added
+    /// there.
+    elements: Vec<u8>,
+    /// How many columns were given up since the row was made: they are zeros,
+    /// left where they are because moving the others would cost more.
+    skip: usize,
+    /// What the combination of unknowns amounts to.
+    data: Coded,
 }
 
 /// A system's verdict on determined unknowns.
 pub(crate) enum Settled {
-    /// The symbol, in coded form.
-    Known(Vec<u8>),
+    /// The symbol.
+    Known(Coded),
     /// The equations make it out to be what no symbol can be.
     Impossible,
 }
 
 impl System {
+    pub(crate) fn new(field: Arithmetic) -> Self {
+        Self {
+            field,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn unknowns(&self) -> usize {
         self.columns.len()
     }
@@ -89,6 +101,13 @@ impl System {
     pub(crate) fn push_unknowns(&mut self, esis: Range<Esi>) {
         self.columns
             .extend(esis.map(|esi| Column { esi, row: None }));
+        // Make room here for all that may be noted about them, rather than
+        // whenever more of them than ever before take part in something.
+        let most = self.columns.len();
+        make_room(&mut self.vector, most);
+        make_room(&mut self.factors, most);
+        make_room(&mut self.removed, most);
+        make_room(&mut self.changed, 2 * most);
     }
 
     /// Takes the coefficients of a new equation and reduces them. Returns
@@ -114,33 +133,35 @@ impl System {
                 factors.push((index, vector[index]));
             }
         }
-        let rows = terms(columns, factors, |row| &row.coefficients);
+        let rows = terms(columns, factors, Row::coefficients);
         field.combine_vectors(vector, rows);
         !is_zero(vector)
     }
 
     /// Completes the equation that [`reduce`](Self::reduce) found to be new.
-    pub(crate) fn insert(&mut self, mut data: Vec<u8>, pool: &mut Pool) {
-        let longest = terms(&self.columns, &self.factors, |row| &row.data)
-            .map(|(_, data)| data.len())
-            .max();
-        lengthen(&mut data, longest.unwrap_or(0));
-        self.field.combine(
-            &mut data,
-            terms(&self.columns, &self.factors, |row| &row.data),
-        );
-        let mut coefficients = self.coefficients.take();
-        coefficients.extend_from_slice(&self.vector);
-        let row = Row { coefficients, data };
+    pub(crate) fn insert(&mut self, mut data: Coded, buffers: &mut Buffers) {
+        let rows = || terms(&self.columns, &self.factors, |row| row.data.bytes());
+        let longest = rows().map(|(_, data)| data.len()).max();
+        data.lengthen(longest.unwrap_or(0), buffers);
+        self.field.combine(data.bytes_mut(), rows());
+        let mut elements = self.spare.pop().unwrap_or_default();
+        elements.clear();
+        reserve(&mut elements, self.vector.len());
+        elements.extend_from_slice(&self.vector);
+        let row = Row {
+            elements,
+            skip: 0,
+            data,
+        };
         // The vector was not all zero, so the row has a pivot to go to.
-        let adopted = self.adopt(row, pool);
+        let adopted = self.adopt(row, buffers);
         debug_assert!(adopted, "an equation that tells something new has a pivot");
     }
 
     /// Puts the value of an unknown that became known by other means into the
     /// equations. Returns how many of them it proves inconsistent and thereby
     /// removes, 0 with an honest peer.
-    pub(crate) fn substitute(&mut self, esi: Esi, value: &[u8], pool: &mut Pool) -> usize {
+    pub(crate) fn substitute(&mut self, esi: Esi, value: &[u8], buffers: &mut Buffers) -> usize {
         let Ok(index) = self.columns.binary_search_by_key(&esi, |column| column.esi) else {
             return 0;
         };
@@ -155,16 +176,16 @@ impl System {
         for holder in 0..rows {
             let slot = &mut self.columns[holder].row;
             let Some(row) = slot else { continue };
-            let factor = row.coefficients.get(index).copied().unwrap_or(0);
+            let factor = row.coefficient(index);
             if factor == 0 {
                 continue;
             }
             // Every equation is as long as the longest symbol it contains.
             if value.len() <= row.data.len() {
-                self.field.mul_add(&mut row.data, value, factor);
+                self.field.mul_add(row.data.bytes_mut(), value, factor);
                 self.changed.push(holder);
             } else if let Some(row) = slot.take() {
-                row.recycle(&mut self.coefficients, pool);
+                row.recycle(&mut self.spare, buffers);
                 self.rank -= 1;
                 inconsistent += 1;
             }
@@ -173,13 +194,13 @@ impl System {
         self.removed.push(index);
         self.remove_columns();
         if let Some(mut row) = orphan {
-            remove_at(&mut row.coefficients, &[index]);
+            row.remove(&[index]);
             if value.len() > row.data.len() {
-                row.recycle(&mut self.coefficients, pool);
+                row.recycle(&mut self.spare, buffers);
                 inconsistent += 1;
             } else {
-                self.field.mul_add(&mut row.data, value, 1);
-                if !self.adopt(row, pool) {
+                self.field.mul_add(row.data.bytes_mut(), value, 1);
+                if !self.adopt(row, buffers) {
                     inconsistent += 1;
                 }
             }
@@ -193,7 +214,7 @@ impl System {
     pub(crate) fn settle(
         &mut self,
         max_symbol_size: usize,
-        pool: &mut Pool,
+        buffers: &mut Buffers,
         mut settled: impl FnMut(Esi, Settled),
     ) {
         if self.changed.is_empty() {
@@ -208,12 +229,13 @@ impl System {
                 continue;
             };
             self.rank -= 1;
-            self.coefficients.give(row.coefficients);
-            if symbol::trim(&mut row.data, max_symbol_size) {
+            self.spare.push(row.elements);
+            if let Some(length) = symbol::coded_length(row.data.bytes(), max_symbol_size) {
+                row.data.truncate(length);
                 settled(column.esi, Settled::Known(row.data));
                 self.removed.push(index);
             } else {
-                pool.give(row.data);
+                buffers.give(row.data);
                 settled(column.esi, Settled::Impossible);
             }
         }
@@ -223,19 +245,19 @@ impl System {
 
     /// Gives up the unknowns below `esi` with the rows that contain them;
     /// returns how many unknowns that are.
-    pub(crate) fn give_up_before(&mut self, esi: Esi, pool: &mut Pool) -> usize {
-        let count = self.columns.partition_point(|column| column.esi < esi);
-        if count == 0 {
+    pub(crate) fn give_up_before(&mut self, esi: Esi, buffers: &mut Buffers) -> usize {
+        if self.first_unknown().is_none_or(|first| first >= esi) {
             return 0;
         }
+        let count = self.columns.partition_point(|column| column.esi < esi);
         for column in self.columns.drain(..count) {
             if let Some(row) = column.row {
-                row.recycle(&mut self.coefficients, pool);
+                row.recycle(&mut self.spare, buffers);
                 self.rank -= 1;
             }
         }
         for row in self.columns.iter_mut().filter_map(|c| c.row.as_mut()) {
-            row.coefficients.drain(..count);
+            row.skip += count;
         }
         count
     }
@@ -244,9 +266,11 @@ impl System {
     pub(crate) fn memory(&self) -> usize {
         let rows = self.columns.iter().filter_map(|c| c.row.as_ref());
         let rows: usize = rows
-            .map(|row| row.coefficients.capacity() + row.data.capacity())
+            .map(|row| row.elements.capacity() + row.data.memory())
             .sum();
-        rows + self.coefficients.memory()
+        let spare: usize = self.spare.iter().map(Vec::capacity).sum();
+        rows + spare
+            + self.spare.capacity() * size_of::<Vec<u8>>()
             + self.columns.capacity() * size_of::<Column>()
             + self.vector.capacity()
             + self.factors.capacity() * size_of::<(usize, u8)>()
@@ -255,27 +279,28 @@ impl System {
 
     /// Gives a row that is reduced by all others a pivot and reduces them by
     /// it. Returns false, and drops the row, if it contains no unknown.
-    fn adopt(&mut self, mut row: Row, pool: &mut Pool) -> bool {
-        let Some(pivot) = row.coefficients.iter().position(|c| *c != 0) else {
-            row.recycle(&mut self.coefficients, pool);
+    fn adopt(&mut self, mut row: Row, buffers: &mut Buffers) -> bool {
+        let Some(pivot) = row.coefficients().iter().position(|c| *c != 0) else {
+            row.recycle(&mut self.spare, buffers);
             return false;
         };
-        let scale = self.field.inverse(row.coefficients[pivot]);
-        self.field
-            .scale_vector(&mut row.coefficients[pivot..], scale);
-        self.field.scale(&mut row.data, scale);
+        let scale = self.field.inverse(row.coefficient(pivot));
+        self.field.scale_vector(row.coefficients_mut(), scale);
+        self.field.scale(row.data.bytes_mut(), scale);
         // A row with a younger pivot cannot contain this one.
         for (index, column) in self.columns[..pivot].iter_mut().enumerate() {
             let Some(other) = &mut column.row else {
                 continue;
             };
-            let factor = other.coefficients.get(pivot).copied().unwrap_or(0);
+            let factor = other.coefficient(pivot);
             if factor != 0 {
-                lengthen(&mut other.coefficients, row.coefficients.len());
+                other.lengthen(row.coefficients().len());
+                let coefficients = other.coefficients_mut();
                 self.field
-                    .mul_add_vector(&mut other.coefficients, &row.coefficients, factor);
-                lengthen(&mut other.data, row.data.len());
-                self.field.mul_add(&mut other.data, &row.data, factor);
+                    .mul_add_vector(coefficients, row.coefficients(), factor);
+                other.data.lengthen(row.data.len(), buffers);
+                self.field
+                    .mul_add(other.data.bytes_mut(), row.data.bytes(), factor);
                 self.changed.push(index);
             }
         }
@@ -298,7 +323,7 @@ impl System {
             !gone
         });
         for row in self.columns.iter_mut().filter_map(|c| c.row.as_mut()) {
-            remove_at(&mut row.coefficients, &self.removed);
+            row.remove(&self.removed);
         }
     }
 
@@ -308,14 +333,44 @@ impl System {
 }
 
 impl Row {
-    /// Whether the unknown of the pivot's column is the only one contained.
-    fn is_alone(&self, pivot: usize) -> bool {
-        is_zero(&self.coefficients[pivot + 1..])
+    fn coefficients(&self) -> &[u8] {
+        &self.elements[self.skip..]
     }
 
-    fn recycle(self, coefficients: &mut Pool, data: &mut Pool) {
-        coefficients.give(self.coefficients);
-        data.give(self.data);
+    fn coefficients_mut(&mut self) -> &mut [u8] {
+        &mut self.elements[self.skip..]
+    }
+
+    fn coefficient(&self, column: usize) -> u8 {
+        self.coefficients().get(column).copied().unwrap_or(0)
+    }
+
+    /// Continues the coefficients with zeros up to so many columns.
+    fn lengthen(&mut self, columns: usize) {
+        let length = self.skip + columns;
+        if length > self.elements.len() {
+            if length > self.elements.capacity() {
+                self.elements.drain(..self.skip);
+                self.skip = 0;
+                reserve(&mut self.elements, columns);
+            }
+            self.elements.resize(self.skip + columns, 0);
+        }
+    }
+
+    /// Whether the unknown of the pivot's column is the only one contained.
+    fn is_alone(&self, pivot: usize) -> bool {
+        is_zero(&self.coefficients()[pivot + 1..])
+    }
+
+    /// Removes columns, in ascending order.
+    fn remove(&mut self, columns: &[usize]) {
+        remove_at(&mut self.elements, self.skip, columns);
+    }
+
+    fn recycle(self, spare: &mut Vec<Vec<u8>>, buffers: &mut Buffers) {
+        spare.push(self.elements);
+        buffers.give(self.data);
     }
 }
 
@@ -329,33 +384,43 @@ fn columns_within(columns: &[Column], window: &Range<Esi>) -> Range<usize> {
 fn terms<'a>(
     columns: &'a [Column],
     factors: &'a [(usize, u8)],
-    part: impl Fn(&'a Row) -> &'a Vec<u8>,
+    part: impl Fn(&'a Row) -> &'a [u8],
 ) -> impl Iterator<Item = (u8, &'a [u8])> {
     factors.iter().filter_map(move |&(index, factor)| {
         let row = columns[index].row.as_ref()?;
-        Some((factor, part(row).as_slice()))
+        Some((factor, part(row)))
     })
 }
 
-/// Continues `bytes` with zeros to at least `length`, without the spare room
-/// that a growing vector takes: the length of symbols is nearly constant.
-fn lengthen(bytes: &mut Vec<u8>, length: usize) {
-    if bytes.len() < length {
-        bytes.reserve_exact(length - bytes.len());
-        bytes.resize(length, 0);
+/// Makes room for `most` notes in a list that is not in use.
+fn make_room<T>(notes: &mut Vec<T>, most: usize) {
+    if notes.capacity() < most {
+        notes.clear();
+        notes.reserve(most);
     }
 }
 
-/// Removes the bytes at ascending `positions`, of which some may lie beyond
-/// the end.
-fn remove_at(bytes: &mut Vec<u8>, positions: &[usize]) {
+/// Makes room for so many elements, in steps: rows grow by a column or two.
+fn reserve(elements: &mut Vec<u8>, columns: usize) {
+    const STEP: usize = 64;
+    let missing = columns
+        .next_multiple_of(STEP)
+        .saturating_sub(elements.len());
+    elements.reserve_exact(missing);
+}
+
+/// Removes the bytes at ascending `positions` from `origin` on, of which some
+/// may lie beyond the end.
+fn remove_at(bytes: &mut Vec<u8>, origin: usize, positions: &[usize]) {
     let end = bytes.len();
-    let mut kept = positions.first().map_or(end, |first| end.min(*first));
+    let place = |position: usize| end.min(origin + position);
+    let mut kept = positions.first().map_or(end, |first| place(*first));
     for (i, &gone) in positions.iter().enumerate() {
+        let gone = origin + gone;
         if gone >= end {
             break;
         }
-        let next = positions.get(i + 1).map_or(end, |next| end.min(*next));
+        let next = positions.get(i + 1).map_or(end, |next| place(*next));
         bytes.copy_within(gone + 1..next, kept);
         kept += next - (gone + 1);
     }
@@ -381,25 +446,31 @@ mod tests {
             (0..20).collect(),
         ] {
             let mut bytes = all.clone();
-            remove_at(&mut bytes, &positions);
+            remove_at(&mut bytes, 0, &positions);
             let kept = all.iter().copied();
             let kept: Vec<u8> = kept
                 .filter(|b| !positions.contains(&usize::from(*b)))
                 .collect();
             assert_eq!(bytes, kept, "without {positions:?}");
+
+            let mut later = [&[99; 5], &all[..]].concat();
+            remove_at(&mut later, 5, &positions);
+            assert_eq!(later[..5], [99; 5]);
+            assert_eq!(later[5..], bytes, "without {positions:?}");
         }
     }
 
     /// A system over unknowns `0..n` with the given equations of one data byte.
-    fn system(n: u64, equations: &[&[u8]]) -> (System, Pool) {
-        let (mut system, mut pool) = (System::default(), Pool::default());
+    fn system(n: u64, equations: &[&[u8]]) -> (System, Buffers) {
+        let (mut system, mut buffers) = (System::default(), Buffers::default());
         system.push_unknowns(0..n);
         for equation in equations {
             if system.reduce(&(0..n), |esi| equation[esi as usize]) {
-                system.insert(vec![0, 0], &mut pool);
+                let data = buffers.copy(&[0, 0]);
+                system.insert(data, &mut buffers);
             }
         }
-        (system, pool)
+        (system, buffers)
     }
 
     #[test]
@@ -411,9 +482,9 @@ mod tests {
         assert_eq!(pivots.len(), system.rank());
         for &pivot in &pivots {
             let row = system.columns[pivot].row.as_ref().unwrap();
-            assert!(is_zero(&row.coefficients[..pivot]));
+            assert!(is_zero(&row.coefficients()[..pivot]));
             for &other in &pivots {
-                assert_eq!(row.coefficients[other], u8::from(other == pivot));
+                assert_eq!(row.coefficient(other), u8::from(other == pivot));
             }
         }
         assert_eq!(pivots[0], 0);
@@ -429,9 +500,9 @@ mod tests {
 
     #[test]
     fn giving_up_the_oldest_costs_only_its_own_row() {
-        let (mut system, mut pool) = system(4, &[&[1, 1, 1, 1], &[1, 2, 3, 4], &[9, 8, 1, 6]]);
+        let (mut system, mut buffers) = system(4, &[&[1, 1, 1, 1], &[1, 2, 3, 4], &[9, 8, 1, 6]]);
         assert_eq!(system.rank(), 3);
-        assert_eq!(system.give_up_before(1, &mut pool), 1);
+        assert_eq!(system.give_up_before(1, &mut buffers), 1);
         assert_eq!((system.unknowns(), system.rank()), (3, 2));
     }
 }

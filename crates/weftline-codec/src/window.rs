@@ -5,11 +5,19 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::Esi;
-use crate::coefficients;
+use crate::buffers::{Buffers, Coded};
+use crate::coefficients::Coefficients;
 use crate::error::{PushError, RepairError};
 use crate::field::Arithmetic;
-use crate::pool::Pool;
-use crate::symbol::{self, LENGTH_BYTES, MAX_SYMBOL_SIZE};
+use crate::symbol::{LENGTH_BYTES, MAX_SYMBOL_SIZE};
+
+/// Coefficients that need no allocation: for one repair over so many symbols,
+/// or for several over fewer.
+const INLINE: usize = 2048;
+/// Repairs made at once.
+const ABREAST: usize = 8;
+/// Sources combined at once.
+const BATCH: usize = 64;
 
 /// Holds recent source symbols and makes repair symbols over any run of them.
 ///
@@ -19,15 +27,15 @@ use crate::symbol::{self, LENGTH_BYTES, MAX_SYMBOL_SIZE};
 /// key must travel with it. Symbols leave at the lower edge, usually when the
 /// peer has acknowledged them.
 ///
-/// Memory is at most `capacity` times the longest payload pushed; buffers are
-/// reused.
+/// Memory is at most `capacity` times the longest payload pushed, or the largest
+/// buffer, and some 200 bytes; buffers are used again.
 #[derive(Clone, Debug)]
 pub struct WindowEncoder {
     field: Arithmetic,
     first: Esi,
-    /// Coded forms of the symbols `first..next`.
-    symbols: VecDeque<Vec<u8>>,
-    pool: Pool,
+    /// The symbols `first..next`.
+    symbols: VecDeque<Coded>,
+    buffers: Buffers,
     capacity: usize,
     max_symbol_size: usize,
 }
@@ -37,39 +45,79 @@ impl WindowEncoder {
     /// `max_symbol_size` bytes (above [`MAX_SYMBOL_SIZE`] that limit counts).
     #[must_use]
     pub fn new(capacity: usize, max_symbol_size: usize) -> Self {
+        Self::with_field(capacity, max_symbol_size, Arithmetic::default())
+    }
+
+    /// As [`new`](Self::new), for a code over `field` instead of GF(2^8).
+    #[must_use]
+    pub fn with_field(capacity: usize, max_symbol_size: usize, field: Arithmetic) -> Self {
         Self {
-            field: Arithmetic::default(),
+            field,
             first: 0,
             symbols: VecDeque::new(),
-            pool: Pool::default(),
+            buffers: Buffers::default(),
             capacity,
             max_symbol_size: max_symbol_size.min(MAX_SYMBOL_SIZE),
         }
     }
 
-    /// Takes the next source symbol in and returns its ESI.
+    /// Takes a copy of the next source symbol in and returns its ESI.
+    /// O(payload).
     ///
     /// # Errors
     ///
     /// [`PushError::TooLong`] or, when nothing can be taken in before
     /// [`discard_before`](Self::discard_before), [`PushError::Full`].
     pub fn push(&mut self, payload: &[u8]) -> Result<Esi, PushError> {
-        if payload.len() > self.max_symbol_size {
-            return Err(PushError::TooLong {
-                got: payload.len(),
-                limit: self.max_symbol_size,
-            });
-        }
-        if self.is_full() {
-            return Err(PushError::Full {
-                capacity: self.capacity,
-            });
-        }
-        let mut coded = self.pool.take();
-        symbol::write(&mut coded, payload);
+        self.check_push(payload.len())?;
+        let coded = self.buffers.code(payload);
         let esi = self.next();
         self.symbols.push_back(coded);
         Ok(esi)
+    }
+
+    /// As [`push`](Self::push), without the copy: the encoder keeps the buffer,
+    /// `payload` being the place of the payload there. At least
+    /// [`LENGTH_BYTES`] bytes must precede it; they are overwritten. The buffer
+    /// comes back by [`reclaim`](Self::reclaim) when the symbol has been
+    /// discarded, or at once after an error. O(1).
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::PayloadRange`], and as [`push`](Self::push).
+    pub fn push_owned(&mut self, buffer: Vec<u8>, payload: Range<usize>) -> Result<Esi, PushError> {
+        let inside = payload.start >= LENGTH_BYTES && buffer.get(payload.clone()).is_some();
+        let checked = if inside {
+            self.check_push(payload.len())
+        } else {
+            Err(PushError::PayloadRange {
+                start: payload.start,
+                end: payload.end,
+                buffer: buffer.len(),
+            })
+        };
+        if checked.is_err() {
+            self.buffers.give_back(buffer);
+        } else {
+            match Coded::in_place(buffer, payload.clone()) {
+                Ok(coded) => self.symbols.push_back(coded),
+                Err(buffer) => {
+                    let coded = self.buffers.code(&buffer[payload]);
+                    self.symbols.push_back(coded);
+                    self.buffers.give_back(buffer);
+                }
+            }
+        }
+        let unused = self.capacity.saturating_add(1) - self.symbols.len();
+        self.buffers.keep(unused);
+        checked.map(|()| self.next() - 1)
+    }
+
+    /// A buffer given to [`push_owned`](Self::push_owned) that is no longer
+    /// needed. No more than [`capacity`](Self::capacity) of them wait here;
+    /// those beyond are dropped.
+    pub fn reclaim(&mut self) -> Option<Vec<u8>> {
+        self.buffers.reclaim()
     }
 
     /// The lowest ESI held, or [`next`](Self::next) if none is.
@@ -82,6 +130,12 @@ impl WindowEncoder {
     #[must_use]
     pub fn next(&self) -> Esi {
         self.first + self.symbols.len() as u64
+    }
+
+    /// The symbols held: those a repair may cover.
+    #[must_use]
+    pub fn held(&self) -> Range<Esi> {
+        self.first..self.next()
     }
 
     /// How many symbols are held.
@@ -112,7 +166,7 @@ impl WindowEncoder {
     #[must_use]
     pub fn symbol(&self, esi: Esi) -> Option<&[u8]> {
         let index = usize::try_from(esi.checked_sub(self.first)?).ok()?;
-        self.symbols.get(index).map(|coded| symbol::payload(coded))
+        self.symbols.get(index).map(Coded::payload)
     }
 
     /// Moves the window's lower edge up: symbols below `esi` can no longer be
@@ -123,57 +177,157 @@ impl WindowEncoder {
             let Some(coded) = self.symbols.pop_front() else {
                 return;
             };
-            self.pool.give(coded);
+            self.buffers.give(coded);
             self.first += 1;
         }
     }
 
     /// The bytes of a repair symbol over `window`: [`LENGTH_BYTES`] more than
-    /// its longest payload.
+    /// its longest payload, rounded up to whole
+    /// [groups](Arithmetic::group) of the field. O(window).
     ///
     /// # Errors
     ///
-    /// As [`repair`](Self::repair).
+    /// [`RepairError::EmptyWindow`] or [`RepairError::NotHeld`].
     pub fn repair_len(&self, window: Range<Esi>) -> Result<usize, RepairError> {
-        let longest = self.covered(window)?.map(Vec::len).max();
-        Ok(longest.unwrap_or(LENGTH_BYTES))
+        let longest = self.covered(window)?.map(Coded::len).max();
+        Ok(self.field.whole_groups(longest.unwrap_or(LENGTH_BYTES)))
     }
 
-    /// Appends to `out` the repair symbol over `window` whose coding vector is
-    /// that of `key` (see [`coefficients`]). Give each repair another key, so
-    /// that they are independent of each other: a receiver that still misses
-    /// something finds one useless with a probability of at most about 1/255.
+    /// Appends to `out` the repair symbol over `window` with these
+    /// coefficients, or those of a key: [`repair_len`](Self::repair_len) bytes.
+    /// O(window x symbol). Allocates for windows of more than 2048 symbols only,
+    /// and where `out` has no room.
     ///
     /// # Errors
     ///
-    /// [`RepairError::EmptyWindow`], or [`RepairError::NotHeld`] when not all of
-    /// the window is held; `out` is then unchanged.
-    pub fn repair(
+    /// [`RepairError::EmptyWindow`], [`RepairError::NotHeld`] when not all of
+    /// the window is held, or [`RepairError::Coefficients`]; `out` is then
+    /// unchanged.
+    pub fn repair<'a>(
         &self,
         window: Range<Esi>,
-        key: u32,
+        coefficients: impl Into<Coefficients<'a>>,
         out: &mut Vec<u8>,
     ) -> Result<(), RepairError> {
-        let length = self.repair_len(window.clone())?;
-        let start = out.len();
-        out.resize(start + length, 0);
-        let symbols = self.covered(window)?;
-        self.field.combine(
-            &mut out[start..],
-            Coefficients::new(key).zip(symbols.map(Vec::as_slice)),
+        let coefficients = [coefficients.into()];
+        self.repairs(window, &coefficients, core::slice::from_mut(out))
+    }
+
+    /// Several repair symbols over one window: appends to `out[i]` that with the
+    /// coefficients `coefficients[i]`. The same as one [`repair`](Self::repair)
+    /// after another, but faster, because every source symbol is read once for
+    /// several of them.
+    ///
+    /// # Errors
+    ///
+    /// As [`repair`](Self::repair); all of `out` is then unchanged.
+    ///
+    /// # Panics
+    ///
+    /// When `out` has not one buffer for each of `coefficients`.
+    pub fn repairs(
+        &self,
+        window: Range<Esi>,
+        coefficients: &[Coefficients<'_>],
+        out: &mut [Vec<u8>],
+    ) -> Result<(), RepairError> {
+        assert_eq!(
+            coefficients.len(),
+            out.len(),
+            "each repair symbol needs a buffer of its own"
         );
+        let length = self.repair_len(window.clone())?;
+        let symbols = (window.end - window.start) as usize;
+        for coefficients in coefficients {
+            coefficients.check(self.field, symbols)?;
+        }
+        let abreast = coefficients
+            .len()
+            .clamp(1, (INLINE / symbols).clamp(1, ABREAST));
+        let mut inline = [0; INLINE];
+        let mut long = Vec::new();
+        let matrix = if symbols <= INLINE {
+            &mut inline[..abreast * symbols]
+        } else {
+            long.resize(symbols, 0);
+            &mut long
+        };
+        for (coefficients, out) in coefficients.chunks(abreast).zip(out.chunks_mut(abreast)) {
+            for (row, coefficients) in matrix.chunks_exact_mut(symbols).zip(coefficients) {
+                coefficients.fill(self.field, row)?;
+            }
+            let mut sums: [&mut [u8]; ABREAST] = Default::default();
+            for (sum, out) in sums.iter_mut().zip(&mut *out) {
+                let start = out.len();
+                out.resize(start + length, 0);
+                *sum = &mut out[start..];
+            }
+            let symbols = self.covered(window.clone())?;
+            self.combine(symbols, &mut sums[..coefficients.len()], matrix);
+        }
         Ok(())
     }
 
-    /// The coded forms of a window's symbols.
-    fn covered(&self, window: Range<Esi>) -> Result<impl Iterator<Item = &Vec<u8>>, RepairError> {
+    /// Adds to each of `sums` the symbols with the coefficients of its row.
+    fn combine<'a>(
+        &self,
+        symbols: impl ExactSizeIterator<Item = &'a Coded>,
+        sums: &mut [&mut [u8]],
+        matrix: &[u8],
+    ) {
+        let columns = symbols.len();
+        if let [sum] = sums {
+            let vector = matrix.iter().copied();
+            let terms = vector.zip(symbols.map(Coded::bytes));
+            self.field.combine(sum, terms.filter(|(c, _)| *c != 0));
+            return;
+        }
+        let mut sources: [&[u8]; BATCH] = [&[]; BATCH];
+        let mut part = [0; ABREAST * BATCH];
+        let mut symbols = symbols;
+        for start in (0..columns).step_by(BATCH) {
+            let count = BATCH.min(columns - start);
+            for (source, symbol) in sources.iter_mut().zip(symbols.by_ref().take(count)) {
+                *source = symbol.bytes();
+            }
+            let rows = matrix.chunks_exact(columns);
+            for (part, row) in part.chunks_exact_mut(count).zip(rows).take(sums.len()) {
+                part.copy_from_slice(&row[start..start + count]);
+            }
+            let part = &part[..sums.len() * count];
+            self.field.mul_add_matrix(sums, &sources[..count], part);
+        }
+    }
+
+    /// Whether a payload of this length can be taken in.
+    fn check_push(&self, length: usize) -> Result<(), PushError> {
+        if length > self.max_symbol_size {
+            return Err(PushError::TooLong {
+                got: length,
+                limit: self.max_symbol_size,
+            });
+        }
+        if self.is_full() {
+            return Err(PushError::Full {
+                capacity: self.capacity,
+            });
+        }
+        Ok(())
+    }
+
+    /// The symbols of a window.
+    fn covered(
+        &self,
+        window: Range<Esi>,
+    ) -> Result<impl ExactSizeIterator<Item = &Coded>, RepairError> {
         if window.is_empty() {
             return Err(RepairError::EmptyWindow);
         }
         if window.start < self.first || window.end > self.next() {
             return Err(RepairError::NotHeld {
                 window,
-                held: self.first..self.next(),
+                held: self.held(),
             });
         }
         let (start, end) = (window.start - self.first, window.end - self.first);
@@ -181,41 +335,10 @@ impl WindowEncoder {
     }
 }
 
-/// The coefficients of a key one by one, made a batch at a time.
-struct Coefficients {
-    key: u32,
-    position: usize,
-    batch: [u8; Self::BATCH],
-}
-
-impl Coefficients {
-    const BATCH: usize = 64;
-
-    fn new(key: u32) -> Self {
-        Self {
-            key,
-            position: 0,
-            batch: [0; Self::BATCH],
-        }
-    }
-}
-
-impl Iterator for Coefficients {
-    type Item = u8;
-
-    fn next(&mut self) -> Option<u8> {
-        let index = self.position % Self::BATCH;
-        if index == 0 {
-            coefficients::fill_from(self.key, self.position, &mut self.batch);
-        }
-        self.position += 1;
-        Some(self.batch[index])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coefficients::{self, CoefficientsError};
     use crate::field::{Field, Gf256};
     use alloc::vec;
 
@@ -249,10 +372,85 @@ mod tests {
     }
 
     #[test]
-    fn coefficients_one_by_one_are_those_of_the_whole_vector() {
-        let mut whole = [0; 200];
-        coefficients::fill(3, &mut whole);
-        assert!(Coefficients::new(3).take(200).eq(whole));
+    fn several_repairs_at_once_are_those_made_one_by_one() {
+        for bits in 1..=8 {
+            let field = Arithmetic::with_bits(bits).unwrap();
+            let mut encoder = WindowEncoder::with_field(3000, 100, field);
+            for i in 0..2100_u64 {
+                let payload = vec![i as u8 | 1; (i * 37 % 101) as usize];
+                encoder.push(&payload).unwrap();
+            }
+            let explicit = [1; 64];
+            for window in [5..6, 5..69, 7..150, 0..2100] {
+                let count = if window.end < 2000 { 11 } else { 3 };
+                let mut all: Vec<Coefficients<'_>> = (0..count)
+                    .map(|key| Coefficients::Uniform { key })
+                    .collect();
+                if window == (5..69) {
+                    all[4] = Coefficients::Explicit(&explicit);
+                }
+                let mut at_once = vec![vec![0xEE]; all.len()];
+                encoder.repairs(window.clone(), &all, &mut at_once).unwrap();
+                for (coefficients, together) in all.iter().zip(at_once) {
+                    let mut alone = vec![0xEE];
+                    encoder
+                        .repair(window.clone(), *coefficients, &mut alone)
+                        .unwrap();
+                    assert_eq!(together, alone, "GF(2^{bits}), {window:?}");
+                    let length = encoder.repair_len(window.clone()).unwrap();
+                    assert_eq!(alone.len(), 1 + length);
+                    assert!(length.is_multiple_of(field.group()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_repair_is_made_if_one_cannot_be() {
+        let encoder = encoder(&[b"0", b"1", b"2"]);
+        let refused = Coefficients::Explicit(&[1, 2]);
+        let mut out = [vec![1], vec![2]];
+        let error = CoefficientsError::Length {
+            got: 2,
+            expected: 3,
+        };
+        assert_eq!(
+            encoder.repairs(0..3, &[7.into(), refused], &mut out),
+            Err(RepairError::Coefficients(error))
+        );
+        assert_eq!(out, [vec![1], vec![2]]);
+        assert_eq!(encoder.repairs(0..3, &[], &mut []), Ok(()));
+    }
+
+    #[test]
+    fn owned_payloads_are_taken_where_they_are_and_their_buffers_come_back() {
+        let mut encoder = WindowEncoder::new(2, 5);
+        let packet = vec![9, 9, 9, 9, b'a', b'b', 9];
+        let address = packet.as_ptr();
+        assert_eq!(encoder.push_owned(packet, 4..6), Ok(0));
+        assert_eq!(encoder.symbol(0), Some(&b"ab"[..]));
+        assert_eq!(encoder.reclaim(), None);
+        encoder.push(b"ab").unwrap();
+        let (mut one, mut other) = (Vec::new(), Vec::new());
+        encoder.repair(0..1, 1, &mut one).unwrap();
+        encoder.repair(1..2, 1, &mut other).unwrap();
+        assert_eq!(one, other);
+        let full = encoder.push_owned(vec![1; 9], 4..6);
+        assert_eq!(full, Err(PushError::Full { capacity: 2 }));
+        assert_eq!(encoder.reclaim(), Some(vec![1; 9]));
+        encoder.discard_before(1);
+        assert_eq!(encoder.reclaim().map(|b| b.as_ptr()), Some(address));
+        for place in [0..1, 1..2, 5..10, 10..10] {
+            let error = PushError::PayloadRange {
+                start: place.start,
+                end: place.end,
+                buffer: 9,
+            };
+            assert_eq!(encoder.push_owned(vec![1; 9], place), Err(error));
+            assert!(encoder.reclaim().is_some());
+        }
+        let too_long = PushError::TooLong { got: 6, limit: 5 };
+        assert_eq!(encoder.push_owned(vec![1; 9], 2..8), Err(too_long));
     }
 
     #[test]

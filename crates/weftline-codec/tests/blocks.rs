@@ -1,39 +1,119 @@
 //! Blocks are recovered from what suffices to recover them.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
+
+mod dense;
+
+use dense::Dense;
 use proptest::prelude::*;
-use weftline_codec::{BlockDecoder, BlockEncoder, DecodeError, Outcome, PushError, RepairError};
+use weftline_codec::coefficients::Coefficients;
+use weftline_codec::field::Arithmetic;
+use weftline_codec::{
+    BlockDecoder, BlockEncoder, DecoderConfig, Outcome, PushError, RepairError, WindowDecoder,
+};
+
+/// What arrives at a decoder.
+#[derive(Clone, Debug)]
+enum Arrival {
+    Source(usize),
+    NonZero(u32),
+    Uniform(u32),
+    Sparse(u32, u8),
+    /// One of the seeds makes a vector with few elements other than 0.
+    Explicit(u64),
+}
+
+fn arrival() -> impl Strategy<Value = Arrival> {
+    prop_oneof![
+        6 => any::<usize>().prop_map(Arrival::Source),
+        1 => any::<u32>().prop_map(Arrival::NonZero),
+        3 => any::<u32>().prop_map(Arrival::Uniform),
+        2 => (any::<u32>(), 0..=15_u8).prop_map(|(key, dt)| Arrival::Sparse(key, dt)),
+        2 => any::<u64>().prop_map(Arrival::Explicit),
+    ]
+}
+
+fn field(bits: u32) -> Arithmetic {
+    Arithmetic::with_bits(bits).unwrap()
+}
+
+fn encoder(payloads: &[Vec<u8>], field: Arithmetic) -> BlockEncoder {
+    let mut block = BlockEncoder::with_field(payloads.len(), 100, field);
+    for payload in payloads {
+        block.push(payload).unwrap();
+    }
+    block
+}
+
+fn payloads(symbols: usize) -> Vec<Vec<u8>> {
+    (0..symbols)
+        .map(|i| (0..40 + i % 7).map(|j| (i * 37 + j * 11) as u8).collect())
+        .collect()
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn any_innovative_symbols_as_many_as_the_block_has_recover_it(
-        payloads in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 1..40),
-        order in any::<u64>(),
+    fn a_decoder_of_any_field_knows_what_dense_elimination_knows(
+        bits in 1..=8_u32,
+        payloads in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 1..24),
+        arrivals in proptest::collection::vec(arrival(), 0..60),
     ) {
-        let block = BlockEncoder::from_slices(&payloads).unwrap();
-        let repairs = block.repairs(payloads.len() as u32 + 5).unwrap();
-        // Sources and repairs in any order: what comes later is "lost".
-        let mut arrivals: Vec<usize> = (0..payloads.len() + repairs.len()).collect();
-        arrivals.sort_by_key(|i| (*i as u64 + 1).wrapping_mul(order | 1).rotate_left(29));
-        let mut decoder = BlockDecoder::new(payloads.len(), 50);
-        let mut innovative = 0;
+        let (field, k) = (field(bits), payloads.len());
+        let (block, dense) = (encoder(&payloads, field), Dense::new(field));
+        let mut decoder = BlockDecoder::with_field(k, 50, field);
+        let mut received: Vec<Vec<u8>> = Vec::new();
+        let mut sources = vec![false; k];
+        let mut rank = 0;
         for arrival in arrivals {
-            prop_assert_eq!(decoder.deficit(), payloads.len() - innovative);
-            prop_assert_eq!(decoder.is_complete(), innovative == payloads.len());
-            let outcome = if arrival < payloads.len() {
-                decoder.source(arrival, &payloads[arrival])
+            let mut vector = vec![0; k];
+            let mut seeded = vec![0; k];
+            let outcome = if let Arrival::Source(index) = arrival {
+                let index = index % k;
+                vector[index] = 1;
+                sources[index] = true;
+                decoder.source(index, &payloads[index])
             } else {
-                let key = arrival - payloads.len();
-                decoder.repair(key as u32, &repairs[key])
+                let coefficients = match arrival {
+                    Arrival::NonZero(key) => Coefficients::NonZero { key },
+                    Arrival::Uniform(key) => Coefficients::Uniform { key },
+                    Arrival::Sparse(key, density_threshold) => {
+                        Coefficients::Sparse { key, density_threshold }
+                    }
+                    Arrival::Explicit(seed) => {
+                        for shift in 0..3 {
+                            let bits = (seed >> (20 * shift)) as usize;
+                            seeded[bits % k] = (bits >> 10) as u8 & (field.order() - 1) as u8;
+                        }
+                        Coefficients::Explicit(&seeded)
+                    }
+                    Arrival::Source(_) => unreachable!(),
+                };
+                coefficients.fill(field, &mut vector).unwrap();
+                let mut repair = Vec::new();
+                block.repair(coefficients, &mut repair).unwrap();
+                decoder.repair(coefficients, &repair)
             };
-            innovative += usize::from(outcome == Ok(Outcome::Innovative));
+            received.push(vector);
+            let before = std::mem::replace(&mut rank, dense.rank(received.clone()));
+            let expected = if rank > before { Outcome::Innovative } else { Outcome::Redundant };
+            prop_assert_eq!(outcome, Ok(expected));
+            prop_assert_eq!(decoder.deficit(), k - rank);
+            prop_assert_eq!(decoder.is_complete(), rank == k);
+            for (index, payload) in payloads.iter().enumerate() {
+                let known = rank == k || sources[index];
+                prop_assert_eq!(decoder.symbol(index), known.then_some(payload.as_slice()));
+            }
+            prop_assert_eq!(decoder.unknowns(), decoder.missing().count());
         }
-        prop_assert!(decoder.is_complete());
-        prop_assert!(decoder.symbols().unwrap().eq(payloads.iter().map(Vec::as_slice)));
-        let mut known: Vec<usize> = std::iter::from_fn(|| decoder.next_known()).collect();
-        known.sort_unstable();
-        prop_assert!(known.into_iter().eq(0..payloads.len()));
+        let known: Vec<usize> = std::iter::from_fn(|| decoder.next_known()).collect();
+        let mut unique = known.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        prop_assert_eq!(unique.len(), known.len());
+        prop_assert_eq!(known.len(), k - decoder.unknowns());
+        prop_assert_eq!(decoder.stats().inconsistent, 0);
     }
 }
 
@@ -58,6 +138,21 @@ fn nothing_but_repairs_recovers_a_block() {
 }
 
 #[test]
+fn a_window_decoder_takes_the_same_symbols() {
+    let payloads = payloads(20);
+    let block = BlockEncoder::from_slices(&payloads).unwrap();
+    let mut window = WindowDecoder::new(DecoderConfig::new(20, 100, 20, 20));
+    for (index, payload) in payloads.iter().enumerate().skip(3) {
+        window.source(index as u64, payload).unwrap();
+    }
+    for (key, repair) in block.repairs(3).unwrap().iter().enumerate() {
+        window.repair(0..20, key as u32, repair).unwrap();
+    }
+    assert_eq!(window.unknowns(), 0);
+    assert_eq!(window.symbol(1), Some(payloads[1].as_slice()));
+}
+
+#[test]
 fn a_cleared_encoder_makes_the_next_block() {
     let mut block = BlockEncoder::new(2, 10);
     assert_eq!(
@@ -79,7 +174,28 @@ fn a_cleared_encoder_makes_the_next_block() {
 }
 
 #[test]
-fn a_symbol_outside_of_the_block_is_refused() {
-    let error = DecodeError::OutOfSpan { end: 4, limit: 3 };
-    assert_eq!(BlockDecoder::new(3, 10).source(3, b"x"), Err(error));
+fn a_decoder_that_is_reset_decodes_blocks_of_other_sizes() {
+    let mut decoder = BlockDecoder::new(3, 100);
+    // Something left over from before.
+    decoder.repair(0, &[1; 20]).unwrap();
+    for symbols in [5, 1, 30, 2] {
+        decoder.reset(symbols);
+        assert_eq!((decoder.len(), decoder.rank()), (symbols, 0));
+        let payloads = payloads(symbols);
+        let block = BlockEncoder::from_slices(&payloads).unwrap();
+        let mut key = 0;
+        while !decoder.is_complete() {
+            let mut repair = Vec::new();
+            block.repair(key, &mut repair).unwrap();
+            decoder.repair(key, &repair).unwrap();
+            key += 1;
+        }
+        assert!(
+            decoder
+                .symbols()
+                .unwrap()
+                .eq(payloads.iter().map(Vec::as_slice))
+        );
+        assert_eq!(decoder.next_known(), Some(0));
+    }
 }

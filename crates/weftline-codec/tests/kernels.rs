@@ -36,8 +36,13 @@ fn guarded(length: usize, shift: usize, operation: impl FnOnce(&mut [u8])) -> Ve
 }
 
 #[test]
-// Without `std` no CPU is asked, and a plain x86-64 build has no kernel.
-#[cfg(all(feature = "std", any(target_arch = "x86_64", target_arch = "aarch64")))]
+// Without `std` no CPU is asked, and a plain x86-64 build has no kernel; nor has
+// Miri, which answers as such a build does.
+#[cfg(any(
+    all(feature = "std", target_arch = "x86_64", not(miri)),
+    target_arch = "aarch64",
+    target_feature = "simd128"
+))]
 fn this_machine_runs_a_vector_kernel() {
     // Otherwise the tests below compare the scalar kernel with itself.
     assert!(Kernel::available().any(|kernel| kernel != Kernel::Scalar));
@@ -88,7 +93,7 @@ impl Shifted {
 fn all_coefficients_multiply_as_the_field_does() {
     let all: Vec<u8> = (0..=255).chain(0..=255).chain(0..99).collect();
     for ops in all_ops() {
-        for c in 0..=255 {
+        for c in (0..=255).step_by(if cfg!(miri) { 150 } else { 1 }) {
             for length in [1, 7, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 255, 611] {
                 let src = &all[..length];
                 let mut product = src.to_vec();
@@ -116,11 +121,13 @@ fn all_coefficients_multiply_as_the_field_does() {
 
 #[test]
 fn all_lengths_and_alignments_give_what_the_scalar_kernel_gives() {
-    const LENGTHS: usize = 4096;
+    // Miri is slow: a little more than the longest run of registers will do.
+    const LENGTHS: usize = if cfg!(miri) { 600 } else { 4096 };
+    const STEP: usize = if cfg!(miri) { 37 } else { 1 };
     let scalar = Kernel::Scalar.ops().unwrap();
     let content = bytes(1, LENGTHS + 1);
     let before = bytes(2, LENGTHS);
-    for length in 0..=LENGTHS {
+    for length in (0..=LENGTHS).step_by(STEP) {
         let c = (length % 254 + 2) as u8;
         let (src, other) = (&content[..length], &content[1..=length]);
         type Run = fn(Ops, &mut [u8], &[u8], &[u8], u8);
@@ -143,7 +150,11 @@ fn all_lengths_and_alignments_give_what_the_scalar_kernel_gives() {
             for ops in all_ops() {
                 // Every alignment of short ones, of long ones one of each kind
                 // in turn.
-                let step = if length > 300 { 13 } else { step };
+                let step = match length {
+                    _ if cfg!(miri) => 64,
+                    0..=300 => step,
+                    _ => 13,
+                };
                 for shift in (length % step..64).step_by(step) {
                     let mut dst = Shifted::new(&before[..length], shift);
                     let src = Shifted::new(src, (shift * 5 + length) % 64);
@@ -167,14 +178,22 @@ fn a_kernel_can_be_named_and_asked_for() {
     assert!(Kernel::available().any(|kernel| kernel == Kernel::active()));
 }
 
+/// Cases, and bounds of the destination's length and of the number of sources,
+/// for the test below.
+const MIXTURES: (u32, usize, usize) = if cfg!(miri) {
+    (4, 600, 4)
+} else {
+    (400, 2000, 40)
+};
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(MIXTURES.0))]
 
     #[test]
     fn any_alignment_and_mixture_of_lengths_gives_what_the_scalar_kernel_gives(
-        length in 0..2000_usize,
+        length in 0..MIXTURES.1,
         shift in 0..33_usize,
-        sources in proptest::collection::vec((any::<u8>(), 0..33_usize, 0.0..=1.0), 0..40),
+        sources in proptest::collection::vec((any::<u8>(), 0..33_usize, 0.0..=1.0), 0..MIXTURES.2),
         all_full in any::<bool>(),
         rows in 0..10_usize,
         seed in any::<u64>(),

@@ -4,6 +4,8 @@
 use std::ops::Range;
 
 use proptest::prelude::*;
+use weftline_codec::coefficients::{Coefficients, CoefficientsError};
+use weftline_codec::field::Arithmetic;
 use weftline_codec::{DecodeError, DecoderConfig, Outcome, WindowDecoder, WindowEncoder};
 
 fn decoder() -> WindowDecoder {
@@ -11,9 +13,13 @@ fn decoder() -> WindowDecoder {
 }
 
 /// The documented bound on a decoder's memory.
-fn memory_bound(config: &DecoderConfig) -> usize {
-    (config.max_span + 1) * (config.max_symbol_size + 128)
-        + config.max_unknowns * (2 * config.max_unknowns + 300)
+fn memory_bound(config: &DecoderConfig, owned: bool) -> usize {
+    let buffer = match owned {
+        true => config.max_symbol_size.max(config.max_buffer),
+        false => config.max_symbol_size,
+    };
+    (config.max_span + 2) * (buffer + 320)
+        + config.max_unknowns * (config.max_unknowns + 512)
         + 2 * config.max_window
         + 1024
 }
@@ -196,13 +202,228 @@ fn a_decoder_in_steady_state_takes_no_more_memory() {
     assert_eq!(decoder.memory(), settled);
 }
 
+#[test]
+fn owned_payloads_need_room_for_their_length_before_them() {
+    let mut decoder = decoder();
+    let refused = |payload: Range<usize>, buffer| DecodeError::PayloadRange {
+        start: payload.start,
+        end: payload.end,
+        buffer,
+    };
+    #[expect(clippy::reversed_empty_ranges, reason = "a caller may err")]
+    for payload in [0..3, 1..4, 2..11, 11..11, 7..6, 9..usize::MAX] {
+        let error = refused(payload.clone(), 10);
+        assert_eq!(decoder.source_owned(0, vec![7; 10], payload), Err(error));
+        assert_eq!(decoder.reclaim(), Some(vec![7; 10]));
+        assert_eq!((decoder.end(), decoder.reclaim()), (0, None));
+    }
+    for (esi, payload) in [2..10, 2..2, 10..10].into_iter().enumerate() {
+        let outcome = decoder.source_owned(esi as u64, vec![7; 10], payload.clone());
+        assert_eq!(outcome, Ok(Outcome::Innovative));
+        let symbol = decoder.symbol(esi as u64);
+        assert_eq!(symbol.map(<[u8]>::len), Some(payload.len()));
+    }
+}
+
+#[test]
+fn owned_buffers_come_back_when_they_are_no_longer_needed() {
+    let mut decoder = decoder();
+    let packet = |byte| {
+        let mut buffer = Vec::with_capacity(100);
+        buffer.resize(12, byte);
+        buffer
+    };
+    // Of no use: too long, a duplicate. Of use: until it is forgotten.
+    let too_long = DecodeError::SymbolTooLong { got: 21, limit: 20 };
+    let outcome = decoder.source_owned(0, vec![9; 30], 9..30);
+    assert_eq!(outcome, Err(too_long));
+    assert_eq!(decoder.reclaim(), Some(vec![9; 30]));
+    for (esi, byte) in [(0, 1), (1, 2), (3, 3)] {
+        let outcome = decoder.source_owned(esi, packet(byte), 4..12);
+        assert_eq!(outcome, Ok(Outcome::Innovative));
+        assert_eq!(decoder.symbol(esi), Some(&[byte; 8][..]));
+        assert_eq!(decoder.reclaim(), None);
+    }
+    assert_eq!(
+        decoder.source_owned(1, packet(4), 4..12),
+        Ok(Outcome::Redundant)
+    );
+    assert_eq!(decoder.reclaim(), Some(packet(4)));
+    decoder.forget_before(2);
+    let mut back: Vec<u8> = std::iter::from_fn(|| decoder.reclaim())
+        .map(|buffer| buffer[4])
+        .collect();
+    back.sort_unstable();
+    assert_eq!(back, [1, 2]);
+    // One that is too large to be kept is copied from.
+    let mut large = Vec::with_capacity(10_000);
+    large.extend_from_slice(&[5; 12]);
+    assert_eq!(
+        decoder.source_owned(4, large, 4..12),
+        Ok(Outcome::Innovative)
+    );
+    assert!(decoder.reclaim().is_some_and(|b| b.capacity() >= 10_000));
+    assert_eq!(decoder.symbol(4), Some(&[5; 8][..]));
+}
+
+#[test]
+fn hostile_coding_vectors_are_refused_whether_or_not_they_would_help() {
+    let field = Arithmetic::with_bits(4).expect("1 to 8");
+    let mut decoder = WindowDecoder::with_field(DecoderConfig::new(32, 20, 8, 16), field);
+    decoder.source(0, b"zero").unwrap();
+    let cases = [
+        (
+            Coefficients::Explicit(&[1, 2, 3]),
+            CoefficientsError::Length {
+                got: 3,
+                expected: 2,
+            },
+        ),
+        (
+            Coefficients::Explicit(&[]),
+            CoefficientsError::Length {
+                got: 0,
+                expected: 2,
+            },
+        ),
+        (
+            Coefficients::Explicit(&[15, 16]),
+            CoefficientsError::NotAnElement {
+                position: 1,
+                got: 16,
+                bits: 4,
+            },
+        ),
+        (
+            Coefficients::Sparse {
+                key: 1,
+                density_threshold: 16,
+            },
+            CoefficientsError::DensityThreshold { got: 16 },
+        ),
+        (
+            Coefficients::Rfc8681 {
+                repair_key: 1,
+                density_threshold: 255,
+            },
+            CoefficientsError::DensityThreshold { got: 255 },
+        ),
+        (
+            Coefficients::Rfc8681 {
+                repair_key: 1,
+                density_threshold: 15,
+            },
+            CoefficientsError::Field { bits: 4 },
+        ),
+    ];
+    for known in [false, true] {
+        for (coefficients, error) in cases {
+            let refused = Err(DecodeError::Coefficients(error));
+            assert_eq!(decoder.repair(0..2, coefficients, &[0; 9]), refused);
+            assert_eq!(decoder.end(), 1 + u64::from(known));
+        }
+        decoder.source(1, b"one").unwrap();
+    }
+}
+
+#[test]
+fn repair_symbols_that_are_no_whole_number_of_groups_are_refused() {
+    let field = Arithmetic::with_bits(5).expect("1 to 8");
+    let mut decoder = WindowDecoder::with_field(DecoderConfig::new(32, 20, 8, 16), field);
+    let group = field.group();
+    let (min, max) = (field.whole_groups(2), field.whole_groups(22));
+    assert!(group > 1);
+    for got in (min..=max).filter(|got| !got.is_multiple_of(group)) {
+        let error = DecodeError::RepairGroups { got, group };
+        assert_eq!(decoder.repair(0..2, 0, &vec![0; got]), Err(error));
+    }
+    for got in [0, min - 1, max + 1] {
+        let error = DecodeError::RepairLength { got, min, max };
+        assert_eq!(decoder.repair(0..2, 0, &vec![0; got]), Err(error));
+    }
+    assert_eq!(decoder.end(), 0);
+    let outcome = decoder.repair(0..2, 0, &vec![0; max]);
+    assert_eq!(outcome, Ok(Outcome::Innovative));
+}
+
+#[test]
+fn a_repair_need_not_be_as_long_as_a_symbol_it_leaves_out() {
+    let mut decoder = decoder();
+    decoder.source(0, &[9; 15]).unwrap();
+    let leaves_out = Coefficients::Explicit(&[0, 3]);
+    let contains = Coefficients::Explicit(&[1, 3]);
+    let data = [0, 6, 3, 3];
+    let error = DecodeError::RepairLength {
+        got: 4,
+        min: 17,
+        max: 22,
+    };
+    assert_eq!(decoder.repair(0..2, contains, &data), Err(error));
+    let outcome = decoder.repair(0..2, leaves_out, &data);
+    assert_eq!(outcome, Ok(Outcome::Innovative));
+    assert_eq!(decoder.symbol(1), Some(&[1, 1][..]));
+}
+
+#[test]
+fn a_repair_with_coefficients_of_0_only_tells_that_its_symbols_exist() {
+    let mut decoder = decoder();
+    decoder.source(0, b"zero").unwrap();
+    let nothing = Coefficients::Explicit(&[0, 0, 0]);
+    let outcome = decoder.repair(0..3, nothing, &[0; 9]);
+    assert_eq!(outcome, Ok(Outcome::Redundant));
+    assert_eq!(
+        (decoder.end(), decoder.unknowns(), decoder.rank()),
+        (3, 2, 0)
+    );
+}
+
 #[derive(Clone, Debug)]
 enum Attack {
     Source(u64, usize),
-    Repair(u64, u64, u32, Vec<u8>),
+    Owned(u64, usize, usize),
+    Repair(u64, u64, Vector, Vec<u8>),
     Expect(u64),
     Forget(u64),
     Drain,
+}
+
+/// A coding vector, whether there is such a one or not.
+#[derive(Clone, Debug)]
+enum Vector {
+    NonZero(u32),
+    Uniform(u32),
+    Sparse(u32, u8),
+    Rfc8681(u16, u8),
+    Explicit(Vec<u8>),
+}
+
+impl Vector {
+    fn coefficients(&self) -> Coefficients<'_> {
+        match *self {
+            Self::NonZero(key) => Coefficients::NonZero { key },
+            Self::Uniform(key) => Coefficients::Uniform { key },
+            Self::Sparse(key, density_threshold) => Coefficients::Sparse {
+                key,
+                density_threshold,
+            },
+            Self::Rfc8681(repair_key, density_threshold) => Coefficients::Rfc8681 {
+                repair_key,
+                density_threshold,
+            },
+            Self::Explicit(ref vector) => Coefficients::Explicit(vector),
+        }
+    }
+}
+
+fn vector() -> impl Strategy<Value = Vector> {
+    let element = prop_oneof![3 => 0..2_u8, 3 => any::<u8>()];
+    prop_oneof![
+        3 => (0..4_u32).prop_map(Vector::NonZero),
+        1 => (0..4_u32).prop_map(Vector::Uniform),
+        1 => (0..4_u32, 0..18_u8).prop_map(|(key, density)| Vector::Sparse(key, density)),
+        1 => (0..4_u16, 0..18_u8).prop_map(|(key, density)| Vector::Rfc8681(key, density)),
+        2 => proptest::collection::vec(element, 0..6).prop_map(Vector::Explicit),
+    ]
 }
 
 /// ESIs near the floor mostly, anywhere sometimes.
@@ -214,8 +435,10 @@ fn attack() -> impl Strategy<Value = Attack> {
     let dull = proptest::collection::vec(prop_oneof![Just(0), any::<u8>()], 0..24);
     prop_oneof![
         8 => (esi(), 0..22_usize).prop_map(|(esi, length)| Attack::Source(esi, length)),
-        10 => (esi(), 0..18_u64, 0..4_u32, dull).prop_map(
-            |(start, length, key, data)| Attack::Repair(start, length, key, data)
+        3 => (esi(), 0..6_usize, 0..24_usize)
+            .prop_map(|(esi, start, end)| Attack::Owned(esi, start, end)),
+        12 => (esi(), 0..18_u64, vector(), dull).prop_map(
+            |(start, length, vector, data)| Attack::Repair(start, length, vector, data)
         ),
         1 => esi().prop_map(Attack::Expect),
         2 => esi().prop_map(Attack::Forget),
@@ -229,8 +452,12 @@ proptest! {
     #[test]
     fn no_input_breaks_a_limit_or_an_invariant(
         attacks in proptest::collection::vec(attack(), 1..150),
+        bits in prop_oneof![Just(8), 1..=8_u32],
     ) {
-        let mut decoder = decoder();
+        let field = Arithmetic::with_bits(bits).expect("1 to 8");
+        let mut config = decoder().config().clone();
+        config.max_buffer = 23;
+        let mut decoder = WindowDecoder::with_field(config, field);
         let mut base = 0_u64;
         for attack in attacks {
             let before = observe(&decoder);
@@ -240,9 +467,21 @@ proptest! {
                 Attack::Source(esi, length) => {
                     decoder.source(near(esi), &[0xA5; 22][..length]).map(drop)
                 }
-                Attack::Repair(start, length, key, data) => {
+                Attack::Owned(esi, start, end) => {
+                    decoder.source_owned(near(esi), vec![0x5A; 22], start..end).map(drop)
+                }
+                Attack::Repair(start, length, vector, mut data) => {
                     let start = near(start);
-                    decoder.repair(start..start.wrapping_add(length), key, &data).map(drop)
+                    // An explicit vector of the right length, often.
+                    let length = match &vector {
+                        Vector::Explicit(vector) if length > 5 => vector.len() as u64,
+                        _ => length,
+                    };
+                    if data.len() > 3 {
+                        data.resize(field.whole_groups(data.len()), 0);
+                    }
+                    let window = start..start.wrapping_add(length);
+                    decoder.repair(window, vector.coefficients(), &data).map(drop)
                 }
                 Attack::Expect(end) => decoder.expect(near(end)),
                 Attack::Forget(esi) => {
@@ -267,7 +506,7 @@ proptest! {
             prop_assert!(range.end - range.start <= config.max_span as u64);
             prop_assert!(decoder.unknowns() <= config.max_unknowns);
             prop_assert!(decoder.rank() <= decoder.unknowns());
-            prop_assert!(decoder.memory() <= memory_bound(config));
+            prop_assert!(decoder.memory() <= memory_bound(config, true));
             let unknown = range.filter(|esi| !decoder.is_known(*esi));
             prop_assert!(unknown.eq(decoder.missing().flatten()));
         }
@@ -276,23 +515,40 @@ proptest! {
     #[test]
     fn memory_stays_within_the_documented_bound_when_all_limits_are_reached(
         (span, size, unknowns) in (1..300_usize, 0..300_usize, 0..80_usize),
+        (owned, reclaim) in any::<(bool, bool)>(),
+        bits in 1..=8_u32,
         seed in any::<u32>(),
     ) {
-        let config = DecoderConfig::new(span, size, unknowns, span);
-        let bound = memory_bound(&config);
-        let mut decoder = WindowDecoder::new(config);
-        let data = vec![0x5A; size + 2];
+        let mut config = DecoderConfig::new(span, size, unknowns, span);
+        config.max_buffer = size + 100;
+        let bound = memory_bound(&config, owned);
+        let field = Arithmetic::with_bits(bits).expect("1 to 8");
+        let mut decoder = WindowDecoder::with_field(config, field);
+        let data = vec![0x5A; field.whole_groups(size + 2)];
         let lost = span.min(unknowns) as u64;
-        for round in 0..3_u64 {
+        for round in 0..4_u64 {
             let first = round * span as u64;
             decoder.expect(first + lost).unwrap();
             for esi in first + lost..first + span as u64 {
-                decoder.source(esi, &data[..size]).unwrap();
+                if owned && round != 2 {
+                    // Of the largest capacity kept, of one above it, or small.
+                    let mut buffer = Vec::with_capacity(size + [2, 100, 101][esi as usize % 3]);
+                    buffer.resize(size + 2, 0x5A);
+                    decoder.source_owned(esi, buffer, 2..size + 2).unwrap();
+                    prop_assert!(decoder.memory() <= bound, "{} > {}", decoder.memory(), bound);
+                    if reclaim {
+                        drop(decoder.reclaim());
+                    }
+                } else {
+                    decoder.source(esi, &data[..size]).unwrap();
+                }
             }
             for key in 1..lost as u32 {
-                let length = 2 + size * (key as usize % 4 + 1) / 4;
+                let length = field.whole_groups(2 + size * (key as usize % 4 + 1) / 4);
                 let window = first..first + lost;
-                let _ = decoder.repair(window, seed.wrapping_add(key), &data[..length]);
+                let key = seed.wrapping_add(key);
+                let uniform = Coefficients::Uniform { key };
+                let _ = decoder.repair(window, uniform, &data[..length]);
             }
             prop_assert!(decoder.memory() <= bound, "{} > {}", decoder.memory(), bound);
             decoder.forget_before(first + span as u64);

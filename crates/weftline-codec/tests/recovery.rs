@@ -1,5 +1,6 @@
-//! For any loss, order, window and length: the decoder knows exactly what
-//! follows from what it was given, at every step, and every byte of it.
+//! For any loss, order, window, length, field and kind of coding vector: the
+//! decoder knows exactly what follows from what it was given, at every step, and
+//! every byte of it.
 
 mod oracle;
 
@@ -8,6 +9,8 @@ use std::ops::Range;
 
 use oracle::Oracle;
 use proptest::prelude::*;
+use weftline_codec::coefficients::Coefficients;
+use weftline_codec::field::Arithmetic;
 use weftline_codec::{DecodeError, DecoderConfig, Outcome, WindowDecoder, WindowEncoder};
 
 /// What happens to a packet on its way.
@@ -30,6 +33,80 @@ enum Shape {
     Random(f64, f64),
 }
 
+/// How the coding vectors of a run are made.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    NonZero,
+    Uniform,
+    Sparse(u8),
+    Rfc8681(u8),
+    /// Written out by the sender: every third element 0.
+    Explicit,
+}
+
+/// A coding vector and what tells the decoder about it.
+#[derive(Clone, Debug)]
+struct Vector {
+    kind: Kind,
+    key: u32,
+    elements: Vec<u8>,
+}
+
+impl Vector {
+    fn new(kind: Kind, field: Arithmetic, key: u32, symbols: usize) -> Self {
+        let mut vector = Self {
+            kind,
+            key,
+            elements: vec![0; symbols],
+        };
+        let coefficients = match kind {
+            Kind::Explicit => Coefficients::Uniform { key },
+            _ => vector.coefficients(),
+        };
+        let mut elements = vec![0; symbols];
+        let made = coefficients.fill(field, &mut elements);
+        assert_eq!(made, Ok(()));
+        if matches!(kind, Kind::Explicit) {
+            elements.iter_mut().step_by(3).for_each(|c| *c = 0);
+        }
+        vector.elements = elements;
+        vector
+    }
+
+    fn coefficients(&self) -> Coefficients<'_> {
+        let key = self.key;
+        match self.kind {
+            Kind::NonZero => Coefficients::NonZero { key },
+            Kind::Uniform => Coefficients::Uniform { key },
+            Kind::Sparse(density_threshold) => Coefficients::Sparse {
+                key,
+                density_threshold,
+            },
+            Kind::Rfc8681(density_threshold) => Coefficients::Rfc8681 {
+                repair_key: key as u16,
+                density_threshold,
+            },
+            Kind::Explicit => Coefficients::Explicit(&self.elements),
+        }
+    }
+}
+
+fn code() -> impl Strategy<Value = (Arithmetic, Kind)> {
+    let kind = prop_oneof![
+        Just(Kind::NonZero),
+        Just(Kind::Uniform),
+        (0..16_u8).prop_map(Kind::Sparse),
+        Just(Kind::Explicit),
+    ];
+    let field = |bits| Arithmetic::with_bits(bits).expect("1 to 8");
+    prop_oneof![
+        2 => Just((field(8), Kind::NonZero)),
+        8 => (1..=8_u32, kind).prop_map(move |(bits, kind)| (field(bits), kind)),
+        2 => (prop_oneof![Just(1), Just(8)], 0..16_u8)
+            .prop_map(move |(bits, density)| (field(bits), Kind::Rfc8681(density))),
+    ]
+}
+
 #[derive(Clone, Debug)]
 struct Step {
     length: usize,
@@ -43,7 +120,7 @@ struct Step {
 #[derive(Clone, Debug)]
 enum Packet {
     Source(u64),
-    Repair(Range<u64>, u32, Vec<u8>),
+    Repair(Range<u64>, Vector, Vec<u8>),
     Forget(u64),
 }
 
@@ -90,8 +167,8 @@ fn payload(esi: u64, length: usize) -> Vec<u8> {
 }
 
 /// The packets in order of arrival, and the payloads sent.
-fn run_sender(steps: &[Step]) -> (Vec<Packet>, Vec<Vec<u8>>) {
-    let mut encoder = WindowEncoder::new(100, 40);
+fn run_sender((field, kind): (Arithmetic, Kind), steps: &[Step]) -> (Vec<Packet>, Vec<Vec<u8>>) {
+    let mut encoder = WindowEncoder::with_field(100, 40, field);
     let mut sent = Vec::new();
     let mut payloads = Vec::new();
     let mut send = |packet: Packet, fate: Fate| {
@@ -108,7 +185,14 @@ fn run_sender(steps: &[Step]) -> (Vec<Packet>, Vec<Vec<u8>>) {
     let mut key = 0;
     for step in steps {
         let bytes = payload(encoder.next(), step.length);
-        let esi = encoder.push(&bytes).expect("room for all steps");
+        // Copied and owned alike.
+        let pushed = if bytes.len().is_multiple_of(2) {
+            encoder.push(&bytes)
+        } else {
+            let packet = [&[0xEE; 7][..], &bytes, &[0xEE; 3]].concat();
+            encoder.push_owned(packet, 7..7 + bytes.len())
+        };
+        let esi = pushed.expect("room for all steps");
         payloads.push(bytes);
         send(Packet::Source(esi), step.fate);
         for &(shape, fate) in &step.repairs {
@@ -123,11 +207,13 @@ fn run_sender(steps: &[Step]) -> (Vec<Packet>, Vec<Vec<u8>>) {
                     start..start + 1 + ((next - start - 1) as f64 * share) as u64
                 }
             };
+            let symbols = (window.end - window.start) as usize;
+            let vector = Vector::new(kind, field, key, symbols);
             let mut repair = vec![];
-            let made = encoder.repair(window.clone(), key, &mut repair);
+            let made = encoder.repair(window.clone(), vector.coefficients(), &mut repair);
             assert_eq!(made, Ok(()));
             assert_eq!(encoder.repair_len(window.clone()), Ok(repair.len()));
-            send(Packet::Repair(window, key, repair), fate);
+            send(Packet::Repair(window, vector, repair), fate);
             key += 1;
         }
         if let Some((share, fate)) = step.discard {
@@ -155,18 +241,27 @@ impl Checked {
         let before = self.oracle.verdict(first, end);
         match packet {
             Packet::Source(esi) => {
-                let outcome = self.decoder.source(*esi, &payloads[*esi as usize]);
+                let payload = &payloads[*esi as usize];
+                let outcome = if esi % 3 == 0 {
+                    let packet = [&[0xEE; 5][..], payload, &[0xEE; 4]].concat();
+                    let place = 5..5 + payload.len();
+                    self.decoder.source_owned(*esi, packet, place)
+                } else {
+                    self.decoder.source(*esi, payload)
+                };
                 let helps = *esi >= first && !before.known.contains(esi);
                 prop_assert_eq!(outcome, Ok(outcome_if(helps)));
                 if helps {
                     self.oracle.receive(*esi);
                 }
             }
-            Packet::Repair(window, key, data) => {
-                let outcome = self.decoder.repair(window.clone(), *key, data);
+            Packet::Repair(window, vector, data) => {
+                let coefficients = vector.coefficients();
+                let outcome = self.decoder.repair(window.clone(), coefficients, data);
                 let missing = |esi| esi >= first && !before.known.contains(&esi);
                 if window.start >= first {
-                    self.oracle.equation(window.clone(), *key);
+                    self.oracle
+                        .equation(window.clone(), vector.elements.clone());
                     let after = self.oracle.verdict(first, end.max(window.end));
                     prop_assert_eq!(outcome, Ok(outcome_if(after.rank > before.rank)));
                 } else if window.clone().any(missing) {
@@ -247,14 +342,18 @@ fn symbols_are_reported_once_in_the_order_in_which_they_became_known() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn decoder_knows_exactly_what_follows_from_what_arrived(steps in steps()) {
-        let (arrivals, payloads) = run_sender(&steps);
+    fn decoder_knows_exactly_what_follows_from_what_arrived(
+        code in code(),
+        steps in steps(),
+    ) {
+        let (arrivals, payloads) = run_sender(code, &steps);
+        let config = DecoderConfig::new(100, 40, 100, 100);
         let mut checked = Checked {
-            decoder: WindowDecoder::new(DecoderConfig::new(100, 40, 100, 100)),
-            oracle: Oracle::default(),
+            decoder: WindowDecoder::with_field(config, code.0),
+            oracle: Oracle::new(code.0),
             reported: BTreeSet::new(),
         };
         for packet in &arrivals {

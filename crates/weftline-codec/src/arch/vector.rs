@@ -12,14 +12,6 @@
 pub(super) struct Tail<const TWICE: usize>([u8; TWICE]);
 
 impl<const TWICE: usize> Tail<TWICE> {
-    #[cfg_attr(
-        not(any(
-            target_arch = "x86_64",
-            target_arch = "aarch64",
-            target_arch = "wasm32"
-        )),
-        expect(dead_code, reason = "only the vector kernels mask")
-    )]
     pub(super) const fn new() -> Self {
         let mut bytes = [0; TWICE];
         let mut at = TWICE / 2;
@@ -42,6 +34,10 @@ impl<const TWICE: usize> Tail<TWICE> {
 /// same name in the calling module.
 macro_rules! methods {
     ($kernel:ident) => {
+        #[allow(
+            unused_unsafe,
+            reason = "WebAssembly checks instructions before it runs any, so there all calls are safe"
+        )]
         impl $kernel {
             pub(crate) fn xor(self, dst: &mut [u8], src: &[u8]) {
                 // SAFETY: `self` exists, so `new` has found the instructions.

@@ -1,17 +1,18 @@
 //! What repair symbols reveal, by plain dense Gaussian elimination: the
-//! independent judge of the decoder. It shares nothing with it but the
-//! coefficients of a repair key, and starts from nothing each time it is asked.
+//! independent judge of the decoder. It shares nothing with it, is given all
+//! coding vectors, and starts from nothing each time it is asked.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use weftline_codec::coefficients;
+use weftline_codec::field::Arithmetic;
 
 /// Everything a receiver was given and may use.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Oracle {
+    polynomial: u16,
     received: BTreeSet<u64>,
-    equations: Vec<(Range<u64>, u32)>,
+    equations: Vec<(Range<u64>, Vec<u8>)>,
 }
 
 /// What follows from it.
@@ -25,12 +26,21 @@ pub(crate) struct Verdict {
 }
 
 impl Oracle {
+    pub(crate) fn new(field: Arithmetic) -> Self {
+        Self {
+            polynomial: field.polynomial(),
+            received: BTreeSet::new(),
+            equations: Vec::new(),
+        }
+    }
+
     pub(crate) fn receive(&mut self, esi: u64) {
         self.received.insert(esi);
     }
 
-    pub(crate) fn equation(&mut self, window: Range<u64>, key: u32) {
-        self.equations.push((window, key));
+    /// The equation of a repair symbol with this coding vector.
+    pub(crate) fn equation(&mut self, window: Range<u64>, vector: Vec<u8>) {
+        self.equations.push((window, vector));
     }
 
     /// Symbols below `floor` are of no interest, those up to `end` exist.
@@ -39,9 +49,9 @@ impl Oracle {
         let mut rows: Vec<Vec<u8>> = self
             .equations
             .iter()
-            .map(|(window, key)| {
+            .map(|(window, vector)| {
                 let coefficient = |esi: &u64| match esi.checked_sub(window.start) {
-                    Some(i) if window.contains(esi) => coefficients::at(*key, i as usize),
+                    Some(i) if window.contains(esi) => vector[i as usize],
                     _ => 0,
                 };
                 unknowns.iter().map(coefficient).collect()
@@ -55,13 +65,13 @@ impl Oracle {
                 continue;
             };
             rows.swap(pivots, found);
-            let scale = inverse(rows[pivots][column]);
-            let pivot: Vec<u8> = rows[pivots].iter().map(|x| times(*x, scale)).collect();
+            let scale = self.inverse(rows[pivots][column]);
+            let pivot: Vec<u8> = rows[pivots].iter().map(|x| self.times(*x, scale)).collect();
             for (index, row) in rows.iter_mut().enumerate() {
                 let factor = row[column];
                 if index != pivots && factor != 0 {
                     for (x, p) in row.iter_mut().zip(&pivot) {
-                        *x ^= times(*p, factor);
+                        *x ^= self.times(*p, factor);
                     }
                 }
             }
@@ -84,22 +94,25 @@ impl Oracle {
     pub(crate) fn received_within(&self, range: Range<u64>) -> usize {
         self.received.range(range).count()
     }
-}
 
-/// Product in GF(2^8) modulo 0x11D, the schoolbook way.
-fn times(mut a: u8, mut b: u8) -> u8 {
-    let mut product = 0;
-    while b != 0 {
-        if b & 1 != 0 {
-            product ^= a;
+    /// Product of polynomials over GF(2) modulo that of the field, the
+    /// schoolbook way.
+    fn times(&self, a: u8, b: u8) -> u8 {
+        let mut product = (0..8)
+            .filter(|bit| b >> bit & 1 != 0)
+            .fold(0, |sum, bit| sum ^ u16::from(a) << bit);
+        let degree = self.polynomial.ilog2();
+        for bit in (degree..16).rev() {
+            if product >> bit & 1 != 0 {
+                product ^= self.polynomial << (bit - degree);
+            }
         }
-        a = (a << 1) ^ if a & 0x80 != 0 { 0x1D } else { 0 };
-        b >>= 1;
+        product as u8
     }
-    product
-}
 
-/// a^254, which is the inverse in a field of 256 elements.
-fn inverse(a: u8) -> u8 {
-    (0..253).fold(a, |power, _| times(power, a))
+    /// The element that gives 1, by trying them all.
+    fn inverse(&self, a: u8) -> u8 {
+        let found = (1..=u8::MAX).find(|b| self.times(a, *b) == 1);
+        found.expect("every element but 0 has an inverse")
+    }
 }

@@ -1,0 +1,3 @@
+//! Kernels for WebAssembly.
+
+pub(crate) mod simd128;

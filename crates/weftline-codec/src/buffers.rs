@@ -1,0 +1,260 @@
+//! Buffers that symbols and equations live in.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use crate::symbol::LENGTH_BYTES;
+
+/// What a buffer of ours begins its bytes at a multiple of: the longest vector
+/// of any kernel, and a line of the cache. Loads that straddle lines cost twice.
+const ALIGNMENT: usize = 64;
+
+/// What a buffer has room for beyond its bytes, so that they can be aligned.
+pub(crate) const SLACK: usize = ALIGNMENT - 1;
+
+/// A run of bytes in a buffer: the coded form of a symbol, or an equation's
+/// data.
+#[derive(Clone, Debug)]
+pub(crate) struct Coded {
+    buffer: Vec<u8>,
+    start: u32,
+    length: u32,
+    /// Whether the buffer is the caller's, who wants it back.
+    lent: bool,
+}
+
+impl Coded {
+    /// The coded form of the payload at this place of the caller's buffer,
+    /// without a copy; the buffer back if that is impossible.
+    ///
+    /// The range has been checked: [`LENGTH_BYTES`] precede it, it lies in the
+    /// buffer and is no longer than a symbol may be.
+    #[inline(always)]
+    pub(crate) fn in_place(mut buffer: Vec<u8>, payload: Range<usize>) -> Result<Self, Vec<u8>> {
+        let first = payload.start - LENGTH_BYTES;
+        let Ok(start) = u32::try_from(first) else {
+            return Err(buffer);
+        };
+        let prefix = (payload.len() as u16).to_be_bytes();
+        buffer[first..payload.start].copy_from_slice(&prefix);
+        Ok(Self {
+            buffer,
+            start,
+            length: (LENGTH_BYTES + payload.len()) as u32,
+            lent: true,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.length as usize
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let start = self.start as usize;
+        &self.buffer[start..start + self.length as usize]
+    }
+
+    #[inline]
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        let start = self.start as usize;
+        &mut self.buffer[start..start + self.length as usize]
+    }
+
+    #[inline]
+    pub(crate) fn payload(&self) -> &[u8] {
+        self.bytes().get(LENGTH_BYTES..).unwrap_or_default()
+    }
+
+    /// Leaves off all bytes from `length` on.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length as u32);
+    }
+
+    /// Continues the bytes with zeros to at least `length`.
+    pub(crate) fn lengthen(&mut self, length: usize, buffers: &mut Buffers) {
+        let old = self.len();
+        if length <= old {
+            return;
+        }
+        if self.start as usize + length > self.buffer.len() {
+            let mut longer = buffers.take(length);
+            longer.bytes_mut()[..old].copy_from_slice(self.bytes());
+            buffers.give(core::mem::replace(self, longer));
+        }
+        self.length = length as u32;
+        self.bytes_mut()[old..].fill(0);
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.buffer.capacity()
+    }
+}
+
+/// Buffers between two uses, so that the next symbol needs no allocation.
+///
+/// Our own buffers are never more than were in use at once. The caller's wait
+/// here to be [reclaimed](Self::reclaim).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Buffers {
+    /// Ours; their bytes are all initialised, whatever they are.
+    free: Vec<Vec<u8>>,
+    /// The caller's.
+    spent: Vec<Vec<u8>>,
+    /// The longest run of bytes asked for so far: what new buffers hold, so
+    /// that they need not be replaced one after another when symbols differ.
+    longest: usize,
+}
+
+impl Buffers {
+    /// A buffer of ours with `length` bytes, whatever they are.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, length: usize) -> Coded {
+        let mut buffer = self.free.pop().unwrap_or_default();
+        let mut start = aligned(&buffer);
+        if start + length > buffer.len() {
+            buffer = self.allocate(length);
+            start = aligned(&buffer);
+        }
+        Coded {
+            buffer,
+            start: start as u32,
+            length: length as u32,
+            lent: false,
+        }
+    }
+
+    /// The coded form of a payload that is not longer than a symbol may be, in
+    /// a buffer of ours.
+    #[inline(always)]
+    pub(crate) fn code(&mut self, payload: &[u8]) -> Coded {
+        let mut coded = self.take(LENGTH_BYTES + payload.len());
+        let (prefix, rest) = coded.bytes_mut().split_at_mut(LENGTH_BYTES);
+        prefix.copy_from_slice(&(payload.len() as u16).to_be_bytes());
+        rest.copy_from_slice(payload);
+        coded
+    }
+
+    /// A copy of an equation's data.
+    pub(crate) fn copy(&mut self, data: &[u8]) -> Coded {
+        let mut coded = self.take(data.len());
+        coded.bytes_mut().copy_from_slice(data);
+        coded
+    }
+
+    /// Takes back what is done with.
+    #[inline(always)]
+    pub(crate) fn give(&mut self, coded: Coded) {
+        if coded.lent {
+            self.spent.push(coded.buffer);
+        } else {
+            self.free.push(coded.buffer);
+        }
+    }
+
+    /// Takes a buffer of the caller's that was of no use.
+    pub(crate) fn give_back(&mut self, buffer: Vec<u8>) {
+        self.spent.push(buffer);
+    }
+
+    /// A buffer of the caller's that is done with.
+    pub(crate) fn reclaim(&mut self) -> Option<Vec<u8>> {
+        self.spent.pop()
+    }
+
+    /// Drops buffers until there are at most so many, the caller's first.
+    #[inline]
+    pub(crate) fn keep(&mut self, at_most: usize) {
+        while self.spent.len() + self.free.len() > at_most {
+            if self.spent.pop().is_none() {
+                self.free.pop();
+            }
+        }
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        let lists = [&self.free, &self.spent];
+        let buffers = lists.iter().flat_map(|list| list.iter());
+        buffers.map(Vec::capacity).sum::<usize>()
+            + lists.map(|list| list.capacity()).iter().sum::<usize>() * size_of::<Vec<u8>>()
+    }
+
+    #[cold]
+    fn allocate(&mut self, length: usize) -> Vec<u8> {
+        // Who does not fetch spent buffers must not keep more and more.
+        self.spent.pop();
+        self.longest = self.longest.max(length);
+        vec![0; self.longest + SLACK]
+    }
+}
+
+/// Where the first aligned byte of a buffer is.
+#[inline]
+fn aligned(buffer: &[u8]) -> usize {
+    // An evaluator that knows no addresses may say that there is none.
+    match buffer.as_ptr().align_offset(ALIGNMENT) {
+        offset if offset <= SLACK => offset,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_buffers_are_aligned_and_used_again() {
+        let mut buffers = Buffers::default();
+        for length in [1, 100, 1280, 64] {
+            let coded = buffers.take(length);
+            assert_eq!(coded.len(), length);
+            assert_eq!(coded.bytes().as_ptr().align_offset(ALIGNMENT), 0);
+            buffers.give(coded);
+            assert_eq!(buffers.free.len(), 1);
+        }
+        assert_eq!(buffers.memory() / 1000, 1);
+    }
+
+    #[test]
+    fn lengthening_keeps_the_bytes_and_adds_zeros_whatever_was_there() {
+        let mut buffers = Buffers::default();
+        let mut dirty = buffers.take(100);
+        dirty.bytes_mut().fill(0xEE);
+        buffers.give(dirty);
+        let mut coded = buffers.copy(&[7; 10]);
+        for length in [5, 10, 60, 100, 3000] {
+            coded.lengthen(length, &mut buffers);
+            let (kept, zeros) = coded.bytes().split_at(10);
+            assert_eq!(kept, [7; 10]);
+            assert!(zeros.iter().all(|byte| *byte == 0));
+            assert_eq!(coded.len(), length.max(10));
+        }
+    }
+
+    #[test]
+    fn the_callers_buffers_come_back_and_are_not_mixed_with_ours() {
+        let mut buffers = Buffers::default();
+        let packet = vec![1, 2, 3, 4, 5, 6];
+        let address = packet.as_ptr();
+        let coded = Coded::in_place(packet, 3..5).unwrap();
+        assert_eq!(coded.bytes(), [0, 2, 4, 5]);
+        assert_eq!(coded.payload(), [4, 5]);
+        buffers.give(coded);
+        let ours = buffers.code(&[1]);
+        assert_ne!(ours.buffer.as_ptr(), address);
+        buffers.give(ours);
+        // Making ours made room by dropping the caller's, who did not ask.
+        assert_eq!(buffers.reclaim(), None);
+        buffers.give_back(vec![9]);
+        assert_eq!(buffers.reclaim(), Some(vec![9]));
+        buffers.give_back(vec![9]);
+        buffers.keep(1);
+        assert_eq!((buffers.free.len(), buffers.spent.len()), (1, 0));
+        buffers.keep(0);
+        assert!(buffers.free.is_empty());
+    }
+}

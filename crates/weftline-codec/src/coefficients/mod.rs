@@ -1,0 +1,542 @@
+//! Coding vectors: what multiplies each symbol of a window.
+//!
+//! A repair symbol usually carries a key of a few bytes instead of its
+//! coefficients; both ends derive them from it. [`Coefficients`] says how. These
+//! derivations are wire format: changing any byte of them needs a new protocol
+//! version.
+//!
+//! # From a 32-bit key
+//!
+//! Position `i` of the encoding window (the symbol with ESI `first + i`) gets a
+//! *lane* of 16 bits. With all arithmetic modulo 2^64,
+//!
+//! ```text
+//! z    = key + (floor(i / 4) + 1) * 0x9E3779B97F4A7C15
+//! z    = (z xor (z >> 30)) * 0xBF58476D1CE4E5B9
+//! z    = (z xor (z >> 27)) * 0x94D049BB133111EB
+//! word = z xor (z >> 31)
+//! lane = (word >> (16 * (i mod 4))) mod 2^16
+//! ```
+//!
+//! which is SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom
+//! number generators", OOPSLA 2014) started at the key, each output cut into
+//! four lanes from the lowest. The coefficient in GF(2^q) is then
+//!
+//! | kind | coefficient |
+//! | --- | --- |
+//! | [`NonZero`](Coefficients::NonZero) | floor(lane * (2^q - 1) / 2^16) + 1 |
+//! | [`Uniform`](Coefficients::Uniform) | floor(lane / 2^(16 - q)) |
+//! | [`Sparse`](Coefficients::Sparse) | 0 if lane mod 16 exceeds the density threshold, else as for `NonZero` |
+//!
+//! A lane is scaled rather than reduced, so that no value of `NonZero` is
+//! likelier than another by more than one part in 256.
+//!
+//! Over GF(2^8) the `NonZero` vector of key 0 begins (hexadecimal)
+//! `cd 7b a8 e2 66 a2 9e 6f 46 80 5d 07 82 72 b8 f8`, that of key DEADBEEF
+//! `eb 69 b9 4b 0a 42 6a de fc 8e bc 03 68 7c ce 74`. The free functions of this
+//! module give these vectors, and any position of them by itself.
+
+use core::error::Error;
+use core::fmt;
+
+use crate::field::Arithmetic;
+
+mod rfc8681;
+
+const INCREMENT: u64 = 0x9E37_79B9_7F4A_7C15;
+const LANES: usize = 4;
+
+/// The highest density threshold, with which every position is kept.
+pub const MAX_DENSITY_THRESHOLD: u8 = 15;
+
+/// How the coding vector of a repair symbol is made.
+///
+/// A number is the key of a [`NonZero`](Self::NonZero) vector: wherever an
+/// `impl Into<Coefficients>` is asked for, a `u32` will do.
+///
+/// Give each repair over a window another key, so that they are independent of
+/// each other. A receiver that still misses symbols finds a dense random repair
+/// useless with a probability of about 1 / (2^q - 1) at most; sparse ones are
+/// cheaper to make and useless more often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Coefficients<'a> {
+    /// Every symbol of the window with a random coefficient other than 0. In
+    /// GF(2) that is the plain sum, whatever the key: take
+    /// [`Uniform`](Self::Uniform) there.
+    NonZero {
+        /// Determines the vector.
+        key: u32,
+    },
+    /// Any element for every symbol, 0 too; in GF(2^q) a share of 1 / 2^q of the
+    /// symbols is left out.
+    Uniform {
+        /// Determines the vector.
+        key: u32,
+    },
+    /// A symbol is kept with a probability of `(density_threshold + 1) / 16` and
+    /// then has a random coefficient other than 0. All may be left out, which
+    /// makes a repair of zeros: useless, but legal.
+    Sparse {
+        /// Determines the vector.
+        key: u32,
+        /// 0 to [`MAX_DENSITY_THRESHOLD`].
+        density_threshold: u8,
+    },
+    /// The coding vectors of RFC 8681, section 3.6, in GF(2) and GF(2^8).
+    Rfc8681 {
+        /// Determines the vector.
+        repair_key: u16,
+        /// DT, 0 to [`MAX_DENSITY_THRESHOLD`].
+        density_threshold: u8,
+    },
+    /// These very elements, one a byte, for the symbols of the window in order.
+    Explicit(&'a [u8]),
+}
+
+impl Coefficients<'_> {
+    /// Writes the coding vector over `field`: `out[i]` multiplies the symbol at
+    /// position `i` of a window of `out.len()` symbols. O(`out.len()`); about
+    /// one multiplication per position.
+    ///
+    /// # Errors
+    ///
+    /// As [`CoefficientsError`] says; `out` is then unchanged.
+    pub fn fill(self, field: Arithmetic, out: &mut [u8]) -> Result<(), CoefficientsError> {
+        self.check(field, out.len())?;
+        let bits = field.bits();
+        match self {
+            Self::NonZero { key } => each_lane(key, out, |lane| scaled(lane, bits)),
+            Self::Uniform { key } => each_lane(key, out, |lane| (lane >> (16 - bits)) as u8),
+            Self::Sparse {
+                key,
+                density_threshold,
+            } => each_lane(key, out, |lane| {
+                let keep = u8::from(lane as u8 & 0xF <= density_threshold);
+                // A mask, because nobody can foresee the branch.
+                scaled(lane, bits) & keep.wrapping_neg()
+            }),
+            Self::Rfc8681 {
+                repair_key,
+                density_threshold,
+            } => {
+                let filled = rfc8681::fill(field, repair_key, density_threshold, out);
+                debug_assert!(filled.is_ok(), "the same has been checked before");
+            }
+            Self::Explicit(vector) => out.copy_from_slice(vector),
+        }
+        Ok(())
+    }
+
+    /// Whether there is such a vector for a window of `length` symbols.
+    pub(crate) fn check(self, field: Arithmetic, length: usize) -> Result<(), CoefficientsError> {
+        match self {
+            Self::NonZero { .. } | Self::Uniform { .. } => Ok(()),
+            Self::Sparse {
+                density_threshold, ..
+            } => check_threshold(density_threshold),
+            Self::Rfc8681 {
+                density_threshold, ..
+            } => {
+                check_threshold(density_threshold)?;
+                match field.bits() {
+                    1 | 8 => Ok(()),
+                    bits => Err(CoefficientsError::Field { bits }),
+                }
+            }
+            Self::Explicit(vector) => {
+                if vector.len() != length {
+                    return Err(CoefficientsError::Length {
+                        got: vector.len(),
+                        expected: length,
+                    });
+                }
+                let order = field.order();
+                match vector.iter().position(|c| usize::from(*c) >= order) {
+                    None => Ok(()),
+                    Some(position) => Err(CoefficientsError::NotAnElement {
+                        position,
+                        got: vector[position],
+                        bits: field.bits(),
+                    }),
+                }
+            }
+        }
+    }
+}
+
+impl From<u32> for Coefficients<'_> {
+    /// The key of a [`NonZero`](Coefficients::NonZero) vector.
+    fn from(key: u32) -> Self {
+        Self::NonZero { key }
+    }
+}
+
+impl<'a> From<&'a [u8]> for Coefficients<'a> {
+    /// An [`Explicit`](Coefficients::Explicit) vector.
+    fn from(vector: &'a [u8]) -> Self {
+        Self::Explicit(vector)
+    }
+}
+
+/// Why there is no such coding vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CoefficientsError {
+    /// An explicit vector has not one element for each symbol of the window.
+    Length {
+        /// Elements given.
+        got: usize,
+        /// Symbols in the window.
+        expected: usize,
+    },
+    /// An explicit vector has something that is no element of the field.
+    NotAnElement {
+        /// Where in the vector, from 0.
+        position: usize,
+        /// What was there.
+        got: u8,
+        /// The field is GF(2^bits).
+        bits: u32,
+    },
+    /// A density threshold exceeds [`MAX_DENSITY_THRESHOLD`].
+    DensityThreshold {
+        /// The threshold given.
+        got: u8,
+    },
+    /// RFC 8681 defines vectors over GF(2) and GF(2^8) only.
+    Field {
+        /// The field in use is GF(2^bits).
+        bits: u32,
+    },
+}
+
+impl fmt::Display for CoefficientsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length { got, expected } => write!(
+                f,
+                "a coding vector of {got} elements does not fit a window of {expected} symbols"
+            ),
+            Self::NotAnElement {
+                position,
+                got,
+                bits,
+            } => write!(
+                f,
+                "the coding vector has {got} at position {position}, which is no element of GF(2^{bits})"
+            ),
+            Self::DensityThreshold { got } => write!(
+                f,
+                "a density threshold of {got} exceeds {MAX_DENSITY_THRESHOLD}"
+            ),
+            Self::Field { bits } => write!(
+                f,
+                "RFC 8681 has coding vectors over GF(2) and GF(2^8), none over GF(2^{bits})"
+            ),
+        }
+    }
+}
+
+impl Error for CoefficientsError {}
+
+fn check_threshold(density_threshold: u8) -> Result<(), CoefficientsError> {
+    if density_threshold <= MAX_DENSITY_THRESHOLD {
+        Ok(())
+    } else {
+        Err(CoefficientsError::DensityThreshold {
+            got: density_threshold,
+        })
+    }
+}
+
+/// Fills `out` with what `coefficient` makes of the lanes from position 0 on.
+#[inline]
+fn each_lane(key: u32, out: &mut [u8], coefficient: impl Fn(u16) -> u8) {
+    let mut state = state(key, 0);
+    let (chunks, rest) = out.as_chunks_mut::<LANES>();
+    for chunk in chunks {
+        let word = mix(state);
+        state = state.wrapping_add(INCREMENT);
+        *chunk = core::array::from_fn(|i| coefficient((word >> (16 * i)) as u16));
+    }
+    let word = mix(state);
+    for (i, out) in rest.iter_mut().enumerate() {
+        *out = coefficient((word >> (16 * i)) as u16);
+    }
+}
+
+/// The element other than 0 that a lane stands for.
+#[inline]
+fn scaled(lane: u16, bits: u32) -> u8 {
+    let nonzero = (1_u32 << bits) - 1;
+    // At most (2^16 - 1) * (2^q - 1) / 2^16 + 1 = 2^q - 1.
+    ((u32::from(lane) * nonzero) >> 16) as u8 + 1
+}
+
+/// Writes the first coefficients of the [`NonZero`](Coefficients::NonZero)
+/// coding vector of `key` over GF(2^8): `out[i]` multiplies the symbol at
+/// position `i` of the window.
+pub fn fill(key: u32, out: &mut [u8]) {
+    fill_from(key, 0, out);
+}
+
+/// As [`fill`], from a later position on: `out[i]` belongs to position
+/// `position + i`.
+///
+/// ```
+/// use weftline_codec::coefficients::{fill, fill_from};
+/// let (mut whole, mut part) = ([0; 40], [0; 30]);
+/// fill(7, &mut whole);
+/// fill_from(7, 10, &mut part);
+/// assert_eq!(part, whole[10..]);
+/// ```
+pub fn fill_from(key: u32, position: usize, out: &mut [u8]) {
+    let into_word = position % LANES;
+    let lead = if into_word == 0 {
+        0
+    } else {
+        (LANES - into_word).min(out.len())
+    };
+    let (lead, rest) = out.split_at_mut(lead);
+    for (i, coefficient) in lead.iter_mut().enumerate() {
+        *coefficient = at(key, position + i);
+    }
+    let mut state = state(key, (position + lead.len()) / LANES);
+    for chunk in rest.chunks_mut(LANES) {
+        let word = mix(state);
+        state = state.wrapping_add(INCREMENT);
+        for (i, coefficient) in chunk.iter_mut().enumerate() {
+            *coefficient = lane(word, i);
+        }
+    }
+}
+
+/// The coefficient of the symbol at `position` of the window.
+#[must_use]
+pub fn at(key: u32, position: usize) -> u8 {
+    lane(mix(state(key, position / LANES)), position % LANES)
+}
+
+/// The generator's state for the word with this index.
+fn state(key: u32, word: usize) -> u64 {
+    let steps = (word as u64).wrapping_add(1);
+    u64::from(key).wrapping_add(steps.wrapping_mul(INCREMENT))
+}
+
+#[inline]
+fn mix(state: u64) -> u64 {
+    let z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+#[inline]
+fn lane(word: u64, index: usize) -> u8 {
+    scaled((word >> (16 * index)) as u16, 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::Field;
+
+    /// The lane of the module's description, term by term.
+    fn lane_by_definition(key: u32, i: u64) -> u64 {
+        let modulus = 1u128 << 64;
+        let steps = u128::from(i / 4 + 1);
+        let mut z = (u128::from(key) + steps * 0x9E37_79B9_7F4A_7C15) % modulus;
+        z = ((z ^ (z >> 30)) * 0xBF58_476D_1CE4_E5B9) % modulus;
+        z = ((z ^ (z >> 27)) * 0x94D0_49BB_1331_11EB) % modulus;
+        let word = z ^ (z >> 31);
+        u64::try_from((word / (1u128 << (16 * (i % 4)))) % (1 << 16)).unwrap()
+    }
+
+    fn by_definition(key: u32, i: u64) -> u8 {
+        u8::try_from(lane_by_definition(key, i) * 255 / (1 << 16) + 1).unwrap()
+    }
+
+    #[test]
+    fn every_kind_is_what_its_line_of_the_table_says_in_every_field() {
+        let mut vector = [0; 103];
+        for (bits, key) in (1..=8).zip([0, 1, 2, 0xDEAD_BEEF, 77, u32::MAX, 5, 6]) {
+            let field = Arithmetic::with_bits(bits).unwrap();
+            for density_threshold in 0..=MAX_DENSITY_THRESHOLD {
+                let sparse = Coefficients::Sparse {
+                    key,
+                    density_threshold,
+                };
+                let kinds = [
+                    Coefficients::NonZero { key },
+                    Coefficients::Uniform { key },
+                    sparse,
+                    key.into(),
+                ];
+                for kind in kinds {
+                    kind.fill(field, &mut vector).unwrap();
+                    for (i, &element) in vector.iter().enumerate() {
+                        let lane = lane_by_definition(key, i as u64);
+                        let non_zero = lane * ((1 << bits) - 1) / (1 << 16) + 1;
+                        let expected = match kind {
+                            Coefficients::Uniform { .. } => lane / (1 << (16 - bits)),
+                            _ if kind == sparse && lane % 16 > u64::from(density_threshold) => 0,
+                            _ => non_zero,
+                        };
+                        assert_eq!(u64::from(element), expected, "{kind:?} at {i}");
+                        assert!(usize::from(element) < field.order());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_threshold_keeps_the_share_of_positions_it_stands_for() {
+        let mut vector = alloc::vec![0; 1 << 16];
+        for density_threshold in 0..=MAX_DENSITY_THRESHOLD {
+            let sparse = Coefficients::Sparse {
+                key: 9,
+                density_threshold,
+            };
+            sparse.fill(Arithmetic::default(), &mut vector).unwrap();
+            let kept = vector.iter().filter(|c| **c != 0).count();
+            // 4096 for each step; the standard deviation is at most 128.
+            let expected = (usize::from(density_threshold) + 1) << 12;
+            assert!(kept.abs_diff(expected) < 600, "{kept} of {expected}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_vector_is_refused_and_leaves_the_place_for_it_alone() {
+        let field = |bits| Arithmetic::with_bits(bits).unwrap();
+        let mut out = [7; 3];
+        let mut refused = |coefficients: Coefficients<'_>, bits| {
+            let error = coefficients.fill(field(bits), &mut out).unwrap_err();
+            assert_eq!(out, [7; 3]);
+            error
+        };
+        for vector in [&[][..], &[1; 2], &[1; 4]] {
+            let error = CoefficientsError::Length {
+                got: vector.len(),
+                expected: 3,
+            };
+            assert_eq!(refused(vector.into(), 8), error);
+        }
+        for bits in 1..8 {
+            let error = CoefficientsError::NotAnElement {
+                position: 2,
+                got: 1 << bits,
+                bits,
+            };
+            let largest = (1 << bits) - 1;
+            let vector = [largest, 0, largest + 1];
+            assert_eq!(refused(Coefficients::Explicit(&vector), bits), error);
+        }
+        for density_threshold in [16, 255] {
+            let error = CoefficientsError::DensityThreshold {
+                got: density_threshold,
+            };
+            let sparse = Coefficients::Sparse {
+                key: 1,
+                density_threshold,
+            };
+            let rfc8681 = Coefficients::Rfc8681 {
+                repair_key: 1,
+                density_threshold,
+            };
+            assert_eq!(refused(sparse, 3), error);
+            assert_eq!(refused(rfc8681, 8), error);
+        }
+        for bits in 2..8 {
+            let rfc8681 = Coefficients::Rfc8681 {
+                repair_key: 1,
+                density_threshold: 15,
+            };
+            assert_eq!(refused(rfc8681, bits), CoefficientsError::Field { bits });
+        }
+    }
+
+    #[test]
+    fn vectors_are_those_of_the_wire_format() {
+        let mut first = [0; 16];
+        fill(0, &mut first);
+        assert_eq!(first, VECTOR_OF_KEY_0);
+        fill(0xDEAD_BEEF, &mut first);
+        assert_eq!(first, VECTOR_OF_KEY_DEADBEEF);
+    }
+
+    #[test]
+    fn splitmix64_yields_its_published_first_outputs_for_seed_1234567() {
+        let words: [u64; 3] = core::array::from_fn(|word| mix(state(1_234_567, word)));
+        let published = [
+            6_457_827_717_110_365_317,
+            3_203_168_211_198_807_973,
+            9_817_491_932_198_370_423,
+        ];
+        assert_eq!(words, published);
+    }
+
+    #[test]
+    fn every_way_to_ask_gives_what_the_definition_says() {
+        let mut whole = [0; 300];
+        for key in [0, 1, 2, 77, u32::MAX] {
+            fill(key, &mut whole);
+            for (i, &coefficient) in whole.iter().enumerate() {
+                assert_eq!(coefficient, by_definition(key, i as u64));
+                assert_eq!(coefficient, at(key, i));
+            }
+            for position in 0..20 {
+                for length in 0..20 {
+                    let mut part = [0; 20];
+                    fill_from(key, position, &mut part[..length]);
+                    assert_eq!(part[..length], whole[position..position + length]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn coefficients_are_never_zero_and_equally_likely() {
+        const DRAWS: usize = 1 << 20;
+        let mut counts = [0u32; 256];
+        let mut vector = [0; 64];
+        for key in 0..(DRAWS / vector.len()) as u32 {
+            fill(key, &mut vector);
+            for coefficient in vector {
+                counts[usize::from(coefficient)] += 1;
+            }
+        }
+        assert_eq!(counts[0], 0);
+        // 4112 expected of each; the standard deviation is 64.
+        for (value, &count) in counts.iter().enumerate().skip(1) {
+            assert!((3700..4500).contains(&count), "{value}: {count} times");
+        }
+    }
+
+    #[test]
+    fn vectors_of_neighbouring_keys_are_unrelated() {
+        // Pairs of positions proportional in two vectors make them dependent
+        // there; 1 in 255 is what chance gives.
+        let (mut one, mut other) = ([0; 64], [0; 64]);
+        let (mut proportional, mut pairs) = (0, 0);
+        for key in 0..2000 {
+            fill(key, &mut one);
+            fill(key + 1, &mut other);
+            for i in 1..64 {
+                let left = crate::field::Gf256::mul(one[0], other[i]);
+                let right = crate::field::Gf256::mul(one[i], other[0]);
+                proportional += u32::from(left == right);
+                pairs += 1;
+            }
+        }
+        let share = f64::from(proportional) / f64::from(pairs);
+        assert!((0.0033..0.0045).contains(&share), "{share}");
+    }
+
+    const VECTOR_OF_KEY_0: [u8; 16] = [
+        205, 123, 168, 226, 102, 162, 158, 111, 70, 128, 93, 7, 130, 114, 184, 248,
+    ];
+    const VECTOR_OF_KEY_DEADBEEF: [u8; 16] = [
+        235, 105, 185, 75, 10, 66, 106, 222, 252, 142, 188, 3, 104, 124, 206, 116,
+    ];
+}

@@ -1,0 +1,65 @@
+//! Coding vectors of RFC 8681, section 3.6.
+//!
+//! A repair symbol carries a 16-bit repair key and a density threshold of 0 to
+//! 15; the generator of RFC 8682, seeded with the key, yields the rest. With a
+//! threshold of 15 every position has a coefficient that is not 0. Below it, a
+//! position is kept with a probability of (threshold + 1) / 16, and the vector
+//! may well be all zeros: useless, but legal.
+//!
+//! Two details that decide whether two implementations understand each other:
+//! over GF(2^8) a zero byte is drawn again rather than replaced, so it uses up
+//! a number; and with a threshold of 15 no number is drawn to decide whether a
+//! position is kept, so that vector is not where those below 15 tend to.
+
+use super::{CoefficientsError, MAX_DENSITY_THRESHOLD, check_threshold};
+use crate::field::Arithmetic;
+use crate::tinymt32::TinyMt32;
+
+/// Writes the coding vector of a repair symbol: `out[i]` multiplies the symbol
+/// at position `i` of the window. O(`out.len()`) on average.
+///
+/// # Errors
+///
+/// When RFC 8681 does not define the field or the threshold; `out` is then as
+/// before.
+pub(super) fn fill(
+    field: Arithmetic,
+    repair_key: u16,
+    density_threshold: u8,
+    out: &mut [u8],
+) -> Result<(), CoefficientsError> {
+    check_threshold(density_threshold)?;
+    let keep_all = density_threshold == MAX_DENSITY_THRESHOLD;
+    let mut random = TinyMt32::new(u32::from(repair_key));
+    match (field.bits(), keep_all) {
+        (1, true) => out.fill(1),
+        (1, false) => out.fill_with(|| u8::from(keeps(&mut random, density_threshold))),
+        (8, true) => out.fill_with(|| nonzero(&mut random)),
+        (8, false) => out.fill_with(|| {
+            if keeps(&mut random, density_threshold) {
+                nonzero(&mut random)
+            } else {
+                0
+            }
+        }),
+        (bits, _) => return Err(CoefficientsError::Field { bits }),
+    }
+    Ok(())
+}
+
+/// Whether a position is kept: the low four bits of a number decide.
+#[inline]
+fn keeps(random: &mut TinyMt32, density_threshold: u8) -> bool {
+    random.next() as u8 & 0xF <= density_threshold
+}
+
+/// The low byte of the next number where it is not 0.
+#[inline]
+fn nonzero(random: &mut TinyMt32) -> u8 {
+    loop {
+        let byte = random.next() as u8;
+        if byte != 0 {
+            return byte;
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What a decoder has seen and done.
+
+/// Whether a symbol helped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It told something new.
+    Innovative,
+    /// It told nothing new: a duplicate, from below the floor, or a repair
+    /// over symbols that are known or determined without it.
+    Redundant,
+}
+
+/// What a decoder has seen and done, in symbols since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DecoderStats {
+    /// Source symbols received that were missing until then.
+    pub sources: u64,
+    /// Source symbols received that were known or forgotten.
+    pub redundant_sources: u64,
+    /// Repair symbols that told something new.
+    pub repairs: u64,
+    /// Repair symbols that told nothing new.
+    pub redundant_repairs: u64,
+    /// Repair symbols useless because they need forgotten symbols.
+    pub not_held: u64,
+    /// Missing symbols recovered from repair symbols.
+    pub recovered: u64,
+    /// Symbols forgotten while still missing.
+    pub abandoned: u64,
+    /// Equations dropped because they contradict a symbol or determine an
+    /// impossible one; 0 with an honest peer.
+    pub inconsistent: u64,
+}
