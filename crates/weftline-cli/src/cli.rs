@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 use crate::exit::{self, Exit};
 use crate::options::OutputOptions;
-use crate::{console, demo, key, output, recv, send};
+use crate::{bench, console, demo, key, lab, load, output, recv, send};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,6 +36,9 @@ enum Command {
     Send(send::SendArgs),
     Recv(recv::RecvArgs),
     Key(key::KeyArgs),
+    Bench(bench::BenchArgs),
+    Lab(lab::LabArgs),
+    Load(load::LoadArgs),
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  weftline completions bash > ~/.local/share/bash-completion/completions/weftline"
@@ -63,7 +66,7 @@ pub fn main() -> ExitCode {
     };
     log(cli.output.verbose);
     let code = match run(cli) {
-        Ok(exit) => exit.into(),
+        Ok(code) => code,
         Err(error) => {
             output::line(&format!("error: {}", exit::text(&error)));
             Exit::of(&error).into()
@@ -73,10 +76,13 @@ pub fn main() -> ExitCode {
     code
 }
 
-fn run(cli: Cli) -> Result<Exit> {
+fn run(cli: Cli) -> Result<ExitCode> {
     let output = cli.output;
-    match cli.command {
+    let exit = match cli.command {
+        // It ends with the exit code of the command it ran.
+        Command::Lab(args) => return Ok(lab::run(&args, output)),
         Command::Key(args) => key::run(&args, output),
+        Command::Bench(args) => bench::run(&args, output),
         Command::Completions { shell } => {
             clap_complete::generate(
                 shell,
@@ -89,7 +95,9 @@ fn run(cli: Cli) -> Result<Exit> {
         Command::Demo(args) => demo::run_command(&args, output),
         Command::Send(args) => on_runtime(send::run(args, output)),
         Command::Recv(args) => on_runtime(recv::run(args, output)),
-    }
+        Command::Load(args) => on_runtime(load::run(args)),
+    };
+    exit.map(ExitCode::from)
 }
 
 fn on_runtime(command: impl Future<Output = Result<Exit>>) -> Result<Exit> {

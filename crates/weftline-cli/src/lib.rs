@@ -1,16 +1,19 @@
-//! The `weftline` program: `demo`, `send`, `recv`, `key`.
+//! The `weftline` program: `demo`, `send`, `recv`, `key`, `bench`, `lab`, `load`.
 //!
 //! The binary only calls [`cli::main`]. The library exists for tests and fuzzing;
 //! applications build on the `weftline` crate instead.
 #![forbid(unsafe_code)]
 
 pub mod address;
+pub mod bench;
 pub mod cli;
 pub mod console;
 pub mod demo;
 pub mod exit;
 pub mod home;
 pub mod key;
+pub mod lab;
+pub mod load;
 pub mod options;
 pub mod output;
 pub mod recv;

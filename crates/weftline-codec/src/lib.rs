@@ -21,8 +21,8 @@ pub mod kernel;
 pub mod maths {}
 mod pool;
 mod recode;
-mod references;
 pub mod reed_solomon;
+mod references;
 mod store;
 mod symbol;
 mod system;

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::loss::LossModel;
+use crate::trace::Trace;
 
 /// The properties of one direction of a path. The default is a perfect link:
 /// unlimited rate, no delay, nothing lost.
@@ -17,7 +18,7 @@ use crate::loss::LossModel;
 /// let built = LinkConfig::default()
 ///     .with_rate(25_000_000)
 ///     .with_delay(Duration::from_millis(30))
-///     .with_queue(Queue::Packets(100))
+///     .with_queue(Queue::packets(100))
 ///     .with_loss(LossModel::iid(0.1));
 /// let parsed: LinkConfig = "rate=25mbit delay=30ms queue=100pkt loss=iid:10%".parse()?;
 /// assert_eq!(built, parsed);
@@ -36,8 +37,13 @@ pub struct LinkConfig {
     pub jitter: Duration,
     /// How much may wait for the transmitter.
     pub queue: Queue,
+    /// A packet that finds a queue in which it would not fit if that were this
+    /// long is marked, if it allows it (RFC 3168: Congestion Experienced).
+    pub ecn: Option<Queue>,
     /// Which packets are lost after the queue.
     pub loss: LossModel,
+    /// Loss, and from where it gives one rate, over time; `loss` is then not looked at.
+    pub trace: Option<Trace>,
     /// Packets held back so that later ones overtake them.
     pub reorder: Option<Reorder>,
     /// Probability that a packet arrives twice.
@@ -46,21 +52,83 @@ pub struct LinkConfig {
     pub mtu: Option<usize>,
 }
 
-/// Drop-tail queue before the transmitter: what does not fit is dropped. The
-/// packet being transmitted is not in the queue, so a packet that finds the
-/// transmitter idle is never dropped.
+/// Drop-tail queue before the transmitter: what does not fit is dropped. Of the
+/// limits given all apply; without any, everything waits its turn. The packet being
+/// transmitted is not in the queue, so a packet that finds the transmitter idle is
+/// never dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Queue {
-    /// Everything waits its turn.
-    #[default]
-    Unlimited,
+pub struct Queue {
     /// At most so many packets wait.
-    Packets(usize),
+    pub packets: Option<usize>,
     /// At most so many bytes wait, the new packet included.
-    Bytes(usize),
+    pub bytes: Option<usize>,
     /// A packet that would wait longer than this is dropped.
-    Time(Duration),
+    pub time: Option<Duration>,
+}
+
+impl Queue {
+    /// Everything waits its turn.
+    pub const UNLIMITED: Self = Self {
+        packets: None,
+        bytes: None,
+        time: None,
+    };
+
+    /// At most so many packets wait.
+    pub const fn packets(most: usize) -> Self {
+        Self {
+            packets: Some(most),
+            ..Self::UNLIMITED
+        }
+    }
+
+    /// At most so many bytes wait.
+    pub const fn bytes(most: usize) -> Self {
+        Self {
+            bytes: Some(most),
+            ..Self::UNLIMITED
+        }
+    }
+
+    /// No packet waits longer than this.
+    pub const fn time(most: Duration) -> Self {
+        Self {
+            time: Some(most),
+            ..Self::UNLIMITED
+        }
+    }
+
+    /// Both queues' limits; where both have one of a kind, the smaller.
+    pub fn and(self, other: Self) -> Self {
+        fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+            match (a, b) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            }
+        }
+        Self {
+            packets: least(self.packets, other.packets),
+            bytes: least(self.bytes, other.bytes),
+            time: least(self.time, other.time),
+        }
+    }
+
+    /// Whether a packet of `len` bytes that would wait for `wait` behind `packets`
+    /// packets of `bytes` bytes together has room.
+    pub(crate) fn has_room(
+        &self,
+        len: usize,
+        wait: Duration,
+        packets: usize,
+        bytes: usize,
+    ) -> bool {
+        self.packets.is_none_or(|most| packets < most)
+            && self
+                .bytes
+                .is_none_or(|most| bytes.saturating_add(len) <= most)
+            && self.time.is_none_or(|most| wait <= most)
+    }
 }
 
 /// Reordering: with some probability a packet is held back after the link and
@@ -95,6 +163,18 @@ impl LinkConfig {
     /// Sets the queue limit.
     pub fn with_queue(mut self, queue: Queue) -> Self {
         self.queue = queue;
+        self
+    }
+
+    /// Marks packets that find a queue longer than this.
+    pub fn with_ecn(mut self, threshold: Queue) -> Self {
+        self.ecn = Some(threshold);
+        self
+    }
+
+    /// Sets loss, and rate where the trace gives one, over time.
+    pub fn with_trace(mut self, trace: Trace) -> Self {
+        self.trace = Some(trace);
         self
     }
 

@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use crate::histogram::Histogram;
+
 /// Counts of one direction since it was made. Every offered packet is in exactly
 /// one of `delivered_packets`, `lost`, `queue_drops` and `too_big`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,11 +29,10 @@ pub struct Counters {
     pub duplicated: u64,
     /// Packets that arrive after one sent later (RFC 4737, section 3.3).
     pub reordered: u64,
-    /// Sum of the time spent waiting for the transmitter, over packets that
-    /// passed the queue.
-    pub queue_delay_total: Duration,
-    /// Longest such wait.
-    pub queue_delay_max: Duration,
+    /// Packets that arrive with a congestion mark set by this link.
+    pub marked: u64,
+    /// Times spent waiting for the transmitter, of packets that passed the queue.
+    pub queue_delay: Histogram,
 }
 
 impl Counters {
@@ -52,9 +53,7 @@ impl Counters {
 
     /// Mean wait for the transmitter; zero before the first packet.
     pub fn queue_delay_mean(&self) -> Duration {
-        let packets = u128::from(self.transmitted().max(1));
-        let mean = self.queue_delay_total.as_nanos() / packets;
-        Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX))
+        self.queue_delay.mean()
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod config;
 mod counters;
+mod histogram;
 mod link;
 pub mod links;
 mod loss;
@@ -10,15 +11,18 @@ mod pipe;
 mod random;
 mod sim;
 mod text;
+mod trace;
 mod transmitter;
 pub mod units;
 
 pub use config::{LinkConfig, Queue, Reorder};
 pub use counters::Counters;
+pub use histogram::Histogram;
 pub use link::{Fate, Link};
 pub use links::NamedLink;
 pub use loss::{FromMeanError, GilbertElliott, LossModel, Losses};
 pub use pipe::Pipe;
 pub use sim::{MAX_EVENTS_PER_INSTANT, Node, RunEnd, Simulation};
 pub use text::ParseLinkError;
+pub use trace::{MAX_STEPS, Trace, TraceError, TraceProblem};
 pub use units::ValueError;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::config::LinkConfig;
 use crate::counters::Counters;
-use crate::loss::Losses;
+use crate::loss::{LossModel, Losses};
 use crate::random::Stream;
 use crate::transmitter::Transmitter;
 
@@ -24,6 +24,8 @@ pub enum Fate {
         at: Duration,
         /// When a second copy arrives, never before `at`.
         duplicate: Option<Duration>,
+        /// It carries a congestion mark from this link (both copies do).
+        marked: bool,
     },
 }
 
@@ -38,6 +40,8 @@ pub struct Link {
     config: LinkConfig,
     transmitter: Transmitter,
     losses: Losses,
+    /// The step of the trace whose loss model is in force.
+    loss_step: usize,
     jitter: Stream,
     reorder: Stream,
     duplicate: Stream,
@@ -58,7 +62,8 @@ impl Link {
         let reorder = jitter.next_stream();
         let duplicate = reorder.next_stream();
         Self {
-            losses: Losses::with_stream(config.loss.clone(), losses),
+            losses: Losses::with_stream(first_loss(&config).clone(), losses),
+            loss_step: 0,
             config,
             transmitter: Transmitter::default(),
             jitter,
@@ -73,8 +78,18 @@ impl Link {
     }
 
     /// Sends a packet of `len` bytes, headers included, at `now`. Time cannot go
-    /// back: an earlier `now` counts as the latest one seen.
+    /// back: an earlier `now` counts as the latest one seen. It is never marked.
     pub fn send(&mut self, now: Duration, len: usize) -> Fate {
+        self.decide(now, len, false)
+    }
+
+    /// [`send`](Self::send) for a packet that may be marked instead of dropped
+    /// (ECN-capable transport, RFC 3168).
+    pub fn send_ect(&mut self, now: Duration, len: usize) -> Fate {
+        self.decide(now, len, true)
+    }
+
+    fn decide(&mut self, now: Duration, len: usize, ect: bool) -> Fate {
         let now = self.last_sent.max(now);
         self.last_sent = now;
         self.counters.offered_packets += 1;
@@ -84,17 +99,14 @@ impl Link {
             self.counters.too_big += 1;
             return Fate::TooBig;
         }
-        let accepted = self
-            .transmitter
-            .accept(now, len, self.config.rate, self.config.queue);
-        let Some(slot) = accepted else {
+        let Some(slot) = self.transmitter.accept(now, len, &self.config) else {
             self.counters.queue_drops += 1;
             return Fate::QueueDrop;
         };
         let wait = slot.start.saturating_sub(now);
-        self.counters.queue_delay_max = self.counters.queue_delay_max.max(wait);
-        self.counters.queue_delay_total = self.counters.queue_delay_total.saturating_add(wait);
+        self.counters.queue_delay.record(wait);
 
+        self.follow_trace(slot.start);
         let luck = self.draw();
         let lost_before = core::mem::replace(&mut self.previous_lost, luck.lost);
         if luck.lost {
@@ -102,9 +114,22 @@ impl Link {
             self.counters.loss_runs += u64::from(!lost_before);
             return Fate::Lost;
         }
+        let marked = slot.marked && ect;
         self.counters.delivered_packets += 1;
         self.counters.delivered_bytes = self.counters.delivered_bytes.saturating_add(len as u64);
-        self.deliver(now, slot.end, luck)
+        self.counters.marked += u64::from(marked);
+        self.deliver(now, slot.end, luck, marked)
+    }
+
+    /// Losses follow the trace by the time at which a packet leaves the queue.
+    fn follow_trace(&mut self, start: Duration) {
+        if let Some(trace) = &self.config.trace {
+            let step = trace.at(start).step;
+            if step != self.loss_step {
+                self.loss_step = step;
+                self.losses.set_model(trace.loss(step).clone());
+            }
+        }
     }
 
     /// What happened so far.
@@ -121,10 +146,11 @@ impl Link {
     /// keep their times, and later ones still queue behind them and do not
     /// overtake them; the loss model keeps its state unless it changed.
     pub fn set_config(&mut self, config: LinkConfig) {
-        if config.rate != self.config.rate {
+        if (config.rate, &config.trace) != (self.config.rate, &self.config.trace) {
             self.transmitter.rate_changes();
         }
-        self.losses.set_model(config.loss.clone());
+        self.losses.set_model(first_loss(&config).clone());
+        self.loss_step = 0;
         self.config = config;
     }
 
@@ -151,7 +177,7 @@ impl Link {
         }
     }
 
-    fn deliver(&mut self, now: Duration, sent: Duration, luck: Luck) -> Fate {
+    fn deliver(&mut self, now: Duration, sent: Duration, luck: Luck, marked: bool) -> Fate {
         let propagated = sent.saturating_add(self.config.delay);
         let in_order = self
             .last_arrival
@@ -166,7 +192,11 @@ impl Link {
         if luck.held_for.is_none() {
             self.last_arrival = duplicate.unwrap_or(at);
         }
-        Fate::Delivered { at, duplicate }
+        Fate::Delivered {
+            at,
+            duplicate,
+            marked,
+        }
     }
 
     /// Counts held-back packets that the one arriving at `at` overtakes. After a
@@ -190,6 +220,13 @@ impl Link {
     }
 }
 
+fn first_loss(config: &LinkConfig) -> &LossModel {
+    match &config.trace {
+        Some(trace) => trace.loss(0),
+        None => &config.loss,
+    }
+}
+
 /// What chance decided for one packet.
 #[derive(Debug, Clone, Copy)]
 struct Luck {
@@ -205,7 +242,6 @@ struct Luck {
 mod tests {
     use super::*;
     use crate::config::Queue;
-    use crate::loss::LossModel;
 
     const fn us(n: u64) -> Duration {
         Duration::from_micros(n)
@@ -215,6 +251,7 @@ mod tests {
         Fate::Delivered {
             at: time,
             duplicate: None,
+            marked: false,
         }
     }
 
@@ -234,7 +271,7 @@ mod tests {
         assert_eq!(link.send(us(5_000), 1250), at(us(35_400)));
         let counters = link.counters();
         // Waits: 0, 300, 700, 0.
-        assert_eq!(counters.queue_delay_max, us(700));
+        assert_eq!(counters.queue_delay.max(), us(700));
         assert_eq!(counters.queue_delay_mean(), us(250));
         assert_eq!(
             (counters.delivered_packets, counters.delivered_bytes),
@@ -246,7 +283,7 @@ mod tests {
     fn a_lost_packet_uses_link_time_and_a_dropped_one_does_not() {
         let config = LinkConfig::default()
             .with_rate(8_000_000)
-            .with_queue(Queue::Packets(2))
+            .with_queue(Queue::packets(2))
             .with_mtu(1000)
             .with_loss(LossModel::trace([true, false, false, true]));
         let mut link = Link::new(config, 1);
@@ -335,6 +372,7 @@ mod tests {
             if let Fate::Delivered {
                 at,
                 duplicate: Some(copy),
+                ..
             } = link.send(us(i), 100)
             {
                 assert!(copy >= at);
@@ -428,5 +466,87 @@ mod tests {
         link.set_config(LinkConfig::default());
         link.send(us(1000), 10);
         assert!(link.held.is_empty());
+    }
+
+    fn text(link: &str, trace: &str) -> LinkConfig {
+        LinkConfig::parse_with(link, &mut |_| Ok(trace.to_owned())).unwrap()
+    }
+
+    #[test]
+    fn a_packet_under_way_when_the_rate_changes_ends_at_the_new_rate() {
+        // 1,000 bytes are 8 ms at 1 Mbit/s; half of them are out after 4 ms, the
+        // outage takes 3 ms, and the other half needs 0.4 ms at 10 Mbit/s.
+        let trace = "0s rate=1mbit\n4ms rate=0bit\n7ms rate=10mbit";
+        let mut link = Link::new(text("loss=trace:f delay=1ms", trace), 1);
+        assert_eq!(link.send(us(0), 1000), at(us(8_400)));
+        assert_eq!(link.send(us(0), 1000), at(us(9_200)));
+        assert_eq!(link.counters().queue_delay.max(), us(7_400));
+        assert_eq!(link.send(us(50_000), 1000), at(us(51_800)));
+    }
+
+    #[test]
+    fn packets_wait_for_the_end_of_an_outage_as_far_as_the_queue_has_room() {
+        let trace = "0s rate=8mbit\n10ms rate=0bit\n20ms repeat";
+        let mut link = Link::new(text("loss=trace:f queue=2pkt", trace), 1);
+        assert_eq!(link.send(us(15_000), 1000), at(us(21_000)));
+        assert_eq!(link.send(us(15_000), 1000), at(us(22_000)));
+        assert_eq!(link.send(us(15_000), 1000), Fate::QueueDrop);
+        // For good, there is nothing to wait for.
+        let mut link = Link::new(text("loss=trace:f", "0s rate=8mbit\n10ms rate=0bit"), 1);
+        assert_eq!(link.send(us(9_000), 1000), at(us(10_000)));
+        assert_eq!(link.send(us(9_500), 1000), Fate::QueueDrop);
+        assert_eq!(link.send(us(15_000), 1000), Fate::QueueDrop);
+    }
+
+    #[test]
+    fn losses_follow_the_trace_by_the_time_of_leaving_the_queue() {
+        let trace = "0s loss=none\n10ms loss=iid:100%\n20ms loss=periodic:2\n30ms repeat";
+        let mut link = Link::new(text("rate=8mbit loss=trace:f", trace), 1);
+        // 1 ms each, all offered at once: packet n leaves at n ms.
+        let lost: String = (0..40)
+            .map(|_| match link.send(us(0), 1000) {
+                Fate::Lost => 'x',
+                _ => '.',
+            })
+            .collect();
+        assert_eq!(lost, "..........xxxxxxxxxx.x.x.x.x.x..........");
+    }
+
+    #[test]
+    fn a_restarted_trace_begins_at_its_first_line() {
+        let mut link = Link::new(text("loss=trace:f", "0s loss=none\n1ms loss=iid:100%"), 1);
+        assert_eq!(link.send(us(2_000), 10), Fate::Lost);
+        let mut config = link.config().clone();
+        config.trace = config.trace.map(|t| t.starting_at(us(5_000)));
+        link.set_config(config);
+        assert_eq!(link.send(us(5_999), 10), at(us(5_999)));
+        assert_eq!(link.send(us(6_000), 10), Fate::Lost);
+    }
+
+    #[test]
+    fn packets_that_allow_it_are_marked_when_the_queue_is_past_its_threshold() {
+        let config = LinkConfig::default()
+            .with_rate(8_000_000)
+            .with_queue(Queue::packets(4))
+            .with_ecn(Queue::time(us(2_000)));
+        let marks = |ect: bool| {
+            let mut link = Link::new(config.clone(), 1);
+            let fates: Vec<Option<bool>> = (0..6)
+                .map(|_| {
+                    match if ect {
+                        link.send_ect(us(0), 1000)
+                    } else {
+                        link.send(us(0), 1000)
+                    } {
+                        Fate::Delivered { marked, .. } => Some(marked),
+                        _ => None,
+                    }
+                })
+                .collect();
+            (fates, link.counters().marked)
+        };
+        let (no, yes) = (Some(false), Some(true));
+        assert_eq!(marks(true), (vec![no, no, no, yes, yes, None], 2));
+        assert_eq!(marks(false), (vec![no, no, no, no, no, None], 0));
     }
 }

@@ -30,13 +30,27 @@ impl<P> Pipe<P> {
         P: Clone,
     {
         let fate = self.link.send(now, len);
-        if let Fate::Delivered { at, duplicate } = fate {
-            let copy = duplicate.map(|at| (at, payload.clone()));
-            self.insert(at, payload);
-            if let Some((at, payload)) = copy {
-                self.insert(at, payload);
-            }
+        self.carry(fate, payload);
+        fate
+    }
+
+    /// [`send`](Self::send) for a packet that may be marked (ECN-capable transport):
+    /// `mark` is called on the payload when it is.
+    pub fn send_ect(
+        &mut self,
+        now: Duration,
+        mut payload: P,
+        len: usize,
+        mark: impl FnOnce(&mut P),
+    ) -> Fate
+    where
+        P: Clone,
+    {
+        let fate = self.link.send_ect(now, len);
+        if let Fate::Delivered { marked: true, .. } = fate {
+            mark(&mut payload);
         }
+        self.carry(fate, payload);
         fate
     }
 
@@ -52,6 +66,11 @@ impl<P> Pipe<P> {
             .map(|(_, payload)| payload)
     }
 
+    /// Takes the next packet that has arrived by `now`, with the time it arrived at.
+    pub fn recv_timed(&mut self, now: Duration) -> Option<(Duration, P)> {
+        self.in_flight.pop_front_if(|(at, _)| *at <= now)
+    }
+
     /// Packets sent and not yet taken out, second copies included.
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
@@ -65,6 +84,19 @@ impl<P> Pipe<P> {
     /// Changes the link's configuration; see [`Link::set_config`].
     pub fn set_config(&mut self, config: LinkConfig) {
         self.link.set_config(config);
+    }
+
+    fn carry(&mut self, fate: Fate, payload: P)
+    where
+        P: Clone,
+    {
+        if let Fate::Delivered { at, duplicate, .. } = fate {
+            let copy = duplicate.map(|at| (at, payload.clone()));
+            self.insert(at, payload);
+            if let Some((at, payload)) = copy {
+                self.insert(at, payload);
+            }
+        }
     }
 
     fn insert(&mut self, at: Duration, payload: P) {
@@ -136,5 +168,19 @@ mod tests {
         let out: String = std::iter::from_fn(|| pipe.recv(ms(0))).collect();
         assert_eq!(out, "xxyy");
         assert_eq!(pipe.link().counters().duplicated, 2);
+    }
+
+    #[test]
+    fn a_marked_packet_comes_out_changed_and_so_does_its_copy() {
+        let config = LinkConfig::default()
+            .with_rate(8_000_000)
+            .with_ecn(crate::Queue::packets(0))
+            .with_duplicate(1.0);
+        let mut pipe = Pipe::new(config, 0);
+        pipe.send_ect(ms(0), 1, 1000, |p| *p = -1);
+        pipe.send_ect(ms(0), 2, 1000, |p| *p = -2);
+        pipe.send(ms(0), 3, 1000);
+        let out: Vec<i32> = std::iter::from_fn(|| pipe.recv(ms(9))).collect();
+        assert_eq!(out, [1, 1, -2, -2, 3, 3]);
     }
 }

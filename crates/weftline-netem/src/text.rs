@@ -5,16 +5,18 @@ use core::str::FromStr;
 
 use crate::config::{LinkConfig, Queue, Reorder};
 use crate::loss::{GilbertElliott, LossModel};
+use crate::trace::{Trace, TraceError};
 use crate::units::{
     ValueError, decimal, duration, malformed, parse_duration, parse_probability, parse_rate,
     parse_size, percent, rate, size,
 };
 
 const PARTS: &str =
-    "rate=, delay=, jitter=, queue=, loss=, reorder=, duplicate=, mtu= (separated by blanks)";
-const QUEUE: &str = "a queue such as 60ms, 100pkt, 64kB or unlimited";
+    "rate=, delay=, jitter=, queue=, ecn=, loss=, reorder=, duplicate=, mtu= (separated by blanks)";
+const QUEUE: &str =
+    "a queue such as 60ms, 100pkt, 64kB, several of them as in 60ms,100pkt, or unlimited";
 const LOSS: &str = "a loss model: none, iid:10%, ge:10%,4 (mean loss, mean burst), \
-                    ge4:p,r,1-h,1-k, periodic:20 or trace:0010 (1 is a loss)";
+                    ge4:p,r,1-h,1-k, periodic:20, trace:0010 (1 is a loss) or trace:FILE";
 const REORDER: &str = "a reordering such as 1%:5ms (share:extra delay)";
 const PERFECT: &str = "perfect";
 
@@ -42,19 +44,44 @@ pub enum ParseLinkError {
         /// What is wrong with the value.
         source: ValueError,
     },
+    /// A file that the text names cannot be read.
+    #[error("loss=: cannot read {name}: {problem}")]
+    File {
+        /// Its name.
+        name: String,
+        /// Why.
+        problem: String,
+    },
+    /// The trace in a file is wrong.
+    #[error("loss=: {0}")]
+    Trace(#[from] TraceError),
 }
 
 impl FromStr for LinkConfig {
     type Err = ParseLinkError;
 
     fn from_str(text: &str) -> Result<Self, ParseLinkError> {
+        Self::parse_with(text, &mut |_| Err("files are not read here".to_owned()))
+    }
+}
+
+impl LinkConfig {
+    /// Reads the text form, traces in files included: `read` gives the content of the
+    /// file that is named, or says why not.
+    ///
+    /// # Errors
+    /// When the text, or a file it names, cannot be read.
+    pub fn parse_with(
+        text: &str,
+        read: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Self, ParseLinkError> {
         let mut link = Self::default();
         if text.trim() == PERFECT {
             return Ok(link);
         }
         let mut seen = Vec::new();
         for part in text.split_whitespace() {
-            let name = link.set_part(part)?;
+            let name = link.set_part(part, read)?;
             if seen.contains(&name) {
                 return Err(ParseLinkError::Twice { part: name });
             }
@@ -62,15 +89,24 @@ impl FromStr for LinkConfig {
         }
         Ok(link)
     }
-}
 
-impl LinkConfig {
     /// Applies one `name=value` and returns the name.
-    fn set_part(&mut self, text: &str) -> Result<&'static str, ParseLinkError> {
+    fn set_part(
+        &mut self,
+        text: &str,
+        read: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<&'static str, ParseLinkError> {
         let unknown = || ParseLinkError::UnknownPart {
             part: text.chars().take(40).collect(),
         };
         let (name, value) = text.split_once('=').ok_or_else(unknown)?;
+        if let Some(file) = value.strip_prefix("trace:")
+            && name == "loss"
+            && is_file(file)
+        {
+            self.trace = Some(read_trace(file, read)?);
+            return Ok("loss");
+        }
         let (part, result) = match name {
             "rate" => ("rate", parse_rate(value).map(|rate| self.rate = Some(rate))),
             "delay" => (
@@ -82,6 +118,7 @@ impl LinkConfig {
                 parse_duration(value).map(|jitter| self.jitter = jitter),
             ),
             "queue" => ("queue", value.parse().map(|queue| self.queue = queue)),
+            "ecn" => ("ecn", value.parse().map(|queue| self.ecn = Some(queue))),
             "loss" => ("loss", value.parse().map(|loss| self.loss = loss)),
             "reorder" => (
                 "reorder",
@@ -101,6 +138,22 @@ impl LinkConfig {
     }
 }
 
+fn read_trace(
+    name: &str,
+    read: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<Trace, ParseLinkError> {
+    let text = read(name).map_err(|problem| ParseLinkError::File {
+        name: name.to_owned(),
+        problem,
+    })?;
+    Ok(Trace::parse(name, &text)?)
+}
+
+/// A pattern of zeros and ones is no file name; `./0101` is one.
+fn is_file(name: &str) -> bool {
+    name.bytes().any(|b| b != b'0' && b != b'1')
+}
+
 impl fmt::Display for LinkConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let perfect = Self::default();
@@ -117,7 +170,12 @@ impl fmt::Display for LinkConfig {
         if self.queue != perfect.queue {
             parts.push(format!("queue={}", self.queue));
         }
-        if self.loss != perfect.loss {
+        if let Some(ecn) = self.ecn {
+            parts.push(format!("ecn={ecn}"));
+        }
+        if let Some(trace) = &self.trace {
+            parts.push(format!("loss=trace:{}", trace.name()));
+        } else if self.loss != perfect.loss {
             parts.push(format!("loss={}", self.loss));
         }
         if let Some(reorder) = self.reorder {
@@ -140,27 +198,46 @@ impl FromStr for Queue {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let queue = if text == "unlimited" {
-            Some(Self::Unlimited)
-        } else if let Some(packets) = text.strip_suffix("pkt") {
-            packets.parse().ok().map(Self::Packets)
-        } else if text.ends_with('B') {
-            parse_size(text).ok().map(Self::Bytes)
-        } else {
-            parse_duration(text).ok().map(Self::Time)
-        };
-        queue.ok_or_else(|| malformed(text, QUEUE))
+        if text == "unlimited" {
+            return Ok(Self::UNLIMITED);
+        }
+        let mut queue = Self::UNLIMITED;
+        for limit in text.split(',') {
+            let read = if let Some(packets) = limit.strip_suffix("pkt") {
+                let plain = packets.bytes().all(|b| b.is_ascii_digit());
+                let packets = packets.parse().ok().filter(|_| plain);
+                packets.map(|n| queue.packets.replace(n).is_none())
+            } else if limit.ends_with('B') {
+                parse_size(limit)
+                    .ok()
+                    .map(|n| queue.bytes.replace(n).is_none())
+            } else {
+                let time = parse_duration(limit).ok();
+                time.map(|t| queue.time.replace(t).is_none())
+            };
+            // One limit of each kind.
+            if read != Some(true) {
+                return Err(malformed(text, QUEUE));
+            }
+        }
+        Ok(queue)
     }
 }
 
 impl fmt::Display for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Unlimited => write!(f, "unlimited"),
-            Self::Packets(packets) => write!(f, "{packets}pkt"),
-            Self::Bytes(bytes) => write!(f, "{}", size(bytes)),
-            Self::Time(time) => write!(f, "{}", duration(time)),
+        let limits: Vec<String> = [
+            self.time.map(|time| duration(time).to_string()),
+            self.packets.map(|packets| format!("{packets}pkt")),
+            self.bytes.map(|bytes| size(bytes).to_string()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if limits.is_empty() {
+            return write!(f, "unlimited");
         }
+        f.write_str(&limits.join(","))
     }
 }
 
@@ -282,14 +359,19 @@ mod tests {
 
     #[test]
     fn every_part_is_read() {
-        let text = "rate=25mbit delay=30ms jitter=1ms queue=60ms loss=iid:10% \
-                    reorder=1%:5ms duplicate=0.5% mtu=1500";
+        let text = "rate=25mbit delay=30ms jitter=1ms queue=60ms,100pkt,64kB ecn=20ms \
+                    loss=iid:10% reorder=1%:5ms duplicate=0.5% mtu=1500";
         let link: LinkConfig = text.parse().unwrap();
         let built = LinkConfig::default()
             .with_rate(25_000_000)
             .with_delay(Duration::from_millis(30))
             .with_jitter(Duration::from_millis(1))
-            .with_queue(Queue::Time(Duration::from_millis(60)))
+            .with_queue(
+                Queue::time(Duration::from_millis(60))
+                    .and(Queue::packets(100))
+                    .and(Queue::bytes(64_000)),
+            )
+            .with_ecn(Queue::time(Duration::from_millis(20)))
             .with_loss(LossModel::iid(0.1))
             .with_reorder(0.01, Duration::from_millis(5))
             .with_duplicate(0.005)
@@ -321,6 +403,11 @@ mod tests {
         says("lossy", &["`lossy`", "loss="]);
         says("queue=60", &["queue=", "`60`", "100pkt"]);
         says("queue=-1pkt", &["queue=", "64kB"]);
+        says("queue=+1pkt", &["queue=", "64kB"]);
+        says("queue=1pkt,2pkt", &["queue=", "60ms,100pkt"]);
+        says("queue=1pkt,", &["queue=", "60ms,100pkt"]);
+        says("ecn=5", &["ecn=", "60ms"]);
+        says("loss=trace:f.txt", &["loss=", "f.txt", "not read here"]);
         says("loss=10%", &["loss=", "iid:10%"]);
         says("loss=iid:110%", &["loss=", "`110%`", "100%"]);
         says("loss=ge:10%", &["loss=", "ge:10%,4"]);
@@ -329,10 +416,27 @@ mod tests {
         says("loss=ge4:1%,2%,3%", &["loss=", "1-h"]);
         says("loss=periodic:0", &["loss=", "periodic:20"]);
         says("loss=trace:", &["loss=", "trace:0010"]);
-        says("loss=trace:012", &["loss=", "trace:0010"]);
         says("reorder=1%", &["reorder=", "1%:5ms"]);
         says("duplicate=2", &["duplicate=", "10%"]);
         says("mtu=1.5", &["mtu=", "1500"]);
+    }
+
+    #[test]
+    fn a_trace_in_a_file_is_read_through_the_caller() {
+        let mut asked = Vec::new();
+        let mut read = |name: &str| {
+            asked.push(name.to_owned());
+            Ok("0s rate=1mbit\n1s rate=oops".to_owned())
+        };
+        let error = LinkConfig::parse_with("delay=1ms loss=trace:dir/f", &mut read);
+        let message = error.unwrap_err().to_string();
+        assert!(message.contains("dir/f, line 2") && message.contains("`oops`"));
+        assert_eq!(asked, ["dir/f"]);
+        let mut read = |_: &str| Ok("0s rate=1mbit loss=iid:1%".to_owned());
+        let link = LinkConfig::parse_with("delay=1ms loss=trace:f", &mut read).unwrap();
+        assert_eq!(link.to_string(), "delay=1ms loss=trace:f");
+        // Zeros and ones are a pattern, not a file.
+        assert!("loss=trace:0110".parse::<LinkConfig>().is_ok());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use crate::config::Queue;
+use crate::config::{LinkConfig, Queue};
 
 const NANOS_PER_SEC: u128 = 1_000_000_000;
 
@@ -14,6 +14,8 @@ pub(crate) struct Slot {
     pub(crate) start: Duration,
     /// Its last bit leaves.
     pub(crate) end: Duration,
+    /// It found the queue longer than the marking threshold.
+    pub(crate) marked: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -33,30 +35,27 @@ impl Transmitter {
         &mut self,
         now: Duration,
         len: usize,
-        rate: Option<u64>,
-        queue: Queue,
+        config: &LinkConfig,
     ) -> Option<Slot> {
         self.begin_until(now);
         if self.free_at < now {
             self.free_at = now;
             self.carry = 0;
         }
-        let start = self.backlog_end();
+        let idle_from = self.backlog_end();
+        let start = link_up(config, idle_from)?;
         let wait = start.saturating_sub(now);
-        if wait > Duration::ZERO && !self.fits(len, wait, queue) {
+        let (packets, bytes) = (self.waiting.len(), self.waiting_bytes);
+        let fits = |limit: &Queue| limit.has_room(len, wait, packets, bytes);
+        if wait > Duration::ZERO && !fits(&config.queue) {
             return None;
         }
-        match rate {
-            Some(0) => return None,
-            Some(rate) => {
-                let bit_nanos = len as u128 * 8 * NANOS_PER_SEC + self.carry;
-                let rate = u128::from(rate);
-                let nanos = u64::try_from(bit_nanos / rate).unwrap_or(u64::MAX);
-                self.free_at = self.free_at.saturating_add(Duration::from_nanos(nanos));
-                self.carry = bit_nanos % rate;
-            }
-            None => self.rate_changes(),
+        let marked = wait > Duration::ZERO && config.ecn.is_some_and(|limit| !fits(&limit));
+        if start > idle_from {
+            (self.free_at, self.carry) = (start, 0);
         }
+        let bit_nanos = len as u128 * 8 * NANOS_PER_SEC + self.carry;
+        (self.free_at, self.carry) = transmit(config, self.free_at, start, bit_nanos)?;
         if wait > Duration::ZERO {
             self.waiting.push_back((start, len));
             self.waiting_bytes = self.waiting_bytes.saturating_add(len);
@@ -64,6 +63,7 @@ impl Transmitter {
         Some(Slot {
             start,
             end: self.backlog_end(),
+            marked,
         })
     }
 
@@ -88,13 +88,60 @@ impl Transmitter {
             self.waiting_bytes = self.waiting_bytes.saturating_sub(len);
         }
     }
+}
 
-    fn fits(&self, len: usize, wait: Duration, queue: Queue) -> bool {
-        match queue {
-            Queue::Unlimited => true,
-            Queue::Packets(most) => self.waiting.len() < most,
-            Queue::Bytes(most) => self.waiting_bytes.saturating_add(len) <= most,
-            Queue::Time(most) => wait <= most,
+/// The rate at `now` and until when it holds.
+fn rate_at(config: &LinkConfig, now: Duration) -> (Option<u64>, Option<Duration>) {
+    match &config.trace {
+        None => (config.rate, None),
+        Some(trace) => {
+            let segment = trace.at(now);
+            (segment.rate.unwrap_or(config.rate), segment.until)
+        }
+    }
+}
+
+/// The first instant from `from` on at which the link carries anything; `None` when
+/// there is none.
+fn link_up(config: &LinkConfig, mut from: Duration) -> Option<Duration> {
+    let segments = config.trace.as_ref().map_or(0, |trace| trace.steps());
+    for _ in 0..=segments {
+        match rate_at(config, from) {
+            (Some(0), until) => from = until?,
+            _ => return Some(from),
+        }
+    }
+    None
+}
+
+/// Sends `bit_nanos` (bits times a billion), of which the transmitter knows since
+/// `known` and which begin at `start`. Returns when they are out, as whole
+/// nanoseconds and the rest in units of 1/rate ns; `None` when that never happens.
+fn transmit(
+    config: &LinkConfig,
+    known: Duration,
+    start: Duration,
+    mut bit_nanos: u128,
+) -> Option<(Duration, u128)> {
+    let mut at = known;
+    loop {
+        match rate_at(config, at.max(start)) {
+            (Some(0), until) => at = until?,
+            (None, _) => return Some((at.max(start), 0)),
+            (Some(rate), until) => {
+                let rate = u128::from(rate);
+                if let Some(until) = until {
+                    let carried = rate * until.saturating_sub(at).as_nanos();
+                    if carried < bit_nanos {
+                        bit_nanos -= carried;
+                        at = until;
+                        continue;
+                    }
+                }
+                let nanos = u64::try_from(bit_nanos / rate).unwrap_or(u64::MAX);
+                let end = at.saturating_add(Duration::from_nanos(nanos));
+                return Some((end, bit_nanos % rate));
+            }
         }
     }
 }
@@ -107,46 +154,65 @@ mod tests {
         Duration::from_micros(n)
     }
 
+    fn accept(
+        transmitter: &mut Transmitter,
+        now: Duration,
+        len: usize,
+        rate: Option<u64>,
+        queue: Queue,
+    ) -> Option<Slot> {
+        let mut config = LinkConfig::default().with_queue(queue);
+        config.rate = rate;
+        transmitter.accept(now, len, &config)
+    }
+
     /// How many of 20 packets of 1,000 bytes, offered at once at 8 Mbit/s (1 ms
     /// each), are accepted.
     fn accepted(queue: Queue) -> usize {
         let mut t = Transmitter::default();
         (0..20)
-            .filter(|_| t.accept(us(5), 1000, Some(8_000_000), queue).is_some())
+            .filter(|_| accept(&mut t, us(5), 1000, Some(8_000_000), queue).is_some())
             .count()
     }
 
     #[test]
     fn drop_tail_is_exact_in_every_unit() {
         // One packet is on the wire, the others wait.
-        assert_eq!(accepted(Queue::Unlimited), 20);
-        assert_eq!(accepted(Queue::Packets(4)), 5);
-        assert_eq!(accepted(Queue::Packets(0)), 1);
-        assert_eq!(accepted(Queue::Bytes(4000)), 5);
-        assert_eq!(accepted(Queue::Bytes(3999)), 4);
-        assert_eq!(accepted(Queue::Bytes(0)), 1);
-        assert_eq!(accepted(Queue::Time(us(4000))), 5);
-        assert_eq!(accepted(Queue::Time(us(3999))), 4);
-        assert_eq!(accepted(Queue::Time(us(0))), 1);
+        assert_eq!(accepted(Queue::UNLIMITED), 20);
+        assert_eq!(accepted(Queue::packets(4)), 5);
+        assert_eq!(accepted(Queue::packets(0)), 1);
+        assert_eq!(accepted(Queue::bytes(4000)), 5);
+        assert_eq!(accepted(Queue::bytes(3999)), 4);
+        assert_eq!(accepted(Queue::bytes(0)), 1);
+        assert_eq!(accepted(Queue::time(us(4000))), 5);
+        assert_eq!(accepted(Queue::time(us(3999))), 4);
+        assert_eq!(accepted(Queue::time(us(0))), 1);
+        // Of several limits the tightest counts.
+        let both = |packets, ms: u64| Queue::packets(packets).and(Queue::time(us(ms * 1000)));
+        assert_eq!(accepted(both(4, 9)), 5);
+        assert_eq!(accepted(both(9, 4)), 5);
+        assert_eq!(accepted(both(9, 9).and(Queue::bytes(2000))), 3);
     }
 
     #[test]
     fn queue_room_returns_exactly_when_a_packet_begins() {
-        for queue in [Queue::Packets(1), Queue::Bytes(1000), Queue::Time(us(1000))] {
+        for queue in [Queue::packets(1), Queue::bytes(1000), Queue::time(us(1000))] {
             let mut t = Transmitter::default();
-            let mut offer = |now| t.accept(now, 1000, Some(8_000_000), queue);
+            let mut offer = |now| accept(&mut t, now, 1000, Some(8_000_000), queue);
             assert_eq!(
                 offer(us(0)),
                 Some(Slot {
                     start: us(0),
-                    end: us(1000)
+                    end: us(1000),
+                    marked: false,
                 })
             );
             assert_eq!(
                 offer(us(0)),
                 Some(Slot {
                     start: us(1000),
-                    end: us(2000)
+                    end: us(2000),
+                    marked: false,
                 })
             );
             assert_eq!(offer(us(0)), None);
@@ -155,7 +221,8 @@ mod tests {
                 offer(us(1000)),
                 Some(Slot {
                     start: us(2000),
-                    end: us(3000)
+                    end: us(3000),
+                    marked: false,
                 })
             );
         }
@@ -166,10 +233,7 @@ mod tests {
         // 1 byte at 3 Gbit/s takes 8/3 ns: three take exactly 8 ns.
         let mut t = Transmitter::default();
         let ends: Vec<u128> = (0..3000)
-            .map(|_| {
-                t.accept(us(0), 1, Some(3_000_000_000), Queue::Unlimited)
-                    .unwrap()
-            })
+            .map(|_| accept(&mut t, us(0), 1, Some(3_000_000_000), Queue::UNLIMITED).unwrap())
             .map(|slot| slot.end.as_nanos())
             .collect();
         assert_eq!(ends[..3], [3, 6, 8]);
@@ -180,12 +244,13 @@ mod tests {
     fn an_idle_transmitter_starts_at_once_and_owes_no_fraction() {
         let mut t = Transmitter::default();
         for now in [us(0), us(1)] {
-            let slot = t.accept(now, 1, Some(3_000_000_000), Queue::Packets(0));
+            let slot = accept(&mut t, now, 1, Some(3_000_000_000), Queue::packets(0));
             assert_eq!(
                 slot,
                 Some(Slot {
                     start: now,
-                    end: now + Duration::from_nanos(3)
+                    end: now + Duration::from_nanos(3),
+                    marked: false,
                 })
             );
         }
@@ -194,24 +259,26 @@ mod tests {
     #[test]
     fn unlimited_rate_waits_only_for_an_older_backlog() {
         let mut t = Transmitter::default();
-        t.accept(us(0), 1000, Some(8_000_000), Queue::Unlimited);
-        let slot = t.accept(us(10), 1000, None, Queue::Unlimited).unwrap();
+        accept(&mut t, us(0), 1000, Some(8_000_000), Queue::UNLIMITED);
+        let slot = accept(&mut t, us(10), 1000, None, Queue::UNLIMITED).unwrap();
         assert_eq!(
             slot,
             Slot {
                 start: us(1000),
-                end: us(1000)
+                end: us(1000),
+                marked: false,
             }
         );
-        let slot = t.accept(us(2000), 1000, None, Queue::Unlimited).unwrap();
+        let slot = accept(&mut t, us(2000), 1000, None, Queue::UNLIMITED).unwrap();
         assert_eq!(
             slot,
             Slot {
                 start: us(2000),
-                end: us(2000)
+                end: us(2000),
+                marked: false,
             }
         );
-        assert_eq!(t.accept(us(3000), 1, Some(0), Queue::Unlimited), None);
+        assert_eq!(accept(&mut t, us(3000), 1, Some(0), Queue::UNLIMITED), None);
     }
 
     #[test]
@@ -219,7 +286,7 @@ mod tests {
         let mut t = Transmitter::default();
         for now in [Duration::ZERO, Duration::MAX] {
             for _ in 0..3 {
-                t.accept(now, usize::MAX, Some(1), Queue::Unlimited);
+                accept(&mut t, now, usize::MAX, Some(1), Queue::UNLIMITED);
             }
         }
     }

@@ -47,10 +47,12 @@ fn loss() -> impl Strategy<Value = LossModel> {
 
 fn queue() -> impl Strategy<Value = Queue> {
     prop_oneof![
-        Just(Queue::Unlimited),
-        (0usize..200).prop_map(Queue::Packets),
-        (0usize..200_000).prop_map(Queue::Bytes),
-        duration(Duration::from_secs(1)).prop_map(Queue::Time),
+        Just(Queue::UNLIMITED),
+        (0usize..200).prop_map(Queue::packets),
+        (0usize..200_000).prop_map(Queue::bytes),
+        duration(Duration::from_secs(1)).prop_map(Queue::time),
+        (0usize..200, duration(Duration::from_secs(1)))
+            .prop_map(|(packets, time)| Queue::packets(packets).and(Queue::time(time))),
     ]
 }
 
@@ -60,6 +62,7 @@ prop_compose! {
         delay in duration(Duration::from_secs(2)),
         jitter in duration(Duration::from_millis(20)),
         queue in queue(),
+        ecn in prop::option::of(queue()),
         loss in loss(),
         reorder in prop::option::of((probability(), duration(Duration::from_millis(20)))),
         duplicate in probability(),
@@ -70,6 +73,7 @@ prop_compose! {
         link.delay = delay;
         link.jitter = jitter;
         link.queue = queue;
+        link.ecn = ecn;
         link.loss = loss;
         link.reorder = reorder.map(|(probability, extra)| Reorder { probability, extra });
         link.duplicate = duplicate;
@@ -107,7 +111,7 @@ proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(text in "\\PC{0,60}", value in "[0-9.,:%a-zB=]{0,12}") {
         let _ = text.parse::<LinkConfig>();
-        for part in ["rate", "delay", "queue", "loss", "reorder", "duplicate", "mtu"] {
+        for part in ["rate", "delay", "queue", "ecn", "loss", "reorder", "duplicate", "mtu"] {
             let _ = format!("{part}={value}").parse::<LinkConfig>();
         }
         for kind in ["iid", "ge", "ge4", "periodic", "trace"] {
@@ -129,7 +133,7 @@ proptest! {
     ) {
         let (link, fates) = run(config.clone(), seed, &packets);
         for ((now, fate), (_, len)) in fates.iter().zip(&packets) {
-            if let Fate::Delivered { at, duplicate } = *fate {
+            if let Fate::Delivered { at, duplicate, .. } = *fate {
                 let bits = *len as u128 * 8_000_000_000;
                 let on_wire = config.rate.map_or(0, |rate| bits / u128::from(rate));
                 prop_assert!(at.as_nanos() >= (*now + config.delay).as_nanos() + on_wire);
@@ -140,8 +144,8 @@ proptest! {
         prop_assert_eq!(c.offered_packets, packets.len() as u64);
         prop_assert_eq!(c.offered_packets, c.delivered_packets + c.lost + c.queue_drops + c.too_big);
         prop_assert!(c.loss_runs <= c.lost && c.duplicated <= c.delivered_packets);
-        if let Queue::Time(most) = config.queue {
-            prop_assert!(c.queue_delay_max <= most);
+        if let Some(most) = config.queue.time {
+            prop_assert!(c.queue_delay.max() <= most);
         }
     }
 
@@ -153,7 +157,7 @@ proptest! {
         let (link, fates) = run(config, seed, &packets);
         let mut last = Duration::ZERO;
         for (_, fate) in fates {
-            if let Fate::Delivered { at, duplicate } = fate {
+            if let Fate::Delivered { at, duplicate, .. } = fate {
                 prop_assert!(at >= last);
                 last = duplicate.unwrap_or(at);
             }

@@ -276,7 +276,7 @@ fn setup<'a>(args: &DemoArgs, file: &'a Path) -> Setup<'a> {
     let link = LinkConfig::default()
         .with_rate(args.rate)
         .with_delay(way)
-        .with_queue(Queue::Time(args.queue));
+        .with_queue(Queue::time(args.queue));
     let serialisation = (args.message_size + OVERHEAD) as f64 * 8.0 / args.rate as f64;
     Setup {
         forward: link.clone().with_loss(args.loss.clone()),

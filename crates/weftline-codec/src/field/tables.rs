@@ -10,8 +10,20 @@ pub(crate) struct Tables {
     /// `rows[c][x]` is `c` times every element of the byte `x`.
     pub(crate) rows: &'static [[u8; 256]],
     /// The rows, split for byte-shuffle instructions.
+    #[cfg_attr(
+        not(any(
+            target_arch = "x86_64",
+            target_arch = "aarch64",
+            all(target_arch = "wasm32", target_feature = "simd128")
+        )),
+        expect(dead_code, reason = "only the vector kernels shuffle")
+    )]
     pub(crate) nibbles: &'static [Nibbles],
     /// The rows as bit matrices, as the affine instruction of x86 takes them.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "other instruction sets have no such instruction")
+    )]
     pub(crate) matrices: &'static [u64],
     /// `powers[n]` is the generator to the power `n`.
     pub(crate) powers: &'static [u8; 256],

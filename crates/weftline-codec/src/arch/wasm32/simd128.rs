@@ -19,7 +19,7 @@ impl Simd128 {
     }
 }
 
-vector_kernel!(Simd128, "simd128", 16, 4 x 4);
+vector_kernel!(Simd128, "simd128", 16, 3 x 2);
 
 type Register = v128;
 

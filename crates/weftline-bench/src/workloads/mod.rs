@@ -1,0 +1,23 @@
+//! What is done, and by whom.
+
+mod block;
+mod ceilings;
+mod kernels;
+mod repair;
+mod stream;
+
+use crate::contest::{Error, Visitor};
+use crate::plan::Plan;
+
+/// Takes `visitor` through the contests of a plan. It is asked about every case
+/// of the plan's scope, filtered or not.
+///
+/// # Errors
+///
+/// When a contender's result is wrong, and those of the visitor.
+pub fn visit(plan: &Plan, visitor: &mut dyn Visitor) -> Result<(), Error> {
+    kernels::visit(plan, visitor)?;
+    repair::visit(plan, visitor)?;
+    stream::visit(plan, visitor)?;
+    block::visit(plan, visitor)
+}

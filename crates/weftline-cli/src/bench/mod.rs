@@ -1,0 +1,31 @@
+//! `weftline bench`: how fast this machine does it, beside others.
+
+mod codec;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use crate::exit::Exit;
+use crate::options::OutputOptions;
+
+/// Measure the speed of this machine, beside other libraries
+#[derive(Args, Clone, Debug)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum What {
+    Codec(codec::CodecArgs),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// As the benchmark says.
+pub fn run(args: &BenchArgs, output: OutputOptions) -> Result<Exit> {
+    match &args.what {
+        What::Codec(args) => codec::run(args, output),
+    }
+}

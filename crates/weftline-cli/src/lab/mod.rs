@@ -1,0 +1,178 @@
+//! `weftline lab`: real programs on an emulated path.
+
+#[cfg(target_os = "linux")]
+mod inside;
+#[cfg(target_os = "linux")]
+mod run;
+#[cfg(target_os = "linux")]
+mod signals;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use weftline_netem::units::parse_duration;
+
+use crate::options::OutputOptions;
+
+/// Exit code of `lab` itself, apart from those of the command it runs (as `env` and
+/// `timeout` have it).
+const FAILED: u8 = 125;
+/// Exit code when there is no such command.
+#[cfg(target_os = "linux")]
+const NOT_FOUND: u8 = 127;
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  How fast is TCP where 5 % are lost? Side a runs the command, side b the server:
+    weftline lab run --link 'rate=25mbit delay=30ms loss=iid:5%' --b 'iperf3 -s -1' -- iperf3 -c b
+
+  Nothing needs to run on side b to answer pings; losses in bursts, another way back:
+    weftline lab run --link 'delay=30ms loss=ge:10%,4' --back 'delay=90ms' -- ping -c 20 b
+
+  A script that starts things on both sides:
+    weftline lab run --link wifi -- sh -c 'weftline lab on b my-server & sleep 1; my-client b'
+
+  A shell on side a; `weftline lab on b` in another terminal gives one on side b:
+    weftline lab run --link lte
+
+  The same losses every time, the counters in a file, the packets for Wireshark:
+    weftline lab run --link 'rate=10mbit delay=20ms queue=60ms,100pkt loss=iid:1%' --seed 7 \\
+        --counters counters.json --pcap path.pcap --b './server' -- ./client b
+
+Link parts, in any order (or the name of a link: clean, wifi, lte, leo, satellite, awful, ...):
+  rate=25mbit           serialisation; bit, kbit, mbit, gbit
+  delay=30ms            one way; jitter=1ms adds up to so much at random
+  queue=60ms,100pkt     drop-tail, by time, packets, bytes (64kB) or several; with a rate, 100ms
+                        unless given
+  ecn=5ms               mark instead of drop, from this queue on, where packets allow it
+  loss=iid:10%          each packet; ge:10%,4 mean loss and mean burst; ge4:p,r,1-h,1-k;
+                        periodic:20; trace:0010; trace:FILE rates and losses over time
+  reorder=1%:5ms        hold back so many for so long
+  duplicate=0.5%        deliver so many twice
+  mtu=1400              largest packet
+
+The command runs on side a with the terminal, side b's standard output goes to standard error.
+The sides know each other as a and b (a4, b4 by IPv4 and a6, b6 by IPv6 only) and nothing else.
+Exit codes: the command's own; 125 when the lab fails, 127 when there is no such command.";
+
+/// Run real programs on an emulated path (Linux, root)
+#[derive(Args, Debug)]
+pub struct LabArgs {
+    #[command(subcommand)]
+    command: LabCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum LabCommand {
+    Run(RunArgs),
+    On(OnArgs),
+}
+
+/// Run a command on side a of an emulated path, and perhaps one on side b
+///
+/// Two network namespaces are joined by an emulator with rate, queue, delay and losses of your
+/// choice. When the command ends, everything is removed and the emulator's counters are printed.
+#[derive(Args, Debug)]
+#[command(after_help = RUN_EXAMPLES)]
+pub struct RunArgs {
+    /// From a to b: the link's parts, or the name of a link; see below
+    #[arg(long, value_name = "LINK")]
+    link: String,
+    /// From b to a [default: same rate, delay, queue and MTU, nothing lost; or the named link's]
+    #[arg(long, value_name = "LINK")]
+    back: Option<String>,
+    /// A shell command for side b, started first and ended when side a has ended
+    #[arg(long, value_name = "COMMAND")]
+    b: Option<String>,
+    /// What chance draws from: the same seed loses the same packets, counted from the first
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// MTU of both sides' devices [default: that of the link, else 1500]
+    #[arg(long, value_name = "BYTES")]
+    mtu: Option<u16>,
+    /// Write what is delivered, in both directions, to a capture file
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Write the counters to a file, as one line of JSON [default: to standard error]
+    #[arg(long, value_name = "FILE")]
+    counters: Option<PathBuf>,
+    /// Wait so long at most for the command on side b to open a port before a starts
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
+    ready: Duration,
+    /// Let the command on side b go on for so long after a has ended, before it is ended
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_duration)]
+    linger: Duration,
+    /// The command for side a, and its arguments [default: a shell]
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Run a command on one side of a lab that is running
+///
+/// Inside a lab it is that one; elsewhere the only one there is, or the one named by WEFTLINE_LAB.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  weftline lab on b tcpdump -n")]
+pub struct OnArgs {
+    /// Which side
+    side: SideName,
+    /// The command and its arguments [default: a shell]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    command: Vec<OsString>,
+}
+
+/// A side by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SideName {
+    /// Where the main command runs
+    A,
+    /// The other one
+    B,
+}
+
+/// Runs `weftline lab`.
+pub fn run(args: &LabArgs, output: OutputOptions) -> ExitCode {
+    #[cfg(target_os = "linux")]
+    let result = match &args.command {
+        LabCommand::Run(args) => run::run(args, output),
+        LabCommand::On(args) => inside::run(args),
+    };
+    #[cfg(not(target_os = "linux"))]
+    let result = {
+        let _ = (args, output);
+        Err(anyhow::anyhow!(
+            "the lab needs Linux, for its network namespaces; `weftline demo` shows a lossy path everywhere"
+        ))
+    };
+    result.unwrap_or_else(|error: anyhow::Error| {
+        crate::output::line(&format!("error: {error:#}"));
+        ExitCode::from(FAILED)
+    })
+}
+
+/// The command as typed, or the user's shell.
+#[cfg(target_os = "linux")]
+fn or_shell(command: &[OsString]) -> Vec<OsString> {
+    if command.is_empty() {
+        vec![std::env::var_os("SHELL").unwrap_or_else(|| "sh".into())]
+    } else {
+        command.to_vec()
+    }
+}
+
+/// Whether `program` can be found as a shell would.
+#[cfg(target_os = "linux")]
+fn exists(program: &OsString) -> bool {
+    use std::path::Path;
+    if program.to_string_lossy().contains('/') {
+        return Path::new(program).exists();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}

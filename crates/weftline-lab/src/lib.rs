@@ -1,0 +1,10 @@
+//! Experiments on emulated paths.
+//!
+//! [`load`] measures a transport from the application's side. `path` (Linux) joins two network
+//! namespaces by TUN devices and an emulator that uses the links of `weftline-netem`, so that any
+//! program runs over them unchanged.
+#![deny(unsafe_code)]
+
+pub mod load;
+#[cfg(target_os = "linux")]
+pub mod path;

@@ -1,0 +1,29 @@
+//! Measuring a transport from the application's side: `weftline load`.
+//!
+//! A sender and a receiver run on one machine, so that their clocks are one: in one network
+//! namespace, or in two that an emulated path joins. `docs/load.md` has the contract to which
+//! programs of other people join.
+
+mod arrivals;
+mod clock;
+mod delays;
+mod error;
+mod ext;
+mod filler;
+#[cfg(target_os = "linux")]
+mod os;
+mod request;
+mod schedule;
+mod settings;
+mod transport;
+mod workload;
+
+pub use clock::now;
+pub use delays::{Delays, Summary};
+pub use error::{Failed, LoadError};
+pub use ext::{External, NotExternal};
+pub use request::{Mode, Request, Side, UnknownMode};
+pub use transport::NAMES;
+
+/// The first line of a receiver's standard output, printed when a sender may start.
+pub const LISTENING: &str = r#"{"listening":true}"#;

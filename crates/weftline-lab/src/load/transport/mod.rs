@@ -1,0 +1,121 @@
+//! What is measured: each transport as the same few operations.
+
+mod kcp;
+mod quinn;
+mod socket;
+mod tcp;
+mod udp;
+mod weftline;
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+
+use super::LoadError;
+use super::settings::Settings;
+
+/// The names of the transports.
+pub const NAMES: [&str; 5] = ["weftline", "tcp", "quinn", "kcp", "udp"];
+
+/// Something under way.
+pub(crate) type Task<'a, T> = Pin<Box<dyn Future<Output = Result<T, LoadError>> + Send + 'a>>;
+
+/// A transport with its settings.
+pub(crate) trait Transport: Send + Sync {
+    /// Listens; when it returns, a peer that connects is heard.
+    fn listen(&self, at: SocketAddr) -> Task<'_, Box<dyn Listener>>;
+
+    /// Connects to a peer that listens.
+    fn connect(&self, to: SocketAddr) -> Task<'_, Link>;
+
+    /// Whether its links carry messages of which some may get lost or overtake others, and not
+    /// an ordered stream of bytes.
+    fn is_messages(&self) -> bool {
+        false
+    }
+
+    /// Waits until the last packets have left.
+    fn idle(&self) -> Task<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// Where peers come in.
+pub(crate) trait Listener: Send {
+    /// The next peer.
+    fn accept(&mut self) -> Task<'_, Link>;
+}
+
+/// A connection to a peer.
+pub(crate) enum Link {
+    /// Ordered bytes.
+    Bytes(Box<dyn ByteStream>),
+    /// Messages.
+    Messages(Box<dyn Messages>),
+}
+
+/// A reliable, ordered stream of bytes, both ways.
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {
+    /// Ends the connection once the peer has what was written. Dropping ends it at once.
+    fn close(self: Box<Self>) -> Task<'static, ()>;
+}
+
+/// Messages, both ways.
+pub(crate) trait Messages: Send {
+    /// Sends a message; waits while there is no room for it.
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Task<'a, ()>;
+
+    /// Waits for a message and returns its length; a longer one than `message` is cut.
+    fn recv<'a>(&'a mut self, message: &'a mut [u8]) -> Task<'a, usize>;
+
+    /// Tells the peer that this end has all it wants: with an empty message.
+    fn farewell(&mut self) -> Task<'_, ()>;
+
+    /// Ends the connection once the peer has what was sent, if the transport cares.
+    fn close(self: Box<Self>) -> Task<'static, ()>;
+}
+
+/// The transport of this name, with the settings that it takes.
+pub(crate) fn by_name(
+    name: &str,
+    settings: &mut Settings,
+) -> Result<Box<dyn Transport>, LoadError> {
+    Ok(match name {
+        "weftline" => Box::new(weftline::Weftline::take(settings)?),
+        "tcp" => Box::new(tcp::Tcp::take(settings)?),
+        "quinn" => Box::new(quinn::Quinn::take(settings)?),
+        "kcp" => Box::new(kcp::Kcp::take(settings)?),
+        "udp" => Box::new(udp::Udp),
+        _ => {
+            return Err(LoadError::UnknownTransport {
+                name: name.to_owned(),
+                known: NAMES.join(", "),
+            });
+        }
+    })
+}
+
+/// Peers that have knocked and are not in yet: one that stops half-way holds up no other.
+#[derive(Default)]
+struct Hall(JoinSet<Result<Link, LoadError>>);
+
+impl Hall {
+    /// Lets a peer in.
+    fn enter(&mut self, greeting: impl Future<Output = Result<Link, LoadError>> + Send + 'static) {
+        self.0.spawn(greeting);
+    }
+
+    /// The next that is in; waits for ever if nobody is on the way. Those that failed are
+    /// forgotten: the other end says why.
+    async fn next(&mut self) -> Link {
+        loop {
+            match self.0.join_next().await {
+                Some(Ok(Ok(link))) => return link,
+                Some(_) => {}
+                None => std::future::pending().await,
+            }
+        }
+    }
+}

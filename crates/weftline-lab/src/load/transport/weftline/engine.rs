@@ -1,0 +1,208 @@
+//! The engine's options by name.
+
+use std::time::Duration;
+
+use weftline::proto::{Code, EncodingWindow, Feedback, RateControl, Redundancy, TopUp};
+use weftline::{Config, Congestion, EndpointConfig, Preset};
+
+use super::{LoadError, Settings};
+
+/// What takes the datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Carrier {
+    /// QUIC DATAGRAM.
+    Quic,
+    /// Plain UDP.
+    Udp,
+}
+
+/// Takes the options; what is not given is the preset's, or the library's default.
+pub(super) fn take(settings: &mut Settings) -> Result<(EndpointConfig, Carrier), LoadError> {
+    let presets = Preset::ALL.map(|preset| (preset.name(), preset));
+    let preset = settings
+        .choice("preset", &presets)?
+        .unwrap_or(Preset::Streaming);
+    let carriers = [("quic", Carrier::Quic), ("udp", Carrier::Udp)];
+    let carrier = settings
+        .choice("carrier", &carriers)?
+        .unwrap_or(Carrier::Quic);
+
+    let mut session = Config::preset(preset);
+    policies(settings, &mut session)?;
+    limits(settings, &mut session)?;
+    rate(settings, &mut session)?;
+    if carrier == Carrier::Udp && session.rate == RateControl::Carrier {
+        let message = "plain UDP has no congestion control: with carrier=udp give fixed_rate= (Mbit/s) or fixed_window= (bytes) too";
+        return Err(LoadError::Contradiction(message.to_owned()));
+    }
+
+    let mut config = EndpointConfig::new(session);
+    let controllers = [
+        ("delay", Congestion::Delay),
+        ("cubic", Congestion::Cubic),
+        ("bbr", Congestion::Bbr),
+        ("newreno", Congestion::NewReno),
+        ("engine", Congestion::Engine),
+    ];
+    config.congestion = settings.choice("cc", &controllers)?;
+    if config.congestion == Some(Congestion::Engine) && config.session.rate == RateControl::Carrier
+    {
+        let message = "cc=engine leaves the rate to the engine: give fixed_rate= (Mbit/s) or fixed_window= (bytes) too";
+        return Err(LoadError::Contradiction(message.to_owned()));
+    }
+    config.segmentation_offload = settings.switch("gso")?.unwrap_or(false);
+    Ok((config, carrier))
+}
+
+fn policies(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> {
+    let policies = &mut session.policies;
+    if let Some(share) = settings.number("share", "repairs for each source symbol", 0.0..=4.0)? {
+        if policies.code == Code::None {
+            let message = "share= has no meaning with preset=arq, which sends no repairs";
+            return Err(LoadError::Contradiction(message.to_owned()));
+        }
+        policies.redundancy = Redundancy::Share(share);
+    }
+    if let Some(size) = settings.number("k", "source symbols in a block", 1..=1024u16)? {
+        let Code::Block { k } = &mut policies.code else {
+            let message = "k= is the size of a block: give preset=block too";
+            return Err(LoadError::Contradiction(message.to_owned()));
+        };
+        *k = size;
+    }
+    let window = settings.take("encoding", "elastic:N, fixed:N or mobile:N", |value| {
+        let (kind, size) = value.split_once(':')?;
+        let size = size.parse().ok().filter(|size| (1..=1024).contains(size))?;
+        match kind {
+            "elastic" => Some(EncodingWindow::Elastic { max: size }),
+            "fixed" => Some(EncodingWindow::Fixed { size }),
+            "mobile" => Some(EncodingWindow::Mobile { size }),
+            _ => None,
+        }
+    })?;
+    policies.window = window.unwrap_or(policies.window);
+    let feedback = settings.take("feedback", "datagram:MS or periodic:MS", |value| {
+        let (kind, millis) = value.split_once(':')?;
+        let millis: f64 = millis
+            .parse()
+            .ok()
+            .filter(|m| (0.0..=10_000.0).contains(m))?;
+        let time = Duration::from_secs_f64(millis / 1000.0);
+        match kind {
+            "datagram" => Some(Feedback::EveryDatagram { min_interval: time }),
+            "periodic" if !time.is_zero() => Some(Feedback::Periodic { interval: time }),
+            _ => None,
+        }
+    })?;
+    policies.feedback = feedback.unwrap_or(policies.feedback);
+    let kinds = [
+        ("none", TopUp::None),
+        ("retransmit", TopUp::Retransmit),
+        ("deficit", TopUp::Deficit),
+    ];
+    policies.top_up = settings.choice("topup", &kinds)?.unwrap_or(policies.top_up);
+    Ok(())
+}
+
+fn limits(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> {
+    let limits = &mut session.limits;
+    let symbols = settings.number("symbols", "source symbols", 64..=1_000_000)?;
+    limits.symbols = symbols.unwrap_or(limits.symbols);
+    let window = settings.number("window", "source symbols in a repair", 1..=16_384)?;
+    limits.window = window.unwrap_or(limits.window);
+    let unknowns = settings.number("unknowns", "missing source symbols", 1..=16_384)?;
+    limits.unknowns = unknowns.unwrap_or(limits.unknowns);
+    let unread = settings.number("unread", "bytes", 65_536..=1 << 30)?;
+    if let Some(bytes) = unread {
+        limits.stream_data = bytes;
+        limits.session_data = bytes + bytes / 2;
+    }
+    let buffer = settings.number("send_buffer", "bytes", 4096..=1 << 30)?;
+    session.send_buffer = buffer.unwrap_or(session.send_buffer);
+    let symbol = settings.number("symbol", "bytes", 64..=1400)?;
+    session.symbol_size = symbol.unwrap_or(session.symbol_size);
+    if let Some(millis) = settings.number("initial_rtt", "milliseconds", 1..=10_000)? {
+        session.initial_rtt = Duration::from_millis(millis);
+    }
+    if let Some(seconds) = settings.number("idle", "seconds", 1..=3600)? {
+        session.idle_timeout = Duration::from_secs(seconds);
+        session.keep_alive = Some(session.idle_timeout / 4);
+    }
+    Ok(())
+}
+
+fn rate(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> {
+    let rate = settings.number("fixed_rate", "Mbit/s on the wire", 0.01..=100_000.0)?;
+    let window = settings.number("fixed_window", "bytes in flight", 3000..=1 << 32)?;
+    if rate.is_some() || window.is_some() {
+        session.rate = RateControl::Fixed {
+            rate: rate.map(|mbit: f64| (mbit * 1e6).round() as u64),
+            window,
+        };
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn engine(arguments: &[&str]) -> Result<(EndpointConfig, Carrier), LoadError> {
+        let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
+        let mut settings = Settings::parse(&arguments)?;
+        let engine = take(&mut settings)?;
+        settings.finish("weftline")?;
+        Ok(engine)
+    }
+
+    #[test]
+    fn options_reach_the_engine() {
+        let (config, carrier) = engine(&[
+            "preset=block",
+            "k=64",
+            "share=0.25",
+            "feedback=periodic:25",
+            "topup=none",
+            "fixed_rate=25",
+            "fixed_window=187500",
+            "carrier=udp",
+        ])
+        .unwrap();
+        assert_eq!(carrier, Carrier::Udp);
+        let policies = config.session.policies;
+        assert_eq!(policies.code, Code::Block { k: 64 });
+        assert_eq!(policies.redundancy, Redundancy::Share(0.25));
+        assert_eq!(policies.top_up, TopUp::None);
+        let interval = Duration::from_millis(25);
+        assert_eq!(policies.feedback, Feedback::Periodic { interval });
+        assert_eq!(
+            config.session.rate,
+            RateControl::Fixed {
+                rate: Some(25_000_000),
+                window: Some(187_500)
+            }
+        );
+    }
+
+    #[test]
+    fn without_options_it_is_the_library_but_for_segmentation_offload() {
+        let (config, carrier) = engine(&[]).unwrap();
+        assert_eq!(carrier, Carrier::Quic);
+        assert_eq!(config.session, Config::default());
+        assert!(!config.segmentation_offload);
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        for bad in [
+            ["preset=arq", "share=0.1"],
+            ["preset=streaming", "k=8"],
+            ["carrier=udp", "preset=arq"],
+            ["cc=engine", "gso=1"],
+            ["encoding=elastic:0", "gso=0"],
+            ["feedback=periodic:0", "gso=0"],
+        ] {
+            assert!(engine(&bad).is_err(), "{bad:?}");
+        }
+    }
+}

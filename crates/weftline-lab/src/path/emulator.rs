@@ -1,0 +1,265 @@
+//! The thread between the two devices.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+
+use super::config::PathConfig;
+use super::direction::Direction;
+use super::error::PathError;
+use super::os;
+use super::pcap::Capture;
+use super::report::{DirectionReport, Report};
+
+/// Packets read from, or written to, one device before the other has its turn.
+const BATCH: usize = 32;
+/// Longest packet.
+const MAX_PACKET: usize = 65_535;
+/// Longest sleep; something else wakes the thread long before.
+const IDLE: Duration = Duration::from_secs(3600);
+
+/// The running emulator. It stops when dropped.
+#[derive(Debug)]
+pub(crate) struct Emulator {
+    requests: Sender<Request>,
+    wake: OwnedFd,
+    thread: Option<JoinHandle<Result<(), PathError>>>,
+}
+
+#[derive(Debug)]
+enum Request {
+    Report(Sender<Report>),
+    BeginTraces,
+    Stop,
+}
+
+impl Emulator {
+    /// Starts it between the devices of side A and side B.
+    pub(crate) fn start(config: &PathConfig, devices: [OwnedFd; 2]) -> Result<Self, PathError> {
+        let no = |e: Errno| PathError::Emulator(e.to_string());
+        let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).map_err(no)?;
+        let woken = wake
+            .try_clone()
+            .map_err(|e| PathError::Emulator(e.to_string()))?;
+        let (requests, asked) = channel();
+        let capture = config.pcap.as_deref().map(Capture::create).transpose()?;
+        let config = config.clone();
+        let mut work = Work {
+            directions: [
+                // As in a simulation: the directions must not lose in step.
+                Direction::new(config.links.forward.clone(), config.seed),
+                Direction::new(config.links.back.clone(), !config.seed),
+            ],
+            config,
+            devices,
+            woken,
+            asked,
+            epoch: Instant::now(),
+            capture,
+            seen_empty: [Duration::ZERO; 2],
+        };
+        let run = move || {
+            os::hurry();
+            let ended = work.run();
+            let captured = work.finish_capture();
+            ended.and(captured)
+        };
+        let thread = thread::Builder::new()
+            .name("emulator".to_owned())
+            .spawn(run);
+        let thread = thread.map_err(|e| PathError::Emulator(e.to_string()))?;
+        Ok(Self {
+            requests,
+            wake,
+            thread: Some(thread),
+        })
+    }
+
+    /// What happened so far.
+    pub(crate) fn report(&self) -> Result<Report, PathError> {
+        let (reply, report) = channel();
+        self.ask(Request::Report(reply));
+        let gone = |_| PathError::Emulator("it has ended before its time".to_owned());
+        report.recv().map_err(gone)
+    }
+
+    /// Lets traces begin now.
+    pub(crate) fn begin_traces(&self) {
+        self.ask(Request::BeginTraces);
+    }
+
+    /// Stops it and says what went wrong, if anything did.
+    pub(crate) fn stop(mut self) -> Result<(), PathError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), PathError> {
+        self.ask(Request::Stop);
+        match self.thread.take().map(JoinHandle::join) {
+            None => Ok(()),
+            Some(Ok(ended)) => ended,
+            Some(Err(_)) => Err(PathError::Emulator("it panicked".to_owned())),
+        }
+    }
+
+    fn ask(&self, request: Request) {
+        // A thread that has ended is noticed by those who wait for its answer.
+        let _ = self.requests.send(request);
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `stop`.
+        let _ = self.end();
+    }
+}
+
+/// What the thread works with. Direction 0 goes from device 0 to device 1.
+struct Work {
+    config: PathConfig,
+    directions: [Direction; 2],
+    devices: [OwnedFd; 2],
+    woken: OwnedFd,
+    asked: Receiver<Request>,
+    epoch: Instant,
+    capture: Option<Capture>,
+    /// When each device was last known to hold nothing unread.
+    seen_empty: [Duration; 2],
+}
+
+impl Work {
+    fn run(&mut self) -> Result<(), PathError> {
+        let mut buffer = vec![0; MAX_PACKET];
+        let mut readable = [true; 2];
+        loop {
+            for (from, readable) in readable.iter_mut().enumerate() {
+                if *readable {
+                    *readable = self.read(from, &mut buffer)?;
+                }
+            }
+            let mut due = false;
+            for from in 0..2 {
+                due |= self.write(from);
+            }
+            if due || readable != [false; 2] {
+                // Busy: look again, without sleeping, for what came meanwhile.
+                if !self.answer() {
+                    return Ok(());
+                }
+                readable = [true; 2];
+                continue;
+            }
+            let next = self.directions.iter().filter_map(Direction::next_due).min();
+            let sleep = next.map_or(IDLE, |at| at.saturating_sub(self.now()));
+            let [a, b, asked] = self.sleep(sleep)?;
+            if asked && !self.answer() {
+                return Ok(());
+            }
+            readable = [a, b];
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+
+    /// Reads a batch from a device. Returns whether there may be more.
+    fn read(&mut self, from: usize, buffer: &mut [u8]) -> Result<bool, PathError> {
+        for _ in 0..BATCH {
+            match rustix::io::read(&self.devices[from], &mut *buffer) {
+                Ok(length) => {
+                    let now = self.now();
+                    let unread = now - self.seen_empty[from];
+                    self.directions[from].offer(now, unread, &buffer[..length]);
+                }
+                Err(Errno::AGAIN) => {
+                    self.seen_empty[from] = self.now();
+                    return Ok(false);
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    return Err(PathError::Emulator(format!("reading a device: {error}")));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes a batch of due packets. Returns whether there may be more.
+    fn write(&mut self, from: usize) -> bool {
+        let now = self.now();
+        for _ in 0..BATCH {
+            let Some((due, packet)) = self.directions[from].take_due(now) else {
+                return false;
+            };
+            let taken = rustix::io::write(&self.devices[1 - from], &packet).is_ok();
+            let now = self.now();
+            self.directions[from].wrote(due, now, taken);
+            if let Some(capture) = &mut self.capture
+                && taken
+            {
+                capture.add(now, packet);
+            }
+        }
+        true
+    }
+
+    /// Sleeps until a packet can be read, a request comes, or `most` has passed.
+    fn sleep(&mut self, most: Duration) -> Result<[bool; 3], PathError> {
+        let most = most.min(IDLE);
+        let timeout = Timespec {
+            tv_sec: most.as_secs() as i64,
+            tv_nsec: i64::from(most.subsec_nanos()),
+        };
+        let fds = [&self.devices[0], &self.devices[1], &self.woken];
+        let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN));
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(PathError::Emulator(format!("waiting: {error}"))),
+        }
+        let ready = fds.map(|fd| !fd.revents().is_empty());
+        // A packet that came earlier would have ended the sleep earlier.
+        self.seen_empty = [self.now(); 2];
+        Ok(ready)
+    }
+
+    /// Answers requests. Returns whether to go on.
+    fn answer(&mut self) -> bool {
+        let _ = rustix::io::read(&self.woken, &mut [0; 8]);
+        while let Ok(request) = self.asked.try_recv() {
+            match request {
+                Request::Report(reply) => {
+                    // Whoever asked may have gone.
+                    let _ = reply.send(self.report());
+                }
+                Request::BeginTraces => {
+                    let now = self.now();
+                    self.directions.iter_mut().for_each(|d| d.begin_trace(now));
+                }
+                Request::Stop => return false,
+            }
+        }
+        true
+    }
+
+    fn report(&self) -> Report {
+        let links = [&self.config.links.forward, &self.config.links.back];
+        let both = [0, 1].map(|i| DirectionReport::new(links[i], &self.directions[i]));
+        let mut report = Report::new(self.config.seed, self.now(), os::thread_time(), both);
+        report.capture_missed = self.capture.as_ref().map_or(0, Capture::missed);
+        report
+    }
+
+    fn finish_capture(&mut self) -> Result<(), PathError> {
+        match (self.capture.take(), &self.config.pcap) {
+            (Some(capture), Some(path)) => capture.finish().map_err(PathError::file(path)),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Counters, and whether they can be trusted.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use weftline_netem::{Histogram, LinkConfig};
+
+use super::direction::Direction;
+
+/// Lateness beyond which a run does not show what the path would have done.
+const MAX_LATENESS: Duration = Duration::from_millis(1);
+
+/// What happened on the path since it was opened.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// Whether the emulator kept up: see `problems`.
+    pub valid: bool,
+    /// Why it is not valid.
+    pub problems: Vec<String>,
+    /// The seed.
+    pub seed: u64,
+    /// How long the emulator ran.
+    pub seconds: f64,
+    /// Share of one processor that the emulator used, 0 to 1.
+    pub emulator_cpu: f64,
+    /// From side A to side B.
+    pub a_to_b: DirectionReport,
+    /// From side B to side A.
+    pub b_to_a: DirectionReport,
+    /// Packets left out of the capture file because the disk was slow.
+    pub capture_missed: u64,
+}
+
+/// What happened in one direction.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct DirectionReport {
+    /// The link's text form.
+    pub link: String,
+    /// Packets that entered the link, IP headers included in `bytes`.
+    pub packets: u64,
+    /// Bytes that entered the link.
+    pub bytes: u64,
+    /// Packets that leave it, second copies not counted, those still under way included.
+    pub delivered_packets: u64,
+    /// Bytes of those.
+    pub delivered_bytes: u64,
+    /// Packets that found the queue full.
+    pub queue_drops: u64,
+    /// Packets that the loss model took.
+    pub losses: u64,
+    /// Share of the packets that passed the queue that were lost.
+    pub loss_rate: f64,
+    /// Mean length of a run of losses, in packets.
+    pub mean_loss_run: f64,
+    /// Packets longer than the link's MTU.
+    pub too_big: u64,
+    /// Packets delivered twice.
+    pub duplicates: u64,
+    /// Packets that a later one overtook.
+    pub reordered: u64,
+    /// Packets marked Congestion Experienced here.
+    pub marked: u64,
+    /// Packets still under way.
+    pub in_flight: u64,
+    /// Wait for the transmitter.
+    pub queue_delay_ms: Delay,
+    /// How much later than due packets were written.
+    pub lateness_ms: Delay,
+    /// At most so long did packets wait before they were read: what they entered the
+    /// link too late.
+    pub unread_ms: Delay,
+    /// Packets lost because memory ran out, which nobody asked for.
+    pub overflow: u64,
+    /// Packets dropped by the devices of the side that sends, which nobody asked for.
+    pub device_drops: u64,
+    /// Packets that the far device did not take.
+    pub write_errors: u64,
+}
+
+/// A delay in ms.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Delay {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Longest.
+    pub max: f64,
+}
+
+impl Report {
+    /// Sums up both directions, A to B first, after `elapsed`, of which the emulator
+    /// was at work for `busy`.
+    pub(crate) fn new(
+        seed: u64,
+        elapsed: Duration,
+        busy: Duration,
+        reports: [DirectionReport; 2],
+    ) -> Self {
+        let [a_to_b, b_to_a] = reports;
+        Self {
+            valid: true,
+            problems: Vec::new(),
+            seed,
+            seconds: elapsed.as_secs_f64(),
+            emulator_cpu: busy.as_secs_f64() / elapsed.as_secs_f64().max(1e-9),
+            a_to_b,
+            b_to_a,
+            capture_missed: 0,
+        }
+    }
+
+    /// Judges whether the emulator kept up.
+    pub(crate) fn judge(&mut self) {
+        let limit = MAX_LATENESS.as_secs_f64() * 1e3;
+        self.problems.clear();
+        for (name, d) in [("a to b", &self.a_to_b), ("b to a", &self.b_to_a)] {
+            let mut problem = |is: bool, text: String| {
+                if is {
+                    self.problems.push(format!("{name}: {text}"));
+                }
+            };
+            let late = d.lateness_ms.p99;
+            problem(
+                late > limit,
+                format!("1 in 100 packets was written {late} ms late or later"),
+            );
+            let unread = d.unread_ms.p99;
+            problem(
+                unread > limit,
+                format!("1 in 100 packets may have waited {unread} ms unread"),
+            );
+            problem(
+                d.overflow > 0,
+                format!("{} packets found no memory", d.overflow),
+            );
+            problem(
+                d.device_drops > 0,
+                format!("{} packets were dropped by a device", d.device_drops),
+            );
+        }
+        self.valid = self.problems.is_empty();
+    }
+}
+
+impl DirectionReport {
+    pub(crate) fn new(link: &LinkConfig, direction: &Direction) -> Self {
+        let counters = direction.counters();
+        let tally = direction.tally();
+        Self {
+            link: link.to_string(),
+            packets: counters.offered_packets,
+            bytes: counters.offered_bytes,
+            delivered_packets: counters.delivered_packets,
+            delivered_bytes: counters.delivered_bytes,
+            queue_drops: counters.queue_drops,
+            losses: counters.lost,
+            loss_rate: counters.loss_rate(),
+            mean_loss_run: counters.mean_loss_run(),
+            too_big: counters.too_big,
+            duplicates: counters.duplicated,
+            reordered: counters.reordered,
+            marked: counters.marked,
+            in_flight: direction.in_flight() as u64,
+            queue_delay_ms: Delay::of(&counters.queue_delay),
+            lateness_ms: Delay::of(&tally.lateness),
+            unread_ms: Delay::of(&tally.unread),
+            overflow: tally.overflow,
+            device_drops: 0,
+            write_errors: tally.write_errors,
+        }
+    }
+}
+
+impl Delay {
+    fn of(histogram: &Histogram) -> Self {
+        // Nanoseconds as ms, without the noise of binary fractions.
+        let ms = |d: Duration| d.as_nanos() as f64 / 1e6;
+        Self {
+            mean: ms(histogram.mean()),
+            p50: ms(histogram.quantile(0.5)),
+            p99: ms(histogram.quantile(0.99)),
+            max: ms(histogram.max()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(lateness: &[u64]) -> Report {
+        let link = LinkConfig::default();
+        let mut late = Direction::new(link.clone(), 1);
+        for us in lateness {
+            late.wrote(Duration::ZERO, Duration::from_micros(*us), true);
+        }
+        let fine = Direction::new(link.clone(), 1);
+        let both = [
+            DirectionReport::new(&link, &late),
+            DirectionReport::new(&link, &fine),
+        ];
+        let mut report = Report::new(1, Duration::from_secs(1), Duration::ZERO, both);
+        report.judge();
+        report
+    }
+
+    #[test]
+    fn a_run_is_invalid_when_the_emulator_was_late_for_more_than_one_in_a_hundred() {
+        let mut lateness = vec![50; 1000];
+        assert!(report(&lateness).valid);
+        lateness[..10].fill(9000);
+        assert!(report(&lateness).valid, "one in a hundred is not more");
+        lateness[..11].fill(9000);
+        let report = report(&lateness);
+        assert!(!report.valid && report.problems[0].starts_with("a to b: 1 in 100"));
+        assert_eq!(report.a_to_b.lateness_ms.max, 9.0);
+    }
+
+    #[test]
+    fn a_run_is_invalid_when_packets_were_lost_that_nobody_asked_for() {
+        let mut report = report(&[]);
+        report.b_to_a.device_drops = 3;
+        report.judge();
+        assert_eq!(
+            report.problems,
+            ["b to a: 3 packets were dropped by a device"]
+        );
+        assert!(!report.valid);
+    }
+
+    #[test]
+    fn the_json_form_has_the_names_that_scripts_look_for() {
+        let json = serde_json::to_value(report(&[2000])).unwrap();
+        assert_eq!(json["valid"], false);
+        assert_eq!(json["a_to_b"]["lateness_ms"]["p99"], 2.0);
+        for name in [
+            "packets",
+            "bytes",
+            "queue_drops",
+            "losses",
+            "mean_loss_run",
+            "marked",
+        ] {
+            assert_eq!(json["b_to_a"][name].as_f64(), Some(0.0), "{name}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! A command on each side, from start to end.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::error::PathError;
+use super::lab::{Lab, Side};
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_millis(2);
+/// How long a command that was asked to end may take before it is killed.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long the main command may take to end after Ctrl-C, which it got too.
+const AFTER_INTERRUPT: Duration = Duration::from_secs(1);
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// The main command: program and arguments.
+    pub a: Vec<OsString>,
+    /// A shell command for side B, started first. Its standard output goes to this
+    /// process's standard error.
+    pub b: Option<String>,
+    /// How long to wait at most for side B to open a port before side A starts.
+    pub ready: Duration,
+    /// How long side B may go on after side A has ended, before it is asked to end.
+    pub linger: Duration,
+}
+
+/// A wish to stop before the main command has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// As by Ctrl-C: the commands got it too.
+    Interrupt,
+    /// At once.
+    Terminate,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The main command ended by itself.
+    Command(ExitStatus),
+    /// It was stopped.
+    Stopped(Stop),
+}
+
+impl Ended {
+    /// The exit code that a shell would give: the command's own, or 128 and the
+    /// number of the signal that ended it.
+    pub fn code(self) -> u8 {
+        match self {
+            Ended::Command(status) => {
+                let signalled = || status.signal().map(|signal| 128 + signal);
+                let code = status.code().or_else(signalled).unwrap_or(1);
+                u8::try_from(code).unwrap_or(u8::MAX)
+            }
+            Ended::Stopped(Stop::Interrupt) => 130,
+            Ended::Stopped(Stop::Terminate) => 143,
+        }
+    }
+}
+
+impl Programs {
+    /// Runs the commands in `lab` until the main one has ended or `stop` says so, and
+    /// ends all that is left on both sides.
+    ///
+    /// # Errors
+    /// When a command cannot be started.
+    pub fn run(
+        &self,
+        lab: &Lab,
+        mut stop: impl FnMut() -> Option<Stop>,
+    ) -> Result<Ended, PathError> {
+        let mut b = self
+            .b
+            .as_deref()
+            .map(|text| start_b(lab, text))
+            .transpose()?;
+        if let Some(child) = &mut b {
+            let go_on = || stop().is_none() && !has_ended(child);
+            lab.wait_for_port(Side::B, self.ready, go_on);
+        }
+        let ended = match stop() {
+            Some(stop) => Ended::Stopped(stop),
+            None => self.run_main(lab, &mut stop)?,
+        };
+        if let (Some(child), Ended::Command(_)) = (&mut b, ended) {
+            let end = Instant::now() + self.linger;
+            while Instant::now() < end && !has_ended(child) && stop().is_none() {
+                sleep(LOOK);
+            }
+        }
+        for side in [Side::B, Side::A] {
+            lab.end(side, GRACE);
+        }
+        if let Some(mut child) = b {
+            // It has ended, or cannot be ended by anyone.
+            let _ = child.try_wait();
+        }
+        Ok(ended)
+    }
+
+    fn run_main(
+        &self,
+        lab: &Lab,
+        stop: &mut impl FnMut() -> Option<Stop>,
+    ) -> Result<Ended, PathError> {
+        let mut command = lab.command(Side::A);
+        command.args(&self.a);
+        lab.begin_traces();
+        let mut child = spawn(&mut command, self.a.first())?;
+        let mut stopped: Option<(Stop, Instant)> = None;
+        loop {
+            let status = child.try_wait().map_err(|source| PathError::Start {
+                program: "the command".to_owned(),
+                source,
+            })?;
+            let now = Instant::now();
+            match (status, stopped) {
+                (Some(status), None) => return Ok(Ended::Command(status)),
+                (Some(_), Some((stop, _))) => return Ok(Ended::Stopped(stop)),
+                (None, Some((Stop::Interrupt, since))) if now - since < AFTER_INTERRUPT => {}
+                (None, Some((stop, _))) => {
+                    lab.end(Side::A, GRACE);
+                    let _ = child.try_wait();
+                    return Ok(Ended::Stopped(stop));
+                }
+                (None, None) => {}
+            }
+            stopped = stopped.or_else(|| stop().map(|stop| (stop, now)));
+            sleep(LOOK);
+        }
+    }
+}
+
+fn start_b(lab: &Lab, text: &str) -> Result<Child, PathError> {
+    let mut command = lab.command(Side::B);
+    command.args(["sh", "-c", text]).stdin(Stdio::null());
+    if let Ok(stderr) = io::stderr().as_fd().try_clone_to_owned() {
+        command.stdout(Stdio::from(stderr));
+    }
+    // Ctrl-C is for the main command, which may want to say goodbye to this one.
+    command.process_group(0);
+    spawn(&mut command, Some(&OsString::from("sh")))
+}
+
+fn spawn(command: &mut Command, program: Option<&OsString>) -> Result<Child, PathError> {
+    command.spawn().map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => PathError::NoIp,
+        _ => PathError::Start {
+            program: program
+                .map(|p| p.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+            source,
+        },
+    })
+}
+
+fn has_ended(child: &mut Child) -> bool {
+    child.try_wait().is_ok_and(|status| status.is_some())
+}

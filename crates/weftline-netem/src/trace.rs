@@ -1,0 +1,317 @@
+//! Rate and loss that change over time, as recorded or written down.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use crate::loss::LossModel;
+use crate::units::{ValueError, parse_duration, parse_rate};
+
+/// Most steps of a trace.
+pub const MAX_STEPS: usize = 1_000_000;
+/// Shortest step. With [`MIN_RATE`] it bounds the steps one packet can span.
+const MIN_STEP: Duration = Duration::from_millis(1);
+/// Slowest rate but for an outage, in bit/s.
+const MIN_RATE: u64 = 1000;
+/// Longest trace, so that sums of times stay in range.
+const MAX_END: Duration = Duration::from_secs(1_000_000_000);
+
+/// Rate and loss over time, read from a file of lines such as
+/// `2.5s rate=3mbit loss=ge:10%,8`.
+///
+/// A line says what holds from its time on, counted from the start of the link; a
+/// part that a line leaves out stays as it was. The first line is for time 0. After
+/// the last line things stay as they are, unless it is `TIME repeat`: then all
+/// starts again at that time. `rate=0bit` is an outage: packets wait, as far as the
+/// queue has room. `rate=unlimited` is what it says. Blank lines, and what follows
+/// `#`, are skipped.
+///
+/// A packet on the wire when the rate changes is finished at the new rate.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    name: Arc<str>,
+    steps: Arc<[Step]>,
+    period: Option<Duration>,
+    start: Duration,
+}
+
+/// Two traces are equal when they have the same name and content, wherever they start.
+impl PartialEq for Trace {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.period == other.period && self.steps == other.steps
+    }
+}
+
+/// What holds from `from` on.
+#[derive(Debug, Clone, PartialEq)]
+struct Step {
+    from: Duration,
+    /// `None` leaves it to the link.
+    rate: Option<Option<u64>>,
+    loss: LossModel,
+}
+
+/// What is wrong with a trace.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("trace {name}, line {line}: {problem}")]
+pub struct TraceError {
+    /// The trace's name.
+    pub name: String,
+    /// Where, counted from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub problem: TraceProblem,
+}
+
+/// What is wrong with a line of a trace.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceProblem {
+    /// A value cannot be read.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+    /// A word that no line has.
+    #[error("`{word}` is not accepted; a line is TIME [rate=RATE] [loss=MODEL] or TIME repeat")]
+    Word {
+        /// What came.
+        word: String,
+    },
+    /// The first line is not for time 0.
+    #[error("the first line must be for time 0")]
+    NotZero,
+    /// Steps must be in order and some time apart.
+    #[error("its time must be at least 1ms after that of the line before, and below 30 years")]
+    Order,
+    /// Something follows `repeat`.
+    #[error("`repeat` must be the last line")]
+    AfterRepeat,
+    /// A rate that is nearly an outage.
+    #[error("rates are 0bit (an outage) or at least 1kbit")]
+    Slow,
+    /// Too many lines.
+    #[error("a trace has at most {MAX_STEPS} steps")]
+    Long,
+    /// No line at all, or nothing but `repeat`.
+    #[error("it says nothing: give at least one line such as `0s rate=25mbit`")]
+    Empty,
+}
+
+/// The part of a trace in force at some instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// Which step, counted from 0.
+    pub(crate) step: usize,
+    /// The rate in bit/s, `Some(None)` unlimited, `None` the link's own.
+    pub(crate) rate: Option<Option<u64>>,
+    /// The first instant at which it is no longer in force.
+    pub(crate) until: Option<Duration>,
+}
+
+impl Trace {
+    /// Reads the content of a trace file. `name` is what it is shown as.
+    ///
+    /// # Errors
+    /// Names the line and what is wrong with it.
+    pub fn parse(name: &str, text: &str) -> Result<Self, TraceError> {
+        let mut steps: Vec<Step> = Vec::new();
+        let mut period = None;
+        let mut last_line = 1;
+        for (number, line) in text.lines().enumerate() {
+            let line = line.split_once('#').map_or(line, |(before, _)| before);
+            if line.trim().is_empty() {
+                continue;
+            }
+            last_line = number + 1;
+            let read = read_line(line, &mut steps, &mut period);
+            read.map_err(|problem| TraceError {
+                name: name.to_owned(),
+                line: last_line,
+                problem,
+            })?;
+        }
+        if steps.is_empty() {
+            return Err(TraceError {
+                name: name.to_owned(),
+                line: last_line,
+                problem: TraceProblem::Empty,
+            });
+        }
+        Ok(Self {
+            name: name.into(),
+            steps: steps.into(),
+            period,
+            start: Duration::ZERO,
+        })
+    }
+
+    /// The same trace with its time 0 at `start` of the link's time; before that
+    /// the first line holds.
+    pub fn starting_at(mut self, start: Duration) -> Self {
+        self.start = start;
+        self
+    }
+
+    /// What it was read as.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Steps before anything repeats.
+    pub(crate) fn steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The loss model of a step.
+    pub(crate) fn loss(&self, step: usize) -> &LossModel {
+        &self.steps[step].loss
+    }
+
+    /// What is in force at `now`.
+    pub(crate) fn at(&self, now: Duration) -> Segment {
+        let elapsed = now.saturating_sub(self.start);
+        let (round_start, phase) = match self.period {
+            Some(period) => {
+                let rounds = elapsed.as_nanos() / period.as_nanos();
+                let start = rounds * period.as_nanos();
+                (start, elapsed.as_nanos() - start)
+            }
+            None => (0, elapsed.as_nanos()),
+        };
+        let after = self.steps.partition_point(|s| s.from.as_nanos() <= phase);
+        let step = after.saturating_sub(1);
+        let next = self.steps.get(after).map(|s| s.from).or(self.period);
+        let until = next.and_then(|next| {
+            let nanos = u64::try_from(round_start).ok()?;
+            let ends = Duration::from_nanos(nanos).checked_add(next)?;
+            self.start.checked_add(ends)
+        });
+        Segment {
+            step,
+            rate: self.steps[step].rate,
+            until,
+        }
+    }
+}
+
+fn read_line(
+    line: &str,
+    steps: &mut Vec<Step>,
+    period: &mut Option<Duration>,
+) -> Result<(), TraceProblem> {
+    if period.is_some() {
+        return Err(TraceProblem::AfterRepeat);
+    }
+    let mut words = line.split_whitespace();
+    let from = parse_duration(words.next().unwrap_or_default())?;
+    let (mut rate, mut loss) = match steps.last() {
+        None if from > Duration::ZERO => return Err(TraceProblem::NotZero),
+        None => (None, LossModel::None),
+        Some(before) if from.saturating_sub(before.from) < MIN_STEP || from > MAX_END => {
+            return Err(TraceProblem::Order);
+        }
+        Some(before) => (before.rate, before.loss.clone()),
+    };
+    for word in words {
+        if word == "repeat" && !steps.is_empty() {
+            *period = Some(from);
+        } else if let Some(value) = word.strip_prefix("rate=") {
+            rate = Some(match value {
+                "unlimited" => None,
+                _ => Some(parse_rate(value)?).filter(|rate| *rate == 0 || *rate >= MIN_RATE),
+            });
+            if rate == Some(None) && value != "unlimited" {
+                return Err(TraceProblem::Slow);
+            }
+        } else if let Some(value) = word.strip_prefix("loss=") {
+            loss = value.parse()?;
+        } else {
+            return Err(TraceProblem::Word {
+                word: word.chars().take(40).collect(),
+            });
+        }
+    }
+    if period.is_some() {
+        return Ok(());
+    }
+    if steps.len() == MAX_STEPS {
+        return Err(TraceProblem::Long);
+    }
+    steps.push(Step { from, rate, loss });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    const EXAMPLE: &str = "\
+# what a tunnel looks like
+0s   rate=25mbit loss=iid:1%
+2s   rate=3mbit
+
+2.5s rate=0bit loss=none   # inside
+3s   rate=unlimited
+4s   repeat
+";
+
+    #[test]
+    fn a_line_holds_from_its_time_until_the_next() {
+        let trace = Trace::parse("t", EXAMPLE).unwrap();
+        let rate = |at| trace.at(ms(at)).rate.unwrap();
+        assert_eq!(rate(0), Some(25_000_000));
+        assert_eq!(rate(1999), Some(25_000_000));
+        assert_eq!(rate(2000), Some(3_000_000));
+        assert_eq!(rate(2500), Some(0));
+        assert_eq!(rate(3999), None);
+        assert_eq!(trace.at(ms(2100)).until, Some(ms(2500)));
+        // What a line leaves out stays.
+        assert_eq!(trace.loss(1), &LossModel::iid(0.01));
+        assert_eq!(trace.loss(2), &LossModel::None);
+    }
+
+    #[test]
+    fn it_repeats_for_ever_or_stays() {
+        let trace = Trace::parse("t", EXAMPLE).unwrap();
+        let far = ms(4000 * 1_000_003 + 2600);
+        assert_eq!(trace.at(far).step, 2);
+        assert_eq!(trace.at(far).until, Some(ms(4000 * 1_000_003 + 3000)));
+        let once = Trace::parse("t", "0 loss=iid:50%\n1s rate=1mbit").unwrap();
+        assert_eq!(once.at(ms(0)).rate, None);
+        assert_eq!(once.at(Duration::MAX).rate, Some(Some(1_000_000)));
+        assert_eq!(once.at(Duration::MAX).until, None);
+    }
+
+    #[test]
+    fn it_can_start_later_than_the_link() {
+        let trace = Trace::parse("t", EXAMPLE).unwrap().starting_at(ms(700));
+        assert_eq!(trace.at(ms(0)).step, 0);
+        assert_eq!(trace.at(ms(100)).until, Some(ms(2700)));
+        assert_eq!(trace.at(ms(2700)).step, 1);
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let says = |text: &str, line: usize, words: &str| {
+            let message = Trace::parse("f.txt", text).unwrap_err().to_string();
+            let place = format!("f.txt, line {line}");
+            assert!(
+                message.contains(&place) && message.contains(words),
+                "{message}"
+            );
+        };
+        says("", 1, "nothing");
+        says("0s repeat", 1, "`repeat`");
+        says("1s rate=1mbit", 1, "time 0");
+        says("0s rate=1mbit\n\n0s rate=2mbit", 3, "1ms after");
+        says("0s rate=1mbit\n1s\n1s repeat", 3, "1ms after");
+        says("0s rate=1mbit\n1s repeat\n2s rate=1mbit", 3, "last line");
+        says("0s rate=999bit", 1, "1kbit");
+        says("0s rate=fast", 1, "25mbit");
+        says("0s delay=3ms", 1, "`delay=3ms`");
+        says("0s loss=iid:200%", 1, "100%");
+        says("zero rate=1mbit", 1, "30ms");
+    }
+}
