@@ -11,7 +11,7 @@ pub(crate) struct Avx512(());
 
 impl Avx512 {
     pub(crate) fn new() -> Option<Self> {
-        (detected!("avx512f") && detected!("avx512bw")).then_some(Self(()))
+        detected!("avx512f", "avx512bw").then_some(Self(()))
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Gfni256(());
 
 impl Gfni256 {
     pub(crate) fn new() -> Option<Self> {
-        (detected!("gfni") && detected!("avx2")).then_some(Self(()))
+        detected!("gfni", "avx2").then_some(Self(()))
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Gfni512(());
 
 impl Gfni512 {
     pub(crate) fn new() -> Option<Self> {
-        (detected!("gfni") && detected!("avx512f") && detected!("avx512bw")).then_some(Self(()))
+        detected!("gfni", "avx512f", "avx512bw").then_some(Self(()))
     }
 }
 

@@ -7,14 +7,14 @@ pub(crate) mod gfni256;
 pub(crate) mod gfni512;
 pub(crate) mod ssse3;
 
-/// Whether the CPU has a feature: asked at run time with `std`, known at
-/// compile time without.
+/// Whether the CPU has all of these features: asked at run time with `std`,
+/// known at compile time without.
 macro_rules! detected {
-    ($feature:tt) => {{
+    ($($feature:tt),+) => {{
         #[cfg(feature = "std")]
-        let detected = std::arch::is_x86_feature_detected!($feature);
+        let detected = $(std::arch::is_x86_feature_detected!($feature))&&+;
         #[cfg(not(feature = "std"))]
-        let detected = cfg!(target_feature = $feature);
+        let detected = cfg!(all($(target_feature = $feature),+));
         detected
     }};
 }
