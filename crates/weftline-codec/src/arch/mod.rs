@@ -7,8 +7,6 @@
 
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod aarch64;
-#[cfg(target_arch = "x86_64")]
-mod masked;
 pub(crate) mod scalar;
 #[cfg(any(
     target_arch = "x86_64",

@@ -1,8 +1,8 @@
 //! What all vector kernels share: how slices are cut into registers.
 //!
 //! Two macros write the kernels: [`vector_kernel`] for instruction sets whose
-//! loads and stores are of whole registers, [`masked_kernel`] for those that
-//! can leave bytes out. Each expects from the module that calls it the register
+//! loads and stores are of whole registers, `masked_kernel` of x86-64 for those
+//! that can leave bytes out. Each expects from the module that calls it the register
 //! operations, all `#[target_feature]` functions: `zero`, `add`, `load`,
 //! `store`, `split(x)`, which takes bytes apart for several multiplications,
 //! and `multiplier(tables, c)` with `product(multiplier, split)`; see

@@ -3,7 +3,7 @@
 use core::arch::x86_64::*;
 
 use super::detected;
-use crate::arch::masked::masked_kernel;
+use super::masked::masked_kernel;
 
 /// Proof that the CPU has the AVX-512 instructions F and BW.
 #[derive(Clone, Copy, Debug)]
@@ -16,8 +16,6 @@ impl Avx512 {
 }
 
 masked_kernel!(Avx512, "avx512f,avx512bw");
-
-type Register = __m512i;
 
 /// The products of one coefficient with all low and all high nibbles.
 struct Multiplier {
@@ -67,56 +65,4 @@ fn table(bytes: &[u8; 16]) -> Register {
     // SAFETY: the reference covers the 16 bytes read; no alignment is asked.
     let quarter = unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) };
     _mm512_broadcast_i32x4(quarter)
-}
-
-#[target_feature(enable = "avx512f,avx512bw")]
-#[inline]
-fn zero() -> Register {
-    _mm512_setzero_si512()
-}
-
-#[target_feature(enable = "avx512f,avx512bw")]
-#[inline]
-fn add(a: Register, b: Register) -> Register {
-    _mm512_xor_si512(a, b)
-}
-
-#[target_feature(enable = "avx512f,avx512bw")]
-#[inline]
-fn load(bytes: &[u8; WIDTH]) -> Register {
-    // SAFETY: the reference covers the 64 bytes read; no alignment is asked.
-    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
-}
-
-#[target_feature(enable = "avx512f,avx512bw")]
-#[inline]
-fn store(bytes: &mut [u8; WIDTH], x: Register) {
-    // SAFETY: the reference covers the 64 bytes written; no alignment is asked.
-    unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), x) }
-}
-
-/// A one for each of the first `length` bytes.
-#[inline(always)]
-fn first(length: usize) -> __mmask64 {
-    // No shift is by 64: an empty slice gives no mask.
-    if length == 0 {
-        0
-    } else {
-        u64::MAX >> (WIDTH - length.min(WIDTH))
-    }
-}
-
-#[target_feature(enable = "avx512f,avx512bw")]
-#[inline]
-fn load_first(bytes: &[u8]) -> Register {
-    // SAFETY: only bytes of the slice are in the mask, and others are not read.
-    unsafe { _mm512_maskz_loadu_epi8(first(bytes.len()), bytes.as_ptr().cast()) }
-}
-
-#[target_feature(enable = "avx512f,avx512bw")]
-#[inline]
-fn store_first(bytes: &mut [u8], x: Register) {
-    let mask = first(bytes.len());
-    // SAFETY: only bytes of the slice are in the mask, and others are not written.
-    unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), mask, x) }
 }

@@ -5,6 +5,7 @@ pub(crate) mod avx2;
 pub(crate) mod avx512;
 pub(crate) mod gfni256;
 pub(crate) mod gfni512;
+mod masked;
 pub(crate) mod ssse3;
 
 /// Whether the CPU has all of these features: asked at run time with `std`,

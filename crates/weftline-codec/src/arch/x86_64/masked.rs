@@ -1,10 +1,10 @@
-//! What the kernels have in common whose instructions can leave bytes out.
+//! What the AVX-512 kernels have in common: registers of 64 bytes, and
+//! instructions that can leave bytes out.
 
-/// Writes the methods of the kernel `$kernel` for an instruction set
-/// `$feature` with registers of 64 bytes, of which any number can be loaded
-/// and stored. Expects what [`vector`](crate::arch::vector) says, and
-/// `load_first(bytes)` and `store_first(bytes, x)` for at most a register's
-/// worth of bytes; what is not loaded is 0.
+/// Writes the methods of the kernel `$kernel` and its register operations for an
+/// instruction set `$feature` that has AVX-512 F and BW. Expects of what
+/// [`vector`](crate::arch::vector) says only `split`, `multiplier` and
+/// `product`, and the intrinsics of x86-64.
 macro_rules! masked_kernel {
     ($kernel:ident, $feature:literal) => {
         use crate::arch::vector::methods;
@@ -213,6 +213,60 @@ macro_rules! masked_kernel {
             for (dst, sums) in dsts.iter_mut().zip(sums) {
                 add_sums(dst, at, sums);
             }
+        }
+
+        type Register = __m512i;
+
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn zero() -> Register {
+            _mm512_setzero_si512()
+        }
+
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn add(a: Register, b: Register) -> Register {
+            _mm512_xor_si512(a, b)
+        }
+
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn load(bytes: &[u8; WIDTH]) -> Register {
+            // SAFETY: the reference covers the 64 bytes read; no alignment is asked.
+            unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+        }
+
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn store(bytes: &mut [u8; WIDTH], x: Register) {
+            // SAFETY: the reference covers the 64 bytes written; no alignment is asked.
+            unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), x) }
+        }
+
+        /// A one for each of the first `length` bytes.
+        #[inline(always)]
+        fn first(length: usize) -> __mmask64 {
+            // No shift is by 64: an empty slice gives no mask.
+            if length == 0 {
+                0
+            } else {
+                u64::MAX >> (WIDTH - length.min(WIDTH))
+            }
+        }
+
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn load_first(bytes: &[u8]) -> Register {
+            // SAFETY: only bytes of the slice are in the mask, and others are not read.
+            unsafe { _mm512_maskz_loadu_epi8(first(bytes.len()), bytes.as_ptr().cast()) }
+        }
+
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn store_first(bytes: &mut [u8], x: Register) {
+            let mask = first(bytes.len());
+            // SAFETY: only bytes of the slice are in the mask, and others are not written.
+            unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), mask, x) }
         }
     };
 }
