@@ -19,7 +19,6 @@ pub mod field;
 pub mod kernel;
 #[doc = include_str!("../docs/maths.md")]
 pub mod maths {}
-mod pool;
 mod recode;
 pub mod reed_solomon;
 mod references;

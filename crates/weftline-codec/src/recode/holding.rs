@@ -4,11 +4,11 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use super::pool::Pool;
 use crate::Esi;
 use crate::buffers::{Buffers, Coded};
 use crate::echelon::Echelon;
 use crate::field::Arithmetic;
-use crate::pool::Pool;
 
 /// An equation about source symbols.
 #[derive(Clone, Debug)]

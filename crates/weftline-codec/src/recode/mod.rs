@@ -1,6 +1,7 @@
 //! New repair symbols out of received ones.
 
 mod holding;
+mod pool;
 
 use alloc::vec::Vec;
 use core::ops::Range;

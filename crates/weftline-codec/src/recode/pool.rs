@@ -1,4 +1,4 @@
-//! Buffers between two uses.
+//! Coding vectors between two uses.
 
 use alloc::vec::Vec;
 
