@@ -1,6 +1,6 @@
 //! The inner loops alone, kernel by kernel.
 
-use weftline_codec::kernel::Kernel;
+use weftline_codec::kernel::{Kernel, Ops};
 
 use super::ceilings::{self, combinations};
 use crate::contest::{Case, Contest, Error, Kind, Visitor};
@@ -35,6 +35,28 @@ fn ours(kernel: Kernel) -> String {
     format!("weftline {kernel}")
 }
 
+/// Enters every kernel of the plan with a destination of its own.
+fn enter_kernels<'a>(
+    contest: &mut Contest<'a>,
+    plan: &Plan,
+    size: usize,
+    expected: &[u8],
+    run: impl Fn(Ops, &mut Symbols) + Copy + 'a,
+) -> Result<(), Error> {
+    for kernel in &plan.kernels {
+        let Some(ops) = kernel.ops() else { continue };
+        contest.enter(
+            ours(*kernel),
+            Kind::Ours,
+            Symbols::zeroed(1, size),
+            move |out: &mut Symbols| run(ops, out),
+            |out| out.concat(),
+            expected,
+        )?;
+    }
+    Ok(())
+}
+
 /// One source after the other into one destination.
 fn multiply_add(plan: &Plan, visitor: &mut dyn Visitor, size: usize) -> Result<(), Error> {
     let k = 16;
@@ -48,24 +70,12 @@ fn multiply_add(plan: &Plan, visitor: &mut dyn Visitor, size: usize) -> Result<(
     let matrix = coefficients(k, SEED);
     let expected = combinations(&matrix, &sources);
     let mut contest = Contest::new(case);
-    for kernel in &plan.kernels {
-        let Some(ops) = kernel.ops() else { continue };
-        let terms = matrix.iter().zip(&sources);
-        let run = move |out: &mut Symbols| {
-            for (c, source) in terms.clone() {
-                ops.mul_add(out.get_mut(0), source, *c);
-            }
-        };
-        let out = Symbols::zeroed(1, size);
-        contest.enter(
-            ours(*kernel),
-            Kind::Ours,
-            out,
-            run,
-            |out| out.concat(),
-            &expected,
-        )?;
-    }
+    let (coefficients, slices) = (&matrix[..], &sources[..]);
+    enter_kernels(&mut contest, plan, size, &expected, move |ops, out| {
+        for (c, source) in coefficients.iter().zip(slices) {
+            ops.mul_add(out.get_mut(0), source, *c);
+        }
+    })?;
     #[cfg(feature = "peers")]
     {
         use crate::peers::isal::{self, Tables};
@@ -128,23 +138,11 @@ fn dot_product(plan: &Plan, visitor: &mut dyn Visitor, size: usize, k: usize) ->
         .zip(sources.iter().copied())
         .collect();
     let mut contest = Contest::new(case);
-    for kernel in &plan.kernels {
-        let Some(ops) = kernel.ops() else { continue };
-        let terms = &terms;
-        let run = move |out: &mut Symbols| {
-            out.get_mut(0).fill(0);
-            ops.mul_add_multi(out.get_mut(0), terms);
-        };
-        let out = Symbols::zeroed(1, size);
-        contest.enter(
-            ours(*kernel),
-            Kind::Ours,
-            out,
-            run,
-            |out| out.concat(),
-            &expected,
-        )?;
-    }
+    let all = &terms[..];
+    enter_kernels(&mut contest, plan, size, &expected, move |ops, out| {
+        out.get_mut(0).fill(0);
+        ops.mul_add_multi(out.get_mut(0), all);
+    })?;
     #[cfg(feature = "peers")]
     {
         use crate::peers::isal::{self, Sources, Tables};
@@ -236,23 +234,11 @@ fn xor(plan: &Plan, visitor: &mut dyn Visitor, size: usize, k: usize) -> Result<
     let sources = sources.slices();
     let expected = combinations(&vec![1; k], &sources);
     let mut contest = Contest::new(case);
-    for kernel in &plan.kernels {
-        let Some(ops) = kernel.ops() else { continue };
-        let sources = &sources;
-        let run = move |out: &mut Symbols| {
-            out.get_mut(0).fill(0);
-            ops.xor_multi(out.get_mut(0), sources);
-        };
-        let out = Symbols::zeroed(1, size);
-        contest.enter(
-            ours(*kernel),
-            Kind::Ours,
-            out,
-            run,
-            |out| out.concat(),
-            &expected,
-        )?;
-    }
+    let all = &sources[..];
+    enter_kernels(&mut contest, plan, size, &expected, move |ops, out| {
+        out.get_mut(0).fill(0);
+        ops.xor_multi(out.get_mut(0), all);
+    })?;
     #[cfg(feature = "peers")]
     {
         use crate::peers::isal::{self, Sources, Xor};
