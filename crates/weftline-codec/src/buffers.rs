@@ -14,14 +14,19 @@ const ALIGNMENT: usize = 64;
 pub(crate) const SLACK: usize = ALIGNMENT - 1;
 
 /// A run of bytes in a buffer: the coded form of a symbol, or an equation's
-/// data.
-#[derive(Clone, Debug)]
+/// data. Without any bytes it is neither, whether it has a buffer or not.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Coded {
     buffer: Vec<u8>,
     start: u32,
     length: u32,
+    /// Where the next coded form begins that [`overwrite`](Self::overwrite)
+    /// makes.
+    home: u32,
     /// Whether the buffer is the caller's, who wants it back.
     lent: bool,
+    /// Whether the bytes of the length are not what they should be.
+    bare: bool,
 }
 
 impl Coded {
@@ -42,8 +47,40 @@ impl Coded {
             buffer,
             start,
             length: (LENGTH_BYTES + payload.len()) as u32,
+            home: 0,
             lent: true,
+            bare: false,
         })
+    }
+
+    /// As [`in_place`](Self::in_place) in a coded form without a buffer, but
+    /// for the bytes of the length. Returns the buffer if that is impossible.
+    #[inline(always)]
+    pub(crate) fn lend(&mut self, buffer: Vec<u8>, payload: Range<usize>) -> Result<(), Vec<u8>> {
+        let Ok(start) = u32::try_from(payload.start - LENGTH_BYTES) else {
+            return Err(buffer);
+        };
+        if self.has_buffer() {
+            return Err(buffer);
+        }
+        self.buffer = buffer;
+        self.start = start;
+        self.length = (LENGTH_BYTES + payload.len()) as u32;
+        self.lent = true;
+        self.bare = true;
+        Ok(())
+    }
+
+    /// Takes the caller's buffer back, if it is one.
+    #[inline(always)]
+    pub(crate) fn take_lent(&mut self) -> Option<Vec<u8>> {
+        if !self.lent {
+            return None;
+        }
+        self.lent = false;
+        self.bare = false;
+        self.length = 0;
+        Some(core::mem::take(&mut self.buffer))
     }
 
     #[inline]
@@ -52,7 +89,64 @@ impl Coded {
     }
 
     #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    #[inline]
+    pub(crate) fn has_buffer(&self) -> bool {
+        self.buffer.capacity() > 0
+    }
+
+    /// Whether the buffer is the caller's.
+    #[inline]
+    pub(crate) fn is_lent(&self) -> bool {
+        self.lent
+    }
+
+    /// Leaves off all bytes.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.length = 0;
+    }
+
+    /// Prepares a buffer of ours to be [overwritten](Self::overwrite), with
+    /// payloads at a multiple of the [`ALIGNMENT`].
+    #[inline]
+    pub(crate) fn settle_down(&mut self) {
+        let payload = (aligned(&self.buffer) + ALIGNMENT - LENGTH_BYTES) % ALIGNMENT;
+        self.home = payload as u32;
+    }
+
+    /// Becomes the coded form of a payload that is not longer than a symbol may
+    /// be, in the same buffer, but for the bytes of the length. Returns false,
+    /// and stays as it is, if there is not enough room.
+    #[inline(always)]
+    pub(crate) fn overwrite(&mut self, payload: &[u8]) -> bool {
+        let start = self.home as usize + LENGTH_BYTES;
+        let Some(place) = self.buffer.get_mut(start..start + payload.len()) else {
+            return false;
+        };
+        place.copy_from_slice(payload);
+        self.start = self.home;
+        self.length = (LENGTH_BYTES + payload.len()) as u32;
+        self.bare = true;
+        true
+    }
+
+    /// Writes the bytes of the length, unless they are there.
+    #[inline]
+    pub(crate) fn complete(&mut self) {
+        if self.bare {
+            self.bare = false;
+            let length = (self.len() - LENGTH_BYTES) as u16;
+            self.bytes_mut()[..LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
+        }
+    }
+
+    #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
+        debug_assert!(!self.bare, "the length is there");
         let start = self.start as usize;
         &self.buffer[start..start + self.length as usize]
     }
@@ -65,7 +159,9 @@ impl Coded {
 
     #[inline]
     pub(crate) fn payload(&self) -> &[u8] {
-        self.bytes().get(LENGTH_BYTES..).unwrap_or_default()
+        let start = self.start as usize;
+        let payload = start + LENGTH_BYTES..start + self.length as usize;
+        self.buffer.get(payload).unwrap_or_default()
     }
 
     /// Leaves off all bytes from `length` on.
@@ -123,7 +219,9 @@ impl Buffers {
             buffer,
             start: start as u32,
             length: length as u32,
+            home: 0,
             lent: false,
+            bare: false,
         }
     }
 
@@ -155,20 +253,28 @@ impl Buffers {
         }
     }
 
-    /// Takes a buffer of the caller's that was of no use.
+    /// Takes a buffer of the caller's that is of no more use.
+    #[inline]
     pub(crate) fn give_back(&mut self, buffer: Vec<u8>) {
         self.spent.push(buffer);
     }
 
     /// A buffer of the caller's that is done with.
+    #[inline]
     pub(crate) fn reclaim(&mut self) -> Option<Vec<u8>> {
         self.spent.pop()
     }
 
-    /// Drops buffers until there are at most so many, the caller's first.
+    /// How many buffers there are.
     #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.free.len() + self.spent.len()
+    }
+
+    /// Drops buffers until there are at most so many, the caller's first.
+    #[cold]
     pub(crate) fn keep(&mut self, at_most: usize) {
-        while self.spent.len() + self.free.len() > at_most {
+        while self.len() > at_most {
             if self.spent.pop().is_none() {
                 self.free.pop();
             }

@@ -1,20 +1,23 @@
 //! The receiving side of a sliding-window code.
 
 mod config;
+mod news;
+mod repair;
 mod stats;
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::Esi;
 use crate::buffers::{Buffers, Coded};
-use crate::coefficients::Coefficients;
 use crate::error::DecodeError;
 use crate::field::Arithmetic;
 use crate::store::Store;
 use crate::symbol::{LENGTH_BYTES, MAX_SYMBOL_SIZE};
 use crate::system::{Settled, System};
+
+use news::News;
+use repair::Shape;
 
 pub use config::DecoderConfig;
 pub use stats::{DecoderStats, Outcome};
@@ -38,10 +41,10 @@ pub use stats::{DecoderStats, Outcome};
 pub struct WindowDecoder {
     config: DecoderConfig,
     field: Arithmetic,
+    shape: Shape,
     store: Store,
     system: System,
-    /// Symbols that became known and were not reported yet.
-    news: VecDeque<Esi>,
+    news: News,
     /// The coding vector of the repair symbol in hand.
     vector: Vec<u8>,
     buffers: Buffers,
@@ -60,11 +63,12 @@ impl WindowDecoder {
     pub fn with_field(mut config: DecoderConfig, field: Arithmetic) -> Self {
         config.max_symbol_size = config.max_symbol_size.min(MAX_SYMBOL_SIZE);
         Self {
+            shape: Shape::new(field, config.max_symbol_size),
+            store: Store::new(config.max_span),
             config,
             field,
-            store: Store::default(),
             system: System::new(field),
-            news: VecDeque::new(),
+            news: News::default(),
             vector: Vec::new(),
             buffers: Buffers::default(),
             stats: DecoderStats::default(),
@@ -74,26 +78,28 @@ impl WindowDecoder {
     /// Takes a source symbol and copies it. If `esi` is past [`end`](Self::end),
     /// the ones between become missing.
     ///
-    /// In order and with nothing missing, O(payload) for the copy and O(1)
-    /// besides; for a missing symbol O(rank x payload) at most.
+    /// For the symbol that follows the last one, O(payload) for the copy and O(1)
+    /// besides, with hardly more time than the copy takes; for a missing symbol O(rank x payload) at most.
     ///
     /// # Errors
     ///
     /// [`DecodeError::SymbolTooLong`], [`DecodeError::OutOfSpan`] or
     /// [`DecodeError::TooManyUnknowns`].
+    #[inline]
     pub fn source(&mut self, esi: Esi, payload: &[u8]) -> Result<Outcome, DecodeError> {
-        let outcome = self.admit(esi, payload.len())?;
-        if outcome == Outcome::Innovative {
-            let coded = self.buffers.code(payload);
-            self.learn(esi, coded);
+        let follows = esi == self.store.end() && payload.len() <= self.config.max_symbol_size;
+        if follows && self.store.push_copy(payload) {
+            self.stats.sources += 1;
+            self.announce(esi);
+            return Ok(Outcome::Innovative);
         }
-        Ok(outcome)
+        self.source_unprepared(esi, payload)
     }
 
     /// As [`source`](Self::source), without the copy: the decoder keeps the
     /// buffer the payload arrived in, `payload` being its place there. At least
     /// [`LENGTH_BYTES`] bytes must precede it, as those of a packet's header do;
-    /// they are overwritten. The buffer comes back by
+    /// they may be overwritten. The buffer comes back by
     /// [`reclaim`](Self::reclaim): at once if the symbol is of no use or an
     /// error is returned, else when the symbol is forgotten.
     ///
@@ -109,126 +115,59 @@ impl WindowDecoder {
         buffer: Vec<u8>,
         payload: Range<usize>,
     ) -> Result<Outcome, DecodeError> {
-        if payload.start < LENGTH_BYTES || buffer.get(payload.clone()).is_none() {
-            let error = DecodeError::PayloadRange {
-                start: payload.start,
-                end: payload.end,
-                buffer: buffer.len(),
-            };
-            self.give_back(buffer);
-            return Err(error);
-        }
-        let outcome = self.admit(esi, payload.len());
-        if outcome != Ok(Outcome::Innovative) {
-            self.give_back(buffer);
-            return outcome;
-        }
-        let coded = if buffer.capacity() <= self.config.max_buffer {
-            Coded::in_place(buffer, payload.clone())
-        } else {
-            Err(buffer)
-        };
-        match coded {
-            Ok(coded) => self.learn(esi, coded),
-            Err(buffer) => {
-                let coded = self.buffers.code(&buffer[payload]);
-                self.learn(esi, coded);
-                self.buffers.give_back(buffer);
+        let fits = buffer.get(payload.clone()).is_some() && payload.start >= LENGTH_BYTES;
+        let follows = fits
+            && esi == self.store.end()
+            && payload.len() <= self.config.max_symbol_size
+            && buffer.capacity() <= self.config.max_buffer;
+        let buffer = if follows {
+            match self.store.push_lent(buffer, payload.clone()) {
+                Ok(()) => {
+                    self.stats.sources += 1;
+                    self.announce(esi);
+                    self.limit_buffers();
+                    return Ok(Outcome::Innovative);
+                }
+                Err(buffer) => buffer,
             }
-        }
-        self.limit_buffers();
-        outcome
+        } else {
+            buffer
+        };
+        self.source_owned_unprepared(esi, buffer, payload, fits)
     }
 
     /// A buffer given to [`source_owned`](Self::source_owned) that is no longer
     /// needed, to receive the next packet in. Buffers nobody reclaims are kept
     /// within the bound of [`DecoderConfig`] and dropped beyond.
+    #[inline]
     pub fn reclaim(&mut self) -> Option<Vec<u8>> {
         self.buffers.reclaim()
-    }
-
-    /// Takes a repair symbol made over `window` with these coefficients, or
-    /// those of a key. Symbols of the window past [`end`](Self::end) become
-    /// missing.
-    ///
-    /// # Errors
-    ///
-    /// [`DecodeError::WindowEmpty`], [`DecodeError::WindowTooLong`],
-    /// [`DecodeError::Coefficients`], [`DecodeError::RepairLength`],
-    /// [`DecodeError::RepairGroups`], [`DecodeError::OutOfSpan`],
-    /// [`DecodeError::TooManyUnknowns`] or [`DecodeError::NotHeld`], without
-    /// effect; or [`DecodeError::Inconsistent`] after it has taken effect.
-    pub fn repair<'a>(
-        &mut self,
-        window: Range<Esi>,
-        coefficients: impl Into<Coefficients<'a>>,
-        data: &[u8],
-    ) -> Result<Outcome, DecodeError> {
-        let coefficients = coefficients.into();
-        self.check_repair(&window, coefficients, data)?;
-        let grows = window.end > self.end();
-        if !grows && !self.system.is_unknown_within(&window) {
-            return Ok(self.redundant_repair());
-        }
-        if window.start < self.first() {
-            self.stats.not_held += 1;
-            return Err(DecodeError::NotHeld {
-                start: window.start,
-                first: self.first(),
-            });
-        }
-        self.vector.clear();
-        self.vector.resize((window.end - window.start) as usize, 0);
-        coefficients.fill(self.field, &mut self.vector)?;
-        if grows {
-            let equation = self.subtract_known(&window, data)?;
-            self.miss_up_to(window.end);
-            if !self.reduce(&window) {
-                // All that is missing has a coefficient of 0.
-                self.buffers.give(equation);
-                return Ok(self.redundant_repair());
-            }
-            self.system.insert(equation, &mut self.buffers);
-        } else {
-            if !self.reduce(&window) {
-                return Ok(self.redundant_repair());
-            }
-            let equation = self.subtract_known(&window, data)?;
-            self.system.insert(equation, &mut self.buffers);
-        }
-        self.stats.repairs += 1;
-        match self.settle() {
-            None => Ok(Outcome::Innovative),
-            Some(esi) => Err(DecodeError::Inconsistent { esi }),
-        }
     }
 
     /// The next symbol that became known, received or recovered: each once, in
     /// the order in which they became known. Symbols forgotten before they were
     /// reported are left out.
+    #[inline]
     pub fn next_known(&mut self) -> Option<Esi> {
-        let first = self.first();
-        loop {
-            let esi = self.news.pop_front()?;
-            if esi >= first {
-                return Some(esi);
-            }
-        }
+        self.news.pop(self.first())
     }
 
     /// The payload of a known symbol that is not forgotten.
+    #[inline]
     #[must_use]
     pub fn symbol(&self, esi: Esi) -> Option<&[u8]> {
         self.store.get(esi).map(Coded::payload)
     }
 
     /// Whether a symbol is known and not forgotten.
+    #[inline]
     #[must_use]
     pub fn is_known(&self, esi: Esi) -> bool {
         self.store.get(esi).is_some()
     }
 
     /// The floor: everything below it is forgotten.
+    #[inline]
     #[must_use]
     pub fn first(&self) -> Esi {
         self.store.first()
@@ -236,12 +175,14 @@ impl WindowDecoder {
 
     /// The in-order edge: the lowest ESI from [`first`](Self::first) on that is
     /// not known.
+    #[inline]
     #[must_use]
     pub fn contiguous(&self) -> Esi {
         self.system.first_unknown().unwrap_or_else(|| self.end())
     }
 
     /// One past the highest ESI heard of.
+    #[inline]
     #[must_use]
     pub fn end(&self) -> Esi {
         self.store.end()
@@ -297,21 +238,16 @@ impl WindowDecoder {
     /// Known ones are dropped; missing ones are given up, with only as many
     /// equations as cannot do without them. No effect on a floor that is higher
     /// already.
+    ///
+    /// O(1) however many symbols are dropped, if none of them is missing or in
+    /// a buffer of the caller's.
+    #[inline]
     pub fn forget_before(&mut self, esi: Esi) {
-        if esi <= self.first() {
-            return;
-        }
-        // Symbols never heard of exist too if the peer speaks of what follows.
-        let unheard = esi.saturating_sub(self.end());
-        let given_up = self.system.give_up_before(esi, &mut self.buffers) as u64;
-        self.stats.abandoned = self
-            .stats
-            .abandoned
-            .saturating_add(given_up)
-            .saturating_add(unheard);
-        self.store.drop_before(esi, &mut self.buffers);
-        while self.news.front().is_some_and(|known| *known < esi) {
-            self.news.pop_front();
+        if esi > self.first() {
+            if esi > self.contiguous() {
+                self.give_up_before(esi);
+            }
+            self.store.drop_before(esi, &mut self.buffers);
         }
     }
 
@@ -335,8 +271,77 @@ impl WindowDecoder {
         self.store.memory()
             + self.system.memory()
             + self.buffers.memory()
-            + self.news.capacity() * size_of::<Esi>()
+            + self.news.memory()
             + self.vector.capacity()
+    }
+
+    /// As [`source`](Self::source), without counting on anything.
+    #[inline(never)]
+    fn source_unprepared(&mut self, esi: Esi, payload: &[u8]) -> Result<Outcome, DecodeError> {
+        let outcome = self.admit(esi, payload.len())?;
+        if outcome == Outcome::Innovative {
+            if esi == self.end() {
+                // Its buffer is too small, or there is none.
+                self.store.vacate_next(&mut self.buffers);
+            }
+            let coded = self.buffers.code(payload);
+            self.learn(esi, coded);
+        }
+        Ok(outcome)
+    }
+
+    /// As [`source_owned`](Self::source_owned), without counting on anything but
+    /// whether the payload has its place in the buffer.
+    #[inline(never)]
+    fn source_owned_unprepared(
+        &mut self,
+        esi: Esi,
+        buffer: Vec<u8>,
+        payload: Range<usize>,
+        fits: bool,
+    ) -> Result<Outcome, DecodeError> {
+        if !fits {
+            let error = DecodeError::PayloadRange {
+                start: payload.start,
+                end: payload.end,
+                buffer: buffer.len(),
+            };
+            self.give_back(buffer);
+            return Err(error);
+        }
+        let outcome = self.admit(esi, payload.len());
+        if outcome != Ok(Outcome::Innovative) {
+            self.give_back(buffer);
+            return outcome;
+        }
+        let coded = if buffer.capacity() <= self.config.max_buffer {
+            Coded::in_place(buffer, payload.clone())
+        } else {
+            Err(buffer)
+        };
+        match coded {
+            Ok(coded) => self.learn(esi, coded),
+            Err(buffer) => {
+                let coded = self.buffers.code(&buffer[payload]);
+                self.learn(esi, coded);
+                self.buffers.give_back(buffer);
+            }
+        }
+        self.limit_buffers();
+        outcome
+    }
+
+    /// Gives up what is missing below `esi`.
+    #[cold]
+    fn give_up_before(&mut self, esi: Esi) {
+        // Symbols never heard of exist too if the peer speaks of what follows.
+        let unheard = esi.saturating_sub(self.end());
+        let given_up = self.system.give_up_before(esi, &mut self.buffers) as u64;
+        self.stats.abandoned = self
+            .stats
+            .abandoned
+            .saturating_add(given_up)
+            .saturating_add(unheard);
     }
 
     /// Whether a source symbol is new, and makes those before it missing.
@@ -371,7 +376,7 @@ impl WindowDecoder {
     /// Makes the symbols from the end up to `end` missing.
     fn miss_up_to(&mut self, end: Esi) {
         self.system.push_unknowns(self.end()..end);
-        self.store.extend_to(end);
+        self.store.extend_to(end, &mut self.buffers);
         // All may become known at once.
         self.news.reserve(self.system.unknowns());
     }
@@ -382,7 +387,7 @@ impl WindowDecoder {
         self.stats.sources += 1;
         if esi == self.end() {
             // No equation has heard of it.
-            self.store.push(coded);
+            self.store.push(coded, &mut self.buffers);
             self.announce(esi);
             return;
         }
@@ -410,56 +415,20 @@ impl WindowDecoder {
 
     /// Drops buffers nobody needs: each symbol or equation has one, and no more
     /// are kept than there can be of them.
-    #[inline]
+    #[inline(always)]
     fn limit_buffers(&mut self) {
-        let used = self.store.len() - self.system.unknowns() + self.system.rank();
+        let used = self.store.filled() + self.system.rank();
         let unused = self.config.max_span.saturating_add(1).saturating_sub(used);
-        self.buffers.keep(unused);
+        if self.buffers.len() > unused {
+            self.buffers.keep(unused);
+        }
     }
 
     /// Reports a symbol as known.
     #[inline(always)]
     fn announce(&mut self, esi: Esi) {
-        announce(&mut self.news, &self.store, esi);
-    }
-
-    /// The equation of a repair symbol with all known symbols subtracted. It
-    /// must be as long as the longest symbol it contains.
-    fn subtract_known(&mut self, window: &Range<Esi>, data: &[u8]) -> Result<Coded, DecodeError> {
-        let mut equation = self.buffers.copy(data);
-        let known = || {
-            let symbols = self.store.range(window).zip(&self.vector);
-            symbols.filter_map(|(symbol, c)| Some((*c, symbol?.bytes())).filter(|_| *c != 0))
-        };
-        let mut fits = true;
-        let fitting = known().take_while(|(_, symbol)| {
-            fits = symbol.len() <= data.len();
-            fits
-        });
-        self.field.combine(equation.bytes_mut(), fitting);
-        if fits {
-            return Ok(equation);
-        }
-        let longest = known().map(|(_, symbol)| symbol.len()).max();
-        let error = DecodeError::RepairLength {
-            got: data.len(),
-            min: self.field.whole_groups(longest.unwrap_or(0)),
-            max: self.longest_repair(),
-        };
-        self.buffers.give(equation);
-        Err(error)
-    }
-
-    /// Whether the coding vector in hand tells anything new.
-    fn reduce(&mut self, window: &Range<Esi>) -> bool {
-        let vector = &self.vector;
-        self.system
-            .reduce(window, |esi| vector[(esi - window.start) as usize])
-    }
-
-    fn redundant_repair(&mut self) -> Outcome {
-        self.stats.redundant_repairs += 1;
-        Outcome::Redundant
+        let (first, most) = (self.store.first(), self.store.len());
+        self.news.push(esi, first, most);
     }
 
     /// Stores what the equations determine; the lowest impossible one, if any.
@@ -474,7 +443,7 @@ impl WindowDecoder {
             |esi, settled| match settled {
                 Settled::Known(coded) => {
                     store.insert(esi, coded);
-                    announce(news, store, esi);
+                    news.push(esi, store.first(), store.len());
                     stats.recovered += 1;
                 }
                 Settled::Impossible => {
@@ -484,51 +453,6 @@ impl WindowDecoder {
             },
         );
         impossible
-    }
-
-    /// The checks that need no look at any symbol.
-    fn check_repair(
-        &self,
-        window: &Range<Esi>,
-        coefficients: Coefficients<'_>,
-        data: &[u8],
-    ) -> Result<(), DecodeError> {
-        if window.is_empty() {
-            return Err(DecodeError::WindowEmpty);
-        }
-        let symbols = window.end - window.start;
-        if symbols > self.config.max_window as u64 {
-            return Err(DecodeError::WindowTooLong {
-                got: symbols,
-                limit: self.config.max_window,
-            });
-        }
-        coefficients.check(self.field, symbols as usize)?;
-        let (min, max) = (self.field.whole_groups(LENGTH_BYTES), self.longest_repair());
-        if data.len() < min || data.len() > max {
-            return Err(DecodeError::RepairLength {
-                got: data.len(),
-                min,
-                max,
-            });
-        }
-        let group = self.field.group();
-        if !data.len().is_multiple_of(group) {
-            return Err(DecodeError::RepairGroups {
-                got: data.len(),
-                group,
-            });
-        }
-        if window.end > self.end() {
-            self.check_end(window.end, 0)?;
-        }
-        Ok(())
-    }
-
-    /// The most bytes a repair symbol can have.
-    fn longest_repair(&self) -> usize {
-        self.field
-            .whole_groups(LENGTH_BYTES + self.config.max_symbol_size)
     }
 
     /// The highest value [`end`](Self::end) may have.
@@ -552,16 +476,4 @@ impl WindowDecoder {
         }
         Ok(())
     }
-}
-
-/// Adds a known symbol to those to be reported.
-#[inline(always)]
-fn announce(news: &mut VecDeque<Esi>, store: &Store, esi: Esi) {
-    // Forgotten symbols leave when their turn comes, unless so many wait that
-    // at least half must have been forgotten.
-    if news.len() >= 2 * store.len() {
-        let first = store.first();
-        news.retain(|known| *known >= first);
-    }
-    news.push_back(esi);
 }

@@ -330,11 +330,11 @@ mod tests {
             let mut random = Random(u64::from(bits));
             let mut echelon = Echelon::new(field);
             let mut freed = 0;
-            for _ in 0..120 {
+            for _ in 0..if cfg!(miri) { 1 } else { 120 } {
                 echelon.reset(COLUMNS, SLOTS);
                 let mut equations = BTreeMap::new();
                 let mut gone = [false; COLUMNS];
-                for _ in 0..60 {
+                for _ in 0..if cfg!(miri) { 12 } else { 60 } {
                     match random.below(14) {
                         0 => {
                             let column = random.below(COLUMNS);
@@ -393,7 +393,7 @@ mod tests {
                     }
                 }
             }
-            assert!(freed > 5, "{field:?}: {freed}");
+            assert!(freed > 5 || cfg!(miri), "{field:?}: {freed}");
         }
     }
 }

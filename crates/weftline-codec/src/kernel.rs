@@ -319,6 +319,9 @@ impl Ops {
     ///
     /// When a `src` is longer than `dst`.
     pub fn xor_multi(self, dst: &mut [u8], srcs: &[&[u8]]) {
+        if let [src] = srcs {
+            return self.xor(dst, src);
+        }
         let tables = Gf2::arithmetic().tables();
         self.combine(tables, dst, srcs.iter().map(|src| (1, *src)));
     }
@@ -417,28 +420,64 @@ impl Ops {
         }
     }
 
-    /// [`mul_add_multi_with`](Self::mul_add_multi_with) over an iterator, a
-    /// handful of terms at a time.
+    /// [`mul_add_multi_with`](Self::mul_add_multi_with) without a slice of the
+    /// terms, many at a time. Those with a coefficient of 0 cost next to nothing.
     pub(crate) fn combine<'a>(
         self,
         tables: &'static Tables,
         dst: &mut [u8],
-        terms: impl Iterator<Item = (u8, &'a [u8])>,
+        terms: impl Terms<'a>,
     ) {
-        const BATCH: usize = 32;
+        // Room for many costs more than a handful of terms.
+        if terms.at_most() <= 8 {
+            self.combine_by::<8>(tables, dst, terms);
+        } else {
+            self.combine_by::<64>(tables, dst, terms);
+        }
+    }
+
+    #[inline]
+    fn combine_by<'a, const BATCH: usize>(
+        self,
+        tables: &'static Tables,
+        dst: &mut [u8],
+        terms: impl Terms<'a>,
+    ) {
         let mut batch: [(u8, &[u8]); BATCH] = [(0, &[]); BATCH];
         let mut held = 0;
-        for term in terms {
-            batch[held] = term;
-            held += 1;
+        terms.each(|c, src| {
+            batch[held] = (c, src);
+            // No branch: whether a coefficient is 0 cannot be foreseen.
+            held += usize::from(c != 0);
             if held == BATCH {
                 self.mul_add_multi_with(tables, dst, &batch);
                 held = 0;
             }
-        }
+        });
         if held > 0 {
             self.mul_add_multi_with(tables, dst, &batch[..held]);
         }
+    }
+}
+
+/// Coefficients and sources of products that are to be added. Any iterator over
+/// them will do.
+pub(crate) trait Terms<'a> {
+    /// A bound on their number.
+    fn at_most(&self) -> usize;
+
+    /// Calls `term` for each of them.
+    fn each(self, term: impl FnMut(u8, &'a [u8]));
+}
+
+impl<'a, I: Iterator<Item = (u8, &'a [u8])>> Terms<'a> for I {
+    fn at_most(&self) -> usize {
+        self.size_hint().1.unwrap_or(usize::MAX)
+    }
+
+    #[inline]
+    fn each(self, mut term: impl FnMut(u8, &'a [u8])) {
+        self.for_each(|(c, src)| term(c, src));
     }
 }
 

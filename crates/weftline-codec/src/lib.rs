@@ -25,7 +25,7 @@ mod references;
 mod store;
 mod symbol;
 mod system;
-mod tinymt32;
+pub mod tinymt32;
 mod window;
 
 pub use block::{BlockDecoder, BlockEncoder};

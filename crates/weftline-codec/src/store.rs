@@ -1,19 +1,60 @@
 //! The source symbols a decoder knows.
 
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::Esi;
 use crate::buffers::{Buffers, Coded};
 
-/// Known symbols by ESI; a hole for each one that is missing.
-#[derive(Clone, Debug, Default)]
+/// Slots that a ring begins with, and below which it does not turn earlier.
+const LEAST: usize = 16;
+
+/// Known symbols by ESI, and a hole for each one that is missing.
+///
+/// A ring of slots. One whose symbol was forgotten keeps its buffer for the
+/// symbol that comes a turn later, so symbols that arrive in order and are
+/// copied move nothing but their bytes. Holes have no buffer: an equation about
+/// the missing symbol has one instead.
+#[derive(Clone, Debug)]
 pub(crate) struct Store {
     first: Esi,
-    slots: VecDeque<Option<Coded>>,
+    end: Esi,
+    /// Empty where there is a hole.
+    slots: Vec<Coded>,
+    /// Slots that may ever be.
+    most: usize,
+    /// Where the slot of `first` is, below `turn`.
+    head: usize,
+    /// Where the slot of `end` will be, below `turn`.
+    tail: usize,
+    /// After so many slots the ring begins again. The others rest, so that what
+    /// is used stays in the cache after a time in which more was needed.
+    turn: usize,
+    /// Where to look for a chance to turn earlier; `turn` if there is no need.
+    goal: usize,
+    /// Slots with a buffer, whether their symbol is forgotten or not.
+    filled: usize,
+    /// Symbols in buffers of the caller's.
+    lent: usize,
 }
 
 impl Store {
+    /// No symbols, of never more than so many.
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            first: 0,
+            end: 0,
+            slots: Vec::new(),
+            most,
+            head: 0,
+            tail: 0,
+            turn: 0,
+            goal: 0,
+            filled: 0,
+            lent: 0,
+        }
+    }
+
     #[inline]
     pub(crate) fn first(&self) -> Esi {
         self.first
@@ -22,71 +63,402 @@ impl Store {
     /// One past the highest slot, known or not.
     #[inline]
     pub(crate) fn end(&self) -> Esi {
-        self.first + self.slots.len() as u64
+        self.end
     }
 
-    /// How many slots there are, known or not.
+    /// How many symbols there are, known or not.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.slots.len()
+        (self.end - self.first) as usize
+    }
+
+    /// How many buffers there are in slots, those of forgotten symbols too.
+    #[inline]
+    pub(crate) fn filled(&self) -> usize {
+        self.filled
     }
 
     #[inline]
     pub(crate) fn get(&self, esi: Esi) -> Option<&Coded> {
-        let index = usize::try_from(esi.checked_sub(self.first)?).ok()?;
-        self.slots.get(index)?.as_ref()
+        if esi < self.first || esi >= self.end {
+            return None;
+        }
+        self.slots.get(self.place(esi)).filter(|s| !s.is_empty())
     }
 
     /// The slots of a range, of which those not there are left out: the part
     /// from the [`first`](Self::first) to the [`end`](Self::end).
     pub(crate) fn range(&self, window: &Range<Esi>) -> impl Iterator<Item = Option<&Coded>> {
-        let index = |esi: Esi| (esi.clamp(self.first, self.end()) - self.first) as usize;
+        let index = |esi: Esi| (esi.clamp(self.first, self.end) - self.first) as usize;
         let (start, end) = (index(window.start), index(window.end));
-        self.slots.range(start..end).map(Option::as_ref)
+        // Straight on to the turn, and on from the beginning.
+        let straight = self.turn - self.head;
+        let upper = self.head + start.min(straight)..self.head + end.min(straight);
+        let lower = start.saturating_sub(straight)..end.saturating_sub(straight);
+        let slots = self.slots[upper].iter().chain(&self.slots[lower]);
+        slots.map(|slot| (!slot.is_empty()).then_some(slot))
     }
 
-    /// Adds holes up to `end`, which the caller has bounded.
-    pub(crate) fn extend_to(&mut self, end: Esi) {
-        while self.end() < end {
-            self.slots.push_back(None);
+    /// Copies the payload of the symbol that follows, if its slot has a buffer
+    /// that can hold it; does nothing and returns false otherwise.
+    #[inline(always)]
+    pub(crate) fn push_copy(&mut self, payload: &[u8]) -> bool {
+        if self.len() == self.turn || self.end == Esi::MAX {
+            return false;
+        }
+        let Some(slot) = self.slots.get_mut(self.tail) else {
+            return false;
+        };
+        let copied = slot.overwrite(payload);
+        if copied {
+            self.advance();
+        }
+        copied
+    }
+
+    /// Keeps the payload of the symbol that follows where it is, if its slot is
+    /// ready; gives the buffer back otherwise.
+    #[inline(always)]
+    pub(crate) fn push_lent(
+        &mut self,
+        buffer: Vec<u8>,
+        payload: Range<usize>,
+    ) -> Result<(), Vec<u8>> {
+        if self.len() == self.turn || self.end == Esi::MAX {
+            return Err(buffer);
+        }
+        let Some(slot) = self.slots.get_mut(self.tail) else {
+            return Err(buffer);
+        };
+        slot.lend(buffer, payload)?;
+        self.filled += 1;
+        self.lent += 1;
+        self.advance();
+        Ok(())
+    }
+
+    /// Adds the symbol that follows, for which the caller has found room within
+    /// the bound.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, coded: Coded, buffers: &mut Buffers) {
+        self.make_room();
+        self.vacate(self.tail, buffers);
+        self.fill(self.tail, coded);
+        self.advance();
+    }
+
+    /// Writes the lengths before the payloads of a range of which all is there.
+    pub(crate) fn complete(&mut self, window: &Range<Esi>) {
+        for esi in window.start.max(self.first)..window.end.min(self.end) {
+            let place = self.place(esi);
+            self.slots[place].complete();
         }
     }
 
-    /// Adds the symbol that follows.
-    #[inline]
-    pub(crate) fn push(&mut self, coded: Coded) {
-        self.slots.push_back(Some(coded));
+    /// Adds holes up to `end`, which the caller has bounded.
+    pub(crate) fn extend_to(&mut self, end: Esi, buffers: &mut Buffers) {
+        while self.end < end {
+            self.make_room();
+            self.vacate(self.tail, buffers);
+            self.advance();
+        }
+    }
+
+    /// Takes the buffer of the slot that follows, if there is one, before
+    /// [`push`](Self::push).
+    pub(crate) fn vacate_next(&mut self, buffers: &mut Buffers) {
+        self.make_room();
+        self.vacate(self.tail, buffers);
     }
 
     /// Fills the hole of `esi`.
     pub(crate) fn insert(&mut self, esi: Esi, coded: Coded) {
-        let index = (esi - self.first) as usize;
+        let place = self.place(esi);
         debug_assert!(
-            self.slots[index].is_none(),
+            self.slots[place].is_empty(),
             "symbol {esi} became known twice"
         );
-        self.slots[index] = Some(coded);
+        self.fill(place, coded);
     }
 
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
-        let symbols: usize = self.slots.iter().flatten().map(Coded::memory).sum();
-        symbols + self.slots.capacity() * size_of::<Option<Coded>>()
+        let symbols: usize = self.slots.iter().map(Coded::memory).sum();
+        symbols + self.slots.capacity() * size_of::<Coded>()
     }
 
-    /// Forgets everything below `esi`, and nothing if that is below the floor.
-    #[inline]
+    /// Forgets everything below `esi`, which is above the floor.
+    #[inline(always)]
     pub(crate) fn drop_before(&mut self, esi: Esi, buffers: &mut Buffers) {
-        while self.first < esi {
-            match self.slots.pop_front() {
-                Some(slot) => {
-                    if let Some(coded) = slot {
-                        buffers.give(coded);
-                    }
-                    self.first += 1;
-                }
-                None => self.first = esi,
+        debug_assert!(esi > self.first, "the floor only rises");
+        if esi > self.end {
+            return self.drop_all(esi, buffers);
+        }
+        if self.lent > 0 {
+            self.give_back(esi, buffers);
+        }
+        self.head = self.place(esi);
+        self.first = esi;
+    }
+
+    /// Forgets everything and begins again at `esi`.
+    #[cold]
+    fn drop_all(&mut self, esi: Esi, buffers: &mut Buffers) {
+        self.give_back(self.end, buffers);
+        (self.first, self.end) = (esi, esi);
+        (self.head, self.tail) = (0, 0);
+    }
+
+    /// Takes the caller's buffers out of the slots below `esi`.
+    #[inline(never)]
+    fn give_back(&mut self, esi: Esi, buffers: &mut Buffers) {
+        let mut place = self.head;
+        for _ in self.first..esi {
+            if let Some(buffer) = self.slots[place].take_lent() {
+                self.filled -= 1;
+                self.lent -= 1;
+                buffers.give_back(buffer);
+            }
+            place = if place + 1 == self.turn { 0 } else { place + 1 };
+        }
+    }
+
+    /// Where the slot of an ESI is, from the first one to the end.
+    #[inline(always)]
+    fn place(&self, esi: Esi) -> usize {
+        let place = self.head + (esi - self.first) as usize;
+        if place < self.turn {
+            place
+        } else {
+            place - self.turn
+        }
+    }
+
+    /// The slot that follows is in use now.
+    #[inline(always)]
+    fn advance(&mut self) {
+        self.end += 1;
+        self.tail += 1;
+        if self.tail == self.goal {
+            self.reach_goal();
+        }
+    }
+
+    /// Turns the ring, here already if nothing that is held lies beyond.
+    #[cold]
+    fn reach_goal(&mut self) {
+        if self.head < self.tail {
+            self.turn = self.goal;
+        }
+        if self.tail == self.turn {
+            self.tail = 0;
+        }
+        let is_sparse = self.turn >= 2 * LEAST && self.len() <= self.turn / 3;
+        self.goal = if is_sparse && self.tail == 0 {
+            self.turn / 2
+        } else {
+            self.turn
+        };
+    }
+
+    /// Makes sure that the slot that follows exists and is not in use.
+    #[inline(always)]
+    fn make_room(&mut self) {
+        if self.len() == self.turn {
+            self.grow();
+        }
+    }
+
+    /// A full ring turns later.
+    #[cold]
+    fn grow(&mut self) {
+        let length = self.turn;
+        self.slots[..length].rotate_left(self.head);
+        self.turn = (2 * length).max(LEAST).min(self.most).max(length + 1);
+        if self.turn > self.slots.len() {
+            self.slots.reserve_exact(self.turn - self.slots.len());
+            self.slots.resize_with(self.turn, Coded::default);
+        }
+        self.goal = self.turn;
+        (self.head, self.tail) = (0, length);
+    }
+
+    /// Takes the buffer out of a slot.
+    #[inline(always)]
+    fn vacate(&mut self, place: usize, buffers: &mut Buffers) {
+        let slot = &mut self.slots[place];
+        if slot.has_buffer() {
+            self.filled -= 1;
+            self.lent -= usize::from(slot.is_lent());
+            buffers.give(core::mem::take(slot));
+        } else {
+            slot.clear();
+        }
+    }
+
+    /// Puts a symbol into a slot without a buffer.
+    #[inline(always)]
+    fn fill(&mut self, place: usize, coded: Coded) {
+        self.filled += 1;
+        self.lent += usize::from(coded.is_lent());
+        let slot = &mut self.slots[place];
+        *slot = coded;
+        if !slot.is_lent() {
+            slot.settle_down();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use alloc::vec;
+
+    const MOST: usize = if cfg!(miri) { 40 } else { 150 };
+
+    /// A store, what must be in it, and its buffers.
+    struct Both {
+        store: Store,
+        model: BTreeMap<Esi, Option<Vec<u8>>>,
+        buffers: Buffers,
+    }
+
+    impl Both {
+        fn new() -> Self {
+            Self {
+                store: Store::new(MOST),
+                model: BTreeMap::new(),
+                buffers: Buffers::default(),
             }
         }
+
+        fn push(&mut self, how: u64, length: usize) {
+            if self.store.len() == MOST {
+                return;
+            }
+            let esi = self.store.end();
+            let payload = vec![esi as u8; length];
+            match how {
+                0 => {
+                    self.store.extend_to(esi + 1, &mut self.buffers);
+                    self.model.insert(esi, None);
+                    return;
+                }
+                1 => {
+                    let packet = [&[9, 9, 9], &payload[..]].concat();
+                    if let Err(packet) = self.store.push_lent(packet, 3..3 + length) {
+                        let coded = Coded::in_place(packet, 3..3 + length).unwrap();
+                        self.store.push(coded, &mut self.buffers);
+                    }
+                }
+                _ => {
+                    if !self.store.push_copy(&payload) {
+                        self.store.vacate_next(&mut self.buffers);
+                        let coded = self.buffers.code(&payload);
+                        self.store.push(coded, &mut self.buffers);
+                    }
+                }
+            }
+            self.model.insert(esi, Some(payload));
+        }
+
+        fn fill_a_hole(&mut self) {
+            let hole = self.model.iter_mut().find(|(_, payload)| payload.is_none());
+            if let Some((esi, hole)) = hole {
+                let payload = vec![7; 5];
+                self.store.insert(*esi, self.buffers.code(&payload));
+                *hole = Some(payload);
+            }
+        }
+
+        fn drop_before(&mut self, esi: Esi) {
+            if esi > self.store.first() {
+                self.store.drop_before(esi, &mut self.buffers);
+            }
+            self.model = self.model.split_off(&esi);
+        }
+
+        /// Compares all there is; now and then where that takes long.
+        fn check(&mut self) {
+            if cfg!(miri) && !self.store.end().is_multiple_of(37) {
+                return;
+            }
+            let store = &mut self.store;
+            let all = store.first()..store.end();
+            let expected: Vec<_> = self.model.values().map(Option::as_deref).collect();
+            let slots = store.range(&all).map(|slot| slot.map(Coded::payload));
+            assert!(slots.eq(expected.iter().copied()));
+            let part = all.start + 3..all.end.saturating_sub(2).max(all.start + 3);
+            store.complete(&part);
+            let slots = store.range(&part).map(|slot| slot.map(Coded::bytes));
+            for (slot, (_, payload)) in slots.zip(self.model.range(part.clone())) {
+                let coded = |payload: &Vec<u8>| [&[0, payload.len() as u8], &payload[..]].concat();
+                assert_eq!(slot.map(Vec::from), payload.as_ref().map(coded));
+            }
+            for (esi, payload) in &self.model {
+                assert_eq!(store.get(*esi).map(Coded::payload), payload.as_deref());
+            }
+            assert!(store.get(all.start.wrapping_sub(1)).is_none() && store.get(all.end).is_none());
+            let slots = store.slots.iter();
+            assert_eq!(store.filled, slots.filter(|slot| slot.has_buffer()).count());
+            let slots = store.slots.iter();
+            assert_eq!(store.lent, slots.filter(|slot| slot.is_lent()).count());
+            assert!(store.slots.len() <= MOST && store.len() <= store.turn);
+        }
+    }
+
+    #[test]
+    fn symbols_are_found_while_the_ring_grows_shrinks_and_turns() {
+        let mut random = 1_u64;
+        let mut below = |n: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % n
+        };
+        let mut both = Both::new();
+        let mut turns = [usize::MAX, 0];
+        let (rounds, each) = if cfg!(miri) { (5, 60) } else { (60, 400) };
+        for _ in 0..rounds {
+            // How many symbols to hold, and how they come.
+            let (held, kinds) = ([3, 10, 40, MOST as u64][below(4) as usize], 2 + below(8));
+            for _ in 0..each {
+                both.push(below(kinds), below(60) as usize);
+                if below(4) == 0 {
+                    both.fill_a_hole();
+                }
+                let end = both.store.end();
+                if held < MOST as u64 && below(3) == 0 {
+                    both.drop_before(end.saturating_sub(below(2 * held)));
+                }
+                if both.store.len() as u64 > held {
+                    both.drop_before(end - held);
+                }
+                while both.buffers.reclaim().is_some() {}
+                if both.store.turn > 0 {
+                    turns = [turns[0].min(both.store.turn), turns[1].max(both.store.turn)];
+                }
+                both.check();
+            }
+            both.drop_before(both.store.end() + below(3));
+        }
+        assert!(turns == [LEAST, MOST] || cfg!(miri), "{turns:?}");
+    }
+
+    #[test]
+    fn a_ring_that_needed_more_once_uses_few_slots_again() {
+        let mut both = Both::new();
+        (0..MOST).for_each(|_| both.push(2, 10));
+        assert_eq!(both.store.turn, MOST);
+        for _ in 0..4 * MOST {
+            both.drop_before(both.store.end() - 10);
+            both.push(2, 10);
+            both.check();
+        }
+        assert!(both.store.turn <= 3 * 11, "{}", both.store.turn);
+        // Without a buffer lost: when it grows again, nothing is allocated.
+        assert_eq!(both.store.filled, MOST);
+        assert_eq!(both.buffers.len(), 0);
     }
 }

@@ -1,4 +1,6 @@
-//! The pseudo-random number generator of RFC 8682.
+//! The pseudo-random number generator of RFC 8682, for those who check vectors or
+//! draw other things from it. Coding vectors come from
+//! [`Coefficients::Rfc8681`](crate::coefficients::Coefficients::Rfc8681).
 
 const MAT1: u32 = 0x8F70_11EE;
 const MAT2: u32 = 0xFC78_FF1F;
@@ -6,13 +8,17 @@ const TMAT: u32 = 0x3793_FDFF;
 
 /// TinyMT32 with the parameters of RFC 8682, section 2.1. Not for cryptography.
 #[derive(Clone, Debug)]
-pub(crate) struct TinyMt32 {
+pub struct TinyMt32 {
     state: [u32; 4],
 }
 
 impl TinyMt32 {
+    /// The parameters mat1, mat2 and tmat.
+    pub const PARAMETERS: [u32; 3] = [MAT1, MAT2, TMAT];
+
     /// The generator in its state after seeding; any seed will do.
-    pub(crate) fn new(seed: u32) -> Self {
+    #[must_use]
+    pub fn new(seed: u32) -> Self {
         let mut state = [seed, MAT1, MAT2, TMAT];
         for i in 1..8 {
             let previous = state[(i - 1) % 4];
@@ -27,6 +33,11 @@ impl TinyMt32 {
     }
 
     /// The next 32 bits.
+    pub fn next_u32(&mut self) -> u32 {
+        self.next()
+    }
+
+    /// The next 32 bits, where the call must not cost anything.
     #[inline]
     pub(crate) fn next(&mut self) -> u32 {
         self.step();

@@ -1,5 +1,8 @@
 //! The sending side of a sliding-window code.
 
+mod covered;
+mod longest;
+
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -10,9 +13,10 @@ use crate::coefficients::Coefficients;
 use crate::error::{PushError, RepairError};
 use crate::field::Arithmetic;
 use crate::symbol::{LENGTH_BYTES, MAX_SYMBOL_SIZE};
+use covered::Covered;
+use longest::Longest;
 
-/// Coefficients that need no allocation: for one repair over so many symbols,
-/// or for several over fewer.
+/// Coefficients at hand while several repairs are made at once.
 const INLINE: usize = 2048;
 /// Repairs made at once.
 const ABREAST: usize = 8;
@@ -35,6 +39,7 @@ pub struct WindowEncoder {
     first: Esi,
     /// The symbols `first..next`.
     symbols: VecDeque<Coded>,
+    longest: Longest,
     buffers: Buffers,
     capacity: usize,
     max_symbol_size: usize,
@@ -55,6 +60,7 @@ impl WindowEncoder {
             field,
             first: 0,
             symbols: VecDeque::new(),
+            longest: Longest::default(),
             buffers: Buffers::default(),
             capacity,
             max_symbol_size: max_symbol_size.min(MAX_SYMBOL_SIZE),
@@ -71,9 +77,7 @@ impl WindowEncoder {
     pub fn push(&mut self, payload: &[u8]) -> Result<Esi, PushError> {
         self.check_push(payload.len())?;
         let coded = self.buffers.code(payload);
-        let esi = self.next();
-        self.symbols.push_back(coded);
-        Ok(esi)
+        Ok(self.hold(coded))
     }
 
     /// As [`push`](Self::push), without the copy: the encoder keeps the buffer,
@@ -96,21 +100,23 @@ impl WindowEncoder {
                 buffer: buffer.len(),
             })
         };
-        if checked.is_err() {
-            self.buffers.give_back(buffer);
-        } else {
-            match Coded::in_place(buffer, payload.clone()) {
-                Ok(coded) => self.symbols.push_back(coded),
+        let pushed = match checked {
+            Err(error) => {
+                self.buffers.give_back(buffer);
+                Err(error)
+            }
+            Ok(()) => Ok(match Coded::in_place(buffer, payload.clone()) {
+                Ok(coded) => self.hold(coded),
                 Err(buffer) => {
                     let coded = self.buffers.code(&buffer[payload]);
-                    self.symbols.push_back(coded);
                     self.buffers.give_back(buffer);
+                    self.hold(coded)
                 }
-            }
-        }
+            }),
+        };
         let unused = self.capacity.saturating_add(1) - self.symbols.len();
         self.buffers.keep(unused);
-        checked.map(|()| self.next() - 1)
+        pushed
     }
 
     /// A buffer given to [`push_owned`](Self::push_owned) that is no longer
@@ -179,25 +185,34 @@ impl WindowEncoder {
             };
             self.buffers.give(coded);
             self.first += 1;
+            self.longest.forget_before(self.first);
         }
     }
 
     /// The bytes of a repair symbol over `window`: [`LENGTH_BYTES`] more than
     /// its longest payload, rounded up to whole
-    /// [groups](Arithmetic::group) of the field. O(window).
+    /// [groups](Arithmetic::group) of the field. O(log window) for a window up to
+    /// [`next`](Self::next), else O(window).
     ///
     /// # Errors
     ///
     /// [`RepairError::EmptyWindow`] or [`RepairError::NotHeld`].
     pub fn repair_len(&self, window: Range<Esi>) -> Result<usize, RepairError> {
-        let longest = self.covered(window)?.map(Coded::len).max();
+        let (start, end) = (window.start, window.end);
+        let covered = self.covered(window)?;
+        let longest = if end == self.next() {
+            self.longest.from(start)
+        } else {
+            covered.map(Coded::len).max()
+        };
         Ok(self.field.whole_groups(longest.unwrap_or(LENGTH_BYTES)))
     }
 
     /// Appends to `out` the repair symbol over `window` with these
     /// coefficients, or those of a key: [`repair_len`](Self::repair_len) bytes.
-    /// O(window x symbol). Allocates for windows of more than 2048 symbols only,
-    /// and where `out` has no room.
+    /// O(window x symbol), but symbols left out by
+    /// [`Fading`](Coefficients::Fading) vectors do not count. Allocates only
+    /// where `out` has no room.
     ///
     /// # Errors
     ///
@@ -242,17 +257,26 @@ impl WindowEncoder {
         for coefficients in coefficients {
             coefficients.check(self.field, symbols)?;
         }
-        let abreast = coefficients
-            .len()
-            .clamp(1, (INLINE / symbols).clamp(1, ABREAST));
+        let thins_out = |c: &Coefficients<'_>| matches!(c, Coefficients::Fading { .. });
+        let abreast = coefficients.len().min(ABREAST).min(INLINE / symbols);
+        // Together they would read every symbol, also those left out.
+        if abreast < 2 || coefficients.iter().any(thins_out) {
+            for (coefficients, out) in coefficients.iter().zip(out) {
+                let start = out.len();
+                out.resize(start + length, 0);
+                let covered = Covered {
+                    field: self.field,
+                    coefficients: *coefficients,
+                    symbols: &self.symbols,
+                    start: (window.start - self.first) as usize,
+                    length: symbols,
+                };
+                self.field.combine(&mut out[start..], covered);
+            }
+            return Ok(());
+        }
         let mut inline = [0; INLINE];
-        let mut long = Vec::new();
-        let matrix = if symbols <= INLINE {
-            &mut inline[..abreast * symbols]
-        } else {
-            long.resize(symbols, 0);
-            &mut long
-        };
+        let matrix = &mut inline[..abreast * symbols];
         for (coefficients, out) in coefficients.chunks(abreast).zip(out.chunks_mut(abreast)) {
             for (row, coefficients) in matrix.chunks_exact_mut(symbols).zip(coefficients) {
                 coefficients.fill(self.field, row)?;
@@ -272,20 +296,13 @@ impl WindowEncoder {
     /// Adds to each of `sums` the symbols with the coefficients of its row.
     fn combine<'a>(
         &self,
-        symbols: impl ExactSizeIterator<Item = &'a Coded>,
+        mut symbols: impl ExactSizeIterator<Item = &'a Coded>,
         sums: &mut [&mut [u8]],
         matrix: &[u8],
     ) {
         let columns = symbols.len();
-        if let [sum] = sums {
-            let vector = matrix.iter().copied();
-            let terms = vector.zip(symbols.map(Coded::bytes));
-            self.field.combine(sum, terms.filter(|(c, _)| *c != 0));
-            return;
-        }
         let mut sources: [&[u8]; BATCH] = [&[]; BATCH];
         let mut part = [0; ABREAST * BATCH];
-        let mut symbols = symbols;
         for start in (0..columns).step_by(BATCH) {
             let count = BATCH.min(columns - start);
             for (source, symbol) in sources.iter_mut().zip(symbols.by_ref().take(count)) {
@@ -298,6 +315,16 @@ impl WindowEncoder {
             let part = &part[..sums.len() * count];
             self.field.mul_add_matrix(sums, &sources[..count], part);
         }
+    }
+
+    /// Takes in the symbol that follows.
+    #[inline]
+    fn hold(&mut self, coded: Coded) -> Esi {
+        let esi = self.next();
+        let length = coded.len();
+        self.symbols.push_back(coded);
+        self.longest.push(esi, length, self.symbols.len());
+        esi
     }
 
     /// Whether a payload of this length can be taken in.
@@ -388,6 +415,9 @@ mod tests {
                     .collect();
                 if window == (5..69) {
                     all[4] = Coefficients::Explicit(&explicit);
+                }
+                if window == (7..150) {
+                    all[2] = Coefficients::Fading { key: 2, dense: 9 };
                 }
                 let mut at_once = vec![vec![0xEE]; all.len()];
                 encoder.repairs(window.clone(), &all, &mut at_once).unwrap();

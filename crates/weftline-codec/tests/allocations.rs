@@ -24,7 +24,7 @@ struct Stream {
     random: u64,
     /// Empty packets.
     packets: Vec<Vec<u8>>,
-    repairs: [Vec<u8>; 2],
+    repairs: [Vec<u8>; 3],
     recovered: u64,
 }
 
@@ -41,7 +41,7 @@ impl Stream {
             owned,
             random: 7,
             packets: (0..4).map(|_| Vec::with_capacity(400)).collect(),
-            repairs: [Vec::with_capacity(400), Vec::with_capacity(400)],
+            repairs: [(); 3].map(|()| Vec::with_capacity(400)),
             recovered: 0,
         }
     }
@@ -129,11 +129,13 @@ impl Stream {
                 key,
                 density_threshold: 11,
             },
+            Coefficients::Fading { key, dense: 12 },
         ];
         self.repairs.iter_mut().for_each(Vec::clear);
-        let made = self
-            .encoder
-            .repairs(window.clone(), &kinds, &mut self.repairs);
+        let ([together @ .., alone], [outs @ .., out]) = (&kinds, &mut self.repairs);
+        let made = self.encoder.repairs(window.clone(), together, outs);
+        assert_eq!(made, Ok(()));
+        let made = self.encoder.repair(window.clone(), *alone, out);
         assert_eq!(made, Ok(()));
         for (i, kind) in kinds.into_iter().enumerate() {
             if !self.is_lost(true) {

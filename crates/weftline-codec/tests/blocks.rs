@@ -19,6 +19,7 @@ enum Arrival {
     NonZero(u32),
     Uniform(u32),
     Sparse(u32, u8),
+    Fading(u32, u16),
     /// One of the seeds makes a vector with few elements other than 0.
     Explicit(u64),
 }
@@ -29,6 +30,7 @@ fn arrival() -> impl Strategy<Value = Arrival> {
         1 => any::<u32>().prop_map(Arrival::NonZero),
         3 => any::<u32>().prop_map(Arrival::Uniform),
         2 => (any::<u32>(), 0..=15_u8).prop_map(|(key, dt)| Arrival::Sparse(key, dt)),
+        2 => (any::<u32>(), 0..9_u16).prop_map(|(key, dense)| Arrival::Fading(key, dense)),
         2 => any::<u64>().prop_map(Arrival::Explicit),
     ]
 }
@@ -81,6 +83,7 @@ proptest! {
                     Arrival::Sparse(key, density_threshold) => {
                         Coefficients::Sparse { key, density_threshold }
                     }
+                    Arrival::Fading(key, dense) => Coefficients::Fading { key, dense },
                     Arrival::Explicit(seed) => {
                         for shift in 0..3 {
                             let bits = (seed >> (20 * shift)) as usize;

@@ -393,6 +393,7 @@ enum Vector {
     NonZero(u32),
     Uniform(u32),
     Sparse(u32, u8),
+    Fading(u32, u16),
     Rfc8681(u16, u8),
     Explicit(Vec<u8>),
 }
@@ -406,6 +407,7 @@ impl Vector {
                 key,
                 density_threshold,
             },
+            Self::Fading(key, dense) => Coefficients::Fading { key, dense },
             Self::Rfc8681(repair_key, density_threshold) => Coefficients::Rfc8681 {
                 repair_key,
                 density_threshold,
@@ -421,6 +423,8 @@ fn vector() -> impl Strategy<Value = Vector> {
         3 => (0..4_u32).prop_map(Vector::NonZero),
         1 => (0..4_u32).prop_map(Vector::Uniform),
         1 => (0..4_u32, 0..18_u8).prop_map(|(key, density)| Vector::Sparse(key, density)),
+        1 => (0..4_u32, prop_oneof![0..6_u16, any::<u16>()])
+            .prop_map(|(key, dense)| Vector::Fading(key, dense)),
         1 => (0..4_u16, 0..18_u8).prop_map(|(key, density)| Vector::Rfc8681(key, density)),
         2 => proptest::collection::vec(element, 0..6).prop_map(Vector::Explicit),
     ]

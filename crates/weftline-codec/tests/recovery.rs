@@ -39,6 +39,7 @@ enum Kind {
     NonZero,
     Uniform,
     Sparse(u8),
+    Fading(u16),
     Rfc8681(u8),
     /// Written out by the sender: every third element 0.
     Explicit,
@@ -82,6 +83,7 @@ impl Vector {
                 key,
                 density_threshold,
             },
+            Kind::Fading(dense) => Coefficients::Fading { key, dense },
             Kind::Rfc8681(density_threshold) => Coefficients::Rfc8681 {
                 repair_key: key as u16,
                 density_threshold,
@@ -96,6 +98,7 @@ fn code() -> impl Strategy<Value = (Arithmetic, Kind)> {
         Just(Kind::NonZero),
         Just(Kind::Uniform),
         (0..16_u8).prop_map(Kind::Sparse),
+        (0..12_u16).prop_map(Kind::Fading),
         Just(Kind::Explicit),
     ];
     let field = |bits| Arithmetic::with_bits(bits).expect("1 to 8");

@@ -18,6 +18,8 @@ pub(super) const HALF: u8 = 7;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
     Dense,
+    /// All of so many newest symbols, and fewer the older they are.
+    Fading(u16),
     Sparse,
     Binary,
     Standard,
@@ -29,6 +31,7 @@ impl Code {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Dense => "weftline",
+            Self::Fading(_) => "weftline fading",
             Self::Sparse => "weftline sparse",
             Self::Binary => "weftline gf2",
             Self::Standard => "weftline rfc8681",
@@ -39,9 +42,11 @@ impl Code {
 
     pub(super) fn field(self) -> Arithmetic {
         match self {
-            Self::Dense | Self::Sparse | Self::Standard | Self::StandardSparse => {
-                Gf256::arithmetic()
-            }
+            Self::Dense
+            | Self::Fading(_)
+            | Self::Sparse
+            | Self::Standard
+            | Self::StandardSparse => Gf256::arithmetic(),
             Self::Binary | Self::StandardBinary => Gf2::arithmetic(),
         }
     }
@@ -54,6 +59,7 @@ impl Code {
         let key = u32::from(key);
         match self {
             Self::Dense => Coefficients::NonZero { key },
+            Self::Fading(dense) => Coefficients::Fading { key, dense },
             Self::Sparse => Coefficients::Sparse {
                 key,
                 density_threshold: HALF,

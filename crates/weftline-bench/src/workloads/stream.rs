@@ -7,6 +7,7 @@ mod transcript;
 
 use crate::contest::{Error, Published, Visitor};
 use crate::plan::Plan;
+use crate::workloads::repair::Code;
 
 /// A sliding-window code in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,12 @@ impl Stream {
     /// Source symbols for each repair symbol.
     fn interval(self) -> usize {
         100 / self.repair
+    }
+
+    /// Our code with vectors that thin out, dense as far as it takes not to
+    /// recover less.
+    fn fading(self) -> Code {
+        Code::Fading((3 * self.interval()).next_power_of_two() as u16)
     }
 
     /// After so many symbols everything repeats: two windows, in whole

@@ -181,8 +181,14 @@ macro_rules! vector_kernel {
             if at == dst.len() {
                 return;
             }
-            if let Some(start) = dst.len().checked_sub(SHORT * WIDTH) {
-                return block::<SHORT, SUM>(tables, dst, start, at - start, terms);
+            // As few registers as will do, which may overlap what is done.
+            let left = (dst.len() - at).div_ceil(WIDTH).next_power_of_two();
+            if let Some(start) = dst.len().checked_sub(left * WIDTH) {
+                return match left {
+                    1 => block::<1, SUM>(tables, dst, start, at - start, terms),
+                    2 => block::<2, SUM>(tables, dst, start, at - start, terms),
+                    _ => block::<SHORT, SUM>(tables, dst, start, at - start, terms),
+                };
             }
             for &(c, src) in terms {
                 if src.len() > at {
@@ -337,7 +343,12 @@ macro_rules! vector_kernel {
                     some_end_within |= src.len() > at + skip;
                     continue;
                 };
-                let parts: [_; SHORT] = core::array::from_fn(|i| split(load(&piece[i])));
+                // A loop: `from_fn` and the like are compiled without the
+                // instructions, and may then not take `split` in.
+                let mut parts = [split(zero()); SHORT];
+                for i in 0..SHORT {
+                    parts[i] = split(load(&piece[i]));
+                }
                 for d in 0..D {
                     let multiplier = multiplier(tables, rows[d][s]);
                     for i in 0..SHORT {

@@ -11,40 +11,30 @@
 //! a number; and with a threshold of 15 no number is drawn to decide whether a
 //! position is kept, so that vector is not where those below 15 tend to.
 
-use super::{CoefficientsError, MAX_DENSITY_THRESHOLD, check_threshold};
+use super::MAX_DENSITY_THRESHOLD;
 use crate::field::Arithmetic;
 use crate::tinymt32::TinyMt32;
 
-/// Writes the coding vector of a repair symbol: `out[i]` multiplies the symbol
-/// at position `i` of the window. O(`out.len()`) on average.
-///
-/// # Errors
-///
-/// When RFC 8681 does not define the field or the threshold; `out` is then as
-/// before.
-pub(super) fn fill(
+/// Calls `term` with the position and the coefficient of each symbol of a window
+/// of `length`, coefficients of 0 too. O(`length`) on average.
+pub(super) fn each_term(
     field: Arithmetic,
     repair_key: u16,
     density_threshold: u8,
-    out: &mut [u8],
-) -> Result<(), CoefficientsError> {
-    check_threshold(density_threshold)?;
+    length: usize,
+    mut term: impl FnMut(usize, u8),
+) {
     let keep_all = density_threshold == MAX_DENSITY_THRESHOLD;
     let mut random = TinyMt32::new(u32::from(repair_key));
-    match (field.bits(), keep_all) {
-        (1, true) => out.fill(1),
-        (1, false) => out.fill_with(|| u8::from(keeps(&mut random, density_threshold))),
-        (8, true) => out.fill_with(|| nonzero(&mut random)),
-        (8, false) => out.fill_with(|| {
-            if keeps(&mut random, density_threshold) {
-                nonzero(&mut random)
-            } else {
-                0
-            }
-        }),
-        (bits, _) => return Err(CoefficientsError::Field { bits }),
+    for position in 0..length {
+        let kept = keep_all || keeps(&mut random, density_threshold);
+        let element = match field.bits() {
+            _ if !kept => 0,
+            1 => 1,
+            _ => nonzero(&mut random),
+        };
+        term(position, element);
     }
-    Ok(())
 }
 
 /// Whether a position is kept: the low four bits of a number decide.

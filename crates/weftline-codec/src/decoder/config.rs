@@ -13,7 +13,9 @@ use crate::symbol::MAX_SYMBOL_SIZE;
 /// ```
 ///
 /// where `buffer` is `max_symbol_size`, or `max_buffer` if that is larger and
-/// [`source_owned`](crate::WindowDecoder::source_owned) is used; and no single call multiplies or copies more bytes than
+/// [`source_owned`](crate::WindowDecoder::source_owned) is used. Forgotten symbols
+/// leave their buffers to those that follow, so the decoder keeps what it took
+/// when it held most. No single call multiplies or copies more bytes than
 ///
 /// ```text
 /// (max_window + 2 * max_unknowns) * (max_symbol_size + 64) + 4 * max_unknowns^2

@@ -1,7 +1,7 @@
 //! A field chosen at run time, and its operations on long byte strings.
 
 use super::{Field, Gf2, Gf4, Gf8, Gf16, Gf32, Gf64, Gf128, Gf256, Tables};
-use crate::kernel;
+use crate::kernel::{self, Terms};
 
 /// Bytes of the words of a group.
 const WORD: usize = 8;
@@ -180,23 +180,23 @@ impl Arithmetic {
         }
     }
 
-    /// [`mul_add_multi`](Self::mul_add_multi) over an iterator, a handful of
-    /// terms at a time.
-    pub(crate) fn combine<'a>(self, dst: &mut [u8], terms: impl Iterator<Item = (u8, &'a [u8])>) {
+    /// [`mul_add_multi`](Self::mul_add_multi) without a slice of the terms, many
+    /// at a time.
+    pub(crate) fn combine<'a>(self, dst: &mut [u8], terms: impl Terms<'a>) {
         if self.group() == 1 {
             kernel::active_ops().combine(self.tables, dst, terms);
         } else {
-            terms.for_each(|(c, src)| self.map_groups(dst, Some(src), c));
+            terms.each(|c, src| {
+                if c != 0 {
+                    self.map_groups(dst, Some(src), c);
+                }
+            });
         }
     }
 
-    /// [`mul_add_multi_vector`](Self::mul_add_multi_vector) over an iterator, a
-    /// handful of terms at a time.
-    pub(crate) fn combine_vectors<'a>(
-        self,
-        dst: &mut [u8],
-        terms: impl Iterator<Item = (u8, &'a [u8])>,
-    ) {
+    /// [`mul_add_multi_vector`](Self::mul_add_multi_vector) without a slice of
+    /// the terms, many at a time.
+    pub(crate) fn combine_vectors<'a>(self, dst: &mut [u8], terms: impl Terms<'a>) {
         kernel::active_ops().combine(self.tables, dst, terms);
     }
 

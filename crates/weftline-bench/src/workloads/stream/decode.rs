@@ -39,7 +39,10 @@ pub(super) fn visit(
         return Ok(());
     }
     let pool = Symbols::random(stream.period(), size, SEED);
-    let arrivals = arrivals(stream, loss);
+    let arrivals: Vec<_> = arrivals(stream, loss)
+        .into_iter()
+        .map(|arrival| (arrival, arrival.position() % stream.period()))
+        .collect();
     let mut contest = Contest::new(case);
     let path = Path {
         stream,
@@ -50,6 +53,7 @@ pub(super) fn visit(
     for (name, code, owned) in [
         (Code::Dense.name(), Code::Dense, false),
         ("weftline, no copy", Code::Dense, true),
+        (stream.fading().name(), stream.fading(), false),
         (Code::Binary.name(), Code::Binary, false),
         (Code::Standard.name(), Code::Standard, false),
     ] {
@@ -93,7 +97,9 @@ struct Path<'a> {
     span: usize,
     /// The source symbols of a period.
     pool: &'a Symbols,
-    arrivals: &'a [Arrival],
+    /// With their places in a period, as packets come from somewhere without a
+    /// division.
+    arrivals: &'a [(Arrival, usize)],
 }
 
 impl<'a> Path<'a> {
@@ -132,13 +138,14 @@ impl<'a> Ours<'a> {
         }
     }
 
-    /// Takes a source symbol in.
-    fn source(&mut self, number: u64) {
+    /// Takes a source symbol in, which is at this place in its period.
+    #[inline(always)]
+    fn source(&mut self, number: u64, place: usize) {
         self.forget(number);
         let taken = match &mut self.packets {
-            None => self.decoder.source(number, self.path.source(number)),
+            None => self.decoder.source(number, self.path.pool.get(place)),
             Some(packets) => {
-                let packet = packets.take((number % self.path.stream.period() as u64) as usize);
+                let packet = packets.take(place);
                 let payload = HEADER..packet.len();
                 self.decoder.source_owned(number, packet, payload)
             }
@@ -147,6 +154,7 @@ impl<'a> Ours<'a> {
     }
 
     /// Before what comes with or after this symbol: later windows begin no lower.
+    #[inline(always)]
     fn forget(&mut self, number: u64) {
         let floor = (number + 1).saturating_sub(self.path.span as u64);
         self.decoder.forget_before(floor);
@@ -162,7 +170,7 @@ impl<'a> Ours<'a> {
     fn warm_up(&mut self) {
         let period = self.path.stream.period() as u64;
         for number in 0..period {
-            self.source(number);
+            self.source(number, number as usize);
             while self.decoder.next_known().is_some() {}
         }
         self.start = period;
@@ -172,18 +180,16 @@ impl<'a> Ours<'a> {
     /// or `None` when one of them was not what `look` expects.
     fn run(&mut self, look: impl Fn(u64, &[u8]) -> bool) -> Option<usize> {
         let Stream { window, .. } = self.path.stream;
-        let (interval, period) = (self.path.stream.interval(), self.path.stream.period());
+        let interval = self.path.stream.interval();
         let mut known = 0;
         let mut right = true;
-        for arrival in self.path.arrivals {
-            let (Arrival::Source(position) | Arrival::Repair(position)) = *arrival;
-            let number = self.start + position as u64;
+        for &(arrival, place) in self.path.arrivals {
+            let number = self.start + arrival.position() as u64;
             let end = number + 1;
             match arrival {
-                Arrival::Source(_) => self.source(number),
+                Arrival::Source(_) => self.source(number, place),
                 Arrival::Repair(_) => {
                     self.forget(number);
-                    let place = position % period;
                     let taken = self.decoder.repair(
                         end - window as u64..end,
                         self.code.coefficients(encode::key(place)),
@@ -337,16 +343,17 @@ mod peers {
         fn run(&mut self) -> usize {
             let stream = self.path.stream;
             let mut known = 0;
-            for arrival in self.path.arrivals {
-                match *arrival {
+            for &(arrival, place) in self.path.arrivals {
+                match arrival {
                     Arrival::Source(position) => {
                         let number = self.start + position as u64;
                         self.make_room(number);
-                        known += self.decoder.source(number as u32, self.path.source(number));
+                        known += self
+                            .decoder
+                            .source(number as u32, self.path.pool.get(place));
                     }
                     Arrival::Repair(position) => {
                         let first = self.start + position as u64 + 1 - stream.window as u64;
-                        let place = position % stream.period();
                         let id = RepairPayloadId::new(
                             encode::key(place),
                             DensityThreshold::FULL,

@@ -34,7 +34,7 @@ pub(super) fn visit(visitor: &mut dyn Visitor, stream: Stream) -> Result<(), Err
     let pool = Symbols::random(stream.period(), size, SEED);
     let mut contest = Contest::new(case);
     let last_of_run = last_window(stream, &pool);
-    for code in [Code::Dense, Code::Binary, Code::Standard] {
+    for code in [Code::Dense, stream.fading(), Code::Binary, Code::Standard] {
         let state = (
             WindowEncoder::with_field(window + 1, size, code.field()),
             Vec::new(),

@@ -15,6 +15,14 @@ pub(super) enum Arrival {
     Repair(usize),
 }
 
+impl Arrival {
+    /// The number of the symbol that it is, or follows.
+    pub(super) fn position(self) -> usize {
+        let (Self::Source(position) | Self::Repair(position)) = self;
+        position
+    }
+}
+
 /// Everything that arrives in one run when each packet is lost with the same
 /// probability, repair symbols too. The same losses every time.
 pub(super) fn arrivals(stream: Stream, loss: usize) -> Vec<Arrival> {

@@ -39,6 +39,7 @@ fn multiplier(tables: &Tables, c: u8) -> Multiplier {
 }
 
 /// The low and the high nibbles of bytes.
+#[derive(Clone, Copy)]
 struct Split {
     low: Register,
     high: Register,

@@ -21,10 +21,7 @@ macro_rules! masked_kernel {
 
         #[target_feature(enable = $feature)]
         fn xor(dst: &mut [u8], src: &[u8]) {
-            let dst = &mut dst[..src.len()];
-            for (d, s) in dst.chunks_mut(WIDTH).zip(src.chunks(WIDTH)) {
-                store_first(d, add(load_first(d), load_first(s)));
-            }
+            crate::arch::scalar::xor(dst, src);
         }
 
         #[target_feature(enable = $feature)]
@@ -79,6 +76,13 @@ macro_rules! masked_kernel {
             }
         }
 
+        /// The `N` registers from `at` on, if all of them are there.
+        #[inline(always)]
+        fn whole<const N: usize>(src: &[u8], at: usize) -> Option<&[[u8; WIDTH]; N]> {
+            let whole = src.get(at..at + N * WIDTH)?;
+            whole.as_chunks::<WIDTH>().0.first_chunk::<N>()
+        }
+
         /// At most the `N` registers from `at` on, or what there is of them.
         #[inline(always)]
         fn piece<const N: usize>(src: &[u8], at: usize) -> &[u8] {
@@ -131,17 +135,25 @@ macro_rules! masked_kernel {
         ) {
             let mut sums = [zero(); N];
             for &(c, src) in terms {
-                let parts = registers::<N>(piece::<N>(src, at));
-                if SUM {
-                    if c != 0 {
-                        for i in 0..N {
-                            sums[i] = add(sums[i], parts[i]);
-                        }
+                if SUM && c == 0 {
+                    continue;
+                }
+                let multiplier = multiplier(tables, c);
+                let times = |part| {
+                    if SUM {
+                        part
+                    } else {
+                        product(&multiplier, &split(part))
+                    }
+                };
+                if let Some(whole) = whole::<N>(src, at) {
+                    for i in 0..N {
+                        sums[i] = add(sums[i], times(load(&whole[i])));
                     }
                 } else {
-                    let multiplier = multiplier(tables, c);
+                    let parts = registers::<N>(piece::<N>(src, at));
                     for i in 0..N {
-                        sums[i] = add(sums[i], product(&multiplier, &split(parts[i])));
+                        sums[i] = add(sums[i], times(parts[i]));
                     }
                 }
             }
@@ -202,7 +214,13 @@ macro_rules! masked_kernel {
             let rows: [&[u8]; D] =
                 core::array::from_fn(|d| &matrix[d * srcs.len()..][..srcs.len()]);
             for (s, src) in srcs.iter().enumerate() {
-                let parts = registers::<N>(piece::<N>(src, at)).map(|part| split(part));
+                let whole = registers::<N>(piece::<N>(src, at));
+                // A loop: `map` and the like are compiled without the
+                // instructions, and may then not take `split` in.
+                let mut parts = [split(zero()); N];
+                for i in 0..N {
+                    parts[i] = split(whole[i]);
+                }
                 for d in 0..D {
                     let multiplier = multiplier(tables, rows[d][s]);
                     for i in 0..N {

@@ -1,0 +1,56 @@
+//! The fuzz targets on generated inputs, the same in each run.
+
+mod targets;
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn bytes(&mut self, longest: u64) -> Vec<u8> {
+        let length = self.next() % (longest + 1);
+        // Small values are likelier to be meaningful.
+        let mask = [0xFF, 0xFF, 0x3F, 0x0F][(self.next() % 4) as usize];
+        (0..length).map(|_| self.next() as u8 & mask).collect()
+    }
+}
+
+fn run(target: fn(&[u8]), inputs: usize, longest: u64) {
+    let inputs = if cfg!(miri) { inputs / 200 } else { inputs };
+    let mut random = Random(longest);
+    for _ in 0..inputs {
+        let input = random.bytes(longest);
+        let result = std::panic::catch_unwind(|| target(&input));
+        if let Err(panic) = result {
+            let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
+            eprintln!("fails on the input {hex}");
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+#[test]
+fn a_block_misses_exactly_what_elimination_says() {
+    run(targets::block, 2_000, 600);
+}
+
+#[test]
+fn a_relay_holds_what_is_independent_and_sends_the_truth() {
+    run(targets::recoder, 2_000, 500);
+}
+
+#[test]
+fn any_k_shards_give_all_others_and_errors_write_nothing() {
+    run(targets::shards, 3_000, 400);
+}
+
+#[test]
+fn a_decoder_that_owns_its_buffers_answers_as_one_that_copies() {
+    run(targets::window, 3_000, 1_500);
+}
