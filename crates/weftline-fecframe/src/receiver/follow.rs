@@ -1,0 +1,55 @@
+//! When to follow a sender that is suddenly elsewhere.
+
+/// Counts packets that are out of range but near each other, with none in range
+/// between them. A forged packet, or a few, cannot lead a receiver away from a sender
+/// that is still there; a sender that has started again is followed soon.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Follow {
+    last: u32,
+    count: u32,
+}
+
+impl Follow {
+    /// A packet was in range.
+    pub(super) fn in_range(&mut self) {
+        self.count = 0;
+    }
+
+    /// A packet was out of range; whether it is time to follow it. Numbers have
+    /// `bits` bits.
+    pub(super) fn out_of_range(&mut self, number: u32, bits: u32, near: u32, after: u32) -> bool {
+        let shift = 32 - bits;
+        let distance = (number.wrapping_sub(self.last) << shift) as i32 >> shift;
+        self.count = if self.count > 0 && distance.unsigned_abs() <= near {
+            self.count + 1
+        } else {
+            1
+        };
+        self.last = number;
+        if self.count <= after {
+            return false;
+        }
+        self.count = 0;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_neighbours_in_a_row_are_followed() {
+        let mut follow = Follow::default();
+        let mut out = |number| follow.out_of_range(number, 32, 10, 3);
+        assert!(!out(u32::MAX) && !out(2) && !out(1) && out(9));
+        assert!(!out(9) && !out(9) && !out(500) && !out(501) && !out(502) && out(503));
+        assert!(!out(7) && !out(7) && !out(7));
+        follow.in_range();
+        assert!(!follow.out_of_range(7, 32, 10, 3));
+        // 24 bits wrap too.
+        let mut follow = Follow::default();
+        assert!(!follow.out_of_range(0xFF_FFFF, 24, 10, 1));
+        assert!(follow.out_of_range(3, 24, 10, 1));
+    }
+}

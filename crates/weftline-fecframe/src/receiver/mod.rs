@@ -1,0 +1,171 @@
+//! The receiving side: packets in, ADUs out.
+
+mod block;
+mod config;
+mod follow;
+mod layout;
+mod queue;
+mod stats;
+mod system;
+mod window;
+
+use crate::{ConfigError, EncodingId, PacketError, Time};
+
+pub use block::BlockReceiver;
+pub use config::{Elimination, Limits, Order, ReceiverConfig};
+pub use stats::ReceiverStats;
+pub use window::WindowReceiver;
+
+/// A FECFRAME receiver of whichever scheme its configuration names.
+///
+/// Give it packets as they come, then take what [`poll_adu`](Self::poll_adu) has
+/// until it has nothing. Call [`handle_timeout`](Self::handle_timeout) at
+/// [`poll_timeout`](Self::poll_timeout), and take ADUs again.
+///
+/// Nothing on the wire is authenticated by FECFRAME. Any packet may be given to a
+/// receiver: memory and work are bounded by [`Limits`] and none makes it panic, but a
+/// forged one can spoil what is decoded with it. Authenticate packets below.
+#[derive(Clone, Debug)]
+pub enum Receiver {
+    /// RFC 8681.
+    Window(Box<WindowReceiver>),
+    /// RFC 6865.
+    Block(Box<BlockReceiver>),
+}
+
+/// An ADU that is handed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adu {
+    /// Its flow.
+    pub flow: u8,
+    /// The block, with Reed-Solomon.
+    pub block: Option<u32>,
+    /// The ESI of its first symbol.
+    pub esi: u32,
+    /// Whether it was lost and decoded from repair packets.
+    pub recovered: bool,
+    /// Whether its time was over; only if late ones were asked for.
+    pub late: bool,
+    /// When its first symbol was heard of, by itself or by a later one.
+    pub heard: Time,
+    /// The ADU.
+    pub data: Vec<u8>,
+}
+
+/// What became of a packet that was not refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It told something new.
+    Useful,
+    /// It told nothing new.
+    Redundant,
+    /// What it is about has left the receiver.
+    TooOld,
+}
+
+impl Receiver {
+    /// A receiver of the scheme that `config` names. It begins with whatever packet
+    /// comes first.
+    ///
+    /// # Errors
+    ///
+    /// As [`ConfigError`] says.
+    pub fn new(config: ReceiverConfig) -> Result<Self, ConfigError> {
+        Ok(match config.encoding_id {
+            EncodingId::ReedSolomon => Self::Block(Box::new(BlockReceiver::new(config)?)),
+            _ => Self::Window(Box::new(WindowReceiver::new(config)?)),
+        })
+    }
+
+    /// Takes a packet that came on a source flow: ADU and payload ID.
+    ///
+    /// # Errors
+    ///
+    /// As [`PacketError`] says; the packet has then no effect but on counters.
+    pub fn source_packet(
+        &mut self,
+        flow: u8,
+        packet: &[u8],
+        now: Time,
+    ) -> Result<Outcome, PacketError> {
+        match self {
+            Self::Window(receiver) => receiver.source_packet(flow, packet, now),
+            Self::Block(receiver) => receiver.source_packet(flow, packet, now),
+        }
+    }
+
+    /// Takes a packet that came on the repair flow.
+    ///
+    /// # Errors
+    ///
+    /// As [`PacketError`] says; the packet has then no effect but on counters.
+    pub fn repair_packet(&mut self, packet: &[u8], now: Time) -> Result<Outcome, PacketError> {
+        match self {
+            Self::Window(receiver) => receiver.repair_packet(packet, now),
+            Self::Block(receiver) => receiver.repair_packet(packet, now),
+        }
+    }
+
+    /// The next ADU to hand over.
+    pub fn poll_adu(&mut self) -> Option<Adu> {
+        match self {
+            Self::Window(receiver) => receiver.poll_adu(),
+            Self::Block(receiver) => receiver.poll_adu(),
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing
+    /// comes before.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Time> {
+        match self {
+            Self::Window(receiver) => receiver.poll_timeout(),
+            Self::Block(receiver) => receiver.poll_timeout(),
+        }
+    }
+
+    /// Gives up what is overdue, so that what waits behind it can be handed over.
+    pub fn handle_timeout(&mut self, now: Time) {
+        match self {
+            Self::Window(receiver) => receiver.handle_timeout(now),
+            Self::Block(receiver) => receiver.handle_timeout(now),
+        }
+    }
+
+    /// Hands over everything that waits, whatever is missing before it: for the end
+    /// of a flow.
+    pub fn flush(&mut self) {
+        match self {
+            Self::Window(receiver) => receiver.flush(),
+            Self::Block(receiver) => receiver.flush(),
+        }
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn stats(&self) -> &ReceiverStats {
+        match self {
+            Self::Window(receiver) => receiver.stats(),
+            Self::Block(receiver) => receiver.stats(),
+        }
+    }
+
+    /// What it was told.
+    #[must_use]
+    pub fn config(&self) -> &ReceiverConfig {
+        match self {
+            Self::Window(receiver) => receiver.config(),
+            Self::Block(receiver) => receiver.config(),
+        }
+    }
+
+    /// Octets of memory held now. The cost grows with the symbols held: this is for
+    /// reports, not for every packet.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        match self {
+            Self::Window(receiver) => receiver.memory(),
+            Self::Block(receiver) => receiver.memory(),
+        }
+    }
+}
