@@ -35,7 +35,8 @@ pub struct Config {
     /// How fast this end sends.
     pub rate: RateControl,
     /// Most payload bytes in one source symbol. A repair symbol and its header are
-    /// [`crate::wire::REPAIR_OVERHEAD`] longer and must fit what the path can fall back to.
+    /// [`crate::wire::REPAIR_OVERHEAD`] longer; symbols are shorter while the path, as told with
+    /// [`Session::set_largest_datagram`](crate::Session::set_largest_datagram), takes less.
     pub symbol_size: u16,
     /// Bytes that the carrier, UDP and IP add to each datagram; only rate control uses it.
     pub datagram_overhead: u16,
@@ -100,7 +101,7 @@ impl Config {
         Config {
             policies: preset.policies(),
             rate: RateControl::Carrier,
-            symbol_size: 1120,
+            symbol_size: 1400,
             datagram_overhead: 28 + 36,
             limits: Limits::default(),
             send_buffer: 256 << 10,
@@ -114,6 +115,6 @@ impl Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Config::preset(Preset::Streaming)
+        Config::preset(Preset::Auto)
     }
 }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod channel;
 mod clock;
 mod config;
 mod credit;
@@ -28,7 +29,8 @@ pub use config::{Config, Limits, RateControl};
 pub use error::{OpenError, ReadError, SendMessageError, WriteError};
 pub use event::{CloseReason, Event, Message, MessageId, Role, StreamId};
 pub use policy::{
-    Code, EncodingWindow, Feedback, Policies, Preset, Redundancy, TopUp, UnknownPreset,
+    Auto, Code, EncodingWindow, Feedback, Ingredients, Policies, Preset, Redundancy, TopUp,
+    UnknownPreset,
 };
 pub use session::Session;
 pub use stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};

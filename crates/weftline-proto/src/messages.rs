@@ -32,9 +32,29 @@ struct Outgoing {
     sent: usize,
     /// Latest time of sending at which it is still worth something.
     deadline: Option<Time>,
+    /// It has a source symbol to itself.
+    alone: bool,
+}
+
+/// Bytes of the header of a MESSAGE frame with a whole message at most: type, id, total length,
+/// offset 0, deadline, length. A symbol is short enough for two-byte lengths.
+const LONGEST_HEADER: usize = 1 + 8 + 2 + 1 + 8 + 2;
+
+/// Bytes of a message that fits a symbol of `symbol_size` bytes whatever its header.
+pub(crate) fn longest_alone(symbol_size: usize) -> usize {
+    symbol_size.saturating_sub(LONGEST_HEADER)
 }
 
 impl Outgoing {
+    /// Bytes that are worth a frame.
+    fn least(&self) -> usize {
+        let left = self.data.len() - self.sent;
+        match self.alone {
+            true => left,
+            false => left.min(MIN_FRAGMENT),
+        }
+    }
+
     /// What it occupies in the queue.
     fn size(&self) -> usize {
         self.data.len() - self.sent + FRAGMENT_COST as usize
@@ -48,6 +68,8 @@ pub(crate) struct FilledMessages {
     /// The latest deadline of the perishable messages written.
     pub(crate) expires: Option<Time>,
     pub(crate) reliable: bool,
+    /// Nothing more may be put into this symbol, whatever room it has.
+    pub(crate) closed: bool,
 }
 
 impl OutMessages {
@@ -58,7 +80,7 @@ impl OutMessages {
         }
     }
 
-    pub(crate) fn push(&mut self, data: Bytes, deadline: Option<Time>) -> MessageId {
+    pub(crate) fn push(&mut self, data: Bytes, deadline: Option<Time>, alone: bool) -> MessageId {
         let id = self.next_id;
         self.next_id += 1;
         let message = Outgoing {
@@ -66,6 +88,7 @@ impl OutMessages {
             data,
             sent: 0,
             deadline,
+            alone,
         };
         self.queued += message.size();
         self.earliest = self.earliest.into_iter().chain(deadline).min();
@@ -84,12 +107,16 @@ impl OutMessages {
         self.perishable.is_empty() && self.reliable.is_empty()
     }
 
+    /// Bytes of the symbol that the next message needs for itself; 0 if it does not.
+    pub(crate) fn next_alone(&self) -> usize {
+        let next = self.perishable.front().or_else(|| self.reliable.front());
+        next.filter(|m| m.alone)
+            .map_or(0, |m| m.data.len() + LONGEST_HEADER)
+    }
+
     /// A message can be (partly) sent with the credit that there is.
     pub(crate) fn sendable(&self, credit: &Credit) -> bool {
-        let affordable = |m: &Outgoing| {
-            let least = (m.data.len() - m.sent).min(MIN_FRAGMENT) as u64;
-            credit.available() >= FRAGMENT_COST + least
-        };
+        let affordable = |m: &Outgoing| credit.available() >= FRAGMENT_COST + m.least() as u64;
         !self.perishable.is_empty() || self.reliable.front().is_some_and(affordable)
     }
 
@@ -125,9 +152,13 @@ impl OutMessages {
     ) -> FilledMessages {
         let mut filled = FilledMessages::default();
         while let Some(message) = self.perishable.front_mut() {
+            if message.alone && !writer.is_empty() {
+                return filled;
+            }
             let Some(len) = write_fragment(writer, message, self.zero, usize::MAX) else {
                 return filled;
             };
+            filled.closed = message.alone;
             self.queued -= len;
             filled.data += len as u64;
             filled.expires = filled.expires.max(message.deadline);
@@ -135,12 +166,18 @@ impl OutMessages {
                 self.queued -= message.size();
                 self.perishable.pop_front();
             }
+            if filled.closed {
+                return filled;
+            }
         }
         while let Some(message) = self.reliable.front_mut() {
             let Some(affordable) = credit.available().checked_sub(FRAGMENT_COST) else {
                 break;
             };
             let most = usize::try_from(affordable).unwrap_or(usize::MAX);
+            if message.alone && (most < message.data.len() || !writer.is_empty()) {
+                break;
+            }
             let Some(len) = write_fragment(writer, message, self.zero, most) else {
                 break;
             };
@@ -148,9 +185,13 @@ impl OutMessages {
             self.queued -= len;
             filled.data += len as u64;
             filled.reliable = true;
+            filled.closed = message.alone;
             if message.sent == message.data.len() {
                 self.queued -= message.size();
                 self.reliable.pop_front();
+            }
+            if filled.closed {
+                break;
             }
         }
         filled

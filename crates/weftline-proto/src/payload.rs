@@ -9,7 +9,7 @@ use crate::config::{Config, Limits};
 use crate::credit::Credit;
 use crate::error::{OpenError, ReadError, SendMessageError, WriteError};
 use crate::event::{Event, Message, MessageId, Role, StreamId};
-use crate::messages::{Arrival, Fragment, InMessages, OutMessages};
+use crate::messages::{Arrival, Fragment, InMessages, OutMessages, longest_alone};
 use crate::streams::{Inbound, Streams};
 use crate::time::Time;
 use crate::wire::{Frame, FrameWriter, Frames};
@@ -111,18 +111,47 @@ impl Payload {
         data: &[u8],
         deadline: Option<Time>,
     ) -> Result<MessageId, SendMessageError> {
-        if data.len() > self.message_max {
-            return Err(SendMessageError::TooLong {
-                got: data.len(),
-                limit: self.message_max,
-            });
+        self.queue_message(data, deadline, self.message_max, false)
+    }
+
+    /// As [`Self::send_message`], for a message that has one symbol of `symbol_size` bytes to
+    /// itself.
+    pub(crate) fn send_message_alone(
+        &mut self,
+        data: &[u8],
+        deadline: Option<Time>,
+        symbol_size: usize,
+    ) -> Result<MessageId, SendMessageError> {
+        self.queue_message(data, deadline, self.message_alone_max(symbol_size), true)
+    }
+
+    /// Bytes of the longest message for [`Self::send_message_alone`].
+    pub(crate) fn message_alone_max(&self, symbol_size: usize) -> usize {
+        longest_alone(symbol_size).min(self.message_max)
+    }
+
+    /// Bytes of the symbol that the next message to be sent needs for itself; 0 if it does not.
+    pub(crate) fn next_alone(&self) -> usize {
+        self.out.next_alone()
+    }
+
+    fn queue_message(
+        &mut self,
+        data: &[u8],
+        deadline: Option<Time>,
+        limit: usize,
+        alone: bool,
+    ) -> Result<MessageId, SendMessageError> {
+        let got = data.len();
+        if got > limit {
+            return Err(SendMessageError::TooLong { got, limit });
         }
         // A message longer than the buffer is taken when the buffer is empty.
         if !self.out.is_empty() && self.out.queued() + data.len() > self.send_buffer {
             self.out.writer_blocked = true;
             return Err(SendMessageError::Full);
         }
-        Ok(self.out.push(Bytes::copy_from_slice(data), deadline))
+        Ok(self.out.push(Bytes::copy_from_slice(data), deadline, alone))
     }
 
     pub(crate) fn recv_message(&mut self) -> Option<Message> {
@@ -178,9 +207,10 @@ impl Payload {
         let messages = self.out.fill(&mut writer, &mut self.credit);
         durable |= messages.reliable;
         self.counts.sent += messages.data;
-        if let Some(data) =
-            self.streams
-                .fill_data(&mut writer, esi, &mut self.credit, &mut self.events)
+        if !messages.closed
+            && let Some(data) =
+                self.streams
+                    .fill_data(&mut writer, esi, &mut self.credit, &mut self.events)
         {
             durable = true;
             self.counts.sent += data;

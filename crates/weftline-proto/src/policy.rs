@@ -55,6 +55,53 @@ pub enum Redundancy {
     /// With a sliding window they are evenly spaced (share `1/(l-1)` is Karzand et al.'s
     /// spacing `l`); with a block code they follow each block, rounded to whole symbols.
     Share(f64),
+    /// As many as the delay aimed at needs, where they are worth most; needs a sliding window.
+    Auto(Auto),
+}
+
+/// What [`Redundancy::Auto`] aims at.
+///
+/// The sender keeps a belief over what the receiver is short of, from its reports and the losses
+/// of the path, and sends a repair symbol when its expected worth exceeds a price. The default is
+/// as fast as possible within a limit that suits most paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Auto {
+    /// The in-order delay aimed at, beyond the path's own; `None`: as short as possible.
+    pub delay: Option<Duration>,
+    /// Most repairs per source symbol, in the long run. Beyond it only what the receiver is known
+    /// to lack is made up for. `None`: 0.28, or 2.2 times the loss rate if that is more, at most 1.
+    pub limit: Option<f64>,
+    /// Parts of the rule, to see what each is worth.
+    pub ingredients: Ingredients,
+}
+
+/// Parts of the rule of [`Redundancy::Auto`]; all are on unless switched off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ingredients {
+    /// Deficits that the receiver reports raise the worth of a repair.
+    pub reports: bool,
+    /// After the last symbol before a pause repairs are nearly free.
+    pub tail: bool,
+    /// Losses in runs are told from single ones.
+    pub bursts: bool,
+    /// While more waits to be sent than the path takes, only what is missing is made up for.
+    pub backlog: bool,
+    /// Symbols older than the newest encoding window are sent again rather than coded.
+    pub retransmit: bool,
+}
+
+impl Default for Ingredients {
+    fn default() -> Self {
+        Ingredients {
+            reports: true,
+            tail: true,
+            bursts: true,
+            backlog: true,
+            retransmit: true,
+        }
+    }
 }
 
 /// When the receiver reports its state.
@@ -116,11 +163,13 @@ pub enum Preset {
     /// Streaming code: a repair symbol over all unacknowledged symbols at a fixed spacing
     /// (Karzand et al.).
     Streaming,
+    /// Repair symbols where and when they are worth most, for the delay aimed at: the default.
+    Auto,
 }
 
 impl Preset {
     /// All presets, in the order in which they are compared.
-    pub const ALL: [Preset; 3] = [Preset::Arq, Preset::Block, Preset::Streaming];
+    pub const ALL: [Preset; 4] = [Preset::Arq, Preset::Block, Preset::Streaming, Preset::Auto];
 
     /// The name users type.
     pub fn name(self) -> &'static str {
@@ -128,6 +177,7 @@ impl Preset {
             Preset::Arq => "arq",
             Preset::Block => "block",
             Preset::Streaming => "streaming",
+            Preset::Auto => "auto",
         }
     }
 
@@ -156,6 +206,11 @@ impl Preset {
                 ..base
             },
             Preset::Streaming => base,
+            Preset::Auto => Policies {
+                window: EncodingWindow::Elastic { max: 1024 },
+                redundancy: Redundancy::Auto(Auto::default()),
+                ..base
+            },
         }
     }
 }
@@ -168,7 +223,7 @@ impl fmt::Display for Preset {
 
 /// The name given is not a preset's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown preset `{0}`: use one of arq, block, streaming")]
+#[error("unknown preset `{0}`: use one of arq, block, streaming, auto")]
 pub struct UnknownPreset(String);
 
 impl FromStr for Preset {

@@ -34,8 +34,11 @@ fn measure(preset: Preset, loss: &str) -> Row {
         .expect("well-formed");
     let p = link.loss.mean_loss();
     let mut config = Config::preset(preset);
-    if preset != Preset::Arq {
-        config.policies.redundancy = Redundancy::Share((1.5 * p / (1.0 - p)).max(0.03));
+    let share = (1.5 * p / (1.0 - p)).max(0.03);
+    match &mut config.policies.redundancy {
+        Redundancy::Auto(auto) => auto.limit = Some(share),
+        Redundancy::Share(spaced) => *spaced = share,
+        _ => {}
     }
     config.rate = RateControl::Fixed {
         rate: Some(24_000_000),
@@ -90,7 +93,7 @@ fn measure(preset: Preset, loss: &str) -> Row {
 }
 
 #[test]
-fn streaming_beats_block_beats_arq_at_no_more_bytes_than_block() {
+fn auto_and_streaming_beat_block_beats_arq_at_no_more_bytes_than_block() {
     let mut table = String::from(
         "loss      preset      mean    p50    p95    p99    max   wire  again repairs useful\n",
     );
@@ -104,16 +107,19 @@ fn streaming_beats_block_beats_arq_at_no_more_bytes_than_block() {
             )
             .expect("a string takes it");
         }
-        let [(_, arq), (_, block), (_, streaming)] = &rows;
+        let [(_, arq), (_, block), (_, streaming), (_, auto)] = &rows;
         if loss != "none" {
             assert!(
                 streaming.mean < block.mean && block.mean < arq.mean,
                 "{table}"
             );
             assert!(streaming.p99 < block.p99 && block.p99 < arq.p99, "{table}");
+            // Its limit is the others' share, which they exceed when feedback asks for it.
+            assert!(auto.mean < block.mean && auto.p99 < arq.p99, "{table}");
         }
         // Half a per cent: the last block may owe its repairs.
         assert!(streaming.wire <= block.wire * 1.005, "{table}");
+        assert!(auto.wire <= streaming.wire * 1.02, "{table}");
     }
     insta::assert_snapshot!(table);
 }

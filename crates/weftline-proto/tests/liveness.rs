@@ -180,7 +180,7 @@ fn a_pause_of_the_feedback_does_not_send_everything_again() {
         sim.b_to_a.set_config(link("delay=10ms"));
         finish(&mut sim, 10 * SECOND);
         let sent = sim.a.session.stats().sent;
-        assert!(sent.source_symbols > 8000, "{preset}: {sent:?}");
+        assert!(sent.source_symbols > 7000, "{preset}: {sent:?}");
         let again = sent.retransmissions + sent.top_up_symbols;
         assert!(again < 200, "{preset}: {sent:?}");
     }
@@ -452,7 +452,7 @@ fn nothing_is_spent_on_an_expired_symbol_behind_a_lost_durable_one() {
             .expect("room");
     }
     // All of that is lost; then something arrives and a report says so.
-    assert!(transmit_all(&mut pair.client, pair.now).len() >= 10);
+    assert!(transmit_all(&mut pair.client, pair.now).len() >= 8);
     pair.now = Time::from_micros(50_000);
     for i in 0..5 {
         pair.client.write(id, &[i; 1000]).expect("room");

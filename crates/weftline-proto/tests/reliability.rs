@@ -120,7 +120,7 @@ fn random_session(seed: u64) {
     let mut sizes = || -> Vec<u64> { (0..draw(4)).map(|_| draw(40_000)).collect() };
     let (up, down) = (sizes(), sizes());
     let messages: Vec<usize> = (0..draw(10)).map(|_| draw(6000) as usize).collect();
-    let preset = Preset::ALL[draw(3) as usize];
+    let preset = Preset::ALL[draw(Preset::ALL.len() as u64) as usize];
     let mut config = Config::preset(preset);
     config.rate = RateControl::Fixed {
         rate: Some([800_000, 5_000_000, 50_000_000][draw(3) as usize]),
@@ -198,7 +198,7 @@ fn a_hundred_thousand_symbols_cross_a_lossy_path_in_seconds() {
         rate: Some(200_000_000),
         window: None,
     };
-    let bytes = 100_000 * 1100;
+    let bytes = 100_000 * 1380;
     let sender = Script {
         streams: vec![bytes],
         ..Script::default()
@@ -219,6 +219,6 @@ fn a_hundred_thousand_symbols_cross_a_lossy_path_in_seconds() {
     assert!(outcome.done, "{stats:#?}");
     assert_eq!(outcome.server.wrong, 0);
     assert!(stats.sent.source_symbols >= 98_000);
-    // The link needs 4.5 s for the data and a sixth more for the repairs.
-    assert!(outcome.took < Duration::from_secs(8), "{:?}", outcome.took);
+    // The link needs 5.6 s for the data and a sixth more for the repairs.
+    assert!(outcome.took < Duration::from_secs(10), "{:?}", outcome.took);
 }

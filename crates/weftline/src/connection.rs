@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use weftline_proto::{
-    CloseReason, Message, MessageId, OpenError, SendMessageError, Stats, StreamId,
+    CloseReason, Message, MessageId, OpenError, SendMessageError, Stats, StreamId, Time,
 };
 
 use crate::shared::{Shared, State};
@@ -99,6 +99,61 @@ impl Connection {
             }
         });
         sent.await
+    }
+
+    /// As [`Connection::send_message`], without waiting: for what is worth nothing later.
+    ///
+    /// # Errors
+    ///
+    /// There is no room now, the message is longer than the peer accepts, or the session is over.
+    pub fn try_send_message(
+        &self,
+        data: impl AsRef<[u8]>,
+        deadline: Option<Duration>,
+    ) -> Result<MessageId, SendError> {
+        self.try_send(|state, now| state.session.send_message(now, data.as_ref(), deadline))
+    }
+
+    /// As [`Connection::try_send_message`], but the message travels in a source symbol of its
+    /// own: it is never cut in pieces, and no other message is lost with it. For datagrams of
+    /// others that pass through here.
+    ///
+    /// # Errors
+    ///
+    /// There is no room now, the message is longer than [`Connection::message_alone_max`], or the
+    /// session is over.
+    pub fn try_send_message_alone(
+        &self,
+        data: impl AsRef<[u8]>,
+        deadline: Option<Duration>,
+    ) -> Result<MessageId, SendError> {
+        self.try_send(|state, now| {
+            let session = &mut state.session;
+            session.send_message_alone(now, data.as_ref(), deadline)
+        })
+    }
+
+    /// Bytes of the longest message that [`Connection::try_send_message_alone`] takes now: it
+    /// follows what the path takes, which grows in a connection's first round trips.
+    pub fn message_alone_max(&self) -> usize {
+        self.shared()
+            .look(|state| state.session.message_alone_max())
+    }
+
+    fn try_send(
+        &self,
+        send: impl FnOnce(&mut State, Time) -> Result<MessageId, SendMessageError>,
+    ) -> Result<MessageId, SendError> {
+        self.shared().with(|state, now| {
+            if let Some(reason) = state.over() {
+                return Err(SendError::Closed(reason.clone()));
+            }
+            send(state, now).map_err(|error| match error {
+                SendMessageError::TooLong { got, limit } => SendError::TooLong { got, limit },
+                SendMessageError::Closed(reason) => SendError::Closed(reason),
+                _ => SendError::Full,
+            })
+        })
     }
 
     /// The next message from the peer.

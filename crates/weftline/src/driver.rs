@@ -100,8 +100,13 @@ enum Step {
 }
 
 fn next(shared: &Shared, datagram: &mut Vec<u8>) -> Step {
+    let largest = shared.carrier.max_datagram();
     shared.with_as_driver(|state, now| {
         serve_timers(state, now);
+        // What is said when the connection is over needs no room.
+        if largest > 0 {
+            state.session.set_largest_datagram(largest);
+        }
         if state.is_drained() {
             Step::Over
         } else if state.session.poll_transmit(now, datagram) {

@@ -112,7 +112,27 @@ impl Endpoint {
             return Err(ConnectError::WrongCarrier { insecure: true });
         };
         let link = async { Ok(Carrier::Quic(quic.connect(addr, *peer).await?)) };
-        self.open(addr, link).await
+        self.open(addr, link, true).await
+    }
+
+    /// As [`Endpoint::connect`], but returns as soon as the peer has proven who it is, a round trip
+    /// earlier: what is sent at once goes with the end of the handshake. Whether the peer accepts
+    /// this end shows later. If it does not, reads and writes fail, and
+    /// [`Connection::closed`](crate::Connection::closed) tells why.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConnectError`]: each of its messages says what to do.
+    pub async fn connect_early(
+        &self,
+        addr: SocketAddr,
+        peer: &Fingerprint,
+    ) -> Result<Connection, ConnectError> {
+        let Backend::Quic(quic) = &self.0.backend else {
+            return Err(ConnectError::WrongCarrier { insecure: true });
+        };
+        let link = async { Ok(Carrier::Quic(quic.connect(addr, *peer).await?)) };
+        self.open(addr, link, false).await
     }
 
     /// Opens a session with whoever answers at this address; only for plain UDP.
@@ -132,7 +152,7 @@ impl Endpoint {
             })?;
             Ok(Carrier::Udp(link))
         };
-        self.open(addr, link).await
+        self.open(addr, link, true).await
     }
 
     /// The next session that a peer opened; `None` once the endpoint is closed, or at once if it
@@ -197,6 +217,7 @@ impl Endpoint {
         &self,
         addr: SocketAddr,
         link: impl Future<Output = Result<Carrier, ConnectError>>,
+        until_ready: bool,
     ) -> Result<Connection, ConnectError> {
         let limit = self.0.config.connect_timeout;
         let open = async {
@@ -209,6 +230,9 @@ impl Endpoint {
             let carrier = link.await?;
             still_open()?;
             let connection = registry.start(carrier, Role::Client, &self.0.config, None);
+            if !until_ready {
+                return Ok(connection);
+            }
             match ready(connection.shared()).await {
                 Ok(()) => Ok(connection),
                 Err(reason) => {

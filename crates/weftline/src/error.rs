@@ -185,7 +185,7 @@ impl From<StreamError> for io::Error {
 pub enum SendError {
     /// Longer than the peer accepts.
     #[error(
-        "a message of {got} bytes is longer than the {limit} the peer accepts: cut it, or use a stream"
+        "a message of {got} bytes is longer than the {limit} that can be sent so: cut it, or use a stream"
     )]
     TooLong {
         /// Its length in bytes.
@@ -193,6 +193,9 @@ pub enum SendError {
         /// The longest that the peer accepts.
         limit: usize,
     },
+    /// Too much waits to be sent already; only what does not wait for room meets this.
+    #[error("there is no room for the message now: wait, or give it up")]
+    Full,
     /// The session is over.
     #[error("the session is over: {0}")]
     Closed(CloseReason),

@@ -84,7 +84,7 @@ fn limits(choice: u8) -> Limits {
 
 fn config(input: &mut Input<'_>) -> Config {
     let choice = input.u8();
-    let mut config = Config::preset(Preset::ALL[usize::from(choice & 3) % 3]);
+    let mut config = Config::preset(Preset::ALL[usize::from(choice & 3)]);
     config.limits = limits(choice >> 2);
     config.symbol_size = [200, 1120, 333, 700][usize::from(choice >> 4 & 3)];
     config.keep_alive = (choice & 64 == 0).then_some(Duration::from_secs(5));

@@ -42,7 +42,11 @@ enum Fate {
 /// What a transmission carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    Source(Esi),
+    Source {
+        esi: Esi,
+        /// It was sent before.
+        again: bool,
+    },
     /// A repair symbol, of a numbered block when the code has blocks.
     Repair {
         block: Option<u64>,
@@ -89,6 +93,20 @@ impl Flight {
         self.bytes == 0
     }
 
+    /// Transmissions whose fate, or that of an earlier one, is unknown.
+    pub(super) fn unresolved(&self) -> usize {
+        self.sent.len()
+    }
+
+    /// Numbers and contents of those of unknown fate among the newest `most`, in order.
+    pub(super) fn undecided(&self, most: usize) -> impl Iterator<Item = (u64, Kind)> + '_ {
+        let skipped = self.sent.len().saturating_sub(most);
+        let newest = self.sent.iter().enumerate().skip(skipped);
+        newest
+            .filter(|(_, t)| t.fate == Fate::Unknown)
+            .map(|(index, t)| (self.first + index as u64, t.kind))
+    }
+
     pub(super) fn loss_time(&self) -> Option<Time> {
         self.loss_time
     }
@@ -104,7 +122,7 @@ impl Flight {
         self.bytes += u64::from(size);
         self.repairs += u64::from(matches!(kind, Kind::Repair { .. }));
         self.top_ups += u64::from(matches!(kind, Kind::Repair { top_up: true, .. }));
-        self.sources += u64::from(matches!(kind, Kind::Source(_)));
+        self.sources += u64::from(matches!(kind, Kind::Source { .. }));
         self.sent.push_back(Transmission {
             at,
             size,
@@ -126,7 +144,7 @@ impl Flight {
             transmission.kind,
             Kind::Repair { top_up: true, .. }
         ));
-        self.sources -= u64::from(matches!(transmission.kind, Kind::Source(_)));
+        self.sources -= u64::from(matches!(transmission.kind, Kind::Source { .. }));
         self.fates.push_back((
             self.first + index as u64,
             transmission.kind,
@@ -222,7 +240,14 @@ mod tests {
     fn flight(n: u64) -> (Flight, RttEstimator) {
         let mut flight = Flight::default();
         for i in 0..n {
-            flight.sent(Time::from_micros(i * 1000), Kind::Source(i), 100);
+            flight.sent(
+                Time::from_micros(i * 1000),
+                Kind::Source {
+                    esi: i,
+                    again: false,
+                },
+                100,
+            );
         }
         (flight, RttEstimator::new(Duration::from_millis(50)))
     }

@@ -1,5 +1,7 @@
 //! The sending side of a flow: what to send next, and what the peer has.
 
+mod auto;
+mod belief;
 mod blocks;
 mod flight;
 mod redundancy;
@@ -12,11 +14,12 @@ use weftline_codec::{Esi, WindowEncoder};
 
 use crate::config::{Config, Limits};
 use crate::loss::LossEstimator;
-use crate::policy::{Code, EncodingWindow, Feedback, Policies, TopUp};
+use crate::policy::{Code, EncodingWindow, Feedback, Policies, Redundancy, TopUp};
 use crate::rtt::RttEstimator;
 use crate::time::Time;
 use crate::wire::{Coded, FeedbackView, complete};
 
+use auto::Rule;
 use blocks::Blocks;
 use flight::Flight;
 pub(crate) use flight::Kind;
@@ -44,6 +47,8 @@ pub(crate) struct Sender {
     /// ESIs below this may be sent.
     credit: Esi,
     spacing: Spacing,
+    /// Of [`Redundancy::Auto`].
+    rule: Option<Box<Rule>>,
     blocks: Blocks,
     next_key: u16,
     /// Nothing has happened since a look found that no top-up is needed.
@@ -118,6 +123,12 @@ impl Sender {
             newest_report: None,
             credit: u64::from(peer.symbols),
             spacing: Spacing::default(),
+            rule: match (config.policies.code, config.policies.redundancy) {
+                (Code::SlidingWindow, Redundancy::Auto(policy)) => {
+                    Some(Box::new(Rule::new(policy, now)))
+                }
+                _ => None,
+            },
             blocks: Blocks::default(),
             next_key: seed as u16,
             sated: true,
@@ -190,6 +201,9 @@ impl Sender {
         if self.probes_due > 0 {
             return Some(self.probe());
         }
+        if self.rule.is_some() {
+            return self.by_worth(now, pending);
+        }
         if !self.sated {
             let action = self.top_up(now);
             if action.is_some() {
@@ -204,6 +218,32 @@ impl Sender {
             });
         }
         (pending && self.has_room()).then_some(Action::New)
+    }
+
+    /// The choice of [`Redundancy::Auto`].
+    fn by_worth(&mut self, now: Time, pending: bool) -> Option<Action> {
+        let source = pending && self.has_room();
+        let srtt = self.rtt.smoothed();
+        let window = self.newest_window();
+        let rule = self.rule.as_mut()?;
+        if rule.backlog(now, srtt, source) {
+            return self.top_up(now).or(Some(Action::New));
+        }
+        let wants = rule.wants_repair(now, srtt, source, &self.flight);
+        // Repairs do not reach symbols this old.
+        let old = self.lost.first().is_some_and(|&esi| esi < window.start);
+        let behind = old && rule.retransmits();
+        if behind && let Some(esi) = self.lost_from(0, now) {
+            return Some(Action::Again(esi));
+        }
+        if wants && !self.is_idle() {
+            let window = if old { self.oldest_window() } else { window };
+            return Some(Action::Repair {
+                window,
+                top_up: false,
+            });
+        }
+        source.then_some(Action::New)
     }
 
     /// The retransmission timer's choice: whatever helps the oldest unacknowledged symbol.
@@ -360,7 +400,7 @@ impl Sender {
             }
             Code::SlidingWindow => self.spacing.pushed(self.policies.redundancy),
         }
-        self.write_source(now, esi, out)
+        self.write_source(now, esi, false, out)
     }
 
     /// Writes the datagram of a symbol that was sent before.
@@ -371,11 +411,11 @@ impl Sender {
         if let Some(record) = self.record_mut(esi) {
             record.transmission = transmission;
         }
-        self.write_source(now, esi, out)
+        self.write_source(now, esi, true, out)
     }
 
     /// False, and nothing is written, when the symbol is not held.
-    fn write_source(&mut self, now: Time, esi: Esi, out: &mut Vec<u8>) -> bool {
+    fn write_source(&mut self, now: Time, esi: Esi, again: bool, out: &mut Vec<u8>) -> bool {
         let header = self.coded(now, esi);
         let Some(symbol) = self.encoder.symbol(esi) else {
             debug_assert!(false, "symbol {esi} is not held");
@@ -383,7 +423,7 @@ impl Sender {
         };
         header.put_source(out);
         out.extend_from_slice(symbol);
-        self.transmitted(now, Kind::Source(esi), out.len());
+        self.transmitted(now, Kind::Source { esi, again }, out.len());
         true
     }
 
@@ -438,6 +478,9 @@ impl Sender {
     }
 
     fn transmitted(&mut self, now: Time, kind: Kind, len: usize) {
+        if let Some(rule) = &mut self.rule {
+            rule.sent(now, self.rtt.smoothed(), kind);
+        }
         if self.flight.sent(now, kind, len) {
             self.settle();
         }
@@ -470,6 +513,10 @@ impl Sender {
         }
         self.newest_report = Some(number);
         self.rank = report.rank;
+        if let Some(rule) = &mut self.rule {
+            let missing = report.symbols().map(|run| run.first).sum();
+            rule.reported(missing, report.rank, largest);
+        }
         self.credit = self.credit.max(next + report.credit);
 
         let delay = Duration::from_micros(report.delay);
@@ -523,9 +570,12 @@ impl Sender {
     /// Accounts for transmissions that are acknowledged or lost by now.
     fn settle(&mut self) {
         self.sated = false;
+        if let Some(rule) = &mut self.rule {
+            rule.settled();
+        }
         while let Some((transmission, kind, lost)) = self.flight.pop_fate() {
             match kind {
-                Kind::Source(esi) => {
+                Kind::Source { esi, .. } => {
                     let Some(record) = self.record_mut(esi) else {
                         continue;
                     };
@@ -547,6 +597,9 @@ impl Sender {
         }
         for lost in self.flight.resolved_in_order() {
             self.loss.record(lost);
+            if let Some(rule) = &mut self.rule {
+                rule.resolved(lost);
+            }
         }
     }
 
@@ -587,7 +640,9 @@ impl Sender {
         // A worthless symbol at the edge is given up at once, not when something arrives.
         let expiry = self.records.front().and_then(|r| r.expires);
         let expiry = expiry.map(|t| t + Duration::from_micros(1));
-        [loss, probe, expiry].into_iter().flatten().min()
+        let tail = self.rule.as_ref().filter(|_| !self.is_idle());
+        let tail = tail.and_then(|rule| rule.next_timeout(self.rtt.smoothed()));
+        [loss, probe, expiry, tail].into_iter().flatten().min()
     }
 
     fn probe_time(&self) -> Option<Time> {

@@ -2,6 +2,7 @@
 
 mod closing;
 mod hello;
+mod pieces;
 
 use core::time::Duration;
 
@@ -16,10 +17,19 @@ use crate::receiver::{Drop, Receiver};
 use crate::sender::{Action, Sender};
 use crate::stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};
 use crate::time::Time;
-use crate::wire::{CloseClass, Datagram, INITIAL, MIN_SYMBOL_SIZE, Malformed, REPAIR_OVERHEAD};
+use crate::wire::{
+    CloseClass, Datagram, INITIAL, MIN_SYMBOL_SIZE, Malformed, REPAIR_OVERHEAD, is_piece,
+    pad_source,
+};
 
 use closing::Closing;
 use hello::Handshake;
+use pieces::{Cutter, Joiner};
+
+/// Source datagrams that are shorter than a repair by more than this are not made longer.
+const MOST_PADDING: usize = 48;
+/// Bytes of an acknowledgement in QUIC, usually.
+const BESIDE: usize = 16;
 
 /// The shortest fragment of a message must fit.
 const SMALLEST_SYMBOL: u16 = 128;
@@ -57,8 +67,16 @@ pub struct Session {
     /// The peer has done more than say hello, which anybody can in another's name where the
     /// carrier authenticates nobody: only then is it worth keeping the session alive.
     acquainted: bool,
-    /// Bytes of a source symbol that both ends agree to.
+    /// Bytes of a source symbol that both ends agree to and that the path takes.
     symbol_size: u16,
+    /// Bytes of a source symbol that both ends agree to.
+    agreed_size: u16,
+    /// The longest datagram that the path takes.
+    largest_datagram: usize,
+    cutter: Cutter,
+    joiner: Joiner,
+    /// Length of the repair after which no source datagram was sent yet.
+    last_repair: usize,
     paced_until: Option<Time>,
     symbol: Vec<u8>,
     sent: SentStats,
@@ -90,6 +108,11 @@ impl Session {
             probe_due: false,
             acquainted: role == Role::Client,
             symbol_size: symbol_size.min(MIN_SYMBOL_SIZE),
+            agreed_size: symbol_size.min(MIN_SYMBOL_SIZE),
+            largest_datagram: usize::MAX,
+            cutter: Cutter::default(),
+            joiner: Joiner::default(),
+            last_repair: 0,
             paced_until: None,
             symbol: Vec::with_capacity(usize::from(symbol_size)),
             sent: SentStats::default(),
@@ -111,6 +134,17 @@ impl Session {
             closing.datagram_arrived();
             return;
         }
+        let joined;
+        let datagram = match is_piece(datagram) {
+            false => datagram,
+            true => match self.join(datagram) {
+                Some(whole) => {
+                    joined = whole;
+                    &joined[..]
+                }
+                None => return,
+            },
+        };
         let parsed = match Datagram::parse(datagram) {
             Ok(parsed) => parsed,
             Err(Malformed::Version(_)) => {
@@ -145,6 +179,8 @@ impl Session {
                 }
                 Ok(())
             }
+            // Pieces of pieces are nobody's.
+            Datagram::Piece(_) => Err(Drop::Malformed),
             Datagram::Close {
                 class,
                 code,
@@ -174,13 +210,41 @@ impl Session {
         self.deliver(now);
     }
 
+    fn join(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
+        let longest = usize::from(self.limits.symbol_size) + REPAIR_OVERHEAD;
+        match Datagram::parse(datagram) {
+            Ok(Datagram::Piece(piece)) => self.joiner.join(&piece, longest),
+            _ => {
+                self.dropped.malformed += 1;
+                None
+            }
+        }
+    }
+
     fn connected(&mut self, hello: &crate::wire::Hello) {
         debug!(limits = ?hello.limits, "peer's hello arrived");
-        self.symbol_size = self.config.symbol_size.min(hello.limits.symbol_size);
+        self.agreed_size = self.config.symbol_size.min(hello.limits.symbol_size);
+        self.fit_symbols();
         self.sender.set_peer_limits(hello.limits);
         self.payload.set_peer_limits(hello.limits);
         self.receiver.set_feedback(hello.feedback);
         self.payload.events.push_back(Event::Connected);
+    }
+
+    /// The path takes datagrams of at most `bytes` now. New symbols are made to fit, so that they
+    /// grow with path MTU discovery; what is too long after the path has shrunk goes in pieces.
+    /// Without this call anything fits.
+    pub fn set_largest_datagram(&mut self, bytes: usize) {
+        if self.largest_datagram != bytes {
+            self.largest_datagram = bytes;
+            self.fit_symbols();
+        }
+    }
+
+    fn fit_symbols(&mut self) {
+        let room = self.largest_datagram.saturating_sub(REPAIR_OVERHEAD);
+        let room = u16::try_from(room).unwrap_or(u16::MAX);
+        self.symbol_size = self.agreed_size.min(room.max(SMALLEST_SYMBOL));
     }
 
     /// Hands newly known symbols to streams and messages.
@@ -284,12 +348,20 @@ impl Session {
         let wrote = match &mut self.closing {
             Some(closing) => closing.write(out),
             None => {
-                self.handshake
-                    .write(now, &self.config, &self.limits, self.sender.rtt(), out)
+                self.cutter.write(out)
+                    || self
+                        .handshake
+                        .write(now, &self.config, &self.limits, self.sender.rtt(), out)
                     || self.write_report(now, out)
                     || self.write_coded(now, out)
             }
         };
+        if wrote
+            && out.len() > self.largest_datagram
+            && !self.cutter.cut(self.largest_datagram, out)
+        {
+            return false;
+        }
         if wrote {
             self.sent.datagrams += 1;
             self.sent.bytes += out.len() as u64;
@@ -301,7 +373,7 @@ impl Session {
     fn write_report(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         self.receiver.on_timeout(now);
         let due = self.receiver.report_wanted();
-        let max = usize::from(self.config.symbol_size) + REPAIR_OVERHEAD;
+        let max = usize::from(self.symbol_size) + REPAIR_OVERHEAD;
         let wrote = due && self.receiver.report(now, max, out);
         self.sent.feedback += u64::from(wrote);
         wrote
@@ -344,11 +416,14 @@ impl Session {
             Action::New => {
                 self.symbol.clear();
                 let esi = self.sender.next_esi();
-                let max = usize::from(self.symbol_size);
+                // A message that was promised a symbol of its own gets one on a shrunk path too.
+                let alone = self.payload.next_alone();
+                let max = usize::from(self.symbol_size).max(alone);
                 if let Some(Filled { expires }) = self.payload.fill(now, esi, max, &mut self.symbol)
                     && self.sender.send_new(now, &self.symbol, expires, out)
                 {
                     self.sent.source_symbols += 1;
+                    self.pad(out);
                 }
             }
             Action::Again(esi) => {
@@ -359,6 +434,7 @@ impl Session {
             Action::Repair { window, top_up } => {
                 if self.sender.send_repair(now, window, top_up, out) {
                     self.sent.repair_symbols += 1;
+                    self.last_repair = out.len();
                     self.sent.top_up_symbols += u64::from(top_up);
                 }
             }
@@ -366,6 +442,19 @@ impl Session {
                 self.probe_due = false;
                 self.sender.send_probe(now, out);
             }
+        }
+    }
+
+    /// Makes the first source datagram after a repair longer than that. A carrier that watches for
+    /// a shrinking path (RFC 8899) must not see that only the longest of all datagrams, the repairs,
+    /// are lost: on a lossy path it would take chance for a black hole before long. What the carrier
+    /// puts beside a datagram now and then must not make it the longest either.
+    fn pad(&mut self, out: &mut Vec<u8>) {
+        let wanted = core::mem::take(&mut self.last_repair) + BESIDE;
+        let shorter = wanted.saturating_sub(out.len());
+        let fits = self.largest_datagram != usize::MAX && wanted <= self.largest_datagram;
+        if fits && (1..=MOST_PADDING).contains(&shorter) {
+            pad_source(shorter as u8, out);
         }
     }
 
@@ -440,17 +529,45 @@ impl Session {
         deadline: Option<Duration>,
     ) -> Result<MessageId, SendMessageError> {
         self.alive().map_err(SendMessageError::Closed)?;
+        let latest = self.latest(now, deadline);
+        self.payload.send_message(data, latest)
+    }
+
+    /// As [`Self::send_message`], but the message has a source symbol to itself: it is never cut
+    /// in pieces, and nothing shares its fate. For datagrams of others, which must not be lost
+    /// together. The bound is [`Self::message_alone_max`].
+    pub fn send_message_alone(
+        &mut self,
+        now: Time,
+        data: &[u8],
+        deadline: Option<Duration>,
+    ) -> Result<MessageId, SendMessageError> {
+        self.alive().map_err(SendMessageError::Closed)?;
+        let latest = self.latest(now, deadline);
+        let size = usize::from(self.symbol_size);
+        self.payload.send_message_alone(data, latest, size)
+    }
+
+    /// Bytes of the longest message that [`Self::send_message_alone`] takes: the symbol size
+    /// that both ends agree to, less the longest header. It may grow when the peer's HELLO
+    /// arrives or the path takes more, and shrink when the path does.
+    pub fn message_alone_max(&self) -> usize {
+        self.payload
+            .message_alone_max(usize::from(self.symbol_size))
+    }
+
+    /// The latest time of sending at which what is sent can arrive by `deadline`.
+    fn latest(&self, now: Time, deadline: Option<Duration>) -> Option<Time> {
         // Half of the smallest round trip is spent on the way whatever happens.
         let on_the_way = self.sender.rtt().min() / 2;
         let measured = self.sender.rtt().is_measured();
-        let latest = deadline.map(|d| {
+        deadline.map(|d| {
             now + if measured {
                 d.saturating_sub(on_the_way)
             } else {
                 d
             }
-        });
-        self.payload.send_message(data, latest)
+        })
     }
 
     /// Takes a message.

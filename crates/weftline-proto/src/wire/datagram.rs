@@ -1,4 +1,4 @@
-//! The six kinds of datagram.
+//! The eight kinds of datagram.
 
 use super::reader::{Malformed, Reader, put_varint};
 use super::{FeedbackView, Hello};
@@ -9,6 +9,8 @@ pub(super) const KIND_PROBE: u8 = 0x03;
 pub(super) const KIND_FEEDBACK: u8 = 0x04;
 pub(super) const KIND_HELLO: u8 = 0x05;
 pub(super) const KIND_CLOSE: u8 = 0x06;
+pub(super) const KIND_PIECE: u8 = 0x07;
+pub(super) const KIND_PADDED: u8 = 0x08;
 
 /// Longest close reason in bytes.
 const MAX_REASON: usize = 256;
@@ -63,6 +65,21 @@ pub enum Datagram<'a> {
         /// Words for people.
         reason: String,
     },
+    /// Part of a datagram that was too long for the path.
+    Piece(Piece<'a>),
+}
+
+/// Part of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// The same for all pieces of a datagram.
+    pub id: u32,
+    /// Its place among them, from 0.
+    pub index: u8,
+    /// How many there are: 2 to [`Piece::MOST`].
+    pub count: u8,
+    /// The bytes.
+    pub data: &'a [u8],
 }
 
 /// Who found a reason to close a session.
@@ -83,6 +100,18 @@ impl<'a> Datagram<'a> {
                 coded: Coded::parse(&mut r)?,
                 payload: r.rest(),
             }),
+            KIND_PADDED => {
+                let coded = Coded::parse(&mut r)?;
+                let rest = r.rest();
+                let padding = rest.last().map_or(0, |&n| usize::from(n));
+                if padding == 0 || padding > rest.len() {
+                    return Err(Malformed::Range("length of padding"));
+                }
+                Ok(Datagram::Source {
+                    coded,
+                    payload: &rest[..rest.len() - padding],
+                })
+            }
             KIND_REPAIR => {
                 let coded = Coded::parse(&mut r)?;
                 let (nss, key) = (r.u16()?, r.u16()?);
@@ -124,6 +153,7 @@ impl<'a> Datagram<'a> {
                     reason: String::from_utf8_lossy(reason).into_owned(),
                 })
             }
+            KIND_PIECE => Piece::parse(&mut r).map(Datagram::Piece),
             kind => Err(Malformed::Kind(kind)),
         }
     }
@@ -133,6 +163,36 @@ fn end(r: &Reader<'_>) -> Result<(), Malformed> {
     match r.is_empty() {
         true => Ok(()),
         false => Err(Malformed::Range("bytes after the end")),
+    }
+}
+
+impl<'a> Piece<'a> {
+    /// Most pieces of one datagram.
+    pub const MOST: u8 = 8;
+
+    fn parse(r: &mut Reader<'a>) -> Result<Self, Malformed> {
+        let (id, index, count) = (r.u32()?, r.u8()?, r.u8()?);
+        if !(2..=Self::MOST).contains(&count) || index >= count {
+            return Err(Malformed::Range("number of a piece"));
+        }
+        let data = r.rest();
+        if data.is_empty() {
+            return Err(Malformed::Truncated);
+        }
+        Ok(Piece {
+            id,
+            index,
+            count,
+            data,
+        })
+    }
+
+    /// Appends this piece.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        out.push(KIND_PIECE);
+        out.extend_from_slice(&self.id.to_be_bytes());
+        out.extend_from_slice(&[self.index, self.count]);
+        out.extend_from_slice(self.data);
     }
 }
 
@@ -169,6 +229,16 @@ impl Coded {
     /// Appends a probe.
     pub fn put_probe(&self, out: &mut Vec<u8>) {
         self.put(KIND_PROBE, out);
+    }
+}
+
+/// Makes a source datagram longer by `padding` bytes, 1 to 255, that are no part of its symbol.
+pub(crate) fn pad_source(padding: u8, out: &mut Vec<u8>) {
+    debug_assert_eq!(out.first(), Some(&KIND_SOURCE));
+    if padding > 0 {
+        out[0] = KIND_PADDED;
+        out.resize(out.len() + usize::from(padding) - 1, 0);
+        out.push(padding);
     }
 }
 
@@ -211,6 +281,14 @@ mod tests {
                 payload: b"symbol"
             })
         );
+
+        let plain = out.clone();
+        for padding in [1, 2, 255] {
+            let mut padded = plain.clone();
+            pad_source(padding, &mut padded);
+            assert_eq!(padded.len(), plain.len() + usize::from(padding));
+            assert_eq!(Datagram::parse(&padded), Datagram::parse(&plain));
+        }
 
         out.clear();
         CODED.put_repair(3, 9, &mut out);

@@ -176,6 +176,11 @@ impl<'a> FrameWriter<'a> {
         FrameWriter { out, max }
     }
 
+    /// Nothing is in the symbol yet.
+    pub fn is_empty(&self) -> bool {
+        self.out.is_empty()
+    }
+
     /// Bytes that are left.
     pub fn room(&self) -> usize {
         self.max.saturating_sub(self.out.len())

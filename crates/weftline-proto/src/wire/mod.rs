@@ -10,8 +10,8 @@ mod frame;
 mod params;
 mod reader;
 
-pub(crate) use datagram::put_close;
-pub use datagram::{CloseClass, Coded, Datagram};
+pub use datagram::{CloseClass, Coded, Datagram, Piece};
+pub(crate) use datagram::{pad_source, put_close};
 pub use feedback::{FeedbackView, FeedbackWriter, Run};
 pub use frame::{Frame, FrameWriter, Frames};
 pub use params::Hello;
@@ -28,6 +28,9 @@ pub const SOURCE_HEADER: usize = 15;
 /// its header and the coded length of the symbol.
 pub const REPAIR_OVERHEAD: usize = 19 + 2;
 
+/// Bytes of a piece before its part of the datagram.
+pub const PIECE_HEADER: usize = 7;
+
 /// A symbol size that every implementation accepts before it has seen HELLO.
 pub const MIN_SYMBOL_SIZE: u16 = 1200;
 
@@ -41,6 +44,11 @@ pub const MIN_FRAGMENT: usize = 64;
 /// Whether `datagram` looks like a HELLO: the only kind that may open a session.
 pub fn is_hello(datagram: &[u8]) -> bool {
     datagram.first() == Some(&datagram::KIND_HELLO)
+}
+
+/// Whether `datagram` looks like a part of one.
+pub(crate) fn is_piece(datagram: &[u8]) -> bool {
+    datagram.first() == Some(&datagram::KIND_PIECE)
 }
 
 /// Completes a number of which only the low 32 bits travelled: the value nearest to `expected`.

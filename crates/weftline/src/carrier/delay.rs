@@ -23,8 +23,13 @@ const TARGET_MAX: Duration = Duration::from_millis(20);
 const HEADROOM: f64 = 1.5;
 /// The same at the start, when the window doubles each round.
 const START_HEADROOM: f64 = 3.0;
-/// A round with more loss than this ends the start.
+/// A round with more loss than this ends the start, if it had this many packets: of ten, four may be
+/// lost by chance where one in five is.
 const START_LOSS: f64 = 0.3;
+const START_SAMPLE: u64 = 40;
+/// After as many rounds without a queue the window grows by this power of two faster, up to
+/// doubling: what ended the start was not the path's rate.
+const CALM: u32 = 4;
 /// The round-trip time without a queue is the smallest of this long.
 const BASE_EPOCH: Duration = Duration::from_secs(5);
 const BASE_EPOCHS: usize = 2;
@@ -32,7 +37,10 @@ const BASE_EPOCHS: usize = 2;
 /// window falls to this part of what the path holds, for as many rounds, which empties the queue.
 const PROBE_SHARE: f64 = 0.75;
 const PROBE_ROUNDS: u32 = 2;
-const INITIAL_PACKETS: u64 = 10;
+/// More than RFC 9002 has: they leave paced over a round trip, and a loss among them costs none.
+const INITIAL_PACKETS: u64 = 32;
+/// What the window may exceed a round's worth by, so that it can grow from nothing.
+const SLACK_PACKETS: u64 = 10;
 const MIN_PACKETS: u64 = 4;
 
 /// Makes the controller.
@@ -50,6 +58,8 @@ struct Delay {
     window: u64,
     mtu: u64,
     starting: bool,
+    /// Rounds in a row that saw hardly any queue.
+    calm: u32,
     base: Base,
     probed: Instant,
     /// Rounds that the base is still being measured for, and the window afterwards.
@@ -105,6 +115,7 @@ impl Delay {
             window: INITIAL_PACKETS * u64::from(mtu),
             mtu: u64::from(mtu),
             starting: true,
+            calm: 0,
             base: Base(VecDeque::new()),
             probed: now,
             probing: None,
@@ -146,7 +157,13 @@ impl Delay {
         let target = (base / TARGET_SHARE).clamp(TARGET_MIN, TARGET_MAX);
         let queue = rtt - base;
         let loss = round.lost as f64 / (round.lost + round.delivered).max(1) as f64;
-        self.starting &= queue <= target && loss <= START_LOSS;
+        let enough = round.lost + round.delivered >= START_SAMPLE * self.mtu;
+        let overloaded = queue > target || enough && loss > START_LOSS;
+        self.starting &= !overloaded;
+        self.calm = match overloaded || queue > target / 4 {
+            true => 0,
+            false => (self.calm + 1).min(CALM),
+        };
 
         let window = self.window as f64;
         let wanted = if queue > target {
@@ -155,14 +172,15 @@ impl Delay {
             window * 2.0
         } else {
             let room = 1.0 - queue.as_secs_f64() / target.as_secs_f64();
-            window + (window / 16.0).max(2.0 * self.mtu as f64) * room
+            let step = (window / 16.0).max(2.0 * self.mtu as f64);
+            window + step * f64::from(1u32 << self.calm.saturating_sub(1).min(CALM)) * room
         };
         let headroom = if self.starting {
             START_HEADROOM
         } else {
             HEADROOM
         };
-        let most = headroom * rate * rtt.as_secs_f64() + (INITIAL_PACKETS * self.mtu) as f64;
+        let most = headroom * rate * rtt.as_secs_f64() + (SLACK_PACKETS * self.mtu) as f64;
         self.window = (wanted.min(most) as u64).max(least);
     }
 }

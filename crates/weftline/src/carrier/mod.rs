@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use weftline_proto::{CloseReason, Config, wire};
+use weftline_proto::{CloseReason, Config};
 
 use crate::{ConnectError, Fingerprint};
 
@@ -92,26 +92,25 @@ impl Carrier {
         }
     }
 
+    /// The longest datagram that the path takes now: it may grow and shrink.
+    pub(crate) fn max_datagram(&self) -> usize {
+        match self {
+            Carrier::Quic(link) => link.max_datagram(),
+            Carrier::Udp(_) => udp::MAX_DATAGRAM,
+        }
+    }
+
     /// Fits a session's configuration to this carrier and path.
     pub(crate) fn fit(&self, config: &mut Config) {
-        let (room, overhead) = match self {
-            Carrier::Quic(link) => (link.max_datagram(), quic::OVERHEAD),
-            Carrier::Udp(_) => (udp::MAX_DATAGRAM, udp::OVERHEAD),
+        let overhead = match self {
+            Carrier::Quic(_) => quic::OVERHEAD,
+            Carrier::Udp(_) => udp::OVERHEAD,
         };
         let ip_and_udp = if self.remote_addr().is_ipv4() { 28 } else { 48 };
         config.datagram_overhead = ip_and_udp + overhead;
         // The carrier's handshake has measured it already.
         if let Some(rtt) = self.rtt() {
             config.initial_rtt = rtt.max(Duration::from_millis(1));
-        }
-        let largest = u16::try_from(room.saturating_sub(wire::REPAIR_OVERHEAD)).unwrap_or(u16::MAX);
-        if config.symbol_size > largest {
-            tracing::warn!(
-                asked = config.symbol_size,
-                used = largest,
-                "symbol size lowered to what the path can carry"
-            );
-            config.symbol_size = largest;
         }
     }
 }

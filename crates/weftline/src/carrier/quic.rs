@@ -14,8 +14,8 @@ use bytes::Bytes;
 use quinn::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
-    AckFrequencyConfig, ClientConfig, ConnectionError, IdleTimeout, SendDatagramError,
-    ServerConfig, TokioRuntime, TransportConfig, TransportErrorCode, VarInt,
+    AckFrequencyConfig, ClientConfig, ConnectionError, IdleTimeout, MtuDiscoveryConfig,
+    SendDatagramError, ServerConfig, TokioRuntime, TransportConfig, TransportErrorCode, VarInt,
 };
 use rustls::AlertDescription;
 use rustls::pki_types::CertificateDer;
@@ -36,6 +36,13 @@ pub(crate) const OVERHEAD: u16 = 1 + 8 + 4 + 16 + 3;
 const RECEIVE_BUFFER: usize = 4 << 20;
 /// Datagrams waiting in QUIC: a few packets, so that the session decides late what to send.
 const SEND_BUFFER: usize = 8 << 10;
+/// Path MTU discovery stops when it cannot gain more than this: it needs a round trip for each step,
+/// three to a usual path's 1500 bytes.
+const MTU_STEP: u16 = 60;
+/// It looks again after this, and at once when it thought that the path had shrunk: where losses are
+/// common both it and the detection of black holes (RFC 8899) err now and then.
+const MTU_INTERVAL: Duration = Duration::from_secs(60);
+const MTU_COOLDOWN: Duration = Duration::from_millis(1);
 /// Packets that the peer may leave unacknowledged; the session has feedback of its own.
 const ACK_EVERY: u32 = 30;
 /// The same, and how long it may wait, where acknowledgements measure the queue.
@@ -290,8 +297,8 @@ impl Link {
         self.connection.rtt()
     }
 
-    /// The largest datagram now. Path MTU discovery only ever raises it: what is right at the
-    /// start of a connection is what the path falls back to.
+    /// The largest datagram now: path MTU discovery raises it, a black hole or another path
+    /// lowers it. 0 when the connection is over.
     pub(crate) fn max_datagram(&self) -> usize {
         self.connection.max_datagram_size().unwrap_or(0)
     }
@@ -371,7 +378,13 @@ fn transport(config: &EndpointConfig) -> Result<TransportConfig, BindError> {
             transport.congestion_controller_factory(Arc::new(NewRenoConfig::default()))
         }
     };
+    let mut discovery = MtuDiscoveryConfig::default();
+    discovery
+        .minimum_change(MTU_STEP)
+        .interval(MTU_INTERVAL)
+        .black_hole_cooldown(MTU_COOLDOWN);
     transport
+        .mtu_discovery_config(Some(discovery))
         .max_idle_timeout(Some(idle))
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
         .max_concurrent_uni_streams(VarInt::from_u32(0))

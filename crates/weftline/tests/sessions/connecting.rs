@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use weftline::{Allowed, BindError, ConnectError, Endpoint, EndpointConfig, Identity, Refusal};
 
 use crate::{Kind, Pair, bind, config, soon};
@@ -197,5 +198,39 @@ async fn garbage_sent_to_a_port_does_no_harm() {
         pair.client.send_message(b"still here", None).await.unwrap();
         let message = soon(pair.server.recv_message()).await.unwrap();
         assert_eq!(message.data, b"still here"[..]);
+    }
+}
+
+#[tokio::test]
+async fn what_is_written_before_the_peer_has_accepted_arrives() {
+    let server = bind(Kind::Quic, Allowed::anyone(), config());
+    let client = bind(Kind::Quic, Allowed::nobody(), config());
+    let addr = server.local_addr().unwrap();
+    let peer = server.fingerprint().unwrap();
+    let early = soon(client.connect_early(addr, &peer)).await.unwrap();
+    let mut stream = early.open_stream().await.unwrap();
+    stream.write_all(b"at once").await.unwrap();
+    stream.finish().unwrap();
+    let accepted = soon(server.accept()).await.unwrap();
+    let mut incoming = soon(accepted.accept_stream()).await.unwrap();
+    let mut text = String::new();
+    soon(incoming.read_to_string(&mut text)).await.unwrap();
+    assert_eq!(text, "at once");
+}
+
+#[tokio::test]
+async fn who_connected_early_and_is_refused_learns_it() {
+    let server = bind(Kind::Quic, Allowed::nobody(), config());
+    let listening = bind(
+        Kind::Quic,
+        Allowed::only([server.fingerprint().unwrap()]),
+        config(),
+    );
+    let client = bind(Kind::Quic, Allowed::nobody(), config());
+    let addr = listening.local_addr().unwrap();
+    let peer = listening.fingerprint().unwrap();
+    if let Ok(early) = soon(client.connect_early(addr, &peer)).await {
+        soon(early.closed()).await;
+        assert!(early.open_stream().await.is_err());
     }
 }

@@ -90,3 +90,36 @@ async fn a_sender_waits_for_room_and_loses_nothing() {
     }
     soon(sender).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_message_without_room_is_refused_at_once_and_room_comes_again() {
+    let mut relay = None;
+    let pair = Pair::with(Kind::Udp, config(), |server| {
+        relay.insert(Relay::new(server)).addr
+    })
+    .await;
+    let relay = relay.unwrap();
+    let most = pair.client.message_alone_max();
+    assert!(matches!(
+        pair.client.try_send_message_alone(vec![0; most + 1], None),
+        Err(SendError::TooLong { got, limit }) if got == most + 1 && limit == most
+    ));
+    relay.lose(1000);
+    let full = |sent: Result<_, SendError>| matches!(sent, Err(SendError::Full));
+    let mut taken = 0;
+    // The peer's credit for symbols ends first, then the room for what waits.
+    while !full(pair.client.try_send_message_alone(vec![0; most], None)) {
+        taken += 1;
+        assert!(taken < 100_000);
+        if taken % 100 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    relay.lose(0);
+    for _ in 0..taken {
+        let message = soon(pair.server.recv_message()).await.unwrap();
+        assert_eq!(message.data.len(), most);
+    }
+    assert!(!full(pair.client.try_send_message(b"more", None)));
+    soon(pair.server.recv_message()).await.unwrap();
+}

@@ -1,0 +1,340 @@
+//! Redundancy by what is believed of the receiver: [`Redundancy::Auto`](crate::Redundancy::Auto).
+//!
+//! A repair symbol is sent when its expected worth exceeds a price. One rule gives the spacing of
+//! repairs when nothing is known, top-ups when a report shows a deficit, and the repairs after the
+//! last symbol; only the price differs. The price follows from the share of repairs that the delay
+//! aimed at needs.
+
+use std::collections::VecDeque;
+
+use core::time::Duration;
+
+use super::belief::{Belief, Effect};
+use super::flight::{Flight, Kind};
+use crate::channel::{Channel, Losses};
+use crate::policy::Auto;
+use crate::time::Time;
+
+/// As short as possible: what is lost is made up for within this part of a round trip, between
+/// these bounds. Few applications gain from less than the lower, or can bear more than the upper.
+const SHORTEST: u32 = 6;
+const SHORT: core::ops::RangeInclusive<Duration> =
+    Duration::from_millis(5)..=Duration::from_millis(40);
+/// A delay that leaves time for a report and its answer needs this much less haste.
+const WITH_REPORTS: f64 = 4.0;
+/// It is this many round trips.
+const ENOUGH: f64 = 0.75;
+/// Backlogged for so many round trips, a flow is a long transfer: reports come in time for it.
+const LONG: u32 = 2;
+/// A flow of fewer source symbols a second may spend more than the usual limit.
+const FEW: f64 = 50.0;
+/// After the last symbol a repair delays nothing, and what it mends would else wait for the timer.
+const TAIL: f64 = 0.02;
+/// Prices stay within these.
+const PRICES: core::ops::RangeInclusive<f64> = 0.02..=5.0;
+/// Round trips over which the share of repairs is measured.
+const ROUNDS: usize = 8;
+/// Unresolved datagrams that a belief is worked out from at most; of more, the newest.
+const REPLAYED: usize = 1024;
+/// With more than this in flight, a report is only taken into the belief each 16th of a round trip.
+const MANY: usize = 64;
+/// The price keeps the share of repairs at the limit; what would exceed it by this factor is held
+/// back besides, for a price takes some round trips to settle.
+const LEEWAY: f64 = 1.2;
+/// Repairs that may be owed to the limit at any time: the first symbols of a session need some.
+const SLACK: f64 = 4.0;
+
+/// The limit where the user named none: enough for the delay aimed at on most paths.
+///
+/// Of a flow of few symbols a second even one repair for each costs next to nothing.
+fn default_limit(rate: f64, per_second: f64) -> f64 {
+    (2.2 * rate).max(FEW / per_second.max(1.0)).clamp(0.28, 1.0)
+}
+
+/// Sources and repairs sent in a round trip.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    sources: u32,
+    repairs: u32,
+}
+
+/// What the newest report said.
+#[derive(Clone, Copy, Debug, Default)]
+struct Report {
+    /// Symbols that the receiver lacks, of those it knew of.
+    missing: u64,
+    /// Equations for them.
+    rank: u64,
+    /// The largest transmission that had arrived.
+    largest: Option<u64>,
+}
+
+/// The state of the rule.
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    policy: Auto,
+    channel: Channel,
+    losses: Losses,
+    belief: Belief,
+    report: Report,
+    replayed_at: Option<Time>,
+    /// The belief does not take the newest report into account yet.
+    stale: bool,
+    /// What the receiver was short of for certain, and repairs sent since.
+    deficit: u64,
+    under_way: u64,
+    /// Corrects the price for what the formula leaves out.
+    correction: f64,
+    rounds: VecDeque<Round>,
+    round: Round,
+    round_end: Time,
+    /// Repairs that the limit still allows.
+    allowance: f64,
+    /// Since when more has waited than could be sent at once.
+    waiting_since: Option<Time>,
+    last_source: Time,
+    /// The pause after it has been noticed.
+    pause_noticed: bool,
+}
+
+impl Rule {
+    pub(super) fn new(policy: Auto, now: Time) -> Self {
+        let channel = Channel::default();
+        Rule {
+            policy,
+            losses: channel.losses(),
+            channel,
+            belief: Belief::certain(0),
+            report: Report::default(),
+            replayed_at: None,
+            stale: false,
+            deficit: 0,
+            under_way: 0,
+            correction: 1.0,
+            rounds: VecDeque::new(),
+            round: Round::default(),
+            round_end: now,
+            allowance: SLACK,
+            waiting_since: None,
+            last_source: now,
+            pause_noticed: false,
+        }
+    }
+
+    /// The next transmission in order arrived, or did not.
+    pub(super) fn resolved(&mut self, lost: bool) {
+        self.channel.record(lost);
+    }
+
+    /// A report arrived: of the symbols it knew of it lacks `missing`, has `rank` equations for
+    /// them, and had received transmissions up to `largest`.
+    pub(super) fn reported(&mut self, missing: u64, rank: u64, largest: u64) {
+        self.report = Report {
+            missing,
+            rank,
+            largest: Some(largest),
+        };
+        self.stale = true;
+    }
+
+    /// Fates were settled without a report.
+    pub(super) fn settled(&mut self) {
+        self.stale = true;
+    }
+
+    /// Works the belief out anew: what the report says, then everything it does not know of.
+    fn replay(&mut self, now: Time, srtt: Duration, flight: &Flight) {
+        if !self.stale {
+            return;
+        }
+        let many = flight.unresolved() > MANY;
+        if many && self.replayed_at.is_some_and(|at| now < at + srtt / 16) {
+            return;
+        }
+        self.stale = false;
+        self.replayed_at = Some(now);
+        self.losses = self.channel.losses();
+        if !self.policy.ingredients.bursts {
+            self.losses = Losses::independent(self.losses.rate);
+        }
+        let report = match self.policy.ingredients.reports {
+            true => self.report,
+            false => Report {
+                missing: 0,
+                rank: 0,
+                ..self.report
+            },
+        };
+        // Symbols that the receiver misses and that may still be on their way.
+        let known = |number: u64| report.largest.is_some_and(|largest| number < largest);
+        let late = |&(number, kind): &(u64, Kind)| {
+            known(number) && matches!(kind, Kind::Source { again: false, .. })
+        };
+        let doubtful = flight.undecided(usize::MAX).filter(late).count() as u64;
+        self.deficit = report.missing.saturating_sub(doubtful + report.rank);
+        self.belief = Belief::certain(self.deficit);
+        self.under_way = 0;
+        for (_, kind) in flight.undecided(REPLAYED) {
+            let effect = effect(kind);
+            self.under_way += u64::from(effect == Effect::Repair);
+            self.belief.step(effect, &self.losses);
+        }
+    }
+
+    /// More has been waiting for a while than the path takes: throughput matters then, not delay.
+    pub(super) fn backlog(&mut self, now: Time, srtt: Duration, source: bool) -> bool {
+        if !source {
+            self.waiting_since = None;
+            return false;
+        }
+        let since = *self.waiting_since.get_or_insert(now);
+        let backlog = self.policy.ingredients.backlog && now.since(since) > srtt * LONG;
+        // There is no pause to wait for.
+        self.pause_noticed |= backlog;
+        backlog
+    }
+
+    /// Symbols that repairs do not reach any more are sent again.
+    pub(super) fn retransmits(&self) -> bool {
+        self.policy.ingredients.retransmit
+    }
+
+    /// Whether to send a repair symbol rather than a source symbol or nothing.
+    pub(super) fn wants_repair(
+        &mut self,
+        now: Time,
+        srtt: Duration,
+        source: bool,
+        flight: &Flight,
+    ) -> bool {
+        self.replay(now, srtt, flight);
+        let worth = self.belief.worth(&self.losses);
+        // What the receiver is known to lack is made up for at any price, beyond any limit.
+        let lacking = super::short(self.deficit as f64, self.under_way, self.losses.rate);
+        let worthwhile = worth > self.current_price(now, srtt, source) && self.allowance >= 1.0;
+        let wants = worthwhile || self.deficit > 0 && lacking;
+        self.pause_noticed = now >= self.last_source + self.pause(srtt);
+        wants
+    }
+
+    fn current_price(&self, now: Time, srtt: Duration, source: bool) -> f64 {
+        let price = self.price(srtt);
+        let paused = !source && now >= self.last_source + self.pause(srtt);
+        match paused && self.policy.ingredients.tail {
+            true => price.min(1.0) * TAIL,
+            false => price,
+        }
+    }
+
+    /// So long after a source symbol it was the last one.
+    fn pause(&self, srtt: Duration) -> Duration {
+        let period = srtt.div_f64(self.per_round().max(1.0));
+        (2 * period).max(srtt / 8)
+    }
+
+    /// When the price falls although nothing happens.
+    pub(super) fn next_timeout(&self, srtt: Duration) -> Option<Time> {
+        let price = self.price(srtt).min(1.0) * TAIL;
+        let waits = self.policy.ingredients.tail
+            && !self.pause_noticed
+            && self.belief.worth(&self.losses) > price;
+        waits.then(|| self.last_source + self.pause(srtt))
+    }
+
+    /// Source symbols in a round trip.
+    fn per_round(&self) -> f64 {
+        if self.rounds.is_empty() {
+            return f64::from(self.round.sources);
+        }
+        let sum: u32 = self.rounds.iter().map(|r| r.sources).sum();
+        f64::from(sum) / self.rounds.len() as f64
+    }
+
+    /// The share of repairs that the delay aimed at needs, within the limit: so many that the
+    /// losses of one horizon are made up for within it, but for about one standard deviation.
+    fn share(&self, srtt: Duration) -> f64 {
+        let Losses { rate, spread, .. } = self.losses;
+        let per_round = self.per_round();
+        let shortest = (srtt / SHORTEST).clamp(*SHORT.start(), *SHORT.end());
+        let delay = self.policy.delay.unwrap_or(shortest);
+        let rounds = delay.as_secs_f64() / srtt.as_secs_f64().max(1e-6);
+        let ease = if rounds >= ENOUGH { WITH_REPORTS } else { 1.0 };
+        let horizon = (ease * rounds * per_round).max(1.0);
+        let deviations = if self.losses.mean_run() > 2.0 {
+            2.0
+        } else {
+            1.0
+        };
+        let variance = spread * rate * (1.0 - rate);
+        let mut share = rate;
+        for _ in 0..3 {
+            let margin = deviations * (variance * (1.0 + share) / horizon).sqrt();
+            share = (rate + 1.0 / horizon + margin) / (1.0 - rate);
+        }
+        share.min(self.limit(srtt))
+    }
+
+    fn limit(&self, srtt: Duration) -> f64 {
+        let limit = self.policy.limit.filter(|limit| limit.is_finite());
+        let per_second = self.per_round() / srtt.as_secs_f64().max(1e-6);
+        let default = || default_limit(self.losses.rate, per_second);
+        limit.map_or_else(default, |limit| limit.max(0.0))
+    }
+
+    fn price(&self, srtt: Duration) -> f64 {
+        let Losses { rate, spread, .. } = self.losses;
+        let price = 1.4 * spread.sqrt() * rate * (1.0 - rate) / self.share(srtt).max(1e-3);
+        (price * self.correction).clamp(*PRICES.start(), *PRICES.end())
+    }
+
+    /// A transmission left.
+    pub(super) fn sent(&mut self, now: Time, srtt: Duration, kind: Kind) {
+        let effect = effect(kind);
+        self.belief.step(effect, &self.losses);
+        if now >= self.round_end {
+            self.end_round(now, srtt);
+        }
+        match effect {
+            Effect::Source => {
+                self.last_source = now;
+                self.round.sources += 1;
+                let limit = LEEWAY * self.limit(srtt);
+                let most = (4.0 * limit * self.per_round()).max(SLACK);
+                self.allowance = (self.allowance + limit).min(most);
+            }
+            Effect::Repair => {
+                self.under_way += 1;
+                self.round.repairs += 1;
+                self.allowance = (self.allowance - 1.0).max(-SLACK);
+            }
+            Effect::Nothing => {}
+        }
+    }
+
+    fn end_round(&mut self, now: Time, srtt: Duration) {
+        self.round_end = now + srtt;
+        let round = core::mem::take(&mut self.round);
+        if round.sources == 0 {
+            return;
+        }
+        if self.rounds.len() == ROUNDS {
+            self.rounds.pop_front();
+        }
+        self.rounds.push_back(round);
+        let sources: u32 = self.rounds.iter().map(|r| r.sources).sum();
+        let repairs: u32 = self.rounds.iter().map(|r| r.repairs).sum();
+        let measured = f64::from(repairs) / f64::from(sources);
+        let wanted = self.share(srtt);
+        let step = ((measured + 0.01) / (wanted + 0.01)).powf(0.1);
+        self.correction = (self.correction * step).clamp(0.1, 10.0);
+    }
+}
+
+/// What a transmission does to the receiver's deficit.
+fn effect(kind: Kind) -> Effect {
+    match kind {
+        Kind::Source { again: false, .. } => Effect::Source,
+        Kind::Source { again: true, .. } | Kind::Repair { .. } => Effect::Repair,
+        Kind::Probe => Effect::Nothing,
+    }
+}
