@@ -67,6 +67,16 @@ impl fmt::Display for Address {
 }
 
 impl Address {
+    /// The name or address of the host.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The socket addresses it stands for, at least one.
     ///
     /// # Errors

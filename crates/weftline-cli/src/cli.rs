@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 use crate::exit::{self, Exit};
 use crate::options::OutputOptions;
-use crate::{bench, console, demo, key, lab, load, output, recv, send};
+use crate::{bench, cast, console, demo, key, lab, load, output, recv, relay, send, sim, vectors};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,10 +35,14 @@ enum Command {
     Demo(demo::DemoArgs),
     Send(send::SendArgs),
     Recv(recv::RecvArgs),
+    Relay(relay::RelayArgs),
+    Cast(cast::CastArgs),
     Key(key::KeyArgs),
     Bench(bench::BenchArgs),
     Lab(lab::LabArgs),
     Load(load::LoadArgs),
+    Sim(sim::SimArgs),
+    Vectors(vectors::VectorsArgs),
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  weftline completions bash > ~/.local/share/bash-completion/completions/weftline"
@@ -83,6 +87,8 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Lab(args) => return Ok(lab::run(&args, output)),
         Command::Key(args) => key::run(&args, output),
         Command::Bench(args) => bench::run(&args, output),
+        Command::Sim(args) => sim::run(&args, output),
+        Command::Vectors(args) => vectors::run(&args, output),
         Command::Completions { shell } => {
             clap_complete::generate(
                 shell,
@@ -95,6 +101,8 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Demo(args) => demo::run_command(&args, output),
         Command::Send(args) => on_runtime(send::run(args, output)),
         Command::Recv(args) => on_runtime(recv::run(args, output)),
+        Command::Relay(args) => on_runtime(relay::run(args, output)),
+        Command::Cast(args) => on_runtime(cast::run(args, output)),
         Command::Load(args) => on_runtime(load::run(args)),
     };
     exit.map(ExitCode::from)

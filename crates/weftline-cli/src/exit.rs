@@ -110,14 +110,14 @@ pub fn text(error: &anyhow::Error) -> String {
     text
 }
 
-/// What to tell when connecting failed.
-pub fn connecting(error: &ConnectError) -> Failure {
+/// What to tell when connecting failed; `allow` is the command over there that, with this end's
+/// fingerprint behind it, lets this end in.
+pub fn connecting(error: &ConnectError, allow: &str) -> Failure {
     let (exit, remedy) = match error {
         ConnectError::PeerMismatch { .. } => (Exit::Refused, String::new()),
-        ConnectError::Refused { ours, .. } => (
-            Exit::Refused,
-            format!("; over there, run: weftline recv --allow {ours}"),
-        ),
+        ConnectError::Refused { ours, .. } => {
+            (Exit::Refused, format!("; over there, run: {allow} {ours}"))
+        }
         ConnectError::TimedOut { .. } => (
             Exit::Lost,
             ", and that both ends or neither use --insecure-udp".to_owned(),

@@ -1,4 +1,4 @@
-//! The `weftline` program: `demo`, `send`, `recv`, `key`, `bench`, `lab`, `load`.
+//! The `weftline` program, a module for each command.
 //!
 //! The binary only calls [`cli::main`]. The library exists for tests and fuzzing;
 //! applications build on the `weftline` crate instead.
@@ -6,6 +6,7 @@
 
 pub mod address;
 pub mod bench;
+pub mod cast;
 pub mod cli;
 pub mod console;
 pub mod demo;
@@ -17,7 +18,10 @@ pub mod load;
 pub mod options;
 pub mod output;
 pub mod recv;
+pub mod relay;
 pub mod reporter;
 pub mod send;
 pub mod session;
+pub mod sim;
 pub mod transfer;
+pub mod vectors;

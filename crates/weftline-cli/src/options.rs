@@ -16,10 +16,12 @@ pub struct SessionOptions {
     /// Key file of this host; made on first use [default: ~/.config/weftline/identity.pem]
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
-    /// How lost packets are made up for: arq (sent again), block, streaming (repairs woven in)
-    #[arg(long, default_value = "streaming", value_name = "NAME")]
+    /// How lost packets are made up for: auto (repairs when they are worth most), streaming (evenly
+    /// woven in), block, arq (sent again)
+    #[arg(long, default_value = "auto", value_name = "NAME")]
     pub preset: Preset,
-    /// Repair packets for each data packet, for example 0.15 [default: the preset's]
+    /// Repair packets for each data packet, for example 0.15; with auto, at most so many
+    /// [default: the preset's]
     #[arg(long, value_name = "SHARE", value_parser = repair_share)]
     pub repair_share: Option<f64>,
     /// Send at this rate at most, whatever the network says: for links you own, for example 20mbit
@@ -94,11 +96,14 @@ impl SessionOptions {
         }
         let mut session = Config::preset(self.preset);
         if let Some(share) = self.repair_share {
-            if self.preset == Preset::Arq {
-                let message = "--repair-share has no meaning with --preset arq, which sends no repairs: choose block or streaming";
-                return Err(Failure::new(Exit::Usage, message));
+            match &mut session.policies.redundancy {
+                Redundancy::Share(spaced) => *spaced = share,
+                Redundancy::Auto(auto) => auto.limit = Some(share),
+                _ => {
+                    let message = "--repair-share has no meaning with --preset arq, which sends no repairs: choose another preset";
+                    return Err(Failure::new(Exit::Usage, message));
+                }
             }
-            session.policies.redundancy = Redundancy::Share(share);
         }
         if fixed {
             session.rate = RateControl::Fixed {
@@ -180,6 +185,8 @@ mod tests {
     #[test]
     fn options_reach_the_session() {
         let config = endpoint(&[
+            "--preset",
+            "streaming",
             "--rate",
             "5mbit",
             "--window",
@@ -200,6 +207,15 @@ mod tests {
         assert_eq!(config.session.policies.redundancy, Redundancy::Share(0.2));
         assert_eq!(config.session.keep_alive, Some(Duration::from_secs(1)));
         assert_eq!(config.congestion, None);
+    }
+
+    #[test]
+    fn a_repair_share_is_the_limit_of_auto() {
+        let config = endpoint(&["--repair-share", "0.2"]).unwrap();
+        let Redundancy::Auto(auto) = config.session.policies.redundancy else {
+            panic!("auto is the default")
+        };
+        assert_eq!(auto.limit, Some(0.2));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use tokio::task::JoinSet;
-use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Fingerprint, Identity, Refusal};
+use weftline::{Allowed, Connection, Endpoint, Fingerprint, Identity, Refusal};
 
 use crate::address::{Address, DEFAULT_PORT, reachable};
 use crate::console;
@@ -105,13 +105,17 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Endpoint> {
     let config = args.session.endpoint()?;
     let endpoint = if args.session.insecure_udp {
         output::insecure();
-        bind(args, |addr| {
+        bind(args.listen.as_ref(), |addr| {
             Endpoint::bind_insecure_udp(addr, config.clone())
         })
         .await?
     } else {
         let (identity, _) = home::identity(args.session.identity.as_deref())?;
-        bind_quic(args, &identity, &config).await?
+        let allowed = allowed(&identity, args.allow_anyone, &args.allow)?;
+        bind(args.listen.as_ref(), |addr| {
+            Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
+        })
+        .await?
     };
     if !output.quiet {
         announce(args, &endpoint)?;
@@ -119,40 +123,30 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Endpoint> {
     Ok(endpoint)
 }
 
-async fn bind_quic(
-    args: &RecvArgs,
-    identity: &Identity,
-    config: &EndpointConfig,
-) -> Result<Endpoint> {
-    let allowed = if args.allow_anyone {
-        Allowed::anyone()
-    } else {
-        // Whoever holds this host's own key need not be told apart from it. It also makes the
-        // list never empty: an endpoint that allows nobody would not even answer.
-        let own = identity.fingerprint();
-        Allowed::only(
-            home::allowed()?
-                .into_iter()
-                .chain(args.allow.iter().copied())
-                .chain([own]),
-        )
-    };
-    bind(args, |addr| {
-        Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
-    })
-    .await
+/// Whom a server with this identity serves: anyone, or those named, those in the program's list and
+/// this host itself.
+pub(crate) fn allowed(identity: &Identity, anyone: bool, named: &[Fingerprint]) -> Result<Allowed> {
+    if anyone {
+        return Ok(Allowed::anyone());
+    }
+    // Whoever holds this host's own key need not be told apart from it. It also makes the
+    // list never empty: an endpoint that allows nobody would not even answer.
+    let own = identity.fingerprint();
+    let listed = home::allowed()?;
+    let named = named.iter().copied();
+    Ok(Allowed::only(listed.into_iter().chain(named).chain([own])))
 }
 
 /// Binds the address asked for; by default all of IPv6 and IPv4, or IPv4 alone where there is
 /// nothing else.
-async fn bind<E>(
-    args: &RecvArgs,
+pub(crate) async fn bind<E>(
+    listen: Option<&Address>,
     bind: impl Fn(SocketAddr) -> Result<Endpoint, E>,
 ) -> Result<Endpoint>
 where
     E: std::error::Error + Send + Sync + 'static,
 {
-    let candidates = match &args.listen {
+    let candidates = match listen {
         Some(address) => address.resolve().await?,
         None => vec![
             SocketAddr::from((Ipv6Addr::UNSPECIFIED, DEFAULT_PORT)),

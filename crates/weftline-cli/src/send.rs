@@ -99,7 +99,8 @@ async fn prepare(
         }
     };
     let addresses = args.address.resolve().await?;
-    let connecting = connect(addresses, args.peer.zip(identity), &config);
+    let peer = args.peer.zip(identity);
+    let connecting = connect(addresses, peer, &config, "weftline recv --allow");
     let (endpoint, connection) = tokio::select! {
         connected = connecting => connected?,
         exit = stop() => {
@@ -111,11 +112,13 @@ async fn prepare(
 }
 
 /// Connects to the first of `addresses` that answers. A later one is tried when those before
-/// it have not answered for a while: an unreachable one does not say so.
-async fn connect(
+/// it have not answered for a while: an unreachable one does not say so. `allow` is the command
+/// that lets this end in over there.
+pub(crate) async fn connect(
     addresses: Vec<SocketAddr>,
     identities: Option<(Fingerprint, Identity)>,
     config: &EndpointConfig,
+    allow: &'static str,
 ) -> Result<(Endpoint, Connection)> {
     let mut attempts: JoinSet<Result<_>> = JoinSet::new();
     for (place, addr) in (0..).zip(addresses) {
@@ -137,7 +140,7 @@ async fn connect(
             };
             match connected {
                 Ok(connection) => Ok((endpoint, connection)),
-                Err(error) => Err(exit::connecting(&error).into()),
+                Err(error) => Err(exit::connecting(&error, allow).into()),
             }
         });
     }

@@ -207,6 +207,22 @@ inline std::string summary(std::vector<int64_t>& delays) {
     return text;
 }
 
+// ,"cdf":[[share,ms],..] of delays that are sorted: each hundredth, and the tail.
+inline std::string curve(const std::vector<int64_t>& delays) {
+    std::vector<double> shares;
+    for (int percent = 0; percent < 100; ++percent) shares.push_back(percent / 100.0);
+    for (double tail : {0.995, 0.998, 0.999, 0.9995, 0.9998, 0.9999, 1.0}) shares.push_back(tail);
+    std::string text = ",\"cdf\":[";
+    for (double share : shares) {
+        const size_t rank = std::max<size_t>(1, size_t(std::ceil(share * double(delays.size()))));
+        char pair[80];
+        std::snprintf(pair, sizeof pair, "%s[%.10g,%s]", share > 0 ? "," : "", share,
+                      millis(double(delays[rank - 1])).c_str());
+        text += pair;
+    }
+    return text + "]";
+}
+
 struct Bulk {
     double secs, skip;
     explicit Bulk(Settings& s)
@@ -218,7 +234,7 @@ struct Bulk {
         auto connection = guest(network, timeout);
         std::vector<char> buffer(PIECE);
         const int64_t patience = now() + nanos(timeout);
-        int64_t start = 0, end = INT64_MAX, ended = 0, bytes = 0;
+        int64_t start = 0, end = INT64_MAX, ended = 0, bytes = 0, total = 0;
         while (now() < end) {
             const long read = connection->read(buffer.data(), buffer.size());
             const int64_t time = now();
@@ -230,13 +246,16 @@ struct Bulk {
             }
             if (read < 0) continue;
             if (start == 0) start = time, end = start + nanos(secs);
+            if (time < end) total += read;
             if (time >= start + nanos(skip) && time < end) bytes += read;
         }
         const int64_t until = ended ? std::min(ended, end) : end;
         const double counted = std::max<double>(0, double(until - start - nanos(skip)) / 1e9);
         char text[200];
-        std::snprintf(text, sizeof text, "{\"bytes\":%lld,\"secs\":%.6f,\"goodput\":%.6f}",
-                      (long long)bytes, counted, counted > 0 ? double(bytes) * 8e-6 / counted : 0);
+        std::snprintf(text, sizeof text,
+                      "{\"bytes\":%lld,\"secs\":%.6f,\"goodput\":%.6f,\"total\":%lld}",
+                      (long long)bytes, counted, counted > 0 ? double(bytes) * 8e-6 / counted : 0,
+                      (long long)total);
         print(text);
     }
 
@@ -258,6 +277,7 @@ struct Stream {
     double secs, skip, drain;
     uint64_t rate;
     size_t size;
+    bool cdf;
     uint64_t total, first;
 
     Stream(Settings& s, const Network& network)
@@ -265,7 +285,7 @@ struct Stream {
           drain(s.number("drain", 2, 0, 3600)),
           rate(uint64_t(std::llround(s.number("rate", 10, 0.001, 100000) * 1e6))),
           size(size_t(s.number("size", 1200, 16, double(network.largest_message())))),
-          total(before(secs)), first(before(skip)) {
+          cdf(s.number("cdf", 0, 0, 1) != 0), total(before(secs)), first(before(skip)) {
         if (first >= total) throw Usage("skip leaves no message of secs: lower it");
         if (total > 10000000) throw Usage("too many messages: lower secs or rate, or raise size");
     }
@@ -315,8 +335,11 @@ struct Stream {
         const uint64_t sent = total - first, got = delays.size();
         for (uint64_t i = std::max(next, first); i < total; ++i)
             delays.push_back(end - start - offset(i));
+        // It sorts them for the curve.
+        const std::string told = summary(delays);
         print("{\"sent\":" + std::to_string(sent) + ",\"got\":" + std::to_string(got) +
-              ",\"missing\":" + std::to_string(sent - got) + "," + summary(delays) + broken + "}");
+              ",\"missing\":" + std::to_string(sent - got) + "," + told +
+              (cdf ? curve(delays) : "") + broken + "}");
         write_all(*connection, ".", 1, now() + nanos(1));
     }
 

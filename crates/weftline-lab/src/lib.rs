@@ -5,6 +5,9 @@
 //! program runs over them unchanged.
 #![deny(unsafe_code)]
 
+pub mod compare;
 pub mod load;
 #[cfg(target_os = "linux")]
 pub mod path;
+pub mod plot;
+pub mod sim;

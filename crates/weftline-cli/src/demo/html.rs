@@ -4,12 +4,12 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use weftline::Preset;
+use weftline_lab::plot::{Axis, CHART_STYLE, Marks, PAGE_STYLE, Series, chart, escape, figure};
 use weftline_netem::LossModel;
 
 use super::Report;
 use super::lateness::Exactness;
 use super::run::{Run, Workload};
-use super::svg::{Axis, Series, chart, escape};
 use super::{sentence, table};
 use crate::output::quoted;
 use crate::reporter::size;
@@ -18,9 +18,6 @@ use crate::reporter::size;
 const POINTS: usize = 600;
 /// Left end of a logarithmic axis, in milliseconds: below it lies only measuring noise.
 const LEAST_MS: f64 = 0.1;
-
-const PAGE_STYLE: &str = include_str!("page.css");
-const CHART_STYLE: &str = include_str!("chart.css");
 
 /// The page.
 pub(super) fn page(report: &Report<'_>) -> String {
@@ -185,13 +182,6 @@ fn rows(runs: &[Run]) -> String {
         delivered. source, repairs, resent: symbols sent; useful: repairs that brought the receiver something new.</p>\n"
 }
 
-fn figure(svg: &str, caption: &str) -> String {
-    format!(
-        "<figure>{svg}<figcaption>{}</figcaption></figure>\n",
-        escape(caption)
-    )
-}
-
 fn distribution(streams: &[&Run]) -> String {
     let max = largest(streams);
     let at = |percent| {
@@ -267,6 +257,7 @@ fn line(run: &Run, points: Vec<(f64, f64)>) -> Series {
         name: run.preset.to_string(),
         style,
         points,
+        marks: Marks::Line,
     }
 }
 

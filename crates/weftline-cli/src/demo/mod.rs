@@ -5,10 +5,9 @@ mod html;
 mod json;
 mod lateness;
 mod limits;
-mod path;
+pub(crate) mod path;
 mod run;
 mod sentence;
-mod svg;
 mod table;
 mod target;
 mod workload;
@@ -58,7 +57,7 @@ negative. A file has no messages, so its delay is empty (null in JSON).
 The repair share is 1.5 p/(1-p) at a loss rate of p by default, and at least 0.03: p/(1-p) is what
 makes up for the losses on average, and half as much again keeps the receiver from waiting for
 the next repair whenever a few more packets than the average are lost. Block and streaming get
-the same share. arq sends none.";
+the same share, and auto has it as its limit. arq sends none.";
 
 /// See what erasure coding does on a lossy path, right here
 #[derive(Args, Clone, Debug)]
@@ -69,7 +68,7 @@ pub struct DemoArgs {
         long,
         value_delimiter = ',',
         value_name = "NAME,...",
-        default_value = "arq,block,streaming"
+        default_value = "arq,block,streaming,auto"
     )]
     pub preset: Vec<Preset>,
     /// Rate of the link, each way

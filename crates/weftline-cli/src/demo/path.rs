@@ -24,7 +24,7 @@ const SOCKET_BUFFER: usize = 4 << 20;
 const NOTICE: Duration = Duration::from_millis(50);
 
 /// A running path. Dropping it ends its threads.
-pub(super) struct Path {
+pub(crate) struct Path {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
     events: Sender<Event>,
@@ -57,7 +57,7 @@ impl Path {
     ///
     /// # Errors
     /// Loopback sockets or threads cannot be made.
-    pub(super) fn start(
+    pub(crate) fn start(
         server: SocketAddr,
         forward: LinkConfig,
         back: LinkConfig,
@@ -108,7 +108,7 @@ impl Path {
     }
 
     /// Where the client finds the server.
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 

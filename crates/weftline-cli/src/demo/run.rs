@@ -156,8 +156,10 @@ async fn carry(
 
 fn config(setup: &Setup<'_>, preset: Preset) -> EndpointConfig {
     let mut session = Config::preset(preset);
-    if preset != Preset::Arq {
-        session.policies.redundancy = Redundancy::Share(setup.repair_share);
+    match &mut session.policies.redundancy {
+        Redundancy::Share(share) => *share = setup.repair_share,
+        Redundancy::Auto(auto) => auto.limit = Some(setup.repair_share),
+        _ => {}
     }
     let rate = (setup.rate as f64 * RATE_SHARE) as u64;
     session.rate = RateControl::Fixed {

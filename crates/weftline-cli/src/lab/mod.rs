@@ -1,6 +1,8 @@
 //! `weftline lab`: real programs on an emulated path.
 
 #[cfg(target_os = "linux")]
+mod compare;
+#[cfg(target_os = "linux")]
 mod inside;
 #[cfg(target_os = "linux")]
 mod run;
@@ -13,6 +15,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use weftline_lab::load::External;
 use weftline_netem::units::parse_duration;
 
 use crate::options::OutputOptions;
@@ -58,6 +61,26 @@ The command runs on side a with the terminal, side b's standard output goes to s
 The sides know each other as a and b (a4, b4 by IPv4 and a6, b6 by IPv6 only) and nothing else.
 Exit codes: the command's own; 125 when the lab fails, 127 when there is no such command.";
 
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  What the suites do:
+    weftline lab compare list
+
+  Delays of a stream under losses, all peers that are installed, in two minutes:
+    weftline lab compare B --quick --out compare-b
+
+  Two presets beside TCP with BBR, five seeds:
+    weftline lab compare B --peers weftline/arq,weftline/streaming,l=5,tcp/bbr --seeds 5 --out mine
+
+  A program of yours (docs/load.md has the contract) beside the others:
+    weftline lab compare A --ext mine=./my-program --out with-mine
+
+Peers: `weftline/streaming,l=5` is the transport `weftline` with preset=streaming l=5, `tcp/bbr` is
+`tcp` with cc=bbr: a value without a name is the preset or the congestion control. srt, udt and
+kcptun take part where their programs are (docs/load.md).
+
+DIR gets runs.jsonl, a line for each run; report.html, table.md and results.json are made of it.";
+
 /// Run real programs on an emulated path (Linux, root)
 #[derive(Args, Debug)]
 pub struct LabArgs {
@@ -69,6 +92,7 @@ pub struct LabArgs {
 enum LabCommand {
     Run(RunArgs),
     On(OnArgs),
+    Compare(CompareArgs),
 }
 
 /// Run a command on side a of an emulated path, and perhaps one on side b
@@ -127,6 +151,45 @@ pub struct OnArgs {
     command: Vec<OsString>,
 }
 
+/// Compare transports on an emulated path: tables, plots and a report
+///
+/// Every run is a fresh lab with `weftline load` at both ends. Peers alternate over seeds, each run
+/// is kept as soon as it has ended, and the same command goes on where it was stopped; runs in
+/// which the machine could not keep up are repeated.
+#[derive(Args, Debug)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub struct CompareArgs {
+    /// A, B, C, D, karzand or udp-rc; `list` tells what each does
+    suite: String,
+    /// Who is compared, separated by commas: TRANSPORT or TRANSPORT/NAME=VALUE,... with the
+    /// transports and settings of `load` [default: the suite's]
+    #[arg(long, value_name = "PEERS")]
+    peers: Option<String>,
+    /// A program that measures a transport of its own, to the contract of `load`
+    #[arg(long, value_name = "NAME=PROGRAM")]
+    ext: Vec<External>,
+    /// Runs of each, with other losses [default: 3, and 1 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: Option<u64>,
+    /// How long is sent in each run, in seconds, where the suite has such a time
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    secs: Option<f64>,
+    /// The small form of the suite: below two minutes
+    #[arg(long)]
+    quick: bool,
+    /// Where the runs are kept and the report is written
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Run nothing; make the report from the runs that are there
+    #[arg(long)]
+    report_only: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|s| (2.0..=3600.0).contains(s));
+    seconds.ok_or_else(|| "give seconds, 2 to 3600".to_owned())
+}
+
 /// A side by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SideName {
@@ -142,6 +205,7 @@ pub fn run(args: &LabArgs, output: OutputOptions) -> ExitCode {
     let result = match &args.command {
         LabCommand::Run(args) => run::run(args, output),
         LabCommand::On(args) => inside::run(args),
+        LabCommand::Compare(args) => compare::run(args, output),
     };
     #[cfg(not(target_os = "linux"))]
     let result = {

@@ -23,7 +23,7 @@ pub use delays::{Delays, Summary};
 pub use error::{Failed, LoadError};
 pub use ext::{External, NotExternal};
 pub use request::{Mode, Request, Side, UnknownMode};
-pub use transport::NAMES;
+pub use transport::{NAMES, session_config};
 
 /// The first line of a receiver's standard output, printed when a sender may start.
 pub const LISTENING: &str = r#"{"listening":true}"#;

@@ -264,7 +264,7 @@ mod tests {
                 "tcp",
                 Mode::Bulk,
                 &["rate=3"],
-                "cc, secs, skip, series, timeout, ip",
+                "cc, secs, skip, series, amount, stamp, timeout, ip",
             ),
             ("tcp", Mode::Bulk, &["skip=10"], "lower it"),
             ("tcp", Mode::Stream, &["size=15"], "16 to"),

@@ -12,6 +12,7 @@
 //! | `config` | what the path is made of |
 //! | `run` | a command on each side, from start to end |
 //! | `namespace` | making, filling and removing a namespace |
+//! | `files` | the folder of a namespace's own `/etc` |
 //! | `name` | names that tell whose a namespace is, and whether its owner lives |
 //! | `inhabitants` | the processes inside a namespace |
 //! | `emulator` | the thread between the two devices |
@@ -25,6 +26,7 @@ mod config;
 mod direction;
 mod emulator;
 mod error;
+mod files;
 mod inhabitants;
 mod lab;
 mod name;

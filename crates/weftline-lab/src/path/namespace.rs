@@ -8,13 +8,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::error::PathError;
+use super::files::Files;
 use super::inhabitants::NamespaceId;
 use super::name::LabName;
 
 /// Where iproute2 keeps namespaces.
 const NAMESPACES: &str = "/run/netns";
-/// Files in `/etc/netns/NAME` take the place of those in `/etc` inside the namespace.
-const FILES: &str = "/etc/netns";
 /// The name of the device inside.
 const DEVICE: &str = "lab0";
 /// Packets that may wait for the emulator: more than it ever leaves unread, so that
@@ -39,8 +38,9 @@ impl Namespace {
         let namespace = Self {
             name: format!("{lab}-{side}"),
         };
-        let files = Path::new(FILES).join(&namespace.name);
-        fs::create_dir_all(&files).map_err(PathError::file(&files))?;
+        let all = Files::system();
+        let files = all.make(&namespace.name);
+        let files = files.map_err(PathError::file(all.folder()))?;
         let write = |name: &str, content: &str| {
             let file = files.join(name);
             fs::write(&file, content).map_err(PathError::file(file))
@@ -117,7 +117,7 @@ impl Drop for Namespace {
             // Another lab may be removing it as a leftover; what stays, the next removes.
             let _ = ip(&["netns", "del", &self.name], "");
         }
-        let _ = fs::remove_dir_all(Path::new(FILES).join(&self.name));
+        Files::system().remove(&self.name);
     }
 }
 
@@ -141,7 +141,8 @@ pub(crate) fn labs() -> BTreeSet<LabName> {
 
 /// Namespaces and directories of labs, with the lab they belong to.
 fn ours() -> impl Iterator<Item = (LabName, String)> {
-    let entries = [NAMESPACES, FILES]
+    let entries = [Path::new(NAMESPACES), Files::system().folder()]
+        .map(Path::to_owned)
         .into_iter()
         .filter_map(|dir| fs::read_dir(dir).ok());
     let names = entries

@@ -10,6 +10,7 @@ mod weftline;
 use std::net::SocketAddr;
 use std::pin::Pin;
 
+use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 
@@ -60,6 +61,22 @@ pub(crate) enum Link {
 pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {
     /// Ends the connection once the peer has what was written. Dropping ends it at once.
     fn close(self: Box<Self>) -> Task<'static, ()>;
+
+    /// What was sent, if the transport counts it.
+    fn symbols(&self) -> Option<Symbols> {
+        None
+    }
+}
+
+/// Packets with data that a coding transport sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Symbols {
+    /// Source symbols, the first time.
+    pub(crate) source: u64,
+    /// Source symbols again.
+    pub(crate) resent: u64,
+    /// Repair symbols.
+    pub(crate) repair: u64,
 }
 
 /// Messages, both ways.
@@ -75,6 +92,18 @@ pub(crate) trait Messages: Send {
 
     /// Ends the connection once the peer has what was sent, if the transport cares.
     fn close(self: Box<Self>) -> Task<'static, ()>;
+}
+
+/// The engine of transport `weftline`, from `NAME=VALUE` settings: all that it can be told but for
+/// its carrier.
+///
+/// # Errors
+/// A setting is unknown, its value is none, or two contradict each other.
+pub fn session_config(arguments: &[String]) -> Result<::weftline::Config, LoadError> {
+    let mut settings = Settings::parse(arguments)?;
+    let config = weftline::session(&mut settings)?;
+    settings.finish("the engine")?;
+    Ok(config)
 }
 
 /// The transport of this name, with the settings that it takes.

@@ -9,8 +9,9 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::{ByteStream, Link, Listener, LoadError, Settings, Task, Transport};
 
-/// Where Linux names the congestion controls that a socket may ask for.
-const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+/// Where Linux names the congestion controls it has. Those that are not in
+/// `tcp_allowed_congestion_control` too are for root only.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// TCP, without Nagle's delay.
 pub(super) struct Tcp {
@@ -20,11 +21,11 @@ pub(super) struct Tcp {
 
 impl Tcp {
     pub(super) fn take(settings: &mut Settings) -> Result<Self, LoadError> {
-        let allowed = fs::read_to_string(ALLOWED).unwrap_or_default();
-        let names: Vec<&str> = allowed.split_whitespace().collect();
+        let available = fs::read_to_string(AVAILABLE).unwrap_or_default();
+        let names: Vec<&str> = available.split_whitespace().collect();
         let expected = match names.as_slice() {
             [] => "the name of one of the system's congestion controls".to_owned(),
-            names => format!("what {ALLOWED} lists, here {}", names.join(", ")),
+            names => format!("what {AVAILABLE} lists, here {}", names.join(", ")),
         };
         let congestion = settings.take("cc", &expected, |name| {
             (names.is_empty() || names.contains(&name)).then(|| name.to_owned())

@@ -12,7 +12,9 @@ use tokio::time::timeout;
 use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Identity, Stream};
 
 use super::socket::any_port;
-use super::{ByteStream, Hall, Link, Listener, LoadError, Messages, Settings, Task, Transport};
+use super::{
+    ByteStream, Hall, Link, Listener, LoadError, Messages, Settings, Symbols, Task, Transport,
+};
 
 mod engine;
 
@@ -34,6 +36,11 @@ pub(super) struct Weftline {
     deadline: Option<Duration>,
     /// All that were made; the sender's is kept from connection to connection.
     endpoints: Mutex<Vec<Endpoint>>,
+}
+
+/// The engine's options alone.
+pub(super) fn session(settings: &mut Settings) -> Result<weftline::Config, LoadError> {
+    engine::take_session(settings)
 }
 
 impl Weftline {
@@ -125,7 +132,7 @@ impl Transport for Weftline {
             let connected = match self.carrier {
                 Carrier::Quic => {
                     let peer = identity(&RECEIVER)?.fingerprint();
-                    endpoint.connect(to, &peer).await
+                    endpoint.connect_early(to, &peer).await
                 }
                 Carrier::Udp => endpoint.connect_insecure(to).await,
             };
@@ -205,6 +212,15 @@ impl ByteStream for Bytes {
             }
             self.connection.close(0, "");
             Ok(())
+        })
+    }
+
+    fn symbols(&self) -> Option<Symbols> {
+        let sent = self.connection.stats().sent;
+        Some(Symbols {
+            source: sent.source_symbols,
+            resent: sent.retransmissions,
+            repair: sent.repair_symbols,
         })
     }
 }

@@ -6,17 +6,21 @@ use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep_until, timeout, timeout_at};
 
-use super::{Outcome, PIECE, farewell, guest};
+use super::stamps::{self, Stamps};
+use super::{Outcome, PIECE, dismissed, farewell, guest};
 use crate::load::LoadError;
 use crate::load::clock::{Timer, instant, nanos, now};
+use crate::load::delays::Summary;
 use crate::load::filler::Filler;
-use crate::load::schedule::{LONGEST, Schedule};
+use crate::load::schedule::{HEADER, LARGEST, LONGEST, Schedule};
 use crate::load::settings::Settings;
-use crate::load::transport::{ByteStream, Link, Listener, Messages};
+use crate::load::transport::{ByteStream, Link, Listener, Messages, Symbols};
 
 /// How much longer than asked the sender sends, in seconds: the receiver starts its clock with
 /// the first byte, which is later by the path's delay.
 const LEAD_OUT: f64 = 0.5;
+/// The largest amount, in bytes.
+const AMOUNT: u64 = 1 << 40;
 /// Most entries of a series.
 const SERIES: f64 = 100_000.0;
 
@@ -25,6 +29,10 @@ pub(crate) struct Bulk {
     secs: f64,
     skip: f64,
     interval: Option<f64>,
+    /// All that is sent, in bytes.
+    amount: Option<u64>,
+    /// Bytes of a piece that has a stamp.
+    stamp: Option<usize>,
     /// For messages: nothing else limits them.
     schedule: Option<Schedule>,
 }
@@ -38,6 +46,16 @@ pub(crate) struct Received {
     secs: f64,
     /// Mbit/s over those seconds.
     goodput: f64,
+    /// Bytes read, `skip` included.
+    total: u64,
+    /// When the first were, in nanoseconds of the monotonic clock.
+    start: i64,
+    /// Milliseconds from when the transport took a piece to when it was read.
+    #[serde(flatten)]
+    delay: Option<Summary>,
+    /// Their distribution: shares and the milliseconds that they do not exceed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cdf: Option<Vec<(f64, f64)>>,
     /// Mbit/s in each interval, `skip` included.
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<Vec<f64>>,
@@ -53,6 +71,9 @@ pub(crate) struct Sent {
     bytes: u64,
     /// Seconds from the connection to the end.
     secs: f64,
+    /// What they were sent in, if the transport tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbols: Option<Symbols>,
 }
 
 impl Bulk {
@@ -72,14 +93,20 @@ impl Bulk {
             let message = format!("at most {SERIES} entries are possible: raise series");
             return Err(LoadError::Contradiction(message));
         }
-        let schedule = match is_messages {
-            true => Some(Schedule::take(settings, secs + LEAD_OUT, 0.0, None)?),
-            false => None,
-        };
+        let (mut amount, mut stamp) = (None, None);
+        let mut schedule = None;
+        if is_messages {
+            schedule = Some(Schedule::take(settings, secs + LEAD_OUT, 0.0, None)?);
+        } else {
+            amount = settings.number("amount", "bytes", 1..=AMOUNT)?;
+            stamp = settings.number("stamp", "bytes of a piece", HEADER..=LARGEST)?;
+        }
         Ok(Bulk {
             secs,
             skip,
             interval,
+            amount,
+            stamp,
             schedule,
         })
     }
@@ -101,10 +128,14 @@ impl Bulk {
             });
         }
         let mut meter = Meter::new(self, now());
-        meter.add(first, meter.start);
+        meter.add(&buffer[..first], meter.start)?;
         let mut over = std::pin::pin!(sleep_until(instant(meter.end)));
         let (mut broken, mut ended) = (None, meter.end);
         loop {
+            if meter.has_all() {
+                ended = meter.last;
+                break;
+            }
             let read = tokio::select! {
                 biased;
                 () = &mut over => break,
@@ -113,7 +144,7 @@ impl Bulk {
             let time = now();
             match read {
                 Ok(n) if n > 0 && time < meter.end => {
-                    meter.add(n, time);
+                    meter.add(&buffer[..n], time)?;
                     continue;
                 }
                 Ok(n) if n > 0 => break,
@@ -126,19 +157,34 @@ impl Bulk {
         Ok((meter.report(ended, broken), Box::pin(farewell(link))))
     }
 
-    pub(crate) async fn send(&self, link: Link) -> Result<Sent, LoadError> {
+    pub(crate) async fn send(&self, mut link: Link) -> Result<Sent, LoadError> {
         let start = now();
         let end = start + nanos(self.secs + LEAD_OUT);
-        let bytes = match link {
-            Link::Bytes(stream) => pour(stream, end).await,
+        let bytes = match &mut link {
+            Link::Bytes(stream) => match self.stamp {
+                Some(size) => stamps::pour(&mut **stream, size, self.amount, end).await,
+                None => pour(&mut **stream, self.amount, end).await,
+            },
             Link::Messages(messages) => match &self.schedule {
-                Some(schedule) => drip(messages, schedule).await?,
+                Some(schedule) => drip(&mut **messages, schedule).await?,
                 None => 0,
             },
+        };
+        if self.amount == Some(bytes) {
+            // What is written has not arrived yet; what goes wrong, the receiver tells.
+            if let Link::Bytes(stream) = &mut link {
+                let _ = timeout_at(instant(end), stream.flush()).await;
+            }
+            dismissed(&mut link, end).await;
+        }
+        let symbols = match &link {
+            Link::Bytes(stream) => stream.symbols(),
+            Link::Messages(_) => None,
         };
         Ok(Sent {
             bytes,
             secs: (now() - start) as f64 / 1e9,
+            symbols,
         })
     }
 }
@@ -150,12 +196,14 @@ async fn read(link: &mut Link, buffer: &mut [u8]) -> Result<usize, LoadError> {
     }
 }
 
-/// Writes until `end`, or until the receiver has had enough.
-async fn pour(mut stream: Box<dyn ByteStream>, end: i64) -> u64 {
+/// Writes until `end` or `amount` bytes, or until the receiver has had enough.
+async fn pour(stream: &mut dyn ByteStream, amount: Option<u64>, end: i64) -> u64 {
     let mut filler = Filler::new(PIECE);
     let (limit, mut bytes) = (instant(end), 0);
-    while now() < end {
-        match timeout_at(limit, stream.write(filler.peek(PIECE))).await {
+    while now() < end && amount.is_none_or(|amount| bytes < amount) {
+        let left = amount.map_or(u64::MAX, |amount| amount - bytes);
+        let piece = filler.peek(left.min(PIECE as u64) as usize);
+        match timeout_at(limit, stream.write(piece)).await {
             Ok(Ok(n)) if n > 0 => {
                 filler.skip(n);
                 bytes += n as u64;
@@ -167,7 +215,7 @@ async fn pour(mut stream: Box<dyn ByteStream>, end: i64) -> u64 {
 }
 
 /// Sends messages at their times, all of them.
-async fn drip(mut messages: Box<dyn Messages>, schedule: &Schedule) -> Result<u64, LoadError> {
+async fn drip(messages: &mut dyn Messages, schedule: &Schedule) -> Result<u64, LoadError> {
     let mut filler = Filler::new(schedule.size);
     let (mut timer, start) = (Timer::new()?, now());
     for index in 0..schedule.total {
@@ -184,6 +232,11 @@ struct Meter {
     skip: i64,
     end: i64,
     bytes: u64,
+    /// Bytes before `skip` too, and when the last of them came.
+    total: u64,
+    last: i64,
+    amount: Option<u64>,
+    stamps: Option<Stamps>,
     /// Length of an interval, and the bytes in each.
     series: Option<(i64, Vec<u64>)>,
 }
@@ -199,11 +252,25 @@ impl Meter {
             skip: start + nanos(bulk.skip),
             end: start + nanos(bulk.secs),
             bytes: 0,
+            total: 0,
+            last: start,
+            amount: bulk.amount,
+            stamps: bulk.stamp.map(Stamps::new),
             series,
         }
     }
 
-    fn add(&mut self, bytes: usize, time: i64) {
+    /// Whether all that is sent has come.
+    fn has_all(&self) -> bool {
+        self.amount.is_some_and(|amount| self.total >= amount)
+    }
+
+    fn add(&mut self, read: &[u8], time: i64) -> Result<(), LoadError> {
+        let bytes = read.len();
+        (self.total, self.last) = (self.total + bytes as u64, time);
+        if let Some(stamps) = &mut self.stamps {
+            stamps.read(read, time)?;
+        }
         if time >= self.skip {
             self.bytes += bytes as u64;
         }
@@ -213,6 +280,7 @@ impl Meter {
                 *sum += bytes as u64;
             }
         }
+        Ok(())
     }
 
     fn report(self, ended: i64, broken: Option<String>) -> Received {
@@ -223,10 +291,15 @@ impl Meter {
             true => bytes as f64 * 8.0 / 1e6 / secs,
             false => 0.0,
         };
+        let delays = self.stamps.map(Stamps::into_delays);
         Received {
             bytes: self.bytes,
             secs,
             goodput: mbit(self.bytes, secs),
+            total: self.total,
+            start: self.start,
+            delay: delays.as_ref().map(|delays| delays.summary()),
+            cdf: delays.map(|delays| delays.curve()),
             series: self.series.map(|(interval, series)| {
                 let span = (self.end - self.start) as f64 / 1e9;
                 let interval = interval as f64 / 1e9;
@@ -252,6 +325,8 @@ mod tests {
             secs: 2.5,
             skip: 1.0,
             interval: Some(1.0),
+            amount: None,
+            stamp: None,
             schedule: None,
         }
     }
@@ -262,7 +337,7 @@ mod tests {
         // 8 Mbit/s in the first second, then 4.
         for tenth in 0..25 {
             let bytes = if tenth < 10 { 100_000 } else { 50_000 };
-            meter.add(bytes, tenth * SECOND / 10);
+            meter.add(&vec![0; bytes], tenth * SECOND / 10).unwrap();
         }
         let end = meter.end;
         let report = meter.report(end, None);
@@ -274,11 +349,11 @@ mod tests {
     #[test]
     fn an_early_end_shortens_the_time_and_a_break_does_not() {
         let mut meter = Meter::new(&bulk(), 0);
-        meter.add(500_000, SECOND);
+        meter.add(&[0; 500_000], SECOND).unwrap();
         let report = meter.report(2 * SECOND, None);
         assert_eq!((report.secs, report.goodput), (1.0, 4.0));
         let mut meter = Meter::new(&bulk(), 0);
-        meter.add(750_000, SECOND);
+        meter.add(&[0; 750_000], SECOND).unwrap();
         let report = meter.report(2 * SECOND, Some("reset".into()));
         assert_eq!((report.secs, report.goodput), (1.5, 4.0));
     }

@@ -1,6 +1,7 @@
 //! What is done with a transport.
 
 pub(crate) mod bulk;
+mod stamps;
 pub(crate) mod stream;
 pub(crate) mod xfer;
 

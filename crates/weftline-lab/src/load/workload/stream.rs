@@ -14,7 +14,7 @@ use crate::load::delays::{Delays, Summary};
 use crate::load::filler::Filler;
 use crate::load::schedule::{LONGEST, Schedule};
 use crate::load::settings::Settings;
-use crate::load::transport::{Link, Listener};
+use crate::load::transport::{Link, Listener, Symbols};
 
 /// From connecting to the first message, in nanoseconds.
 const LEAD_IN: i64 = 20_000_000;
@@ -59,6 +59,9 @@ pub(crate) struct Sent {
     late: Summary,
     /// Messages that waited for an earlier one to be taken.
     blocked: u64,
+    /// What they were sent in, if the transport tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbols: Option<Symbols>,
 }
 
 impl Stream {
@@ -160,11 +163,16 @@ impl Stream {
         }
         let patience = end + nanos(super::FAREWELL.as_secs_f64());
         let done = dismissed(&mut link, patience).await;
+        let symbols = match &link {
+            Link::Bytes(stream) => stream.symbols(),
+            Link::Messages(_) => None,
+        };
         Ok(Sent {
             sent,
             done,
             late: late.summary(),
             blocked,
+            symbols,
         })
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use weftline::proto::{Code, EncodingWindow, Feedback, RateControl, Redundancy, TopUp};
+use weftline::proto::{
+    Code, EncodingWindow, Feedback, Ingredients, RateControl, Redundancy, TopUp,
+};
 use weftline::{Config, Congestion, EndpointConfig, Preset};
 
 use super::{LoadError, Settings};
@@ -19,18 +21,13 @@ pub(super) enum Carrier {
 /// Takes the options; what is not given is the preset's, or the library's default.
 pub(super) fn take(settings: &mut Settings) -> Result<(EndpointConfig, Carrier), LoadError> {
     let presets = Preset::ALL.map(|preset| (preset.name(), preset));
-    let preset = settings
-        .choice("preset", &presets)?
-        .unwrap_or(Preset::Streaming);
+    let preset = settings.choice("preset", &presets)?.unwrap_or(Preset::Auto);
     let carriers = [("quic", Carrier::Quic), ("udp", Carrier::Udp)];
     let carrier = settings
         .choice("carrier", &carriers)?
         .unwrap_or(Carrier::Quic);
 
-    let mut session = Config::preset(preset);
-    policies(settings, &mut session)?;
-    limits(settings, &mut session)?;
-    rate(settings, &mut session)?;
+    let session = session(preset, settings)?;
     if carrier == Carrier::Udp && session.rate == RateControl::Carrier {
         let message = "plain UDP has no congestion control: with carrier=udp give fixed_rate= (Mbit/s) or fixed_window= (bytes) too";
         return Err(LoadError::Contradiction(message.to_owned()));
@@ -54,14 +51,78 @@ pub(super) fn take(settings: &mut Settings) -> Result<(EndpointConfig, Carrier),
     Ok((config, carrier))
 }
 
+/// The engine's options alone, for an engine without a carrier.
+pub(super) fn take_session(settings: &mut Settings) -> Result<Config, LoadError> {
+    let preset = preset(settings)?;
+    session(preset, settings)
+}
+
+fn preset(settings: &mut Settings) -> Result<Preset, LoadError> {
+    let presets = Preset::ALL.map(|preset| (preset.name(), preset));
+    Ok(settings.choice("preset", &presets)?.unwrap_or(Preset::Auto))
+}
+
+fn session(preset: Preset, settings: &mut Settings) -> Result<Config, LoadError> {
+    let mut session = Config::preset(preset);
+    policies(settings, &mut session)?;
+    auto(settings, &mut session)?;
+    limits(settings, &mut session)?;
+    rate(settings, &mut session)?;
+    Ok(session)
+}
+
+/// What only preset `auto` has.
+fn auto(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> {
+    let delay = settings.number("delay", "milliseconds to aim at", 0.1..=60_000.0)?;
+    let without = settings.take("without", "parts of the rule, joined by +", |value| {
+        let mut ingredients = Ingredients::default();
+        for part in value.split('+') {
+            let switch = match part {
+                "reports" => &mut ingredients.reports,
+                "tail" => &mut ingredients.tail,
+                "bursts" => &mut ingredients.bursts,
+                "backlog" => &mut ingredients.backlog,
+                "retransmit" => &mut ingredients.retransmit,
+                _ => return None,
+            };
+            *switch = false;
+        }
+        Some(ingredients)
+    })?;
+    if delay.is_none() && without.is_none() {
+        return Ok(());
+    }
+    let Redundancy::Auto(auto) = &mut session.policies.redundancy else {
+        let message =
+            "delay= and without= tell preset=auto what to aim at: leave them out, or choose it";
+        return Err(LoadError::Contradiction(message.to_owned()));
+    };
+    auto.delay = delay.map(|millis: f64| Duration::from_secs_f64(millis / 1000.0));
+    auto.ingredients = without.unwrap_or_default();
+    Ok(())
+}
+
 fn policies(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> {
     let policies = &mut session.policies;
-    if let Some(share) = settings.number("share", "repairs for each source symbol", 0.0..=4.0)? {
+    let share = settings.number("share", "repairs for each source symbol", 0.0..=4.0)?;
+    let shared = share.is_some();
+    if let Some(share) = share {
         if policies.code == Code::None {
             let message = "share= has no meaning with preset=arq, which sends no repairs";
             return Err(LoadError::Contradiction(message.to_owned()));
         }
-        policies.redundancy = Redundancy::Share(share);
+        match &mut policies.redundancy {
+            Redundancy::Auto(auto) => auto.limit = Some(share),
+            redundancy => *redundancy = Redundancy::Share(share),
+        }
+    }
+    if let Some(spacing) = settings.number("l", "packets for each repair", 2..=1000u16)? {
+        let is_fixed = matches!(policies.redundancy, Redundancy::Share(_));
+        if policies.code != Code::SlidingWindow || !is_fixed || shared {
+            let message = "l= is the spacing of preset=streaming, one repair after l-1 source symbols: give that preset, and no share=";
+            return Err(LoadError::Contradiction(message.to_owned()));
+        }
+        policies.redundancy = Redundancy::Share(1.0 / f64::from(spacing - 1));
     }
     if let Some(size) = settings.number("k", "source symbols in a block", 1..=1024u16)? {
         let Code::Block { k } = &mut policies.code else {
@@ -185,6 +246,24 @@ mod tests {
     }
 
     #[test]
+    fn auto_is_told_what_to_aim_at() {
+        let (config, _) = engine(&["share=0.4", "delay=25", "without=tail+bursts"]).unwrap();
+        let Redundancy::Auto(auto) = config.session.policies.redundancy else {
+            panic!("auto is the default")
+        };
+        assert_eq!(auto.delay, Some(Duration::from_millis(25)));
+        assert_eq!(auto.limit, Some(0.4));
+        assert!(!auto.ingredients.tail && !auto.ingredients.bursts && auto.ingredients.reports);
+    }
+
+    #[test]
+    fn a_spacing_is_a_share_by_another_name() {
+        let (config, _) = engine(&["preset=streaming", "l=5"]).unwrap();
+        let redundancy = config.session.policies.redundancy;
+        assert_eq!(redundancy, Redundancy::Share(0.25));
+    }
+
+    #[test]
     fn without_options_it_is_the_library_but_for_segmentation_offload() {
         let (config, carrier) = engine(&[]).unwrap();
         assert_eq!(carrier, Carrier::Quic);
@@ -201,6 +280,11 @@ mod tests {
             ["cc=engine", "gso=1"],
             ["encoding=elastic:0", "gso=0"],
             ["feedback=periodic:0", "gso=0"],
+            ["delay=20", "preset=streaming"],
+            ["without=luck", "gso=0"],
+            ["l=5", "gso=0"],
+            ["l=5", "preset=arq"],
+            ["l=1", "preset=streaming"],
         ] {
             assert!(engine(&bad).is_err(), "{bad:?}");
         }

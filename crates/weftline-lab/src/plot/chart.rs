@@ -1,4 +1,4 @@
-//! Line charts as SVG, small and without scripts. Colours are left to the page's style sheet.
+//! Lines and points over two axes.
 
 use std::fmt::Write;
 
@@ -10,20 +10,37 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 48.0;
 
-/// A line.
+/// Height of a line of the legend.
+const LEGEND: f64 = 18.0;
+
+/// How a series is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Marks {
+    /// A line.
+    #[default]
+    Line,
+    /// A dot for each point.
+    Points,
+    /// Both.
+    Both,
+}
+
+/// Points that belong together.
 #[derive(Clone, Debug)]
-pub(super) struct Series {
+pub struct Series {
     /// Its name in the legend.
     pub name: String,
     /// Its class in the style sheet is `s` and this number.
     pub style: usize,
-    /// Its points, by rising x.
+    /// Its points, by rising x if a line joins them.
     pub points: Vec<(f64, f64)>,
+    /// How it is drawn.
+    pub marks: Marks,
 }
 
 /// An axis.
 #[derive(Clone, Debug)]
-pub(super) struct Axis {
+pub struct Axis {
     /// What it shows, with the unit.
     pub label: String,
     /// Logarithmic rather than linear.
@@ -32,22 +49,25 @@ pub(super) struct Axis {
     pub range: (f64, f64),
 }
 
-/// A line chart with axes and a legend, as an `svg` element.
-pub(super) fn chart(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
+/// A chart with axes and a legend, as an `svg` element.
+pub fn chart(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
     let mut svg = String::new();
+    let places = legend(series);
+    let more = places.last().map_or(0.0, |place| place.1);
+    let (top, height) = (TOP + more, HEIGHT + more);
     let (title, label) = (escape(title), escape(title));
     put(
         &mut svg,
         format_args!(
-            r#"<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}"><title>{title}</title>"#
+            r#"<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}"><title>{title}</title>"#
         ),
     );
-    let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+    let (right, bottom) = (WIDTH - RIGHT, height - BOTTOM);
     for tick in x.ticks() {
         let at = x.place(tick, LEFT, right);
         put(
             &mut svg,
-            format_args!(r#"<path class="grid" d="M{at:.1} {TOP}V{bottom}"/>"#),
+            format_args!(r#"<path class="grid" d="M{at:.1} {top}V{bottom}"/>"#),
         );
         let text = number(tick);
         put(
@@ -59,7 +79,7 @@ pub(super) fn chart(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> Strin
         );
     }
     for tick in y.ticks() {
-        let at = y.place(tick, bottom, TOP);
+        let at = y.place(tick, bottom, top);
         put(
             &mut svg,
             format_args!(r#"<path class="grid" d="M{LEFT} {at:.1}H{right}"/>"#),
@@ -76,60 +96,108 @@ pub(super) fn chart(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> Strin
     }
     put(
         &mut svg,
-        format_args!(r#"<path class="axis" d="M{LEFT} {TOP}V{bottom}H{right}"/>"#),
+        format_args!(r#"<path class="axis" d="M{LEFT} {top}V{bottom}H{right}"/>"#),
     );
-    let (middle, height) = ((LEFT + right) / 2.0, (TOP + bottom) / 2.0);
+    let (middle, centre) = ((LEFT + right) / 2.0, (top + bottom) / 2.0);
     let (xl, yl) = (escape(&x.label), escape(&y.label));
     put(
         &mut svg,
         format_args!(
             r#"<text x="{middle:.1}" y="{:.1}" text-anchor="middle">{xl}</text>"#,
-            HEIGHT - 10.0
+            height - 10.0
         ),
     );
     put(
         &mut svg,
         format_args!(
-            r#"<text transform="translate(14 {height:.1}) rotate(-90)" text-anchor="middle">{yl}</text>"#
+            r#"<text transform="translate(14 {centre:.1}) rotate(-90)" text-anchor="middle">{yl}</text>"#
         ),
     );
-    let mut legend = LEFT + 8.0;
-    for line in series {
+    for (line, (at, down)) in series.iter().zip(places) {
         let style = line.style;
-        let points: Vec<String> = line
-            .points
-            .iter()
-            .map(|&(px, py)| {
-                format!(
-                    "{:.1},{:.1}",
-                    x.place(px, LEFT, right),
-                    y.place(py, bottom, TOP)
-                )
-            })
+        let points = line.points.iter();
+        let points: Vec<(f64, f64)> = points
+            .map(|&(px, py)| (x.place(px, LEFT, right), y.place(py, bottom, top)))
             .collect();
-        put(
-            &mut svg,
-            format_args!(
-                r#"<polyline class="s{style}" points="{}"/>"#,
-                points.join(" ")
-            ),
-        );
+        if line.marks != Marks::Points {
+            let joined: Vec<String> = points
+                .iter()
+                .map(|(px, py)| format!("{px:.1},{py:.1}"))
+                .collect();
+            put(
+                &mut svg,
+                format_args!(
+                    r#"<polyline class="s{style}" points="{}"/>"#,
+                    joined.join(" ")
+                ),
+            );
+            put(
+                &mut svg,
+                format_args!(
+                    r#"<path class="s{style}" d="M{at:.1} {:.1}h28"/>"#,
+                    14.0 + down
+                ),
+            );
+        }
+        if line.marks != Marks::Line {
+            let sample = (at + 14.0, 14.0 + down);
+            for (px, py) in points.iter().chain([&sample]) {
+                put(
+                    &mut svg,
+                    format_args!(r#"<circle class="m{style}" cx="{px:.1}" cy="{py:.1}" r="4.5"/>"#),
+                );
+            }
+        }
         let name = escape(&line.name);
         put(
             &mut svg,
-            format_args!(r#"<path class="s{style}" d="M{legend:.1} 14h28"/>"#),
+            format_args!(
+                r#"<text x="{:.1}" y="{:.1}">{name}</text>"#,
+                at + 34.0,
+                18.0 + down
+            ),
         );
-        put(
-            &mut svg,
-            format_args!(r#"<text x="{:.1}" y="18">{name}</text>"#, legend + 34.0),
-        );
-        legend += 50.0 + 8.0 * line.name.chars().count() as f64;
     }
     svg + "</svg>"
 }
 
+/// Where each entry of the legend starts: from the left, and how far down.
+fn legend(series: &[Series]) -> Vec<(f64, f64)> {
+    let (mut at, mut down) = (LEFT + 8.0, 0.0);
+    let place = |line: &Series| {
+        let width = 50.0 + 8.0 * line.name.chars().count() as f64;
+        if at + width > WIDTH && at > LEFT + 8.0 {
+            (at, down) = (LEFT + 8.0, down + LEGEND);
+        }
+        let here = (at, down);
+        at += width;
+        here
+    };
+    series.iter().map(place).collect()
+}
+
 impl Axis {
-    fn place(&self, value: f64, from: f64, to: f64) -> f64 {
+    /// A linear axis from 0 that holds these values, or a logarithmic one when they differ by
+    /// much.
+    pub fn fitting(label: &str, values: impl Iterator<Item = f64> + Clone) -> Axis {
+        let max = values.clone().fold(0.0, f64::max).max(1e-3);
+        let min = values
+            .filter(|v| *v > 0.0)
+            .fold(max, f64::min)
+            .max(max / 1e5);
+        let log = max / min > 20.0;
+        Axis {
+            label: label.to_owned(),
+            log,
+            range: if log {
+                (min * 0.8, max * 1.25)
+            } else {
+                (0.0, max * 1.08)
+            },
+        }
+    }
+
+    pub(super) fn place(&self, value: f64, from: f64, to: f64) -> f64 {
         let (low, high) = self.range;
         let value = value.clamp(low, high);
         let share = if self.log {
@@ -140,7 +208,7 @@ impl Axis {
         from + share * (to - from)
     }
 
-    fn ticks(&self) -> Vec<f64> {
+    pub(super) fn ticks(&self) -> Vec<f64> {
         let (low, high) = self.range;
         let within = |tick: &f64| (low * 0.999..=high * 1.001).contains(tick);
         if self.log {
@@ -164,7 +232,7 @@ impl Axis {
 }
 
 /// `text` for use in HTML and SVG, in content and in quoted attributes.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -190,12 +258,13 @@ fn nice(step: f64) -> f64 {
         .unwrap_or(base)
 }
 
-fn number(value: f64) -> String {
+/// A number without decimals that say nothing, three at most.
+pub fn number(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
+pub(super) fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = out.write_fmt(text);
     out.push('\n');
@@ -239,6 +308,7 @@ mod tests {
             name: "<script>&\"".into(),
             style: 0,
             points: vec![(0.0, 0.0)],
+            marks: Marks::Both,
         };
         let svg = chart(
             "a<b",
@@ -252,5 +322,29 @@ mod tests {
                 && svg.contains("a&lt;b")
         );
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>"));
+    }
+
+    #[test]
+    fn a_long_legend_takes_several_lines_and_the_chart_grows() {
+        let line = |length: usize| Series {
+            name: "x".repeat(length),
+            style: 0,
+            points: Vec::new(),
+            marks: Marks::Line,
+        };
+        let one = legend(&[line(10), line(10)]);
+        assert!(one[0].1 == 0.0 && one[1].1 == 0.0 && one[1].0 > one[0].0);
+        let several = legend(&[line(40), line(40), line(100), line(3)]);
+        let lines: Vec<f64> = several.iter().map(|place| place.1 / LEGEND).collect();
+        assert_eq!(lines, [0.0, 1.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn an_axis_is_logarithmic_when_values_differ_by_much() {
+        let fit = |values: &[f64]| Axis::fitting("x", values.iter().copied());
+        assert!(!fit(&[1.0, 5.0, 0.0]).log);
+        let wide = fit(&[0.0, 0.5, 500.0]);
+        assert!(wide.log && wide.range.0 > 0.0 && wide.range.1 >= 500.0);
+        assert!(fit(&[]).range.1 > 0.0);
     }
 }

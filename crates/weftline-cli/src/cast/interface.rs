@@ -1,0 +1,114 @@
+//! Network interfaces by name or address.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
+
+use crate::exit::{Exit, Failure};
+
+/// What `--interface` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Interface {
+    /// That which has this address.
+    Address(IpAddr),
+    /// That of this name.
+    Name(String),
+}
+
+impl FromStr for Interface {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text.parse() {
+            Ok(address) => Interface::Address(address),
+            Err(_) => Interface::Name(text.to_owned()),
+        })
+    }
+}
+
+/// An interface as sockets take it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Its IPv4 address, if it has one.
+    pub(super) address: Option<Ipv4Addr>,
+    /// Its number; 0 means whichever the system chooses.
+    pub(super) index: u32,
+}
+
+impl Found {
+    /// Whichever the system chooses.
+    pub(super) const ANY: Found = Found {
+        address: Some(Ipv4Addr::UNSPECIFIED),
+        index: 0,
+    };
+}
+
+impl Interface {
+    /// Looks it up on this host.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn find(&self) -> Result<Found, Failure> {
+        let all = if_addrs::get_if_addrs().map_err(|error| {
+            let message = format!("cannot list this host's interfaces: {error}");
+            Failure::new(Exit::General, message)
+        })?;
+        let is_it = |one: &&if_addrs::Interface| match self {
+            Interface::Address(address) => one.ip() == *address,
+            Interface::Name(name) => one.name == *name,
+        };
+        let Some(first) = all.iter().find(is_it) else {
+            let mut names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
+            names.dedup();
+            let message = format!(
+                "this host has no interface {self}: give the name or an address of one of {}",
+                names.join(", ")
+            );
+            return Err(Failure::new(Exit::Usage, message));
+        };
+        let address = match self {
+            Interface::Address(IpAddr::V4(address)) => Some(*address),
+            _ => all.iter().find_map(|one| match one.ip() {
+                IpAddr::V4(address) if one.name == first.name => Some(address),
+                _ => None,
+            }),
+        };
+        Ok(Found {
+            address,
+            index: first.index.unwrap_or(0),
+        })
+    }
+}
+
+impl std::fmt::Display for Interface {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Interface::Address(address) => address.fmt(f),
+            Interface::Name(name) => write!(f, "`{name}`"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(text: &str) -> Result<Found, Failure> {
+        let Ok(interface) = text.parse::<Interface>();
+        interface.find()
+    }
+
+    #[test]
+    fn the_loopback_interface_is_found_by_its_address() {
+        let found = find("127.0.0.1").unwrap();
+        assert_eq!(found.address, Some(Ipv4Addr::LOCALHOST));
+        assert_ne!(found.index, 0);
+    }
+
+    #[test]
+    fn an_unknown_interface_names_those_that_are_there() {
+        let error = find("no-such-thing").unwrap_err();
+        assert_eq!(error.exit, Exit::Usage);
+        assert!(error.message.contains("no-such-thing"), "{error}");
+    }
+}

@@ -1,0 +1,71 @@
+//! `weftline cast`: UDP flows to one or many receivers by FECFRAME, with no way back.
+//!
+//! `send` and `recv` are the two ends; what they agree on by a session description is made in
+//! `plan` and read in `joined`. Sockets are in `socket` and `interface`, the group key's seal in
+//! `seal`.
+
+mod counts;
+mod group_key;
+mod interface;
+mod joined;
+mod options;
+mod plan;
+mod recv;
+mod replay;
+mod report;
+mod seal;
+mod send;
+mod socket;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use crate::exit::Exit;
+use crate::options::OutputOptions;
+use crate::output;
+
+const HELP: &str = "\
+The sender takes UDP from local programs and sends it with repair packets to a unicast or multicast
+address, and writes a session description (SDP); receivers read that, make up for what was lost, and
+hand the datagrams on in order, each within the maximum latency or never.
+
+Examples:
+  sender$   weftline cast send --in udp://:5004 --to 239.1.2.3:6000 --max-latency 200ms --sdp a.sdp
+  receiver$ weftline cast recv --sdp a.sdp --out udp://127.0.0.1:5004
+
+`weftline cast send --help` explains rates and ports, `weftline cast recv --help` order and sources.";
+
+/// Send UDP (RTP, MPEG-TS) to one or many receivers, its losses repaired without a way back
+#[derive(Args, Clone, Debug)]
+#[command(after_help = HELP)]
+pub struct CastArgs {
+    #[command(subcommand)]
+    end: End,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum End {
+    Send(Box<send::SendArgs>),
+    Recv(Box<recv::RecvArgs>),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+pub async fn run(args: CastArgs, output: OutputOptions) -> Result<Exit> {
+    match args.end {
+        End::Send(args) => send::run(*args, output).await,
+        End::Recv(args) => recv::run(*args, output).await,
+    }
+}
+
+/// The warning that goes with a group without a key.
+fn unprotected() {
+    output::line(
+        "WARNING: no --group-key: nothing is encrypted or authenticated; anyone who can reach the",
+    );
+    output::line(
+        "WARNING: receivers can add packets and spoil the flow, and anyone on the way can read it.",
+    );
+}

@@ -1,0 +1,102 @@
+//! What the options of both ends mean.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use weftline_fecframe::EncodingId;
+use weftline_netem::units;
+
+/// Longest latency that makes sense for real time.
+const LONGEST_LATENCY: Duration = Duration::from_secs(60);
+
+/// A flow of local programs: `udp://HOST:PORT`, also without HOST (this host only), and with the
+/// `@` that some media programs write before an address to listen at.
+pub(super) fn local_flow(text: &str) -> Result<SocketAddr, String> {
+    let bad = || {
+        format!("`{text}` is no UDP address: give udp://IP:PORT, or udp://:PORT for this host only")
+    };
+    let rest = text.strip_prefix("udp://").ok_or_else(bad)?;
+    let rest = rest.strip_prefix('@').unwrap_or(rest);
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    match rest.strip_prefix(':') {
+        Some(port) => {
+            let port = port.parse().map_err(|_| bad())?;
+            Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
+        }
+        None => rest.parse().map_err(|_| bad()),
+    }
+}
+
+/// The FEC Encoding ID of a scheme.
+pub(super) fn encoding_id(text: &str) -> Result<EncodingId, String> {
+    let id = text.parse().ok().and_then(EncodingId::from_number);
+    id.ok_or_else(|| {
+        "give 10 (sliding window over GF(2^8)), 9 (the same over GF(2)) or 8 (Reed-Solomon blocks)"
+            .into()
+    })
+}
+
+/// A delay that erasure coding may add.
+pub(super) fn latency(text: &str) -> Result<Duration, String> {
+    let time = units::parse_duration(text).map_err(|e| e.to_string())?;
+    match (Duration::from_millis(1)..=LONGEST_LATENCY).contains(&time) {
+        true => Ok(time),
+        false => Err("give 1ms to 60s".into()),
+    }
+}
+
+/// Time between two lines of statistics.
+pub(super) fn period(text: &str) -> Result<Duration, String> {
+    let time = units::parse_duration(text).map_err(|e| e.to_string())?;
+    match (Duration::from_millis(100)..=Duration::from_secs(86_400)).contains(&time) {
+        true => Ok(time),
+        false => Err("give 100ms to 86400s".into()),
+    }
+}
+
+/// The bit rate of all flows together, which is not 0.
+pub(super) fn rate(text: &str) -> Result<u64, String> {
+    let rate = units::parse_rate(text).map_err(|e| e.to_string())?;
+    match rate {
+        0 => Err("give the flows' bit rate, for example 5mbit".into()),
+        rate => Ok(rate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_flows_are_written_as_media_programs_do() {
+        for (text, address) in [
+            ("udp://:5004", "127.0.0.1:5004"),
+            ("udp://@:5004", "127.0.0.1:5004"),
+            ("udp://0.0.0.0:5004", "0.0.0.0:5004"),
+            ("udp://@239.0.0.1:5004/", "239.0.0.1:5004"),
+            ("udp://[::1]:1", "[::1]:1"),
+        ] {
+            assert_eq!(local_flow(text), Ok(address.parse().unwrap()), "{text}");
+        }
+        for text in [
+            "",
+            "5004",
+            "udp://",
+            "udp://:",
+            "udp://host:1",
+            "rtp://:1",
+            "udp://:99999",
+        ] {
+            assert!(local_flow(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn schemes_and_latencies_out_of_range_are_refused() {
+        assert_eq!(encoding_id("9"), Ok(EncodingId::RlcGf2));
+        assert!(encoding_id("7").is_err() && encoding_id("x").is_err());
+        assert!(latency("0").is_err() && latency("61s").is_err());
+        assert_eq!(latency("200ms"), Ok(Duration::from_millis(200)));
+        assert!(rate("0bit").is_err());
+    }
+}

@@ -1,0 +1,249 @@
+//! What one end of a relay has carried and what it has not.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use weftline::Stats;
+
+use crate::reporter::{megabits, size};
+
+/// Datagrams and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Traffic {
+    pub(super) datagrams: u64,
+    pub(super) bytes: u64,
+}
+
+impl Traffic {
+    pub(super) fn add(&mut self, bytes: usize) {
+        self.datagrams += 1;
+        self.bytes += bytes as u64;
+    }
+}
+
+/// Datagrams that went no further, by the reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Dropped {
+    /// Longer than what passes.
+    pub(super) too_long: u64,
+    /// More came than the session takes.
+    pub(super) no_room: u64,
+    /// There was no session.
+    pub(super) no_session: u64,
+    /// There were as many flows as there may be, or the system gave no further socket.
+    pub(super) no_flow: u64,
+    /// They were not sent, or not complete, by their deadline.
+    pub(super) late: u64,
+    /// The local program's socket took them not.
+    pub(super) not_taken: u64,
+    /// The other end sent what belongs to no flow.
+    pub(super) stray: u64,
+}
+
+impl Dropped {
+    fn total(&self) -> u64 {
+        let Dropped {
+            too_long,
+            no_room,
+            no_session,
+            no_flow,
+            late,
+            not_taken,
+            stray,
+        } = *self;
+        too_long + no_room + no_session + no_flow + late + not_taken + stray
+    }
+}
+
+/// All that one end counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Counts {
+    /// From local programs to the other end.
+    pub(super) sent: Traffic,
+    /// From the other end to local programs.
+    pub(super) delivered: Traffic,
+    pub(super) dropped: Dropped,
+    /// Flows that began here.
+    pub(super) flows: u64,
+    /// Sessions that were opened.
+    pub(super) sessions: u64,
+}
+
+impl Counts {
+    /// Counts another client's with these.
+    pub(super) fn merge(&mut self, other: &Counts) {
+        for (all, more) in [
+            (&mut self.sent, other.sent),
+            (&mut self.delivered, other.delivered),
+        ] {
+            all.datagrams += more.datagrams;
+            all.bytes += more.bytes;
+        }
+        let (all, more) = (&mut self.dropped, &other.dropped);
+        all.too_long += more.too_long;
+        all.no_room += more.no_room;
+        all.no_session += more.no_session;
+        all.no_flow += more.no_flow;
+        all.late += more.late;
+        all.not_taken += more.not_taken;
+        all.stray += more.stray;
+        self.flows += other.flows;
+        self.sessions += other.sessions;
+    }
+}
+
+/// How an end stands at some moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Snapshot {
+    pub(super) counts: Counts,
+    /// Flows that there are.
+    pub(super) open: usize,
+    /// The session of the moment, or one of them.
+    pub(super) session: Option<Stats>,
+    /// Bytes of the longest datagram that passes in one piece, whatever its delivery.
+    pub(super) longest: Option<usize>,
+}
+
+impl Snapshot {
+    /// For people, `since` an earlier one so long ago.
+    pub(super) fn line(&self, since: &Snapshot, time: Duration) -> String {
+        let rate = |now: Traffic, before: Traffic| {
+            let datagrams = (now.datagrams - before.datagrams) as f64;
+            format!(
+                "{:.0}/s {:.1} Mbit/s",
+                datagrams / time.as_secs_f64().max(1e-6),
+                megabits(now.bytes - before.bytes, time)
+            )
+        };
+        let (now, before) = (&self.counts, &since.counts);
+        let session = match &self.session {
+            Some(stats) => path(stats),
+            None => "no session".to_owned(),
+        };
+        format!(
+            "{session}, {} flows, out {}, in {}, {} dropped",
+            self.open,
+            rate(now.sent, before.sent),
+            rate(now.delivered, before.delivered),
+            now.dropped.total()
+        )
+    }
+
+    /// For people, of the whole time.
+    pub(super) fn sentence(&self, time: Duration) -> String {
+        let Counts {
+            sent,
+            delivered,
+            dropped,
+            flows,
+            ..
+        } = &self.counts;
+        let reasons: Vec<String> = [
+            (dropped.too_long, "too long"),
+            (dropped.no_room, "without room"),
+            (dropped.no_session, "without a session"),
+            (dropped.no_flow, "of too many flows"),
+            (dropped.late, "late"),
+            (dropped.not_taken, "not taken by the local program"),
+            (dropped.stray, "of no flow"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, why)| format!("{count} {why}"))
+        .collect();
+        let dropped = match reasons.is_empty() {
+            true => "none dropped".to_owned(),
+            false => format!("dropped: {}", reasons.join(", ")),
+        };
+        format!(
+            "relayed {} datagrams out ({}) and {} in ({}) of {flows} flows in {:.0} s; {dropped}",
+            sent.datagrams,
+            size(sent.bytes),
+            delivered.datagrams,
+            size(delivered.bytes),
+            time.as_secs_f64()
+        )
+    }
+
+    /// For programs.
+    pub(super) fn json(&self, event: &str, end: &str, time: Duration) -> Value {
+        let mut object = json!({
+            "command": "relay",
+            "end": end,
+            "event": event,
+            "seconds": time.as_secs_f64(),
+            "open_flows": self.open,
+            "connected": self.session.is_some(),
+            "longest_datagram": self.longest,
+        });
+        if let (Value::Object(all), Ok(Value::Object(counts))) =
+            (&mut object, serde_json::to_value(self.counts))
+        {
+            all.extend(counts);
+            let session = self.session.map(|stats| {
+                json!({
+                    "rtt_ms": stats.path.rtt.as_secs_f64() * 1e3,
+                    "loss": stats.path.loss,
+                    "source_symbols": stats.sent.source_symbols,
+                    "retransmissions": stats.sent.retransmissions,
+                    "repair_symbols": stats.sent.repair_symbols,
+                    "received_source_symbols": stats.received.source_symbols,
+                    "received_repair_symbols": stats.received.repair_symbols,
+                    "recovered_symbols": stats.received.recovered_symbols,
+                    "abandoned_symbols": stats.received.abandoned_symbols,
+                })
+            });
+            all.insert("session".to_owned(), json!(session));
+        }
+        object
+    }
+}
+
+/// Datagrams that the session gave up because they would be, or were, late.
+pub(super) fn late(stats: &Stats) -> u64 {
+    stats.sent.expired_messages + stats.received.late_messages
+}
+
+fn path(stats: &Stats) -> String {
+    let repairs = 100 * stats.sent.repair_symbols / stats.sent.source_symbols.max(1);
+    format!(
+        "RTT {:.0} ms, loss {:.1} %, repairs {repairs} %",
+        stats.path.rtt.as_secs_f64() * 1e3,
+        stats.path.loss * 100.0
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_names_each_reason() {
+        let mut snapshot = Snapshot::default();
+        snapshot.counts.sent.add(100);
+        assert!(snapshot.sentence(Duration::ZERO).ends_with("none dropped"));
+        snapshot.counts.dropped.late = 2;
+        snapshot.counts.dropped.too_long = 1;
+        let text = snapshot.sentence(Duration::from_secs(1));
+        assert!(text.ends_with("dropped: 1 too long, 2 late"), "{text}");
+    }
+
+    #[test]
+    fn counts_of_two_clients_add_up() {
+        let mut one = Counts::default();
+        one.delivered.add(5);
+        one.dropped.stray = 2;
+        one.sessions = 1;
+        let mut all = one;
+        all.merge(&one);
+        assert_eq!((all.delivered.bytes, all.dropped.stray), (10, 4));
+        assert_eq!((all.sessions, all.dropped.total()), (2, 4));
+        let json = Snapshot {
+            counts: all,
+            ..Snapshot::default()
+        };
+        let json = json.json("end", "serve", Duration::ZERO);
+        assert_eq!(json["dropped"]["stray"], json!(4));
+    }
+}

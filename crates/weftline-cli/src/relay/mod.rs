@@ -1,0 +1,65 @@
+//! `weftline relay`: UDP flows over a session.
+//!
+//! The client (`connect`, with its flows in `near`) takes datagrams from local programs; the
+//! server (`serve`, with its flows in `far`) sends them on to their targets, and answers come
+//! back. What both do with a flow is in `table`, what they say to each other in `wire`.
+
+mod allow;
+mod connect;
+mod counts;
+mod delivery;
+mod far;
+mod near;
+mod options;
+mod order;
+mod report;
+mod rule;
+mod serve;
+mod table;
+mod target;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use crate::exit::Exit;
+use crate::options::OutputOptions;
+
+const HELP: &str = "\
+One host runs `serve` and names the targets that may be reached from it; the other runs `connect`
+and names local ports that lead there. Programs use the local port as if it were the target.
+
+Examples:
+  host-b$ weftline relay serve --allow 127.0.0.1:51820 --peer FINGERPRINT-OF-A
+  host-a$ weftline relay connect host-b --peer FINGERPRINT-OF-B --udp 51820=127.0.0.1:51820
+
+`weftline relay connect --help` explains rules and deliveries, `weftline relay serve --help` what
+can be allowed.";
+
+/// Carry UDP (WireGuard, games, RTP) between two hosts, its losses repaired
+#[derive(Args, Clone, Debug)]
+#[command(after_help = HELP)]
+pub struct RelayArgs {
+    #[command(subcommand)]
+    end: End,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum End {
+    Connect(Box<connect::ConnectArgs>),
+    Serve(Box<serve::ServeArgs>),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+pub async fn run(args: RelayArgs, output: OutputOptions) -> Result<Exit> {
+    match args.end {
+        End::Connect(args) => connect::run(*args, output).await,
+        End::Serve(args) => serve::run(*args, output).await,
+    }
+}

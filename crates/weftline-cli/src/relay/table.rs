@@ -1,0 +1,292 @@
+//! The flows of one end, and the session that carries them at the moment.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use weftline::{Connection, SendError};
+
+use super::counts::{Counts, Snapshot, late};
+use super::delivery::Delivery;
+use super::order::Order;
+use super::wire::{HEAD, Head, NUMBERED_HEAD};
+use crate::console;
+
+/// A flow that was used more recently makes no room for a new one.
+const YOUNG: Duration = Duration::from_secs(10);
+/// Bytes that may be held back in all for the sake of order: several times what an honest sender
+/// has credit for.
+const MOST_HELD: usize = 64 << 20;
+/// What WireGuard adds to a packet: 16 bytes of header and 16 of authentication.
+const WIREGUARD: usize = 32;
+
+/// A flow: datagrams between one local socket address and one target.
+#[derive(Debug)]
+struct Flow<E> {
+    /// Where its datagrams go at this end.
+    exit: E,
+    rule: u8,
+    delivery: Delivery,
+    used: Instant,
+    /// Datagrams sent in this session.
+    sent: u32,
+    order: Order,
+}
+
+/// All flows of one end. `E` is where a flow's datagrams go there.
+#[derive(Debug)]
+pub(super) struct Table<E> {
+    flows: HashMap<u32, Flow<E>>,
+    most: usize,
+    /// Bytes held back in all flows.
+    held: usize,
+    session: Option<Connection>,
+    fragment: bool,
+    counts: Counts,
+    /// A person has been told about datagrams that are too long.
+    told: bool,
+    message: Vec<u8>,
+}
+
+/// The other end sends what no honest one would.
+#[derive(Debug)]
+pub(super) struct Hostile;
+
+impl<E> Table<E> {
+    /// For `most` flows at once.
+    pub(super) fn new(most: usize) -> Self {
+        Table {
+            flows: HashMap::new(),
+            most,
+            held: 0,
+            session: None,
+            fragment: false,
+            counts: Counts::default(),
+            told: false,
+            message: Vec::new(),
+        }
+    }
+
+    /// Takes up a new session, in which all flows count from the start.
+    pub(super) fn attach(&mut self, session: Connection, fragment: bool) {
+        self.detach();
+        self.fragment = fragment;
+        self.session = Some(session);
+        self.counts.sessions += 1;
+        self.held = 0;
+        for flow in self.flows.values_mut() {
+            flow.sent = 0;
+            flow.order = Order::default();
+        }
+    }
+
+    /// There is no session any more; returns the one that was.
+    pub(super) fn detach(&mut self) -> Option<Connection> {
+        let session = self.session.take()?;
+        self.counts.dropped.late += late(&session.stats());
+        Some(session)
+    }
+
+    /// Bounds the number of flows.
+    pub(super) fn limit(&mut self, most: usize) {
+        self.most = most.max(1);
+    }
+
+    /// How things stand.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let session = self.session.as_ref().map(Connection::stats);
+        let mut counts = self.counts;
+        counts.dropped.late += session.as_ref().map_or(0, late);
+        Snapshot {
+            counts,
+            open: self.flows.len(),
+            session,
+            longest: self.session.as_ref().map(|s| longest(s, Delivery::InOrder)),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn session(&self) -> Option<&Connection> {
+        self.session.as_ref()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    pub(super) fn is_attached(&self) -> bool {
+        self.session.is_some()
+    }
+
+    pub(super) fn contains(&self, id: u32) -> bool {
+        self.flows.contains_key(&id)
+    }
+
+    /// Something came that belongs to no flow.
+    pub(super) fn stray(&mut self) {
+        self.counts.dropped.stray += 1;
+    }
+
+    /// There can be no flow for a datagram.
+    pub(super) fn refuse(&mut self) {
+        self.counts.dropped.no_flow += 1;
+    }
+
+    /// Whether there is room for one more flow; the one that was not used for longest makes it,
+    /// and is returned.
+    pub(super) fn make_room(&mut self, now: Instant) -> Result<Option<(u32, E)>, ()> {
+        if self.flows.len() < self.most {
+            return Ok(None);
+        }
+        let oldest = self.flows.iter().min_by_key(|(_, f)| f.used);
+        let oldest = oldest.map(|(id, f)| (*id, now.saturating_duration_since(f.used)));
+        match oldest {
+            Some((id, idle)) if idle >= YOUNG => Ok(self.remove(id).map(|exit| (id, exit))),
+            _ => Err(()),
+        }
+    }
+
+    /// Adds a flow, for which there is room.
+    pub(super) fn insert(&mut self, id: u32, rule: u8, delivery: Delivery, exit: E, now: Instant) {
+        let flow = Flow {
+            exit,
+            rule,
+            delivery,
+            used: now,
+            sent: 0,
+            order: Order::default(),
+        };
+        self.flows.insert(id, flow);
+        self.counts.flows += 1;
+    }
+
+    /// Ends a flow.
+    pub(super) fn remove(&mut self, id: u32) -> Option<E> {
+        let flow = self.flows.remove(&id)?;
+        self.held -= flow.order.held();
+        Some(flow.exit)
+    }
+
+    /// Ends all flows.
+    pub(super) fn clear(&mut self) {
+        self.flows.clear();
+        self.held = 0;
+    }
+
+    /// Ends the flows that were not used for `idle`.
+    pub(super) fn expire(&mut self, now: Instant, idle: Duration) -> Vec<(u32, E)> {
+        let is_idle = |f: &Flow<E>| now.saturating_duration_since(f.used) >= idle;
+        let ended = self.flows.iter().filter(|(_, f)| is_idle(f));
+        let ended: Vec<u32> = ended.map(|(id, _)| *id).collect();
+        ended
+            .into_iter()
+            .filter_map(|id| Some((id, self.remove(id)?)))
+            .collect()
+    }
+
+    /// Sends a local program's datagram to the other end, or counts why not.
+    pub(super) fn send(&mut self, id: u32, datagram: &[u8], now: Instant) {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return self.stray();
+        };
+        flow.used = now;
+        let dropped = &mut self.counts.dropped;
+        let Some(session) = &self.session else {
+            dropped.no_session += 1;
+            return;
+        };
+        let number = (flow.delivery == Delivery::InOrder).then_some(flow.sent);
+        let head = Head {
+            rule: flow.rule,
+            flow: id,
+            number,
+        };
+        self.message.clear();
+        head.put(&mut self.message);
+        self.message.extend_from_slice(datagram);
+        let deadline = flow.delivery.deadline();
+        let mut sent = session.try_send_message_alone(&self.message, deadline);
+        if self.fragment && matches!(sent, Err(SendError::TooLong { .. })) {
+            sent = session.try_send_message(&self.message, deadline);
+        }
+        match sent {
+            Ok(_) => {
+                flow.sent = flow.sent.wrapping_add(1);
+                self.counts.sent.add(datagram.len());
+            }
+            Err(SendError::TooLong { limit, .. }) => {
+                dropped.too_long += 1;
+                if !std::mem::replace(&mut self.told, true) {
+                    console::offer(too_long(datagram.len(), limit));
+                }
+            }
+            Err(SendError::Closed(_)) => dropped.no_session += 1,
+            Err(_) => dropped.no_room += 1,
+        }
+    }
+
+    /// Hands on what the other end sent for a flow that exists: `deliver` says whether the local
+    /// program's socket took it.
+    pub(super) fn receive(
+        &mut self,
+        head: Head,
+        datagram: Bytes,
+        now: Instant,
+        mut deliver: impl FnMut(&E, &[u8]) -> bool,
+    ) -> Result<(), Hostile> {
+        let Some(flow) = self.flows.get_mut(&head.flow) else {
+            self.stray();
+            return Ok(());
+        };
+        if head.rule != flow.rule || head.number.is_some() != (flow.delivery == Delivery::InOrder) {
+            self.stray();
+            return Ok(());
+        }
+        flow.used = now;
+        let mut hand_on = |exit: &E, datagram: &[u8]| match deliver(exit, datagram) {
+            true => self.counts.delivered.add(datagram.len()),
+            false => self.counts.dropped.not_taken += 1,
+        };
+        let Some(number) = head.number else {
+            hand_on(&flow.exit, &datagram);
+            return Ok(());
+        };
+        let before = flow.order.held();
+        let taken = flow.order.insert(number, datagram);
+        while let Some(datagram) = flow.order.pop() {
+            hand_on(&flow.exit, &datagram);
+        }
+        self.held = self.held - before + flow.order.held();
+        if !taken {
+            self.stray();
+        }
+        if self.held > MOST_HELD {
+            return Err(Hostile);
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of the longest datagram of a flow that passes in one piece.
+pub(super) fn longest(session: &Connection, delivery: Delivery) -> usize {
+    let head = match delivery {
+        Delivery::InOrder => NUMBERED_HEAD,
+        Delivery::Unordered | Delivery::Deadline(_) => HEAD,
+    };
+    session.message_alone_max().saturating_sub(head)
+}
+
+/// The MTU for a WireGuard interface whose datagrams must not exceed `longest` bytes. It pads
+/// packets to 16 bytes.
+pub(super) fn wireguard_mtu(longest: usize) -> usize {
+    longest.saturating_sub(WIREGUARD) / 16 * 16
+}
+
+fn too_long(len: usize, limit: usize) -> String {
+    let most = limit.saturating_sub(NUMBERED_HEAD);
+    format!(
+        "warning: dropped a datagram of {len} bytes: about {most} pass in one piece; lower the MTU of \
+         what sends them (WireGuard: MTU = {}), or start the client with --fragment",
+        wireguard_mtu(most)
+    )
+}

@@ -1,0 +1,163 @@
+//! `weftline sim engine`: the real engine over simulated links.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+use weftline_lab::load::session_config;
+use weftline_lab::sim::engine::{Application, Experiment, Outcome};
+use weftline_netem::{LinkConfig, NamedLink, Queue, units};
+
+use crate::exit::{Exit, Failure};
+use crate::options::OutputOptions;
+
+const HELP: &str = "\
+Settings are those of `weftline load`'s transport weftline, without its carrier: preset=NAME
+share= l= k= delay= without= encoding= feedback= topup= symbol= fixed_rate= fixed_window= ...
+There is no carrier here that limits the rate: for bulk and file:SIZE give fixed_rate= (Mbit/s).
+
+Delays are from when a message was due until it was read in order: the way takes its part.
+
+Examples:
+  weftline sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:5%' --app cbr:10mbit,1200
+  weftline sim engine preset=streaming l=5 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --seeds 9
+  weftline sim engine fixed_rate=24 --link 'rate=25mbit delay=30ms loss=iid:1%' --app file:1000000";
+
+/// Run the real engine over simulated links
+#[derive(Args, Clone, Debug)]
+#[command(after_help = HELP)]
+pub(super) struct EngineArgs {
+    /// Settings of the engine, both ends
+    #[arg(value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+    /// The link there: as of `weftline lab run`
+    #[arg(
+        long,
+        value_name = "LINK",
+        default_value = "rate=25mbit delay=30ms queue=60ms loss=iid:5%"
+    )]
+    link: String,
+    /// The link back [default: the same rate, delay, queue and MTU, nothing lost]
+    #[arg(long, value_name = "LINK")]
+    back: Option<String>,
+    /// What the application does: cbr:RATE,SIZE, bulk or file:SIZE
+    #[arg(long, value_name = "APP", default_value = "cbr:10mbit,1200")]
+    app: Application,
+    /// Seconds for which it does it
+    #[arg(long, value_name = "SECS", default_value_t = 30.0)]
+    secs: f64,
+    /// What is due in the first seconds does not count
+    #[arg(long, value_name = "SECS", default_value_t = 1.0)]
+    skip: f64,
+    /// Seed of losses
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// So many runs, each with the next seed: medians are printed
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: u64,
+}
+
+pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
+    let usage = |message: String| Failure::new(Exit::Usage, message);
+    let seconds = |name: &str, secs: f64| {
+        let fits = (0.0..=86_400.0).contains(&secs);
+        fits.then(|| Duration::from_secs_f64(secs))
+            .ok_or_else(|| usage(format!("--{name} is in seconds, 0 to 86400, not {secs}")))
+    };
+    let config = session_config(&args.settings).map_err(|e| usage(e.to_string()))?;
+    let (forward, back) = links(args).map_err(usage)?;
+    let mut experiment = Experiment {
+        config,
+        forward,
+        back,
+        application: args.app,
+        duration: seconds("secs", args.secs)?,
+        skip: seconds("skip", args.skip)?,
+        seed: args.seed,
+    };
+    let mut outcomes = Vec::new();
+    for n in 0..args.seeds {
+        experiment.seed = args.seed.wrapping_add(n);
+        outcomes.push(experiment.run());
+    }
+    if output.json {
+        let runs: Vec<_> = outcomes
+            .iter()
+            .enumerate()
+            .map(|(n, outcome)| json!({ "seed": args.seed.wrapping_add(n as u64), "result": outcome }))
+            .collect();
+        println!(
+            "{}",
+            json!({ "settings": args.settings, "link": args.link, "app": args.app.to_string(), "runs": runs })
+        );
+    } else {
+        print(&outcomes, args.app);
+    }
+    Ok(Exit::Ok)
+}
+
+/// As `lab run` reads them: a link with a rate and no queue gets one of 100 ms, and the way back
+/// is as the way there but loses nothing.
+fn links(args: &EngineArgs) -> Result<(LinkConfig, LinkConfig), String> {
+    let read = |text: &str| -> Result<LinkConfig, String> {
+        let mut link: LinkConfig = text.parse().map_err(|e| format!("{e}"))?;
+        let queue = text
+            .split_whitespace()
+            .any(|part| part.starts_with("queue="));
+        if !queue && link.rate.is_some() {
+            link.queue = Queue::time(Duration::from_millis(100));
+        }
+        Ok(link)
+    };
+    let named = NamedLink::find(args.link.trim()).ok();
+    let forward = match &named {
+        Some(link) => link.both().0,
+        None => read(&args.link)?,
+    };
+    let back = match (&args.back, named) {
+        (Some(back), _) => read(back)?,
+        (None, Some(link)) => link.both().1,
+        (None, None) => {
+            let mut back = LinkConfig::default().with_delay(forward.delay);
+            (back.rate, back.queue, back.mtu) = (forward.rate, forward.queue, forward.mtu);
+            back
+        }
+    };
+    Ok((forward, back))
+}
+
+fn print(outcomes: &[Outcome], app: Application) {
+    let median = |value: &dyn Fn(&Outcome) -> Option<f64>| {
+        let mut values: Vec<f64> = outcomes.iter().filter_map(value).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    };
+    let show = |name: &str, unit: &str, value: &dyn Fn(&Outcome) -> Option<f64>| {
+        if let Some(value) = median(value) {
+            println!("{name:<22} {value:>10.3} {unit}");
+        }
+    };
+    if let Application::Cbr { .. } = app {
+        show("messages due", "", &|o| Some(o.sent as f64));
+        show("messages read", "", &|o| Some(o.got as f64));
+        show("delay, mean", "ms", &|o| o.delay.mean);
+        show("delay, median", "ms", &|o| o.delay.p50);
+        show("delay, 95 %", "ms", &|o| o.delay.p95);
+        show("delay, 99 %", "ms", &|o| o.delay.p99);
+        show("delay, 99.9 %", "ms", &|o| o.delay.p999);
+        show("delay, longest", "ms", &|o| o.delay.max);
+    }
+    if let Application::File { size } = app {
+        println!("{:<22} {:>10}", "file", units::size(size as usize));
+        show("completed after", "s", &|o| o.completion_s);
+    } else {
+        show("goodput", "Mbit/s", &|o| Some(o.goodput_mbit));
+    }
+    show("wire bytes per byte", "", &|o| Some(o.wire_per_byte));
+    show("repairs per source", "", &|o| Some(o.repair_share));
+    show("loss rate", "", &|o| Some(o.loss_rate));
+    show("queue drops", "", &|o| Some(o.queue_drops as f64));
+    show("queue, median", "ms", &|o| Some(o.queue_ms[0]));
+    show("queue, 99 %", "ms", &|o| Some(o.queue_ms[1]));
+}

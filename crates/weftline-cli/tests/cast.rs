@@ -1,0 +1,615 @@
+//! `weftline cast` as people and scripts run it: real processes on loopback, with a lossy hop
+//! between them.
+// The helpers outside of the test functions may panic too.
+#![allow(clippy::unwrap_used)]
+#![cfg(unix)]
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use serde_json::Value;
+
+/// Longest wait for anything, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Long enough that a busy machine alone makes nothing late.
+const LATENCY: &str = "1s";
+/// Datagrams that are not checked because a receiver begins with the first that comes.
+const BEFORE: u32 = 20;
+/// Datagrams in all; what is behind the checked ones carries repair for them.
+const ALL: u32 = 480;
+const CHECKED: std::ops::Range<u32> = BEFORE..ALL - 60;
+
+/// A program under way; it ends with the test.
+struct Running {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+fn start(folder: &Path, arguments: &[&str]) -> Running {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
+    command.arg("cast").args(arguments).arg("--json");
+    command.current_dir(folder).env("HOME", folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let (sender, lines) = channel();
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    std::thread::spawn(move || {
+        let mut lines = stderr.lines().map_while(Result::ok);
+        lines.try_for_each(|line| sender.send(line))
+    });
+    Running { child, lines }
+}
+
+impl Running {
+    /// The first line of standard error with `needle` in it.
+    fn line(&mut self, needle: &str) -> String {
+        let mut seen = Vec::new();
+        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+            if line.contains(needle) {
+                return line;
+            }
+            seen.push(line);
+        }
+        panic!("no line with {needle:?} in {seen:#?}");
+    }
+
+    /// Sends SIGTERM, unless it ends by itself; returns the exit code and the last line of JSON.
+    fn end(mut self, is_signalled: bool) -> (i32, Value) {
+        if is_signalled {
+            let id = self.child.id().to_string();
+            let sent = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+            assert!(sent.success());
+        }
+        let mut out = String::new();
+        let mut stdout = self.child.stdout.take().unwrap();
+        stdout.read_to_string(&mut out).unwrap();
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        let last = out.lines().last().map(|l| serde_json::from_str(l).unwrap());
+        (code, last.unwrap_or(Value::Null))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn bind(at: impl Into<SocketAddr>) -> UdpSocket {
+    let socket = UdpSocket::bind(at.into()).unwrap();
+    let short = Duration::from_millis(50);
+    socket.set_read_timeout(Some(short)).unwrap();
+    socket
+}
+
+/// A port of 127.0.0.1 that is free, and so are those around it that a cast uses.
+fn ports() -> u16 {
+    loop {
+        let port = bind(([127, 0, 0, 1], 0)).local_addr().unwrap().port() & !1;
+        let is_free = |port| UdpSocket::bind(("127.0.0.1", port)).is_ok();
+        if port < 65_000 && (port..port + 12).all(is_free) {
+            return port;
+        }
+    }
+}
+
+/// What the hop does to a packet.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Forward,
+    Drop,
+    /// Forward it, and again a little later.
+    Repeat,
+}
+
+/// Carries packets from some sockets to as many addresses.
+struct Hop {
+    stopping: Arc<AtomicBool>,
+    dropped: Arc<AtomicU64>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Hop {
+    fn start(
+        pairs: Vec<(UdpSocket, SocketAddr)>,
+        fate: impl FnMut() -> Fate + Send + 'static,
+    ) -> Self {
+        let stopping = Arc::new(AtomicBool::new(false));
+        let dropped = Arc::new(AtomicU64::new(0));
+        let fate = Arc::new(Mutex::new(fate));
+        let carry = |(from, to): (UdpSocket, SocketAddr)| {
+            let (stopping, dropped, fate) = (stopping.clone(), dropped.clone(), fate.clone());
+            std::thread::spawn(move || {
+                let out = bind(([127, 0, 0, 1], 0));
+                socket2::SockRef::from(&out)
+                    .set_multicast_if_v4(&Ipv4Addr::LOCALHOST)
+                    .unwrap();
+                let mut buffer = [0; 2000];
+                while !stopping.load(Ordering::Relaxed) {
+                    let Ok(length) = from.recv(&mut buffer) else {
+                        continue;
+                    };
+                    let packet = &buffer[..length];
+                    let fate = (fate.lock().unwrap())();
+                    if fate == Fate::Drop {
+                        dropped.fetch_add(1, Ordering::Relaxed);
+                        continue;
+                    }
+                    out.send_to(packet, to).unwrap();
+                    if fate == Fate::Repeat {
+                        out.send_to(packet, to).unwrap();
+                    }
+                }
+            })
+        };
+        let threads = pairs.into_iter().map(carry).collect();
+        Hop {
+            stopping,
+            dropped,
+            threads,
+        }
+    }
+
+    /// Drops one packet of twenty.
+    fn lossy(pairs: Vec<(UdpSocket, SocketAddr)>) -> Self {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+        Hop::start(pairs, move || match random.next_u64() % 20 {
+            0 => Fate::Drop,
+            _ => Fate::Forward,
+        })
+    }
+
+    fn end(self) -> u64 {
+        self.stopping.store(true, Ordering::Relaxed);
+        self.threads.into_iter().for_each(|t| t.join().unwrap());
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+/// A program that takes datagrams and notes their numbers.
+struct Player {
+    at: SocketAddr,
+    stopping: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<u32>>,
+}
+
+impl Player {
+    fn start() -> Self {
+        let socket = bind(([127, 0, 0, 1], 0));
+        let at = socket.local_addr().unwrap();
+        let stopping = Arc::new(AtomicBool::new(false));
+        let stop = stopping.clone();
+        let thread = std::thread::spawn(move || {
+            let (mut numbers, mut buffer) = (Vec::new(), [0; 2000]);
+            while !stop.load(Ordering::Relaxed) {
+                if let Ok(length) = socket.recv(&mut buffer) {
+                    let number = u32::from_be_bytes(buffer[..4].try_into().unwrap());
+                    assert_eq!(buffer[..length], datagram(number));
+                    numbers.push(number);
+                }
+            }
+            numbers
+        });
+        Player {
+            at,
+            stopping,
+            thread,
+        }
+    }
+
+    fn url(&self) -> String {
+        format!("udp://{}", self.at)
+    }
+
+    fn end(self) -> Vec<u32> {
+        self.stopping.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// Datagrams of changing lengths, told apart by their beginning.
+fn datagram(number: u32) -> Vec<u8> {
+    let mut data = number.to_be_bytes().to_vec();
+    data.resize(800 + number as usize % 500, number as u8);
+    data
+}
+
+/// Sends `numbers` to the sender's local port, two each millisecond or slower.
+fn play(sender: &mut Running, numbers: impl Iterator<Item = u32>) {
+    let line = sender.line(" -> ");
+    let to = line.split_whitespace().next().unwrap();
+    let to: SocketAddr = to.strip_prefix("udp://").unwrap().parse().unwrap();
+    sender.line("repair -> ");
+    let socket = bind(([127, 0, 0, 1], 0));
+    for number in numbers {
+        socket.send_to(&datagram(number), to).unwrap();
+        if number % 2 == 1 {
+            sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Waits until the sender has written its description, and writes it again with other ports.
+fn description(folder: &Path, ports: &[(u16, u16)]) {
+    let (written, begun) = (folder.join("sender.sdp"), Instant::now());
+    let mut text = loop {
+        match std::fs::read_to_string(&written) {
+            Ok(text) if text.ends_with("a=mid:R\r\n") => break text,
+            _ => assert!(begun.elapsed() < PATIENCE, "no description"),
+        }
+        sleep(Duration::from_millis(10));
+    };
+    for (from, to) in ports {
+        text = text.replace(
+            &format!("application {from} "),
+            &format!("application {to} "),
+        );
+    }
+    std::fs::write(folder.join("receiver.sdp"), text).unwrap();
+}
+
+fn is_ascending(numbers: &[u32]) -> bool {
+    numbers.is_sorted_by(|a, b| a < b)
+}
+
+fn missing(numbers: &[u32]) -> Vec<u32> {
+    let came: BTreeSet<_> = numbers.iter().collect();
+    CHECKED.filter(|n| !came.contains(n)).collect()
+}
+
+/// Plays a flow over a unicast path that `fate` rules. Returns what came and both ends' reports.
+fn unicast(
+    folder: &Path,
+    sending: &[&str],
+    receiving: &[&str],
+    fate: impl FnMut() -> Fate + Send + 'static,
+) -> (Vec<u32>, Value, Value, u64) {
+    let port = ports();
+    let pair = |from: u16| {
+        let to = SocketAddr::from(([127, 0, 0, 1], from + 6));
+        (bind(([127, 0, 0, 1], from)), to)
+    };
+    let hop = Hop::start(vec![pair(port), pair(port + 2)], fate);
+    let to = format!("127.0.0.1:{port}");
+    let fixed = [
+        "send",
+        "--in",
+        "udp://:0",
+        "--to",
+        &to,
+        "--sdp",
+        "sender.sdp",
+        "--max-latency",
+        LATENCY,
+    ];
+    let mut sender = start(folder, &[&fixed, sending].concat());
+    description(folder, &[(port, port + 6), (port + 2, port + 8)]);
+    let player = Player::start();
+    let url = player.url();
+    let fixed = ["recv", "--sdp", "receiver.sdp", "--out", &url];
+    let mut receiver = start(folder, &[&fixed, receiving].concat());
+    receiver.line(" -> udp://");
+    play(&mut sender, 0..ALL);
+    sleep(Duration::from_millis(300));
+    let (code, sent) = sender.end(true);
+    assert_eq!(code, 143, "{sent}");
+    let (code, received) = receiver.end(true);
+    assert_eq!(code, 143, "{received}");
+    assert_eq!(
+        (&received["ok"], &received["event"]),
+        (&true.into(), &"end".into())
+    );
+    (player.end(), sent, received, hop.end())
+}
+
+fn one_of_twenty() -> impl FnMut() -> Fate + Send + 'static {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
+    move || match random.next_u64() % 20 {
+        0 => Fate::Drop,
+        _ => Fate::Forward,
+    }
+}
+
+#[test]
+fn each_scheme_recovers_all_that_one_loss_in_twenty_takes() {
+    for id in ["10", "9", "8"] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = [
+            "--encoding-id",
+            id,
+            "--symbol-size",
+            "1303",
+            "--rate",
+            "2mbit",
+        ];
+        let (numbers, sent, received, dropped) =
+            unicast(folder.path(), &options, &[], one_of_twenty());
+        assert_eq!(missing(&numbers), [0; 0], "{id}: {sent} {received}");
+        assert!(is_ascending(&numbers), "{id}");
+        assert!(dropped > 10, "{id}: {dropped}");
+        assert!(
+            received["recovered"].as_u64().unwrap() > 5,
+            "{id}: {received}"
+        );
+        assert_eq!(sent["source"]["datagrams"], ALL, "{id}");
+        let delivered = received["delivered"]["datagrams"].as_u64().unwrap();
+        assert_eq!(delivered, numbers.len() as u64, "{id}: {received}");
+    }
+}
+
+#[test]
+fn a_group_key_lets_the_flow_pass_and_its_replay_not() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("key"), "0f".repeat(32)).unwrap();
+    let mut count = 0;
+    let every_tenth_twice = move || {
+        count += 1;
+        match count % 10 {
+            0 => Fate::Repeat,
+            5 if count % 20 == 5 => Fate::Drop,
+            _ => Fate::Forward,
+        }
+    };
+    let key = ["--group-key", "key"];
+    let (numbers, sent, received, _) = unicast(folder.path(), &key, &key, every_tenth_twice);
+    assert_eq!(missing(&numbers), [0; 0], "{sent} {received}");
+    assert!(is_ascending(&numbers));
+    assert!(received["replayed"].as_u64().unwrap() > 40, "{received}");
+    assert_eq!(received["forged"], 0);
+}
+
+#[test]
+fn with_a_wrong_key_nothing_comes_through_and_all_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("key"), "0f".repeat(32)).unwrap();
+    std::fs::write(folder.path().join("wrong"), "f0".repeat(32)).unwrap();
+    let sending = ["--group-key", "key"];
+    let receiving = ["--group-key", "wrong"];
+    let (numbers, sent, received, _) =
+        unicast(folder.path(), &sending, &receiving, || Fate::Forward);
+    assert_eq!(numbers, [0; 0]);
+    assert_eq!(received["forged"], sent["wire"]["datagrams"], "{received}");
+    assert_eq!(received["source_packets"], 0);
+
+    let mut keyless = start(
+        folder.path(),
+        &["recv", "--sdp", "receiver.sdp", "--out", "udp://:9"],
+    );
+    keyless.line("--group-key");
+    assert_eq!(keyless.end(false).0, 3);
+}
+
+#[test]
+fn packets_of_another_source_are_refused_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let receiving = ["--source", "127.0.0.2", "--as-decoded"];
+    let (numbers, sent, received, _) = unicast(folder.path(), &[], &receiving, || Fate::Forward);
+    assert_eq!(numbers, [0; 0]);
+    assert_eq!(received["foreign"], sent["wire"]["datagrams"], "{received}");
+}
+
+#[test]
+fn two_flows_keep_apart_and_share_their_repair() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let port = ports();
+    let pair = |from: u16| {
+        let to = SocketAddr::from(([127, 0, 0, 1], from + 6));
+        (bind(([127, 0, 0, 1], from)), to)
+    };
+    let hop = Hop::lossy((port..port + 3).map(pair).collect());
+    let to = format!("127.0.0.1:{port}");
+    let mut sender = start(
+        folder,
+        &[
+            "send",
+            "--in",
+            "udp://:0",
+            "--in",
+            "udp://:0",
+            "--to",
+            &to,
+            "--sdp",
+            "sender.sdp",
+            "--max-latency",
+            LATENCY,
+        ],
+    );
+    description(
+        folder,
+        &[(port, port + 6), (port + 1, port + 7), (port + 2, port + 8)],
+    );
+    let players = [Player::start(), Player::start()];
+    let urls = players.each_ref().map(Player::url);
+    let mut receiver = start(
+        folder,
+        &[
+            "recv",
+            "--sdp",
+            "receiver.sdp",
+            "--out",
+            &urls[0],
+            "--out",
+            &urls[1],
+        ],
+    );
+    for _ in 0..2 {
+        receiver.line(" -> udp://");
+    }
+    let inputs = [0, 1].map(|_| {
+        let line = sender.line(" -> ");
+        let to = line.split_whitespace().next().unwrap().to_owned();
+        to.strip_prefix("udp://")
+            .unwrap()
+            .parse::<SocketAddr>()
+            .unwrap()
+    });
+    let program = bind(([127, 0, 0, 1], 0));
+    for number in 0..ALL {
+        program
+            .send_to(&datagram(number), inputs[number as usize % 2])
+            .unwrap();
+        if number % 2 == 1 {
+            sleep(Duration::from_millis(1));
+        }
+    }
+    sleep(Duration::from_millis(300));
+    sender.end(true);
+    let (_, received) = receiver.end(true);
+    let [even, odd] = players.map(Player::end);
+    hop.end();
+    assert!(even.iter().all(|n| n % 2 == 0) && odd.iter().all(|n| n % 2 == 1));
+    assert!(is_ascending(&even) && is_ascending(&odd));
+    assert_eq!(missing(&[even, odd].concat()), [0; 0], "{received}");
+    assert!(received["recovered"].as_u64().unwrap() > 0, "{received}");
+}
+
+/// A socket in a group on the loopback interface, if this host allows that.
+fn member(group: SocketAddr) -> std::io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(group)?;
+    let SocketAddr::V4(group) = group else {
+        return Err(std::io::ErrorKind::Unsupported.into());
+    };
+    socket.join_multicast_v4(group.ip(), &Ipv4Addr::LOCALHOST)?;
+    socket.set_read_timeout(Some(Duration::from_millis(50)))?;
+    Ok(socket)
+}
+
+/// Whether packets to a group come back on the loopback interface.
+fn has_multicast(group: SocketAddr) -> Result<(), String> {
+    let socket = member(group).map_err(|e| format!("cannot join a group on 127.0.0.1: {e}"))?;
+    let program = bind(([127, 0, 0, 1], 0));
+    let probe = socket2::SockRef::from(&program);
+    probe
+        .set_multicast_if_v4(&Ipv4Addr::LOCALHOST)
+        .map_err(|e| e.to_string())?;
+    program
+        .send_to(b"probe", group)
+        .map_err(|e| e.to_string())?;
+    let mut buffer = [0; 10];
+    let came = socket.recv(&mut buffer);
+    came.map(|_| ())
+        .map_err(|_| "packets to a group do not come back on 127.0.0.1".to_owned())
+}
+
+#[test]
+fn two_receivers_of_a_group_on_one_host_both_get_all() {
+    let port = ports();
+    let group = |port: u16| SocketAddr::from(([239, 255, 76, 5], port));
+    if let Err(reason) = has_multicast(group(port)) {
+        eprintln!("SKIPPED: {reason}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let pair = |from: u16| (member(group(from)).unwrap(), group(from + 6));
+    let hop = Hop::lossy(vec![pair(port), pair(port + 2)]);
+    let to = group(port).to_string();
+    let mut sender = start(
+        folder,
+        &[
+            "send",
+            "--in",
+            "udp://:0",
+            "--to",
+            &to,
+            "--sdp",
+            "sender.sdp",
+            "--max-latency",
+            LATENCY,
+            "--interface",
+            "127.0.0.1",
+            "--ttl",
+            "2",
+        ],
+    );
+    description(folder, &[(port, port + 6), (port + 2, port + 8)]);
+    let sdp = std::fs::read_to_string(folder.join("sender.sdp")).unwrap();
+    assert!(sdp.contains("c=IN IP4 239.255.76.5/2\r\n"), "{sdp}");
+    let players = [Player::start(), Player::start()];
+    let receivers = players.each_ref().map(|player| {
+        let url = player.url();
+        let arguments = ["recv", "--sdp", "receiver.sdp", "--out", &url];
+        // The second takes the packets of the hop by name.
+        let more = match player.at == players[0].at {
+            true => ["--interface", "127.0.0.1"].to_vec(),
+            false => ["--interface", "127.0.0.1", "--source", "127.0.0.1"].to_vec(),
+        };
+        let mut receiver = start(folder, &[&arguments[..], &more].concat());
+        receiver.line(" -> udp://");
+        receiver
+    });
+    play(&mut sender, 0..ALL);
+    sleep(Duration::from_millis(300));
+    sender.end(true);
+    let reports = receivers.map(|receiver| receiver.end(true).1);
+    assert!(hop.end() > 10);
+    for (player, report) in players.into_iter().zip(reports) {
+        let numbers = player.end();
+        assert_eq!(missing(&numbers), [0; 0], "{report}");
+        assert!(is_ascending(&numbers));
+        assert!(report["recovered"].as_u64().unwrap() > 5, "{report}");
+    }
+}
+
+#[test]
+fn ipv6_carries_it_too() {
+    if UdpSocket::bind("[::1]:0").is_err() {
+        eprintln!("SKIPPED: this host has no IPv6");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let to = format!("[::1]:{}", ports());
+    let mut sender = start(
+        folder,
+        &[
+            "send",
+            "--in",
+            "udp://:0",
+            "--to",
+            &to,
+            "--sdp",
+            "sender.sdp",
+        ],
+    );
+    description(folder, &[]);
+    let player = Player::start();
+    let url = player.url();
+    let mut receiver = start(folder, &["recv", "--sdp", "receiver.sdp", "--out", &url]);
+    receiver.line(" -> udp://");
+    play(&mut sender, 0..ALL);
+    sleep(Duration::from_millis(300));
+    sender.end(true);
+    let (_, report) = receiver.end(true);
+    assert_eq!(missing(&player.end()), [0; 0], "{report}");
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixed = ["send", "--in", "udp://:0", "--to", "127.0.0.1:6000"];
+    for (more, needle, code) in [
+        (&["--encoding-id", "8"][..], "--rate", 2),
+        (&["--interface", "lo"], "multicast", 2),
+        (&["--code-rate", "1/4"], "1/2", 2),
+        (&["--repair-to", "127.0.0.1:6000"], "--repair-to", 2),
+        (&["--group-key", "none"], "none", 3),
+    ] {
+        let mut sender = start(folder.path(), &[&fixed, more].concat());
+        sender.line(needle);
+        let (got, report) = sender.end(false);
+        assert_eq!((got, &report["ok"]), (code, &false.into()), "{more:?}");
+    }
+}

@@ -1,0 +1,314 @@
+//! The numbers that a run is judged by.
+
+use serde_json::Value;
+use weftline_netem::LinkConfig;
+
+use super::record::{Flow, Record};
+use super::statistics::jain;
+use super::suite::{View, number};
+
+/// A number that is told about runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// Its name in JSON.
+    pub key: &'static str,
+    /// Its name in tables, with the unit.
+    pub title: &'static str,
+}
+
+const fn m(key: &'static str, title: &'static str) -> Measure {
+    Measure { key, title }
+}
+
+/// Told of every run: what the path carried, and what it cost the machine.
+const COMMON: [Measure; 4] = [
+    m("wire", "wire bytes/byte"),
+    m("back", "bytes back/byte"),
+    m("late", "emulator late, ms"),
+    m("cpu", "processors"),
+];
+
+/// What is told of the runs of a suite.
+pub fn measures(view: View) -> Vec<Measure> {
+    let own: &[Measure] = match view {
+        View::Goodput => &[
+            m("goodput", "goodput, Mbit/s"),
+            m("queue", "mean queue, ms"),
+            m("drops", "queue drops, %"),
+        ],
+        View::Delay => &[
+            m("mean", "mean, ms"),
+            m("p50", "p50"),
+            m("p95", "p95"),
+            m("p99", "p99"),
+            m("p999", "p99.9"),
+            m("max", "max"),
+            m("missing", "missing, %"),
+            m("tool", "tool late, ms"),
+        ],
+        View::Times => &[
+            m("mean", "mean, ms"),
+            m("p50", "median"),
+            m("max", "max"),
+            m("failed", "failed, %"),
+        ],
+        View::Sharing => &[
+            m("goodput", "its goodput, Mbit/s"),
+            m("share", "its share / fair share"),
+            m("least", "least / fair share"),
+            m("jain", "Jain's index"),
+            m("utilisation", "utilisation, %"),
+            m("queue", "mean queue, ms"),
+            m("queue99", "p99 queue, ms"),
+        ],
+        View::Window => &[
+            m("mean", "mean, ms"),
+            m("p50", "p50"),
+            m("p95", "p95"),
+            m("p99", "p99"),
+            m("max", "max"),
+            m("packets", "packets/information packet"),
+            m("goodput", "goodput, Mbit/s"),
+        ],
+    };
+    [own, &COMMON].concat()
+}
+
+/// The value of a measure in a run; `None` if the run does not tell.
+pub(super) fn value(record: &Record, view: View, measure: Measure) -> Option<f64> {
+    let flow = record.flow()?;
+    let received = |name: &str| flow.received.as_ref()?.get(name)?.as_f64();
+    let sent = |name: &str| flow.sent.as_ref()?.get(name)?.as_f64();
+    let counter = |pointer: &str| record.counter(pointer);
+    match measure.key {
+        "wire" => Some(counter("/a_to_b/bytes")? / delivered(record)?),
+        "back" => Some(counter("/b_to_a/bytes")? / delivered(record)?),
+        "late" => {
+            let pointers = ["/a_to_b/lateness_ms/p99", "/b_to_a/lateness_ms/p99"];
+            pointers.iter().filter_map(|p| counter(p)).reduce(f64::max)
+        }
+        "cpu" => Some(record.cpu),
+        "queue" => counter("/a_to_b/queue_delay_ms/mean"),
+        "queue99" => counter("/a_to_b/queue_delay_ms/p99"),
+        "drops" => Some(100.0 * counter("/a_to_b/queue_drops")? / counter("/a_to_b/packets")?),
+        "missing" => Some(100.0 * received("missing")? / received("sent")?),
+        "tool" => flow.sent.as_ref()?.pointer("/late/p99")?.as_f64(),
+        "failed" => Some(100.0 * sent("failed")? / number(&record.what.settings, "n")?),
+        "packets" => packets(flow),
+        "goodput" if view != View::Sharing => received("goodput"),
+        "goodput" | "share" | "least" | "jain" | "utilisation" => {
+            Sharing::of(record)?.value(measure.key)
+        }
+        // Delays and times.
+        name if view == View::Times => sent(name),
+        name => Some((received(name)? - path_delay(record)).max(0.0)),
+    }
+}
+
+/// The distribution of delays without the path's own, as shares and ms.
+pub(super) fn distribution(record: &Record) -> Option<Vec<(f64, f64)>> {
+    let received = record.flow()?.received.as_ref()?;
+    let own = path_delay(record);
+    let pair = |pair: &Value| Some((pair.get(0)?.as_f64()?, pair.get(1)?.as_f64()?));
+    let known: Vec<(f64, f64)> = match received.get("cdf").and_then(Value::as_array) {
+        Some(pairs) => pairs.iter().filter_map(pair).collect(),
+        None => {
+            let percentiles = [
+                ("p50", 0.5),
+                ("p95", 0.95),
+                ("p99", 0.99),
+                ("p999", 0.999),
+                ("max", 1.0),
+            ];
+            let at = |(name, share): (&str, f64)| Some((share, received.get(name)?.as_f64()?));
+            percentiles.into_iter().filter_map(at).collect()
+        }
+    };
+    let less = known
+        .into_iter()
+        .map(|(share, ms)| (share, (ms - own).max(0.0)));
+    Some(less.collect::<Vec<_>>()).filter(|curve| !curve.is_empty())
+}
+
+/// The delay of the link itself, in ms.
+fn path_delay(record: &Record) -> f64 {
+    let link: Option<LinkConfig> = record.what.link.parse().ok();
+    link.map_or(0.0, |link| link.delay.as_secs_f64() * 1e3)
+}
+
+/// Bytes that the applications read.
+fn delivered(record: &Record) -> Option<f64> {
+    let settings = &record.what.settings;
+    let get = |name: &str| number(settings, name);
+    let of = |flow: &Flow| {
+        let (received, sent) = (flow.received.as_ref()?, flow.sent.as_ref()?);
+        let known = |name: &str| received.get(name)?.as_f64();
+        Some(match record.what.mode.as_str() {
+            // Only those after `skip` are counted; the others arrived as well, or as badly.
+            "stream" => get("secs")? * get("rate")? * 1e6 / 8.0 * known("got")? / known("sent")?,
+            "xfer" => {
+                let times = sent.get("times")?.as_array()?;
+                let whole = times.iter().filter(|t| !t.is_null()).count();
+                whole as f64 * get("size")?
+            }
+            _ => known("total").or_else(|| {
+                let skipped = get("skip").unwrap_or(0.0);
+                Some(known("bytes")? * get("secs")? / (get("secs")? - skipped))
+            })?,
+        })
+    };
+    let sum = record.flows.iter().map(of).sum::<Option<f64>>()?;
+    (sum > 0.0).then_some(sum)
+}
+
+/// Packets with data sent for each with information.
+fn packets(flow: &Flow) -> Option<f64> {
+    let symbols = flow.sent.as_ref()?.get("symbols")?;
+    let count = |name: &str| symbols.get(name)?.as_f64();
+    let source = count("source")?;
+    Some((source + count("resent")? + count("repair")?) / source)
+}
+
+/// Who got how much in the time in which all flows are measured.
+struct Sharing {
+    /// Mbit/s, the measured flow's last.
+    rates: Vec<f64>,
+    /// The link's rate in Mbit/s.
+    link: f64,
+}
+
+impl Sharing {
+    fn of(record: &Record) -> Option<Sharing> {
+        let link: LinkConfig = record.what.link.parse().ok()?;
+        let settings = &record.what.settings;
+        let start = record.flow()?.received.as_ref()?.get("start")?.as_f64()? / 1e9;
+        let from = start + number(settings, "skip")?;
+        let to = start + number(settings, "secs")?;
+        let step = number(settings, "series")?;
+        let rate = |flow: &Flow| {
+            let received = flow.received.as_ref()?;
+            let start = received.get("start")?.as_f64()? / 1e9;
+            let series = received.get("series")?.as_array()?;
+            let mbit: f64 = series
+                .iter()
+                .enumerate()
+                .map(|(index, rate)| {
+                    let (a, b) = (
+                        start + index as f64 * step,
+                        start + (index + 1) as f64 * step,
+                    );
+                    rate.as_f64().unwrap_or(0.0) * (b.min(to) - a.max(from)).max(0.0)
+                })
+                .sum();
+            Some(mbit / (to - from))
+        };
+        Some(Sharing {
+            rates: record.flows.iter().map(rate).collect::<Option<_>>()?,
+            link: link.rate? as f64 / 1e6,
+        })
+    }
+
+    fn value(&self, key: &str) -> Option<f64> {
+        let own = *self.rates.last()?;
+        let sum: f64 = self.rates.iter().sum();
+        let fair = sum / self.rates.len() as f64;
+        Some(match key {
+            "goodput" => own,
+            "share" => own / fair,
+            "least" => self.rates.iter().copied().fold(f64::INFINITY, f64::min) / fair,
+            "jain" => jain(&self.rates),
+            _ => 100.0 * sum / self.link,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::record::tests::record;
+    use super::*;
+
+    fn flow(received: Value, sent: Value) -> Flow {
+        Flow {
+            peer: "x".into(),
+            offset: 0.0,
+            commands: Default::default(),
+            received: Some(received),
+            sent: Some(sent),
+        }
+    }
+
+    fn get(record: &Record, view: View, key: &str) -> Option<f64> {
+        let measure = measures(view).into_iter().find(|m| m.key == key).unwrap();
+        value(record, view, measure)
+    }
+
+    fn with(mode: &str, settings: &[&str], flows: Vec<Flow>) -> Record {
+        let mut record = record("x", 1, true, None);
+        record.what.mode = mode.into();
+        record.what.link = "rate=20mbit delay=30ms".into();
+        record.what.settings = settings.iter().map(|s| (*s).to_owned()).collect();
+        record.path = Some(json!({
+            "a_to_b": {"bytes": 3_000_000, "packets": 100, "queue_drops": 2,
+                       "lateness_ms": {"p99": 0.2}},
+            "b_to_a": {"bytes": 150_000, "lateness_ms": {"p99": 0.3}},
+        }));
+        record.flows = flows;
+        record
+    }
+
+    #[test]
+    fn delays_are_without_the_paths_own_and_bytes_are_per_byte_delivered() {
+        let received = json!({"sent": 100, "got": 50, "missing": 50, "mean": 42.5, "p50": 29.9,
+                              "cdf": [[0.5, 29.9], [1.0, 42.5]]});
+        let sent = json!({"late": {"p99": 0.1}});
+        let settings = ["secs=4", "rate=10", "size=1200"];
+        let record = with("stream", &settings, vec![flow(received, sent)]);
+        let get = |key: &str| get(&record, View::Delay, key);
+        assert_eq!(get("mean"), Some(12.5));
+        assert_eq!(get("p50"), Some(0.0), "never below none");
+        assert_eq!(get("missing"), Some(50.0));
+        // 4 s of 10 Mbit/s are 5 MB, of which half arrived.
+        assert_eq!(get("wire"), Some(1.2));
+        assert_eq!(get("back"), Some(0.06));
+        assert_eq!((get("late"), get("tool")), (Some(0.3), Some(0.1)));
+        assert_eq!(get("max"), None, "what is not told is not made up");
+        assert_eq!(distribution(&record), Some(vec![(0.5, 0.0), (1.0, 12.5)]));
+    }
+
+    #[test]
+    fn times_are_the_senders_and_failures_are_a_share() {
+        let sent =
+            json!({"times": [10.0, null, 12.0, null], "failed": 2, "mean": 11.0, "max": 12.0});
+        let received = json!({"got": 2, "bytes": 2_000_000});
+        let settings = ["n=4", "size=1000000"];
+        let record = with("xfer", &settings, vec![flow(received, sent)]);
+        assert_eq!(get(&record, View::Times, "mean"), Some(11.0));
+        assert_eq!(get(&record, View::Times, "failed"), Some(50.0));
+        assert_eq!(get(&record, View::Times, "wire"), Some(1.5));
+    }
+
+    #[test]
+    fn packets_are_all_with_data_for_each_with_new_data() {
+        let sent = json!({"symbols": {"source": 100, "resent": 5, "repair": 20}});
+        let record = with("bulk", &["secs=4"], vec![flow(json!({}), sent)]);
+        assert_eq!(get(&record, View::Window, "packets"), Some(1.25));
+    }
+
+    #[test]
+    fn shares_are_compared_in_the_same_seconds() {
+        let second = 1_000_000_000i64;
+        // The newcomer starts 2 s later; measured is from 3 s to 4 s on the old one's clock.
+        let old = json!({"start": 5 * second, "total": 1, "series": [20.0, 20.0, 8.0, 12.0, 20.0]});
+        let new = json!({"start": 7 * second, "total": 1, "series": [0.0, 4.0]});
+        let sent = json!({});
+        let flows = vec![flow(old, sent.clone()), flow(new, sent)];
+        let record = with("bulk", &["secs=2", "skip=1", "series=1"], flows);
+        let get = |key: &str| get(&record, View::Sharing, key);
+        assert_eq!(get("goodput"), Some(4.0));
+        assert_eq!((get("share"), get("least")), (Some(0.5), Some(0.5)));
+        assert_eq!(get("utilisation"), Some(80.0));
+        assert_eq!(get("jain"), Some(0.8));
+    }
+}

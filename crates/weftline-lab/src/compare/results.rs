@@ -1,0 +1,315 @@
+//! What the runs show, by suite, case and peer.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::measures::{distribution, measures, value};
+use super::record::{Record, best};
+use super::statistics::Spread;
+use super::suite::{Scale, Suite, View};
+use super::suites;
+
+/// Everything that a folder of runs shows. `results.json` is this.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Results {
+    /// The version of this program.
+    pub version: String,
+    /// One for each suite that was run.
+    pub suites: Vec<SuiteResults>,
+}
+
+/// What the runs of a suite show.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SuiteResults {
+    /// The suite's name.
+    pub name: String,
+    /// What it is about.
+    pub title: String,
+    /// The same in full.
+    pub about: String,
+    /// What is looked at.
+    #[serde(skip)]
+    pub view: View,
+    /// Runs, each counted once however often it was tried.
+    pub runs: usize,
+    /// Those with a result that can be trusted.
+    pub good: usize,
+    /// How late the emulator was (the 99th percentile of each run), in ms.
+    pub late: Option<Spread>,
+    /// The machine's load average when runs started.
+    pub load_average: Option<Spread>,
+    /// Share of the time of each run in which some process waited for a processor.
+    pub waiting: Option<Spread>,
+    /// The cases.
+    pub cases: Vec<CaseResults>,
+}
+
+/// What the runs of a case show.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CaseResults {
+    /// The case's name.
+    pub name: String,
+    /// From sender to receiver.
+    pub link: String,
+    /// `bulk`, `stream` or `xfer`.
+    pub mode: String,
+    /// The workload's settings.
+    pub settings: Vec<String>,
+    /// One for each peer.
+    pub rows: Vec<Row>,
+}
+
+/// What the runs of a peer in a case show.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The peer.
+    pub peer: String,
+    /// Runs with different seeds.
+    pub runs: usize,
+    /// Those that are in the values: the good ones, or if there is none, those with a result.
+    pub used: usize,
+    /// What is wrong with the runs that are not good.
+    pub problems: Vec<String>,
+    /// The values over the seeds.
+    pub values: BTreeMap<&'static str, Spread>,
+    /// The distribution of delays: the median over the seeds at each share, in ms.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cdf: Vec<(f64, f64)>,
+}
+
+impl Row {
+    /// The median of a value.
+    pub fn median(&self, key: &str) -> Option<f64> {
+        self.values.get(key).map(|spread| spread.median)
+    }
+}
+
+impl Results {
+    /// Sums up runs, in the order of the suites where they are known.
+    pub fn of(records: &[Record]) -> Results {
+        let is_used = |name: &&str| records.iter().any(|r| r.what.suite == **name);
+        let suites = suites::NAMES.iter().filter(|name| is_used(name));
+        let suites = suites.filter_map(|name| suites::by_name(name, Scale::default()));
+        Results {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            suites: suites
+                .map(|suite| SuiteResults::of(&suite, records))
+                .collect(),
+        }
+    }
+}
+
+impl SuiteResults {
+    fn of(suite: &Suite, records: &[Record]) -> SuiteResults {
+        let records: Vec<&Record> = records
+            .iter()
+            .filter(|r| r.what.suite == suite.name)
+            .collect();
+        // Which attempt at each thing counts.
+        let mut groups: Vec<Vec<&Record>> = Vec::new();
+        for record in &records {
+            match groups.iter_mut().find(|group| group[0].what == record.what) {
+                Some(group) => group.push(record),
+                None => groups.push(vec![record]),
+            }
+        }
+        let chosen: Vec<&Record> = groups.into_iter().filter_map(best).collect();
+        let late = chosen.iter().filter_map(|record| {
+            let measure = measures(suite.view).into_iter().find(|m| m.key == "late")?;
+            value(record, suite.view, measure)
+        });
+        SuiteResults {
+            name: suite.name.to_owned(),
+            title: suite.title.to_owned(),
+            about: suite.about.to_owned(),
+            view: suite.view,
+            runs: chosen.len(),
+            good: chosen.iter().filter(|r| r.is_good()).count(),
+            late: Spread::of(late),
+            load_average: Spread::of(chosen.iter().map(|r| r.load_average)),
+            waiting: Spread::of(chosen.iter().filter_map(|r| r.waiting)),
+            cases: cases(suite, &chosen),
+        }
+    }
+
+    /// All peers, in the order in which they first appear.
+    pub fn peers(&self) -> Vec<&str> {
+        let mut peers: Vec<&str> = Vec::new();
+        for row in self.cases.iter().flat_map(|case| &case.rows) {
+            if !peers.contains(&row.peer.as_str()) {
+                peers.push(&row.peer);
+            }
+        }
+        peers
+    }
+}
+
+/// Groups the chosen runs by case: runs on another link or with other settings are another one,
+/// even if the name is the same.
+fn cases(suite: &Suite, chosen: &[&Record]) -> Vec<CaseResults> {
+    let same = |a: &Record, b: &Record| {
+        let (a, b) = (&a.what, &b.what);
+        (&a.case, &a.link, &a.back, &a.mode, &a.settings)
+            == (&b.case, &b.link, &b.back, &b.mode, &b.settings)
+    };
+    let mut groups: Vec<Vec<&Record>> = Vec::new();
+    for record in chosen {
+        match groups.iter_mut().find(|group| same(group[0], record)) {
+            Some(group) => group.push(record),
+            None => groups.push(vec![record]),
+        }
+    }
+    let place = |group: &Vec<&Record>| {
+        let name = &group[0].what.case;
+        suite
+            .cases
+            .iter()
+            .position(|case| case.name == *name)
+            .unwrap_or(usize::MAX)
+    };
+    groups.sort_by_key(place);
+    let names: Vec<String> = groups
+        .iter()
+        .map(|group| group[0].what.case.clone())
+        .collect();
+    let results = groups.iter().map(|group| {
+        let what = &group[0].what;
+        let is_single = names.iter().filter(|name| **name == what.case).count() == 1;
+        CaseResults {
+            name: match is_single {
+                true => what.case.clone(),
+                false => format!("{} ({})", what.case, what.settings.join(" ")),
+            },
+            link: what.link.clone(),
+            mode: what.mode.clone(),
+            settings: what.settings.clone(),
+            rows: rows(suite, group),
+        }
+    });
+    results.collect()
+}
+
+fn rows(suite: &Suite, records: &[&Record]) -> Vec<Row> {
+    let mut peers: Vec<&str> = Vec::new();
+    for record in records {
+        if !peers.contains(&record.what.peer.as_str()) {
+            peers.push(&record.what.peer);
+        }
+    }
+    let order: Vec<String> = suite.peers().iter().map(|peer| peer.to_string()).collect();
+    peers.sort_by_key(|peer| order.iter().position(|o| o == peer).unwrap_or(usize::MAX));
+    let row = |peer: &str| {
+        let all: Vec<&Record> = records
+            .iter()
+            .copied()
+            .filter(|r| r.what.peer == peer)
+            .collect();
+        let mut used: Vec<&Record> = all.iter().copied().filter(|r| r.is_good()).collect();
+        if used.is_empty() {
+            used = all.iter().copied().filter(|r| r.error.is_none()).collect();
+        }
+        let values = measures(suite.view).into_iter().filter_map(|measure| {
+            let values = used.iter().filter_map(|r| value(r, suite.view, measure));
+            Some((measure.key, Spread::of(values)?))
+        });
+        let problems = all.iter().filter(|r| !r.is_good());
+        Row {
+            peer: peer.to_owned(),
+            runs: all.len(),
+            used: used.len(),
+            problems: problems
+                .map(|r| format!("seed {}: {}", r.what.seed, r.problem().unwrap_or_default()))
+                .collect(),
+            values: values.collect(),
+            cdf: match suite.view {
+                View::Delay | View::Window => median_curve(&used),
+                _ => Vec::new(),
+            },
+        }
+    };
+    peers.into_iter().map(row).collect()
+}
+
+/// The median over runs at each share that all of them know.
+fn median_curve(records: &[&Record]) -> Vec<(f64, f64)> {
+    let curves: Vec<Vec<(f64, f64)>> = records.iter().filter_map(|r| distribution(r)).collect();
+    let Some(first) = curves.first() else {
+        return Vec::new();
+    };
+    let at = |share: f64| {
+        let values = curves.iter().map(|curve| {
+            let point = curve.iter().find(|(s, _)| *s == share);
+            point.map(|(_, ms)| *ms)
+        });
+        let values: Option<Vec<f64>> = values.collect();
+        Some((share, Spread::of(values?)?.median))
+    };
+    first.iter().filter_map(|(share, _)| at(*share)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::record;
+    use super::*;
+
+    fn ran(peer: &str, seed: u64, mean: f64) -> Record {
+        let mut record = record(peer, seed, true, None);
+        record.flows = vec![super::super::Flow {
+            peer: peer.into(),
+            offset: 0.0,
+            commands: Default::default(),
+            received: Some(serde_json::json!({"mean": mean, "cdf": [[0.5, mean], [1.0, 100.0]]})),
+            sent: Some(serde_json::json!({})),
+        }];
+        record
+    }
+
+    #[test]
+    fn a_repeated_run_counts_once_and_the_good_one_counts() {
+        let mut late = ran("tcp/bbr", 1, 999.0);
+        late.valid = false;
+        let records = [late, ran("tcp/bbr", 1, 40.0), ran("tcp/bbr", 2, 60.0)];
+        let results = Results::of(&records);
+        let suite = &results.suites[0];
+        assert_eq!((suite.runs, suite.good, suite.cases.len()), (2, 2, 1));
+        let row = &suite.cases[0].rows[0];
+        // Less the path's 30 ms.
+        assert_eq!(row.median("mean"), Some(20.0));
+        assert_eq!((row.runs, row.used, row.problems.len()), (2, 2, 0));
+        assert_eq!(row.cdf, [(0.5, 20.0), (1.0, 70.0)]);
+    }
+
+    #[test]
+    fn what_never_worked_stays_with_its_reason() {
+        let crash = record("udt", 1, false, Some("udt: sender: lost"));
+        let mut late = ran("kcp", 1, 50.0);
+        (late.valid, late.problems) = (false, vec!["late".into()]);
+        let results = Results::of(&[crash, late]);
+        let rows = &results.suites[0].cases[0].rows;
+        let of = |peer: &str| rows.iter().find(|row| row.peer == peer).unwrap();
+        assert_eq!((of("udt").used, of("udt").values.len()), (0, 0));
+        assert_eq!(of("udt").problems, ["seed 1: udt: sender: lost"]);
+        assert_eq!(
+            of("kcp").median("mean"),
+            Some(20.0),
+            "better than nothing, and marked"
+        );
+        assert_eq!(of("kcp").problems, ["seed 1: late"]);
+    }
+
+    #[test]
+    fn peers_stand_in_the_suites_order_and_other_settings_are_another_case() {
+        let mut longer = ran("tcp/bbr", 1, 40.0);
+        longer.what.settings = vec!["secs=60".into()];
+        let records = [
+            ran("zzz", 1, 1.0),
+            ran("kcp", 1, 1.0),
+            ran("weftline", 1, 1.0),
+            longer,
+        ];
+        let suite = &Results::of(&records).suites[0];
+        assert_eq!(suite.peers(), ["weftline", "kcp", "zzz", "tcp/bbr"]);
+        assert_eq!(suite.cases[1].name, "5 % (secs=60)");
+    }
+}

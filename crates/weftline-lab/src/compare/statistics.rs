@@ -1,0 +1,68 @@
+//! Few numbers about several.
+
+use serde::Serialize;
+
+/// The middle and the ends of several values.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// The value in the middle, or the mean of the two.
+    pub median: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+    /// How many there are.
+    pub n: usize,
+}
+
+impl Spread {
+    /// `None` when there are no values.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
+        let mut values: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        let (min, max) = (*values.first()?, *values.last()?);
+        let (low, high) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
+        Some(Spread {
+            median: (low + high) / 2.0,
+            min,
+            max,
+            n: values.len(),
+        })
+    }
+}
+
+/// Jain's index of fairness: 1 when all have the same, 1/n when one has all. 1 when there is
+/// nothing to share.
+///
+/// R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.
+pub fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    match squares > 0.0 {
+        true => sum * sum / (shares.len() as f64 * squares),
+        false => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle_of_odd_and_even_numbers_of_values() {
+        let odd = Spread::of([9.0, 1.0, 4.0]).unwrap();
+        assert_eq!((odd.median, odd.min, odd.max, odd.n), (4.0, 1.0, 9.0, 3));
+        assert_eq!(Spread::of([1.0, 2.0, 4.0, 9.0]).unwrap().median, 3.0);
+        assert_eq!(Spread::of([7.0]).unwrap().median, 7.0);
+        assert_eq!(Spread::of([]), None);
+        assert_eq!(Spread::of([f64::NAN, 3.0]).unwrap().n, 1);
+    }
+
+    #[test]
+    fn jains_index_is_1_for_equals_and_a_fraction_when_one_has_all() {
+        assert_eq!(jain(&[5.0, 5.0, 5.0]), 1.0);
+        assert_eq!(jain(&[8.0, 0.0, 0.0, 0.0]), 0.25);
+        assert!((jain(&[1.0, 3.0]) - 0.8).abs() < 1e-12);
+        assert_eq!(jain(&[0.0, 0.0]), 1.0);
+    }
+}

@@ -1,0 +1,244 @@
+//! The programs that measure peers, and which of them there are.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::load::{External, Mode, NAMES, Request, Side};
+
+use super::peer::Peer;
+use super::suite::Case;
+
+/// The script that carries TCP through kcptun.
+const KCPTUN: &str = include_str!("../../ext/kcptun.sh");
+/// Programs of ours that are built apart, by the names of their transports.
+const HELPERS: [(&str, &str); 2] = [("srt", "weftline-load-srt"), ("udt", "weftline-load-udt")];
+/// The receiver's port; flow i has this plus 10 i (kcptun takes the two after it, too).
+const PORT: u16 = 5000;
+
+/// The programs at hand.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    /// The program that knows `load`.
+    pub weftline: PathBuf,
+    externals: Vec<External>,
+    folder: PathBuf,
+}
+
+/// Why a peer cannot take part.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Missing(String);
+
+impl Tools {
+    /// `weftline` is the program that knows `load`; `externals` are programs for other
+    /// transports, which go before ours. `folder` takes what has to be unpacked.
+    pub fn new(weftline: PathBuf, externals: Vec<External>, folder: &Path) -> Self {
+        Tools {
+            weftline,
+            externals,
+            folder: folder.to_owned(),
+        }
+    }
+
+    /// Whether `peer` can do what `case` asks.
+    ///
+    /// # Errors
+    /// Says what is missing or wrong.
+    pub fn check(&self, case: &Case, peer: &Peer) -> Result<(), Missing> {
+        let name = peer.transport.as_str();
+        if self.is_builtin(name) {
+            let settings = self.settings(case, peer);
+            let request = Request::new(Side::Send, name, case.mode, "127.0.0.1", PORT, &settings);
+            return request.map(drop).map_err(|e| Missing(e.to_string()));
+        }
+        if !case.others.is_empty() {
+            let message = "flows that share a path are measured by `series=`, which only weftline, tcp, quinn and kcp have";
+            return Err(Missing(message.to_owned()));
+        }
+        if case.setting("stamp").is_some() {
+            let message = "`stamp=` is only for weftline, tcp, quinn and kcp";
+            return Err(Missing(message.to_owned()));
+        }
+        self.program(name).map(drop)
+    }
+
+    /// The command line of one end of flow `flow`: arguments for [`Tools::weftline`], and the
+    /// program of `--ext` among them.
+    ///
+    /// # Errors
+    /// When the program for this transport is missing.
+    pub(super) fn arguments(
+        &self,
+        side: Side,
+        mode: Mode,
+        peer: &Peer,
+        settings: &[String],
+        flow: usize,
+    ) -> Result<Vec<String>, Missing> {
+        let name = peer.transport.as_str();
+        let port = usize::from(PORT) + 10 * flow;
+        let mut arguments: Vec<String> = ["load", side.name(), name, mode.name(), "b"]
+            .map(str::to_owned)
+            .into();
+        arguments.push(port.to_string());
+        arguments.extend_from_slice(settings);
+        if !self.is_builtin(name) {
+            let program = self.program(name)?;
+            arguments.extend(["--ext".to_owned(), format!("{name}={}", program.display())]);
+        }
+        Ok(arguments)
+    }
+
+    /// All settings of a measured flow.
+    pub(super) fn settings(&self, case: &Case, peer: &Peer) -> Vec<String> {
+        let mut settings = [&case.settings, case.engine_for(peer), &peer.settings].concat();
+        let is_stranger = self.externals.iter().any(|e| e.name == peer.transport);
+        if case.mode == Mode::Stream && !is_stranger {
+            // The contract does not ask strangers for a distribution.
+            settings.push("cdf=1".to_owned());
+        }
+        settings
+    }
+
+    fn is_builtin(&self, name: &str) -> bool {
+        NAMES.contains(&name) && !self.externals.iter().any(|e| e.name == name)
+    }
+
+    /// The program for a transport that is not built in.
+    fn program(&self, name: &str) -> Result<PathBuf, Missing> {
+        if let Some(external) = self.externals.iter().find(|e| e.name == name) {
+            return find(&external.program).ok_or_else(|| {
+                Missing(format!(
+                    "--ext {name}: there is no program {}",
+                    external.program.display()
+                ))
+            });
+        }
+        if name == "kcptun" {
+            return self.kcptun();
+        }
+        let Some((_, helper)) = HELPERS.iter().find(|(n, _)| *n == name) else {
+            return Err(Missing(format!(
+                "unknown transport `{name}`: use one of {}, srt, udt, kcptun, or join a program \
+                 with --ext {name}=PROGRAM",
+                NAMES.join(", ")
+            )));
+        };
+        let beside = self
+            .weftline
+            .parent()
+            .into_iter()
+            .flat_map(|folder| [folder.join(helper), folder.join("../ext").join(helper)]);
+        let here = Path::new("target/ext").join(helper);
+        let mut found = beside.chain([here]).chain([PathBuf::from(helper)]);
+        found.find_map(|program| find(&program)).ok_or_else(|| {
+            Missing(format!(
+                "{helper} is not there: build it with `make -C crates/weftline-lab/ext` \
+                 (docs/load.md), or name it with --ext {name}=PROGRAM"
+            ))
+        })
+    }
+
+    /// Unpacks the script and returns where it is.
+    fn kcptun(&self) -> Result<PathBuf, Missing> {
+        for program in ["kcptun-server", "kcptun-client"] {
+            if find(Path::new(program)).is_none() {
+                return Err(Missing(format!(
+                    "{program} is not installed (Debian: kcptun)"
+                )));
+            }
+        }
+        let script = self.folder.join("kcptun.sh");
+        let is_there = fs::read_to_string(&script).is_ok_and(|text| text == KCPTUN);
+        if !is_there {
+            let write = || -> io::Result<()> {
+                fs::create_dir_all(&self.folder)?;
+                fs::write(&script, KCPTUN)?;
+                fs::set_permissions(&script, fs::Permissions::from_mode(0o755))
+            };
+            write().map_err(|e| Missing(format!("{}: {e}", script.display())))?;
+        }
+        script
+            .canonicalize()
+            .map_err(|e| Missing(format!("{}: {e}", script.display())))
+    }
+}
+
+/// A program's absolute path, looked up as shells do.
+fn find(program: &Path) -> Option<PathBuf> {
+    let is_program = |path: &Path| {
+        fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    };
+    if program.components().count() > 1 {
+        return is_program(program)
+            .then(|| program.canonicalize().ok())
+            .flatten();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut all = std::env::split_paths(&path).map(|folder| folder.join(program));
+    all.find(|path| is_program(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::suite::Scale;
+    use super::super::suites;
+    use super::*;
+
+    fn tools(externals: &[&str], folder: &Path) -> Tools {
+        let externals = externals.iter().map(|e| e.parse().unwrap()).collect();
+        Tools::new(folder.join("weftline"), externals, folder)
+    }
+
+    fn case(suite: &str) -> Case {
+        let suite = suites::by_name(suite, Scale::default()).unwrap();
+        suite.cases.into_iter().next().unwrap()
+    }
+
+    fn problem(tools: &Tools, suite: &str, peer: &str) -> Option<String> {
+        let checked = tools.check(&case(suite), &peer.parse().unwrap());
+        checked.err().map(|e| e.to_string())
+    }
+
+    #[test]
+    fn what_is_missing_is_said_with_the_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let tools = tools(&["mine=/no/such/program"], folder.path());
+        assert_eq!(problem(&tools, "B", "weftline/streaming,l=5"), None);
+        for (suite, peer, part) in [
+            ("B", "weftline/none-such", "takes one of arq, block"),
+            ("B", "mine", "/no/such/program"),
+            ("B", "other", "--ext other=PROGRAM"),
+            ("D", "mine", "series="),
+            ("karzand", "mine", "stamp="),
+        ] {
+            let problem = problem(&tools, suite, peer).unwrap();
+            assert!(problem.contains(part), "{peer}: {problem}");
+        }
+    }
+
+    #[test]
+    fn a_program_of_ones_own_replaces_what_is_built_in_and_gets_the_contract_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("mine");
+        fs::write(&program, "#!/bin/sh\n").unwrap();
+        let ext = format!("tcp={}", program.display());
+        let tools = tools(&[&ext], folder.path());
+        assert!(problem(&tools, "B", "tcp").is_some(), "it cannot be run");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(problem(&tools, "B", "tcp"), None);
+        let peer: Peer = "tcp/x=1".parse().unwrap();
+        let case = case("B");
+        let settings = tools.settings(&case, &peer);
+        assert_eq!(settings, [&case.settings[..], &["x=1".to_owned()]].concat());
+        let line = tools
+            .arguments(Side::Recv, case.mode, &peer, &settings, 2)
+            .unwrap();
+        assert_eq!(line[..6], ["load", "recv", "tcp", "stream", "b", "5020"]);
+        assert!(line.last().unwrap().starts_with("tcp=/"));
+        let udp: Peer = "udp".parse().unwrap();
+        assert!(tools.settings(&case, &udp).contains(&"cdf=1".to_owned()));
+    }
+}

@@ -1,0 +1,138 @@
+//! The real engine over simulated links.
+//!
+//! Two [`Session`](weftline::proto::Session)s, an application on the first and its reader on the
+//! second, and the links of `weftline-netem` between them. Nothing waits, and the same experiment
+//! gives the same result to the bit.
+
+mod application;
+mod end;
+
+use std::time::Duration;
+
+use serde::Serialize;
+use weftline::proto::{Config, Role, Stats};
+use weftline_netem::{LinkConfig, RunEnd, Simulation};
+
+pub use application::{Application, UnknownApplication};
+
+use crate::load::Summary;
+use end::{Reader, Writer};
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Both ends' engine.
+    pub config: Config,
+    /// From the writer to the reader.
+    pub forward: LinkConfig,
+    /// From the reader to the writer.
+    pub back: LinkConfig,
+    /// What the writer's application does.
+    pub application: Application,
+    /// For how long it does it.
+    pub duration: Duration,
+    /// Messages due, and bytes read, before this are not counted.
+    pub skip: Duration,
+    /// What chance draws from.
+    pub seed: u64,
+}
+
+/// How long after the application's end messages may still arrive.
+const DRAIN: Duration = Duration::from_secs(10);
+/// A file that has not arrived after this many times `duration` never will.
+const PATIENCE: u32 = 20;
+
+/// What came of it. Delays are in-order reading less the time at which a message was due.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Messages that were due.
+    pub sent: u64,
+    /// Messages that were read, in order.
+    pub got: u64,
+    /// Delays of messages, ms.
+    #[serde(flatten)]
+    pub delay: Summary,
+    /// Bytes that the reader's application got after `skip`.
+    pub bytes: u64,
+    /// The same in Mbit/s of the time measured.
+    pub goodput_mbit: f64,
+    /// Seconds until everything had been read, of a file.
+    pub completion_s: Option<f64>,
+    /// Bytes offered to the link forward, headers included, for each byte read, everything counted.
+    pub wire_per_byte: f64,
+    /// The same backward.
+    pub back_per_byte: f64,
+    /// Repair symbols for each source symbol.
+    pub repair_share: f64,
+    /// Share of packets that the link forward lost; queue drops not counted.
+    pub loss_rate: f64,
+    /// Packets that found the queue full.
+    pub queue_drops: u64,
+    /// Median and 99th percentile of the wait for the transmitter, ms.
+    pub queue_ms: [f64; 2],
+    /// Seconds of virtual time.
+    pub simulated_s: f64,
+    /// Counters of the writer's end.
+    #[serde(skip)]
+    pub stats: Stats,
+}
+
+impl Experiment {
+    /// Runs it.
+    pub fn run(&self) -> Outcome {
+        let writer = Writer::new(
+            Role::Client,
+            self.config.clone(),
+            self.seed,
+            self.application,
+            self.duration,
+        );
+        let reader = Reader::new(self.config.clone(), !self.seed, self.application, self.skip);
+        let mut sim = Simulation::new(
+            writer,
+            reader,
+            self.forward.clone(),
+            self.back.clone(),
+            self.seed,
+        );
+        sim.per_datagram_overhead = usize::from(self.config.datagram_overhead);
+        let limit = match self.application {
+            Application::File { .. } => self.duration * PATIENCE,
+            Application::Bulk => self.duration,
+            Application::Cbr { .. } => self.duration + DRAIN,
+        };
+        let end = sim.run_while(limit, |sim| {
+            !(sim.b.is_complete() || sim.a.closed() || sim.b.closed())
+        });
+        debug_assert_ne!(end, RunEnd::Idle, "sessions have timers");
+        let now = sim.now();
+        sim.b.count_missing(sim.a.due(), now);
+        self.outcome(&sim)
+    }
+
+    fn outcome(&self, sim: &Simulation<Writer, Reader>) -> Outcome {
+        let (writer, reader, now) = (&sim.a, &sim.b, sim.now());
+        let (forward, back) = (sim.a_to_b.link().counters(), sim.b_to_a.link().counters());
+        let stats = writer.stats();
+        let total = reader.bytes().max(1) as f64;
+        let measured = now.min(self.duration).saturating_sub(self.skip);
+        let millis = |share: f64| forward.queue_delay.quantile(share).as_secs_f64() * 1e3;
+        Outcome {
+            sent: writer.due(),
+            got: reader.messages(),
+            delay: reader.delays().summary(),
+            bytes: reader.counted(),
+            goodput_mbit: reader.counted() as f64 * 8.0 / 1e6 / measured.as_secs_f64().max(1e-9),
+            completion_s: reader.completion().map(|at| at.as_secs_f64()),
+            wire_per_byte: forward.offered_bytes as f64 / total,
+            back_per_byte: back.offered_bytes as f64 / total,
+            repair_share: stats.sent.repair_symbols as f64
+                / (stats.sent.source_symbols as f64).max(1.0),
+            loss_rate: forward.loss_rate(),
+            queue_drops: forward.queue_drops,
+            queue_ms: [millis(0.5), millis(0.99)],
+            simulated_s: now.as_secs_f64(),
+            stats,
+        }
+    }
+}

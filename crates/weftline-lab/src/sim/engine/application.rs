@@ -1,0 +1,72 @@
+//! What an application does with its session.
+
+use std::fmt;
+use std::str::FromStr;
+
+use weftline_netem::units;
+
+/// What the writer's application does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Application {
+    /// Messages on one stream at a constant rate, whatever becomes of them.
+    Cbr {
+        /// Bits per second.
+        rate: u64,
+        /// Bytes of a message, 16 at least.
+        size: usize,
+    },
+    /// As much as gets through.
+    Bulk,
+    /// One transfer, then the end.
+    File {
+        /// Bytes.
+        size: u64,
+    },
+}
+
+/// Not an application.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no application: give cbr:RATE,SIZE (as cbr:10mbit,1200), bulk or file:SIZE (as file:1mb)"
+)]
+pub struct UnknownApplication(String);
+
+/// A message begins with its number and when it was due.
+const HEADER: usize = 16;
+
+impl FromStr for Application {
+    type Err = UnknownApplication;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || UnknownApplication(text.to_owned());
+        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+        match kind {
+            "bulk" if rest.is_empty() => Ok(Application::Bulk),
+            "cbr" => {
+                let (rate, size) = rest.split_once(',').unwrap_or((rest, "1200"));
+                let rate = units::parse_rate(rate).map_err(|_| wrong())?;
+                let size = size.parse().map_err(|_| wrong())?;
+                let fits = rate > 0 && (HEADER..=1 << 20).contains(&size);
+                fits.then_some(Application::Cbr { rate, size })
+                    .ok_or_else(wrong)
+            }
+            "file" => {
+                let size = units::parse_size(rest).map_err(|_| wrong())? as u64;
+                (size > 0)
+                    .then_some(Application::File { size })
+                    .ok_or_else(wrong)
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for Application {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Application::Cbr { rate, size } => write!(f, "cbr:{rate}bit,{size}"),
+            Application::Bulk => f.write_str("bulk"),
+            Application::File { size } => write!(f, "file:{size}"),
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! The two ends: a session each, and what the application does with it.
+
+use std::time::Duration;
+
+use weftline::proto::{Config, Role, Session, Stats, StreamId, Time};
+use weftline_netem::Node;
+
+use super::application::Application;
+use crate::load::Delays;
+
+fn time(now: Duration) -> Time {
+    Time::from_micros(now.as_micros() as u64)
+}
+
+/// A session as a node: no application yet.
+struct End {
+    session: Session,
+    now: Duration,
+    closed: bool,
+}
+
+impl End {
+    fn new(role: Role, config: Config, seed: u64) -> Self {
+        End {
+            session: Session::new(role, config, seed, Time::ZERO),
+            now: Duration::ZERO,
+            closed: false,
+        }
+    }
+
+    fn receive(&mut self, now: Duration, datagram: &[u8]) {
+        self.now = now;
+        self.session.handle_datagram(time(now), datagram);
+        self.events();
+    }
+
+    fn timeout(&mut self, now: Duration) {
+        self.now = now;
+        if self.session.poll_timeout().is_some_and(|t| t <= time(now)) {
+            self.session.handle_timeout(time(now));
+        }
+        self.events();
+    }
+
+    fn events(&mut self) {
+        while self.session.poll_event().is_some() {}
+        self.closed |= self.session.close_reason().is_some();
+    }
+
+    fn transmit(&mut self, now: Duration) -> Option<Vec<u8>> {
+        self.now = now;
+        let mut out = Vec::with_capacity(1500);
+        self.session
+            .poll_transmit(time(now), &mut out)
+            .then_some(out)
+    }
+
+    fn next_timeout(&self) -> Option<Duration> {
+        self.session
+            .poll_timeout()
+            .map(|t| Duration::from_micros(t.as_micros()))
+    }
+}
+
+/// The end that sends.
+pub(super) struct Writer {
+    end: End,
+    application: Application,
+    duration: Duration,
+    stream: StreamId,
+    /// Messages that are due by now; those of them that were taken whole.
+    due: u64,
+    taken: u64,
+    /// What the session has not taken of the message it is at.
+    left: Vec<u8>,
+    /// Bytes of a file that are not written yet.
+    unwritten: u64,
+    finished: bool,
+}
+
+/// Bulk data are written in pieces of this many bytes.
+const PIECE: usize = 16 << 10;
+
+impl Writer {
+    pub(super) fn new(
+        role: Role,
+        config: Config,
+        seed: u64,
+        application: Application,
+        duration: Duration,
+    ) -> Self {
+        let mut end = End::new(role, config, seed);
+        let stream = end.session.open_stream();
+        Writer {
+            stream: stream.expect("a new session has room for a stream"),
+            end,
+            application,
+            duration,
+            due: 0,
+            taken: 0,
+            left: Vec::new(),
+            unwritten: match application {
+                Application::File { size } => size,
+                _ => 0,
+            },
+            finished: false,
+        }
+    }
+
+    pub(super) fn due(&self) -> u64 {
+        self.due
+    }
+
+    pub(super) fn closed(&self) -> bool {
+        self.end.closed
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        self.end.session.stats()
+    }
+
+    fn work(&mut self) {
+        match self.application {
+            Application::Cbr { rate, size } => self.messages(rate, size),
+            Application::Bulk if self.end.now < self.duration => {
+                while self.write(&[0; PIECE]) == PIECE {}
+            }
+            Application::Bulk => {}
+            Application::File { .. } => self.file(),
+        }
+    }
+
+    fn write(&mut self, data: &[u8]) -> usize {
+        self.end.session.write(self.stream, data).unwrap_or(0)
+    }
+
+    fn finish(&mut self) {
+        if !self.finished {
+            self.finished = self.end.session.finish(self.stream).is_ok();
+        }
+    }
+
+    fn messages(&mut self, rate: u64, size: usize) {
+        while let Some(at) = due_time(rate, size, self.due, self.duration)
+            && at <= self.end.now
+        {
+            self.due += 1;
+        }
+        loop {
+            if self.left.is_empty() {
+                if self.taken == self.due {
+                    break;
+                }
+                let at = period(rate, size, self.taken);
+                self.left = vec![0; size];
+                self.left[..8].copy_from_slice(&(at.as_nanos() as u64).to_le_bytes());
+                self.left[8..16].copy_from_slice(&self.taken.to_le_bytes());
+                self.taken += 1;
+            }
+            let left = std::mem::take(&mut self.left);
+            let n = self.write(&left);
+            if n < left.len() {
+                self.left = left[n..].to_vec();
+                return;
+            }
+        }
+        if due_time(rate, size, self.due, self.duration).is_none() {
+            self.finish();
+        }
+    }
+
+    fn file(&mut self) {
+        while self.unwritten > 0 {
+            let n = self.write(&[0; PIECE][..PIECE.min(self.unwritten as usize)]);
+            if n == 0 {
+                return;
+            }
+            self.unwritten -= n as u64;
+        }
+        self.finish();
+    }
+}
+
+/// When message `number` is due.
+fn period(rate: u64, size: usize, number: u64) -> Duration {
+    let nanos = u128::from(number) * size as u128 * 8_000_000_000 / u128::from(rate);
+    Duration::from_nanos(nanos as u64)
+}
+
+/// The same, `None` for the first that is not sent any more.
+fn due_time(rate: u64, size: usize, number: u64, duration: Duration) -> Option<Duration> {
+    Some(period(rate, size, number)).filter(|at| *at < duration)
+}
+
+impl Node for Writer {
+    fn receive(&mut self, now: Duration, datagram: &[u8]) {
+        self.end.receive(now, datagram);
+        self.work();
+    }
+
+    fn timeout(&mut self, now: Duration) {
+        self.end.timeout(now);
+        self.work();
+    }
+
+    fn transmit(&mut self, now: Duration) -> Option<Vec<u8>> {
+        let datagram = self.end.transmit(now);
+        // What left made room.
+        self.work();
+        datagram.or_else(|| self.end.transmit(now))
+    }
+
+    fn next_timeout(&self) -> Option<Duration> {
+        let message = match self.application {
+            Application::Cbr { rate, size } => due_time(rate, size, self.due, self.duration),
+            _ => None,
+        };
+        [self.end.next_timeout(), message]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+}
+
+/// The end that receives.
+pub(super) struct Reader {
+    end: End,
+    application: Application,
+    skip: Duration,
+    stream: Option<StreamId>,
+    delays: Delays,
+    messages: u64,
+    /// What is read of the message that is coming.
+    head: Vec<u8>,
+    head_left: usize,
+    bytes: u64,
+    counted: u64,
+    complete: Option<Duration>,
+}
+
+impl Reader {
+    pub(super) fn new(config: Config, seed: u64, application: Application, skip: Duration) -> Self {
+        Reader {
+            end: End::new(Role::Server, config, seed),
+            application,
+            skip,
+            stream: None,
+            delays: Delays::default(),
+            messages: 0,
+            head: Vec::new(),
+            head_left: 0,
+            bytes: 0,
+            counted: 0,
+            complete: None,
+        }
+    }
+
+    /// Everything was read, to the end of the stream.
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete.is_some()
+    }
+
+    pub(super) fn completion(&self) -> Option<Duration> {
+        self.complete
+    }
+
+    pub(super) fn closed(&self) -> bool {
+        self.end.closed
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn counted(&self) -> u64 {
+        self.counted
+    }
+
+    pub(super) fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    pub(super) fn delays(&self) -> &Delays {
+        &self.delays
+    }
+
+    /// Messages that never came count with the time they had waited.
+    pub(super) fn count_missing(&mut self, due: u64, now: Duration) {
+        if let Application::Cbr { rate, size } = self.application {
+            for number in self.messages..due {
+                self.count(period(rate, size, number), now);
+            }
+        }
+    }
+
+    fn count(&mut self, due: Duration, now: Duration) {
+        if due >= self.skip {
+            let delay = now.saturating_sub(due);
+            self.delays.add(delay.as_nanos() as i64);
+        }
+    }
+
+    fn read(&mut self) {
+        let mut buf = [0; 4096];
+        loop {
+            let Some(stream) = self.stream.or_else(|| self.end.session.accept_stream()) else {
+                return;
+            };
+            self.stream = Some(stream);
+            match self.end.session.read(stream, &mut buf) {
+                Ok(0) => {
+                    self.complete.get_or_insert(self.end.now);
+                    return;
+                }
+                Ok(n) => {
+                    self.bytes += n as u64;
+                    self.counted += if self.end.now >= self.skip {
+                        n as u64
+                    } else {
+                        0
+                    };
+                    if let Application::Cbr { size, .. } = self.application {
+                        self.sort(&buf[..n], size);
+                    }
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Takes messages apart.
+    fn sort(&mut self, mut data: &[u8], size: usize) {
+        while !data.is_empty() {
+            if self.head_left == 0 {
+                self.head_left = size;
+                self.head.clear();
+            }
+            let n = data.len().min(self.head_left);
+            let (piece, rest) = data.split_at(n);
+            let wanted = 16_usize.saturating_sub(self.head.len()).min(n);
+            self.head.extend_from_slice(&piece[..wanted]);
+            self.head_left -= n;
+            data = rest;
+            if self.head_left == 0 {
+                let field = |at: usize| {
+                    let bytes = self.head[at..at + 8].try_into();
+                    u64::from_le_bytes(bytes.expect("a message begins with two fields"))
+                };
+                let (due, number) = (field(0), field(8));
+                assert_eq!(
+                    number, self.messages,
+                    "the engine delivered a message out of order"
+                );
+                self.messages += 1;
+                self.count(Duration::from_nanos(due), self.end.now);
+            }
+        }
+    }
+}
+
+impl Node for Reader {
+    fn receive(&mut self, now: Duration, datagram: &[u8]) {
+        self.end.receive(now, datagram);
+        self.read();
+    }
+
+    fn timeout(&mut self, now: Duration) {
+        self.end.timeout(now);
+        self.read();
+    }
+
+    fn transmit(&mut self, now: Duration) -> Option<Vec<u8>> {
+        self.end.transmit(now)
+    }
+
+    fn next_timeout(&self) -> Option<Duration> {
+        self.end.next_timeout()
+    }
+}
