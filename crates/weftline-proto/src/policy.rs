@@ -70,7 +70,7 @@ pub struct Auto {
     /// The in-order delay aimed at, beyond the path's own; `None`: as short as possible.
     pub delay: Option<Duration>,
     /// Most repairs per source symbol, in the long run. Beyond it only what the receiver is known
-    /// to lack is made up for. `None`: 0.28, or 2.2 times the loss rate if that is more, at most 1.
+    /// to lack is made up for. `None`: 0.28, or 2.4 times the loss rate if that is more, at most 1.
     pub limit: Option<f64>,
     /// Parts of the rule, to see what each is worth.
     pub ingredients: Ingredients,

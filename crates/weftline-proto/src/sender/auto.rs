@@ -48,7 +48,7 @@ const SLACK: f64 = 4.0;
 ///
 /// Of a flow of few symbols a second even one repair for each costs next to nothing.
 fn default_limit(rate: f64, per_second: f64) -> f64 {
-    (2.2 * rate).max(FEW / per_second.max(1.0)).clamp(0.28, 1.0)
+    (2.4 * rate).max(FEW / per_second.max(1.0)).clamp(0.28, 1.0)
 }
 
 /// Sources and repairs sent in a round trip.
