@@ -536,7 +536,7 @@ fn the_demo_verifies_every_run_and_prints_one_json_object() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let report = json(&output.stdout);
     let runs = report["runs"].as_array().unwrap();
-    assert_eq!(runs.len(), 6);
+    assert_eq!(runs.len(), 8);
     for run in runs {
         assert_eq!(run["verified"], true, "{run}");
         assert!(run["wire_bytes_per_byte"].as_f64().unwrap() > 1.0, "{run}");
