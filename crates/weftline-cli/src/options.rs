@@ -58,9 +58,7 @@ pub struct OutputOptions {
 /// Congestion controllers by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CongestionName {
-    /// By delay: fills the path but keeps its queue short; random loss does not slow it
-    Delay,
-    /// None: --rate and --window alone decide
+    /// Our own: fills the path but keeps its queue short; random loss does not slow it
     Engine,
     /// CUBIC: fair beside ordinary traffic, slow where packets are lost at random
     Cubic,
@@ -74,7 +72,6 @@ pub enum CongestionName {
 impl From<CongestionName> for Congestion {
     fn from(name: CongestionName) -> Self {
         match name {
-            CongestionName::Delay => Congestion::Delay,
             CongestionName::Engine => Congestion::Engine,
             CongestionName::Cubic => Congestion::Cubic,
             CongestionName::Bbr => Congestion::Bbr,
@@ -90,10 +87,6 @@ impl SessionOptions {
     /// The options contradict each other.
     pub fn endpoint(&self) -> Result<EndpointConfig, Failure> {
         let fixed = self.rate.is_some() || self.window.is_some();
-        if self.congestion == Some(CongestionName::Engine) && !fixed {
-            let message = "--congestion engine leaves the rate to --rate or --window: give one too, for example --rate 20mbit";
-            return Err(Failure::new(Exit::Usage, message));
-        }
         let mut session = Config::preset(self.preset);
         if let Some(share) = self.repair_share {
             match &mut session.policies.redundancy {
@@ -220,8 +213,6 @@ mod tests {
 
     #[test]
     fn contradictions_name_the_flag_to_change() {
-        let error = endpoint(&["--congestion", "engine"]).unwrap_err();
-        assert!(error.exit == Exit::Usage && error.message.contains("--rate"));
         let error = endpoint(&["--preset", "arq", "--repair-share", "0.1"]).unwrap_err();
         assert!(error.exit == Exit::Usage && error.message.contains("--preset arq"));
     }

@@ -10,8 +10,10 @@ use crate::policy::{Policies, Preset};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum RateControl {
-    /// As fast as the carrier takes datagrams: the carrier's congestion controller decides.
+    /// As fast as the path allows with a short queue, whatever it loses; on any carrier.
     #[default]
+    Adaptive,
+    /// As fast as the carrier takes datagrams: the carrier's congestion controller decides.
     Carrier,
     /// A fixed rate and, if given, a fixed window: for links one owns, and for experiments
     /// (Karzand et al. kept one bandwidth-delay product in flight).
@@ -100,7 +102,7 @@ impl Config {
     pub fn preset(preset: Preset) -> Self {
         Config {
             policies: preset.policies(),
-            rate: RateControl::Carrier,
+            rate: RateControl::Adaptive,
             symbol_size: 1400,
             datagram_overhead: 28 + 36,
             limits: Limits::default(),

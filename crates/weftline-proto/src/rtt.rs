@@ -51,6 +51,11 @@ impl RttEstimator {
         self.smoothed
     }
 
+    /// The newest sample.
+    pub(crate) fn latest(&self) -> Duration {
+        self.latest
+    }
+
     /// The smallest sample, or the initial guess.
     pub(crate) fn min(&self) -> Duration {
         self.min.unwrap_or(self.smoothed)

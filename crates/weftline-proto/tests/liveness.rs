@@ -224,8 +224,10 @@ fn hello_wakes_a_blocked_open() {
 /// More stream data per stream than per session, so that one stream can use up the credit.
 fn little_credit() -> Config {
     let mut config = Config::default();
-    config.limits.session_data = 128 << 10;
+    config.limits.session_data = 256 << 10;
     config.limits.stream_data = 1 << 20;
+    config.send_buffer = 1 << 20;
+    config.rate = RateControl::Carrier;
     config
 }
 
@@ -234,8 +236,8 @@ fn an_end_needs_no_credit() {
     let mut pair = Pair::connected(little_credit());
     let bulk = pair.client.open_stream().expect("allowed");
     let empty = pair.client.open_stream().expect("allowed");
-    let taken = pair.client.write(bulk, &[1; 200_000]).expect("room");
-    assert!(taken > 128 << 10, "the credit is spent");
+    let taken = pair.client.write(bulk, &[1; 400_000]).expect("room");
+    assert!(taken > 256 << 10, "the credit is spent");
     pair.at(10_000).exchange();
     pair.client.finish(empty).expect("open");
     pair.at(20_000).exchange();
@@ -255,7 +257,7 @@ fn keep_alive_works_while_credit_is_spent() {
     for ms in 1..100_000 {
         pair.at(ms * 1000);
         if ms == 100 {
-            for bytes in [200_000, 0, 10] {
+            for bytes in [400_000, 0, 10] {
                 let id = pair.client.open_stream().expect("allowed");
                 pair.client.write(id, &vec![1; bytes]).expect("room");
                 if bytes == 0 {
@@ -366,6 +368,7 @@ fn a_clock_beyond_71_minutes_changes_nothing() {
     let arrived = [0, 1 << 33].map(|zero| {
         let mut config = Config::default();
         config.limits.message_data = 64 << 10;
+        config.rate = RateControl::Carrier;
         let mut pair = Pair::new(config.clone(), config, Time::from_micros(zero));
         pair.exchange();
         let mut arrived = 0;
@@ -417,9 +420,10 @@ fn is_repair(datagram: &[u8]) -> bool {
 #[test]
 fn a_perishable_message_overtakes_reliable_ones_that_wait_for_credit() {
     let mut config = Config::default();
-    config.limits.session_data = 128 << 10;
+    config.limits.session_data = 256 << 10;
+    config.send_buffer = 1 << 20;
     let mut pair = Pair::connected(config);
-    for _ in 0..10 {
+    for _ in 0..20 {
         pair.client
             .send_message(pair.now, &[1; 16_000], None)
             .expect("room");
@@ -441,7 +445,9 @@ fn a_perishable_message_overtakes_reliable_ones_that_wait_for_credit() {
 
 #[test]
 fn nothing_is_spent_on_an_expired_symbol_behind_a_lost_durable_one() {
-    let mut pair = Pair::connected(Config::preset(Preset::Arq));
+    let mut config = Config::preset(Preset::Arq);
+    config.rate = RateControl::Carrier;
+    let mut pair = Pair::connected(config);
     let id = pair.client.open_stream().expect("allowed");
     pair.now = Time::from_micros(1000);
     pair.client.write(id, b"durable").expect("room");

@@ -4,17 +4,14 @@ use std::time::Duration;
 
 use weftline_proto::{Config, RateControl};
 
-/// What decides how fast a QUIC connection sends, besides the session's own
+/// What decides how fast a QUIC connection sends, in place of or besides the session's own
 /// [`RateControl`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Congestion {
-    /// The session alone: QUIC sends whatever the session's [`RateControl::Fixed`] lets out,
-    /// at once. For paths whose rate is known.
+    /// None: QUIC sends at once whatever the session lets out, by its [`RateControl::Adaptive`]
+    /// or [`RateControl::Fixed`].
     Engine,
-    /// Our own, which goes by delay: it keeps the queue that it adds to the path short, and takes
-    /// no notice of losses up to about a third. It gives way to whoever fills that queue.
-    Delay,
     /// CUBIC (RFC 9438): fair beside most of the Internet's traffic, slow where packets are lost
     /// for other reasons than congestion.
     Cubic,
@@ -32,8 +29,10 @@ pub struct EndpointConfig {
     /// Configuration of each session. Two of its fields are set by the endpoint: what the carrier
     /// adds to a datagram is known here, and a symbol size that does not fit the path is lowered.
     pub session: Config,
-    /// QUIC's congestion controller; `None` takes [`Congestion::Engine`] for a session with
-    /// [`RateControl::Fixed`], and else [`Congestion::Delay`]. Plain UDP has no congestion control.
+    /// QUIC's congestion controller. `None` leaves the rate to the session, and takes
+    /// [`Congestion::Cubic`] for one that leaves it to the carrier. With another one than
+    /// [`Congestion::Engine`] a session with [`RateControl::Adaptive`] leaves it to the carrier too.
+    /// Plain UDP has none.
     pub congestion: Option<Congestion>,
     /// How long connecting may take, from the first packet to the peer's answer in the session.
     pub connect_timeout: Duration,
@@ -74,16 +73,26 @@ impl EndpointConfig {
     pub(crate) fn controller(&self) -> Congestion {
         match (self.congestion, self.session.rate) {
             (Some(chosen), _) => chosen,
-            (None, RateControl::Fixed { .. }) if self.is_limited() => Congestion::Engine,
-            (None, _) => Congestion::Delay,
+            (None, _) if self.is_limited() => Congestion::Engine,
+            (None, _) => Congestion::Cubic,
         }
     }
 
     /// Does the session itself bound how fast it sends?
     pub(crate) fn is_limited(&self) -> bool {
         match self.session.rate {
+            RateControl::Adaptive => true,
             RateControl::Fixed { rate, window } => rate.is_some() || window.is_some(),
             _ => false,
+        }
+    }
+
+    /// What controls a session's rate on QUIC: two controllers that adapt would fight.
+    pub(crate) fn quic_rate(&self) -> RateControl {
+        match (self.controller(), self.session.rate) {
+            (Congestion::Engine, rate) => rate,
+            (_, RateControl::Adaptive) => RateControl::Carrier,
+            (_, rate) => rate,
         }
     }
 }
@@ -93,9 +102,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fixed_rate_needs_no_other_controller() {
+    fn a_session_with_a_rate_of_its_own_needs_no_other_controller() {
         let mut config = EndpointConfig::default();
-        assert_eq!(config.controller(), Congestion::Delay);
+        assert_eq!(config.controller(), Congestion::Engine);
         config.session.rate = RateControl::Fixed {
             rate: Some(1_000_000),
             window: None,
@@ -103,6 +112,7 @@ mod tests {
         assert_eq!(config.controller(), Congestion::Engine);
         config.congestion = Some(Congestion::Cubic);
         assert_eq!(config.controller(), Congestion::Cubic);
+        assert_eq!(config.quic_rate(), config.session.rate);
     }
 
     #[test]
@@ -112,6 +122,16 @@ mod tests {
             rate: None,
             window: None,
         };
-        assert_eq!(config.controller(), Congestion::Delay);
+        assert_eq!(config.controller(), Congestion::Cubic);
+        config.session.rate = RateControl::Carrier;
+        assert_eq!(config.controller(), Congestion::Cubic);
+    }
+
+    #[test]
+    fn only_one_of_two_controllers_adapts() {
+        let mut config = EndpointConfig::default();
+        assert_eq!(config.quic_rate(), RateControl::Adaptive);
+        config.congestion = Some(Congestion::Bbr);
+        assert_eq!(config.quic_rate(), RateControl::Carrier);
     }
 }

@@ -54,7 +54,7 @@ impl Endpoint {
     /// reaches the port may open sessions, and whoever sees the packets can read and forge them.
     /// For the lab and for links one owns.
     ///
-    /// There is no congestion control either: with
+    /// UDP has no congestion control but the session's: with
     /// [`RateControl::Carrier`](weftline_proto::RateControl::Carrier) only the peer's limits
     /// bound how fast it sends.
     ///
@@ -311,6 +311,9 @@ impl Registry {
         permit: Option<OwnedSemaphorePermit>,
     ) -> Connection {
         let mut session = config.session.clone();
+        if let Carrier::Quic(_) = carrier {
+            session.rate = config.quic_rate();
+        }
         carrier.fit(&mut session);
         let mut seed = [0; 8];
         aws_lc_rs::rand::fill(&mut seed).expect("the system's random source works");

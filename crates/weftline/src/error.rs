@@ -21,7 +21,7 @@ pub enum BindError {
     },
     /// Nothing would limit how fast the endpoint sends.
     #[error(
-        "nothing would limit the sending rate: with Congestion::Engine, set RateControl::Fixed with a rate or a window, or choose another congestion controller"
+        "nothing would limit the sending rate: with Congestion::Engine, set RateControl::Adaptive, or RateControl::Fixed with a rate or a window, or choose another congestion controller"
     )]
     Unlimited,
     /// A duration is too long for QUIC's idle timeout.

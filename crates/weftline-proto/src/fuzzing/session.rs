@@ -93,7 +93,8 @@ fn config(input: &mut Input<'_>) -> Config {
     let choice = input.u8();
     config.send_buffer = [512, 4 << 10, 64 << 10, 256 << 10][usize::from(choice & 3)];
     config.rate = match choice >> 2 & 3 {
-        0 | 1 => RateControl::Carrier,
+        0 => RateControl::Carrier,
+        1 => RateControl::Adaptive,
         2 => RateControl::Fixed {
             rate: Some(4_000_000),
             window: None,

@@ -21,6 +21,9 @@ pub(super) struct Flight {
     top_ups: u64,
     sources: u64,
     loss_time: Option<Time>,
+    /// Bytes whose fate is known, since the session began.
+    arrived: u64,
+    gone: u64,
     fates: VecDeque<(u64, Kind, bool)>,
 }
 
@@ -54,6 +57,15 @@ pub(crate) enum Kind {
         top_up: bool,
     },
     Probe,
+}
+
+/// What a report acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acknowledged {
+    /// Something, for the first time.
+    pub(super) progress: bool,
+    /// The largest transmission and when it left, if that was not known before.
+    pub(super) newest: Option<(u64, Time)>,
 }
 
 /// A datagram counts as lost when one sent this many later has arrived (RFC 9002, section 6.1.1).
@@ -111,6 +123,11 @@ impl Flight {
         self.loss_time
     }
 
+    /// Bytes that arrived and that were lost, since the session began.
+    pub(super) fn fates_of_bytes(&self) -> (u64, u64) {
+        (self.arrived, self.gone)
+    }
+
     /// A datagram left. True: so many are unresolved that the oldest was given up; its fate
     /// waits to be taken.
     pub(super) fn sent(&mut self, at: Time, kind: Kind, len: usize) -> bool {
@@ -138,7 +155,12 @@ impl Flight {
             return;
         }
         transmission.fate = fate;
-        self.bytes -= u64::from(transmission.size);
+        let size = u64::from(transmission.size);
+        self.bytes -= size;
+        match fate {
+            Fate::Lost => self.gone += size,
+            _ => self.arrived += size,
+        }
         self.repairs -= u64::from(matches!(transmission.kind, Kind::Repair { .. }));
         self.top_ups -= u64::from(matches!(
             transmission.kind,
@@ -152,8 +174,7 @@ impl Flight {
         ));
     }
 
-    /// The peer has `largest` and, from it downwards, the first run of each pair. True: something
-    /// was acknowledged for the first time.
+    /// The peer has `largest` and, from it downwards, the first run of each pair.
     pub(super) fn on_report(
         &mut self,
         now: Time,
@@ -161,13 +182,15 @@ impl Flight {
         runs: impl Iterator<Item = Run>,
         delay: Duration,
         rtt: &mut RttEstimator,
-    ) -> bool {
+    ) -> Acknowledged {
         let mut progress = false;
+        let mut newest = None;
         if let Some(index) = largest.checked_sub(self.first)
-            && let Some(newest) = self.sent.get(index as usize)
-            && newest.fate == Fate::Unknown
+            && let Some(transmission) = self.sent.get(index as usize)
+            && transmission.fate == Fate::Unknown
         {
-            rtt.sample(now.since(newest.at), delay);
+            rtt.sample(now.since(transmission.at), delay);
+            newest = Some((largest, transmission.at));
         }
         let mut end = largest + 1;
         for run in runs {
@@ -186,7 +209,7 @@ impl Flight {
         }
         self.largest_acknowledged = self.largest_acknowledged.max(Some(largest));
         self.detect_losses(now, rtt);
-        progress
+        Acknowledged { progress, newest }
     }
 
     /// Declares lost what should have been acknowledged by now (RFC 9002, section 6.1).
@@ -272,8 +295,9 @@ mod tests {
                 second: 0,
             },
         ];
-        let progress = flight.on_report(now, 4, runs.into_iter(), Duration::ZERO, &mut rtt);
-        assert!(progress);
+        let report = flight.on_report(now, 4, runs.into_iter(), Duration::ZERO, &mut rtt);
+        assert!(report.progress);
+        assert_eq!(report.newest, Some((4, Time::from_micros(4000))));
         // 0, 1, 3, 4 arrived; 2 is only two behind.
         assert_eq!(
             fates(&mut flight),

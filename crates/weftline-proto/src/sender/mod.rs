@@ -15,6 +15,7 @@ use weftline_codec::{Esi, WindowEncoder};
 use crate::config::{Config, Limits};
 use crate::loss::LossEstimator;
 use crate::policy::{Code, EncodingWindow, Feedback, Policies, Redundancy, TopUp};
+use crate::rate::Progress;
 use crate::rtt::RttEstimator;
 use crate::time::Time;
 use crate::wire::{Coded, FeedbackView, complete};
@@ -495,15 +496,16 @@ impl Sender {
         self.records.get_mut(usize::try_from(index).ok()?)
     }
 
-    /// The peer reported its state. Reports older than the newest are ignored.
+    /// The peer reported its state; what that says about the path, if it is news. Reports older
+    /// than the newest are ignored.
     pub(crate) fn on_feedback(
         &mut self,
         now: Time,
         report: &FeedbackView<'_>,
-    ) -> Result<(), Inconsistent> {
+    ) -> Result<Option<Progress>, Inconsistent> {
         let number = complete(report.number, self.newest_report.unwrap_or(0));
         if self.newest_report.is_some_and(|n| number <= n) {
-            return Ok(());
+            return Ok(None);
         }
         let largest = complete(report.largest, self.flight.next().saturating_sub(1));
         let next = complete(report.next, self.encoder.first());
@@ -520,10 +522,10 @@ impl Sender {
         self.credit = self.credit.max(next + report.credit);
 
         let delay = Duration::from_micros(report.delay);
-        let progress =
+        let acknowledged =
             self.flight
                 .on_report(now, largest, report.transmissions(), delay, &mut self.rtt);
-        if progress {
+        if acknowledged.progress {
             self.window_shut = false;
             self.backoff = 0;
             self.probes_due = 0;
@@ -536,7 +538,22 @@ impl Sender {
         if next < self.encoder.first() {
             self.tell_edge();
         }
-        Ok(())
+        let (arrived, lost) = self.flight.fates_of_bytes();
+        Ok(acknowledged.newest.map(|(number, sent)| Progress {
+            number,
+            sent,
+            rtt: self.rtt.latest(),
+            queue: Duration::from_micros(report.queue_delay),
+            arrived,
+            lost,
+            burst: self.loss.mean_burst(),
+            next: self.flight.next(),
+        }))
+    }
+
+    /// The retransmission timer has fired this often in a row.
+    pub(crate) fn timeouts_in_a_row(&self) -> u32 {
+        self.backoff
     }
 
     /// What the peer knows besides what it received: all below `next`, and lost symbols that it

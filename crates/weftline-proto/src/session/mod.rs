@@ -101,7 +101,7 @@ impl Session {
             sender: Sender::new(&config, limits, INITIAL, seed, now),
             receiver: Receiver::new(limits, hello::FEEDBACK_BEFORE_HELLO),
             handshake: Handshake::new(role, now),
-            pacer: Pacer::new(config.rate, config.datagram_overhead, now),
+            pacer: Pacer::new(&config, now),
             closing: None,
             last_received: now,
             last_sent: now,
@@ -171,7 +171,14 @@ impl Session {
                 self.received.feedback += 1;
                 let taken = self.sender.on_feedback(now, &report);
                 self.payload.acknowledged(self.sender.edge());
-                taken.map_err(|_| Drop::Inconsistent)
+                match taken {
+                    Ok(Some(progress)) => {
+                        self.pacer.on_report(now, &progress);
+                        Ok(())
+                    }
+                    Ok(None) => Ok(()),
+                    Err(_) => Err(Drop::Inconsistent),
+                }
             }
             Datagram::Hello(hello) => {
                 if self.handshake.on_hello(&hello) {
@@ -301,6 +308,7 @@ impl Session {
         self.payload.on_timeout(now);
         if self.sender.on_timeout(now) {
             self.sent.timeouts += 1;
+            self.pacer.timed_out(self.sender.timeouts_in_a_row());
             trace!("retransmission timer");
         }
         self.payload.acknowledged(self.sender.edge());
@@ -391,12 +399,14 @@ impl Session {
         };
         let asks = self.sender.probe_due() || action == Action::Probe;
         if !asks && !self.pacer.window_open(self.sender.in_flight()) {
+            self.pacer.limited();
             self.sender.window_is_shut();
             return false;
         }
         if let Some(departure) = self.pacer.next_departure()
             && departure > now
         {
+            self.pacer.limited();
             self.paced_until = Some(departure);
             return false;
         }

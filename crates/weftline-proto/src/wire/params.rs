@@ -42,11 +42,11 @@ const LONGEST_FEEDBACK_INTERVAL: Duration = Duration::from_secs(10);
 /// What may be sent before the other end's HELLO is known: every implementation accepts it.
 pub(crate) const INITIAL: Limits = Limits {
     symbol_size: MIN_SYMBOL_SIZE,
-    symbols: 64,
+    symbols: 256,
     window: 64,
-    unknowns: 64,
-    session_data: 128 << 10,
-    stream_data: 64 << 10,
+    unknowns: 128,
+    session_data: 256 << 10,
+    stream_data: 256 << 10,
     streams: 8,
     message_size: 16 << 10,
     message_data: 128 << 10,

@@ -40,7 +40,7 @@ pub(crate) enum Carrier {
     /// QUIC with [`WINDOW`] bytes in flight.
     QuicWindow,
     /// QUIC with Weftline's default congestion control.
-    QuicDelay,
+    QuicAdaptive,
     /// Plain UDP with [`WINDOW`] bytes in flight.
     Udp,
 }
@@ -53,7 +53,7 @@ impl Engine {
         for kind in [
             weftline(false, Carrier::QuicWindow),
             weftline(true, Carrier::QuicWindow),
-            weftline(false, Carrier::QuicDelay),
+            weftline(false, Carrier::QuicAdaptive),
             weftline(false, Carrier::Udp),
             Kind::Stream { bbr: false },
             Kind::Stream { bbr: true },
@@ -74,7 +74,7 @@ impl Engine {
                 let preset = if arq { "arq" } else { "streaming" };
                 let carrier = match carrier {
                     Carrier::QuicWindow => "quic-window",
-                    Carrier::QuicDelay => "quic-delay",
+                    Carrier::QuicAdaptive => "quic-adaptive",
                     Carrier::Udp => "udp-window",
                 };
                 format!("weftline-{preset}-{carrier}")

@@ -3,9 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result, bail};
-use weftline::{
-    Allowed, Config, Congestion, Endpoint, EndpointConfig, Identity, Preset, RateControl,
-};
+use weftline::{Allowed, Config, Endpoint, EndpointConfig, Identity, Preset, RateControl};
 
 use crate::engine::{Carrier, Engine, IDLE_TIMEOUT, Kind, WINDOW};
 use crate::side::{self, Ended, Listening, Meter, Task};
@@ -51,7 +49,7 @@ fn bind(engine: Engine, allowed: Allowed) -> Result<Endpoint> {
     config.segmentation_offload = engine.gso;
     config.session.idle_timeout = IDLE_TIMEOUT;
     match carrier {
-        Carrier::QuicDelay => config.congestion = Some(Congestion::Delay),
+        Carrier::QuicAdaptive => {}
         Carrier::QuicWindow | Carrier::Udp => {
             config.session.rate = RateControl::Fixed {
                 rate: None,

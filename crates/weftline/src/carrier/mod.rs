@@ -3,7 +3,6 @@
 //! A further carrier is a file here, a variant of [`Carrier`] and a way to bind it.
 
 mod congestion;
-mod delay;
 pub(crate) mod quic;
 mod socket;
 mod tls;

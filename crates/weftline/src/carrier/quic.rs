@@ -22,7 +22,6 @@ use rustls::pki_types::CertificateDer;
 use weftline_proto::CloseReason;
 
 use super::congestion::Unlimited;
-use super::delay::DelayConfig;
 use super::{BUSY, RESERVED_CODES, TIMED_OUT, socket, tls};
 use crate::{
     Allowed, BindError, Congestion, ConnectError, EndpointConfig, Fingerprint, Identity, Refusal,
@@ -45,9 +44,6 @@ const MTU_INTERVAL: Duration = Duration::from_secs(60);
 const MTU_COOLDOWN: Duration = Duration::from_millis(1);
 /// Packets that the peer may leave unacknowledged; the session has feedback of its own.
 const ACK_EVERY: u32 = 30;
-/// The same, and how long it may wait, where acknowledgements measure the queue.
-const DELAY_ACK_EVERY: u32 = 10;
-const DELAY_ACK_WITHIN: Duration = Duration::from_millis(4);
 /// QUIC outlives the session's idle timeout by this much, so that the session reports it.
 const IDLE_MARGIN: Duration = Duration::from_secs(5);
 /// Unfinished handshakes from which on a client must first prove its address.
@@ -363,12 +359,6 @@ fn transport(config: &EndpointConfig) -> Result<TransportConfig, BindError> {
             // Nothing is decided by QUIC's own losses, so a gap needs no early acknowledgement.
             acks.reordering_threshold(VarInt::from_u32(0));
             transport.congestion_controller_factory(Arc::new(Unlimited))
-        }
-        Congestion::Delay => {
-            // The queue is read from round-trip times, which late acknowledgements would blur.
-            acks.ack_eliciting_threshold(VarInt::from_u32(DELAY_ACK_EVERY))
-                .max_ack_delay(Some(DELAY_ACK_WITHIN));
-            transport.congestion_controller_factory(Arc::new(DelayConfig))
         }
         Congestion::Cubic => {
             transport.congestion_controller_factory(Arc::new(CubicConfig::default()))

@@ -28,23 +28,16 @@ pub(super) fn take(settings: &mut Settings) -> Result<(EndpointConfig, Carrier),
         .unwrap_or(Carrier::Quic);
 
     let session = session(preset, settings)?;
-    if carrier == Carrier::Udp && session.rate == RateControl::Carrier {
-        let message = "plain UDP has no congestion control: with carrier=udp give fixed_rate= (Mbit/s) or fixed_window= (bytes) too";
-        return Err(LoadError::Contradiction(message.to_owned()));
-    }
-
     let mut config = EndpointConfig::new(session);
     let controllers = [
-        ("delay", Congestion::Delay),
         ("cubic", Congestion::Cubic),
         ("bbr", Congestion::Bbr),
         ("newreno", Congestion::NewReno),
         ("engine", Congestion::Engine),
     ];
     config.congestion = settings.choice("cc", &controllers)?;
-    if config.congestion == Some(Congestion::Engine) && config.session.rate == RateControl::Carrier
-    {
-        let message = "cc=engine leaves the rate to the engine: give fixed_rate= (Mbit/s) or fixed_window= (bytes) too";
+    if carrier == Carrier::Udp && config.congestion.is_some() {
+        let message = "cc= chooses QUIC's congestion control: leave it out with carrier=udp";
         return Err(LoadError::Contradiction(message.to_owned()));
     }
     config.segmentation_offload = settings.switch("gso")?.unwrap_or(false);
@@ -276,8 +269,7 @@ mod tests {
         for bad in [
             ["preset=arq", "share=0.1"],
             ["preset=streaming", "k=8"],
-            ["carrier=udp", "preset=arq"],
-            ["cc=engine", "gso=1"],
+            ["carrier=udp", "cc=cubic"],
             ["encoding=elastic:0", "gso=0"],
             ["feedback=periodic:0", "gso=0"],
             ["delay=20", "preset=streaming"],

@@ -1,0 +1,450 @@
+//! [`RateControl::Adaptive`](crate::RateControl::Adaptive): by the queue, not by losses.
+//!
+//! The window in flight follows the queueing delay that the peer reports for the way there, as
+//! Vegas (Brakmo and Peterson 1995), FAST TCP (Wei et al. 2006) and Swift (Kumar et al. 2020) do:
+//! it grows by about the same for every flow while the queue is shorter than a target, and shrinks
+//! in proportion where it is longer, which makes shares equal. Losses that have nothing to do with
+//! congestion do not slow it down.
+
+use core::time::Duration;
+
+use super::base::Base;
+use super::company::{Company, Filled, Share};
+use super::losses::Losses;
+use super::round::{Point, Round};
+use crate::time::Time;
+
+/// The queue aimed at is this part of the round trip, within these bounds: below the lower one is
+/// the noise of timers, above the upper one others would suffer.
+const TARGET_SHARE: u32 = 8;
+const TARGET_MIN: Duration = Duration::from_millis(4);
+const TARGET_MAX: Duration = Duration::from_millis(20);
+/// On slow paths a packet takes longer than that.
+const TARGET_PACKETS: f64 = 2.5;
+
+/// A new session may have in flight what a path of this many bytes a second holds, between these
+/// numbers of packets: the longer the first answer takes, the more would be gained by it.
+const INITIAL_RATE: f64 = 5e6 / 8.0;
+const INITIAL_PACKETS: core::ops::RangeInclusive<f64> = 10.0..=128.0;
+/// So many leave at once, the others in this part of the round trip.
+const INITIAL_BURST: u32 = 10;
+const INITIAL_SHARE: f64 = 1.0 / 8.0;
+const MIN_PACKETS: f64 = 2.0;
+/// Bytes of a datagram until some were sent.
+const USUAL_PACKET: f64 = 1250.0;
+
+/// The window leaves this many times faster than a round trip takes: in the start, so that what
+/// arrives shows what the path can do; later, so that it is in use whatever the timers do.
+const START_GAIN: f64 = 2.0;
+const STEADY_GAIN: f64 = 1.25;
+
+/// The window may exceed what was delivered in a round trip by this factor. It bounds the overload
+/// on a path without a queue, and the loss that is tolerated, to a third.
+const HEADROOM: f64 = 1.5;
+/// Losses of more than this end the start, if there were this many packets: of ten, four may be
+/// lost by chance where one in five is.
+const START_LOSS: f64 = 0.3;
+const START_SAMPLE: f64 = 40.0;
+/// What the window may exceed a round's worth by, so that it can grow from nothing.
+const SLACK_PACKETS: f64 = 10.0;
+
+/// Growth in a round of a window of `w` packets is `GROWTH * w^POWER`. Less than in proportion, so
+/// that shares become equal; more than constant, so that fast paths are filled.
+const GROWTH: f64 = 0.285;
+const POWER: f64 = 0.7;
+/// Shrinkage in a round where the queue is at its target, as a part of the window, and proportional
+/// to the queue. It balances the growth of a window of 130 packets there.
+const SHRINK: f64 = 0.065;
+const MOST_SHRINK: f64 = 0.3;
+/// Part of an unwanted queue that is taken back in a round.
+const MOST_GAIN: f64 = 0.5;
+/// After as many rounds without a queue the window grows by this power of two faster: what ended
+/// the start was not the path's rate.
+const CALM: u32 = 5;
+
+/// A standing queue of all flows would pass for the path's delay before long (the peer forgets after
+/// ten seconds). So after this long, or so many rounds between the two times,
+/// without a sight of the empty queue the window falls to this part of what the path holds, for a
+/// round. All flows see the queue empty at the same time, so that their next tries coincide.
+const DRAIN_EVERY: core::ops::RangeInclusive<Duration> =
+    Duration::from_secs(4)..=Duration::from_secs(9);
+const DRAIN_EVERY_ROUNDS: u32 = 40;
+const DRAIN_SHARE: f64 = 0.5;
+/// Sooner while that did not show it: others filled the queue meanwhile.
+const SOONER: u32 = 4;
+
+/// Rounds whose rates are remembered.
+const RATES: usize = 10;
+/// A queue longer than its target by this factor is too long.
+const TOO_LONG: f64 = 1.25;
+/// What is tried first beside others, as a part of the most that was ever had.
+const FAIR_GUESS: f64 = 0.35;
+/// Beside others the empty queue is not seen, but for BBR's looks each ten seconds, of some rounds.
+const EMPTY_ROUNDS: u32 = 12;
+const EMPTY_AGAIN: Duration = Duration::from_secs(8);
+
+/// A path that nothing was heard of for so long may have become another.
+const STALE: Duration = Duration::from_secs(10);
+
+/// The newest report's news.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    /// The newest transmission, reported for the first time, and when it left.
+    pub(crate) number: u64,
+    pub(crate) sent: Time,
+    /// Its round trip without the peer's own delay.
+    pub(crate) rtt: Duration,
+    /// What its way there took beyond the least.
+    pub(crate) queue: Duration,
+    /// Bytes that arrived and that were lost, since the session began.
+    pub(crate) arrived: u64,
+    pub(crate) lost: u64,
+    /// Mean length of a run of losses.
+    pub(crate) burst: f64,
+    /// The number that the next transmission gets.
+    pub(crate) next: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The window doubles until the path is found full.
+    Start,
+    Steady,
+    /// The queue is emptied, for a round.
+    Drain,
+    /// What was sent in that round is reported.
+    Rested,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Adaptive {
+    phase: Phase,
+    /// Bytes that may be in flight.
+    window: f64,
+    /// The same after the drain.
+    after: f64,
+    /// Bytes of the longest datagram.
+    packet: f64,
+    base: Base,
+    srtt: Duration,
+    measured: bool,
+    round: Round,
+    /// Rounds in a row that saw hardly any queue.
+    calm: u32,
+    /// When the queue was last seen empty, and made so on purpose.
+    emptied: Time,
+    drained: Option<Time>,
+    /// Then it was seen indeed.
+    shown: bool,
+    /// The least round trip before that.
+    base_before: Duration,
+    /// Since when the queue is too long, whatever is done.
+    filled: Option<Filled>,
+    /// Whether it stays when this flow's part is taken away is to be tried.
+    suspicious: bool,
+    /// When it was seen empty in company.
+    seen_empty: Option<Time>,
+    company: Option<Company>,
+    /// Bytes a second that arrived in the last rounds.
+    rates: [f64; RATES],
+    /// The most ever: what remains beside others says nothing about the path.
+    peak: f64,
+    losses: Losses,
+    last_sent: Time,
+}
+
+impl Adaptive {
+    pub(super) fn new(rtt: Duration, now: Time) -> Self {
+        let mut adaptive = Adaptive {
+            phase: Phase::Start,
+            window: 0.0,
+            after: 0.0,
+            packet: USUAL_PACKET,
+            base: Base::default(),
+            srtt: rtt,
+            measured: false,
+            round: Round::new(0, None),
+            calm: 0,
+            emptied: now,
+            drained: None,
+            shown: false,
+            base_before: Duration::ZERO,
+            filled: None,
+            suspicious: false,
+            seen_empty: None,
+            company: None,
+            rates: [0.0; RATES],
+            peak: 0.0,
+            losses: Losses::default(),
+            last_sent: now,
+        };
+        adaptive.window = adaptive.initial();
+        adaptive
+    }
+
+    fn initial(&self) -> f64 {
+        let least = INITIAL_PACKETS.start() * self.packet;
+        let most = INITIAL_PACKETS.end() * self.packet;
+        (INITIAL_RATE * self.srtt.as_secs_f64()).clamp(least, most)
+    }
+
+    pub(super) fn window(&self) -> f64 {
+        self.window
+    }
+
+    /// Bytes a second that may leave.
+    pub(super) fn pace(&self) -> f64 {
+        if let Some(gain) = self.company.as_ref().and_then(|c| c.pace(self.share())) {
+            return gain * self.best_rate() / (1.0 - self.losses.random().min(START_LOSS));
+        }
+        let gain = match self.phase {
+            _ if !self.measured => 1.0 / INITIAL_SHARE,
+            Phase::Start => START_GAIN,
+            _ => STEADY_GAIN,
+        };
+        gain * self.window / self.srtt.as_secs_f64().max(1e-4)
+    }
+
+    /// Datagrams that may leave at once whatever the pace.
+    pub(super) fn burst(&self) -> u32 {
+        if self.measured { 0 } else { INITIAL_BURST }
+    }
+
+    /// The window or the pace kept something from leaving.
+    pub(super) fn limited(&mut self) {
+        self.round.limited = true;
+    }
+
+    pub(super) fn sent(&mut self, now: Time, bytes: usize) {
+        self.packet = self.packet.max(bytes as f64);
+        if now.since(self.last_sent) > STALE {
+            self.phase = Phase::Start;
+            self.peak = 0.0;
+            self.window = (self.window / 2.0).max(self.initial());
+        }
+        self.last_sent = now;
+    }
+
+    /// Nothing was heard although it was asked for repeatedly.
+    pub(super) fn timed_out(&mut self) {
+        self.phase = Phase::Start;
+        self.window = MIN_PACKETS * self.packet;
+    }
+
+    pub(super) fn on_report(&mut self, now: Time, progress: &Progress) {
+        self.base.add(now, progress.rtt);
+        self.srtt = match self.measured {
+            true => (self.srtt * 7 + progress.rtt) / 8,
+            false => progress.rtt,
+        };
+        self.measured = true;
+        let before = self.round.newest();
+        let point = Point::new(progress);
+        self.round.add(point);
+        if self.phase == Phase::Start {
+            let arrived = before.map_or(0, |before| point.arrived - before.arrived);
+            self.start(arrived as f64);
+        }
+        if progress.number >= self.round.end {
+            let round = core::mem::replace(&mut self.round, Round::new(progress.next, Some(point)));
+            self.end_round(now, &round);
+        }
+    }
+
+    fn target(&self, base: Duration, rate: f64) -> Duration {
+        let rate = self.peak.max(rate);
+        let packets = Duration::from_secs_f64(TARGET_PACKETS * self.packet / rate.max(1e3));
+        let target = (base / TARGET_SHARE).clamp(TARGET_MIN, TARGET_MAX);
+        target.max(packets.min(Duration::from_secs(1)))
+    }
+
+    /// A report in the start: `arrived` bytes are new.
+    fn start(&mut self, arrived: f64) {
+        let Some(base) = self.base.get() else { return };
+        let kept = 1.0 - self.round.loss().min(START_LOSS);
+        if self.round.limited {
+            self.window += arrived / kept;
+        }
+        let Some(rate) = self.round.rate(self.packet) else {
+            return;
+        };
+        let sustained = rate / kept;
+        let overloaded =
+            self.round.packets(self.packet) >= START_SAMPLE && self.round.loss() > START_LOSS;
+        let target = self.target(base, rate);
+        if self.round.recent_queue() > target || overloaded {
+            self.phase = Phase::Steady;
+            self.arrived_at(rate);
+            let holds = sustained * (base + target / 2).as_secs_f64();
+            self.set_window(holds);
+        } else {
+            // A train that passed without a queue shows what the path can do at least.
+            self.window = self.window.max(sustained * self.srtt.as_secs_f64());
+        }
+    }
+
+    fn set_window(&mut self, bytes: f64) {
+        self.window = bytes.max(MIN_PACKETS * self.packet);
+    }
+
+    fn end_round(&mut self, now: Time, round: &Round) {
+        let (Some(base), Some(queue)) = (self.base.get(), round.queue) else {
+            return;
+        };
+        if let Some(rate) = round.mean_rate() {
+            self.arrived_at(rate);
+        }
+        let rate = self.recent_rate();
+        let target = self.target(base, rate);
+        if queue <= target / 4 {
+            self.emptied = now;
+        }
+        self.look_for_company(now, queue, target);
+        match self.phase {
+            Phase::Start => return,
+            Phase::Drain => {
+                self.shown = queue <= target / 4;
+                self.phase = Phase::Rested;
+                self.set_window(self.after);
+                return;
+            }
+            Phase::Rested => {
+                // What is reported now was sent into an empty queue, unless others filled it.
+                if round.mean_queue() <= target / 2 {
+                    self.losses.rested(round, self.packet);
+                }
+                self.shown |= queue <= target / 4;
+                if core::mem::take(&mut self.suspicious) && !self.shown {
+                    self.join_company(now);
+                }
+                // Less than ever before: it may not be the end yet.
+                self.shown &= base + target / 8 >= self.base_before;
+                self.phase = Phase::Steady;
+                self.emptied = now;
+                self.drained = Some(now);
+                return;
+            }
+            Phase::Steady => {}
+        }
+        if !round.limited {
+            return;
+        }
+        let share = Share {
+            window: self.window,
+            packet: self.packet,
+            holds: self.best_rate() * base.as_secs_f64(),
+            share: self.share(),
+            queue,
+            rtt: self.srtt,
+        };
+        if let Some(company) = &mut self.company {
+            let congested = self.losses.beyond(round, self.packet);
+            let window = company.window(now, congested, &share);
+            self.set_window(window);
+            return;
+        }
+        let excess = self.losses.excess(round, self.packet);
+        let usual =
+            (self.srtt * DRAIN_EVERY_ROUNDS).clamp(*DRAIN_EVERY.start(), *DRAIN_EVERY.end());
+        let pause = match self.shown {
+            true => usual,
+            false => usual / SOONER,
+        };
+        let rested = self.drained.is_some_and(|at| now.since(at) < pause);
+        if now.since(self.emptied) >= pause || self.suspicious || excess > 0.0 && !rested {
+            self.drain(rate, base);
+            return;
+        }
+        if excess > 0.0 {
+            self.calm = 0;
+            self.set_window(self.window * (1.0 - excess.min(MOST_SHRINK)));
+            return;
+        }
+        self.calm = match queue > target / 4 {
+            true => 0,
+            false => (self.calm + 1).min(CALM),
+        };
+        let faster = f64::from(1u32 << self.calm.saturating_sub(1));
+        let longer = queue.as_secs_f64() / target.as_secs_f64();
+        // What is done shows a round trip later: a queue that is short beside the way must not be
+        // answered in one round.
+        let ease = target.as_secs_f64() / (base + target).as_secs_f64();
+        let ease = (MOST_GAIN * ease / SHRINK).min(1.0);
+        let step = ease * (self.growth() * faster - SHRINK * longer * self.window);
+        let window = self.window + step.clamp(-MOST_SHRINK * self.window, self.window / 8.0);
+        let most = HEADROOM * rate * (base + queue).as_secs_f64() + SLACK_PACKETS * self.packet;
+        self.set_window(window.min(most));
+    }
+
+    /// Bytes a second that arrived.
+    fn arrived_at(&mut self, rate: f64) {
+        self.rates.rotate_right(1);
+        self.rates[0] = rate;
+        self.peak = self.peak.max(rate);
+    }
+
+    /// Others that fill the queue are there when it stays long, and gone when it is seen empty twice
+    /// in a while.
+    fn look_for_company(&mut self, now: Time, queue: Duration, target: Duration) {
+        if self.company.is_some() {
+            if queue > target / 4 {
+                return;
+            }
+            let since = self.seen_empty.map(|at| now.since(at));
+            match since {
+                Some(since) if since < self.srtt * EMPTY_ROUNDS => {}
+                Some(since) if since < EMPTY_AGAIN => self.company = None,
+                _ => self.seen_empty = Some(now),
+            }
+        } else if queue <= target.mul_f64(TOO_LONG) {
+            self.filled = None;
+        } else {
+            let window = match self.phase {
+                Phase::Drain => self.after,
+                _ => self.window,
+            };
+            let filled = self.filled.get_or_insert(Filled::new(now, window));
+            self.suspicious |= filled.by_others(now, self.srtt, window);
+        }
+    }
+
+    /// What giving way has cost until this was found out is taken back in one step.
+    fn join_company(&mut self, now: Time) {
+        self.filled = None;
+        self.seen_empty = None;
+        self.set_window(
+            self.window
+                .max(FAIR_GUESS * self.peak * self.srtt.as_secs_f64()),
+        );
+        self.company = Some(Company::new(self.window, now));
+    }
+
+    /// The part of what the path can do, as far as is known.
+    fn share(&self) -> f64 {
+        self.recent_rate() / self.peak.max(1.0)
+    }
+
+    fn recent_rate(&self) -> f64 {
+        self.rates[..3].iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Bytes a second that arrived in the best of the last rounds.
+    fn best_rate(&self) -> f64 {
+        self.rates.into_iter().fold(0.0, f64::max)
+    }
+
+    /// Shows the empty queue, and what is lost without any.
+    fn drain(&mut self, rate: f64, base: Duration) {
+        self.phase = Phase::Drain;
+        self.base_before = base;
+        self.after = self.window;
+        let holds = rate / (1.0 - self.losses.random().min(START_LOSS)) * base.as_secs_f64();
+        self.set_window(self.window.min(DRAIN_SHARE * holds));
+    }
+
+    /// Bytes that the window grows by in a round.
+    fn growth(&self) -> f64 {
+        let packets = self.window / self.packet;
+        GROWTH * packets.powf(POWER) * self.packet
+    }
+}

@@ -1,0 +1,202 @@
+//! Sharing a queue with flows that fill it.
+//!
+//! Whoever goes by the queue gives way to whoever goes by losses until nothing is left. Beside such
+//! flows ours goes by losses too, as CUBIC does (RFC 9438), but for those that the path has anyway.
+//! Where nobody answers to losses ours is like BBR's first version (Cardwell et al. 2016), which
+//! keeps two round trips' worth in flight.
+
+use std::collections::VecDeque;
+
+use core::time::Duration;
+
+use crate::time::Time;
+
+/// For so long, and so many rounds, the queue stays too long although the window has shrunk to this
+/// part: others fill it.
+const FILLED: Duration = Duration::from_secs(2);
+const FILLED_ROUNDS: u32 = 24;
+const SHRUNK: f64 = 0.8;
+
+/// CUBIC's constants (RFC 9438, sections 4.1 and 4.6), and Reno's growth with them.
+const SCALE: f64 = 0.4;
+const DECREASE: f64 = 0.7;
+const RENO: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
+
+/// Flows of our own kind may take each other for strangers. So after this long the window falls to
+/// this part for a round. Whoever sees the queue lower than this part of what it was waits anew, so
+/// that before long all do it at the same time, and see the queue empty.
+const DIP_EVERY: Duration = Duration::from_secs(4);
+const DIP: f64 = 0.3;
+const LOWER: f64 = 0.8;
+
+/// Rounds that are looked back on.
+const ROUNDS: usize = 32;
+/// With less than this part of the path, and a queue that stayed above this part of its most in all
+/// but a tenth of those rounds, nobody gives way.
+const STARVED: f64 = 0.25;
+const PINNED: f64 = 0.7;
+/// Nor where losses do not end although the window shrinks: in so many of so many rounds.
+const LOSSY: u32 = 5;
+const LOSSY_OF: u32 = 10;
+/// With more than this for a while somebody does (BBR falls silent for 200 ms now and then). It is
+/// also tried again after so many rounds.
+const PLENTY: f64 = 0.6;
+const PLENTY_ROUNDS: u32 = 12;
+const INSIST: u32 = 320;
+/// Round trips' worth that is kept in flight then, so much more with a share below that, and the
+/// paces of eight rounds.
+const IN_FLIGHT: f64 = 2.0;
+const CATCH_UP: f64 = 1.0;
+const SMALL: f64 = 0.4;
+const PACES: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+
+/// A queue that is too long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filled {
+    since: Time,
+    window: f64,
+}
+
+impl Filled {
+    pub(super) fn new(now: Time, window: f64) -> Self {
+        Filled { since: now, window }
+    }
+
+    /// Whether others fill it, with this window now.
+    pub(super) fn by_others(&mut self, now: Time, rtt: Duration, window: f64) -> bool {
+        let long = now.since(self.since) >= FILLED.max(rtt * FILLED_ROUNDS);
+        long && window < SHRUNK * self.window
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Company {
+    /// Bytes in flight before the last decrease, and when that was.
+    most: f64,
+    since: Time,
+    /// What Reno would have now.
+    reno: f64,
+    /// The window after the dip that is on, and when the last one was.
+    after: Option<f64>,
+    waiting_since: Time,
+    /// The queue in the last rounds, the newest first, in seconds.
+    queues: VecDeque<f64>,
+    /// Which of the newest rounds had losses by congestion, the newest in the lowest bit.
+    congested: u32,
+    /// Rounds left of insisting.
+    insist: u32,
+    /// Rounds in a row with a large share.
+    plenty: u32,
+}
+
+/// What a flow has of a path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    /// Bytes that may be in flight, and bytes of a packet.
+    pub(super) window: f64,
+    pub(super) packet: f64,
+    /// Bytes that arrive in a round trip without a queue.
+    pub(super) holds: f64,
+    /// The part of what the path can do, as far as is known.
+    pub(super) share: f64,
+    /// The shortest queue of the round.
+    pub(super) queue: Duration,
+    /// The round trip as it is.
+    pub(super) rtt: Duration,
+}
+
+impl Company {
+    pub(super) fn new(window: f64, now: Time) -> Self {
+        Company {
+            most: window,
+            since: now,
+            reno: window,
+            after: None,
+            waiting_since: now,
+            queues: VecDeque::new(),
+            congested: 0,
+            insist: 0,
+            plenty: 0,
+        }
+    }
+
+    /// How much faster than the measured rate to send; `None`: at the window's pace.
+    pub(super) fn pace(&self, share: f64) -> Option<f64> {
+        let catch_up = insisting(share) / IN_FLIGHT;
+        (self.insist > 0).then(|| PACES[(self.insist % 8) as usize] * catch_up)
+    }
+
+    /// The window after a round, in bytes; `congested`: it had losses that chance does not explain.
+    pub(super) fn window(&mut self, now: Time, congested: bool, path: &Share) -> f64 {
+        let queue = path.queue.as_secs_f64();
+        let lowest = self.queues.iter().copied().fold(f64::INFINITY, f64::min);
+        self.queues.truncate(ROUNDS - 1);
+        self.queues.push_front(queue);
+        if let Some(after) = self.after.take() {
+            return after;
+        }
+        if now.since(self.waiting_since) >= DIP_EVERY {
+            self.waiting_since = now;
+            self.after = Some(path.window);
+            return DIP * path.window;
+        }
+        if queue < LOWER * lowest && lowest.is_finite() {
+            self.waiting_since = now;
+        }
+        if self.insist > 0 {
+            return self.insisting(now, path);
+        }
+        self.congested = (self.congested << 1 | u32::from(congested)) & ((1 << LOSSY_OF) - 1);
+        let lossy = self.congested.count_ones() >= LOSSY;
+        if lossy || path.share < STARVED && self.is_pinned() {
+            self.insist = INSIST;
+            return insisting(path.share) * path.holds;
+        }
+        if congested {
+            self.most = path.window;
+            self.since = now;
+            self.reno = DECREASE * path.window;
+            return self.reno;
+        }
+        self.reno += RENO * path.packet;
+        let most = self.most / path.packet;
+        let way = (most * (1.0 - DECREASE) / SCALE).cbrt();
+        let time = (now.since(self.since) + path.rtt).as_secs_f64();
+        let cubic = (SCALE * (time - way).powi(3) + most) * path.packet;
+        cubic.max(self.reno).clamp(path.window, 1.5 * path.window)
+    }
+
+    fn insisting(&mut self, now: Time, path: &Share) -> f64 {
+        self.insist -= 1;
+        self.plenty = if path.share > PLENTY {
+            self.plenty + 1
+        } else {
+            0
+        };
+        if self.insist == 0 || self.plenty >= PLENTY_ROUNDS {
+            let window = DECREASE * path.window;
+            *self = Company {
+                waiting_since: self.waiting_since,
+                ..Company::new(window, now)
+            };
+            return window;
+        }
+        insisting(path.share) * path.holds
+    }
+
+    /// The queue hardly changes: nobody answers to losses.
+    fn is_pinned(&self) -> bool {
+        if self.queues.len() < ROUNDS {
+            return false;
+        }
+        let mut sorted = Vec::from_iter(self.queues.iter().copied());
+        sorted.sort_by(f64::total_cmp);
+        let (low, high) = (sorted[ROUNDS / 10], sorted[ROUNDS - 1 - ROUNDS / 10]);
+        low > PINNED * high
+    }
+}
+
+/// Round trips' worth to keep in flight with this share.
+fn insisting(share: f64) -> f64 {
+    IN_FLIGHT + CATCH_UP * (1.0 - share / SMALL).max(0.0)
+}

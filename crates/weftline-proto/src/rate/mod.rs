@@ -1,0 +1,161 @@
+//! When the engine itself may send: pacing and a window.
+
+mod adaptive;
+mod base;
+mod company;
+mod losses;
+mod round;
+
+use core::time::Duration;
+
+use adaptive::Adaptive;
+pub(crate) use adaptive::Progress;
+
+use crate::config::{Config, RateControl};
+use crate::time::Time;
+
+/// Credit that may pile up while the driver's timer is late; timers are commonly 1 ms coarse.
+const BURST: Duration = Duration::from_millis(2);
+/// So many timeouts in a row are congestion (RFC 9002, section 7.6, has a like rule).
+const PERSISTENT: u32 = 3;
+
+/// Token bucket and in-flight limit.
+#[derive(Clone, Debug)]
+pub(crate) struct Pacer {
+    control: Control,
+    overhead: u64,
+    /// Time at which the next datagram may leave.
+    next: Time,
+}
+
+#[derive(Clone, Debug)]
+enum Control {
+    Carrier,
+    Fixed {
+        rate: Option<u64>,
+        window: Option<u64>,
+    },
+    Adaptive(Box<Adaptive>),
+}
+
+impl Pacer {
+    pub(crate) fn new(config: &Config, now: Time) -> Self {
+        Pacer {
+            control: match config.rate {
+                RateControl::Carrier => Control::Carrier,
+                RateControl::Fixed { rate, window } => Control::Fixed { rate, window },
+                RateControl::Adaptive => {
+                    Control::Adaptive(Box::new(Adaptive::new(config.initial_rtt, now)))
+                }
+            },
+            overhead: u64::from(config.datagram_overhead),
+            next: now,
+        }
+    }
+
+    /// When a datagram may leave, as far as pacing is concerned.
+    pub(crate) fn next_departure(&self) -> Option<Time> {
+        match self.control {
+            Control::Fixed { rate: Some(_), .. } | Control::Adaptive(_) => Some(self.next),
+            _ => None,
+        }
+    }
+
+    /// Whether the window has room with `in_flight` bytes sent and not resolved.
+    pub(crate) fn window_open(&self, in_flight: u64) -> bool {
+        match &self.control {
+            Control::Fixed {
+                window: Some(window),
+                ..
+            } => in_flight < *window,
+            Control::Adaptive(adaptive) => (in_flight as f64) < adaptive.window(),
+            _ => true,
+        }
+    }
+
+    /// Something worth sending could not leave.
+    pub(crate) fn limited(&mut self) {
+        if let Control::Adaptive(adaptive) = &mut self.control {
+            adaptive.limited();
+        }
+    }
+
+    /// A datagram of `len` bytes left.
+    pub(crate) fn sent(&mut self, now: Time, len: usize) {
+        let bytes = len as u64 + self.overhead;
+        let (spacing, burst) = match &mut self.control {
+            Control::Fixed {
+                rate: Some(rate), ..
+            } => (
+                Duration::from_nanos(bytes * 8_000_000_000 / (*rate).max(1)),
+                BURST,
+            ),
+            Control::Adaptive(adaptive) => {
+                adaptive.sent(now, len);
+                let spacing = Duration::from_secs_f64(len as f64 / adaptive.pace().max(1.0));
+                (spacing, BURST.max(spacing * adaptive.burst()))
+            }
+            _ => return,
+        };
+        self.next = self.next.max(now - burst) + spacing;
+    }
+
+    /// A report brought news of the path.
+    pub(crate) fn on_report(&mut self, now: Time, progress: &Progress) {
+        if let Control::Adaptive(adaptive) = &mut self.control {
+            adaptive.on_report(now, progress);
+        }
+    }
+
+    /// The retransmission timer has fired so often in a row.
+    pub(crate) fn timed_out(&mut self, times: u32) {
+        if let Control::Adaptive(adaptive) = &mut self.control
+            && times >= PERSISTENT
+        {
+            adaptive.timed_out();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixed(rate: Option<u64>, window: Option<u64>) -> Pacer {
+        let config = Config {
+            rate: RateControl::Fixed { rate, window },
+            datagram_overhead: 0,
+            ..Config::default()
+        };
+        Pacer::new(&config, Time::ZERO)
+    }
+
+    #[test]
+    fn a_fixed_rate_is_kept_on_average_and_bursts_are_bounded() {
+        let mut pacer = fixed(Some(8_000_000), None);
+        let mut sent = 0u64;
+        let mut most_at_once = 0;
+        // A driver that wakes up each 5 ms only.
+        for ms in (0..10_000u64).step_by(5) {
+            let now = Time::from_micros(ms * 1000);
+            let mut at_once = 0;
+            while pacer.next_departure().is_some_and(|t| t <= now) {
+                pacer.sent(now, 1000);
+                at_once += 1;
+                sent += 1;
+            }
+            most_at_once = most_at_once.max(at_once);
+        }
+        // 8 Mbit/s is a datagram each ms; a driver this coarse gets three of five.
+        assert_eq!(most_at_once, 3);
+        assert_eq!(sent, 1 + 3 * 1999);
+    }
+
+    #[test]
+    fn the_window_counts_bytes_in_flight() {
+        let pacer = fixed(None, Some(5000));
+        assert!(pacer.window_open(4999));
+        assert!(!pacer.window_open(5000));
+        assert!(pacer.next_departure().is_none());
+    }
+}

@@ -1,0 +1,129 @@
+//! What one round trip showed.
+
+use core::time::Duration;
+
+use super::adaptive::Progress;
+use crate::time::{Time, micros};
+
+/// A train of packets shows a rate if it was at least this long, in both measures.
+const TRAIN_PACKETS: f64 = 12.0;
+const TRAIN_TIME: Duration = Duration::from_millis(4);
+/// The queue is the shortest of this many reports: what a process waited for its processor must
+/// not pass for one.
+const RECENT: usize = 4;
+
+/// State of the way there when some datagram arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    /// When it arrived, on the sender's clock, but for the path's own delay.
+    at: Time,
+    /// Bytes that arrived until then.
+    pub(super) arrived: u64,
+    lost: u64,
+    queue: Duration,
+    burst: f64,
+}
+
+impl Point {
+    pub(super) fn new(progress: &Progress) -> Self {
+        Point {
+            at: progress.sent + progress.queue,
+            arrived: progress.arrived,
+            lost: progress.lost,
+            queue: progress.queue,
+            burst: progress.burst,
+        }
+    }
+}
+
+/// The time from when a datagram leaves to when it, or a later one, is reported.
+#[derive(Clone, Debug)]
+pub(super) struct Round {
+    /// It ends when this transmission, or a later one, is reported.
+    pub(super) end: u64,
+    first: Option<Point>,
+    newest: Option<Point>,
+    recent: [Duration; RECENT],
+    reports: usize,
+    total: Duration,
+    /// The shortest queue seen.
+    pub(super) queue: Option<Duration>,
+    /// More would have been sent.
+    pub(super) limited: bool,
+}
+
+impl Round {
+    pub(super) fn new(end: u64, first: Option<Point>) -> Self {
+        Round {
+            end,
+            first,
+            newest: first,
+            recent: [Duration::ZERO; RECENT],
+            reports: 0,
+            total: Duration::ZERO,
+            queue: None,
+            limited: false,
+        }
+    }
+
+    pub(super) fn newest(&self) -> Option<Point> {
+        self.newest
+    }
+
+    pub(super) fn add(&mut self, point: Point) {
+        self.first.get_or_insert(point);
+        self.newest = Some(point);
+        self.recent[self.reports % RECENT] = point.queue;
+        self.reports += 1;
+        self.total += point.queue;
+        self.queue = Some(self.queue.map_or(point.queue, |q| q.min(point.queue)));
+    }
+
+    /// The shortest queue of the newest reports; none before there were enough.
+    pub(super) fn recent_queue(&self) -> Duration {
+        self.recent.into_iter().min().unwrap_or_default()
+    }
+
+    pub(super) fn mean_queue(&self) -> Duration {
+        self.total / u32::try_from(self.reports).unwrap_or(u32::MAX).max(1)
+    }
+
+    fn span(&self) -> Option<(u64, u64, Duration)> {
+        let (first, newest) = (self.first?, self.newest?);
+        let arrived = newest.arrived - first.arrived;
+        let lost = newest.lost - first.lost;
+        Some((arrived, lost, newest.at.since(first.at)))
+    }
+
+    /// Mean length of a run of losses.
+    pub(super) fn burst(&self) -> f64 {
+        self.newest.map_or(1.0, |newest| newest.burst).max(1.0)
+    }
+
+    /// Share of bytes lost.
+    pub(super) fn loss(&self) -> f64 {
+        let Some((arrived, lost, _)) = self.span() else {
+            return 0.0;
+        };
+        lost as f64 / (arrived + lost).max(1) as f64
+    }
+
+    /// Packets of this size whose fate became known.
+    pub(super) fn packets(&self, packet: f64) -> f64 {
+        self.span()
+            .map_or(0.0, |(arrived, lost, _)| (arrived + lost) as f64 / packet)
+    }
+
+    /// Bytes a second that arrived, if they were enough to tell.
+    pub(super) fn rate(&self, packet: f64) -> Option<f64> {
+        let (arrived, _, took) = self.span()?;
+        let enough = arrived as f64 >= TRAIN_PACKETS * packet && took >= TRAIN_TIME;
+        enough.then(|| arrived as f64 / took.as_secs_f64())
+    }
+
+    /// The same, of however many.
+    pub(super) fn mean_rate(&self) -> Option<f64> {
+        let (arrived, _, took) = self.span()?;
+        (micros(took) > 0).then(|| arrived as f64 / took.as_secs_f64())
+    }
+}
