@@ -92,6 +92,7 @@ impl SessionOptions {
             match &mut session.policies.redundancy {
                 Redundancy::Share(spaced) => *spaced = share,
                 Redundancy::Auto(auto) => auto.limit = Some(share),
+                measured @ Redundancy::Measured(_) => *measured = Redundancy::Share(share),
                 _ => {
                     let message = "--repair-share has no meaning with --preset arq, which sends no repairs: choose another preset";
                     return Err(Failure::new(Exit::Usage, message));

@@ -55,8 +55,33 @@ pub enum Redundancy {
     /// With a sliding window they are evenly spaced (share `1/(l-1)` is Karzand et al.'s
     /// spacing `l`); with a block code they follow each block, rounded to whole symbols.
     Share(f64),
+    /// As many as the measured losses make necessary; needs a sliding window.
+    Measured(Measured),
     /// As many as the delay aimed at needs, where they are worth most; needs a sliding window.
     Auto(Auto),
+}
+
+/// What [`Redundancy::Measured`] goes by (Brulatout et al., REST): with a packet error rate of p, the
+/// share R = 1/(1-p) - 1, which is one repair symbol after each k = floor(1/R) source symbols.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Measured {
+    /// The error rate is measured anew in each interval of this length (the paper's W_EWMA).
+    pub interval: Duration,
+    /// Weight of the newest measurement in the moving average, 0.0 to 1.0 (the paper's alpha).
+    pub weight: f64,
+    /// Most source symbols between two repairs, however little is lost.
+    pub most_apart: u16,
+}
+
+impl Default for Measured {
+    fn default() -> Self {
+        Measured {
+            interval: Duration::from_secs(3),
+            weight: 0.8,
+            most_apart: 100,
+        }
+    }
 }
 
 /// What [`Redundancy::Auto`] aims at.
@@ -134,6 +159,9 @@ pub enum TopUp {
     Retransmit,
     /// Send as many fresh repair symbols as the receiver's deficit, less those in flight.
     Deficit,
+    /// Nothing while source symbols flow. After the last one, repair symbols over what is not
+    /// acknowledged until it is, no more of them in flight than could be of use.
+    AtEnd,
 }
 
 /// One choice of each policy.
@@ -163,13 +191,22 @@ pub enum Preset {
     /// Streaming code: a repair symbol over all unacknowledged symbols at a fixed spacing
     /// (Karzand et al.).
     Streaming,
+    /// REST: as many repair symbols as the measured losses make necessary, over a mobile window, with
+    /// periodic reports (Brulatout et al.).
+    Rest,
     /// Repair symbols where and when they are worth most, for the delay aimed at: the default.
     Auto,
 }
 
 impl Preset {
     /// All presets, in the order in which they are compared.
-    pub const ALL: [Preset; 4] = [Preset::Arq, Preset::Block, Preset::Streaming, Preset::Auto];
+    pub const ALL: [Preset; 5] = [
+        Preset::Arq,
+        Preset::Block,
+        Preset::Streaming,
+        Preset::Rest,
+        Preset::Auto,
+    ];
 
     /// The name users type.
     pub fn name(self) -> &'static str {
@@ -177,6 +214,7 @@ impl Preset {
             Preset::Arq => "arq",
             Preset::Block => "block",
             Preset::Streaming => "streaming",
+            Preset::Rest => "rest",
             Preset::Auto => "auto",
         }
     }
@@ -206,6 +244,15 @@ impl Preset {
                 ..base
             },
             Preset::Streaming => base,
+            Preset::Rest => Policies {
+                window: EncodingWindow::Mobile { size: 1024 },
+                redundancy: Redundancy::Measured(Measured::default()),
+                feedback: Feedback::Periodic {
+                    interval: Duration::from_millis(200),
+                },
+                top_up: TopUp::AtEnd,
+                ..base
+            },
             Preset::Auto => Policies {
                 window: EncodingWindow::Elastic { max: 1024 },
                 redundancy: Redundancy::Auto(Auto::default()),
@@ -223,7 +270,7 @@ impl fmt::Display for Preset {
 
 /// The name given is not a preset's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown preset `{0}`: use one of arq, block, streaming, auto")]
+#[error("unknown preset `{0}`: use one of arq, block, streaming, rest, auto")]
 pub struct UnknownPreset(String);
 
 impl FromStr for Preset {

@@ -98,7 +98,8 @@ fn auto_and_streaming_beat_block_beats_arq_at_no_more_bytes_than_block() {
         "loss      preset      mean    p50    p95    p99    max   wire  again repairs useful\n",
     );
     for loss in ["none", "iid:1%", "iid:5%", "iid:10%", "iid:20%", "ge:10%,4"] {
-        let rows = Preset::ALL.map(|preset| (preset, measure(preset, loss)));
+        let presets = [Preset::Arq, Preset::Block, Preset::Streaming, Preset::Auto];
+        let rows = presets.map(|preset| (preset, measure(preset, loss)));
         for (preset, r) in &rows {
             writeln!(
                 table,

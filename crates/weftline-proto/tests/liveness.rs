@@ -171,7 +171,8 @@ fn a_hole_older_than_the_window_is_filled_within_round_trips() {
 
 #[test]
 fn a_pause_of_the_feedback_does_not_send_everything_again() {
-    for preset in Preset::ALL {
+    // But for REST: at its end it repairs whatever it has not heard of.
+    for preset in Preset::ALL.into_iter().filter(|p| *p != Preset::Rest) {
         let config = paced(preset, 50_000_000);
         let mut sim = transfer(config.clone(), config, 10_000_000, "delay=10ms");
         sim.run_until(500 * MILLISECOND);

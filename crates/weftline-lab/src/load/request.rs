@@ -287,9 +287,9 @@ mod tests {
                 "weftline",
                 Mode::Stream,
                 &["preset=none"],
-                "one of arq, block, streaming",
+                "one of arq, block, streaming, rest, auto",
             ),
-            ("weftline", Mode::Stream, &["carrier=udp"], "fixed_rate="),
+            ("weftline", Mode::Stream, &["carrier=udp", "cc=bbr"], "cc="),
         ] {
             let error = error(transport, mode, settings);
             assert_eq!(error.kind(), crate::load::Failed::Usage, "{error}");

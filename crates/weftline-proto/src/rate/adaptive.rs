@@ -127,6 +127,8 @@ pub(super) struct Adaptive {
     packet: f64,
     base: Base,
     srtt: Duration,
+    /// Between two reports: what they acknowledge has waited for them, half of it on average.
+    interval: Duration,
     measured: bool,
     round: Round,
     /// Rounds in a row that saw hardly any queue.
@@ -154,7 +156,8 @@ pub(super) struct Adaptive {
 }
 
 impl Adaptive {
-    pub(super) fn new(rtt: Duration, now: Time) -> Self {
+    /// `interval`: between two reports of the peer.
+    pub(super) fn new(rtt: Duration, interval: Duration, now: Time) -> Self {
         let mut adaptive = Adaptive {
             phase: Phase::Start,
             window: 0.0,
@@ -162,6 +165,7 @@ impl Adaptive {
             packet: USUAL_PACKET,
             base: Base::default(),
             srtt: rtt,
+            interval,
             measured: false,
             round: Round::new(0, None),
             calm: 0,
@@ -275,11 +279,13 @@ impl Adaptive {
         if self.round.recent_queue() > target || overloaded {
             self.phase = Phase::Steady;
             self.arrived_at(rate);
-            let holds = sustained * (base + target / 2).as_secs_f64();
+            let holds = sustained * (base + self.interval + target / 2).as_secs_f64();
             self.set_window(holds);
         } else {
             // A train that passed without a queue shows what the path can do at least.
-            self.window = self.window.max(sustained * self.srtt.as_secs_f64());
+            self.window = self
+                .window
+                .max(sustained * (self.srtt + self.interval).as_secs_f64());
         }
     }
 
@@ -332,7 +338,7 @@ impl Adaptive {
         let share = Share {
             window: self.window,
             packet: self.packet,
-            holds: self.best_rate() * base.as_secs_f64(),
+            holds: self.best_rate() * (base + self.interval).as_secs_f64(),
             share: self.share(),
             queue,
             rtt: self.srtt,
@@ -372,7 +378,8 @@ impl Adaptive {
         let ease = (MOST_GAIN * ease / SHRINK).min(1.0);
         let step = ease * (self.growth() * faster - SHRINK * longer * self.window);
         let window = self.window + step.clamp(-MOST_SHRINK * self.window, self.window / 8.0);
-        let most = HEADROOM * rate * (base + queue).as_secs_f64() + SLACK_PACKETS * self.packet;
+        let most = HEADROOM * rate * (base + self.interval + queue).as_secs_f64()
+            + SLACK_PACKETS * self.packet;
         self.set_window(window.min(most));
     }
 
@@ -438,7 +445,8 @@ impl Adaptive {
         self.phase = Phase::Drain;
         self.base_before = base;
         self.after = self.window;
-        let holds = rate / (1.0 - self.losses.random().min(START_LOSS)) * base.as_secs_f64();
+        let holds = rate / (1.0 - self.losses.random().min(START_LOSS))
+            * (base + self.interval).as_secs_f64();
         self.set_window(self.window.min(DRAIN_SHARE * holds));
     }
 

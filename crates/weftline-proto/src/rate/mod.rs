@@ -12,6 +12,7 @@ use adaptive::Adaptive;
 pub(crate) use adaptive::Progress;
 
 use crate::config::{Config, RateControl};
+use crate::policy::Feedback;
 use crate::time::Time;
 
 /// Credit that may pile up while the driver's timer is late; timers are commonly 1 ms coarse.
@@ -45,7 +46,11 @@ impl Pacer {
                 RateControl::Carrier => Control::Carrier,
                 RateControl::Fixed { rate, window } => Control::Fixed { rate, window },
                 RateControl::Adaptive => {
-                    Control::Adaptive(Box::new(Adaptive::new(config.initial_rtt, now)))
+                    let interval = match config.policies.feedback {
+                        Feedback::Periodic { interval } => interval,
+                        Feedback::EveryDatagram { min_interval } => min_interval,
+                    };
+                    Control::Adaptive(Box::new(Adaptive::new(config.initial_rtt, interval, now)))
                 }
             },
             overhead: u64::from(config.datagram_overhead),

@@ -4,6 +4,7 @@ mod auto;
 mod belief;
 mod blocks;
 mod flight;
+mod measure;
 mod redundancy;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -24,7 +25,8 @@ use auto::Rule;
 use blocks::Blocks;
 use flight::Flight;
 pub(crate) use flight::Kind;
-use redundancy::Spacing;
+use measure::Measure;
+use redundancy::{Spacing, share};
 
 /// The sending side of a flow.
 #[derive(Debug)]
@@ -48,10 +50,15 @@ pub(crate) struct Sender {
     /// ESIs below this may be sent.
     credit: Esi,
     spacing: Spacing,
+    /// Of [`Redundancy::Measured`].
+    measure: Option<Measure>,
     /// Of [`Redundancy::Auto`].
     rule: Option<Box<Rule>>,
     blocks: Blocks,
     next_key: u16,
+    /// When the newest source symbol was sent first, and whether the pause after it was noticed.
+    last_source: Time,
+    end_noticed: bool,
     /// Nothing has happened since a look found that no top-up is needed.
     sated: bool,
     /// Transmissions that the retransmission timer asked for.
@@ -103,6 +110,9 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Nor beyond this when the round trip seems longer: an outage may have spoiled the estimate.
 const LONGEST_TIMEOUT_EVER: Duration = Duration::from_secs(5);
 
+/// A pause of this part of a round trip is the end, for now.
+const PAUSE: u32 = 8;
+
 /// Reports wait for the peer's timers at most this long besides the agreed interval.
 const REPORT_SLACK: Duration = Duration::from_millis(5);
 
@@ -124,6 +134,13 @@ impl Sender {
             newest_report: None,
             credit: u64::from(peer.symbols),
             spacing: Spacing::default(),
+            measure: match (config.policies.code, config.policies.redundancy) {
+                (Code::SlidingWindow, Redundancy::Measured(policy)) => {
+                    Some(Measure::new(policy, now))
+                }
+                _ => None,
+            },
+            last_source: now,
             rule: match (config.policies.code, config.policies.redundancy) {
                 (Code::SlidingWindow, Redundancy::Auto(policy)) => {
                     Some(Box::new(Rule::new(policy, now)))
@@ -132,6 +149,7 @@ impl Sender {
             },
             blocks: Blocks::default(),
             next_key: seed as u16,
+            end_noticed: false,
             sated: true,
             probes_due: 0,
             backoff: 0,
@@ -218,7 +236,31 @@ impl Sender {
                 top_up: false,
             });
         }
-        (pending && self.has_room()).then_some(Action::New)
+        if pending && self.has_room() {
+            return Some(Action::New);
+        }
+        (!pending && self.at_end(now)).then(|| Action::Repair {
+            window: self.oldest_window(),
+            top_up: true,
+        })
+    }
+
+    /// [`TopUp::AtEnd`]: nothing new has come for a while, and more repairs could be of use than are
+    /// on their way.
+    fn at_end(&self, now: Time) -> bool {
+        self.policies.top_up == TopUp::AtEnd
+            && !self.is_idle()
+            && now >= self.last_source + self.pause()
+            && short(
+                self.unacknowledged().min(self.largest_window()) as f64,
+                self.flight.repairs(),
+                self.loss.expected(),
+            )
+    }
+
+    /// So long after a source symbol it was the last one.
+    fn pause(&self) -> Duration {
+        self.rtt.smoothed() / PAUSE
     }
 
     /// The choice of [`Redundancy::Auto`].
@@ -271,14 +313,16 @@ impl Sender {
     fn top_up(&self, now: Time) -> Option<Action> {
         let policy = match self.policies.top_up {
             // The redundancy did not suffice: the timer alone would bring one symbol each time.
-            TopUp::None if self.encoder.first() < self.stalled_below => match self.policies.code {
-                Code::None => TopUp::Retransmit,
-                _ => TopUp::Deficit,
-            },
+            TopUp::None | TopUp::AtEnd if self.encoder.first() < self.stalled_below => {
+                match self.policies.code {
+                    Code::None => TopUp::Retransmit,
+                    _ => TopUp::Deficit,
+                }
+            }
             policy => policy,
         };
         match policy {
-            TopUp::None => None,
+            TopUp::None | TopUp::AtEnd => None,
             TopUp::Retransmit => self.lost_from(0, now).map(Action::Again),
             TopUp::Deficit => {
                 let loss = self.loss.expected();
@@ -393,13 +437,18 @@ impl Sender {
             known: false,
             expires,
         });
+        self.last_source = now;
+        self.end_noticed = false;
         match self.policies.code {
             Code::None => {}
             Code::Block { k } => {
                 self.blocks
                     .pushed(esi, self.block_size(k), self.policies.redundancy)
             }
-            Code::SlidingWindow => self.spacing.pushed(self.policies.redundancy),
+            Code::SlidingWindow => self.spacing.pushed(match &self.measure {
+                Some(measure) => measure.share(),
+                None => share(self.policies.redundancy),
+            }),
         }
         self.write_source(now, esi, false, out)
     }
@@ -514,6 +563,9 @@ impl Sender {
             return Err(Inconsistent);
         }
         self.newest_report = Some(number);
+        if let Some(measure) = &mut self.measure {
+            measure.reported(now);
+        }
         self.rank = report.rank;
         if let Some(rule) = &mut self.rule {
             let missing = report.symbols().map(|run| run.first).sum();
@@ -614,6 +666,9 @@ impl Sender {
         }
         for lost in self.flight.resolved_in_order() {
             self.loss.record(lost);
+            if let Some(measure) = &mut self.measure {
+                measure.resolved(lost);
+            }
             if let Some(rule) = &mut self.rule {
                 rule.resolved(lost);
             }
@@ -659,7 +714,10 @@ impl Sender {
         let expiry = expiry.map(|t| t + Duration::from_micros(1));
         let tail = self.rule.as_ref().filter(|_| !self.is_idle());
         let tail = tail.and_then(|rule| rule.next_timeout(self.rtt.smoothed()));
-        [loss, probe, expiry, tail].into_iter().flatten().min()
+        let end = self.last_source + self.pause();
+        let waits = self.policies.top_up == TopUp::AtEnd && !self.is_idle() && !self.end_noticed;
+        let end = waits.then_some(end);
+        [loss, probe, expiry, tail, end].into_iter().flatten().min()
     }
 
     fn probe_time(&self) -> Option<Time> {
@@ -687,6 +745,7 @@ impl Sender {
             self.settle();
         }
         self.advance(now);
+        self.end_noticed |= now >= self.last_source + self.pause();
         if self.probe_time().is_none_or(|t| now < t) {
             return false;
         }

@@ -12,9 +12,9 @@ pub(super) struct Spacing {
 }
 
 impl Spacing {
-    /// A new source symbol was sent.
-    pub(super) fn pushed(&mut self, redundancy: Redundancy) {
-        self.owed += share(redundancy);
+    /// A new source symbol was sent, with so many repairs for each.
+    pub(super) fn pushed(&mut self, share: f64) {
+        self.owed += share.min(MAX_SHARE);
     }
 
     pub(super) fn is_due(&self) -> bool {
@@ -30,7 +30,7 @@ impl Spacing {
 /// Repairs per source symbol.
 pub(super) fn share(redundancy: Redundancy) -> f64 {
     match redundancy {
-        Redundancy::None | Redundancy::Auto(_) => 0.0,
+        Redundancy::None | Redundancy::Measured(_) | Redundancy::Auto(_) => 0.0,
         // A nonsensical share (NaN) protects nothing rather than everything.
         Redundancy::Share(share) => share.clamp(0.0, MAX_SHARE).max(0.0),
     }
@@ -45,7 +45,7 @@ mod tests {
         let mut spacing = Spacing::default();
         let mut pattern = String::new();
         for _ in 0..12 {
-            spacing.pushed(Redundancy::Share(0.25));
+            spacing.pushed(share(Redundancy::Share(0.25)));
             pattern.push('s');
             while spacing.is_due() {
                 spacing.sent();

@@ -560,10 +560,11 @@ mod tests {
 
     #[tokio::test]
     async fn an_endpoint_that_nothing_would_limit_is_refused() {
-        let config = EndpointConfig {
+        let mut config = EndpointConfig {
             congestion: Some(Congestion::Engine),
             ..EndpointConfig::default()
         };
+        config.session.rate = weftline_proto::RateControl::Carrier;
         let result = Quic::bind(
             LOOPBACK.parse().unwrap(),
             Identity::generate(),

@@ -59,6 +59,7 @@ fn session(preset: Preset, settings: &mut Settings) -> Result<Config, LoadError>
     let mut session = Config::preset(preset);
     policies(settings, &mut session)?;
     auto(settings, &mut session)?;
+    measured(settings, &mut session)?;
     limits(settings, &mut session)?;
     rate(settings, &mut session)?;
     Ok(session)
@@ -92,6 +93,26 @@ fn auto(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> 
     };
     auto.delay = delay.map(|millis: f64| Duration::from_secs_f64(millis / 1000.0));
     auto.ingredients = without.unwrap_or_default();
+    Ok(())
+}
+
+/// What only preset `rest` has.
+fn measured(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> {
+    let interval = settings.number("ewma", "seconds of an interval", 0.01..=3600.0)?;
+    let weight = settings.number("weight", "of the newest interval", 0.0..=1.0)?;
+    let most_apart = settings.number("apart", "source symbols between repairs", 1..=1000u16)?;
+    if interval.is_none() && weight.is_none() && most_apart.is_none() {
+        return Ok(());
+    }
+    let Redundancy::Measured(measured) = &mut session.policies.redundancy else {
+        let message = "ewma=, weight= and apart= tell preset=rest how to follow the losses: choose it, and no share=";
+        return Err(LoadError::Contradiction(message.to_owned()));
+    };
+    if let Some(secs) = interval {
+        measured.interval = Duration::from_secs_f64(secs);
+    }
+    measured.weight = weight.unwrap_or(measured.weight);
+    measured.most_apart = most_apart.unwrap_or(measured.most_apart);
     Ok(())
 }
 
@@ -153,6 +174,7 @@ fn policies(settings: &mut Settings, session: &mut Config) -> Result<(), LoadErr
         ("none", TopUp::None),
         ("retransmit", TopUp::Retransmit),
         ("deficit", TopUp::Deficit),
+        ("atend", TopUp::AtEnd),
     ];
     policies.top_up = settings.choice("topup", &kinds)?.unwrap_or(policies.top_up);
     Ok(())
@@ -257,6 +279,20 @@ mod tests {
     }
 
     #[test]
+    fn rest_follows_the_losses_or_keeps_a_fixed_share() {
+        let (config, _) = engine(&["preset=rest", "ewma=1", "weight=0.5", "apart=50"]).unwrap();
+        let Redundancy::Measured(measured) = config.session.policies.redundancy else {
+            panic!("rest measures")
+        };
+        assert_eq!(measured.interval, Duration::from_secs(1));
+        assert_eq!((measured.weight, measured.most_apart), (0.5, 50));
+        let (config, _) = engine(&["preset=rest", "share=0.2", "topup=none"]).unwrap();
+        let policies = config.session.policies;
+        assert_eq!(policies.redundancy, Redundancy::Share(0.2));
+        assert_eq!(policies.top_up, TopUp::None);
+    }
+
+    #[test]
     fn without_options_it_is_the_library_but_for_segmentation_offload() {
         let (config, carrier) = engine(&[]).unwrap();
         assert_eq!(carrier, Carrier::Quic);
@@ -273,6 +309,8 @@ mod tests {
             ["encoding=elastic:0", "gso=0"],
             ["feedback=periodic:0", "gso=0"],
             ["delay=20", "preset=streaming"],
+            ["ewma=1", "preset=streaming"],
+            ["apart=50", "gso=0"],
             ["without=luck", "gso=0"],
             ["l=5", "gso=0"],
             ["l=5", "preset=arq"],
