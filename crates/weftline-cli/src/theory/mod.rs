@@ -4,7 +4,7 @@ mod bianchi;
 mod fecframe;
 mod rest;
 mod rlnc;
-mod show;
+pub(crate) mod show;
 mod streaming;
 
 use anyhow::Result;

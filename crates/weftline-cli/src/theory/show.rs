@@ -7,14 +7,14 @@ use crate::output;
 
 /// Values in the order in which they are shown.
 #[derive(Debug, Default)]
-pub(super) struct Computed {
+pub(crate) struct Computed {
     json: Map<String, Value>,
     lines: Vec<String>,
 }
 
 impl Computed {
     /// A value under its key, with what it is for people.
-    pub(super) fn value(&mut self, key: &str, value: impl Into<Value>, what: &str) -> &mut Self {
+    pub(crate) fn value(&mut self, key: &str, value: impl Into<Value>, what: &str) -> &mut Self {
         let value = value.into();
         let shown = match &value {
             Value::Null => "-".to_owned(),
@@ -29,18 +29,31 @@ impl Computed {
     }
 
     /// A value that people get by other lines, or not at all.
-    pub(super) fn hidden(&mut self, key: &str, value: impl Into<Value>) -> &mut Self {
+    pub(crate) fn hidden(&mut self, key: &str, value: impl Into<Value>) -> &mut Self {
         self.json.insert(key.to_owned(), value.into());
         self
     }
 
+    /// All values of an object, under its own keys.
+    pub(crate) fn all(&mut self, object: &impl serde::Serialize) -> &mut Self {
+        if let Ok(Value::Object(object)) = serde_json::to_value(object) {
+            self.json.extend(object);
+        }
+        self
+    }
+
+    /// A line for people about a value that [`all`](Self::all) has.
+    pub(crate) fn tell(&mut self, value: f64, what: &str) -> &mut Self {
+        self.line(format!("{:>14}  {what}", short(value)))
+    }
+
     /// A line for people.
-    pub(super) fn line(&mut self, text: impl Into<String>) -> &mut Self {
+    pub(crate) fn line(&mut self, text: impl Into<String>) -> &mut Self {
         self.lines.push(text.into());
         self
     }
 
-    pub(super) fn print(self, output: OutputOptions) {
+    pub(crate) fn print(self, output: OutputOptions) {
         if output.json {
             output::print(&Value::Object(self.json).to_string());
         } else {
@@ -50,7 +63,7 @@ impl Computed {
 }
 
 /// Six digits, however large or small.
-pub(super) fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 {
         return "0".to_owned();

@@ -1,7 +1,7 @@
 //! `weftline theory streaming`.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use weftline_lab::theory::markov::MarkovStreaming;
 use weftline_lab::theory::streaming::Streaming;
 use weftline_lab::theory::{SlotLoss, TheoryError};
@@ -17,6 +17,10 @@ Examples:
   weftline theory streaming --loss markov:0.1,4 --spacing 5     runs of 4 on average
   weftline theory streaming --loss 0.00099 --spacing 1000 --json";
 
+/// Delays that are gone through for quantiles: some seconds' work, and not enough only where l e is
+/// above 0.995 or so and l is long.
+const MOST_DELAYS: u64 = 400_000_000;
+
 /// Busy periods, delays and work of the streaming code (Karzand et al.)
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
@@ -27,8 +31,8 @@ pub(super) struct StreamingArgs {
     /// Slots from one coded packet to the next (l)
     #[arg(long, value_name = "L")]
     spacing: u32,
-    /// So many values of the busy time's distribution, from s = 0
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=2_000))]
+    /// So many values of the busy time's distribution, from s = 0 (losses in runs: at most 2000)
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     terms: u32,
     /// So many values of the delay's distribution, from 0 slots (independent losses only)
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -43,7 +47,7 @@ pub(super) fn compute(args: &StreamingArgs) -> Result<Computed, TheoryError> {
         SlotLoss::Iid { loss } => iid(args, &Streaming::new(loss, args.spacing)?, &mut out),
         SlotLoss::Markov { .. } => {
             let code = MarkovStreaming::new(args.loss, args.spacing)?;
-            distribution(&mut out, code.busy_time(args.terms as usize));
+            distribution(&mut out, code.busy_time(args.terms.min(2_000) as usize));
             out.value(
                 "mean_busy",
                 code.mean_busy(),
@@ -114,16 +118,17 @@ fn iid(args: &StreamingArgs, code: &Streaming, out: &mut Computed) {
     );
     let mut pmf = vec![0.0; args.delays as usize];
     let mut quantiles = Quantiles::default();
-    let mut sum = 0.0;
+    let (mut sum, mut visited) = (0.0, 0_u64);
     code.delays(|delay, p| {
         if let Some(place) = usize::try_from(delay).ok().and_then(|at| pmf.get_mut(at)) {
             *place = p;
         }
         sum += p;
         quantiles.pass(delay, sum);
-        delay < u64::from(args.delays) || quantiles.open()
+        visited += 1;
+        delay < u64::from(args.delays) || (quantiles.open() && visited < MOST_DELAYS)
     });
-    let quantiles: serde_json::Map<_, _> = quantiles.found.into_iter().collect();
+    let quantiles = quantiles.finished();
     for (name, value) in &quantiles {
         out.line(format!(
             "{:>14}  slots of in-order delay, {name}",
@@ -176,5 +181,14 @@ impl Quantiles {
 
     fn open(&self) -> bool {
         self.found.len() < Self::WANTED.len()
+    }
+
+    /// What was found; null for the others.
+    fn finished(self) -> Map<String, Value> {
+        let found: Map<_, _> = self.found.into_iter().collect();
+        let value = |name: &str| found.get(name).cloned().unwrap_or(Value::Null);
+        let all = Self::WANTED.iter();
+        all.map(|(name, _)| ((*name).to_owned(), value(name)))
+            .collect()
     }
 }

@@ -24,21 +24,21 @@ pub struct Application {
 /// Sizes in symbols that follow.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Sizes {
-    /// k of a block code, the same as `decoding_window` (equation 2).
+    /// k of a block code, the same as `decoding_window`.
     pub block_size: u32,
-    /// Repair symbols of that block, k (1/cr - 1), rounded down (equation 1).
+    /// Repair symbols of that block, k (1/cr - 1), rounded down.
     pub block_repairs: u64,
-    /// dw = max latency x bitrate / (8 E), rounded down (equation 3).
+    /// dw = max latency x bitrate / (8 E), rounded down.
     pub decoding_window: u32,
-    /// ew, best at dw / 2 (equation 6: as many repairs that cover a lost symbol as can still come).
+    /// ew, best at dw / 2: as many repairs cover a lost symbol as can still come after.
     pub encoding_window: u32,
     /// ls, about 2 dw: late symbols keep helping.
     pub linear_system: u32,
-    /// sl = cr / (1 - cr): source symbols between two repairs (equation 7); `None` without repair.
+    /// sl = cr / (1 - cr): source symbols between two repairs; `None` without repair.
     pub spacing: Option<f64>,
-    /// n1 = (dw - ew)(1/cr - 1): repairs in time that cover a lost symbol no longer (equation 4).
+    /// n1 = (dw - ew)(1/cr - 1): repairs in time that cover a lost symbol no longer.
     pub repairs_after: f64,
-    /// n2 = ew (1/cr - 1): repairs that cover it (equation 5).
+    /// n2 = ew (1/cr - 1): repairs that cover it.
     pub repairs_covering: f64,
     /// ew_max by RFC 8681's window size ratio of 191/255, at most 4095.
     pub rfc8681_encoding_window: u16,
