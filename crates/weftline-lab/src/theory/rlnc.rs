@@ -326,6 +326,27 @@ mod tests {
     }
 
     #[test]
+    fn a_systematic_code_decodes_as_often_as_in_the_reference_simulation() {
+        // UDP-RC: of k sources, m are lost; of k + more symbols received, m + more are combinations.
+        for (k, more, expected, stderr) in [
+            (100, 10, 0.99894, 0.00007),
+            (100, 0, 0.29080, 0.00102),
+            (200, 5, 0.96930, 0.00039),
+            (10, 10, 0.99958, 0.00005),
+        ] {
+            let mut got = binomial::pmf(0, k, 0.1);
+            for m in 1..=k as u32 {
+                let missing = Rlnc::new(1, m, Vectors::Any).unwrap();
+                got += binomial::pmf(m.into(), k, 0.1) * missing.decode_probability(m + more);
+            }
+            assert!(
+                (got - expected).abs() < 4.0 * stderr,
+                "k {k} + {more}: {got}"
+            );
+        }
+    }
+
+    #[test]
     fn losses_mix_what_is_received() {
         let code = code(1, 8);
         assert_eq!(
