@@ -9,7 +9,9 @@ use clap_complete::Shell;
 
 use crate::exit::{self, Exit};
 use crate::options::OutputOptions;
-use crate::{bench, cast, console, demo, key, lab, load, output, recv, relay, send, sim, vectors};
+use crate::{
+    bench, cast, console, demo, key, lab, load, output, recv, relay, send, sim, theory, vectors,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,6 +44,7 @@ enum Command {
     Lab(lab::LabArgs),
     Load(load::LoadArgs),
     Sim(sim::SimArgs),
+    Theory(theory::TheoryArgs),
     Vectors(vectors::VectorsArgs),
     /// Print a completion script for a shell
     #[command(
@@ -88,6 +91,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Key(args) => key::run(&args, output),
         Command::Bench(args) => bench::run(&args, output),
         Command::Sim(args) => sim::run(&args, output),
+        Command::Theory(args) => theory::run(&args, output),
         Command::Vectors(args) => vectors::run(&args, output),
         Command::Completions { shell } => {
             clap_complete::generate(

@@ -23,5 +23,6 @@ pub mod reporter;
 pub mod send;
 pub mod session;
 pub mod sim;
+pub mod theory;
 pub mod transfer;
 pub mod vectors;

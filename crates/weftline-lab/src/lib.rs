@@ -2,7 +2,8 @@
 //!
 //! [`load`] measures a transport from the application's side. `path` (Linux) joins two network
 //! namespaces by TUN devices and an emulator that uses the links of `weftline-netem`, so that any
-//! program runs over them unchanged.
+//! program runs over them unchanged. [`theory`] has the papers' formulas, [`sim`] what runs in virtual
+//! time.
 #![deny(unsafe_code)]
 
 pub mod compare;
@@ -11,3 +12,4 @@ pub mod load;
 pub mod path;
 pub mod plot;
 pub mod sim;
+pub mod theory;

@@ -1,0 +1,197 @@
+//! Selective-repeat ARQ: what is lost is sent again as soon as the sender knows.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use super::channel::{Channel, Draws};
+use super::delays::Delays;
+use super::estimate::Estimate;
+use super::spread::spread;
+use super::{DelaySummary, Progress, SlotError, within};
+use crate::theory::SlotLoss;
+
+/// Packets that wait for one that was lost, at most.
+const MOST_HELD: usize = 1 << 22;
+/// Parts that a run has, for its error.
+const PARTS: u64 = 32;
+
+/// What is run. Every slot carries a packet: one that was lost and reported, else a new one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arq {
+    /// The channel.
+    pub loss: SlotLoss,
+    /// Slots from the sending of a packet until its loss is known and it can be sent again.
+    pub rtt: u32,
+    /// Slots to run, at least.
+    pub slots: u64,
+    /// What chance draws from.
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Slots that were run.
+    pub slots: u64,
+    /// Packets delivered.
+    pub packets: u64,
+    /// New packets for each slot.
+    pub throughput: f64,
+    /// Mean in-order delay from the first sending, in slots.
+    pub mean_delay_slots: f64,
+    /// Its standard error, from 32 independent parts.
+    pub stderr: f64,
+    /// Share of packets that were not delayed.
+    pub undelayed: f64,
+    /// In-order delays, in slots.
+    pub delay_slots: DelaySummary,
+}
+
+/// Counts of a part.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) slots: u64,
+    pub(super) delays: Delays,
+}
+
+impl Tally {
+    pub(super) fn outcome(parts: &[Tally]) -> Outcome {
+        let mut sum = Tally::default();
+        for part in parts {
+            sum.slots += part.slots;
+            sum.delays.merge(&part.delays);
+        }
+        let means: Vec<_> = parts.iter().map(|part| part.delays.mean()).collect();
+        Outcome {
+            slots: sum.slots,
+            packets: sum.delays.total(),
+            throughput: sum.delays.total() as f64 / (sum.slots as f64).max(1.0),
+            mean_delay_slots: sum.delays.mean(),
+            stderr: Estimate::of(&means).stderr,
+            undelayed: sum.delays.within(0),
+            delay_slots: sum.delays.summary(),
+        }
+    }
+}
+
+impl Arq {
+    /// Runs it on so many threads.
+    ///
+    /// # Errors
+    /// A parameter makes no sense.
+    pub fn run(&self, threads: usize, progress: Progress<'_>) -> Result<Outcome, SlotError> {
+        self.loss.checked()?;
+        within(
+            "the RTT",
+            self.rtt,
+            (1..=1_000_000).contains(&self.rtt),
+            "from 1 to 1000000 slots",
+        )?;
+        let fits = (1..=super::streaming::MOST_SLOTS).contains(&self.slots);
+        within(
+            "the number of slots",
+            self.slots as f64,
+            fits,
+            "from 1 to 2^46",
+        )?;
+        let each = self.slots.div_ceil(PARTS);
+        let parts = spread(PARTS, threads, progress, |index| {
+            self.part(Channel::new(self.loss, Draws::new(self.seed, index)), each)
+        });
+        let parts: Vec<_> = parts.into_iter().collect::<Result<_, _>>()?;
+        Ok(Tally::outcome(&parts))
+    }
+
+    fn part(&self, mut channel: Channel, slots: u64) -> Result<Tally, SlotError> {
+        let mut tally = Tally::default();
+        // From the first packet not delivered on: when it was sent first, and whether it is there.
+        let mut held: VecDeque<(u64, bool)> = VecDeque::new();
+        let mut delivered = 0_u64;
+        let mut again: VecDeque<(u64, u64)> = VecDeque::new();
+        for now in 0..slots {
+            let packet = match again.front() {
+                Some((ready, packet)) if *ready <= now => {
+                    let packet = *packet;
+                    again.pop_front();
+                    packet
+                }
+                _ => {
+                    held.push_back((now, false));
+                    delivered + held.len() as u64 - 1
+                }
+            };
+            if channel.next_is_lost() {
+                again.push_back((now + u64::from(self.rtt), packet));
+                if held.len() > MOST_HELD {
+                    let (what, limit) = ("the receiver's buffer", MOST_HELD as u64);
+                    return Err(SlotError::TooLarge { what, limit });
+                }
+                continue;
+            }
+            held[(packet - delivered) as usize].1 = true;
+            while let Some((sent, true)) = held.front() {
+                tally.delays.add(now - sent);
+                held.pop_front();
+                delivered += 1;
+            }
+        }
+        tally.slots = slots;
+        Ok(tally)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::silent;
+    use super::*;
+
+    #[test]
+    fn the_throughput_is_what_the_channel_lets_through() {
+        let arq = Arq {
+            loss: "0.2".parse().unwrap(),
+            rtt: 63,
+            slots: 640_000,
+            seed: 2,
+        };
+        let got = arq.run(2, &silent).unwrap();
+        // What waits at the end of a part is not counted.
+        assert!((got.throughput - 0.8).abs() < 0.008, "{got:?}");
+        assert_eq!(got, arq.run(1, &silent).unwrap());
+        // Karzand et al., Fig. 1a: rarely below one RTT after a loss, mostly one to a few.
+        assert!(got.undelayed < 0.02 && got.delay_slots.p50 > 63, "{got:?}");
+        assert!(got.delay_slots.p95 < 6 * 63, "{got:?}");
+    }
+
+    #[test]
+    fn at_an_rtt_of_one_slot_it_is_the_queue_with_immediate_feedback() {
+        // A lost packet is repeated until it arrives, and nothing else is sent meanwhile: the
+        // delay is geometric, e / (1-e) slots in the mean.
+        let arq = Arq {
+            loss: "0.25".parse().unwrap(),
+            rtt: 1,
+            slots: 800_000,
+            seed: 2,
+        };
+        let got = arq.run(2, &silent).unwrap();
+        assert!(
+            (got.mean_delay_slots - 1.0 / 3.0).abs() < 4.0 * got.stderr,
+            "{got:?}"
+        );
+    }
+
+    #[test]
+    fn without_loss_nothing_waits() {
+        let arq = Arq {
+            loss: "0".parse().unwrap(),
+            rtt: 5,
+            slots: 1000,
+            seed: 2,
+        };
+        let got = arq.run(1, &silent).unwrap();
+        assert_eq!(
+            (got.mean_delay_slots, got.throughput, got.delay_slots.max),
+            (0.0, 1.0, 0)
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! How often each delay was met.
+
+use serde::Serialize;
+
+/// Delays below this are counted exactly, others in steps of 1/2048 of themselves.
+const EXACT: u64 = 1 << 16;
+const STEPS: u64 = 2048;
+
+/// A histogram of delays in slots.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Delays {
+    counts: Vec<u64>,
+    total: u64,
+    longest: u64,
+}
+
+/// What a histogram says, in slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DelaySummary {
+    /// The median.
+    pub p50: u64,
+    /// The 95th percentile.
+    pub p95: u64,
+    /// The 99th percentile.
+    pub p99: u64,
+    /// The 99.9th percentile.
+    pub p999: u64,
+    /// The longest.
+    pub max: u64,
+}
+
+impl Delays {
+    #[inline]
+    pub(super) fn add(&mut self, delay: u64) {
+        self.add_times(delay, 1);
+    }
+
+    #[inline]
+    pub(super) fn add_times(&mut self, delay: u64, times: u64) {
+        let place = place(delay);
+        if place >= self.counts.len() {
+            self.counts.resize(place + 1 + place / 2, 0);
+        }
+        self.counts[place] += times;
+        self.total += times;
+        self.longest = self.longest.max(delay);
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.total += other.total;
+        self.longest = self.longest.max(other.longest);
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The mean, exact but for delays beyond 65536.
+    pub(super) fn mean(&self) -> f64 {
+        let counts = self.counts.iter().enumerate();
+        let sum: f64 = counts
+            .map(|(place, n)| *n as f64 * least(place) as f64)
+            .sum();
+        sum / (self.total as f64).max(1.0)
+    }
+
+    /// The share of delays of at most so many slots, at most 65535.
+    pub(super) fn within(&self, slots: u64) -> f64 {
+        let counted: u64 = self.counts.iter().take(slots as usize + 1).sum();
+        counted as f64 / (self.total as f64).max(1.0)
+    }
+
+    pub(super) fn summary(&self) -> DelaySummary {
+        let quantile = |share: f64| {
+            let wanted = (share * self.total as f64).ceil() as u64;
+            let mut sum = 0;
+            let place = self.counts.iter().position(|count| {
+                sum += count;
+                sum >= wanted
+            });
+            place.map_or(0, least)
+        };
+        DelaySummary {
+            p50: quantile(0.5),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            p999: quantile(0.999),
+            max: self.longest,
+        }
+    }
+}
+
+#[inline]
+fn place(delay: u64) -> usize {
+    if delay < EXACT {
+        return delay as usize;
+    }
+    let doublings = u64::from(delay.ilog2() - EXACT.ilog2());
+    let step = (delay >> (doublings + u64::from(EXACT.ilog2() - STEPS.ilog2()))) - STEPS;
+    (EXACT + doublings * STEPS + step) as usize
+}
+
+/// The least delay that is counted at a place.
+fn least(place: usize) -> u64 {
+    let place = place as u64;
+    if place < EXACT {
+        return place;
+    }
+    let (doublings, step) = ((place - EXACT) / STEPS, (place - EXACT) % STEPS);
+    (STEPS + step) << (doublings + u64::from(EXACT.ilog2() - STEPS.ilog2()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_hold_what_is_put_there() {
+        for delay in [
+            0,
+            1,
+            65_535,
+            65_536,
+            65_537,
+            100_000,
+            131_071,
+            131_072,
+            1 << 40,
+            u64::MAX >> 1,
+        ] {
+            let least = least(place(delay));
+            assert!(
+                least <= delay && delay - least <= delay / STEPS,
+                "{delay}: {least}"
+            );
+        }
+        let mut last = 0;
+        for delay in (60_000..1_000_000).step_by(7) {
+            assert!(place(delay) >= last, "{delay}");
+            last = place(delay);
+        }
+    }
+
+    #[test]
+    fn quantiles_are_of_what_was_added() {
+        let mut delays = Delays::default();
+        (1..=1000).for_each(|delay| delays.add(delay));
+        let mut more = Delays::default();
+        more.add_times(0, 1000);
+        delays.merge(&more);
+        let summary = delays.summary();
+        assert_eq!(
+            (summary.p50, summary.p95, summary.p999, summary.max),
+            (0, 900, 998, 1000)
+        );
+        assert!((delays.mean() - 250.25).abs() < 1e-9 && delays.total() == 2000);
+        assert_eq!(delays.within(100), 0.55);
+    }
+}

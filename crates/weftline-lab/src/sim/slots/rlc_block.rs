@@ -1,0 +1,263 @@
+//! Low-overhead block RLC over 802.11b (Garrido et al.): combinations of a block of K packets until
+//! the receiver has K that are independent and its acknowledgement is back.
+
+use serde::Serialize;
+
+use super::channel::{Draws, threshold};
+use super::estimate::Estimate;
+use super::rank::Receiver;
+use super::spread::spread;
+use super::{Code, Progress, SlotError, within};
+use crate::theory::dcf::Cell;
+use crate::theory::rlnc::{Rlnc, Vectors};
+
+/// Blocks that a thread runs at a time.
+const PART: u64 = 32;
+
+/// What tells a packet's coding vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Header {
+    /// The vector itself.
+    Vector,
+    /// A seed of 4 bytes.
+    Seed,
+}
+
+/// What is run: one hop on which one station sends and one acknowledges, packet after packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RlcBlock {
+    /// The cell; its FER meets packets and acknowledgements, each sent once by the MAC.
+    pub cell: Cell,
+    /// Packets of a block, K.
+    pub k: u32,
+    /// Coefficients are of GF(2^q).
+    pub q: u32,
+    /// Ideal or real.
+    pub code: Code,
+    /// Which header.
+    pub header: Header,
+    /// Bytes of other headers in a packet, such as those of IP and UDP.
+    pub other_headers: u32,
+    /// Bytes of an acknowledgement.
+    pub ack_bytes: u32,
+    /// Blocks to run.
+    pub blocks: u64,
+    /// What chance draws from.
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Blocks that were run.
+    pub blocks: u64,
+    /// Payload delivered, Mbit/s.
+    pub throughput_mbit: f64,
+    /// Its standard error.
+    pub stderr: f64,
+    /// S (1-FER): what the cell carries of whole IP packets, Mbit/s.
+    pub limit_mbit: f64,
+    /// Milliseconds from one decoded block to the next.
+    pub latency_ms: Estimate,
+    /// Packets sent for each block.
+    pub transmissions: Estimate,
+    /// Packets received until a block is decoded.
+    pub receptions: Estimate,
+    /// Bytes of headers in a packet.
+    pub header_bytes: u32,
+}
+
+struct Block {
+    sent: u64,
+    received: u64,
+    acks: u64,
+}
+
+impl RlcBlock {
+    /// Runs it on so many threads.
+    ///
+    /// # Errors
+    /// A parameter makes no sense.
+    pub fn run(&self, threads: usize, progress: Progress<'_>) -> Result<Outcome, SlotError> {
+        let code = Rlnc::new(self.q, self.k, Vectors::NonZero)?;
+        let own = match self.header {
+            Header::Vector => code.vector_header(),
+            Header::Seed => code.seed_header(),
+        };
+        let header = own.saturating_add(self.other_headers);
+        within(
+            "the header",
+            header,
+            header < self.cell.payload,
+            "shorter than the packet",
+        )?;
+        let fits = (1..=10_000_000).contains(&self.blocks);
+        within(
+            "the number of blocks",
+            self.blocks as f64,
+            fits,
+            "from 1 to 10^7",
+        )?;
+        within("FER", self.cell.fer, self.cell.fer <= 0.95, "at most 0.95")?;
+        // Each transmission takes a frame's time and half a first window, whether it arrives or not.
+        let millis = |payload: u32| -> Result<f64, SlotError> {
+            let once = Cell {
+                payload,
+                fer: 0.0,
+                transmissions: Some(1),
+                ..self.cell
+            };
+            Ok(8e-3 * f64::from(payload) / once.saturation()?.throughput_mbit)
+        };
+        let (packet, ack) = (millis(self.cell.payload)?, millis(self.ack_bytes)?);
+        let parts = spread(self.blocks.div_ceil(PART), threads, progress, |part| {
+            let blocks = part * PART..self.blocks.min((part + 1) * PART);
+            let mut receiver = Receiver::new(self.code, self.q, self.k, Vectors::NonZero)?;
+            blocks
+                .map(|block| self.block(block, &mut receiver))
+                .collect::<Result<Vec<_>, _>>()
+        });
+        let mut blocks = Vec::new();
+        for part in parts {
+            blocks.extend(part?);
+        }
+        let values =
+            |of: &dyn Fn(&Block) -> f64| Estimate::of(&blocks.iter().map(of).collect::<Vec<_>>());
+        let latency = values(&|b| b.sent as f64 * packet + b.acks as f64 * ack);
+        let bits = 8.0 * f64::from(self.k) * f64::from(self.cell.payload - header);
+        let throughput = bits / latency.mean / 1e3;
+        Ok(Outcome {
+            blocks: self.blocks,
+            throughput_mbit: throughput,
+            stderr: throughput * latency.stderr / latency.mean,
+            limit_mbit: 8e-3 * f64::from(self.cell.payload) / packet * (1.0 - self.cell.fer),
+            latency_ms: latency,
+            transmissions: values(&|b| b.sent as f64),
+            receptions: values(&|b| b.received as f64),
+            header_bytes: header,
+        })
+    }
+
+    fn block(&self, block: u64, receiver: &mut Receiver) -> Result<Block, SlotError> {
+        let mut draws = Draws::new(self.seed, block);
+        let fails = threshold(self.cell.fer);
+        receiver.begin();
+        let (mut sent, mut received, mut acks) = (0, 0, 0);
+        loop {
+            sent += 1;
+            if draws.chance(fails) {
+                continue;
+            }
+            if receiver.deficit() > 0 {
+                received += 1;
+                receiver.combination(&mut draws)?;
+            }
+            // At once, and again for each packet of a block that is complete.
+            if receiver.deficit() == 0 {
+                acks += 1;
+                if !draws.chance(fails) {
+                    return Ok(Block {
+                        sent,
+                        received,
+                        acks,
+                    });
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::silent;
+    use super::*;
+    use crate::theory::dcf::goodput;
+
+    fn model(k: u32, q: u32, fer: f64) -> RlcBlock {
+        RlcBlock {
+            cell: Cell {
+                fer,
+                ..Cell::default()
+            },
+            k,
+            q,
+            code: Code::Genie,
+            header: Header::Seed,
+            other_headers: 0,
+            ack_bytes: 40,
+            blocks: 2_000,
+            seed: 3,
+        }
+    }
+
+    #[test]
+    fn without_errors_it_is_the_formula() {
+        for (k, q) in [(8, 1), (64, 1), (16, 2), (128, 8)] {
+            let model = model(k, q, 0.0);
+            let got = model.run(2, &silent).unwrap();
+            let code = Rlnc::new(q, k, Vectors::NonZero).unwrap();
+            let packet = got.latency_ms.mean / (got.transmissions.mean);
+            assert!(packet > 1.9);
+            let receptions = (got.receptions.mean - code.mean_receptions()).abs();
+            assert!(
+                receptions < 4.0 * got.receptions.stderr + 0.02,
+                "{k} {q}: {got:?}"
+            );
+            let once = Cell {
+                transmissions: Some(1),
+                ..model.cell
+            };
+            let whole = once.saturation().unwrap().throughput_mbit;
+            let short = Cell {
+                payload: 40,
+                ..once
+            }
+            .saturation()
+            .unwrap()
+            .throughput_mbit;
+            let ack = 40.0 / short / (1500.0 / whole);
+            let expected = goodput(&once, &code, got.header_bytes, ack).unwrap();
+            let off = (got.throughput_mbit - expected).abs();
+            assert!(
+                off < 4.0 * got.stderr + 0.003,
+                "{k} {q}: {got:?} {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn long_blocks_come_close_to_what_the_cell_carries() {
+        for fer in [0.0, 0.2, 0.4, 0.6] {
+            let got = model(256, 8, fer).run(2, &silent).unwrap();
+            let share = got.throughput_mbit / got.limit_mbit;
+            assert!((0.96..1.0).contains(&share), "{fer}: {got:?}");
+        }
+        // The paper sees about half a second between blocks of 256.
+        let got = model(256, 8, 0.0).run(2, &silent).unwrap();
+        assert!((400.0..600.0).contains(&got.latency_ms.mean), "{got:?}");
+        // And about 18 % more throughput with the short header beyond 128 packets.
+        let long = RlcBlock {
+            header: Header::Vector,
+            ..model(256, 8, 0.0)
+        };
+        let gain = got.throughput_mbit / long.run(2, &silent).unwrap().throughput_mbit;
+        assert!((1.15..1.22).contains(&gain), "{gain}");
+    }
+
+    #[test]
+    fn real_coefficients_are_received_as_often() {
+        for (q, k) in [(1, 8), (2, 16), (8, 16)] {
+            let real = RlcBlock {
+                code: Code::Real,
+                ..model(k, q, 0.1)
+            };
+            let got = real.run(2, &silent).unwrap();
+            let expected = Rlnc::new(q, k, Vectors::NonZero).unwrap().mean_receptions();
+            let off = (got.receptions.mean - expected).abs();
+            assert!(
+                off < 4.0 * got.receptions.stderr.max(0.0015),
+                "{q} {k}: {got:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Window sizes after Roca et al. ("Block or Convolutional AL-FEC Codes?", equations 1 to 7) and
+//! RFC 8681, appendix C. The RFC's sizes are those of [`weftline_fecframe::sizing`].
+
+use std::time::Duration;
+
+use weftline_fecframe::CodeRate;
+use weftline_fecframe::sizing::{self, Rate};
+
+use super::{TheoryError, within};
+
+/// What an application knows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Application {
+    /// Latency that erasure coding may add.
+    pub max_latency: Duration,
+    /// Its source data, bit/s.
+    pub bitrate: u64,
+    /// Bytes of a symbol (E); an ADU is one symbol.
+    pub symbol_size: u16,
+    /// Source symbols / all symbols (cr).
+    pub code_rate: CodeRate,
+}
+
+/// Sizes in symbols that follow.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Sizes {
+    /// k of a block code, the same as `decoding_window`.
+    pub block_size: u32,
+    /// Repair symbols of that block, k (1/cr - 1), rounded down.
+    pub block_repairs: u64,
+    /// dw = max latency x bitrate / (8 E), rounded down.
+    pub decoding_window: u32,
+    /// ew, best at dw / 2: as many repairs cover a lost symbol as can still come after.
+    pub encoding_window: u32,
+    /// ls, about 2 dw: late symbols keep helping.
+    pub linear_system: u32,
+    /// sl = cr / (1 - cr): source symbols between two repairs; `None` without repair.
+    pub spacing: Option<f64>,
+    /// n1 = (dw - ew)(1/cr - 1): repairs in time that cover a lost symbol no longer.
+    pub repairs_after: f64,
+    /// n2 = ew (1/cr - 1): repairs that cover it.
+    pub repairs_covering: f64,
+    /// ew_max by RFC 8681's window size ratio of 191/255, at most 4095.
+    pub rfc8681_encoding_window: u16,
+}
+
+impl Application {
+    /// The sizes for it.
+    ///
+    /// # Errors
+    /// There is no window of these properties; the message says why.
+    pub fn sizes(&self) -> Result<Sizes, TheoryError> {
+        let rate = Rate::ConstantInput(self.bitrate);
+        let ratio = sizing::REASONABLE_RATIO;
+        let rfc = sizing::sizes(self.max_latency, rate, self.symbol_size, ratio)?;
+        let (dw, ew) = (rfc.decoding_window, rfc.decoding_window / 2);
+        let share = 1.0 / self.code_rate.as_f64() - 1.0;
+        Ok(Sizes {
+            block_size: dw,
+            block_repairs: self.code_rate.repairs_after(dw.into()),
+            decoding_window: dw,
+            encoding_window: ew,
+            linear_system: 2 * dw,
+            spacing: self.code_rate.spacing(),
+            repairs_after: f64::from(dw - ew) * share,
+            repairs_covering: f64::from(ew) * share,
+            rfc8681_encoding_window: rfc.encoding_window,
+        })
+    }
+}
+
+/// A latency in milliseconds as a duration.
+///
+/// # Errors
+/// It is no number from 0 to a day.
+pub fn latency(millis: f64) -> Result<Duration, TheoryError> {
+    let fits = (0.0..=86_400_000.0).contains(&millis);
+    within("the latency", millis, fits, "from 0 to 86400000 ms")?;
+    Ok(Duration::from_secs_f64(millis / 1e3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_sizes_come_out() {
+        let mut application = Application {
+            max_latency: latency(167.0).unwrap(),
+            bitrate: 8 * 1000 * 1000,
+            symbol_size: 1000,
+            code_rate: CodeRate::new(2, 3).unwrap(),
+        };
+        let sizes = application.sizes().unwrap();
+        assert_eq!((sizes.block_size, sizes.decoding_window), (167, 167));
+        assert_eq!((sizes.encoding_window, sizes.linear_system), (83, 334));
+        assert_eq!((sizes.spacing, sizes.block_repairs), (Some(2.0), 83));
+        assert!((sizes.repairs_after - 42.0).abs() < 1e-9);
+        assert!((sizes.repairs_covering - 41.5).abs() < 1e-9);
+        application.max_latency = latency(38.0).unwrap();
+        let sizes = application.sizes().unwrap();
+        assert_eq!((sizes.decoding_window, sizes.encoding_window), (38, 19));
+        application.code_rate = CodeRate::ONE;
+        assert_eq!(application.sizes().unwrap().spacing, None);
+    }
+
+    #[test]
+    fn what_has_no_window_is_refused() {
+        let application = Application {
+            max_latency: latency(1.0).unwrap(),
+            bitrate: 1000,
+            symbol_size: 1000,
+            code_rate: CodeRate::ONE,
+        };
+        assert!(matches!(application.sizes(), Err(TheoryError::Sizing(_))));
+        for bad in [-1.0, f64::NAN, 1e12] {
+            assert!(latency(bad).is_err());
+        }
+    }
+}
