@@ -16,7 +16,7 @@ impl Random {
 
 #[test]
 fn a_receiver_hands_over_the_truth_and_keeps_its_limits_whatever_comes() {
-    const INPUTS: usize = 30_000;
+    const INPUTS: usize = 10_000;
     let mut random = Random(1);
     let mut seen = targets::Seen::default();
     for _ in 0..INPUTS {
@@ -34,8 +34,18 @@ fn a_receiver_hands_over_the_truth_and_keeps_its_limits_whatever_comes() {
         }
     }
     // Inputs that reach nothing would test nothing.
-    assert!(seen.received > 100_000, "{seen:?}");
-    assert!(seen.recovered > 5_000, "{seen:?}");
-    assert!(seen.refused > 100_000, "{seen:?}");
-    assert!(seen.resyncs > 1_000, "{seen:?}");
+    assert!(seen.received > 30_000, "{seen:?}");
+    assert!(seen.recovered > 1_500, "{seen:?}");
+    assert!(seen.refused > 50_000, "{seen:?}");
+    assert!(seen.resyncs > 300, "{seen:?}");
+}
+
+/// Inputs by which the fuzzer has found something.
+#[test]
+fn what_was_found_before_is_not_found_again() {
+    // A linear system of one symbol, and an ADU whose header alone takes two.
+    targets::receiver(&[
+        0x1d, 0, 1, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x59, 2, 6, 0, 0, 9, 0xfe,
+        0xff, 0, 10,
+    ]);
 }

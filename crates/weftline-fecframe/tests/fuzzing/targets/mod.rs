@@ -3,6 +3,7 @@
 //!
 //! The tests beside this run them on generated inputs; the fuzzer in `fuzz/` includes this
 //! folder.
+#![allow(unused_imports, reason = "the fuzzer looks at no sums")]
 
 mod input;
 mod receiver;
