@@ -1,7 +1,7 @@
 //! Network interfaces by name or address.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use crate::exit::{Exit, Failure};
@@ -33,6 +33,8 @@ pub(super) struct Found {
     pub(super) address: Option<Ipv4Addr>,
     /// Its number; 0 means whichever the system chooses.
     pub(super) index: u32,
+    /// The IPv6 address it was named by: what is sent carries it.
+    pub(super) source: Option<Ipv6Addr>,
 }
 
 impl Found {
@@ -40,6 +42,7 @@ impl Found {
     pub(super) const ANY: Found = Found {
         address: Some(Ipv4Addr::UNSPECIFIED),
         index: 0,
+        source: None,
     };
 }
 
@@ -73,9 +76,14 @@ impl Interface {
                 _ => None,
             }),
         };
+        let source = match self {
+            Interface::Address(IpAddr::V6(source)) => Some(*source),
+            _ => None,
+        };
         Ok(Found {
             address,
             index: first.index.unwrap_or(0),
+            source,
         })
     }
 }

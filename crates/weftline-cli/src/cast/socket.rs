@@ -1,7 +1,7 @@
 //! UDP sockets for groups and for single hosts.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockAddr, Socket, Type};
 use tokio::net::UdpSocket;
@@ -24,7 +24,11 @@ pub(super) struct Leaving {
 pub(super) fn sender(to: SocketAddr, leaving: Leaving) -> io::Result<UdpSocket> {
     let socket = open(to)?;
     let ttl = leaving.ttl.map(u32::from);
-    let Found { address, index } = leaving.interface;
+    let Found {
+        address,
+        index,
+        source,
+    } = leaving.interface;
     match (to.ip(), to.ip().is_multicast()) {
         (IpAddr::V4(_), true) => {
             let address = address.ok_or_else(no_address)?;
@@ -38,11 +42,16 @@ pub(super) fn sender(to: SocketAddr, leaving: Leaving) -> io::Result<UdpSocket> 
         (IpAddr::V4(_), false) => ttl.map_or(Ok(()), |ttl| socket.set_ttl_v4(ttl))?,
         (IpAddr::V6(_), false) => ttl.map_or(Ok(()), |ttl| socket.set_unicast_hops_v6(ttl))?,
     }
-    let any = match to {
-        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    let from = match to {
+        SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+        SocketAddr::V6(_) => {
+            let source = source.unwrap_or(Ipv6Addr::UNSPECIFIED);
+            // Addresses of a single link need to be told which.
+            let scope = u32::from(source.is_unicast_link_local()) * index;
+            SocketAddrV6::new(source, 0, 0, scope).into()
+        }
     };
-    socket.bind(&SockAddr::from(SocketAddr::new(any, 0)))?;
+    socket.bind(&SockAddr::from(from))?;
     finish(socket)
 }
 
@@ -101,6 +110,9 @@ pub(super) fn source_of(to: SocketAddr, leaving: Leaving) -> Option<IpAddr> {
         && !address.is_unspecified()
     {
         return Some(IpAddr::V4(address));
+    }
+    if let (IpAddr::V6(_), Some(source)) = (to.ip(), leaving.interface.source) {
+        return Some(IpAddr::V6(source));
     }
     // Connecting a UDP socket sends nothing; it only makes the system choose a source address.
     let socket = open(to).ok()?;
@@ -161,6 +173,7 @@ mod tests {
         let lo = Found {
             address: Some(Ipv4Addr::LOCALHOST),
             index: 0,
+            source: None,
         };
         let Ok(first) = receiver(group, Some(IpAddr::V4(Ipv4Addr::LOCALHOST)), lo) else {
             eprintln!("SKIPPED: this host cannot join a group on its loopback interface");

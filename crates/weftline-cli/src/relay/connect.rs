@@ -11,11 +11,12 @@ use tokio::time::{interval, sleep, timeout};
 use weftline::{CloseReason, Connection, Endpoint, Fingerprint, Identity, Stream};
 
 use super::delivery::Delivery;
+use super::inward::{finish, inward};
 use super::near::Near;
 use super::options::{idle, most_flows};
 use super::report::Report;
 use super::rule::Rule;
-use super::table::{longest, wireguard_mtu};
+use super::table::{Hostile, longest, wireguard_mtu};
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION, Wanted};
 use crate::address::Address;
 use crate::exit::{self, Exit, Failure, close};
@@ -295,15 +296,16 @@ impl Client {
         answer: &Answer,
     ) -> CloseReason {
         let idle = self.args.idle.min(Duration::from_secs(answer.idle.max(1)));
+        let near = &self.near;
         let inward = async {
-            loop {
-                let message = match connection.recv_message().await {
-                    Ok(message) => message,
-                    Err(reason) => return reason,
-                };
-                if self.near.inward(message.data).is_err() {
-                    return CloseReason::Protocol("more datagrams out of order than can be");
-                }
+            let inward = inward(
+                connection,
+                |message| near.inward(message),
+                || near.hand_on(),
+            );
+            match inward.await {
+                Ok(reason) => reason,
+                Err(Hostile) => CloseReason::Protocol("more datagrams out of order than can be"),
             }
         };
         let sweep = async {
@@ -327,9 +329,11 @@ impl Client {
                 }
             }
         };
-        tokio::select! {
+        let reason = tokio::select! {
             reason = inward => reason,
             reason = sweep => reason,
-        }
+        };
+        finish(|| near.hand_on()).await;
+        reason
     }
 }

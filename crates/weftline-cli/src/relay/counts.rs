@@ -71,6 +71,14 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// Counts a datagram that a local program's socket took, or not.
+    pub(super) fn deliver(&mut self, is_taken: bool, bytes: usize) {
+        match is_taken {
+            true => self.delivered.add(bytes),
+            false => self.dropped.not_taken += 1,
+        }
+    }
+
     /// Counts another client's with these.
     pub(super) fn merge(&mut self, other: &Counts) {
         for (all, more) in [

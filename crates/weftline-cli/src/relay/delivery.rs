@@ -61,7 +61,7 @@ impl fmt::Display for Delivery {
         match self {
             Delivery::Unordered => f.write_str("unordered"),
             Delivery::InOrder => f.write_str("in-order"),
-            Delivery::Deadline(time) => write!(f, "deadline={}us", time.as_micros()),
+            Delivery::Deadline(time) => write!(f, "deadline={}", units::duration(*time)),
         }
     }
 }

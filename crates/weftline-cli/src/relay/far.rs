@@ -113,16 +113,30 @@ impl Far {
         state.table.detach()
     }
 
-    /// What the client sent.
+    /// What the client sent. True: there is more for [`Far::hand_on`].
     ///
     /// # Errors
     /// No honest client would.
-    pub(super) fn inward(self: &Arc<Self>, message: Bytes) -> Result<(), Hostile> {
+    pub(super) fn inward(self: &Arc<Self>, message: Bytes) -> Result<bool, Hostile> {
         let state = &mut *self.lock();
-        let Some((head, datagram)) = Head::take(message) else {
-            state.table.stray();
-            return Ok(());
-        };
+        match Head::take(message) {
+            Some((head, datagram)) => self.take(state, head, datagram)?,
+            None => state.table.stray(),
+        }
+        Ok(state.table.has_ready())
+    }
+
+    /// Hands on more of what waited; false if there is no more.
+    pub(super) fn hand_on(&self) -> bool {
+        self.lock().table.hand_on(deliver)
+    }
+
+    fn take(
+        self: &Arc<Self>,
+        state: &mut State,
+        head: Head,
+        datagram: Bytes,
+    ) -> Result<(), Hostile> {
         let now = Instant::now();
         if !state.table.contains(head.flow) {
             let rule = state.rules.get(usize::from(head.rule));
@@ -141,17 +155,7 @@ impl Far {
                 .table
                 .insert(head.flow, head.rule, delivery, outlet, now);
         }
-        state
-            .table
-            .receive(head, datagram, now, |outlet, datagram| {
-                // Not the runtime's own call: that fails until the runtime has heard of a new socket.
-                let socket = SockRef::from(&*outlet.socket);
-                match socket.send(datagram) {
-                    // The first call after an ICMP error reports that, and sends nothing.
-                    Err(error) if is_refusal(&error) => socket.send(datagram).is_ok(),
-                    sent => sent.is_ok(),
-                }
-            })
+        state.table.receive(head, datagram, now, deliver)
     }
 
     /// The client has ended these flows.
@@ -208,6 +212,16 @@ fn connected(target: SocketAddr) -> io::Result<UdpSocket> {
     enlarge(&socket);
     socket.set_nonblocking(true)?;
     UdpSocket::from_std(socket)
+}
+
+fn deliver(outlet: &Outlet, datagram: &[u8]) -> bool {
+    // Not the runtime's own call: that fails until the runtime has heard of a new socket.
+    let socket = SockRef::from(&*outlet.socket);
+    match socket.send(datagram) {
+        // The first call after an ICMP error reports that, and sends nothing.
+        Err(error) if is_refusal(&error) => socket.send(datagram).is_ok(),
+        sent => sent.is_ok(),
+    }
 }
 
 /// Nobody listened at the target, some time ago.

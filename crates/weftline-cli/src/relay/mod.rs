@@ -9,6 +9,7 @@ mod connect;
 mod counts;
 mod delivery;
 mod far;
+mod inward;
 mod near;
 mod options;
 mod order;

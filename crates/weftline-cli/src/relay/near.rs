@@ -103,20 +103,32 @@ impl Near {
         self.lock().table.detach()
     }
 
-    /// What the server sent.
+    /// What the server sent. True: there is more for [`Near::hand_on`].
     ///
     /// # Errors
     /// No honest server would.
-    pub(super) fn inward(&self, message: Bytes) -> Result<(), Hostile> {
+    pub(super) fn inward(&self, message: Bytes) -> Result<bool, Hostile> {
         let table = &mut self.lock().table;
-        let Some((head, datagram)) = Head::take(message) else {
-            table.stray();
-            return Ok(());
-        };
-        table.receive(head, datagram, Instant::now(), |program, datagram| {
-            let socket = self.sockets.get(usize::from(program.rule));
-            socket.is_some_and(|s| s.try_send_to(datagram, program.addr).is_ok())
-        })
+        match Head::take(message) {
+            Some((head, datagram)) => {
+                table.receive(head, datagram, Instant::now(), |to, data| {
+                    self.deliver(to, data)
+                })?
+            }
+            None => table.stray(),
+        }
+        Ok(table.has_ready())
+    }
+
+    /// Hands on more of what waited; false if there is no more.
+    pub(super) fn hand_on(&self) -> bool {
+        let table = &mut self.lock().table;
+        table.hand_on(|program, datagram| self.deliver(program, datagram))
+    }
+
+    fn deliver(&self, program: &Program, datagram: &[u8]) -> bool {
+        let socket = self.sockets.get(usize::from(program.rule));
+        socket.is_some_and(|s| s.try_send_to(datagram, program.addr).is_ok())
     }
 
     /// Ends the flows that were idle for so long; returns which ones the server should forget.

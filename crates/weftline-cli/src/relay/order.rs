@@ -42,6 +42,16 @@ impl Order {
         Some(datagram)
     }
 
+    /// Whether the next datagram is there.
+    pub(super) fn is_ready(&self) -> bool {
+        self.held.contains_key(&self.next)
+    }
+
+    /// Datagrams held back.
+    pub(super) fn len(&self) -> usize {
+        self.held.len()
+    }
+
     /// Bytes held back, with what holding them costs.
     pub(super) fn held(&self) -> usize {
         const EACH: usize = 128;

@@ -14,8 +14,10 @@ use weftline::{Connection, Endpoint, Fingerprint, Refusal};
 use super::allow::{Allow, permit};
 use super::counts::{Counts, Snapshot};
 use super::far::{Far, Granted};
+use super::inward::{finish, inward};
 use super::options::{idle, most_flows};
 use super::report::Report;
+use super::table::Hostile;
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION};
 use crate::address::{Address, reachable};
 use crate::console;
@@ -33,6 +35,8 @@ const MOST_CLIENTS: usize = 256;
 const DRAIN: Duration = Duration::from_secs(1);
 /// Time between two looks for idle flows.
 const SWEEP: Duration = Duration::from_secs(1);
+/// How long a session that ends may take to say why.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Allowed targets: --allow HOST:PORT
@@ -347,14 +351,12 @@ impl Server {
 /// Carries datagrams until the session ends; says why it did.
 async fn carry(far: &Arc<Far>, connection: &Connection, mut stream: weftline::Stream) -> Failure {
     let inward = async {
-        loop {
-            let message = match connection.recv_message().await {
-                Ok(message) => message,
-                Err(reason) => return exit::closed(&reason),
-            };
-            if far.inward(message.data).is_err() {
+        let inward = inward(connection, |message| far.inward(message), || far.hand_on());
+        match inward.await {
+            Ok(reason) => exit::closed(&reason),
+            Err(Hostile) => {
                 let message = "it sends more datagrams out of order than can be";
-                return Failure::new(Exit::General, message);
+                Failure::new(Exit::General, message)
             }
         }
     };
@@ -362,15 +364,18 @@ async fn carry(far: &Arc<Far>, connection: &Connection, mut stream: weftline::St
         loop {
             match wire::read::<Gone>(&mut stream).await {
                 Ok(gone) => far.end(&gone.gone),
-                Err(error) => match connection.close_reason() {
-                    Some(reason) => return exit::closed(&reason),
-                    None => return Failure::new(Exit::General, error.to_string()),
+                // A session that ends takes this stream with it, and says why a moment later.
+                Err(error) => match timeout(LAST_WORD, connection.closed()).await {
+                    Ok(reason) => return exit::closed(&reason),
+                    Err(_) => return Failure::new(Exit::General, error.to_string()),
                 },
             }
         }
     };
-    tokio::select! {
+    let ended = tokio::select! {
         ended = inward => ended,
         ended = control => ended,
-    }
+    };
+    finish(|| far.hand_on()).await;
+    ended
 }

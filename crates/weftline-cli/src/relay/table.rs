@@ -1,6 +1,6 @@
 //! The flows of one end, and the session that carries them at the moment.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -17,6 +17,16 @@ const YOUNG: Duration = Duration::from_secs(10);
 /// Bytes that may be held back in all for the sake of order: several times what an honest sender
 /// has credit for.
 const MOST_HELD: usize = 64 << 20;
+/// Time in which a session finds out what its path takes. Until then datagrams that are too long
+/// for now pass in pieces: a flow that begins with the session would lose its beginning. So do later
+/// those that have fitted before: losses make a path look as if it had shrunk, for a while.
+const SETTLING: Duration = Duration::from_secs(5);
+/// Bytes of UDP payload in Ethernet's 1500 with IPv6: sessions look for nothing longer.
+const LONGEST_FOUND: usize = 1452;
+/// Datagrams of a flow that are handed on at once, and the part of those held back that is more if
+/// many are: what waited behind a lost one would overflow the buffer of a program that does not
+/// read at this very moment.
+const BURST: usize = 16;
 /// What WireGuard adds to a packet: 16 bytes of header and 16 of authentication.
 const WIREGUARD: usize = 32;
 
@@ -40,7 +50,13 @@ pub(super) struct Table<E> {
     most: usize,
     /// Bytes held back in all flows.
     held: usize,
+    /// Flows of which more can be handed on.
+    ready: BTreeSet<u32>,
     session: Option<Connection>,
+    /// Until when the session finds out what its path takes.
+    settled: Option<Instant>,
+    /// Bytes of the longest datagram that went in one piece in this session.
+    fitted: usize,
     fragment: bool,
     counts: Counts,
     /// A person has been told about datagrams that are too long.
@@ -59,7 +75,10 @@ impl<E> Table<E> {
             flows: HashMap::new(),
             most,
             held: 0,
+            ready: BTreeSet::new(),
             session: None,
+            settled: None,
+            fitted: 0,
             fragment: false,
             counts: Counts::default(),
             told: false,
@@ -71,9 +90,12 @@ impl<E> Table<E> {
     pub(super) fn attach(&mut self, session: Connection, fragment: bool) {
         self.detach();
         self.fragment = fragment;
+        self.settled = Some(Instant::now() + SETTLING);
+        self.fitted = 0;
         self.session = Some(session);
         self.counts.sessions += 1;
         self.held = 0;
+        self.ready.clear();
         for flow in self.flows.values_mut() {
             flow.sent = 0;
             flow.order = Order::default();
@@ -170,6 +192,7 @@ impl<E> Table<E> {
     /// Ends all flows.
     pub(super) fn clear(&mut self) {
         self.flows.clear();
+        self.ready.clear();
         self.held = 0;
     }
 
@@ -206,8 +229,15 @@ impl<E> Table<E> {
         self.message.extend_from_slice(datagram);
         let deadline = flow.delivery.deadline();
         let mut sent = session.try_send_message_alone(&self.message, deadline);
-        if self.fragment && matches!(sent, Err(SendError::TooLong { .. })) {
-            sent = session.try_send_message(&self.message, deadline);
+        let is_settling =
+            self.settled.is_some_and(|at| now < at) && datagram.len() <= LONGEST_FOUND;
+        let in_pieces = self.fragment || is_settling || datagram.len() <= self.fitted;
+        match sent {
+            Ok(_) => self.fitted = self.fitted.max(datagram.len()),
+            Err(SendError::TooLong { .. }) if in_pieces => {
+                sent = session.try_send_message(&self.message, deadline);
+            }
+            Err(_) => {}
         }
         match sent {
             Ok(_) => {
@@ -225,8 +255,9 @@ impl<E> Table<E> {
         }
     }
 
-    /// Hands on what the other end sent for a flow that exists: `deliver` says whether the local
-    /// program's socket took it.
+    /// Takes what the other end sent for a flow that exists, and hands on what is due of it:
+    /// `deliver` says whether the local program's socket took it. The rest is for
+    /// [`Table::hand_on`].
     pub(super) fn receive(
         &mut self,
         head: Head,
@@ -243,27 +274,55 @@ impl<E> Table<E> {
             return Ok(());
         }
         flow.used = now;
-        let mut hand_on = |exit: &E, datagram: &[u8]| match deliver(exit, datagram) {
-            true => self.counts.delivered.add(datagram.len()),
-            false => self.counts.dropped.not_taken += 1,
-        };
         let Some(number) = head.number else {
-            hand_on(&flow.exit, &datagram);
+            self.counts
+                .deliver(deliver(&flow.exit, &datagram), datagram.len());
             return Ok(());
         };
         let before = flow.order.held();
         let taken = flow.order.insert(number, datagram);
-        while let Some(datagram) = flow.order.pop() {
-            hand_on(&flow.exit, &datagram);
-        }
         self.held = self.held - before + flow.order.held();
         if !taken {
             self.stray();
+        }
+        if !self.ready.contains(&head.flow) {
+            self.hand_on_of(head.flow, &mut deliver);
         }
         if self.held > MOST_HELD {
             return Err(Hostile);
         }
         Ok(())
+    }
+
+    /// Hands on more of what waited; false if there is no more.
+    pub(super) fn hand_on(&mut self, mut deliver: impl FnMut(&E, &[u8]) -> bool) -> bool {
+        for id in std::mem::take(&mut self.ready) {
+            self.hand_on_of(id, &mut deliver);
+        }
+        self.has_ready()
+    }
+
+    /// Whether there is something for [`Table::hand_on`].
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    fn hand_on_of(&mut self, id: u32, deliver: &mut impl FnMut(&E, &[u8]) -> bool) {
+        let Some(flow) = self.flows.get_mut(&id) else {
+            return;
+        };
+        let before = flow.order.held();
+        for _ in 0..BURST.max(flow.order.len() / BURST) {
+            let Some(datagram) = flow.order.pop() else {
+                break;
+            };
+            self.counts
+                .deliver(deliver(&flow.exit, &datagram), datagram.len());
+        }
+        self.held = self.held - before + flow.order.held();
+        if flow.order.is_ready() {
+            self.ready.insert(id);
+        }
     }
 }
 
@@ -289,4 +348,77 @@ fn too_long(len: usize, limit: usize) -> String {
          what sends them (WireGuard: MTU = {}), or start the client with --fragment",
         wireguard_mtu(most)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waited_behind_a_lost_datagram_is_handed_on_little_by_little() {
+        let mut table = Table::new(1);
+        let now = Instant::now();
+        table.insert(3, 0, Delivery::InOrder, (), now);
+        let mut out = Vec::new();
+        let receive = |table: &mut Table<()>, out: &mut Vec<u32>, number: u32| {
+            let head = Head {
+                rule: 0,
+                flow: 3,
+                number: Some(number),
+            };
+            let datagram = Bytes::copy_from_slice(&number.to_be_bytes());
+            let took = |(): &(), datagram: &[u8]| {
+                out.push(u32::from_be_bytes(datagram.try_into().unwrap()));
+                true
+            };
+            assert!(table.receive(head, datagram, now, took).is_ok());
+        };
+        for number in 1..2000 {
+            receive(&mut table, &mut out, number);
+        }
+        assert_eq!((out.len(), table.has_ready()), (0, false));
+        receive(&mut table, &mut out, 0);
+        assert!(table.has_ready());
+        let mut most = out.len();
+        // What comes meanwhile has its place behind them.
+        receive(&mut table, &mut out, 2000);
+        let mut rounds = 0;
+        loop {
+            let before = out.len();
+            let more = table.hand_on(|(), datagram| {
+                out.push(u32::from_be_bytes(datagram.try_into().unwrap()));
+                true
+            });
+            most = most.max(out.len() - before);
+            rounds += 1;
+            if !more {
+                break;
+            }
+        }
+        assert!(out.into_iter().eq(0..=2000));
+        assert!(
+            most <= 125 && rounds < 60,
+            "{most} at once, {rounds} rounds"
+        );
+        assert_eq!(table.held, 0);
+        assert_eq!(table.counts.delivered.datagrams, 2001);
+    }
+    #[test]
+    fn the_flow_that_was_idle_for_longest_makes_room_once_it_is_no_longer_young() {
+        let mut table = Table::new(2);
+        let begun = Instant::now();
+        let after = |seconds| begun + Duration::from_secs(seconds);
+        for (id, name) in [(1, "first"), (2, "second")] {
+            assert_eq!(table.make_room(begun), Ok(None));
+            table.insert(id, 0, Delivery::Unordered, name, begun);
+        }
+        // The first is used again; there is no session to send it in.
+        table.send(1, b"word", after(8));
+        assert_eq!(table.make_room(after(9)), Err(()));
+        assert_eq!(table.make_room(after(10)), Ok(Some((2, "second"))));
+        table.insert(3, 0, Delivery::Unordered, "third", after(10));
+        assert_eq!(table.make_room(after(11)), Err(()));
+        assert_eq!(table.make_room(after(18)), Ok(Some((1, "first"))));
+        assert!(table.contains(3) && !table.contains(1) && !table.contains(2));
+    }
 }

@@ -364,8 +364,10 @@ impl BlockReceiver {
         let decoded = decoder.reconstruct(given, &wanted, &mut out);
         debug_assert!(decoded.is_ok(), "k symbols of one length were given");
         for (index, symbol) in wanted.into_iter().zip(made) {
-            let flows = self.config.flows;
-            let adu = adui::read(&symbol).filter(|(flow, _)| flows.contains(*flow));
+            let (flows, most) = (self.config.flows, self.config.limits.max_adu);
+            let is_plausible =
+                |(flow, adu): &(u8, &[u8])| flows.contains(*flow) && adu.len() <= most;
+            let adu = adui::read(&symbol).filter(is_plausible);
             let Some(length) = adu.map(|(_, adu)| adu.len()) else {
                 self.stats.implausible += 1;
                 continue;

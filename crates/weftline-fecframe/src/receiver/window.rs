@@ -198,6 +198,11 @@ impl WindowReceiver {
         }
         adui::write(flow, adu, self.symbol_size, &mut self.adui);
         let symbols = adui::symbols(adu.len(), self.symbol_size) as u64;
+        // Where a header takes several symbols, even an empty ADU may not fit.
+        if symbols > self.most_symbols() {
+            let got = adu.len();
+            return Err(PacketError::AduTooLong { got, limit });
+        }
         // No ADU is longer.
         let length = adu.len() as u16;
         let header = Header { flow, length };
@@ -366,14 +371,17 @@ impl WindowReceiver {
         });
     }
 
+    /// The most symbols that an ADU may take: half of the linear system.
+    fn most_symbols(&self) -> u64 {
+        match self.config.one_symbol_adus {
+            true => 1,
+            false => u64::from(self.config.limits.max_linear_system / 2).max(1),
+        }
+    }
+
     /// The longest ADU whose symbols fit in half of the linear system.
     fn longest_adu(&self) -> usize {
-        let symbols = if self.config.one_symbol_adus {
-            1
-        } else {
-            (self.config.limits.max_linear_system as usize / 2).max(1)
-        };
-        let octets = symbols * usize::from(self.symbol_size);
+        let octets = self.most_symbols() as usize * usize::from(self.symbol_size);
         let most = octets.saturating_sub(adui::HEADER_BYTES);
         most.min(self.config.limits.max_adu).min(adui::MAX_ADU)
     }

@@ -28,7 +28,7 @@ async fn relay(link: &str, delivery: &str, connect: &[&str]) -> (World, UdpSocke
 async fn numbers(world: &World, target: &UdpSocket, count: u32) -> Vec<u32> {
     let program = world.program().await;
     let send = async {
-        let mut timer = tokio::time::interval(Duration::from_millis(8));
+        let mut timer = tokio::time::interval(Duration::from_millis(2));
         for number in 0..count {
             if number % 4 == 0 {
                 timer.tick().await;
@@ -264,4 +264,19 @@ async fn a_stopped_relay_delivers_what_is_under_way() {
     assert_eq!(failure.exit, Exit::Terminated);
     assert!(started.elapsed() < Duration::from_secs(5));
     assert_eq!(drain(&target, Duration::from_millis(300)).await.len(), 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flow_that_begins_with_the_session_keeps_its_long_datagrams() {
+    let (world, target) = relay("delay=40ms", "in-order", &[]).await;
+    let rule = world.near.rules()[0].delivery;
+    let longest = super::table::longest(&world.near.session().unwrap(), rule);
+    assert!(longest < 1328, "the path is known already: {longest}");
+    let program = world.program().await;
+    for number in 0..40 {
+        program.send(&[number; 1328]).await.unwrap();
+    }
+    let arrived = drain(&target, QUIET).await;
+    assert!(arrived.into_iter().eq((0..40).map(|n| [n; 1328])));
+    assert_eq!(world.here().counts.dropped.too_long, 0);
 }
