@@ -15,14 +15,14 @@ use crate::options::OutputOptions;
 const HELP: &str = "\
 Settings are those of `weftline load`'s transport weftline, without its carrier: preset=NAME
 share= l= k= delay= without= encoding= feedback= topup= symbol= fixed_rate= fixed_window= ...
-There is no carrier here that limits the rate: for bulk and file:SIZE give fixed_rate= (Mbit/s).
+The session controls its rate itself, as on any carrier, unless fixed_rate= (Mbit/s) is given.
 
 Delays are from when a message was due until it was read in order: the way takes its part.
 
 Examples:
   weftline sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:5%' --app cbr:10mbit,1200
   weftline sim engine preset=streaming l=5 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --seeds 9
-  weftline sim engine fixed_rate=24 --link 'rate=25mbit delay=30ms loss=iid:1%' --app file:1000000";
+  weftline sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:1%' --app bulk";
 
 /// Run the real engine over simulated links
 #[derive(Args, Clone, Debug)]
