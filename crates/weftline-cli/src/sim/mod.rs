@@ -1,6 +1,7 @@
 //! `weftline sim`: experiments in virtual time.
 
 mod engine;
+mod fecframe;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -18,6 +19,7 @@ pub struct SimArgs {
 #[derive(Debug, Subcommand)]
 enum Model {
     Engine(engine::EngineArgs),
+    Fecframe(Box<fecframe::FecframeArgs>),
 }
 
 /// Runs the command.
@@ -27,5 +29,6 @@ enum Model {
 pub fn run(args: &SimArgs, output: OutputOptions) -> Result<Exit> {
     match &args.model {
         Model::Engine(args) => engine::run(args, output),
+        Model::Fecframe(args) => fecframe::run(args, output),
     }
 }
