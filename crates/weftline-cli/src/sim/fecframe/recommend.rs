@@ -19,16 +19,18 @@ code rates 19/20, 9/10, 6/7, 4/5, 3/4, 2/3, 3/5 and 1/2 that leaves no more than
 best of ew = dw/4, dw/2, 3/4 dw and dw; `!` marks what is not good enough even with 1/2. Columns:
 
   dw        the latency in symbols
-  residual  share of datagrams that stay lost over GF(2^8), dense
-  ew=dw/2   the same with the window that `weftline cast` takes
-  gf2       the same window over GF(2) (--encoding-id 9)
+  left %    share of datagrams that stay lost over GF(2^8), dense, with this ew
+  dw/2 ...  the same with these windows
+  gf2       the same as recommended, but over GF(2) (--encoding-id 9)
   DT        the lowest of the density thresholds 1, 3, 7 that is still good enough
   rs        Reed-Solomon blocks of 3/4 dw at the same code rate (--encoding-id 8)
-  delay     mean added latency in order
+  2/3       with code rate 2/3 and ew = dw/2
+  delay     mean added latency in order, of what is recommended
 
 --json prints an array of {max_latency_ms, rate, symbol_size, loss, residual_wished, found
 {decoding_window, enough, code_rate, encoding_window, left {residual_loss, stderr, latency (ticks)},
-half_window, binary, sparsest, block}}.";
+windows [{encoding_window, left}], usual, binary,
+sparsest, block}}.";
 
 /// Find code rate and window for a latency budget, a bit rate and a loss
 #[derive(Args, Clone, Debug)]
@@ -108,11 +110,14 @@ pub(super) fn run(args: &RecommendArgs, output: OutputOptions) -> Result<Exit> {
         "dw",
         "code rate",
         "ew",
-        "residual %",
-        "ew=dw/2",
+        "left %",
+        "dw/2",
+        "3/4 dw",
+        "dw",
         "gf2",
         "DT",
         "rs",
+        "2/3",
         "delay ms",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -129,6 +134,14 @@ fn row(wish: &Wish, found: &Recommendation) -> Vec<String> {
         0.0 => "0".to_owned(),
         share => format!("{:.3}", 100.0 * share),
     };
+    let window = |quarters: u32| {
+        let ew = found.decoding_window * quarters / 4;
+        let tried = found
+            .windows
+            .iter()
+            .find(|w| u32::from(w.encoding_window) == ew);
+        tried.map_or_else(|| "-".to_owned(), |tried| percent(&tried.left))
+    };
     let mark = if found.enough { "" } else { "!" };
     let tick = wish.latency.as_secs_f64() * 1e3 / f64::from(found.decoding_window);
     vec![
@@ -139,7 +152,9 @@ fn row(wish: &Wish, found: &Recommendation) -> Vec<String> {
         format!("{}{mark}", found.code_rate),
         found.encoding_window.to_string(),
         percent(&found.left),
-        percent(&found.half_window),
+        window(2),
+        window(3),
+        window(4),
         percent(&found.binary),
         match found.sparsest {
             Some(density) => density.to_string(),
@@ -147,6 +162,7 @@ fn row(wish: &Wish, found: &Recommendation) -> Vec<String> {
             None => "-".to_owned(),
         },
         found.block.as_ref().map_or_else(|| "-".to_owned(), percent),
+        percent(&found.usual),
         format!("{:.2}", found.left.latency * tick),
     ]
 }

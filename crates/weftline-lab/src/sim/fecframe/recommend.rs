@@ -22,8 +22,10 @@ const CODE_RATES: [(u32, u32); 8] = [
     (3, 5),
     (1, 2),
 ];
-/// Encoding windows that are tried, in quarters of dw; half of it is what `cast` takes.
-const QUARTERS: [u32; 4] = [2, 3, 1, 4];
+/// Encoding windows that are tried, in quarters of dw: those that are mostly good first.
+const QUARTERS: [u32; 4] = [4, 3, 2, 1];
+/// The code rate of `cast` unless told otherwise.
+const USUAL: (u32, u32) = (2, 3);
 /// Densities that are tried, from the sparsest.
 const DENSITIES: [u8; 3] = [1, 3, 7];
 /// Octets of a symbol: what is recovered does not depend on them.
@@ -55,6 +57,15 @@ pub struct Left {
     pub latency: f64,
 }
 
+/// A window and what it leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Tried {
+    /// ew: symbols that a repair covers.
+    pub encoding_window: u16,
+    /// What it leaves.
+    pub left: Left,
+}
+
 /// The cheapest setting that was found, over GF(2^8) and dense, and what others of the same code
 /// rate leave.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -69,8 +80,10 @@ pub struct Recommendation {
     pub encoding_window: u16,
     /// What it leaves.
     pub left: Left,
-    /// The same with ew = dw / 2, which is what `weftline cast` takes.
-    pub half_window: Left,
+    /// All windows that were tried at this code rate, the shortest first.
+    pub windows: Vec<Tried>,
+    /// What `weftline cast` leaves unless told otherwise: code rate 2/3, ew = dw / 2.
+    pub usual: Left,
     /// The same as recommended over GF(2), half dense.
     pub binary: Left,
     /// The lowest of the density thresholds 1, 3 and 7 over GF(2^8) that leaves no more than was
@@ -138,13 +151,6 @@ struct Search {
     seed: u64,
 }
 
-/// A window and what it leaves.
-#[derive(Clone, Copy)]
-struct Tried {
-    window: u16,
-    left: Left,
-}
-
 impl Search {
     fn run(&self) -> Result<Recommendation, StudyError> {
         let rates = CODE_RATES.map(|(source, total)| CodeRate::new(source, total));
@@ -162,14 +168,14 @@ impl Search {
             }
         }
         let rate = rates[low];
-        let (tried, enough) = self.try_windows(rate, false)?;
-        let half = tried[0].left;
+        let (mut tried, enough) = self.try_windows(rate, false)?;
         let better = |a: &&Tried, b: &&Tried| {
             let losses = a.left.residual_loss.total_cmp(&b.left.residual_loss);
             losses.then(a.left.latency.total_cmp(&b.left.latency))
         };
         let best = tried.iter().min_by(better).copied().unwrap_or(tried[0]);
-        let dense = WindowCode::new(best.window, self.decoding_window);
+        tried.reverse();
+        let dense = WindowCode::new(best.encoding_window, self.decoding_window);
         let mut sparsest = None;
         for density_threshold in DENSITIES {
             let sparse = WindowCode {
@@ -183,33 +189,41 @@ impl Search {
             }
         }
         let binary = self.simulate(Code::Window(dense.binary()), rate)?;
+        let half = (self.decoding_window / 2).clamp(1, 4095) as u16;
+        let usual = Code::Window(WindowCode::new(half, self.decoding_window));
+        let usual_rate = CodeRate::new(USUAL.0, USUAL.1).unwrap_or(rate);
+        let usual = self.simulate(usual, usual_rate)?;
         let block = u16::try_from(self.decoding_window * 3 / 4).map(Code::Block);
         let block = block.ok().filter(|block| block.check(rate).is_ok());
         Ok(Recommendation {
             decoding_window: self.decoding_window,
             enough,
             code_rate: rate.to_string(),
-            encoding_window: best.window,
+            encoding_window: best.encoding_window,
             left: best.left,
-            half_window: half,
+            windows: tried,
+            usual,
             binary,
             sparsest,
             block: block.map(|block| self.simulate(block, rate)).transpose()?,
         })
     }
 
-    /// Tries windows at a code rate, that of half of dw first, and says whether one will do; with
+    /// Tries windows at a code rate, the longest first, and says whether one will do; with
     /// `hasty`, no more after that.
     fn try_windows(&self, rate: CodeRate, hasty: bool) -> Result<(Vec<Tried>, bool), StudyError> {
         let (mut tried, mut enough) = (Vec::<Tried>::new(), false);
         for quarters in QUARTERS {
             let window = (self.decoding_window * quarters / 4).clamp(1, 4095) as u16;
-            if tried.iter().any(|other| other.window == window) {
+            if tried.iter().any(|other| other.encoding_window == window) {
                 continue;
             }
             let code = WindowCode::new(window, self.decoding_window);
             let left = self.simulate(Code::Window(code), rate)?;
-            tried.push(Tried { window, left });
+            tried.push(Tried {
+                encoding_window: window,
+                left,
+            });
             enough |= left.residual_loss <= self.residual;
             if enough && hasty {
                 break;
@@ -274,7 +288,11 @@ mod tests {
         // Other windows and GF(2) are no better, where repair can make up for the losses at all.
         for found in &found[..3] {
             let (left, binary) = (found.left, found.binary);
-            assert!(found.half_window.residual_loss >= left.residual_loss);
+            let windows: Vec<u16> = found.windows.iter().map(|w| w.encoding_window).collect();
+            let quarters = [1, 2, 3, 4].map(|n| (found.decoding_window * n / 4) as u16);
+            assert_eq!(windows, quarters);
+            let best = |w: &Tried| w.left.residual_loss >= left.residual_loss;
+            assert!(found.windows.iter().all(best));
             let spread = binary.stderr.hypot(left.stderr);
             assert!(binary.residual_loss + 4.0 * spread >= left.residual_loss);
         }

@@ -3,6 +3,7 @@
 mod csv;
 mod page;
 mod pictures;
+mod set;
 mod tables;
 
 pub use csv::{latencies_csv, results_csv};

@@ -1,10 +1,8 @@
 //! Charts of outcomes.
 
-use weftline_fecframe::Elimination;
-use weftline_netem::LossModel;
-
 use super::super::paper::{BLOCK_LATENCY, ON_TIME_AT_30_PERCENT, RLC_SPEED};
 use super::super::{Code, Outcome, WindowCode};
+use super::set::{Codes, Set, independent, line};
 use crate::plot::{Axis, CHART_STYLE, Marks, Series, chart};
 
 /// A chart of the study.
@@ -23,24 +21,19 @@ impl Picture {
     pub fn file(&self) -> String {
         let head = "<svg xmlns=\"http://www.w3.org/2000/svg\" ";
         let svg = self.svg.replacen("<svg ", head, 1);
-        let style = format!("<style>{CHART_STYLE}</style></svg>");
-        let ground = "svg { background: var(--ground); }</style></svg>";
-        let end = style.replace("</style></svg>", ground);
-        svg.strip_suffix("</svg>")
-            .map_or(String::new(), |svg| svg.to_owned() + &end)
+        let style = "<style>svg { background: var(--ground); }";
+        let body = svg.strip_suffix("</svg>").unwrap_or(&svg);
+        format!("{body}{style}{CHART_STYLE}</style></svg>")
     }
 }
-
-/// A figure of an outcome.
-type Value = fn(&Outcome) -> f64;
 
 /// The charts for which there is something to show.
 pub fn pictures(outcomes: &[Outcome]) -> Vec<Picture> {
     let set = Set(outcomes);
     let all = [
         set.on_time(),
-        set.residual("residual-long", "dw 167", &set.long()),
-        set.residual("residual-short", "dw 38", &set.short()),
+        set.residual("residual-long", "dw 167", &Set::long()),
+        set.residual("residual-short", "dw 38", &Set::short()),
         set.latency(),
         set.distribution("cdf-5", 0.05, true),
         set.distribution("cdf-25", 0.25, true),
@@ -52,80 +45,9 @@ pub fn pictures(outcomes: &[Outcome]) -> Vec<Picture> {
     all.into_iter().flatten().collect()
 }
 
-/// Codes that are compared with each other, by their names in legends.
-type Codes = Vec<(String, Code)>;
-
-struct Set<'a>(&'a [Outcome]);
-
 impl Set<'_> {
-    fn long(&self) -> Codes {
-        let wide = |linear_system, elimination| {
-            Code::Window(WindowCode {
-                linear_system,
-                elimination,
-                ..WindowCode::new(83, 167)
-            })
-        };
-        let mut codes = vec![(
-            "RLC, keeping, ls 167".to_owned(),
-            wide(167, Elimination::Keeping),
-        )];
-        for ls in [167, 200, 400, 800] {
-            let code = wide(ls, Elimination::Discarding);
-            codes.push((format!("RLC, discarding, ls {ls}"), code));
-        }
-        codes.push(("RS, k 167".to_owned(), Code::Block(167)));
-        codes
-    }
-
-    fn short(&self) -> Codes {
-        let code = |elimination| {
-            Code::Window(WindowCode {
-                linear_system: 200,
-                elimination,
-                ..WindowCode::new(19, 38)
-            })
-        };
-        vec![
-            ("RLC, keeping, ls 200".into(), code(Elimination::Keeping)),
-            (
-                "RLC, discarding, ls 200".into(),
-                code(Elimination::Discarding),
-            ),
-            ("RS, k 38".into(), Code::Block(38)),
-        ]
-    }
-
-    /// One of each window and of each block.
-    fn both(&self) -> Codes {
-        let long = WindowCode {
-            linear_system: 400,
-            ..WindowCode::new(83, 167)
-        };
-        let short = WindowCode {
-            linear_system: 200,
-            ..WindowCode::new(19, 38)
-        };
-        vec![
-            ("RLC, dw 167".into(), Code::Window(long)),
-            ("RS, k 167".into(), Code::Block(167)),
-            ("RLC, dw 38".into(), Code::Window(short)),
-            ("RS, k 38".into(), Code::Block(38)),
-        ]
-    }
-
-    /// A figure by independent loss in percent.
-    fn by_loss(&self, codes: &Codes, value: Value) -> Vec<Series> {
-        let lines = codes.iter().enumerate().map(|(style, (name, code))| {
-            let points = self.0.iter().filter(|o| o.experiment.code == *code);
-            let points = points.filter_map(|o| Some((100.0 * independent(o)?, value(o))));
-            line(name, style, points.collect())
-        });
-        lines.filter(|line| line.points.len() > 1).collect()
-    }
-
     fn on_time(&self) -> Option<Picture> {
-        let mut series = self.by_loss(&self.long(), |o| 100.0 * o.on_time.mean);
+        let mut series = self.by_loss(&Self::long(), |o| 100.0 * o.on_time.mean);
         if series.is_empty() {
             return None;
         }
@@ -183,7 +105,7 @@ impl Set<'_> {
     }
 
     fn latency(&self) -> Option<Picture> {
-        let codes = self.both();
+        let codes = Self::both();
         let mut series = self.by_loss(&codes, |o| o.latency.mean.max(0.001));
         let largest = self.by_loss(&codes, |o| f64::from(o.latency_quantiles[5]).max(0.001));
         for mut line in largest {
@@ -221,7 +143,7 @@ impl Set<'_> {
     /// The distribution of latencies at one loss, cumulative or not.
     fn distribution(&self, name: &'static str, loss: f64, cumulative: bool) -> Option<Picture> {
         let mut series = Vec::new();
-        for (style, (name, code)) in self.both().into_iter().enumerate() {
+        for (style, (name, code)) in Self::both().into_iter().enumerate() {
             let at = |o: &&Outcome| independent(o) == Some(loss) && o.experiment.code == code;
             let Some(outcome) = self.0.iter().find(at) else {
                 continue;
@@ -319,40 +241,6 @@ impl Set<'_> {
         })
     }
 
-    /// What is left, by a number that belongs to a code, a line for each loss and kind of code.
-    fn by_number(
-        &self,
-        number: impl Fn(&WindowCode) -> Option<(&'static str, f64)>,
-    ) -> Vec<Series> {
-        let mut series: Vec<Series> = Vec::new();
-        for outcome in self.0 {
-            let Code::Window(code) = outcome.experiment.code else {
-                continue;
-            };
-            let Some((kind, x)) = number(&code) else {
-                continue;
-            };
-            let loss = &outcome.experiment.loss;
-            let shown = ["iid:25%", "iid:30%", "ge:10%,4", "ge:20%,4", "ge:10%,10"];
-            let loss = loss.to_string();
-            if !shown.contains(&loss.as_str()) {
-                continue;
-            }
-            let name = format!("{kind}{loss}");
-            let point = (x, 100.0 * outcome.residual_loss.max(1e-6));
-            match series.iter_mut().find(|line| line.name == name) {
-                Some(line) => line.points.push(point),
-                None => series.push(line(&name, series.len(), vec![point])),
-            }
-        }
-        for line in &mut series {
-            line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            line.marks = Marks::Both;
-        }
-        series.retain(|line| line.points.len() > 1);
-        series
-    }
-
     fn density(&self) -> Option<Picture> {
         let number = |code: &WindowCode| {
             let usual = WindowCode::new(83, 167);
@@ -387,24 +275,6 @@ impl Set<'_> {
                 .into(),
             svg: chart("Windows", &plain("ew, symbols", 170.0), &left(), &series),
         })
-    }
-}
-
-/// The probability of independent losses.
-fn independent(outcome: &Outcome) -> Option<f64> {
-    match outcome.experiment.loss {
-        LossModel::None => Some(0.0),
-        LossModel::Iid { p } => Some(p),
-        _ => None,
-    }
-}
-
-fn line(name: &str, style: usize, points: Vec<(f64, f64)>) -> Series {
-    Series {
-        name: name.to_owned(),
-        style: style % crate::plot::STYLES,
-        points,
-        marks: Marks::Line,
     }
 }
 
