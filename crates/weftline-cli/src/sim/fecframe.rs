@@ -139,8 +139,10 @@ enum Sweep {
     Paper,
     /// Bursts, GF(2), sparse densities, other windows
     Beyond,
-    /// Both
+    /// Both of these
     All,
+    /// Speeds of receivers, as in the paper's Table II; best with --jobs 1
+    Speed,
 }
 
 pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
@@ -177,11 +179,14 @@ fn experiments(args: &FecframeArgs) -> Result<Vec<Experiment>> {
     let (symbols, size) = (args.symbols, args.symbol_size);
     let mut all = Vec::new();
     if let Some(sweep) = args.sweep {
-        if sweep != Sweep::Beyond {
+        if matches!(sweep, Sweep::Paper | Sweep::All) {
             all.extend(study::paper(symbols, size)?);
         }
-        if sweep != Sweep::Paper {
+        if matches!(sweep, Sweep::Beyond | Sweep::All) {
             all.extend(study::beyond(symbols, size)?);
+        }
+        if sweep == Sweep::Speed {
+            all.extend(study::speeds(symbols, size)?);
         }
     } else {
         let (code, decoding_window) = code(&args.code)?;
@@ -326,6 +331,12 @@ mod tests {
         assert_eq!(names("--code rs --k 38"), ["RS k 38 at iid:30%"]);
         assert_eq!(parse("--code rs --k 38").unwrap()[0].decoding_window, 38);
         assert_eq!(parse("--sweep paper").unwrap().len(), 11 * 12);
+        let (both, beyond) = (
+            parse("--sweep all").unwrap(),
+            parse("--sweep beyond").unwrap(),
+        );
+        assert_eq!(both.len(), 11 * 12 + beyond.len());
+        assert_eq!(parse("--sweep speed").unwrap().len(), 9);
     }
 
     #[test]

@@ -39,4 +39,4 @@ pub use paper::{ON_TIME_AT_30_PERCENT, RLC_SPEED};
 pub use recommend::{Left, Recommendation, Tried, Wish, WishError, recommend};
 pub use report::{Picture, latencies_csv, page, pictures, results_csv, table};
 pub use run::run_all;
-pub use study::{beyond, paper};
+pub use study::{beyond, paper, speeds};

@@ -51,8 +51,9 @@ pub fn run_all(
 ) -> Result<Vec<Outcome>, StudyError> {
     experiments.iter().try_for_each(Experiment::check)?;
     let runs = runs.max(1);
-    let each = |index| (0..u64::from(runs)).map(move |n| (index, first.wrapping_add(n)));
-    let all: Vec<(usize, u64)> = (0..experiments.len()).flat_map(each).collect();
+    // Seed by seed, so that speeds of all are taken at about the same times.
+    let each = |n| (0..experiments.len()).map(move |index| (index, first.wrapping_add(n)));
+    let all: Vec<(usize, u64)> = (0..u64::from(runs)).flat_map(each).collect();
     let results = parallel::map(&all, jobs, progress, |(index, seed)| {
         run(&experiments[*index], *seed)
     })?;

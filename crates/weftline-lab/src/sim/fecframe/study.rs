@@ -98,6 +98,34 @@ pub fn beyond(symbols: u64, symbol_size: u16) -> Result<Vec<Experiment>, CodeRat
     Ok(all)
 }
 
+/// What the paper's Table II times, with Reed-Solomon and GF(2) beside it.
+///
+/// # Errors
+/// None: 2/3 is a code rate.
+pub fn speeds(symbols: u64, symbol_size: u16) -> Result<Vec<Experiment>, CodeRateError> {
+    let code_rate = CodeRate::new(2, 3)?;
+    let window = WindowCode {
+        linear_system: 200,
+        ..WindowCode::new(LONG.0, LONG.1)
+    };
+    let codes = [
+        Code::Window(window),
+        Code::Block(LONG.1 as u16),
+        Code::Window(window.binary()),
+    ];
+    let all = codes.into_iter().flat_map(|code| {
+        [0.01, 0.05, 0.24].map(|p| Experiment {
+            code,
+            code_rate,
+            decoding_window: LONG.1,
+            loss: LossModel::iid(p),
+            symbols,
+            symbol_size,
+        })
+    });
+    Ok(all.collect())
+}
+
 /// Independent losses, and as many in runs of 4, 10 and 30.
 fn losses() -> Vec<LossModel> {
     let mut all: Vec<LossModel> = [0.10, 0.20, 0.25, 0.30].map(LossModel::iid).into();
@@ -122,7 +150,7 @@ mod tests {
 
     #[test]
     fn every_experiment_of_the_study_can_be_run_and_none_comes_twice() {
-        let all = [paper(1000, 64).unwrap(), beyond(1000, 64).unwrap()];
+        let all = [paper(1000, 64), beyond(1000, 64), speeds(1000, 64)].map(Result::unwrap);
         for set in all {
             set.iter().for_each(|e| e.check().unwrap());
             for (i, one) in set.iter().enumerate() {

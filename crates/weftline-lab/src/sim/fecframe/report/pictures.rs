@@ -106,13 +106,18 @@ impl Set<'_> {
 
     fn latency(&self) -> Option<Picture> {
         let codes = Self::both();
-        let mut series = self.by_loss(&codes, |o| o.latency.mean.max(0.001));
-        let largest = self.by_loss(&codes, |o| f64::from(o.latency_quantiles[5]).max(0.001));
+        let mut series = self.by_loss(&codes, |o| o.latency.mean);
+        let largest = self.by_loss(&codes, |o| f64::from(o.latency_quantiles[5]));
         for mut line in largest {
             line.name += ", largest";
             line.marks = Marks::Points;
             series.push(line);
         }
+        // None at all is no point of a logarithmic axis.
+        for line in &mut series {
+            line.points.retain(|(_, ticks)| *ticks > 0.0);
+        }
+        series.retain(|line| !line.points.is_empty());
         if series.is_empty() {
             return None;
         }
