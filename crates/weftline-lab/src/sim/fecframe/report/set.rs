@@ -79,7 +79,9 @@ impl Set<'_> {
         let lines = codes.iter().enumerate().map(|(style, (name, code))| {
             let points = self.0.iter().filter(|o| o.experiment.code == *code);
             let points = points.filter_map(|o| Some((100.0 * independent(o)?, value(o))));
-            line(name, style, points.collect())
+            let mut points: Vec<(f64, f64)> = points.collect();
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            line(name, style, points)
         });
         lines.filter(|line| line.points.len() > 1).collect()
     }
