@@ -11,9 +11,10 @@ use weftline_fecframe::{CodeRate, EncodingId, Fssi, SenderConfig};
 use super::joined::{ONE_SYMBOL, SEALED};
 use crate::exit::{Exit, Failure};
 
-/// The share of the maximum latency, in 255ths, that a symbol stays in the encoding window. With
-/// half of it as many repairs in time cover what follows a loss as cover the loss itself.
-const RATIO: u8 = 128;
+/// The share of the maximum latency, in 255ths, that a symbol stays in the encoding window: three
+/// quarters, as in RFC 8681's appendix C. Half of it, the paper's best for independent losses near
+/// the code's limit, leaves up to twenty times the residual loss elsewhere (docs/fecframe-study.md).
+const RATIO: u8 = 191;
 /// The longest window: what a receiver of ours takes.
 const LONGEST_WINDOW: u16 = 1024;
 /// With blocks this share of the latency, in 255ths, is for the block; the rest is for its repair.

@@ -4,6 +4,7 @@ mod arq;
 mod block;
 mod common;
 mod engine;
+mod fecframe;
 mod rest;
 mod rlc_block;
 mod streaming;
@@ -36,6 +37,7 @@ enum Model {
     UdpRc(udp_rc::UdpRcArgs),
     #[command(name = "rlc-block")]
     RlcBlock(rlc_block::RlcBlockArgs),
+    Fecframe(Box<fecframe::FecframeArgs>),
 }
 
 /// Runs the command.
@@ -51,5 +53,6 @@ pub fn run(args: &SimArgs, output: OutputOptions) -> Result<Exit> {
         Model::Rest(args) => rest::run(args, output),
         Model::UdpRc(args) => udp_rc::run(args, output),
         Model::RlcBlock(args) => rlc_block::run(args, output),
+        Model::Fecframe(args) => fecframe::run(args, output),
     }
 }

@@ -1,0 +1,118 @@
+//! What came of an experiment.
+
+use serde::{Serialize, Serializer};
+
+use super::batches::Batches;
+use super::run::Run;
+use super::{Experiment, Latencies};
+
+/// A mean and its standard error, from stretches of a twentieth of a run each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error.
+    pub stderr: f64,
+}
+
+/// Source bits for each second of processor time, in Mbit/s.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Speeds {
+    /// Of making repair packets: the sender's work besides that for source packets.
+    pub encode_mbit: f64,
+    /// Of receiving: packets in, ADUs out, everything a receiver does.
+    pub decode_mbit: f64,
+}
+
+/// What came of an experiment, all runs together.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// What was run.
+    #[serde(serialize_with = "experiment")]
+    #[serde(flatten)]
+    pub experiment: Experiment,
+    /// How many runs.
+    pub runs: u32,
+    /// Share of symbols received or decoded within dw ticks.
+    pub on_time: Estimate,
+    /// Share of symbols that the application goes without: 1 - on time.
+    pub residual_loss: f64,
+    /// Share of symbols decoded later than dw ticks.
+    pub late: f64,
+    /// Share of source symbols lost on the way.
+    pub lost: f64,
+    /// Mean added latency in order, in ticks, of symbols on time.
+    pub latency: Estimate,
+    /// Smallest, median, 90 %, 99 %, 99.9 % and largest added latency in ticks.
+    pub latency_quantiles: [u32; 6],
+    /// Symbols by added latency in ticks, from 0.
+    #[serde(serialize_with = "counts")]
+    pub histogram: Latencies,
+    /// Repair symbols sent for each source symbol.
+    pub repair_share: f64,
+    /// Speeds of this machine: the only figures that differ from one time to the next.
+    pub speed: Speeds,
+}
+
+impl Outcome {
+    pub(super) fn new(experiment: &Experiment, runs: u32, run: &Run) -> Self {
+        let share = |count: u64| count as f64 / run.symbols.max(1) as f64;
+        let estimate = |mean: f64, batches: &Batches| Estimate {
+            mean,
+            stderr: batches.stderr(),
+        };
+        let all = &run.latencies;
+        let quantile = |share: f64| all.quantile(share).unwrap_or(0);
+        let bits = run.sources as f64 * f64::from(experiment.symbol_size) * 8.0;
+        let speed = |seconds: f64| bits / seconds.max(1e-9) / 1e6;
+        Self {
+            experiment: experiment.clone(),
+            runs,
+            on_time: estimate(share(run.on_time), &run.on_time_batches),
+            residual_loss: share(run.symbols - run.on_time),
+            late: share(run.late),
+            lost: share(run.symbols - run.received),
+            latency: estimate(all.mean().unwrap_or(0.0), &run.latency_batches),
+            latency_quantiles: [
+                all.min().unwrap_or(0),
+                quantile(0.5),
+                quantile(0.9),
+                quantile(0.99),
+                quantile(0.999),
+                all.max().unwrap_or(0),
+            ],
+            histogram: all.clone(),
+            repair_share: run.repairs as f64 / run.sources.max(1) as f64,
+            speed: Speeds {
+                encode_mbit: speed(run.sending.as_secs_f64()),
+                decode_mbit: speed(run.receiving.as_secs_f64()),
+            },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ExperimentFields {
+    code: String,
+    code_rate: String,
+    decoding_window: u32,
+    loss: String,
+    symbols: u64,
+    symbol_size: u16,
+}
+
+fn experiment<S: Serializer>(value: &Experiment, to: S) -> Result<S::Ok, S::Error> {
+    let fields = ExperimentFields {
+        code: value.code.to_string(),
+        code_rate: value.code_rate.to_string(),
+        decoding_window: value.decoding_window,
+        loss: value.loss.to_string(),
+        symbols: value.symbols,
+        symbol_size: value.symbol_size,
+    };
+    fields.serialize(to)
+}
+
+fn counts<S: Serializer>(value: &Latencies, to: S) -> Result<S::Ok, S::Error> {
+    value.counts().serialize(to)
+}

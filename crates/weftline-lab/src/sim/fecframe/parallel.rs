@@ -1,0 +1,64 @@
+//! Work on several threads.
+
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+/// What `f` makes of each item, in their order; `progress` learns how many of how many are done.
+/// After a failure nothing more is begun.
+///
+/// # Errors
+/// The failure of the first item that failed.
+pub(super) fn map<T: Sync, R: Send, E: Send>(
+    items: &[T],
+    jobs: NonZeroUsize,
+    progress: impl Fn(usize, usize) + Sync,
+    f: impl Fn(&T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let failed = AtomicBool::new(false);
+    let results = Mutex::new(Vec::with_capacity(items.len()));
+    let work = || {
+        while !failed.load(Ordering::Relaxed) {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else {
+                return;
+            };
+            let result = f(item);
+            failed.fetch_or(result.is_err(), Ordering::Relaxed);
+            let mut results = results.lock().unwrap_or_else(|e| e.into_inner());
+            results.push((index, result));
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, items.len());
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..jobs.get().min(items.len()) {
+            scope.spawn(work);
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_items_whoever_made_them() {
+        let jobs = NonZeroUsize::new(3).unwrap();
+        let items: Vec<u64> = (0..50).collect();
+        let most = AtomicUsize::new(0);
+        let progress = |done, all| {
+            assert_eq!(all, 50);
+            most.fetch_max(done, Ordering::Relaxed);
+        };
+        let squares = map(&items, jobs, progress, |n| Ok::<_, ()>(n * n));
+        assert_eq!(squares.unwrap()[49], 49 * 49);
+        assert_eq!(most.into_inner(), 50);
+        let failing = |n: &u64| if *n == 7 { Err("seven") } else { Ok(*n) };
+        assert_eq!(map(&items, jobs, |_, _| {}, failing), Err("seven"));
+    }
+}
