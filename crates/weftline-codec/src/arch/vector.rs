@@ -103,6 +103,12 @@ macro_rules! vector_kernel {
         /// as many as hold all sums, the parts of the sources and a multiplier.
         const ROWS: usize = $rows;
         const SHORT: usize = $short;
+        /// Registers of each of two destinations, which need fewer.
+        const WIDE: usize = if 2 * SHORT <= MIDDLE {
+            2 * SHORT
+        } else {
+            SHORT
+        };
 
         static TAIL: Tail<{ 2 * MIDDLE * WIDTH }> = Tail::new();
 
@@ -327,7 +333,11 @@ macro_rules! vector_kernel {
                     }
                     let (here, rest) = dsts.split_at_mut(count);
                     let columns = [&columns[0][..some.len()], &columns[1][..some.len()]];
-                    strips(tables, here, groups, some, columns);
+                    if count <= 2 {
+                        strips::<WIDE>(tables, here, groups, some, columns);
+                    } else {
+                        strips::<SHORT>(tables, here, groups, some, columns);
+                    }
                     dsts = rest;
                 }
             }
@@ -340,10 +350,10 @@ macro_rules! vector_kernel {
             dsts.div_ceil(dsts.div_ceil(ROWS).max(1))
         }
 
-        /// All strips of two groups of destinations.
+        /// All strips, of `N` registers, of two groups of destinations.
         #[target_feature(enable = $feature)]
         #[inline]
-        fn strips(
+        fn strips<const N: usize>(
             tables: &Tables,
             dsts: &mut [&mut [u8]],
             groups: [usize; 2],
@@ -352,15 +362,15 @@ macro_rules! vector_kernel {
         ) {
             let length = dsts.first().map_or(0, |dst| dst.len());
             let mut at = 0;
-            while length - at >= SHORT * WIDTH {
-                strip(tables, dsts, groups, at, 0, srcs, columns);
-                at += SHORT * WIDTH;
+            while length - at >= N * WIDTH {
+                strip::<N>(tables, dsts, groups, at, 0, srcs, columns);
+                at += N * WIDTH;
             }
             if at == length {
                 return;
             }
-            if let Some(start) = length.checked_sub(SHORT * WIDTH) {
-                return strip(tables, dsts, groups, start, at - start, srcs, columns);
+            if let Some(start) = length.checked_sub(N * WIDTH) {
+                return strip::<N>(tables, dsts, groups, start, at - start, srcs, columns);
             }
             let (first, second) = dsts.split_at_mut(groups[0]);
             for (dsts, columns) in [first, second].into_iter().zip(columns) {
@@ -374,11 +384,11 @@ macro_rules! vector_kernel {
             }
         }
 
-        /// The `SHORT` registers from `at` of all destinations, but for the
+        /// The `N` registers from `at` of all destinations, but for the
         /// first `skip` bytes.
         #[target_feature(enable = $feature)]
         #[inline]
-        fn strip(
+        fn strip<const N: usize>(
             tables: &Tables,
             dsts: &mut [&mut [u8]],
             groups: [usize; 2],
@@ -391,10 +401,10 @@ macro_rules! vector_kernel {
             for (dsts, columns) in [first, second].into_iter().zip(columns) {
                 match dsts.len() {
                     0 => {}
-                    1 => rows_block::<1>(tables, dsts, at, skip, srcs, columns),
-                    2 => rows_block::<2>(tables, dsts, at, skip, srcs, columns),
-                    3 => rows_block::<3>(tables, dsts, at, skip, srcs, columns),
-                    _ => rows_block::<ROWS>(tables, dsts, at, skip, srcs, columns),
+                    1 => rows_block::<1, N>(tables, dsts, at, skip, srcs, columns),
+                    2 => rows_block::<2, N>(tables, dsts, at, skip, srcs, columns),
+                    3 => rows_block::<3, N>(tables, dsts, at, skip, srcs, columns),
+                    _ => rows_block::<ROWS, N>(tables, dsts, at, skip, srcs, columns),
                 }
             }
         }
@@ -402,7 +412,7 @@ macro_rules! vector_kernel {
         /// [`block`] for `D` destinations, taking each source apart once.
         #[target_feature(enable = $feature)]
         #[inline]
-        fn rows_block<const D: usize>(
+        fn rows_block<const D: usize, const N: usize>(
             tables: &Tables,
             dsts: &mut [&mut [u8]],
             at: usize,
@@ -410,23 +420,23 @@ macro_rules! vector_kernel {
             srcs: &[&[u8]],
             columns: &[Column],
         ) {
-            let end = at + SHORT * WIDTH;
-            let mut sums = [[zero(); SHORT]; D];
+            let end = at + N * WIDTH;
+            let mut sums = [[zero(); N]; D];
             let mut some_end_within = false;
             for (src, column) in srcs.iter().zip(columns) {
-                let Some(piece) = registers::<SHORT>(src, at) else {
+                let Some(piece) = registers::<N>(src, at) else {
                     some_end_within |= src.len() > at + skip;
                     continue;
                 };
                 // A loop: `from_fn` and the like are compiled without the
                 // instructions, and may then not take `split` in.
-                let mut parts = [split(zero()); SHORT];
-                for i in 0..SHORT {
+                let mut parts = [split(zero()); N];
+                for i in 0..N {
                     parts[i] = split(load(&piece[i]));
                 }
                 for (sums, entry) in sums.iter_mut().zip(column.entries) {
                     let multiplier = multiplier(entry);
-                    for i in 0..SHORT {
+                    for i in 0..N {
                         sums[i] = add(sums[i], product(&multiplier, &parts[i]));
                     }
                 }
