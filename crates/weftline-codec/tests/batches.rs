@@ -26,7 +26,7 @@ impl Random {
 fn told(decoder: &mut WindowDecoder) -> Vec<(u64, Vec<u8>)> {
     let mut told = Vec::new();
     while let Some(esi) = decoder.next_known() {
-        told.push((esi, decoder.symbol(esi).unwrap().to_vec()));
+        told.push((esi, decoder.symbol(esi).expect("it is known").to_vec()));
     }
     told
 }
@@ -38,7 +38,7 @@ fn told_in_runs(decoder: &mut WindowDecoder) -> Vec<(u64, Vec<u8>)> {
         let symbols = decoder.symbols(&run);
         told.extend(
             run.clone()
-                .zip(symbols.map(|symbol| symbol.unwrap().to_vec())),
+                .zip(symbols.map(|symbol| symbol.expect("it is known").to_vec())),
         );
     }
     told
@@ -115,7 +115,7 @@ fn what_follows_a_symbol_that_is_refused_is_not_taken() {
     for round in 0..3 {
         let start = 2 * round;
         let payloads = [&fine[..], &fine, &long, &fine];
-        assert_eq!(decoder.sources(start, payloads), Err(error.clone()));
+        assert_eq!(decoder.sources(start, payloads), Err(error));
         assert_eq!(decoder.end(), start + 2);
         decoder.forget_before(start + 1);
     }
