@@ -15,18 +15,76 @@ pub(crate) const SLACK: usize = ALIGNMENT - 1;
 
 /// A run of bytes in a buffer: the coded form of a symbol, or an equation's
 /// data. Without any bytes it is neither, whether it has a buffer or not.
+///
+/// Half a line of the cache, and never in two: a decoder walks through one for
+/// each symbol, and lines of these take the place of lines of symbols.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(target_pointer_width = "64", repr(align(32)))]
 pub(crate) struct Coded {
     buffer: Vec<u8>,
-    start: u32,
-    length: u32,
-    /// Where the next coded form begins that [`overwrite`](Self::overwrite)
-    /// makes.
-    home: u32,
-    /// Whether the buffer is the caller's, who wants it back.
-    lent: bool,
-    /// Whether the bytes of the length are not what they should be.
-    bare: bool,
+    place: Place,
+}
+
+/// Where in its buffer a run of bytes is, and what else there is to know of it,
+/// in one word: it is written with every symbol, and stores are what a stream of
+/// symbols has to wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place(u64);
+
+impl Place {
+    /// The buffer is the caller's, who wants it back.
+    const LENT: u64 = 1 << 62;
+    /// The bytes of the length are not what they should be.
+    const BARE: u64 = 1 << 63;
+    /// The first bit of the length, which is below 2^24, ...
+    const LENGTH: u32 = 32;
+    /// ... and of the home, below [`ALIGNMENT`].
+    const HOME: u32 = 56;
+
+    /// Bytes from `start` on, without a home and with these flags.
+    #[inline(always)]
+    fn new(start: u32, length: usize, flags: u64) -> Self {
+        debug_assert!(length < 1 << (Self::HOME - Self::LENGTH));
+        Self(u64::from(start) | (length as u64) << Self::LENGTH | flags)
+    }
+
+    #[inline(always)]
+    fn start(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    #[inline(always)]
+    fn length(self) -> usize {
+        (self.0 >> Self::LENGTH) as usize & ((1 << (Self::HOME - Self::LENGTH)) - 1)
+    }
+
+    /// Where the next coded form begins that [`Coded::overwrite`] makes.
+    #[inline(always)]
+    fn home(self) -> usize {
+        (self.0 >> Self::HOME) as usize % ALIGNMENT
+    }
+
+    #[inline(always)]
+    fn has(self, flag: u64) -> bool {
+        self.0 & flag != 0
+    }
+
+    /// The same but for the length.
+    #[inline(always)]
+    fn with_length(self, length: usize) -> Self {
+        let place = Self::new(
+            self.start() as u32,
+            length,
+            self.0 & (Self::LENT | Self::BARE),
+        );
+        place.with_home(self.home())
+    }
+
+    /// The same with this home, if it has had none.
+    #[inline(always)]
+    fn with_home(self, home: usize) -> Self {
+        Self(self.0 | (home as u64) << Self::HOME)
+    }
 }
 
 impl Coded {
@@ -43,14 +101,8 @@ impl Coded {
         };
         let prefix = (payload.len() as u16).to_be_bytes();
         buffer[first..payload.start].copy_from_slice(&prefix);
-        Ok(Self {
-            buffer,
-            start,
-            length: (LENGTH_BYTES + payload.len()) as u32,
-            home: 0,
-            lent: true,
-            bare: false,
-        })
+        let place = Place::new(start, LENGTH_BYTES + payload.len(), Place::LENT);
+        Ok(Self { buffer, place })
     }
 
     /// As [`in_place`](Self::in_place) in a coded form without a buffer, but
@@ -64,33 +116,29 @@ impl Coded {
             return Err(buffer);
         }
         self.buffer = buffer;
-        self.start = start;
-        self.length = (LENGTH_BYTES + payload.len()) as u32;
-        self.lent = true;
-        self.bare = true;
+        let length = LENGTH_BYTES + payload.len();
+        self.place = Place::new(start, length, Place::LENT | Place::BARE);
         Ok(())
     }
 
     /// Takes the caller's buffer back, if it is one.
     #[inline(always)]
     pub(crate) fn take_lent(&mut self) -> Option<Vec<u8>> {
-        if !self.lent {
+        if !self.is_lent() {
             return None;
         }
-        self.lent = false;
-        self.bare = false;
-        self.length = 0;
+        self.place = Place::default();
         Some(core::mem::take(&mut self.buffer))
     }
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.length as usize
+        self.place.length()
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.length == 0
+        self.len() == 0
     }
 
     #[inline]
@@ -101,21 +149,21 @@ impl Coded {
     /// Whether the buffer is the caller's.
     #[inline]
     pub(crate) fn is_lent(&self) -> bool {
-        self.lent
+        self.place.has(Place::LENT)
     }
 
     /// Leaves off all bytes.
     #[inline]
     pub(crate) fn clear(&mut self) {
-        self.length = 0;
+        self.place = self.place.with_length(0);
     }
 
     /// Prepares a buffer of ours to be [overwritten](Self::overwrite), with
     /// payloads at a multiple of the [`ALIGNMENT`].
     #[inline]
     pub(crate) fn settle_down(&mut self) {
-        let payload = (aligned(&self.buffer) + ALIGNMENT - LENGTH_BYTES) % ALIGNMENT;
-        self.home = payload as u32;
+        let home = (aligned(&self.buffer) + ALIGNMENT - LENGTH_BYTES) % ALIGNMENT;
+        self.place = self.place.with_home(home);
     }
 
     /// Becomes the coded form of a payload that is not longer than a symbol may
@@ -123,22 +171,22 @@ impl Coded {
     /// and stays as it is, if there is not enough room.
     #[inline(always)]
     pub(crate) fn overwrite(&mut self, payload: &[u8]) -> bool {
-        let start = self.home as usize + LENGTH_BYTES;
-        let Some(place) = self.buffer.get_mut(start..start + payload.len()) else {
+        let home = self.place.home();
+        let start = home + LENGTH_BYTES;
+        let Some(bytes) = self.buffer.get_mut(start..start + payload.len()) else {
             return false;
         };
-        place.copy_from_slice(payload);
-        self.start = self.home;
-        self.length = (LENGTH_BYTES + payload.len()) as u32;
-        self.bare = true;
+        bytes.copy_from_slice(payload);
+        let length = LENGTH_BYTES + payload.len();
+        self.place = Place::new(home as u32, length, Place::BARE).with_home(home);
         true
     }
 
     /// Writes the bytes of the length, unless they are there.
     #[inline]
     pub(crate) fn complete(&mut self) {
-        if self.bare {
-            self.bare = false;
+        if self.place.has(Place::BARE) {
+            self.place.0 &= !Place::BARE;
             let length = (self.len() - LENGTH_BYTES) as u16;
             self.bytes_mut()[..LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
         }
@@ -146,27 +194,27 @@ impl Coded {
 
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
-        debug_assert!(!self.bare, "the length is there");
-        let start = self.start as usize;
-        &self.buffer[start..start + self.length as usize]
+        debug_assert!(!self.place.has(Place::BARE), "the length is there");
+        let start = self.place.start();
+        &self.buffer[start..start + self.len()]
     }
 
     #[inline]
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        let start = self.start as usize;
-        &mut self.buffer[start..start + self.length as usize]
+        let (start, length) = (self.place.start(), self.len());
+        &mut self.buffer[start..start + length]
     }
 
     #[inline]
     pub(crate) fn payload(&self) -> &[u8] {
-        let start = self.start as usize;
-        let payload = start + LENGTH_BYTES..start + self.length as usize;
+        let start = self.place.start();
+        let payload = start + LENGTH_BYTES..start + self.len();
         self.buffer.get(payload).unwrap_or_default()
     }
 
     /// Leaves off all bytes from `length` on.
     pub(crate) fn truncate(&mut self, length: usize) {
-        self.length = self.length.min(length as u32);
+        self.place = self.place.with_length(self.len().min(length));
     }
 
     /// Continues the bytes with zeros to at least `length`.
@@ -175,12 +223,12 @@ impl Coded {
         if length <= old {
             return;
         }
-        if self.start as usize + length > self.buffer.len() {
+        if self.place.start() + length > self.buffer.len() {
             let mut longer = buffers.take(length);
             longer.bytes_mut()[..old].copy_from_slice(self.bytes());
             buffers.give(core::mem::replace(self, longer));
         }
-        self.length = length as u32;
+        self.place = self.place.with_length(length);
         self.bytes_mut()[old..].fill(0);
     }
 
@@ -215,14 +263,8 @@ impl Buffers {
             buffer = self.allocate(length);
             start = aligned(&buffer);
         }
-        Coded {
-            buffer,
-            start: start as u32,
-            length: length as u32,
-            home: 0,
-            lent: false,
-            bare: false,
-        }
+        let place = Place::new(start as u32, length, 0);
+        Coded { buffer, place }
     }
 
     /// The coded form of a payload that is not longer than a symbol may be, in
@@ -246,7 +288,7 @@ impl Buffers {
     /// Takes back what is done with.
     #[inline(always)]
     pub(crate) fn give(&mut self, coded: Coded) {
-        if coded.lent {
+        if coded.is_lent() {
             self.spent.push(coded.buffer);
         } else {
             self.free.push(coded.buffer);

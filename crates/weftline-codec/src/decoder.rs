@@ -79,13 +79,15 @@ impl WindowDecoder {
     /// the ones between become missing.
     ///
     /// For the symbol that follows the last one, O(payload) for the copy and O(1)
-    /// besides, with hardly more time than the copy takes; for a missing symbol O(rank x payload) at most.
+    /// besides, with hardly more time than the copy takes; for a missing symbol
+    /// O(rank x payload) at most.
     ///
     /// # Errors
     ///
     /// [`DecodeError::SymbolTooLong`], [`DecodeError::OutOfSpan`] or
     /// [`DecodeError::TooManyUnknowns`].
-    #[inline]
+    // Always: a call and its result are as many stores as all the rest.
+    #[inline(always)]
     pub fn source(&mut self, esi: Esi, payload: &[u8]) -> Result<Outcome, DecodeError> {
         let follows = esi == self.store.end() && payload.len() <= self.config.max_symbol_size;
         if follows && self.store.push_copy(payload) {
@@ -94,6 +96,45 @@ impl WindowDecoder {
             return Ok(Outcome::Innovative);
         }
         self.source_unprepared(esi, payload)
+    }
+
+    /// Takes source symbols with consecutive ESIs from `first` on, such as come
+    /// in one reading of a socket: as [`source`](Self::source) one after the
+    /// other, with less to do for each. Returns how many were innovative.
+    ///
+    /// # Errors
+    ///
+    /// As [`source`](Self::source), for the first symbol that is refused; those
+    /// before it have been taken, those after it have not.
+    pub fn sources<'a>(
+        &mut self,
+        first: Esi,
+        payloads: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<usize, DecodeError> {
+        let mut payloads = payloads.into_iter();
+        let mut esi = first;
+        let mut innovative = 0;
+        loop {
+            let mut next = None;
+            if esi == self.store.end() {
+                let longest = self.config.max_symbol_size;
+                next = self.store.push_copies(&mut payloads, longest);
+                let taken = self.store.end() - esi;
+                self.announce_run(esi);
+                self.stats.sources += taken;
+                innovative += taken as usize;
+                esi += taken;
+            } else if let Some(payload) = payloads.next() {
+                next = Some(payload);
+            }
+            let Some(payload) = next else {
+                return Ok(innovative);
+            };
+            let outcome = self.source_unprepared(esi, payload)?;
+            innovative += usize::from(outcome == Outcome::Innovative);
+            // The highest ESI of all is never taken in.
+            esi = esi.saturating_add(1);
+        }
     }
 
     /// As [`source`](Self::source), without the copy: the decoder keeps the
@@ -149,7 +190,20 @@ impl WindowDecoder {
     /// reported are left out.
     #[inline]
     pub fn next_known(&mut self) -> Option<Esi> {
-        self.news.pop(self.first())
+        self.news.pop(self.first(), self.end())
+    }
+
+    /// As many as come next of what [`next_known`](Self::next_known) would
+    /// report, if their ESIs are consecutive.
+    #[inline]
+    pub fn next_known_run(&mut self) -> Option<Range<Esi>> {
+        self.news.pop_run(self.first(), self.end())
+    }
+
+    /// The payloads of `run`, `None` for those that are missing; symbols that
+    /// are forgotten or not heard of are left out.
+    pub fn symbols(&self, run: &Range<Esi>) -> impl Iterator<Item = Option<&[u8]>> {
+        self.store.range(run).map(|slot| slot.map(Coded::payload))
     }
 
     /// The payload of a known symbol that is not forgotten.
@@ -375,6 +429,7 @@ impl WindowDecoder {
 
     /// Makes the symbols from the end up to `end` missing.
     fn miss_up_to(&mut self, end: Esi) {
+        self.news.skip(self.end(), end);
         self.system.push_unknowns(self.end()..end);
         self.store.extend_to(end, &mut self.buffers);
         // All may become known at once.
@@ -402,7 +457,8 @@ impl WindowDecoder {
             .substitute(esi, coded.bytes(), &mut self.buffers);
         self.stats.inconsistent += dropped as u64;
         self.store.insert(esi, coded);
-        self.announce(esi);
+        let (first, end) = (self.store.first(), self.store.end());
+        self.news.push(esi, first, end, self.store.len());
         self.settle();
     }
 
@@ -424,11 +480,22 @@ impl WindowDecoder {
         }
     }
 
-    /// Reports a symbol as known.
+    /// Reports the symbol that was the next one until now.
     #[inline(always)]
     fn announce(&mut self, esi: Esi) {
         let (first, most) = (self.store.first(), self.store.len());
-        self.news.push(esi, first, most);
+        self.news.push_next(esi, first, most);
+    }
+
+    /// Reports the symbols from `start` on, where the end was.
+    #[inline(always)]
+    fn announce_run(&mut self, start: Esi) {
+        let (first, most) = (self.store.first(), self.store.len());
+        for esi in start..self.store.end() {
+            if self.news.push_next(esi, first, most) {
+                return;
+            }
+        }
     }
 
     /// Stores what the equations determine; the lowest impossible one, if any.
@@ -443,7 +510,7 @@ impl WindowDecoder {
             |esi, settled| match settled {
                 Settled::Known(coded) => {
                     store.insert(esi, coded);
-                    news.push(esi, store.first(), store.len());
+                    news.push(esi, store.first(), store.end(), store.len());
                     stats.recovered += 1;
                 }
                 Settled::Impossible => {

@@ -23,7 +23,7 @@ mod arithmetic;
 mod tables;
 
 pub use arithmetic::Arithmetic;
-pub(crate) use tables::Tables;
+pub(crate) use tables::{Nibbles, Tables};
 
 /// One of the fields GF(2^q); see the [module](self).
 pub trait Field: Copy + core::fmt::Debug + Send + Sync + 'static {

@@ -23,15 +23,16 @@ pub(crate) struct Store {
     slots: Vec<Coded>,
     /// Slots that may ever be.
     most: usize,
-    /// Where the slot of `first` is, below `turn`.
-    head: usize,
-    /// Where the slot of `end` will be, below `turn`.
-    tail: usize,
+    /// What is in the first slot since the ring began again: the slot of `end`
+    /// comes `end - base` slots later, fewer than `turn`. The slots beyond are
+    /// those of symbols before it.
+    base: Esi,
     /// After so many slots the ring begins again. The others rest, so that what
     /// is used stays in the cache after a time in which more was needed.
     turn: usize,
-    /// Where to look for a chance to turn earlier; `turn` if there is no need.
-    goal: usize,
+    /// The `end` at which the ring begins again, or looks for a chance to do so
+    /// earlier.
+    goal: Esi,
     /// Slots with a buffer, whether their symbol is forgotten or not.
     filled: usize,
     /// Symbols in buffers of the caller's.
@@ -46,8 +47,7 @@ impl Store {
             end: 0,
             slots: Vec::new(),
             most,
-            head: 0,
-            tail: 0,
+            base: 0,
             turn: 0,
             goal: 0,
             filled: 0,
@@ -92,8 +92,9 @@ impl Store {
         let index = |esi: Esi| (esi.clamp(self.first, self.end) - self.first) as usize;
         let (start, end) = (index(window.start), index(window.end));
         // Straight on to the turn, and on from the beginning.
-        let straight = self.turn - self.head;
-        let upper = self.head + start.min(straight)..self.head + end.min(straight);
+        let head = self.place(self.first);
+        let straight = self.turn - head;
+        let upper = head + start.min(straight)..head + end.min(straight);
         let lower = start.saturating_sub(straight)..end.saturating_sub(straight);
         let slots = self.slots[upper].iter().chain(&self.slots[lower]);
         slots.map(|slot| (!slot.is_empty()).then_some(slot))
@@ -106,7 +107,8 @@ impl Store {
         if self.len() == self.turn || self.end == Esi::MAX {
             return false;
         }
-        let Some(slot) = self.slots.get_mut(self.tail) else {
+        let tail = self.tail();
+        let Some(slot) = self.slots.get_mut(tail) else {
             return false;
         };
         let copied = slot.overwrite(payload);
@@ -114,6 +116,48 @@ impl Store {
             self.advance();
         }
         copied
+    }
+
+    /// Copies the payloads of the symbols that follow, as
+    /// [`push_copy`](Self::push_copy) does one by one; returns the first that it
+    /// would not, or that is longer than `longest`.
+    pub(crate) fn push_copies<'a>(
+        &mut self,
+        payloads: &mut impl Iterator<Item = &'a [u8]>,
+        longest: usize,
+    ) -> Option<&'a [u8]> {
+        loop {
+            // Slots in a row. What changes with each symbol is in registers.
+            let tail = self.tail();
+            let until_turn = self.goal.wrapping_sub(self.end) as usize;
+            let until_full = self.turn - self.len();
+            let until_last = usize::try_from(Esi::MAX - self.end).unwrap_or(usize::MAX);
+            let room = until_turn.min(until_full).min(until_last);
+            let slots = self.slots.get_mut(tail..tail + room).unwrap_or_default();
+            let (mut taken, mut refused) = (0, None);
+            let mut all = false;
+            for slot in slots {
+                let Some(payload) = payloads.next() else {
+                    all = true;
+                    break;
+                };
+                if payload.len() > longest || !slot.overwrite(payload) {
+                    refused = Some(payload);
+                    break;
+                }
+                taken += 1;
+            }
+            self.end += taken;
+            if self.end == self.goal && taken > 0 {
+                self.reach_goal();
+            }
+            if all || refused.is_some() {
+                return refused;
+            }
+            if taken == 0 {
+                return payloads.next();
+            }
+        }
     }
 
     /// Keeps the payload of the symbol that follows where it is, if its slot is
@@ -127,7 +171,8 @@ impl Store {
         if self.len() == self.turn || self.end == Esi::MAX {
             return Err(buffer);
         }
-        let Some(slot) = self.slots.get_mut(self.tail) else {
+        let tail = self.tail();
+        let Some(slot) = self.slots.get_mut(tail) else {
             return Err(buffer);
         };
         slot.lend(buffer, payload)?;
@@ -142,8 +187,8 @@ impl Store {
     #[inline(always)]
     pub(crate) fn push(&mut self, coded: Coded, buffers: &mut Buffers) {
         self.make_room();
-        self.vacate(self.tail, buffers);
-        self.fill(self.tail, coded);
+        self.vacate(self.tail(), buffers);
+        self.fill(self.tail(), coded);
         self.advance();
     }
 
@@ -159,7 +204,7 @@ impl Store {
     pub(crate) fn extend_to(&mut self, end: Esi, buffers: &mut Buffers) {
         while self.end < end {
             self.make_room();
-            self.vacate(self.tail, buffers);
+            self.vacate(self.tail(), buffers);
             self.advance();
         }
     }
@@ -168,7 +213,7 @@ impl Store {
     /// [`push`](Self::push).
     pub(crate) fn vacate_next(&mut self, buffers: &mut Buffers) {
         self.make_room();
-        self.vacate(self.tail, buffers);
+        self.vacate(self.tail(), buffers);
     }
 
     /// Fills the hole of `esi`.
@@ -191,13 +236,19 @@ impl Store {
     #[inline(always)]
     pub(crate) fn drop_before(&mut self, esi: Esi, buffers: &mut Buffers) {
         debug_assert!(esi > self.first, "the floor only rises");
+        if self.lent > 0 || esi > self.end {
+            return self.drop_with_care(esi, buffers);
+        }
+        self.first = esi;
+    }
+
+    /// As [`drop_before`](Self::drop_before), whatever is held.
+    #[inline(never)]
+    fn drop_with_care(&mut self, esi: Esi, buffers: &mut Buffers) {
         if esi > self.end {
             return self.drop_all(esi, buffers);
         }
-        if self.lent > 0 {
-            self.give_back(esi, buffers);
-        }
-        self.head = self.place(esi);
+        self.give_back(esi, buffers);
         self.first = esi;
     }
 
@@ -206,13 +257,13 @@ impl Store {
     fn drop_all(&mut self, esi: Esi, buffers: &mut Buffers) {
         self.give_back(self.end, buffers);
         (self.first, self.end) = (esi, esi);
-        (self.head, self.tail) = (0, 0);
+        self.begin(self.turn);
     }
 
     /// Takes the caller's buffers out of the slots below `esi`.
-    #[inline(never)]
+    #[inline]
     fn give_back(&mut self, esi: Esi, buffers: &mut Buffers) {
-        let mut place = self.head;
+        let mut place = self.place(self.first);
         for _ in self.first..esi {
             if let Some(buffer) = self.slots[place].take_lent() {
                 self.filled -= 1;
@@ -226,20 +277,21 @@ impl Store {
     /// Where the slot of an ESI is, from the first one to the end.
     #[inline(always)]
     fn place(&self, esi: Esi) -> usize {
-        let place = self.head + (esi - self.first) as usize;
-        if place < self.turn {
-            place
-        } else {
-            place - self.turn
-        }
+        let before = if esi < self.base { self.turn } else { 0 };
+        (esi.wrapping_sub(self.base) as usize).wrapping_add(before)
+    }
+
+    /// Where the slot of the end is.
+    #[inline(always)]
+    fn tail(&self) -> usize {
+        (self.end - self.base) as usize
     }
 
     /// The slot that follows is in use now.
     #[inline(always)]
     fn advance(&mut self) {
         self.end += 1;
-        self.tail += 1;
-        if self.tail == self.goal {
+        if self.end == self.goal {
             self.reach_goal();
         }
     }
@@ -247,18 +299,23 @@ impl Store {
     /// Turns the ring, here already if nothing that is held lies beyond.
     #[cold]
     fn reach_goal(&mut self) {
-        if self.head < self.tail {
-            self.turn = self.goal;
-        }
-        if self.tail == self.turn {
-            self.tail = 0;
+        let tail = self.tail();
+        if self.base <= self.first && self.first < self.end {
+            self.turn = tail;
         }
         let is_sparse = self.turn >= 2 * LEAST && self.len() <= self.turn / 3;
-        self.goal = if is_sparse && self.tail == 0 {
-            self.turn / 2
+        if tail < self.turn {
+            self.goal = self.base.wrapping_add(self.turn as u64);
         } else {
-            self.turn
-        };
+            self.begin(if is_sparse { self.turn / 2 } else { self.turn });
+        }
+    }
+
+    /// What follows has the first slot; after `until` slots the ring may turn.
+    fn begin(&mut self, until: usize) {
+        self.base = self.end;
+        // At the last ESI of all nothing turns any more.
+        self.goal = self.base.wrapping_add(until as u64);
     }
 
     /// Makes sure that the slot that follows exists and is not in use.
@@ -273,14 +330,15 @@ impl Store {
     #[cold]
     fn grow(&mut self) {
         let length = self.turn;
-        self.slots[..length].rotate_left(self.head);
+        let head = self.place(self.first);
+        self.slots[..length].rotate_left(head);
         self.turn = (2 * length).max(LEAST).min(self.most).max(length + 1);
         if self.turn > self.slots.len() {
             self.slots.reserve_exact(self.turn - self.slots.len());
             self.slots.resize_with(self.turn, Coded::default);
         }
-        self.goal = self.turn;
-        (self.head, self.tail) = (0, length);
+        self.base = self.first;
+        self.goal = self.base.wrapping_add(self.turn as u64);
     }
 
     /// Takes the buffer out of a slot.

@@ -86,8 +86,10 @@ mod tests {
             let low = |bits: u64| -> Vec<u64> { numbers.iter().map(|n| n & bits).collect() };
             assert_eq!(low(0xF), list("rand16"));
             assert_eq!(low(0xFF), list("rand256"));
-            let last = (50..10_000).map(|_| generator.next()).last();
-            assert_eq!(last.map(u64::from), sequence["u32_number_10000"].as_u64());
+            if !cfg!(miri) {
+                let last = (50..10_000).map(|_| generator.next()).last();
+                assert_eq!(last.map(u64::from), sequence["u32_number_10000"].as_u64());
+            }
         }
     }
 }

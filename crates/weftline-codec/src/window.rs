@@ -400,15 +400,16 @@ mod tests {
 
     #[test]
     fn several_repairs_at_once_are_those_made_one_by_one() {
-        for bits in 1..=8 {
+        let (fields, symbols) = if cfg!(miri) { (2, 150) } else { (8, 2100) };
+        for bits in [8, 1, 3, 2, 4, 5, 6, 7].into_iter().take(fields) {
             let field = Arithmetic::with_bits(bits).unwrap();
             let mut encoder = WindowEncoder::with_field(3000, 100, field);
-            for i in 0..2100_u64 {
+            for i in 0..symbols {
                 let payload = vec![i as u8 | 1; (i * 37 % 101) as usize];
                 encoder.push(&payload).unwrap();
             }
             let explicit = [1; 64];
-            for window in [5..6, 5..69, 7..150, 0..2100] {
+            for window in [5..6, 5..69, 7..150, 0..symbols] {
                 let count = if window.end < 2000 { 11 } else { 3 };
                 let mut all: Vec<Coefficients<'_>> = (0..count)
                     .map(|key| Coefficients::Uniform { key })

@@ -5,7 +5,7 @@
 //! that can leave bytes out. Each expects from the module that calls it the register
 //! operations, all `#[target_feature]` functions: `zero`, `add`, `load`,
 //! `store`, `split(x)`, which takes bytes apart for several multiplications,
-//! and `multiplier(tables, c)` with `product(multiplier, split)`; see
+//! `entry(tables, c)`, `multiplier(entry)` with `product(multiplier, split)`; see
 //! their own descriptions for the rest.
 
 /// As many zeros as ones, from which masks are cut.
@@ -97,11 +97,28 @@ macro_rules! vector_kernel {
         const WIDTH: usize = $width;
         /// Registers that take sums of one destination while sources pass by.
         const LONG: usize = 8;
-        /// Destinations at a time where there are several, and registers of each.
+        /// And so many for what is left.
+        const MIDDLE: usize = 4;
+        /// Destinations at a time where there are several, and registers of each:
+        /// as many as hold all sums, the parts of the sources and a multiplier.
         const ROWS: usize = $rows;
         const SHORT: usize = $short;
+        /// Registers of each of two destinations, which need fewer.
+        const WIDE: usize = if 2 * SHORT <= MIDDLE {
+            2 * SHORT
+        } else {
+            SHORT
+        };
 
-        static TAIL: Tail<{ 2 * SHORT * WIDTH }> = Tail::new();
+        static TAIL: Tail<{ 2 * MIDDLE * WIDTH }> = Tail::new();
+
+        /// The coefficients of a source for a group of destinations.
+        #[derive(Clone, Copy)]
+        struct Column {
+            /// What their multipliers are made of.
+            entries: [&'static Entry; ROWS],
+            coefficients: [u8; ROWS],
+        }
 
         #[target_feature(enable = $feature)]
         fn xor(dst: &mut [u8], src: &[u8]) {
@@ -110,7 +127,7 @@ macro_rules! vector_kernel {
 
         #[target_feature(enable = $feature)]
         fn mul(tables: &Tables, dst: &mut [u8], c: u8) {
-            let multiplier = multiplier(tables, c);
+            let multiplier = multiplier(entry(tables, c));
             let Some(last) = dst.last_chunk::<WIDTH>() else {
                 return crate::arch::scalar::mul(tables, dst, c);
             };
@@ -129,7 +146,7 @@ macro_rules! vector_kernel {
         #[target_feature(enable = $feature)]
         fn mul_add(tables: &Tables, dst: &mut [u8], src: &[u8], from: usize, c: u8) {
             let dst = &mut dst[..src.len()];
-            let multiplier = multiplier(tables, c);
+            let multiplier = multiplier(entry(tables, c));
             let (src_chunks, src_rest) = src[from..].as_chunks::<WIDTH>();
             let (dst_chunks, dst_rest) = dst[from..].as_chunks_mut::<WIDTH>();
             for (d, s) in dst_chunks.iter_mut().zip(src_chunks) {
@@ -174,9 +191,9 @@ macro_rules! vector_kernel {
                 block::<LONG, SUM>(tables, dst, at, 0, terms);
                 at += LONG * WIDTH;
             }
-            while dst.len() - at >= SHORT * WIDTH {
-                block::<SHORT, SUM>(tables, dst, at, 0, terms);
-                at += SHORT * WIDTH;
+            while dst.len() - at >= MIDDLE * WIDTH {
+                block::<MIDDLE, SUM>(tables, dst, at, 0, terms);
+                at += MIDDLE * WIDTH;
             }
             if at == dst.len() {
                 return;
@@ -187,7 +204,7 @@ macro_rules! vector_kernel {
                 return match left {
                     1 => block::<1, SUM>(tables, dst, start, at - start, terms),
                     2 => block::<2, SUM>(tables, dst, start, at - start, terms),
-                    _ => block::<SHORT, SUM>(tables, dst, start, at - start, terms),
+                    _ => block::<MIDDLE, SUM>(tables, dst, start, at - start, terms),
                 };
             }
             for &(c, src) in terms {
@@ -208,7 +225,7 @@ macro_rules! vector_kernel {
         }
 
         /// Adds sums to the `N` registers from `at`, without the first `skip`
-        /// bytes, for which `N` is at most `SHORT`.
+        /// bytes, for which `N` is at most `MIDDLE`.
         #[target_feature(enable = $feature)]
         #[inline]
         fn add_sums<const N: usize>(dst: &mut [u8], at: usize, skip: usize, sums: [Register; N]) {
@@ -254,7 +271,7 @@ macro_rules! vector_kernel {
                         }
                     }
                 } else {
-                    let multiplier = multiplier(tables, c);
+                    let multiplier = multiplier(entry(tables, c));
                     for i in 0..N {
                         sums[i] = add(sums[i], product(&multiplier, &split(load(&piece[i]))));
                     }
@@ -272,87 +289,155 @@ macro_rules! vector_kernel {
 
         #[target_feature(enable = $feature)]
         fn mul_add_matrix(tables: &Tables, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
+            // Room for many costs more than a handful of sources.
+            if srcs.len() <= 8 {
+                in_lists::<8>(tables, dsts, srcs, matrix);
+            } else {
+                in_lists::<64>(tables, dsts, srcs, matrix);
+            }
+        }
+
+        /// At most `LIST` sources at a time, so that what their multipliers are
+        /// made of is looked up once for all strips: the inner loop has hardly
+        /// time for anything but products.
+        #[target_feature(enable = $feature)]
+        fn in_lists<const LIST: usize>(
+            tables: &Tables,
+            dsts: &mut [&mut [u8]],
+            srcs: &[&[u8]],
+            matrix: &[u8],
+        ) {
+            let width = srcs.len();
+            for start in (0..width).step_by(LIST) {
+                let some = &srcs[start..width.min(start + LIST)];
+                let (mut dsts, mut rows) = (&mut *dsts, matrix.chunks_exact(width));
+                // Two groups at a time, the second of which finds the sources'
+                // strips at hand.
+                while !dsts.is_empty() {
+                    let column = Column {
+                        entries: [entry(tables, 0); ROWS],
+                        coefficients: [0; ROWS],
+                    };
+                    let mut columns = [[column; LIST]; 2];
+                    let mut groups = [0; 2];
+                    let mut count = 0;
+                    for (group, columns) in groups.iter_mut().zip(&mut columns) {
+                        *group = rows_of(dsts.len() - count);
+                        count += *group;
+                        for (d, row) in rows.by_ref().take(*group).enumerate() {
+                            for (column, c) in columns.iter_mut().zip(&row[start..]) {
+                                column.entries[d] = entry(tables, *c);
+                                column.coefficients[d] = *c;
+                            }
+                        }
+                    }
+                    let (here, rest) = dsts.split_at_mut(count);
+                    let columns = [&columns[0][..some.len()], &columns[1][..some.len()]];
+                    if count <= 2 {
+                        strips::<WIDE>(tables, here, groups, some, columns);
+                    } else {
+                        strips::<SHORT>(tables, here, groups, some, columns);
+                    }
+                    dsts = rest;
+                }
+            }
+        }
+
+        /// How many of so many destinations are next: as even numbers as can be,
+        /// since every pass takes the sources apart anew.
+        #[inline(always)]
+        fn rows_of(dsts: usize) -> usize {
+            dsts.div_ceil(dsts.div_ceil(ROWS).max(1))
+        }
+
+        /// All strips, of `N` registers, of two groups of destinations.
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn strips<const N: usize>(
+            tables: &Tables,
+            dsts: &mut [&mut [u8]],
+            groups: [usize; 2],
+            srcs: &[&[u8]],
+            columns: [&[Column]; 2],
+        ) {
             let length = dsts.first().map_or(0, |dst| dst.len());
             let mut at = 0;
-            // Strip by strip, and all destinations for each, while the strip's
-            // sources are at hand.
-            while length - at >= SHORT * WIDTH {
-                strip(tables, dsts, at, 0, srcs, matrix);
-                at += SHORT * WIDTH;
+            while length - at >= N * WIDTH {
+                strip::<N>(tables, dsts, groups, at, 0, srcs, columns);
+                at += N * WIDTH;
             }
             if at == length {
                 return;
             }
-            if let Some(start) = length.checked_sub(SHORT * WIDTH) {
-                return strip(tables, dsts, start, at - start, srcs, matrix);
+            if let Some(start) = length.checked_sub(N * WIDTH) {
+                return strip::<N>(tables, dsts, groups, start, at - start, srcs, columns);
             }
-            for (dst, row) in dsts.iter_mut().zip(matrix.chunks_exact(srcs.len().max(1))) {
-                for (&src, &c) in srcs.iter().zip(row) {
-                    if src.len() > at {
-                        mul_add(tables, dst, src, at, c);
+            let (first, second) = dsts.split_at_mut(groups[0]);
+            for (dsts, columns) in [first, second].into_iter().zip(columns) {
+                for (d, dst) in dsts.iter_mut().enumerate() {
+                    for (src, column) in srcs.iter().zip(columns) {
+                        if src.len() > at {
+                            mul_add(tables, dst, src, at, column.coefficients[d]);
+                        }
                     }
                 }
             }
         }
 
-        /// The `SHORT` registers from `at` of all destinations, but for the
+        /// The `N` registers from `at` of all destinations, but for the
         /// first `skip` bytes.
         #[target_feature(enable = $feature)]
         #[inline]
-        fn strip(
+        fn strip<const N: usize>(
             tables: &Tables,
-            mut dsts: &mut [&mut [u8]],
+            dsts: &mut [&mut [u8]],
+            groups: [usize; 2],
             at: usize,
             skip: usize,
             srcs: &[&[u8]],
-            mut matrix: &[u8],
+            columns: [&[Column]; 2],
         ) {
-            while !dsts.is_empty() {
-                // As even as can be: every pass takes the sources apart anew.
-                let rows = dsts.len().div_ceil(dsts.len().div_ceil(ROWS));
-                let (some, rest) = dsts.split_at_mut(rows);
-                let (of_some, of_rest) = matrix.split_at(rows * srcs.len());
-                match rows {
-                    4 => rows_block::<4>(tables, some, at, skip, srcs, of_some),
-                    3 => rows_block::<3>(tables, some, at, skip, srcs, of_some),
-                    2 => rows_block::<2>(tables, some, at, skip, srcs, of_some),
-                    _ => rows_block::<1>(tables, some, at, skip, srcs, of_some),
+            let (first, second) = dsts.split_at_mut(groups[0]);
+            for (dsts, columns) in [first, second].into_iter().zip(columns) {
+                match dsts.len() {
+                    0 => {}
+                    1 => rows_block::<1, N>(tables, dsts, at, skip, srcs, columns),
+                    2 => rows_block::<2, N>(tables, dsts, at, skip, srcs, columns),
+                    3 => rows_block::<3, N>(tables, dsts, at, skip, srcs, columns),
+                    _ => rows_block::<ROWS, N>(tables, dsts, at, skip, srcs, columns),
                 }
-                (dsts, matrix) = (rest, of_rest);
             }
         }
 
         /// [`block`] for `D` destinations, taking each source apart once.
         #[target_feature(enable = $feature)]
         #[inline]
-        fn rows_block<const D: usize>(
+        fn rows_block<const D: usize, const N: usize>(
             tables: &Tables,
             dsts: &mut [&mut [u8]],
             at: usize,
             skip: usize,
             srcs: &[&[u8]],
-            matrix: &[u8],
+            columns: &[Column],
         ) {
-            let end = at + SHORT * WIDTH;
-            let mut sums = [[zero(); SHORT]; D];
+            let end = at + N * WIDTH;
+            let mut sums = [[zero(); N]; D];
             let mut some_end_within = false;
-            let rows: [&[u8]; D] =
-                core::array::from_fn(|d| &matrix[d * srcs.len()..][..srcs.len()]);
-            for (s, src) in srcs.iter().enumerate() {
-                let Some(piece) = registers::<SHORT>(src, at) else {
+            for (src, column) in srcs.iter().zip(columns) {
+                let Some(piece) = registers::<N>(src, at) else {
                     some_end_within |= src.len() > at + skip;
                     continue;
                 };
                 // A loop: `from_fn` and the like are compiled without the
                 // instructions, and may then not take `split` in.
-                let mut parts = [split(zero()); SHORT];
-                for i in 0..SHORT {
+                let mut parts = [split(zero()); N];
+                for i in 0..N {
                     parts[i] = split(load(&piece[i]));
                 }
-                for d in 0..D {
-                    let multiplier = multiplier(tables, rows[d][s]);
-                    for i in 0..SHORT {
-                        sums[d][i] = add(sums[d][i], product(&multiplier, &parts[i]));
+                for (sums, entry) in sums.iter_mut().zip(column.entries) {
+                    let multiplier = multiplier(entry);
+                    for i in 0..N {
+                        sums[i] = add(sums[i], product(&multiplier, &parts[i]));
                     }
                 }
             }
@@ -361,9 +446,9 @@ macro_rules! vector_kernel {
             }
             if some_end_within {
                 for (d, dst) in dsts.iter_mut().enumerate() {
-                    for (s, src) in srcs.iter().enumerate() {
+                    for (src, column) in srcs.iter().zip(columns) {
                         if src.len() > at + skip && src.len() < end {
-                            mul_add(tables, dst, src, at + skip, rows[d][s]);
+                            mul_add(tables, dst, src, at + skip, column.coefficients[d]);
                         }
                     }
                 }

@@ -79,7 +79,9 @@ mod tests {
     #[test]
     fn each_group_has_the_one_symbol_that_its_lane_names() {
         for (key, dense) in [(0, 0), (1, 1), (2, 2), (0xDEAD_BEEF, 5), (7, 32), (8, 999)] {
-            for length in [1, 2, 3, 7, 33, 64, 255, 1024, 5000] {
+            let lengths = [1, 2, 3, 7, 33, 64, 255, 1024, 5000];
+            for length in &lengths[..if cfg!(miri) { 7 } else { 9 }] {
+                let length = *length;
                 let lanes: Vec<u16> = vector_of_lanes(key, length);
                 for bits in [1, 4, 8] {
                     let mut expected = vec![0; length];
@@ -105,7 +107,7 @@ mod tests {
 
     #[test]
     fn older_symbols_are_included_as_often_as_their_group_is_small() {
-        const KEYS: u32 = 4000;
+        const KEYS: u32 = if cfg!(miri) { 60 } else { 4000 };
         let mut counts = [0_u32; 300];
         for key in 0..KEYS {
             for (count, element) in counts.iter_mut().zip(vector(key, 16, 8, 300)) {

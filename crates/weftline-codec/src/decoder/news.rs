@@ -6,29 +6,73 @@ use core::ops::Range;
 use crate::Esi;
 
 /// ESIs in the order in which they came, stretches of consecutive ones as one.
-#[derive(Clone, Debug, Default)]
+///
+/// While symbols come in order nothing is written here but what was taken: the
+/// stretch is *open*, and goes on to wherever the decoder's end is.
+#[derive(Clone, Debug)]
 pub(super) struct News {
-    /// The next ones.
+    /// The next ones; up to [`OPEN`] if all follow that come in order.
     now: Range<Esi>,
-    /// Those after them, if any; none while there are none `now`.
+    /// Those after them, if any; none while there are none `now`, or `now` is
+    /// open.
     later: VecDeque<Range<Esi>>,
 }
 
+/// The end of an open stretch.
+const OPEN: Esi = Esi::MAX;
+
+impl Default for News {
+    fn default() -> Self {
+        Self {
+            now: 0..OPEN,
+            later: VecDeque::new(),
+        }
+    }
+}
+
 impl News {
-    /// Adds an ESI. Those below `first` may go; no more than `most` others are
-    /// there.
+    /// Adds the ESI that was the decoder's end until now. Returns whether those
+    /// that follow need not be added: they are already.
     #[inline(always)]
-    pub(super) fn push(&mut self, esi: Esi, first: Esi, most: usize) {
-        if esi == self.now.end && self.later.is_empty() {
-            self.now.end += 1;
-        } else {
+    pub(super) fn push_next(&mut self, esi: Esi, first: Esi, most: usize) -> bool {
+        let is_open = self.now.end == OPEN;
+        if !is_open {
             self.push_apart(esi, first, most);
+        }
+        is_open
+    }
+
+    /// Adds an ESI below the decoder's `end`. Those below `first` may go; no more
+    /// than `most` others are there.
+    pub(super) fn push(&mut self, esi: Esi, first: Esi, end: Esi, most: usize) {
+        self.close(end);
+        self.push_apart(esi, first, most);
+    }
+
+    /// The decoder's end moves on from `end` to `next`, over missing ones.
+    pub(super) fn skip(&mut self, end: Esi, next: Esi) {
+        if self.now.end == OPEN && self.now.start >= end {
+            self.now.start = next;
+        } else {
+            self.close(end);
         }
     }
 
+    /// What comes next does not follow the decoder's `end`.
+    fn close(&mut self, end: Esi) {
+        if self.now.end == OPEN {
+            self.now = self.now.start.min(end)..end;
+        }
+    }
+
+    #[inline(never)]
     fn push_apart(&mut self, esi: Esi, first: Esi, most: usize) {
         if self.now.is_empty() {
             self.now = esi..esi + 1;
+            return;
+        }
+        if self.later.is_empty() && self.now.end == esi {
+            self.now.end += 1;
             return;
         }
         match self.later.back_mut() {
@@ -44,33 +88,67 @@ impl News {
         }
     }
 
-    /// The next one, leaving out those below `first`.
+    /// The next one below the decoder's `end`, leaving out those below `first`.
     #[inline(always)]
-    pub(super) fn pop(&mut self, first: Esi) -> Option<Esi> {
+    pub(super) fn pop(&mut self, first: Esi, end: Esi) -> Option<Esi> {
+        if self.now.end != OPEN {
+            return self.pop_closed(first, end);
+        }
+        if self.now.start < end {
+            let esi = self.now.start.max(first);
+            if esi < end {
+                self.now.start = esi + 1;
+                return Some(esi);
+            }
+        }
+        // The highest ESI of all may look like an open end.
+        if end == OPEN {
+            return self.pop_closed(first, end);
+        }
+        None
+    }
+
+    /// As many at once as follow each other: see [`pop`](Self::pop).
+    #[inline]
+    pub(super) fn pop_run(&mut self, first: Esi, end: Esi) -> Option<Range<Esi>> {
+        let start = self.pop(first, end)?;
+        // What was after it in the same stretch still is.
+        if self.now.start != start + 1 {
+            return Some(start..start + 1);
+        }
+        let until = self.now.end.min(end);
+        self.now.start = until;
+        if self.now.end != OPEN {
+            self.turn(end);
+        }
+        Some(start..until)
+    }
+
+    /// [`pop`](Self::pop) from stretches that have an end.
+    #[inline(never)]
+    fn pop_closed(&mut self, first: Esi, end: Esi) -> Option<Esi> {
         loop {
             let esi = self.now.start.max(first);
             if esi < self.now.end {
                 self.now.start = esi + 1;
-                if esi + 1 == self.now.end {
-                    self.turn();
+                if self.now.is_empty() {
+                    self.turn(end);
                 }
                 return Some(esi);
             }
-            if self.later.is_empty() {
-                // What follows the last one goes on to be the usual.
-                self.now.start = self.now.end;
+            if !self.turn(end) {
                 return None;
             }
-            self.turn();
         }
     }
 
-    /// Goes on to the next stretch, if there is one.
-    #[inline(always)]
-    fn turn(&mut self) {
-        if let Some(next) = self.later.pop_front() {
-            self.now = next;
-        }
+    /// Goes on to the next stretch; without one, what comes in order is told
+    /// without a note again, and it returns false.
+    fn turn(&mut self, end: Esi) -> bool {
+        let next = self.later.pop_front();
+        let there_is = next.is_some();
+        self.now = next.unwrap_or(end..OPEN);
+        there_is
     }
 
     /// Makes room for so many more.
@@ -89,13 +167,37 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    fn drain(news: &mut News, first: Esi) -> Vec<Esi> {
-        core::iter::from_fn(|| news.pop(first)).collect()
+    /// News, and the decoder's end.
+    #[derive(Default)]
+    struct Both {
+        news: News,
+        end: Esi,
+    }
+
+    impl Both {
+        fn push(&mut self, esi: Esi, first: Esi, most: usize) {
+            if esi < self.end {
+                return self.news.push(esi, first, self.end, most);
+            }
+            if esi > self.end {
+                self.news.skip(self.end, esi);
+            }
+            self.news.push_next(esi, first, most);
+            self.end = esi + 1;
+        }
+
+        fn pop(&mut self, first: Esi) -> Option<Esi> {
+            self.news.pop(first, self.end)
+        }
+
+        fn drain(&mut self, first: Esi) -> Vec<Esi> {
+            core::iter::from_fn(|| self.pop(first)).collect()
+        }
     }
 
     #[test]
     fn each_is_reported_once_in_the_order_of_arrival() {
-        let mut news = News::default();
+        let mut both = Both::default();
         for order in [
             &[0, 1, 2, 3][..],
             &[4, 6, 7, 5, 9, 8],
@@ -103,45 +205,74 @@ mod tests {
             &[13, 12, 11, 14],
             &[15, 16],
         ] {
-            order.iter().for_each(|esi| news.push(*esi, 0, 20));
-            assert_eq!(drain(&mut news, 0), order);
+            order.iter().for_each(|esi| both.push(*esi, 0, 20));
+            assert_eq!(both.drain(0), order);
         }
-        assert_eq!(news.pop(0), None);
+        assert_eq!(both.pop(0), None);
     }
 
     #[test]
     fn stretches_follow_each_other_while_some_are_taken() {
-        let mut news = News::default();
+        let mut both = Both::default();
         let mut taken = Vec::new();
         let order = [3, 4, 0, 1, 2, 5, 6, 9, 8, 7];
         for esi in order {
-            news.push(esi, 0, 20);
+            both.push(esi, 0, 20);
             if esi % 3 == 0 {
-                taken.extend(news.pop(0));
+                taken.extend(both.pop(0));
             }
         }
-        taken.extend(drain(&mut news, 0));
+        taken.extend(both.drain(0));
         assert_eq!(taken, order);
     }
 
     #[test]
     fn forgotten_ones_are_left_out_and_take_no_room() {
-        let mut news = News::default();
+        let mut both = Both::default();
         for esi in [0, 1, 2, 5, 3, 4, 6] {
-            news.push(esi, 0, 20);
+            both.push(esi, 0, 20);
         }
-        assert_eq!(drain(&mut news, 4), [5, 4, 6]);
+        assert_eq!(both.drain(4), [5, 4, 6]);
         // None of which follows another; three are kept at a time.
         let from = if cfg!(miri) { 9_900 } else { 100 };
         for esi in (from..10_000).step_by(2) {
-            news.push(esi, esi - 5, 3);
+            both.push(esi, esi - 5, 3);
         }
-        assert!(news.memory() <= 16 * size_of::<Range<Esi>>());
-        assert_eq!(drain(&mut news, 9_994), [9_994, 9_996, 9_998]);
+        assert!(both.news.memory() <= 16 * size_of::<Range<Esi>>());
+        assert_eq!(both.drain(9_994), [9_994, 9_996, 9_998]);
         // The next ones in order again.
-        news.push(9_999, 0, 3);
-        assert_eq!(news.pop(10_001), None);
-        news.push(10_001, 0, 3);
-        assert_eq!(drain(&mut news, 0), [10_001]);
+        both.push(9_999, 9_994, 3);
+        assert_eq!(both.pop(10_001), None);
+        both.push(10_001, 10_001, 3);
+        assert_eq!(both.drain(10_001), [10_001]);
+    }
+
+    #[test]
+    fn symbols_in_order_leave_no_note_even_after_others_came_late() {
+        let mut both = Both::default();
+        for round in 0..100 {
+            let start = 10 * round;
+            // One comes two later than it should.
+            for esi in [0, 1, 2, 5, 6, 3, 4, 7, 8, 9] {
+                both.push(start + esi, 0, 20);
+                assert_eq!(both.pop(0), Some(start + esi));
+                assert_eq!(both.pop(0), None);
+            }
+            assert_eq!(both.news.now.end, OPEN);
+        }
+        assert_eq!(both.news.later.capacity(), 0);
+    }
+
+    #[test]
+    fn the_highest_esis_of_all_are_reported_too() {
+        let mut both = Both::default();
+        let last = Esi::MAX - 1;
+        let order = [last - 4, last - 1, last, last - 3, last - 2];
+        for esi in order {
+            both.push(esi, last - 4, 20);
+        }
+        assert_eq!(both.drain(last - 4), order);
+        both.push(last - 5, last - 5, 20);
+        assert_eq!(both.drain(last - 5), [last - 5]);
     }
 }

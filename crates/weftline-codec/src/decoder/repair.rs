@@ -8,6 +8,8 @@ use crate::buffers::Coded;
 use crate::coefficients::Coefficients;
 use crate::error::DecodeError;
 use crate::field::Arithmetic;
+use crate::kernel::Terms;
+use crate::store::Store;
 use crate::symbol::LENGTH_BYTES;
 
 /// What repair symbols look like.
@@ -51,9 +53,21 @@ impl WindowDecoder {
         let coefficients = coefficients.into();
         self.check_repair(&window, coefficients, data)?;
         let grows = window.end > self.end();
-        if !grows && !self.system.is_unknown_within(&window) {
+        if !grows && (self.unknowns() == 0 || !self.system.is_unknown_within(&window)) {
             return Ok(self.redundant_repair());
         }
+        self.use_repair(&window, coefficients, data, grows)
+    }
+
+    /// Takes a repair symbol that has been checked and covers what is missing.
+    #[inline(never)]
+    fn use_repair(
+        &mut self,
+        window: &Range<Esi>,
+        coefficients: Coefficients<'_>,
+        data: &[u8],
+        grows: bool,
+    ) -> Result<Outcome, DecodeError> {
         if window.start < self.first() {
             self.stats.not_held += 1;
             return Err(DecodeError::NotHeld {
@@ -65,19 +79,19 @@ impl WindowDecoder {
         self.vector.resize((window.end - window.start) as usize, 0);
         coefficients.fill(self.field, &mut self.vector)?;
         if grows {
-            let equation = self.subtract_known(&window, data)?;
+            let equation = self.subtract_known(window, coefficients, data)?;
             self.miss_up_to(window.end);
-            if !self.reduce(&window) {
+            if !self.reduce(window) {
                 // All that is missing has a coefficient of 0.
                 self.buffers.give(equation);
                 return Ok(self.redundant_repair());
             }
             self.system.insert(equation, &mut self.buffers);
         } else {
-            if !self.reduce(&window) {
+            if !self.reduce(window) {
                 return Ok(self.redundant_repair());
             }
-            let equation = self.subtract_known(&window, data)?;
+            let equation = self.subtract_known(window, coefficients, data)?;
             self.system.insert(equation, &mut self.buffers);
         }
         self.stats.repairs += 1;
@@ -89,48 +103,45 @@ impl WindowDecoder {
 
     /// The equation of a repair symbol with all known symbols subtracted. It
     /// must be as long as the longest symbol it contains.
-    fn subtract_known(&mut self, window: &Range<Esi>, data: &[u8]) -> Result<Coded, DecodeError> {
+    fn subtract_known(
+        &mut self,
+        window: &Range<Esi>,
+        coefficients: Coefficients<'_>,
+        data: &[u8],
+    ) -> Result<Coded, DecodeError> {
         let mut equation = self.buffers.copy(data);
-        let Self {
-            store,
-            vector,
-            field,
-            ..
-        } = self;
+        let field = self.field;
         let apart = self.shape.group == 1;
         if !apart {
-            store.complete(window);
+            self.store.complete(window);
         }
-        let known = || {
-            let symbols = store.range(window).zip(vector.iter());
-            symbols.filter_map(|(symbol, c)| Some((*c, symbol?)).filter(|_| *c != 0))
+        let known = Known {
+            field,
+            store: &self.store,
+            window,
+            coefficients,
+            vector: &self.vector,
         };
-        let mut fits = true;
-        let fitting = known().take_while(|(_, symbol)| {
-            fits = symbol.len() <= data.len();
-            fits
-        });
-        if apart {
+        let mut longest = 0;
+        let (prefix, payload) = if apart {
             // Payloads begin at a line of the cache, coded forms do not.
-            let mut lengths = Lengths::default();
-            let (prefix, payload) = equation.bytes_mut().split_at_mut(LENGTH_BYTES);
-            let payloads = fitting.map(|(c, symbol)| {
-                lengths.add(*field, prefix, c, symbol.len() - LENGTH_BYTES);
-                (c, symbol.payload())
-            });
-            field.combine(payload, payloads);
-            lengths.finish(*field, prefix);
+            equation.bytes_mut().split_at_mut(LENGTH_BYTES)
         } else {
-            let forms = fitting.map(|(c, symbol)| (c, symbol.bytes()));
-            field.combine(equation.bytes_mut(), forms);
-        }
-        if fits {
+            (&mut [][..], equation.bytes_mut())
+        };
+        let fitting = Fitting {
+            known,
+            limit: data.len(),
+            longest: &mut longest,
+            prefix: apart.then_some(prefix),
+        };
+        field.combine(payload, fitting);
+        if longest <= data.len() {
             return Ok(equation);
         }
-        let longest = known().map(|(_, symbol)| symbol.len()).max();
         let error = DecodeError::RepairLength {
             got: data.len(),
-            min: self.field.whole_groups(longest.unwrap_or(0)),
+            min: field.whole_groups(longest),
             max: self.shape.max,
         };
         self.buffers.give(equation);
@@ -185,6 +196,88 @@ impl WindowDecoder {
             self.check_end(window.end, 0)?;
         }
         Ok(())
+    }
+}
+
+/// The known symbols of a window that a repair symbol contains.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    field: Arithmetic,
+    store: &'a Store,
+    window: &'a Range<Esi>,
+    coefficients: Coefficients<'a>,
+    /// All of the coefficients.
+    vector: &'a [u8],
+}
+
+impl<'a> Known<'a> {
+    /// Calls `symbol` with each of them and its coefficient. Those left out by
+    /// vectors that thin out cost nothing.
+    #[inline]
+    fn each(self, mut symbol: impl FnMut(u8, &'a Coded)) {
+        let Self { store, vector, .. } = self;
+        if let Coefficients::Fading { .. } = self.coefficients {
+            let term = |position, c| {
+                if let Some(known) = store.get(self.window.start + position as u64) {
+                    symbol(c, known);
+                }
+            };
+            return self.coefficients.each_term(self.field, vector.len(), term);
+        }
+        for (known, c) in store.range(self.window).zip(vector) {
+            match known {
+                Some(known) if *c != 0 => symbol(*c, known),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Those of the known symbols that are not too long, as terms of a sum.
+struct Fitting<'a, 'b> {
+    known: Known<'a>,
+    /// Bytes of the longest coded form that fits.
+    limit: usize,
+    /// Bytes of the longest of all.
+    longest: &'b mut usize,
+    /// Where the lengths are added up, if only payloads are terms.
+    prefix: Option<&'b mut [u8]>,
+}
+
+impl<'a> Terms<'a> for Fitting<'a, '_> {
+    fn at_most(&self) -> usize {
+        self.known.vector.len()
+    }
+
+    #[inline]
+    fn each(self, mut term: impl FnMut(u8, &'a [u8])) {
+        let Self {
+            known,
+            limit,
+            longest,
+            prefix,
+        } = self;
+        let field = known.field;
+        let mut most = 0;
+        if let Some(prefix) = prefix {
+            let mut lengths = Lengths::default();
+            known.each(|c, symbol| {
+                most = most.max(symbol.len());
+                if symbol.len() <= limit {
+                    lengths.add(field, prefix, c, symbol.len() - LENGTH_BYTES);
+                    term(c, symbol.payload());
+                }
+            });
+            lengths.finish(field, prefix);
+        } else {
+            known.each(|c, symbol| {
+                most = most.max(symbol.len());
+                if symbol.len() <= limit {
+                    term(c, symbol.bytes());
+                }
+            });
+        }
+        *longest = most;
     }
 }
 

@@ -50,14 +50,15 @@ pub(super) fn visit(
         pool: &pool,
         arrivals: &arrivals,
     };
-    for (name, code, owned) in [
-        (Code::Dense.name(), Code::Dense, false),
-        ("weftline, no copy", Code::Dense, true),
-        (stream.fading().name(), stream.fading(), false),
-        (Code::Binary.name(), Code::Binary, false),
-        (Code::Standard.name(), Code::Standard, false),
+    for (name, code, intake) in [
+        (Code::Dense.name(), Code::Dense, Intake::Copy),
+        ("weftline, in batches", Code::Dense, Intake::Batch),
+        ("weftline, no copy", Code::Dense, Intake::Keep),
+        (stream.fading().name(), stream.fading(), Intake::Copy),
+        (Code::Binary.name(), Code::Binary, Intake::Copy),
+        (Code::Standard.name(), Code::Standard, Intake::Copy),
     ] {
-        let mut receiver = Ours::new(path, code, owned);
+        let mut receiver = Ours::new(path, code, intake);
         receiver.warm_up();
         let known = receiver.run(|number, symbol| symbol == path.source(number));
         let known = known.ok_or_else(|| wrong(&contest, name))?;
@@ -110,6 +111,20 @@ impl<'a> Path<'a> {
     }
 }
 
+/// How source symbols get into our decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Intake {
+    /// One by one, copied.
+    Copy,
+    /// Copied, up to [`BATCH`] at once if they arrive in order without a gap.
+    Batch,
+    /// One by one in their packets, which the decoder keeps.
+    Keep,
+}
+
+/// Packets that a receiver gets from its socket at once.
+const BATCH: usize = 16;
+
 /// Our decoder, driven as a receiver does.
 struct Ours<'a> {
     path: Path<'a>,
@@ -119,12 +134,13 @@ struct Ours<'a> {
     repairs: Vec<Vec<u8>>,
     /// The number of the first symbol of the next run.
     start: u64,
+    intake: Intake,
     /// Packets that the decoder keeps, if it is to make no copies.
     packets: Option<Packets>,
 }
 
 impl<'a> Ours<'a> {
-    fn new(path: Path<'a>, code: Code, owned: bool) -> Self {
+    fn new(path: Path<'a>, code: Code, intake: Intake) -> Self {
         let Stream { size, window, .. } = path.stream;
         let most = path.span.max(window) + 1;
         let config = DecoderConfig::new(most, size, most, window);
@@ -134,7 +150,8 @@ impl<'a> Ours<'a> {
             decoder: WindowDecoder::with_field(config, code.field()),
             repairs: repairs(path, code),
             start: 0,
-            packets: owned.then(|| Packets::new(path.pool)),
+            intake,
+            packets: (intake == Intake::Keep).then(|| Packets::new(path.pool)),
         }
     }
 
@@ -179,24 +196,16 @@ impl<'a> Ours<'a> {
     /// Takes everything that arrives in a run. How many symbols became known,
     /// or `None` when one of them was not what `look` expects.
     fn run(&mut self, look: impl Fn(u64, &[u8]) -> bool) -> Option<usize> {
-        let Stream { window, .. } = self.path.stream;
-        let interval = self.path.stream.interval();
+        if self.intake == Intake::Batch {
+            return self.run_batches(look);
+        }
         let mut known = 0;
         let mut right = true;
         for &(arrival, place) in self.path.arrivals {
             let number = self.start + arrival.position() as u64;
-            let end = number + 1;
             match arrival {
                 Arrival::Source(_) => self.source(number, place),
-                Arrival::Repair(_) => {
-                    self.forget(number);
-                    let taken = self.decoder.repair(
-                        end - window as u64..end,
-                        self.code.coefficients(encode::key(place)),
-                        &self.repairs[place / interval],
-                    );
-                    taken.expect("an honest repair symbol within the span is taken");
-                }
+                Arrival::Repair(_) => self.repair(number, place),
             }
             while let Some(number) = self.decoder.next_known() {
                 known += 1;
@@ -206,6 +215,55 @@ impl<'a> Ours<'a> {
         }
         self.start += self.path.stream.run() as u64;
         right.then_some(known)
+    }
+
+    /// As [`run`](Self::run), with source symbols in batches.
+    fn run_batches(&mut self, look: impl Fn(u64, &[u8]) -> bool) -> Option<usize> {
+        let mut known = 0;
+        let mut right = true;
+        let mut arrivals = self.path.arrivals;
+        while let [(arrival, place), rest @ ..] = arrivals {
+            let position = arrival.position();
+            let number = self.start + position as u64;
+            let mut taken = 1;
+            if let Arrival::Repair(_) = arrival {
+                self.repair(number, *place);
+            } else {
+                let follows = |(ahead, (arrival, _)): &(usize, &(Arrival, usize))| {
+                    *arrival == Arrival::Source(position + ahead + 1)
+                };
+                let others = rest.iter().take(BATCH - 1).enumerate();
+                taken += others.take_while(follows).count();
+                self.forget(number + taken as u64 - 1);
+                let payloads = arrivals[..taken].iter();
+                let payloads = payloads.map(|(_, place)| self.path.pool.get(*place));
+                let taken = self.decoder.sources(number, payloads);
+                taken.expect("the floor follows");
+            }
+            arrivals = &arrivals[taken..];
+            while let Some(run) = self.decoder.next_known_run() {
+                for (number, symbol) in run.clone().zip(self.decoder.symbols(&run)) {
+                    known += 1;
+                    right &= symbol.is_some_and(|symbol| look(number, symbol));
+                }
+            }
+        }
+        self.start += self.path.stream.run() as u64;
+        right.then_some(known)
+    }
+
+    /// Takes in the repair symbol after this source symbol.
+    fn repair(&mut self, number: u64, place: usize) {
+        let Stream { window, .. } = self.path.stream;
+        let interval = self.path.stream.interval();
+        self.forget(number);
+        let end = number + 1;
+        let taken = self.decoder.repair(
+            end - window as u64..end,
+            self.code.coefficients(encode::key(place)),
+            &self.repairs[place / interval],
+        );
+        taken.expect("an honest repair symbol within the span is taken");
     }
 }
 

@@ -28,10 +28,16 @@ struct Multiplier {
     high: Register,
 }
 
+type Entry = crate::field::Nibbles;
+
+#[inline(always)]
+fn entry(tables: &Tables, c: u8) -> &'static Entry {
+    &tables.nibbles[usize::from(c)]
+}
+
 #[target_feature(enable = "neon")]
 #[inline]
-fn multiplier(tables: &Tables, c: u8) -> Multiplier {
-    let nibbles = &tables.nibbles[usize::from(c)];
+fn multiplier(nibbles: &Entry) -> Multiplier {
     Multiplier {
         low: table(&nibbles.low),
         high: table(&nibbles.high),

@@ -15,7 +15,7 @@ impl Avx2 {
     }
 }
 
-vector_kernel!(Avx2, "avx2", 32, 3 x 4);
+vector_kernel!(Avx2, "avx2", 32, 4 x 2);
 
 type Register = __m256i;
 
@@ -25,10 +25,16 @@ struct Multiplier {
     high: Register,
 }
 
+type Entry = crate::field::Nibbles;
+
+#[inline(always)]
+fn entry(tables: &Tables, c: u8) -> &'static Entry {
+    &tables.nibbles[usize::from(c)]
+}
+
 #[target_feature(enable = "avx2")]
 #[inline]
-fn multiplier(tables: &Tables, c: u8) -> Multiplier {
-    let nibbles = &tables.nibbles[usize::from(c)];
+fn multiplier(nibbles: &Entry) -> Multiplier {
     Multiplier {
         low: table(&nibbles.low),
         high: table(&nibbles.high),

@@ -22,10 +22,18 @@ vector_kernel!(Gfni256, "gfni,avx2", 32, 2 x 4);
 type Register = __m256i;
 type Multiplier = Register;
 
+/// A bit matrix.
+type Entry = u64;
+
+#[inline(always)]
+fn entry(tables: &Tables, c: u8) -> &'static Entry {
+    &tables.matrices[usize::from(c)]
+}
+
 #[target_feature(enable = "gfni,avx2")]
 #[inline]
-fn multiplier(tables: &Tables, c: u8) -> Multiplier {
-    _mm256_set1_epi64x(tables.matrices[usize::from(c)].cast_signed())
+fn multiplier(matrix: &Entry) -> Multiplier {
+    _mm256_set1_epi64x(matrix.cast_signed())
 }
 
 /// Nothing is to be taken apart here.

@@ -67,7 +67,7 @@ pub(crate) fn window(data: &[u8]) {
                 } else {
                     owning.source_owned(esi, packet, place)
                 };
-                (copying.source(esi, payload), outcome)
+                (take(&mut copying, esi, payload), outcome)
             }
             6 | 7 => {
                 let next = payloads.len() as u64;
@@ -112,7 +112,7 @@ pub(crate) fn window(data: &[u8]) {
                     assert!(matches!(owned, Err(DecodeError::PayloadRange { .. })));
                     continue;
                 }
-                (copying.source(esi, &bytes[payload]), owned)
+                (take(&mut copying, esi, &bytes[payload]), owned)
             }
             12 => {
                 let data = input.forgery(field, LONGEST + 2);
@@ -141,12 +141,13 @@ pub(crate) fn window(data: &[u8]) {
         }
         check(&copying, &owning, bound);
         if input.flag() {
-            loop {
-                let esi = copying.next_known();
-                assert_eq!(esi, owning.next_known());
-                let Some(esi) = esi else { break };
-                assert!(copying.is_known(esi));
+            while let Some(run) = copying.next_known_run() {
+                for esi in run {
+                    assert_eq!(owning.next_known(), Some(esi));
+                    assert!(copying.is_known(esi));
+                }
             }
+            assert_eq!(owning.next_known(), None);
         }
         while reclaims && owning.reclaim().is_some() {}
         if honest {
@@ -157,6 +158,18 @@ pub(crate) fn window(data: &[u8]) {
             }
         }
     }
+}
+
+/// Takes a source symbol by one way or the other.
+fn take(decoder: &mut WindowDecoder, esi: u64, payload: &[u8]) -> Result<Outcome, DecodeError> {
+    if esi.is_multiple_of(2) {
+        return decoder.source(esi, payload);
+    }
+    let innovative = decoder.sources(esi, [payload])?;
+    Ok(match innovative {
+        0 => Outcome::Redundant,
+        _ => Outcome::Innovative,
+    })
 }
 
 /// What can be observed of both is the same, and within the limits.
