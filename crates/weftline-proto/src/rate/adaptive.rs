@@ -273,8 +273,10 @@ impl Adaptive {
             return;
         };
         let sustained = rate / kept;
+        // Of losses in runs it takes more to tell.
+        let sample = START_SAMPLE * (2.0 * self.round.burst() - 1.0);
         let overloaded =
-            self.round.packets(self.packet) >= START_SAMPLE && self.round.loss() > START_LOSS;
+            self.round.packets(self.packet) >= sample && self.round.loss() > START_LOSS;
         let target = self.target(base, rate);
         if self.round.recent_queue() > target || overloaded {
             self.phase = Phase::Steady;
