@@ -359,11 +359,11 @@ impl Adaptive {
             false => usual / SOONER,
         };
         let rested = self.drained.is_some_and(|at| now.since(at) < pause);
-        if now.since(self.emptied) >= pause || self.suspicious || excess > 0.0 && !rested {
+        if now.since(self.emptied) >= pause || self.suspicious || excess != Some(0.0) && !rested {
             self.drain(rate, base);
             return;
         }
-        if excess > 0.0 {
+        if let Some(excess) = excess.filter(|excess| *excess > 0.0) {
             self.calm = 0;
             self.set_window(self.window * (1.0 - excess.min(MOST_SHRINK)));
             return;

@@ -4,6 +4,8 @@ use super::round::Round;
 
 /// Fates that a comparison needs.
 const SAMPLE: f64 = 200.0;
+/// And those among them that met no queue.
+const REST_SAMPLE: f64 = 20.0;
 /// What is known of the losses without a queue weighs this much less each time it is measured.
 const KEPT: f64 = 0.7;
 /// Losses of the path alone must be exceeded by this, and by so many standard deviations.
@@ -46,25 +48,25 @@ impl Losses {
         self.recent = Count::default();
     }
 
-    /// A round at full rate. The share of losses beyond those of an empty queue, if there are
-    /// certainly more of them.
-    pub(super) fn excess(&mut self, round: &Round, packet: f64) -> f64 {
+    /// A round at full rate. The share of losses beyond those of an empty queue, 0 if there are not
+    /// certainly more of them; `None`: there are losses, and those of an empty queue are not known.
+    pub(super) fn excess(&mut self, round: &Round, packet: f64) -> Option<f64> {
         let packets = round.packets(packet);
         self.recent.packets += packets;
         self.recent.lost += packets * round.loss();
         if self.recent.packets < SAMPLE {
-            return 0.0;
+            return Some(0.0);
         }
         let recent = core::mem::take(&mut self.recent);
+        if self.rest.packets < REST_SAMPLE {
+            return (recent.share() <= MARGIN).then_some(0.0);
+        }
         let usual = (self.rest.lost + 0.5) / (self.rest.packets + 1.0).max(SAMPLE / 2.0);
         let variance = usual * (1.0 - usual) * (2.0 * round.burst() - 1.0);
         let error = variance * (1.0 / recent.packets + 1.0 / self.rest.packets.max(SAMPLE / 2.0));
         let excess = recent.share() - usual;
-        if excess > MARGIN + DEVIATIONS * error.sqrt() {
-            excess
-        } else {
-            0.0
-        }
+        let certain = excess > MARGIN + DEVIATIONS * error.sqrt();
+        Some(if certain { excess } else { 0.0 })
     }
 
     /// Whether a round lost more than chance explains: where nothing is lost without a queue, one.
