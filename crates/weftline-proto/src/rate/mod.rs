@@ -17,6 +17,8 @@ use crate::time::Time;
 
 /// Credit that may pile up while the driver's timer is late; timers are commonly 1 ms coarse.
 const BURST: Duration = Duration::from_millis(2);
+/// The peer does not report less often than this, whatever it is asked for.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(10);
 /// So many timeouts in a row are congestion (RFC 9002, section 7.6, has a like rule).
 const PERSISTENT: u32 = 3;
 
@@ -49,7 +51,8 @@ impl Pacer {
                     let interval = match config.policies.feedback {
                         Feedback::Periodic { interval } => interval,
                         Feedback::EveryDatagram { min_interval } => min_interval,
-                    };
+                    }
+                    .min(LONGEST_INTERVAL);
                     Control::Adaptive(Box::new(Adaptive::new(config.initial_rtt, interval, now)))
                 }
             },

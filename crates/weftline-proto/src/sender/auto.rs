@@ -210,7 +210,7 @@ impl Rule {
         self.replay(now, srtt, flight);
         let worth = self.belief.worth(&self.losses);
         // What the receiver is known to lack is made up for at any price, beyond any limit.
-        let lacking = super::short(self.deficit as f64, self.under_way, self.losses.rate);
+        let lacking = super::choice::short(self.deficit as f64, self.under_way, self.losses.rate);
         let worthwhile = worth > self.current_price(now, srtt, source) && self.allowance >= 1.0;
         let wants = worthwhile || self.deficit > 0 && lacking;
         self.pause_noticed = now >= self.last_source + self.pause(srtt);

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use weftline_codec::Esi;
 
+use super::choice::short;
 use super::redundancy::share;
-use super::short;
 use crate::policy::Redundancy;
 
 /// The blocks whose symbols are not all acknowledged.
