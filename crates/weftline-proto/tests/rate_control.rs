@@ -187,7 +187,7 @@ fn a_link_is_filled_whatever_it_loses_with_a_short_queue() {
         (0.0, 0.92),
         (0.01, 0.91),
         (0.05, 0.865),
-        (0.1, 0.815),
+        (0.1, 0.81),
         (0.2, 0.72),
     ] {
         let link = format!("{LINK} loss=iid:{loss}");

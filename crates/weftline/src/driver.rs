@@ -76,7 +76,9 @@ async fn receive(shared: &Shared, inbox: &mut Vec<Bytes>) {
         shared.lose(reason);
         return;
     }
+    let marks = shared.carrier.congestion_marks();
     shared.with_as_driver(|state, now| {
+        state.session.set_congestion_marks(marks);
         for datagram in inbox.drain(..) {
             state.session.handle_datagram(now, &datagram);
         }

@@ -83,6 +83,11 @@ const FAIR_GUESS: f64 = 0.35;
 const EMPTY_ROUNDS: u32 = 12;
 const EMPTY_AGAIN: Duration = Duration::from_secs(8);
 
+/// After so many rounds that the window held up a flow is one that fills whatever it is given.
+const BACKLOGGED: u32 = 6;
+/// A round with marks (ECN) leaves this much of the window (RFC 8511 allows it).
+const MARKED: f64 = 0.8;
+
 /// A path that nothing was heard of for so long may have become another.
 const STALE: Duration = Duration::from_secs(10);
 
@@ -133,6 +138,8 @@ pub(super) struct Adaptive {
     round: Round,
     /// Rounds in a row that saw hardly any queue.
     calm: u32,
+    /// Rounds in a row in which more would have been sent.
+    backlogged: u32,
     /// When the queue was last seen empty, and made so on purpose.
     emptied: Time,
     drained: Option<Time>,
@@ -152,6 +159,7 @@ pub(super) struct Adaptive {
     /// The most ever: what remains beside others says nothing about the path.
     peak: f64,
     losses: Losses,
+    marks: u64,
     last_sent: Time,
 }
 
@@ -169,6 +177,7 @@ impl Adaptive {
             measured: false,
             round: Round::new(0, None),
             calm: 0,
+            backlogged: 0,
             emptied: now,
             drained: None,
             shown: false,
@@ -180,6 +189,7 @@ impl Adaptive {
             rates: [0.0; RATES],
             peak: 0.0,
             losses: Losses::default(),
+            marks: 0,
             last_sent: now,
         };
         adaptive.window = adaptive.initial();
@@ -227,6 +237,18 @@ impl Adaptive {
             self.window = (self.window / 2.0).max(self.initial());
         }
         self.last_sent = now;
+    }
+
+    /// The path has marked datagrams so often in all: its queue is too long for its taste.
+    pub(super) fn marked(&mut self, count: u64) {
+        if count > self.marks && !core::mem::replace(&mut self.round.marked, true) {
+            self.calm = 0;
+            if self.phase == Phase::Start {
+                self.phase = Phase::Steady;
+            }
+            self.set_window(MARKED * self.window);
+        }
+        self.marks = count;
     }
 
     /// Nothing was heard although it was asked for repeatedly.
@@ -335,8 +357,10 @@ impl Adaptive {
             Phase::Steady => {}
         }
         if !round.limited {
+            self.backlogged = 0;
             return;
         }
+        self.backlogged += 1;
         let share = Share {
             window: self.window,
             packet: self.packet,
@@ -359,7 +383,10 @@ impl Adaptive {
             false => usual / SOONER,
         };
         let rested = self.drained.is_some_and(|at| now.since(at) < pause);
-        if now.since(self.emptied) >= pause || self.suspicious || excess != Some(0.0) && !rested {
+        let wants =
+            now.since(self.emptied) >= pause || self.suspicious || excess != Some(0.0) && !rested;
+        // Whoever is held up now and then only does not fill the queue, and would feel it.
+        if wants && self.backlogged >= BACKLOGGED {
             self.drain(rate, base);
             return;
         }
@@ -456,5 +483,52 @@ impl Adaptive {
     fn growth(&self) -> f64 {
         let packets = self.window / self.packet;
         GROWTH * packets.powf(POWER) * self.packet
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_take_a_fifth_of_the_window_once_a_round_trip() {
+        let mut adaptive = Adaptive::new(Duration::from_millis(60), Duration::ZERO, Time::ZERO);
+        let before = adaptive.window();
+        adaptive.marked(0);
+        assert_eq!(adaptive.window(), before);
+        for count in 1..5 {
+            adaptive.marked(count);
+        }
+        assert_eq!(adaptive.window(), MARKED * before);
+        // A report of something sent since then begins the next round.
+        adaptive.on_report(
+            Time::from_micros(60_000),
+            &Progress {
+                number: 0,
+                sent: Time::ZERO,
+                rtt: Duration::from_millis(60),
+                queue: Duration::ZERO,
+                arrived: 1200,
+                lost: 0,
+                burst: 1.0,
+                next: 1,
+            },
+        );
+        adaptive.marked(4);
+        let before = adaptive.window();
+        adaptive.marked(5);
+        assert_eq!(adaptive.window(), MARKED * before);
+    }
+
+    #[test]
+    fn a_longer_way_begins_with_more_and_silence_with_less() {
+        let window =
+            |ms| Adaptive::new(Duration::from_millis(ms), Duration::ZERO, Time::ZERO).window();
+        assert_eq!(window(1), 10.0 * USUAL_PACKET);
+        assert_eq!(window(60), 37_500.0);
+        assert_eq!(window(2000), 128.0 * USUAL_PACKET);
+        let mut adaptive = Adaptive::new(Duration::from_millis(60), Duration::ZERO, Time::ZERO);
+        adaptive.timed_out();
+        assert_eq!(adaptive.window(), 2.0 * USUAL_PACKET);
     }
 }

@@ -115,6 +115,13 @@ impl Pacer {
         }
     }
 
+    /// The path has marked datagrams so often in all.
+    pub(crate) fn marked(&mut self, count: u64) {
+        if let Control::Adaptive(adaptive) = &mut self.control {
+            adaptive.marked(count);
+        }
+    }
+
     /// The retransmission timer has fired so often in a row.
     pub(crate) fn timed_out(&mut self, times: u32) {
         if let Control::Adaptive(adaptive) = &mut self.control

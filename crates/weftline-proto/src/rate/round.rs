@@ -50,6 +50,8 @@ pub(super) struct Round {
     pub(super) queue: Option<Duration>,
     /// More would have been sent.
     pub(super) limited: bool,
+    /// The path has marked datagrams.
+    pub(super) marked: bool,
 }
 
 impl Round {
@@ -63,6 +65,7 @@ impl Round {
             total: Duration::ZERO,
             queue: None,
             limited: false,
+            marked: false,
         }
     }
 

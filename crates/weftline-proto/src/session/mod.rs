@@ -248,6 +248,13 @@ impl Session {
         }
     }
 
+    /// How often the path has marked datagrams since the session began, as the carrier knows (ECN,
+    /// RFC 3168): with [`RateControl::Adaptive`](crate::RateControl::Adaptive) more of them slow the
+    /// session down, once a round trip.
+    pub fn set_congestion_marks(&mut self, count: u64) {
+        self.pacer.marked(count);
+    }
+
     fn fit_symbols(&mut self) {
         let room = self.largest_datagram.saturating_sub(REPAIR_OVERHEAD);
         let room = u16::try_from(room).unwrap_or(u16::MAX);

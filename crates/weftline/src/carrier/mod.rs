@@ -83,6 +83,14 @@ impl Carrier {
         }
     }
 
+    /// How often the path has marked datagrams to say that it is congested (ECN).
+    pub(crate) fn congestion_marks(&self) -> u64 {
+        match self {
+            Carrier::Quic(link) => link.congestion_marks(),
+            Carrier::Udp(_) => 0,
+        }
+    }
+
     /// Why the carrier ended while connecting, if it knows better than the session.
     pub(crate) fn connect_error(&self, addr: SocketAddr) -> Option<ConnectError> {
         match self {

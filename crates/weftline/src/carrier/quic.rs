@@ -293,6 +293,11 @@ impl Link {
         self.connection.rtt()
     }
 
+    /// How often the path has marked datagrams (ECN), as far as acknowledgements tell.
+    pub(crate) fn congestion_marks(&self) -> u64 {
+        Unlimited::marks(self.connection.congestion_state())
+    }
+
     /// The largest datagram now: path MTU discovery raises it, a black hole or another path
     /// lowers it. 0 when the connection is over.
     pub(crate) fn max_datagram(&self) -> usize {
@@ -358,7 +363,7 @@ fn transport(config: &EndpointConfig) -> Result<TransportConfig, BindError> {
         Congestion::Engine => {
             // Nothing is decided by QUIC's own losses, so a gap needs no early acknowledgement.
             acks.reordering_threshold(VarInt::from_u32(0));
-            transport.congestion_controller_factory(Arc::new(Unlimited))
+            transport.congestion_controller_factory(Arc::new(Unlimited::default()))
         }
         Congestion::Cubic => {
             transport.congestion_controller_factory(Arc::new(CubicConfig::default()))
