@@ -9,7 +9,9 @@ use clap_complete::Shell;
 
 use crate::exit::{self, Exit};
 use crate::options::OutputOptions;
-use crate::{bench, cast, console, demo, key, lab, load, output, recv, relay, send, sim, vectors};
+use crate::{
+    bench, cast, console, demo, forward, key, lab, load, output, recv, relay, send, sim, vectors,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,6 +37,7 @@ enum Command {
     Demo(demo::DemoArgs),
     Send(send::SendArgs),
     Recv(recv::RecvArgs),
+    Forward(forward::ForwardArgs),
     Relay(relay::RelayArgs),
     Cast(cast::CastArgs),
     Key(key::KeyArgs),
@@ -101,6 +104,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Demo(args) => demo::run_command(&args, output),
         Command::Send(args) => on_runtime(send::run(args, output)),
         Command::Recv(args) => on_runtime(recv::run(args, output)),
+        Command::Forward(args) => on_runtime(forward::run(args, output)),
         Command::Relay(args) => on_runtime(relay::run(args, output)),
         Command::Cast(args) => on_runtime(cast::run(args, output)),
         Command::Load(args) => on_runtime(load::run(args)),
