@@ -102,7 +102,9 @@ fn two_programs_forward_count_and_let_connections_end_before_they_stop() {
         }
     });
     let (server, via, peer) = serve(&home, &["--allow", &at]);
-    let arguments = ["forward", "--via", &via, "--peer", &peer, "--json", "--stats", "100ms"];
+    let arguments = [
+        "forward", "--via", &via, "--peer", &peer, "--json", "--stats", "100ms",
+    ];
     let arguments = [&arguments[..], &["--listen", "0", "--to", &at]].concat();
     let mut client = start(home.path(), &arguments);
     let near = client.line(" -> ");
@@ -123,14 +125,20 @@ fn two_programs_forward_count_and_let_connections_end_before_they_stop() {
     let end = (&last["command"], &last["event"], &last["end"]);
     assert_eq!(end, (&"forward".into(), &"end".into(), &"connect".into()));
     assert_eq!(last["connections"]["done"], 1, "{last}");
-    assert_eq!((&last["sent_bytes"], &last["delivered_bytes"]), (&15.into(), &15.into()));
+    assert_eq!(
+        (&last["sent_bytes"], &last["delivered_bytes"]),
+        (&15.into(), &15.into())
+    );
     assert_eq!((&last["ok"], &last["exit"]), (&true.into(), &143.into()));
 
     server.signal("-INT");
     let (code, lines) = server.end();
     assert_eq!(code, 130);
     let last = lines.last().unwrap();
-    assert_eq!((&last["end"], &last["connections"]["done"]), (&"serve".into(), &1.into()));
+    assert_eq!(
+        (&last["end"], &last["connections"]["done"]),
+        (&"serve".into(), &1.into())
+    );
 }
 
 #[test]
@@ -140,12 +148,17 @@ fn what_no_retry_can_change_ends_it_with_a_code_of_its_own() {
     let client = |more: &[&str]| {
         let arguments = ["forward", "--via", &via, "--json"];
         let (code, lines) = start(home.path(), &[&arguments[..], more].concat()).end();
-        let error = lines.first().map(|l| l["error"].as_str().unwrap().to_owned());
+        let error = lines
+            .first()
+            .map(|l| l["error"].as_str().unwrap().to_owned());
         (code, error.unwrap_or_default())
     };
     let (code, error) = client(&["--peer", &peer, "--listen", "0", "--to", "127.0.0.1:8"]);
     assert_eq!(code, 3);
-    assert!(error.contains("forward serve --allow 127.0.0.1:8"), "{error}");
+    assert!(
+        error.contains("forward serve --allow 127.0.0.1:8"),
+        "{error}"
+    );
     // Another host than the one asked for.
     let stranger = "aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa";
     assert_eq!(client(&["--peer", stranger, "--socks", "0"]).0, 3);
@@ -157,7 +170,10 @@ fn what_no_retry_can_change_ends_it_with_a_code_of_its_own() {
     for (more, named) in [
         (&["--listen", "0"][..], "each --listen has its --to"),
         (&[], "nothing to forward"),
-        (&["--socks", "0", "--insecure-udp"], "leave --insecure-udp out"),
+        (
+            &["--socks", "0", "--insecure-udp"],
+            "leave --insecure-udp out",
+        ),
     ] {
         let (code, error) = client(&[&["--peer", &peer], more].concat());
         assert!(code == 2 && error.contains(named), "{code} {error}");

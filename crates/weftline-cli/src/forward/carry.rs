@@ -17,7 +17,7 @@ use weftline::{ReadHalf, Stream, WriteHalf};
 
 use super::counts::Counts;
 use super::socks;
-use super::wire::{Reply, Request, Status};
+use super::wire::{Reply, Request, Status, WireError};
 
 /// Bytes read at once.
 const CHUNK: usize = 16 << 10;
@@ -125,10 +125,19 @@ async fn pump(
         let mut out_ended = None;
         let mut answer = Ok(String::new());
         if reply_to_come {
-            let mut reply = pin!(timeout(ANSWER, Reply::expect(&mut read)));
+            let mut reply = pin!(timeout(ANSWER, Reply::read(&mut read)));
             answer = loop {
                 tokio::select! {
-                    answer = &mut reply => break answer.unwrap_or_else(|_| Err(no_answer())),
+                    read = &mut reply => break match read {
+                        // It was made and broke before its reply had come here.
+                        Ok(Err(WireError::Stream(error))) if is_reset(&error) => {
+                            out_ended = Some(Err(Broke::Stream));
+                            Ok(String::new())
+                        }
+                        Ok(Ok(reply)) => reply.good(),
+                        Ok(Err(error)) => Err(error.into()),
+                        Err(_) => Err(no_answer()),
+                    },
                     // The program may leave at once. That the other end does not read is no
                     // reason yet: its reply says why.
                     ended = &mut out, if out_ended.is_none() => {
@@ -192,6 +201,10 @@ async fn inward(
         written.map_err(|_| Broke::Tcp)?;
         counts.inward(len);
     }
+}
+
+fn is_reset(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionReset
 }
 
 fn no_answer() -> Reply {

@@ -151,20 +151,32 @@ impl Reply {
         out
     }
 
+    /// Reads one.
+    ///
+    /// # Errors
+    /// See [`WireError`].
+    pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Self, WireError> {
+        version(stream).await?;
+        let status = Status::from_byte(stream.read_u8().await?);
+        Ok(Reply::new(status, text(stream).await?))
+    }
+
     /// Reads one that says that all is well; returns its text.
     ///
     /// # Errors
     /// The reply, if it says something else, or what stands for the reply that did not come.
     pub(super) async fn expect(stream: &mut (impl AsyncRead + Unpin)) -> Result<String, Reply> {
-        let read = async {
-            version(stream).await?;
-            let status = Status::from_byte(stream.read_u8().await?);
-            Ok::<_, WireError>(Reply::new(status, text(stream).await?))
-        };
-        match read.await {
-            Ok(reply) if reply.status == Status::Done => Ok(reply.text),
-            Ok(reply) => Err(reply),
-            Err(error) => Err(Reply::from(error)),
+        Reply::read(stream).await?.good()
+    }
+
+    /// Its text, if it says that all is well.
+    ///
+    /// # Errors
+    /// Itself, if it does not.
+    pub(super) fn good(self) -> Result<String, Reply> {
+        match self.status {
+            Status::Done => Ok(self.text),
+            _ => Err(self),
         }
     }
 }

@@ -289,6 +289,36 @@ async fn nobody_listens_over_there_where_it_was_not_allowed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nonsense_from_an_allowed_peer_harms_nobody_else() {
+    let at = echo().await;
+    let world = forward("", &at, &[]).await;
+    let (_endpoint, connection) = world.stranger().await;
+    // Another version, an unknown kind, a text too long, one that is none, what only servers say.
+    for (words, status) in [
+        (&[9][..], 8),
+        (&[1, 7, 0, 0, 0, 0], 9),
+        (&[1, 1, 0, 0, 0xff, 0xff], 9),
+        (&[1, 1, 0, 0, 0, 1, 0xff], 9),
+        (&[1, 1, 0, 0, 0, 3, b'a', b':', b'x'], 9),
+        (&[1, 2, 0, 0, 0, 1, b'x'], 9),
+        (&[1, 3, 0, 0, 0, 0], 9),
+    ] {
+        let mut stream = connection.open_stream().await.unwrap();
+        stream.write_all(words).await.unwrap();
+        assert_eq!(soon(stream.read_u8()).await.unwrap(), 1);
+        assert_eq!(soon(stream.read_u8()).await.unwrap(), status, "{words:?}");
+    }
+    // Requests that never become whole, as many as it may open.
+    let mut halves = Vec::new();
+    for _ in 0..200 {
+        let mut stream = connection.open_stream().await.unwrap();
+        stream.write_all(&[1, 1, 0]).await.unwrap();
+        halves.push(stream);
+    }
+    echoed(&mut world.program().await, b"unharmed").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn whoever_stops_lets_connections_end_but_takes_no_new_ones() {
     for near_stops in [true, false] {
         let at = echo().await;

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use weftline::Identity;
+use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Identity};
 
 use crate::demo::path::Path;
 use crate::exit::{Exit, Failure};
@@ -153,6 +153,17 @@ impl World {
     /// A connection of a local program to the first entry.
     pub(super) async fn program(&self) -> TcpStream {
         TcpStream::connect(self.entry(0)).await.unwrap()
+    }
+
+    /// A session of the client's host that keeps to no rules.
+    pub(super) async fn stranger(&self) -> (Endpoint, Connection) {
+        let identity = Identity::load_or_create(&self.files[0]).unwrap();
+        let any = "127.0.0.1:0".parse().unwrap();
+        let nobody = Allowed::nobody();
+        let endpoint = Endpoint::bind(any, identity, nobody, EndpointConfig::default()).unwrap();
+        let peer = fingerprint(&self.files[1]).parse().unwrap();
+        let connection = soon(endpoint.connect(self.at, &peer)).await.unwrap();
+        (endpoint, connection)
     }
 
     /// How a program notices that it gets no connection, at whichever step.
