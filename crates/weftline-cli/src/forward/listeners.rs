@@ -114,3 +114,30 @@ impl Listeners {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_address_changes_over_to_its_own_client_and_to_no_other() {
+        let listeners = Listeners::default();
+        let (one, other) = (Fingerprint::from([1; 20]), Fingerprint::from([2; 20]));
+        let any = "127.0.0.1:0".parse().unwrap();
+        let old = listeners.open(any, Some(one)).await.unwrap();
+        let at = old.local;
+        let refused = listeners.open(at, Some(other)).await.err().unwrap();
+        assert!(refused.text.contains("another client"), "{refused}");
+        let giving_up = async {
+            old.taken.notified().await;
+            listeners.close(old);
+        };
+        let (new, ()) = tokio::join!(listeners.open(at, Some(one)), giving_up);
+        let new = new.unwrap();
+        assert_eq!(new.local, at);
+        listeners.close(new);
+        let free = listeners.open(at, Some(other)).await.unwrap();
+        listeners.close(free);
+        assert!(listeners.lock().is_empty());
+    }
+}

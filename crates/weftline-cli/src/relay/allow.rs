@@ -217,6 +217,20 @@ mod tests {
     }
 
     #[test]
+    fn any_free_port_may_be_used_only_where_every_port_may() {
+        let has = |rule: &str, address: &str| {
+            let rule: Allow = rule.parse().unwrap();
+            rule.has(address.parse().unwrap())
+        };
+        assert!(has("127.0.0.1:2222", "127.0.0.1:2222"));
+        assert!(!has("127.0.0.1:2222", "0.0.0.0:2222"));
+        assert!(!has("127.0.0.1:2222", "127.0.0.1:0"));
+        assert!(!has("127.0.0.1:1-65534", "127.0.0.1:0"));
+        assert!(has("127.0.0.0/8:*", "127.0.0.1:0"));
+        assert!(!has("localhost:*", "127.0.0.1:80"));
+    }
+
+    #[test]
     fn nonsense_is_refused() {
         for text in [
             "",
