@@ -10,7 +10,8 @@ use clap_complete::Shell;
 use crate::exit::{self, Exit};
 use crate::options::OutputOptions;
 use crate::{
-    bench, cast, console, demo, key, lab, load, output, recv, relay, send, sim, theory, vectors,
+    bench, cast, console, demo, forward, key, lab, load, output, recv, relay, send, sim, theory,
+    vectors,
 };
 
 const EXAMPLES: &str = "\
@@ -37,6 +38,7 @@ enum Command {
     Demo(demo::DemoArgs),
     Send(send::SendArgs),
     Recv(recv::RecvArgs),
+    Forward(forward::ForwardArgs),
     Relay(relay::RelayArgs),
     Cast(cast::CastArgs),
     Key(key::KeyArgs),
@@ -105,6 +107,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Demo(args) => demo::run_command(&args, output),
         Command::Send(args) => on_runtime(send::run(args, output)),
         Command::Recv(args) => on_runtime(recv::run(args, output)),
+        Command::Forward(args) => on_runtime(forward::run(args, output)),
         Command::Relay(args) => on_runtime(relay::run(args, output)),
         Command::Cast(args) => on_runtime(cast::run(args, output)),
         Command::Load(args) => on_runtime(load::run(args)),

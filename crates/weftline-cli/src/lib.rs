@@ -11,6 +11,7 @@ pub mod cli;
 pub mod console;
 pub mod demo;
 pub mod exit;
+pub mod forward;
 pub mod home;
 pub mod key;
 pub mod lab;

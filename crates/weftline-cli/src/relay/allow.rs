@@ -10,7 +10,7 @@ use super::target::Target;
 
 /// Targets that may be reached: hosts and ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Allow {
+pub(crate) struct Allow {
     hosts: Hosts,
     ports: RangeInclusive<u16>,
 }
@@ -26,7 +26,7 @@ enum Hosts {
 
 /// A target may not be reached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     /// No rule allows it.
     #[error("{0} is not allowed here")]
     NotAllowed(String),
@@ -48,6 +48,14 @@ impl Allow {
         }
     }
 
+    /// May this address be used as it is? Port 0, which stands for any that is free, may where every
+    /// port may.
+    pub(crate) fn has(&self, address: SocketAddr) -> bool {
+        let any_port = *self.ports.start() == 1 && *self.ports.end() == u16::MAX;
+        let port = address.port();
+        (self.has_port(port) || port == 0 && any_port) && self.has_address(address.ip())
+    }
+
     fn has_address(&self, ip: IpAddr) -> bool {
         match &self.hosts {
             Hosts::Any => true,
@@ -64,7 +72,7 @@ impl Allow {
 ///
 /// # Errors
 /// See [`Refused`].
-pub(super) async fn permit(rules: &[Allow], target: &Target) -> Result<Vec<SocketAddr>, Refused> {
+pub(crate) async fn permit(rules: &[Allow], target: &Target) -> Result<Vec<SocketAddr>, Refused> {
     let (host, port) = (target.address().host(), target.address().port());
     let refused = || Refused::NotAllowed(target.to_string());
     let rules: Vec<_> = rules.iter().filter(|r| r.has_port(port)).collect();
@@ -107,7 +115,7 @@ impl FromStr for Allow {
     fn from_str(text: &str) -> Result<Self, String> {
         if text.parse::<Fingerprint>().is_ok() {
             return Err(format!(
-                "`{text}` is a fingerprint: --peer says who may use the relay, --allow what they may reach"
+                "`{text}` is a fingerprint: --peer says who may use it, --allow what they may reach"
             ));
         }
         let bad = |what: &str| {
@@ -206,6 +214,20 @@ mod tests {
         assert!(found.iter().all(|a| a.is_ipv4()), "{found:?}");
         let refused = permitted(&["192.0.2.1:7"], "localhost:7").await;
         assert_eq!(refused, Err(Refused::NotAllowed("localhost:7".into())));
+    }
+
+    #[test]
+    fn any_free_port_may_be_used_only_where_every_port_may() {
+        let has = |rule: &str, address: &str| {
+            let rule: Allow = rule.parse().unwrap();
+            rule.has(address.parse().unwrap())
+        };
+        assert!(has("127.0.0.1:2222", "127.0.0.1:2222"));
+        assert!(!has("127.0.0.1:2222", "0.0.0.0:2222"));
+        assert!(!has("127.0.0.1:2222", "127.0.0.1:0"));
+        assert!(!has("127.0.0.1:1-65534", "127.0.0.1:0"));
+        assert!(has("127.0.0.0/8:*", "127.0.0.1:0"));
+        assert!(!has("localhost:*", "127.0.0.1:80"));
     }
 
     #[test]

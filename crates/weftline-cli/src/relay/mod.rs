@@ -4,7 +4,7 @@
 //! server (`serve`, with its flows in `far`) sends them on to their targets, and answers come
 //! back. What both do with a flow is in `table`, what they say to each other in `wire`.
 
-mod allow;
+pub(crate) mod allow;
 mod connect;
 mod counts;
 mod delivery;
@@ -17,7 +17,7 @@ mod report;
 mod rule;
 mod serve;
 mod table;
-mod target;
+pub(crate) mod target;
 mod wire;
 
 #[cfg(test)]

@@ -7,16 +7,16 @@ use crate::address::Address;
 
 /// A host, by name or address, and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Target(Address);
+pub(crate) struct Target(Address);
 
 /// The text is no target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a target: give HOST:PORT, IPv4:PORT or [IPv6]:PORT")]
-pub(super) struct BadTarget(String);
+pub(crate) struct BadTarget(String);
 
 impl Target {
     /// The address that it is.
-    pub(super) fn address(&self) -> &Address {
+    pub(crate) fn address(&self) -> &Address {
         &self.0
     }
 }

@@ -1,0 +1,202 @@
+//! What one end of a forwarding has done.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use weftline::Stats;
+
+use super::carry::Ended;
+use super::wire::Reply;
+use crate::reporter::{megabits, size};
+
+/// Counts of a running end.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    sessions: AtomicU64,
+    open: AtomicU64,
+    total: AtomicU64,
+    done: AtomicU64,
+    broken: AtomicU64,
+    refused: AtomicU64,
+    out: AtomicU64,
+    inward: AtomicU64,
+}
+
+/// Counts of one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Snapshot {
+    /// Sessions so far.
+    pub(super) sessions: u64,
+    /// Connections that there are.
+    pub(super) open: u64,
+    /// Connections so far, whatever became of them.
+    pub(super) total: u64,
+    /// Those that came to their end.
+    pub(super) done: u64,
+    /// Those that broke, or whose session did.
+    pub(super) broken: u64,
+    /// Those that never came to be.
+    pub(super) refused: u64,
+    /// Bytes that connections here brought.
+    pub(super) sent: u64,
+    /// Bytes that connections here took.
+    pub(super) delivered: u64,
+    /// The session of the moment, or one of them.
+    pub(super) session: Option<Stats>,
+}
+
+impl Counts {
+    /// Bytes that a connection here brought.
+    pub(super) fn out(&self, bytes: usize) {
+        self.out.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Bytes that a connection here took.
+    pub(super) fn inward(&self, bytes: usize) {
+        self.inward.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// A session has begun.
+    pub(super) fn session(&self) {
+        self.sessions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a connection for as long as `carried` takes, and what becomes of it.
+    pub(super) async fn connection(
+        &self,
+        carried: impl Future<Output = Result<Ended, Reply>>,
+    ) -> Result<Ended, Reply> {
+        self.total.fetch_add(1, Ordering::Relaxed);
+        self.open.fetch_add(1, Ordering::Relaxed);
+        let ended = carried.await;
+        self.open.fetch_sub(1, Ordering::Relaxed);
+        let counter = match ended {
+            Ok(Ended::Done) => &self.done,
+            Ok(Ended::Broken) => &self.broken,
+            Err(_) => &self.refused,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        ended
+    }
+
+    /// How things stand.
+    pub(super) fn snapshot(&self, session: Option<Stats>) -> Snapshot {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Snapshot {
+            sessions: load(&self.sessions),
+            open: load(&self.open),
+            total: load(&self.total),
+            done: load(&self.done),
+            broken: load(&self.broken),
+            refused: load(&self.refused),
+            sent: load(&self.out),
+            delivered: load(&self.inward),
+            session,
+        }
+    }
+}
+
+impl Snapshot {
+    /// For people, `since` an earlier one so long ago.
+    pub(super) fn line(&self, since: &Snapshot, time: Duration) -> String {
+        let session = match &self.session {
+            Some(stats) => path(stats),
+            None => "no session".to_owned(),
+        };
+        format!(
+            "{session}, {} connections, out {:.1} Mbit/s, in {:.1} Mbit/s",
+            self.open,
+            megabits(self.sent - since.sent, time),
+            megabits(self.delivered - since.delivered, time),
+        )
+    }
+
+    /// For people, of the whole time.
+    pub(super) fn sentence(&self, time: Duration) -> String {
+        let mut text = format!(
+            "forwarded {} connections in {:.0} s: {} out, {} in",
+            self.total,
+            time.as_secs_f64(),
+            size(self.sent),
+            size(self.delivered),
+        );
+        for (count, what) in [(self.broken, "broken off"), (self.refused, "refused")] {
+            if count > 0 {
+                text += &format!(", {count} {what}");
+            }
+        }
+        text
+    }
+
+    /// For programs.
+    pub(super) fn json(&self, event: &str, end: &str, time: Duration) -> Value {
+        let session = self.session.map(|stats| {
+            json!({
+                "rtt_ms": stats.path.rtt.as_secs_f64() * 1e3,
+                "loss": stats.path.loss,
+                "source_symbols": stats.sent.source_symbols,
+                "retransmissions": stats.sent.retransmissions,
+                "repair_symbols": stats.sent.repair_symbols,
+                "received_source_symbols": stats.received.source_symbols,
+                "received_repair_symbols": stats.received.repair_symbols,
+                "recovered_symbols": stats.received.recovered_symbols,
+            })
+        });
+        json!({
+            "command": "forward",
+            "end": end,
+            "event": event,
+            "seconds": time.as_secs_f64(),
+            "connected": self.session.is_some(),
+            "sessions": self.sessions,
+            "connections": {
+                "open": self.open,
+                "total": self.total,
+                "done": self.done,
+                "broken": self.broken,
+                "refused": self.refused,
+            },
+            "sent_bytes": self.sent,
+            "delivered_bytes": self.delivered,
+            "session": session,
+        })
+    }
+}
+
+fn path(stats: &Stats) -> String {
+    let repairs = 100 * stats.sent.repair_symbols / stats.sent.source_symbols.max(1);
+    format!(
+        "RTT {:.0} ms, loss {:.1} %, repairs {repairs} %",
+        stats.path.rtt.as_secs_f64() * 1e3,
+        stats.path.loss * 100.0
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forward::wire::Status;
+
+    #[tokio::test]
+    async fn what_becomes_of_a_connection_is_counted_once() {
+        let counts = Counts::default();
+        let refused = Err(Reply::new(Status::Refused, "no"));
+        for ended in [Ok(Ended::Done), Ok(Ended::Broken), refused] {
+            let carried = async {
+                assert_eq!(counts.snapshot(None).open, 1);
+                ended
+            };
+            let _ = counts.connection(carried).await;
+        }
+        let now = counts.snapshot(None);
+        assert_eq!((now.open, now.total), (0, 3));
+        assert_eq!((now.done, now.broken, now.refused), (1, 1, 1));
+        let text = now.sentence(Duration::from_secs(1));
+        assert!(text.ends_with("1 broken off, 1 refused"), "{text}");
+        assert_eq!(
+            now.json("end", "serve", Duration::ZERO)["connections"]["total"],
+            3
+        );
+    }
+}

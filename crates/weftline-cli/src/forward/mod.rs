@@ -1,0 +1,83 @@
+//! `weftline forward`: TCP connections over a session.
+//!
+//! The client end (`connect`, with its connections in `near`) takes connections from local
+//! programs; the server end (`serve`, with its sessions in `far`) makes them again to their
+//! targets. Reverse rules turn that round. What both do with a connection is in `carry`, what they
+//! say to each other in `wire`.
+
+mod agree;
+mod carry;
+mod connect;
+mod counts;
+mod dial;
+mod far;
+mod listeners;
+mod near;
+mod options;
+mod report;
+mod serve;
+mod socks;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use crate::exit::Exit;
+use crate::options::OutputOptions;
+
+const HELP: &str = "\
+One host runs `weftline forward serve` and names the targets that may be reached from it; the other
+runs `weftline forward` and names local ports that lead there. Programs use the local port as if it
+were the target.
+
+Examples:
+  host-b$ weftline forward serve --allow 127.0.0.1:80 --peer FINGERPRINT-OF-A
+  host-a$ weftline forward --listen 8080 --to 127.0.0.1:80 --via host-b --peer FINGERPRINT-OF-B
+  host-a$ curl http://127.0.0.1:8080/
+
+  Several targets:
+    weftline forward --via host-b --peer abcd-... --listen 8080 --to web.lan:80 \\
+        --listen 127.0.0.1:5432 --to db.lan:5432
+  A SOCKS proxy (host-b: serve --allow '*:80,*:443'); names are looked up over there:
+    weftline forward --via host-b --peer abcd-... --socks 1080
+    curl --socks5-hostname 127.0.0.1:1080 https://example.org/
+  Reverse, so that host-b's port 2222 leads to this host's SSH (host-b: serve --allow-listen
+  127.0.0.1:2222):
+    weftline forward --via host-b --peer abcd-... --remote-listen 2222 --remote-to 127.0.0.1:22
+
+Local ports stay open while the session is lost; it is made again. `weftline forward serve --help`
+tells what can be allowed.";
+
+/// Carry TCP connections between two hosts, their losses repaired
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = HELP,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    mut_arg("insecure_udp", |arg| arg.hide(true))
+)]
+pub struct ForwardArgs {
+    #[command(subcommand)]
+    end: Option<End>,
+    #[command(flatten)]
+    connect: connect::ConnectArgs,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum End {
+    Serve(Box<serve::ServeArgs>),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+pub async fn run(args: ForwardArgs, output: OutputOptions) -> Result<Exit> {
+    match args.end {
+        Some(End::Serve(args)) => serve::run(*args, output).await,
+        None => connect::run(args.connect, output).await,
+    }
+}

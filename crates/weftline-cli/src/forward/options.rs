@@ -1,0 +1,130 @@
+//! What the options of both ends have in common.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use clap::Args;
+use weftline::EndpointConfig;
+use weftline_netem::units;
+
+use crate::exit::{Exit, Failure};
+use crate::options::SessionOptions;
+
+/// Most connections of a session at once.
+const MOST_CONNECTIONS: u32 = 10_000;
+/// Streams beside those of connections: questions and listeners.
+const OTHER_STREAMS: u32 = 2 * MOST_RULES as u32;
+/// Most addresses of one kind on a command line.
+pub(super) const MOST_RULES: usize = 64;
+/// Bytes of all of a session's connections that wait here to be read, at most.
+const MOST_WAITING: u64 = 256_000_000;
+const BUFFER: std::ops::RangeInclusive<usize> = 300_000..=64_000_000;
+
+/// What bounds connections.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Bounds {
+    /// Connections at once of each session; further ones are refused
+    #[arg(long, value_name = "NUMBER", default_value = "256", value_parser = connections)]
+    pub(super) connections: u32,
+    /// Bytes of each connection that may wait here for whoever reads slowly; it also is the most
+    /// that a connection gets in a round trip
+    #[arg(long, value_name = "SIZE", default_value = "1MB", value_parser = buffer)]
+    pub(super) buffer: usize,
+    /// When stopped, let connections go on for so long before they are cut
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = drain)]
+    pub(super) drain_timeout: Duration,
+    /// Print a line of statistics this often
+    #[arg(long, value_name = "TIME", value_parser = stats)]
+    pub(super) stats: Option<Duration>,
+}
+
+impl Bounds {
+    /// The configuration of endpoints for this.
+    ///
+    /// # Errors
+    /// The session's options do not fit it, or each other.
+    pub(super) fn endpoint(&self, session: &SessionOptions) -> Result<EndpointConfig, Failure> {
+        if session.insecure_udp {
+            let message = "forward has to know who is at the other end: leave --insecure-udp out";
+            return Err(Failure::new(Exit::Usage, message));
+        }
+        let mut config = session.endpoint()?;
+        let limits = &mut config.session.limits;
+        limits.streams = self.connections + OTHER_STREAMS;
+        limits.stream_data = self.buffer as u64;
+        // As long as this is enough for all, a connection that nobody reads holds up no other.
+        let all = limits.stream_data * u64::from(self.connections);
+        limits.session_data = all.clamp(limits.stream_data, MOST_WAITING);
+        Ok(config)
+    }
+}
+
+/// A local address: a port is one of 127.0.0.1.
+pub(super) fn local(text: &str) -> Result<SocketAddr, String> {
+    match text.parse::<u16>() {
+        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        Err(_) => text.parse().map_err(|_| {
+            format!("`{text}` is no address to listen at: give PORT, IPv4:PORT or [IPv6]:PORT")
+        }),
+    }
+}
+
+fn connections(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok();
+    let number = number.filter(|n| (1..=MOST_CONNECTIONS).contains(n));
+    number.ok_or_else(|| format!("give 1 to {MOST_CONNECTIONS}"))
+}
+
+fn buffer(text: &str) -> Result<usize, String> {
+    let size = units::parse_size(text).map_err(|e| e.to_string())?;
+    match BUFFER.contains(&size) {
+        true => Ok(size),
+        false => Err("give 300kB to 64MB".into()),
+    }
+}
+
+fn drain(text: &str) -> Result<Duration, String> {
+    within(text, Duration::ZERO, "give 0s to 3600s")
+}
+
+fn stats(text: &str) -> Result<Duration, String> {
+    within(text, Duration::from_millis(100), "give 100ms to 3600s")
+}
+
+/// A time of `least` to an hour.
+pub(super) fn within(text: &str, least: Duration, otherwise: &str) -> Result<Duration, String> {
+    let time = units::parse_duration(text).map_err(|e| e.to_string())?;
+    let accepted = least..=Duration::from_secs(3600);
+    accepted
+        .contains(&time)
+        .then_some(time)
+        .ok_or_else(|| otherwise.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_not_open_to_others() {
+        assert_eq!(local("8080"), Ok("127.0.0.1:8080".parse().unwrap()));
+        assert_eq!(local("[::]:80"), Ok("[::]:80".parse().unwrap()));
+        assert!(
+            local("localhost:80")
+                .unwrap_err()
+                .contains("`localhost:80`")
+        );
+    }
+
+    #[test]
+    fn numbers_have_bounds() {
+        assert_eq!(
+            (connections("256"), buffer("1MB")),
+            (Ok(256), Ok(1_000_000))
+        );
+        assert!(connections("0").is_err() && connections("10001").is_err());
+        assert!(buffer("299kB").is_err() && buffer("65MB").is_err());
+        assert_eq!(drain("0s"), Ok(Duration::ZERO));
+        assert!(stats("1ms").is_err());
+    }
+}
