@@ -246,9 +246,9 @@ mod tests {
         let window = |wanted: &Wanted| Plan::new(wanted).unwrap().config.window;
         let mut wanted = wanted();
         assert_eq!(window(&wanted), LONGEST_WINDOW);
-        // 200 ms of 5 Mbit/s are 89 symbols.
+        // 200 ms of 5 Mbit/s are 89 symbols, of which three quarters are in the window or the block.
         wanted.rate = Some(5_000_000);
-        assert_eq!(window(&wanted), 44);
+        assert_eq!(window(&wanted), 66);
         wanted.encoding_id = EncodingId::ReedSolomon;
         assert_eq!(window(&wanted), 66);
         wanted.rate = Some(100_000_000);
@@ -269,7 +269,7 @@ mod tests {
             "m=application 6001 FEC/UDP *",
             "c=IN IP4 232.1.2.3/9",
             "a=source-filter: incl IN IP4 232.1.2.3 192.0.2.1",
-            "a=fec-repair-flow: encoding-id=10; fssi=E:1400,WSR:128",
+            "a=fec-repair-flow: encoding-id=10; fssi=E:1400,WSR:191",
             "a=repair-window:200ms",
             "a=x-weftline-sealed:chacha20-poly1305",
             "a=x-weftline-adus:one-symbol",
