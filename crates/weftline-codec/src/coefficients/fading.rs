@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn older_symbols_are_included_as_often_as_their_group_is_small() {
-        const KEYS: u32 = if cfg!(miri) { 60 } else { 4000 };
+        const KEYS: u32 = if cfg!(miri) { 240 } else { 4000 };
         let mut counts = [0_u32; 300];
         for key in 0..KEYS {
             for (count, element) in counts.iter_mut().zip(vector(key, 16, 8, 300)) {
