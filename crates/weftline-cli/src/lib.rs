@@ -20,6 +20,7 @@ pub mod options;
 pub mod output;
 pub mod recv;
 pub mod relay;
+mod report;
 pub mod reporter;
 pub mod send;
 pub mod session;

@@ -2,11 +2,12 @@
 //!
 //! [`load`] measures a transport from the application's side. `path` (Linux) joins two network
 //! namespaces by TUN devices and an emulator that uses the links of `weftline-netem`, so that any
-//! program runs over them unchanged. [`theory`] has the papers' formulas, [`sim`] what runs in virtual
+//! program runs over them unchanged; [`links`] reads those as people write them. [`theory`] has the papers' formulas, [`sim`] what runs in virtual
 //! time.
 #![deny(unsafe_code)]
 
 pub mod compare;
+pub mod links;
 pub mod load;
 #[cfg(target_os = "linux")]
 pub mod path;

@@ -13,14 +13,15 @@ use tokio::time::{sleep, timeout};
 use weftline::{CloseReason, Connection, Endpoint, Fingerprint, Identity, Stream};
 
 use super::agree::{Agreed, agree};
+use super::counts::Snapshot;
 use super::near::{Entry, Near, Room};
 use super::options::{Bounds, MOST_RULES, local, within};
-use super::report::Report;
 use crate::address::Address;
 use crate::exit::{self, Exit, Failure, close};
 use crate::home;
 use crate::options::{OutputOptions, SessionOptions};
 use crate::relay::target::Target;
+use crate::report::Report;
 use crate::send;
 use crate::session::{farewell, stop};
 
@@ -77,7 +78,7 @@ pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit
     let report = Report::new("connect", output, args.bounds.stats);
     let client = match Client::open(args, &report).await {
         Ok(client) => client,
-        Err(error) => return Ok(report.end(&Default::default(), &exit::wrap(&error))),
+        Err(error) => return Ok(report.end(&Snapshot::default(), &exit::wrap(&error))),
     };
     let near = client.near.clone();
     let failure = tokio::select! {

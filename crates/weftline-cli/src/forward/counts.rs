@@ -8,6 +8,7 @@ use weftline::Stats;
 
 use super::carry::Ended;
 use super::wire::Reply;
+use crate::report::{self, Standing};
 use crate::reporter::{megabits, size};
 
 /// Counts of a running end.
@@ -97,13 +98,17 @@ impl Counts {
     }
 }
 
-impl Snapshot {
-    /// For people, `since` an earlier one so long ago.
-    pub(super) fn line(&self, since: &Snapshot, time: Duration) -> String {
-        let session = match &self.session {
-            Some(stats) => path(stats),
-            None => "no session".to_owned(),
-        };
+impl Standing for Snapshot {
+    fn bytes(&self) -> u64 {
+        self.sent + self.delivered
+    }
+
+    fn sessions(&self) -> u64 {
+        self.sessions
+    }
+
+    fn line(&self, since: &Self, time: Duration) -> String {
+        let session = report::path(self.session.as_ref());
         format!(
             "{session}, {} connections, out {:.1} Mbit/s, in {:.1} Mbit/s",
             self.open,
@@ -112,8 +117,7 @@ impl Snapshot {
         )
     }
 
-    /// For people, of the whole time.
-    pub(super) fn sentence(&self, time: Duration) -> String {
+    fn sentence(&self, time: Duration) -> String {
         let mut text = format!(
             "forwarded {} connections in {:.0} s: {} out, {} in",
             self.total,
@@ -129,20 +133,8 @@ impl Snapshot {
         text
     }
 
-    /// For programs.
-    pub(super) fn json(&self, event: &str, end: &str, time: Duration) -> Value {
-        let session = self.session.map(|stats| {
-            json!({
-                "rtt_ms": stats.path.rtt.as_secs_f64() * 1e3,
-                "loss": stats.path.loss,
-                "source_symbols": stats.sent.source_symbols,
-                "retransmissions": stats.sent.retransmissions,
-                "repair_symbols": stats.sent.repair_symbols,
-                "received_source_symbols": stats.received.source_symbols,
-                "received_repair_symbols": stats.received.repair_symbols,
-                "recovered_symbols": stats.received.recovered_symbols,
-            })
-        });
+    fn json(&self, event: &str, end: &str, time: Duration) -> Value {
+        let session = self.session.as_ref().map(report::session);
         json!({
             "command": "forward",
             "end": end,
@@ -162,15 +154,6 @@ impl Snapshot {
             "session": session,
         })
     }
-}
-
-fn path(stats: &Stats) -> String {
-    let repairs = 100 * stats.sent.repair_symbols / stats.sent.source_symbols.max(1);
-    format!(
-        "RTT {:.0} ms, loss {:.1} %, repairs {repairs} %",
-        stats.path.rtt.as_secs_f64() * 1e3,
-        stats.path.loss * 100.0
-    )
 }
 
 #[cfg(test)]

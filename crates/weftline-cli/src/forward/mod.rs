@@ -14,7 +14,6 @@ mod far;
 mod listeners;
 mod near;
 mod options;
-mod report;
 mod serve;
 mod socks;
 mod wire;

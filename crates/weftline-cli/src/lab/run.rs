@@ -4,7 +4,8 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
-use weftline_lab::path::{Ended, Lab, Links, PathConfig, PathError, Programs, Report};
+use weftline_lab::links::Links;
+use weftline_lab::path::{Ended, Lab, PathConfig, PathError, Programs, Report};
 
 use super::signals::Signals;
 use super::{NOT_FOUND, RunArgs, exists, or_shell};

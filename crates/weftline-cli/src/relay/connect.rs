@@ -10,11 +10,11 @@ use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
 use weftline::{CloseReason, Connection, Endpoint, Fingerprint, Identity, Stream};
 
+use super::counts::Snapshot;
 use super::delivery::Delivery;
 use super::inward::{finish, inward};
 use super::near::Near;
 use super::options::{idle, most_flows};
-use super::report::Report;
 use super::rule::Rule;
 use super::table::{Hostile, longest, wireguard_mtu};
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION, Wanted};
@@ -23,6 +23,7 @@ use crate::exit::{self, Exit, Failure, close};
 use crate::home;
 use crate::options::{OutputOptions, SessionOptions};
 use crate::output;
+use crate::report::Report;
 use crate::send;
 use crate::session::{farewell, stop};
 
@@ -104,7 +105,7 @@ pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit
     let report = Report::new("connect", output, args.stats);
     let client = match Client::open(args) {
         Ok(client) => client,
-        Err(error) => return Ok(report.end(&Default::default(), &exit::wrap(&error))),
+        Err(error) => return Ok(report.end(&Snapshot::default(), &exit::wrap(&error))),
     };
     let mut listeners = JoinSet::new();
     for rule in 0..client.near.rules().len() {

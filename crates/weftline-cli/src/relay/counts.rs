@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use weftline::Stats;
 
+use crate::report::{self, Standing};
 use crate::reporter::{megabits, size};
 
 /// Datagrams and their bytes.
@@ -113,9 +114,16 @@ pub(super) struct Snapshot {
     pub(super) longest: Option<usize>,
 }
 
-impl Snapshot {
-    /// For people, `since` an earlier one so long ago.
-    pub(super) fn line(&self, since: &Snapshot, time: Duration) -> String {
+impl Standing for Snapshot {
+    fn bytes(&self) -> u64 {
+        self.counts.sent.bytes + self.counts.delivered.bytes
+    }
+
+    fn sessions(&self) -> u64 {
+        self.counts.sessions
+    }
+
+    fn line(&self, since: &Self, time: Duration) -> String {
         let rate = |now: Traffic, before: Traffic| {
             let datagrams = (now.datagrams - before.datagrams) as f64;
             format!(
@@ -125,10 +133,7 @@ impl Snapshot {
             )
         };
         let (now, before) = (&self.counts, &since.counts);
-        let session = match &self.session {
-            Some(stats) => path(stats),
-            None => "no session".to_owned(),
-        };
+        let session = report::path(self.session.as_ref());
         format!(
             "{session}, {} flows, out {}, in {}, {} dropped",
             self.open,
@@ -138,8 +143,7 @@ impl Snapshot {
         )
     }
 
-    /// For people, of the whole time.
-    pub(super) fn sentence(&self, time: Duration) -> String {
+    fn sentence(&self, time: Duration) -> String {
         let Counts {
             sent,
             delivered,
@@ -174,8 +178,7 @@ impl Snapshot {
         )
     }
 
-    /// For programs.
-    pub(super) fn json(&self, event: &str, end: &str, time: Duration) -> Value {
+    fn json(&self, event: &str, end: &str, time: Duration) -> Value {
         let mut object = json!({
             "command": "relay",
             "end": end,
@@ -190,17 +193,9 @@ impl Snapshot {
         {
             all.extend(counts);
             let session = self.session.map(|stats| {
-                json!({
-                    "rtt_ms": stats.path.rtt.as_secs_f64() * 1e3,
-                    "loss": stats.path.loss,
-                    "source_symbols": stats.sent.source_symbols,
-                    "retransmissions": stats.sent.retransmissions,
-                    "repair_symbols": stats.sent.repair_symbols,
-                    "received_source_symbols": stats.received.source_symbols,
-                    "received_repair_symbols": stats.received.repair_symbols,
-                    "recovered_symbols": stats.received.recovered_symbols,
-                    "abandoned_symbols": stats.received.abandoned_symbols,
-                })
+                let mut session = report::session(&stats);
+                session["abandoned_symbols"] = json!(stats.received.abandoned_symbols);
+                session
             });
             all.insert("session".to_owned(), json!(session));
         }
@@ -211,15 +206,6 @@ impl Snapshot {
 /// Datagrams that the session gave up because they would be, or were, late.
 pub(super) fn late(stats: &Stats) -> u64 {
     stats.sent.expired_messages + stats.received.late_messages
-}
-
-fn path(stats: &Stats) -> String {
-    let repairs = 100 * stats.sent.repair_symbols / stats.sent.source_symbols.max(1);
-    format!(
-        "RTT {:.0} ms, loss {:.1} %, repairs {repairs} %",
-        stats.path.rtt.as_secs_f64() * 1e3,
-        stats.path.loss * 100.0
-    )
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ mod inward;
 mod near;
 mod options;
 mod order;
-mod report;
 mod rule;
 mod serve;
 mod table;

@@ -16,7 +16,6 @@ use super::counts::{Counts, Snapshot};
 use super::far::{Far, Granted};
 use super::inward::{finish, inward};
 use super::options::{idle, most_flows};
-use super::report::Report;
 use super::table::Hostile;
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION};
 use crate::address::{Address, reachable};
@@ -26,6 +25,7 @@ use crate::home;
 use crate::options::{OutputOptions, SessionOptions};
 use crate::output::{self, quoted_command};
 use crate::recv;
+use crate::report::Report;
 use crate::session::{farewell, stop};
 use crate::transfer::path::printable;
 

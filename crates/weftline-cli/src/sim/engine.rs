@@ -5,9 +5,10 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
+use weftline_lab::links::Links;
 use weftline_lab::load::session_config;
 use weftline_lab::sim::engine::{Application, Experiment, Outcome};
-use weftline_netem::{LinkConfig, NamedLink, Queue, units};
+use weftline_netem::units;
 
 use crate::exit::{Exit, Failure};
 use crate::options::OutputOptions;
@@ -66,11 +67,11 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
             .ok_or_else(|| usage(format!("--{name} is in seconds, 0 to 86400, not {secs}")))
     };
     let config = session_config(&args.settings).map_err(|e| usage(e.to_string()))?;
-    let (forward, back) = links(args).map_err(usage)?;
+    let links = Links::parse(&args.link, args.back.as_deref()).map_err(|e| usage(e.to_string()))?;
     let mut experiment = Experiment {
         config,
-        forward,
-        back,
+        forward: links.forward,
+        back: links.back,
         application: args.app,
         duration: seconds("secs", args.secs)?,
         skip: seconds("skip", args.skip)?,
@@ -95,36 +96,6 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
         print(&outcomes, args.app);
     }
     Ok(Exit::Ok)
-}
-
-/// As `lab run` reads them: a link with a rate and no queue gets one of 100 ms, and the way back
-/// is as the way there but loses nothing.
-fn links(args: &EngineArgs) -> Result<(LinkConfig, LinkConfig), String> {
-    let read = |text: &str| -> Result<LinkConfig, String> {
-        let mut link: LinkConfig = text.parse().map_err(|e| format!("{e}"))?;
-        let queue = text
-            .split_whitespace()
-            .any(|part| part.starts_with("queue="));
-        if !queue && link.rate.is_some() {
-            link.queue = Queue::time(Duration::from_millis(100));
-        }
-        Ok(link)
-    };
-    let named = NamedLink::find(args.link.trim()).ok();
-    let forward = match &named {
-        Some(link) => link.both().0,
-        None => read(&args.link)?,
-    };
-    let back = match (&args.back, named) {
-        (Some(back), _) => read(back)?,
-        (None, Some(link)) => link.both().1,
-        (None, None) => {
-            let mut back = LinkConfig::default().with_delay(forward.delay);
-            (back.rate, back.queue, back.mtu) = (forward.rate, forward.queue, forward.mtu);
-            back
-        }
-    };
-    Ok((forward, back))
 }
 
 fn print(outcomes: &[Outcome], app: Application) {

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
+use crate::links::Links;
 use crate::load::{Mode, Side as End};
-use crate::path::{Lab, Links, PathConfig, PathError, Side};
+use crate::path::{Lab, PathConfig, PathError, Side};
 
 use super::peer::Peer;
 use super::plan::Job;
@@ -61,7 +62,8 @@ pub(super) fn run(
     let since_1970 = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let load_average = load_average();
     let (cpu, waited, plans) = (children_secs(), waited_secs(), plans(job, tools));
-    let mut config = PathConfig::new(Links::parse(&job.case.link, job.case.back.as_deref())?);
+    let links = Links::parse(&job.case.link, job.case.back.as_deref()).map_err(PathError::from)?;
+    let mut config = PathConfig::new(links);
     config.seed = job.seed;
     let lab = Lab::open(&config)?;
     let mut flows = Vec::new();

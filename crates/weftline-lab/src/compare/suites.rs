@@ -307,7 +307,7 @@ mod tests {
             .flat_map(|n| [by_name(n, FULL), by_name(n, QUICK)])
         {
             for case in suite.unwrap().cases {
-                crate::path::Links::parse(&case.link, case.back.as_deref()).unwrap();
+                crate::links::Links::parse(&case.link, case.back.as_deref()).unwrap();
                 for peer in &case.peers {
                     // Whether the kernel has a congestion control is the machine's matter, and
                     // one preset is still to come.

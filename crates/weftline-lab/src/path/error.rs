@@ -40,6 +40,9 @@ pub enum PathError {
     /// A setting that no path can have.
     #[error("{0}")]
     Setting(String),
+    /// A link that cannot be read.
+    #[error(transparent)]
+    Link(#[from] crate::links::UnreadableLink),
     /// A command cannot be started.
     #[error("cannot start `{program}`: {source}")]
     Start {

@@ -37,7 +37,7 @@ mod pcap;
 mod report;
 mod run;
 
-pub use config::{Links, PathConfig};
+pub use config::PathConfig;
 pub use error::PathError;
 pub use lab::{Lab, Side, running};
 pub use report::{Delay, DirectionReport, Report};

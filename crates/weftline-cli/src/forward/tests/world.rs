@@ -19,9 +19,9 @@ use crate::demo::path::Path;
 use crate::exit::{Exit, Failure};
 use crate::forward::connect::{Client, ConnectArgs};
 use crate::forward::near::Near;
-use crate::forward::report::Report;
 use crate::forward::serve::{self, ServeArgs, Server};
 use crate::options::OutputOptions;
+use crate::report::Report;
 
 /// Longest wait for anything, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);

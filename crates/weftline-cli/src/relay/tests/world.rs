@@ -19,8 +19,8 @@ use crate::options::OutputOptions;
 use crate::relay::connect::{Client, ConnectArgs};
 use crate::relay::counts::Snapshot;
 use crate::relay::near::Near;
-use crate::relay::report::Report;
 use crate::relay::serve::{self, ServeArgs, Server};
+use crate::report::Report;
 
 /// Longest wait for anything, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,11 +1,11 @@
-//! What a relay shows while it runs and when it ends.
+//! What a service, `relay` or `forward`, shows while it runs and when it ends.
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use weftline::Stats;
 
-use super::counts::Snapshot;
 use crate::exit::{Exit, Failure};
 use crate::options::OutputOptions;
 use crate::output;
@@ -14,19 +14,33 @@ use crate::reporter::Reporter;
 /// Time between two looks for the line on the terminal.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// Shows how one end of a relay does.
-pub(super) struct Report {
+/// How one end of a service stands at some moment.
+pub(crate) trait Standing {
+    /// Bytes carried so far, both ways.
+    fn bytes(&self) -> u64;
+    /// Sessions so far.
+    fn sessions(&self) -> u64;
+    /// For people, `since` an earlier one so long ago.
+    fn line(&self, since: &Self, time: Duration) -> String;
+    /// For people, of the whole time.
+    fn sentence(&self, time: Duration) -> String;
+    /// For programs.
+    fn json(&self, event: &str, end: &str, time: Duration) -> Value;
+}
+
+/// Shows how one end of a service does.
+pub(crate) struct Report {
     /// `connect` or `serve`
-    pub(super) end: &'static str,
-    pub(super) output: OutputOptions,
+    pub(crate) end: &'static str,
+    pub(crate) output: OutputOptions,
     /// How often a line of statistics is printed, if at all.
-    pub(super) every: Option<Duration>,
-    pub(super) reporter: Reporter,
-    pub(super) started: Instant,
+    pub(crate) every: Option<Duration>,
+    pub(crate) reporter: Reporter,
+    pub(crate) started: Instant,
 }
 
 impl Report {
-    pub(super) fn new(end: &'static str, output: OutputOptions, every: Option<Duration>) -> Self {
+    pub(crate) fn new(end: &'static str, output: OutputOptions, every: Option<Duration>) -> Self {
         Report {
             end,
             output,
@@ -37,7 +51,7 @@ impl Report {
     }
 
     /// Shows how things stand, for as long as it is polled.
-    pub(super) async fn watch(&self, look: impl Fn() -> Snapshot) -> Infallible {
+    pub(crate) async fn watch<S: Standing>(&self, look: impl Fn() -> S) -> Infallible {
         let mut bar = tokio::time::interval(PERIOD);
         let far_off = Duration::from_secs(86_400);
         let every = self.every.unwrap_or(far_off);
@@ -47,8 +61,7 @@ impl Report {
             tokio::select! {
                 _ = bar.tick() => {
                     let now = look();
-                    let bytes = |s: &Snapshot| s.counts.sent.bytes + s.counts.delivered.bytes;
-                    self.reporter.advance(bytes(&now).saturating_sub(bytes(&shown)));
+                    self.reporter.advance(now.bytes().saturating_sub(shown.bytes()));
                     self.reporter.status(now.line(&shown, PERIOD));
                     shown = now;
                 }
@@ -67,10 +80,10 @@ impl Report {
     }
 
     /// Tells how it went, and gives the exit code.
-    pub(super) fn end(&self, last: &Snapshot, failure: &Failure) -> Exit {
+    pub(crate) fn end(&self, last: &impl Standing, failure: &Failure) -> Exit {
         self.reporter.finish();
         let time = self.started.elapsed();
-        if !self.output.quiet && last.counts.sessions > 0 {
+        if !self.output.quiet && last.sessions() > 0 {
             output::line(&last.sentence(time));
         }
         let stopped = matches!(failure.exit, Exit::Interrupted | Exit::Terminated);
@@ -90,4 +103,31 @@ impl Report {
         }
         failure.exit
     }
+}
+
+/// A session's path and share of repairs, for people.
+pub(crate) fn path(session: Option<&Stats>) -> String {
+    let Some(stats) = session else {
+        return "no session".to_owned();
+    };
+    let repairs = 100 * stats.sent.repair_symbols / stats.sent.source_symbols.max(1);
+    format!(
+        "RTT {:.0} ms, loss {:.1} %, repairs {repairs} %",
+        stats.path.rtt.as_secs_f64() * 1e3,
+        stats.path.loss * 100.0
+    )
+}
+
+/// A session's path and symbols, for programs.
+pub(crate) fn session(stats: &Stats) -> Value {
+    json!({
+        "rtt_ms": stats.path.rtt.as_secs_f64() * 1e3,
+        "loss": stats.path.loss,
+        "source_symbols": stats.sent.source_symbols,
+        "retransmissions": stats.sent.retransmissions,
+        "repair_symbols": stats.sent.repair_symbols,
+        "received_source_symbols": stats.received.source_symbols,
+        "received_repair_symbols": stats.received.repair_symbols,
+        "recovered_symbols": stats.received.recovered_symbols,
+    })
 }
