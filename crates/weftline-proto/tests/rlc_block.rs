@@ -223,8 +223,8 @@ fn a_full_window_and_an_outage_do_not_stop_it_for_good() {
         transfer(
             &config,
             400_000,
-            "rate=10mbit delay=20ms queue=60ms loss=ge:30%,15",
-            "delay=20ms loss=ge:30%,5",
+            "rate=10mbit delay=20ms queue=60ms loss=ge:30%,6",
+            "delay=20ms loss=ge:30%,3",
             9,
         );
     }
