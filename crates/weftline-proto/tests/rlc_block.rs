@@ -21,14 +21,18 @@ fn rlc_block() -> Config {
     config
 }
 
+/// `WEFTLINE_BLOCKS=20 cargo test -p weftline-proto --test rlc_block theory -- --nocapture` counts
+/// over twenty times as many blocks.
 #[test]
 fn as_many_symbols_are_received_as_theory_says() {
     // Mean receptions, and the standard deviation of one block.
+    let times = std::env::var("WEFTLINE_BLOCKS").map_or(1, |v| v.parse().expect("a number"));
     for (bits, k, blocks, mean, deviation) in [
         (1, 8, 1500, 9.565, 1.5),
         (1, 64, 500, 65.607, 1.66),
         (8, 16, 500, 16.004, 0.063),
     ] {
+        let blocks = times * blocks;
         let config = counted(rlc_block(), k, bits);
         let received = (0..blocks).map(|seed| {
             let (symbols, needed) = symbols_needed(&config, 14_000, seed);

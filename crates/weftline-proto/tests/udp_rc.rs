@@ -37,6 +37,8 @@ fn excess(bits: u8, messages: u64, extra: usize) -> (f64, f64) {
     (mean, within as f64 / messages as f64)
 }
 
+/// `WEFTLINE_MESSAGES=20000 cargo test -p weftline-proto --test udp_rc over_gf -- --nocapture` counts
+/// over so many.
 #[test]
 fn ten_more_symbols_decode_999_of_1000_messages_over_gf2() {
     let messages =
