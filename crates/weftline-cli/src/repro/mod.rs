@@ -15,13 +15,15 @@ use crate::options::OutputOptions;
 use crate::output;
 use progress::Line;
 
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 const HELP: &str = "\
 FIGURE is a figure (karzand-6, roca-table-2) or a paper (karzand, roca, rest, udp-rc, garrido) for all of
 its figures; without one, everything is run. Each point of a figure is a command of its own, which the
 report names, and is kept in DIR as soon as it has been run: the same command goes on where it was
 stopped, and makes the report again when nothing is left to run.
 
-Written to DIR: report.html (one file, no scripts), data/FIGURE.csv, points.jsonl. docs/repro.md has more.
+Written to DIR: report.html (one file, no scripts), table.md, data/FIGURE.csv, points.jsonl. docs/repro.md has more.
 
 Examples:
   weftline repro --list
@@ -72,7 +74,7 @@ pub fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
     let chosen = repro::select(&figures, &args.figures)
         .map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
     if args.list {
-        list(&chosen, output);
+        list(&chosen, output)?;
         return Ok(Exit::Ok);
     }
     let Some(folder) = &args.out else {
@@ -83,12 +85,11 @@ pub fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
         ns3: ns3(args.ns3.as_deref()),
     };
     let build = build(&programs.weftline)?;
-    let version = env!("CARGO_PKG_VERSION");
-    let kept = Kept::open(folder, version, &build, args.fresh);
+    let kept = Kept::open(folder, VERSION, &build, args.fresh);
     let mut kept = kept.with_context(|| format!("cannot keep points in {}", folder.display()))?;
     if kept.from_other_builds() > 0 && !output.quiet {
         output::line(&format!(
-            "{} points were run by another build of weftline {version}; --fresh runs them again",
+            "{} points were run by another build of weftline {VERSION}; --fresh runs them again",
             kept.from_other_builds()
         ));
     }
@@ -117,7 +118,7 @@ pub fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
     let failed = failed.with_context(|| format!("cannot keep points in {}", folder.display()))?;
     let mut report = Report::new(&chosen, kept.values(), &failed, &programs);
     report.command = command(args);
-    report.program = format!("weftline {version}, build {build}");
+    report.program = format!("weftline {VERSION}, build {build}");
     report.effort = effort(&points, &kept);
     write(folder, &report).with_context(|| format!("cannot write to {}", folder.display()))?;
     tell(&report, folder, output);
@@ -128,15 +129,28 @@ pub fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
     Ok(if all_shown { Exit::Ok } else { Exit::General })
 }
 
-fn list(figures: &[&Figure], output: OutputOptions) {
+/// The figures; as JSON with all that another program needs to run their points and to keep them as
+/// `points.jsonl` does.
+fn list(figures: &[&Figure], output: OutputOptions) -> Result<()> {
     if output.json {
+        let point = |point: &Point| {
+            json!({
+                "command": point.to_string(),
+                "program": point.program().name(),
+                "arguments": point.arguments(),
+                "about_s": point.cost(),
+                "alone": point.is_alone(),
+            })
+        };
         let one = |figure: &&Figure| {
-            let points: Vec<String> = figure.points.iter().map(ToString::to_string).collect();
+            let points: Vec<_> = figure.points.iter().map(point).collect();
             json!({ "figure": figure.id, "title": figure.title, "points": points })
         };
         let all: Vec<_> = figures.iter().map(one).collect();
-        output::print(&json!({ "figures": all }).to_string());
-        return;
+        let build = build(&std::env::current_exe().context("this program cannot find itself")?)?;
+        let list = json!({ "version": VERSION, "build": build, "figures": all });
+        output::print(&list.to_string());
+        return Ok(());
     }
     for figure in figures {
         let ns3 = if figure.needs(Program::Ns3) {
@@ -152,6 +166,7 @@ fn list(figures: &[&Figure], output: OutputOptions) {
             figure.points.len()
         ));
     }
+    Ok(())
 }
 
 /// Where the ns-3 model is, or why it is not used.
@@ -219,6 +234,7 @@ fn write(folder: &Path, report: &Report<'_>) -> std::io::Result<()> {
             std::fs::write(data.join(format!("{}.csv", entry.figure.id)), csv)?;
         }
     }
+    std::fs::write(folder.join("table.md"), report.markdown())?;
     std::fs::write(folder.join("report.html"), repro::page(report))
 }
 

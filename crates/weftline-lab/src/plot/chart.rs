@@ -25,6 +25,8 @@ pub enum Marks {
     Both,
     /// A diamond for each point: what others have published.
     Diamonds,
+    /// A square for each point: what was measured elsewhere.
+    Squares,
 }
 
 /// An error bar.
@@ -190,6 +192,17 @@ pub fn chart_with(
                     format_args!(
                         r#"<path class="m{style} paper" d="M{px:.1} {:.1}l7 7l-7 7l-7 -7z"/>"#,
                         py - 7.0
+                    ),
+                );
+            }
+        } else if line.marks == Marks::Squares {
+            for (px, py) in points.iter().chain([&sample]) {
+                put(
+                    &mut svg,
+                    format_args!(
+                        r#"<rect class="m{style} paper" x="{:.1}" y="{:.1}" width="10" height="10"/>"#,
+                        px - 5.0,
+                        py - 5.0
                     ),
                 );
             }

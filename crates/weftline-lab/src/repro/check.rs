@@ -50,8 +50,8 @@ impl Verdict {
     pub fn words(self) -> &'static str {
         match self {
             Verdict::Agrees => "agrees",
-            Verdict::AgreesWithTheory => "theory and simulation agree; the paper gives no number",
-            Verdict::NoNumber => "the paper gives no number",
+            Verdict::AgreesWithTheory => "agrees with theory",
+            Verdict::NoNumber => "no number to compare",
             Verdict::Differs => "differs",
             Verdict::Contradicts => "theory and simulation differ",
         }
@@ -186,16 +186,74 @@ impl Check {
         }
     }
 
+    /// What the paper says, theory, simulation, lab and the difference, as a table shows them.
+    pub fn cells(&self) -> [String; 5] {
+        let paper = match &self.paper {
+            Says::Nothing => String::new(),
+            Says::Number { value, .. } => short(*value),
+            Says::Range(from, to) => format!("{} to {}", short(*from), short(*to)),
+            Says::Claim { words, .. } => words.clone(),
+        };
+        let value = |value: Option<f64>| value.map_or_else(String::new, short);
+        let simulation = match self.simulation {
+            Some((value, stderr)) if stderr > 0.0 => {
+                format!("{} ± {}", short(value), brief(stderr))
+            }
+            Some((value, _)) => short(value),
+            None => String::new(),
+        };
+        let (theory, lab) = (value(self.theory), value(self.lab));
+        [paper, theory, simulation, lab, self.difference()]
+    }
+
+    /// The values in a sentence's words.
+    pub fn comparison(&self) -> String {
+        let names = ["paper", "theory", "simulation", "lab"];
+        let cells = self.cells();
+        let told = names
+            .iter()
+            .zip(&cells)
+            .filter(|(_, cell)| !cell.is_empty());
+        let told: Vec<String> = told.map(|(name, cell)| format!("{name} {cell}")).collect();
+        told.join(", ")
+    }
+
     /// The difference in words: to the paper's number in percent, else to theory in standard errors.
     pub fn difference(&self) -> String {
         match (&self.paper, self.ours()) {
             (Says::Number { value, .. }, Some(ours)) if *value != 0.0 => {
                 format!("{:+.1} %", 100.0 * (ours / value - 1.0))
             }
-            _ => self.errors().map_or_else(String::new, |errors| {
-                format!("{errors:+.1} standard errors")
-            }),
+            _ => self
+                .errors()
+                .map_or_else(String::new, |errors| format!("{errors:+.1} σ")),
         }
+    }
+}
+
+/// Four digits that count.
+fn short(value: f64) -> String {
+    digits(value, 4)
+}
+
+/// Two.
+fn brief(value: f64) -> String {
+    digits(value, 2)
+}
+
+fn digits(value: f64, digits: i32) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if !(1e-4..1e7).contains(&size) {
+        return format!("{value:.*e}", digits as usize - 1);
+    }
+    let decimals = (digits - 1 - size.log10().floor() as i32).clamp(0, 8);
+    let text = format!("{value:.*}", decimals as usize);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
     }
 }
 
@@ -231,7 +289,7 @@ mod tests {
         let near = Check::of("x").theory(1.0).simulated(1.3, 0.1);
         assert_eq!(
             (near.verdict(), near.difference().as_str()),
-            (Verdict::AgreesWithTheory, "+3.0 standard errors")
+            (Verdict::AgreesWithTheory, "+3.0 σ")
         );
         let far = Check::of("x")
             .theory(1.0)
@@ -243,5 +301,23 @@ mod tests {
         assert_eq!(worst.verdict(), Verdict::Contradicts);
         assert!(worst.what.contains("of 2 such points"), "{}", worst.what);
         assert_eq!(Check::worst(Vec::new()), None);
+    }
+
+    #[test]
+    fn numbers_keep_the_digits_that_count() {
+        assert_eq!(
+            [1234.56, 12.3456, 0.0123456, 0.5, 0.0].map(short),
+            ["1235", "12.35", "0.01235", "0.5", "0"].map(str::to_owned)
+        );
+        assert_eq!(
+            (short(1e-6), brief(0.0123)),
+            ("1.000e-6".to_owned(), "0.012".to_owned())
+        );
+        let check = Check::of("x").paper(2.0, 0.1).simulated(1.0, 0.25);
+        assert_eq!(
+            check.cells(),
+            ["2", "", "1 ± 0.25", "", "-50.0 %"].map(str::to_owned)
+        );
+        assert_eq!(check.comparison(), "paper 2, simulation 1 ± 0.25");
     }
 }

@@ -95,3 +95,119 @@ fn over_runs(values: &[f64]) -> (f64, f64) {
     let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
     (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn both() -> [Vec<Figure>; 2] {
+        [true, false].map(|quick| figures(Scale { quick, seed: 1 }))
+    }
+
+    #[test]
+    fn every_figure_and_table_that_is_promised_is_there() {
+        let promised: [(&str, &[&str]); 5] = [
+            ("karzand", &["1", "2", "6", "7", "8", "9", "10", "table-1"]),
+            ("roca", &["3", "4", "5", "6", "7", "8", "table-2"]),
+            ("rest", &["3", "4", "5", "6", "7", "8", "table-3"]),
+            ("udp-rc", &["2", "3", "4"]),
+            ("garrido", &["3", "4", "5", "6", "7", "9", "10", "11"]),
+        ];
+        let promised: Vec<String> = promised
+            .iter()
+            .flat_map(|(paper, all)| all.iter().map(move |one| format!("{paper}-{one}")))
+            .collect();
+        for figures in both() {
+            let ids: Vec<&str> = figures.iter().map(|figure| figure.id).collect();
+            assert_eq!(ids, promised);
+            for figure in &figures {
+                assert!(figure.id.starts_with(figure.paper.id()));
+                assert!(!figure.points.is_empty() && !figure.shows.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_seed_is_in_every_simulation_and_changes_only_it() {
+        let [quick, full] = both();
+        let other = figures(Scale {
+            quick: false,
+            seed: 2,
+        });
+        let simulations = |figures: &[Figure]| {
+            let points = figures.iter().flat_map(|figure| figure.points.iter());
+            let commands = points.map(ToString::to_string);
+            let simulations = commands.filter(|command| command.contains(" sim "));
+            simulations.collect::<HashSet<String>>()
+        };
+        let (few, many) = (simulations(&quick), simulations(&full));
+        assert!(
+            few.len() < many.len() && many.len() < 1000,
+            "{}",
+            many.len()
+        );
+        assert!(many.iter().all(|command| command.contains("--seed ")));
+        // Means over several runs have the following seeds too.
+        assert!(simulations(&other).intersection(&many).count() < 20);
+    }
+
+    #[test]
+    fn numbers_are_as_the_papers_call_them() {
+        let [quick, _] = both();
+        let number = |id: &str| {
+            quick
+                .iter()
+                .find(|figure| figure.id == id)
+                .unwrap()
+                .number()
+        };
+        assert_eq!(number("karzand-10"), "Fig. 10");
+        assert_eq!(number("udp-rc-2"), "Fig. 2");
+        assert_eq!(number("roca-table-2"), "Table 2");
+    }
+
+    #[test]
+    fn figures_are_chosen_by_their_names_or_their_papers() {
+        let [quick, _] = both();
+        let names = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            select(&quick, &names).map(|chosen| chosen.len())
+        };
+        assert_eq!(names(&[]), Ok(quick.len()));
+        assert_eq!(names(&["karzand-6", "udp-rc"]), Ok(4));
+        let error = names(&["karzand-3"]).unwrap_err().to_string();
+        assert!(
+            error.contains("karzand-3") && error.contains("rest-table-3"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_needs_a_program_that_is_not_there_is_skipped_with_the_reason() {
+        let [quick, _] = both();
+        let programs = Programs {
+            weftline: "weftline".into(),
+            ns3: Err("not built".into()),
+        };
+        let chosen: Vec<&Figure> = quick.iter().filter(|f| f.id == "garrido-9").collect();
+        let report = Report::new(&chosen, &Values::default(), &[], &programs);
+        assert!(matches!(&report.entries[0].became, Became::Skipped(why) if why == "not built"));
+        let page = page(&report);
+        assert!(page.contains("Skipped: not built.") && page.contains("id=\"garrido-9\""));
+        assert!(!page.contains("<script") && !page.contains("http"));
+        let [one] = &report.summaries()[..] else {
+            panic!("one figure was chosen")
+        };
+        assert_eq!(
+            (one.status, one.reason.as_deref()),
+            ("skipped", Some("not built"))
+        );
+    }
+
+    #[test]
+    fn a_mean_over_runs_has_an_error() {
+        let (mean, stderr) = over_runs(&[1.0, 2.0, 3.0, 4.0]);
+        assert!((mean - 2.5).abs() < 1e-12 && (stderr - (5.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-12);
+    }
+}

@@ -8,7 +8,9 @@ use crate::plot::{CHART_STYLE, PAGE_STYLE, escape, figure};
 
 const STYLE: &str = "
 td.what, th.what { white-space: normal; min-width: 12rem; text-align: left; }
-td.why { white-space: normal; min-width: 14rem; text-align: left; color: var(--faint); }
+main { max-width: 72rem; } p, li { max-width: 54rem; } ul { margin: .5rem 0; padding-left: 1.2rem; }
+th.what { text-align: left; } td:nth-child(2), th:nth-child(2) { text-align: right; }
+table td.what { text-align: left; } table th.what { text-align: left; }
 .good { color: var(--s2); } .bad { color: var(--s8); font-weight: 600; }
 section { border-top: 1px solid var(--rule); margin-top: 2rem; }
 section h3 { font-size: 1.1rem; margin-top: 1rem; }
@@ -19,6 +21,10 @@ section h3 { font-size: 1.1rem; margin-top: 1rem; }
 }
 @media (max-width: 40rem) { figure svg { min-width: 30rem; } body { font-size: 15px; } }
 ";
+
+/// Heads of the columns with numbers.
+const HEADS: &str =
+    "<th>paper</th><th>theory</th><th>simulation</th><th>lab</th><th>difference</th>";
 
 /// The page.
 pub fn page(report: &Report<'_>) -> String {
@@ -35,7 +41,8 @@ pub fn page(report: &Report<'_>) -> String {
     page += "<p>Each figure and table of the five papers that Weftline builds on, run again: the paper's \
              numbers where it gives any, our formula, our simulation of the paper's own model, and what the \
              lab measured where that applies. Diamonds are the papers' numbers, plain lines formulas, dots \
-             simulations with bars of one standard error. Below each figure stand the commands that print \
+             simulations with bars of one standard error, squares what was measured. A difference is to the paper's \
+             number, or between simulation and theory in standard errors (σ). Below each figure stand the commands that print \
              its numbers, one for each point.</p>\n";
     overview(&mut page, report);
     for paper in report.papers() {
@@ -82,7 +89,7 @@ fn overview(page: &mut String, report: &Report<'_>) {
                 "<td></td>".repeat(5)
             ),
         };
-        let (class, verdict) = verdict(entry);
+        let (class, verdict) = entry.verdict();
         let _ = writeln!(
             page,
             "<tr><td class=\"what\"><a href=\"#{id}\">{}</a></td>{cells}<td class=\"{class}\">{}</td></tr>",
@@ -91,27 +98,6 @@ fn overview(page: &mut String, report: &Report<'_>) {
         );
     }
     page.push_str("</table></div>\n");
-}
-
-/// How all of a figure came out, shortly.
-fn verdict(entry: &Entry<'_>) -> (&'static str, String) {
-    match &entry.became {
-        Became::Skipped(_) => return ("", "skipped".to_owned()),
-        Became::Failed(_) => return ("bad", "failed".to_owned()),
-        Became::Shown(_) => {}
-    }
-    let checks = entry.checks();
-    let bad = checks.iter().filter(|c| !c.verdict().is_good()).count();
-    match (checks.len(), bad) {
-        (0, _) => ("", "nothing to compare".to_owned()),
-        (1, 0) => ("good", checks[0].verdict().words().to_owned()),
-        (all, 0) if checks.iter().any(|c| matches!(c.paper, Says::Nothing)) => (
-            "good",
-            format!("{all} of {all} agree, where there is a number"),
-        ),
-        (all, 0) => ("good", format!("{all} of {all} agree")),
-        (all, bad) => ("bad", format!("{} of {all} agree; see why", all - bad)),
-    }
 }
 
 fn section(page: &mut String, entry: &Entry<'_>) {
@@ -158,91 +144,46 @@ fn checks(page: &mut String, checks: &[Check]) {
     if checks.is_empty() {
         return;
     }
-    page.push_str("<div class=\"wide\"><table>\n<tr><th class=\"what\">compared</th><th>paper</th><th>theory</th>");
-    page.push_str(
-        "<th>simulation</th><th>lab</th><th>difference</th><th>verdict</th><th>why</th></tr>\n",
-    );
+    page.push_str("<div class=\"wide\"><table>\n<tr><th class=\"what\">compared</th>");
+    page.push_str(HEADS);
+    page.push_str("<th>verdict</th></tr>\n");
+    let mut reasons: Vec<(&str, &str)> = Vec::new();
     for check in checks {
         let verdict = check.verdict();
         let class = if verdict.is_good() { "good" } else { "bad" };
         let _ = writeln!(
             page,
-            "<tr><td class=\"what\">{}</td>{}<td class=\"{class}\">{}</td><td class=\"why\">{}</td></tr>",
+            "<tr><td class=\"what\">{}</td>{}<td class=\"{class}\">{}</td></tr>",
             escape(&check.what),
             numbers(check),
             escape(verdict.words()),
-            escape(check.why.as_deref().unwrap_or_default())
         );
+        // A reason that several have in common is told once.
+        if let Some(why) = check.why.as_deref()
+            && reasons.iter().all(|(_, told)| *told != why)
+        {
+            reasons.push((&check.what, why));
+        }
     }
     page.push_str("</table></div>\n");
+    if !reasons.is_empty() {
+        page.push_str("<ul class=\"small\">\n");
+        for (what, why) in reasons {
+            let _ = writeln!(page, "<li><b>{}</b>: {}.</li>", escape(what), escape(why));
+        }
+        page.push_str("</ul>\n");
+    }
 }
 
 /// The cells of a comparison: paper, theory, simulation, lab, difference.
 fn numbers(check: &Check) -> String {
-    let paper = match &check.paper {
-        Says::Nothing => String::new(),
-        Says::Number { value, .. } => short(*value),
-        Says::Range(from, to) => format!("{} to {}", short(*from), short(*to)),
-        Says::Claim { words, .. } => words.clone(),
-    };
-    let value = |value: Option<f64>| value.map_or_else(String::new, short);
-    let simulation = match check.simulation {
-        Some((value, stderr)) if stderr > 0.0 => format!("{} ± {}", short(value), brief(stderr)),
-        Some((value, _)) => short(value),
-        None => String::new(),
-    };
-    let class = match check.paper {
-        Says::Claim { .. } => " class=\"what\"",
+    let cells = check.cells();
+    let kind = |index: usize| match (&check.paper, index) {
+        (Says::Claim { .. }, 0) => " class=\"what\"",
         _ => "",
     };
-    format!(
-        "<td{class}>{}</td><td>{}</td><td>{simulation}</td><td>{}</td><td>{}</td>",
-        escape(&paper),
-        value(check.theory),
-        value(check.lab),
-        escape(&check.difference())
-    )
-}
-
-/// Four digits that count.
-pub(super) fn short(value: f64) -> String {
-    digits(value, 4)
-}
-
-/// Two.
-fn brief(value: f64) -> String {
-    digits(value, 2)
-}
-
-fn digits(value: f64, digits: i32) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    if !(1e-4..1e7).contains(&size) {
-        return format!("{value:.*e}", digits as usize - 1);
-    }
-    let decimals = (digits - 1 - size.log10().floor() as i32).clamp(0, 8);
-    let text = format!("{value:.*}", decimals as usize);
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_keep_the_digits_that_count() {
-        assert_eq!(
-            [1234.56, 12.3456, 0.0123456, 0.5, 0.0].map(short),
-            ["1235", "12.35", "0.01235", "0.5", "0"].map(str::to_owned)
-        );
-        assert_eq!(
-            (short(1e-6), brief(0.0123)),
-            ("1.000e-6".to_owned(), "0.012".to_owned())
-        );
-    }
+    let cells = cells.iter().enumerate();
+    cells
+        .map(|(index, cell)| format!("<td{}>{}</td>", kind(index), escape(cell)))
+        .collect()
 }

@@ -35,7 +35,8 @@ impl Source {
         match self {
             Source::Paper => Marks::Diamonds,
             Source::Theory => Marks::Line,
-            Source::Simulation | Source::Engine | Source::Measured => Marks::Both,
+            Source::Simulation | Source::Engine => Marks::Both,
+            Source::Measured => Marks::Squares,
         }
     }
 }
@@ -98,7 +99,9 @@ impl Line {
 
     /// Drawn as dots that no line joins.
     pub fn apart(mut self) -> Self {
-        self.marks = Marks::Points;
+        if self.marks == Marks::Both {
+            self.marks = Marks::Points;
+        }
         self
     }
 }

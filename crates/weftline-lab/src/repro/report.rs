@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::check::{Check, Verdict};
+use super::check::{Check, Says, Verdict};
 use super::picture::CSV_HEAD;
 use super::run::Failed;
 use super::{Figure, Paper, Program, Programs, Shown, Values};
@@ -96,6 +96,40 @@ impl<'a> Report<'a> {
         self.entries.iter().map(one).collect()
     }
 
+    /// The first table as Markdown, and below it every disagreement with its reason.
+    pub fn markdown(&self) -> String {
+        let mut text = "| figure | compared first | paper | theory | simulation | lab | difference | all of it |\n\
+                        | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
+            .to_owned();
+        for entry in &self.entries {
+            let cells = match entry.checks().first() {
+                Some(check) => format!("{} | {}", check.what, check.cells().join(" | ")),
+                None => format!("{} | | | | |", entry.figure.title),
+            };
+            text += &format!(
+                "| {} | {cells} | {} |\n",
+                entry.figure.id,
+                entry.verdict().1
+            );
+        }
+        for entry in &self.entries {
+            for check in entry
+                .checks()
+                .iter()
+                .filter(|check| !check.verdict().is_good())
+            {
+                text += &format!(
+                    "\n- **{}**, {}: {}. {}.\n",
+                    entry.figure.id,
+                    check.what,
+                    check.comparison(),
+                    capital(check.why.as_deref().unwrap_or("not explained"))
+                );
+            }
+        }
+        text
+    }
+
     /// Papers that have a figure here.
     pub(super) fn papers(&self) -> Vec<Paper> {
         let has = |paper: &Paper| self.entries.iter().any(|e| e.figure.paper == *paper);
@@ -109,6 +143,30 @@ impl Entry<'_> {
         match &self.became {
             Became::Shown(shown) => &shown.checks,
             _ => &[],
+        }
+    }
+
+    /// How all of it came out, shortly, and its class in the page's style sheet.
+    pub(super) fn verdict(&self) -> (&'static str, String) {
+        match &self.became {
+            Became::Skipped(_) => return ("", "skipped".to_owned()),
+            Became::Failed(_) => return ("bad", "failed".to_owned()),
+            Became::Shown(_) => {}
+        }
+        let checks = self.checks();
+        let bad = checks.iter().filter(|c| !c.verdict().is_good()).count();
+        let explained = checks
+            .iter()
+            .all(|check| check.verdict().is_good() || check.why.is_some());
+        match (checks.len(), bad) {
+            (0, _) => ("", "nothing to compare".to_owned()),
+            (1, 0) => ("good", checks[0].verdict().words().to_owned()),
+            (all, 0) if checks.iter().any(|c| matches!(c.paper, Says::Nothing)) => {
+                ("good", format!("all {all} agree, where there is a number"))
+            }
+            (all, 0) => ("good", format!("all {all} agree")),
+            (all, bad) if explained => ("bad", format!("{bad} of {all} differ, explained")),
+            (all, bad) => ("bad", format!("{bad} of {all} differ")),
         }
     }
 
@@ -140,12 +198,9 @@ impl Entry<'_> {
             parts.push("theory and simulation agree".to_owned());
         }
         if !differ.is_empty() {
-            parts.push(format!("different: {}", differ.join("; ")));
+            parts.push(format!("different: {}", differ.join(" / ")));
         }
-        let text = parts.join("; ");
-        let mut letters = text.chars();
-        let first = letters.next().map(|c| c.to_uppercase().to_string());
-        format!("{}{}.", first.unwrap_or_default(), letters.as_str())
+        capital(&parts.join("; ")) + "."
     }
 
     /// All numbers of its charts and comparisons.
@@ -187,4 +242,11 @@ fn became(figure: &Figure, values: &Values, failed: &[Failed], programs: &Progra
         Ok(shown) => Became::Shown(shown),
         Err(missing) => Became::Failed(missing.to_string()),
     }
+}
+
+/// With its first letter large.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }

@@ -11,7 +11,7 @@ const RTT: u32 = 125;
 const WAY_MS: f64 = 30.0;
 
 fn slots(scale: Scale) -> u64 {
-    scale.pick(1_000_000, 40_000_000)
+    scale.pick(1_000_000, 20_000_000)
 }
 
 fn arq(loss: f64, scale: Scale) -> Point {
