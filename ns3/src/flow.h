@@ -9,6 +9,11 @@
 #include <memory>
 #include <vector>
 
+// A flow's number, and the stations that it goes from and to.
+struct Ends {
+    uint32_t id, from, to;
+};
+
 // What every kind of flow counts, from the start of traffic on.
 class Flow {
   public:
@@ -41,9 +46,9 @@ constexpr uint32_t UDP_PAYLOAD = 1472;
 // One application's packet of a byte stream: when it was written, in nanoseconds, and filling.
 constexpr uint32_t RECORD = 1448;
 
-std::unique_ptr<Flow> MakeRlcFlow(const Options& options, Network& network, uint32_t id, uint32_t from, uint32_t to);
-std::unique_ptr<Flow> MakeSessionFlow(const Options& options, Network& network, uint32_t id, uint32_t from, uint32_t to);
-std::unique_ptr<Flow> MakeTcpFlow(const Options& options, Network& network, uint32_t id, uint32_t from, uint32_t to);
+std::unique_ptr<Flow> MakeRlcFlow(const Options& options, Network& network, const Ends& ends);
+std::unique_ptr<Flow> MakeSessionFlow(const Options& options, Network& network, const Ends& ends);
+std::unique_ptr<Flow> MakeTcpFlow(const Options& options, Network& network, const Ends& ends);
 
 // Whatever the libraries refuse is a bug of this model or a wrong option: says which and ends.
 [[noreturn]] void Stop(const char* where, const char* reason);

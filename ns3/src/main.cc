@@ -20,6 +20,7 @@ void Stop(const char* where, const char* reason) {
 
 namespace {
 
+// Where stations are, and which send to which.
 struct Plan {
     std::vector<Position> positions;
     std::vector<std::pair<uint32_t, uint32_t>> flows;
@@ -111,7 +112,9 @@ void SetRoutes(const Options& options, const Plan& plan, Network& network) {
     }
 }
 
-void Print(const Options& options, const Plan& plan, const Network& network, const std::vector<std::unique_ptr<Flow>>& flows) {
+using Flows = std::vector<std::unique_ptr<Flow>>;
+
+void Print(const Options& options, const Plan& plan, const Network& network, const Flows& flows) {
     std::vector<double> rates;
     double delay = 0;
     uint64_t blocks = 0;
@@ -122,9 +125,10 @@ void Print(const Options& options, const Plan& plan, const Network& network, con
     }
     const double sum = std::accumulate(rates.begin(), rates.end(), 0.0);
     const double squares = std::inner_product(rates.begin(), rates.end(), rates.begin(), 0.0);
-    std::printf("{\"scenario\":\"%s\",\"protocol\":\"%s\",\"fer\":%.17g,\"lossy\":\"%s\",\"q\":%u,\"k\":%u,\"header\":\"%s\",",
-                options.scenario.c_str(), options.protocol.c_str(), options.fer, options.scenario == "cross" ? options.lossy.c_str() : "all", options.q, options.k,
-                options.header.c_str());
+    const char* const lossy = options.scenario == "cross" ? options.lossy.c_str() : "all";
+    std::printf("{\"scenario\":\"%s\",\"protocol\":\"%s\",\"fer\":%.17g,\"lossy\":\"%s\",",
+                options.scenario.c_str(), options.protocol.c_str(), options.fer, lossy);
+    std::printf("\"q\":%u,\"k\":%u,\"header\":\"%s\",", options.q, options.k, options.header.c_str());
     std::printf("\"seed\":%u,\"seconds\":%.17g,\"throughput_mbit\":{\"total\":%.17g,\"flows\":[", options.seed,
                 options.seconds, sum);
     for (size_t i = 0; i < rates.size(); i++)
@@ -136,8 +140,9 @@ void Print(const Options& options, const Plan& plan, const Network& network, con
         std::printf("],\"jain\":%.17g", sum * sum / (rates.size() * squares));
     else
         std::printf("],\"jain\":null");
-    std::printf(",\"delay_ms_mean\":%.17g,\"blocks\":%llu,\"mac_transmissions\":%llu,\"queue_drops\":%llu}\n", delay,
-                static_cast<unsigned long long>(blocks), static_cast<unsigned long long>(network.Frames()),
+    std::printf(",\"delay_ms_mean\":%.17g,\"blocks\":%llu,", delay, static_cast<unsigned long long>(blocks));
+    std::printf("\"mac_transmissions\":%llu,\"queue_drops\":%llu}\n",
+                static_cast<unsigned long long>(network.Frames()),
                 static_cast<unsigned long long>(network.Overflows()));
 }
 
@@ -147,15 +152,17 @@ int main(int argc, char** argv) {
     const Options options = ReadOptions(argc, argv);
     RngSeedManager::SetSeed(1);
     RngSeedManager::SetRun(options.seed);
-    const Plan plan = options.scenario == "hop" ? Hop() : options.scenario == "cross" ? Cross(options) : Mesh(options);
+    const Plan plan = options.scenario == "hop"     ? Hop()
+                      : options.scenario == "cross" ? Cross(options)
+                                                    : Mesh(options);
     Network network(options, plan.positions);
     SetFers(options, plan, network);
     SetRoutes(options, plan, network);
 
     const auto make = options.IsRlc() ? MakeRlcFlow : options.IsSession() ? MakeSessionFlow : MakeTcpFlow;
-    std::vector<std::unique_ptr<Flow>> flows;
+    Flows flows;
     for (uint32_t i = 0; i < plan.flows.size(); i++)
-        flows.push_back(make(options, network, i, plan.flows[i].first, plan.flows[i].second));
+        flows.push_back(make(options, network, {i, plan.flows[i].first, plan.flows[i].second}));
     // Flows do not start in the same instant.
     const double start = options.scenario == "mesh" ? options.warmup : 0.1;
     for (uint32_t i = 0; i < flows.size(); i++)

@@ -42,18 +42,18 @@ uint32_t Get(const uint8_t* at, int bytes) {
 
 class RlcFlow : public Flow {
   public:
-    RlcFlow(const Options& options, Network& network, uint32_t id, uint32_t from, uint32_t to)
-        : q(options.q), k(options.k), id(id), seed(options.seed),
+    RlcFlow(const Options& options, Network& network, const Ends& ends)
+        : q(options.q), k(options.k), id(ends.id), seed(options.seed),
           vector_bytes(options.header == "long" ? (k * q + 7) / 8 : 0), vector(k),
           payload(weftline_longest_payload(q, UDP_PAYLOAD - HEADER - (vector_bytes ? vector_bytes : SEED))),
           datagram(UDP_PAYLOAD + 64), expected(payload),
           encoder(weftline_block_encoder_new(q, k, payload), weftline_block_encoder_free),
           decoder(weftline_block_decoder_new(q, k, payload), weftline_block_decoder_free),
-          queue(network.Queue(from)), peer(network.Address(to), Port(0)) {
+          queue(network.Queue(ends.from)), peer(network.Address(ends.to), Port(0)) {
         if (!encoder || !decoder)
             Stop("codec", weftline_last_error());
-        sender = Open(network.Node(from), Port(1));
-        receiver = Open(network.Node(to), Port(0));
+        sender = Open(network.Node(ends.from), Port(1));
+        receiver = Open(network.Node(ends.to), Port(0));
         sender->SetRecvCallback(MakeCallback(&RlcFlow::OnAck, this));
         receiver->SetRecvCallback(MakeCallback(&RlcFlow::OnData, this));
         queue->OnRoom([this] { Fill(); });
@@ -142,7 +142,8 @@ class RlcFlow : public Flow {
         return Send(sender, datagram.data(), at + length - datagram.data(), peer, sending, false);
     }
 
-    bool Send(Ptr<Socket> socket, const uint8_t* bytes, uint32_t length, const Address& to, uint32_t block, bool ack) {
+    bool Send(Ptr<Socket> socket, const uint8_t* bytes, uint32_t length, const Address& to, uint32_t block,
+              bool ack) {
         BlockTag tag;
         tag.flow = id;
         tag.block = block;
@@ -249,6 +250,6 @@ class RlcFlow : public Flow {
 
 } // namespace
 
-std::unique_ptr<Flow> MakeRlcFlow(const Options& options, Network& network, uint32_t id, uint32_t from, uint32_t to) {
-    return std::make_unique<RlcFlow>(options, network, id, from, to);
+std::unique_ptr<Flow> MakeRlcFlow(const Options& options, Network& network, const Ends& ends) {
+    return std::make_unique<RlcFlow>(options, network, ends);
 }

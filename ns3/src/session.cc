@@ -102,8 +102,8 @@ class End {
 
 class SessionFlow : public Flow {
   public:
-    SessionFlow(const Options& options, Network& network, uint32_t id, uint32_t from, uint32_t to)
-        : options(options), network(network), id(id), from(from), to(to) {}
+    SessionFlow(const Options& options, Network& network, const Ends& ends)
+        : options(options), network(network), id(ends.id), from(ends.from), to(ends.to) {}
 
     void Start() override {
         const uint16_t port = static_cast<uint16_t>(6000 + 2 * id);
@@ -166,6 +166,6 @@ class SessionFlow : public Flow {
 
 } // namespace
 
-std::unique_ptr<Flow> MakeSessionFlow(const Options& options, Network& network, uint32_t id, uint32_t from, uint32_t to) {
-    return std::make_unique<SessionFlow>(options, network, id, from, to);
+std::unique_ptr<Flow> MakeSessionFlow(const Options& options, Network& network, const Ends& ends) {
+    return std::make_unique<SessionFlow>(options, network, ends);
 }

@@ -21,10 +21,10 @@ namespace {
 
 class TcpFlow : public Flow {
   public:
-    TcpFlow(const Options& options, Network& network, uint32_t id, uint32_t from, uint32_t to)
-        : node(network.Node(from)), peer(network.Address(to), static_cast<uint16_t>(5000 + id)) {
+    TcpFlow(const Options& options, Network& network, const Ends& ends)
+        : node(network.Node(ends.from)), peer(network.Address(ends.to), static_cast<uint16_t>(5000 + ends.id)) {
         Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(RECORD));
-        Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds_(options.min_rto / 1e3)));
+        Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(options.min_rto / 1e3)));
         TypeId control = TcpNewReno::GetTypeId();
         if (options.protocol == "cubic")
             control = TcpCubic::GetTypeId();
@@ -34,9 +34,9 @@ class TcpFlow : public Flow {
             Config::SetDefault("ns3::TcpWestwood::ProtocolType",
                                EnumValue(plus ? TcpWestwood::WESTWOODPLUS : TcpWestwood::WESTWOOD));
         }
-        for (const auto& end : {network.Node(from), network.Node(to)})
+        for (const auto& end : {network.Node(ends.from), network.Node(ends.to)})
             end->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(control));
-        listener = Socket::CreateSocket(network.Node(to), TcpSocketFactory::GetTypeId());
+        listener = Socket::CreateSocket(network.Node(ends.to), TcpSocketFactory::GetTypeId());
         if (listener->Bind(InetSocketAddress(Ipv4Address::GetAny(), peer.GetPort())) != 0)
             Stop("socket", "the port is taken");
         listener->Listen();
@@ -47,8 +47,6 @@ class TcpFlow : public Flow {
     void Start() override { Connect(); }
 
   private:
-    static Time Seconds_(double seconds) { return ns3::Seconds(seconds); }
-
     // A SYN may be lost as often as TCP tries: then it is started anew.
     void Connect() {
         socket = Socket::CreateSocket(node, TcpSocketFactory::GetTypeId());
@@ -101,6 +99,6 @@ class TcpFlow : public Flow {
 
 } // namespace
 
-std::unique_ptr<Flow> MakeTcpFlow(const Options& options, Network& network, uint32_t id, uint32_t from, uint32_t to) {
-    return std::make_unique<TcpFlow>(options, network, id, from, to);
+std::unique_ptr<Flow> MakeTcpFlow(const Options& options, Network& network, const Ends& ends) {
+    return std::make_unique<TcpFlow>(options, network, ends);
 }

@@ -1,5 +1,6 @@
 //! Karzand et al.: the streaming code.
 
+mod against;
 mod analysis;
 mod table;
 mod testbed;
@@ -14,8 +15,8 @@ pub(super) fn figures(scale: Scale) -> Vec<Figure> {
         analysis::delay(scale),
         analysis::bursts(scale),
         analysis::speed(scale),
-        testbed::against_blocks(scale),
-        testbed::over_rate(scale),
+        against::against_blocks(scale),
+        against::over_rate(scale),
         table::table_1(scale),
     ]
 }
