@@ -144,18 +144,34 @@ impl Endpoint {
     ///
     /// See [`ConnectError`]: each of its messages says what to do.
     pub async fn connect_insecure(&self, addr: SocketAddr) -> Result<Connection, ConnectError> {
+        let link = async { self.insecure_link(addr) };
+        self.open(addr, link, true).await
+    }
+
+    /// As [`Endpoint::connect_insecure`], but returns at once, before anybody has answered: what is
+    /// sent at once goes with the first datagrams, without a round trip for a handshake. Whether
+    /// there is a peer shows later: if not, reads and writes fail after the idle timeout.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConnectError`]: each of its messages says what to do.
+    pub async fn connect_insecure_early(
+        &self,
+        addr: SocketAddr,
+    ) -> Result<Connection, ConnectError> {
+        let link = async { self.insecure_link(addr) };
+        self.open(addr, link, false).await
+    }
+
+    fn insecure_link(&self, addr: SocketAddr) -> Result<Carrier, ConnectError> {
         let Backend::Udp(udp) = &self.0.backend else {
             return Err(ConnectError::WrongCarrier { insecure: false });
         };
-        let link = async {
-            let reason = |e: std::io::Error| e.to_string();
-            let link = udp.connect(addr).map_err(|e| ConnectError::Address {
-                addr,
-                reason: reason(e),
-            })?;
-            Ok(Carrier::Udp(link))
-        };
-        self.open(addr, link, true).await
+        let link = udp.connect(addr).map_err(|e| ConnectError::Address {
+            addr,
+            reason: e.to_string(),
+        })?;
+        Ok(Carrier::Udp(link))
     }
 
     /// The next session that a peer opened; `None` once the endpoint is closed, or at once if it

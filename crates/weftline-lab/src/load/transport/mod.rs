@@ -116,6 +116,11 @@ pub(crate) fn by_name(
     name: &str,
     settings: &mut Settings,
 ) -> Result<Box<dyn Transport>, LoadError> {
+    if matches!(name, "weftline" | "quinn") {
+        // The cryptographic library collects entropy when it is first asked for a random number:
+        // some 0.1 s, once in the life of a program and no transfer's time.
+        drop(::weftline::Identity::generate());
+    }
     Ok(match name {
         "weftline" => Box::new(weftline::Weftline::take(settings)?),
         "tcp" => Box::new(tcp::Tcp::take(settings)?),

@@ -168,7 +168,7 @@ impl Transport for Weftline {
                     let peer = identity(&RECEIVER)?.fingerprint();
                     endpoint.connect_early(to, &peer).await
                 }
-                Carrier::Udp => endpoint.connect_insecure(to).await,
+                Carrier::Udp => endpoint.connect_insecure_early(to).await,
             };
             let connection = connected.map_err(|e| LoadError::Connect {
                 to,
