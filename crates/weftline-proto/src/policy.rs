@@ -3,9 +3,13 @@
 //! The five published systems differ in a handful of independent choices. Each
 //! choice is one enum here; a [`Preset`] is one value of each.
 
+mod compared;
+
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
+
+pub use compared::Compared;
 
 /// Which erasure code protects the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +63,8 @@ pub enum Redundancy {
     Measured(Measured),
     /// As many as the delay aimed at needs, where they are worth most; needs a sliding window.
     Auto(Auto),
+    /// By another sender's rule; needs a sliding window.
+    Compared(Compared),
 }
 
 /// What [`Redundancy::Measured`] goes by (Brulatout et al., REST): with a packet error rate of p, the
@@ -196,16 +202,29 @@ pub enum Preset {
     Rest,
     /// Repair symbols where and when they are worth most, for the delay aimed at: the default.
     Auto,
+    /// For comparison: AC-RLNC (Cohen et al.).
+    AcRlnc,
+    /// For comparison: FlEC's rule for bulk transfers (Michel et al.).
+    FlecBulk,
+    /// For comparison: FlEC's rule for messages (Michel et al.).
+    FlecMessage,
+    /// For comparison: evenly spaced repairs, and lost symbols once more rather than coded (CRLNC-FB,
+    /// Gabriel et al.).
+    Uncoded,
 }
 
 impl Preset {
     /// All presets, in the order in which they are compared.
-    pub const ALL: [Preset; 5] = [
+    pub const ALL: [Preset; 9] = [
         Preset::Arq,
         Preset::Block,
         Preset::Streaming,
         Preset::Rest,
         Preset::Auto,
+        Preset::AcRlnc,
+        Preset::FlecBulk,
+        Preset::FlecMessage,
+        Preset::Uncoded,
     ];
 
     /// The name users type.
@@ -216,6 +235,10 @@ impl Preset {
             Preset::Streaming => "streaming",
             Preset::Rest => "rest",
             Preset::Auto => "auto",
+            Preset::AcRlnc => "ac-rlnc",
+            Preset::FlecBulk => "flec-bulk",
+            Preset::FlecMessage => "flec-message",
+            Preset::Uncoded => "uncoded",
         }
     }
 
@@ -231,6 +254,12 @@ impl Preset {
                 min_interval: Duration::from_micros(250),
             },
             top_up: TopUp::Deficit,
+        };
+        let compared = |rule| Policies {
+            window: EncodingWindow::Elastic { max: 1024 },
+            redundancy: Redundancy::Compared(rule),
+            top_up: TopUp::None,
+            ..base
         };
         match self {
             Preset::Arq => Policies {
@@ -258,6 +287,15 @@ impl Preset {
                 redundancy: Redundancy::Auto(Auto::default()),
                 ..base
             },
+            Preset::AcRlnc => compared(Compared::AcRlnc { threshold: 0.0 }),
+            Preset::FlecBulk => compared(Compared::FlecBulk),
+            Preset::FlecMessage => compared(Compared::FlecMessage {
+                deadline: Duration::from_millis(100),
+            }),
+            Preset::Uncoded => Policies {
+                top_up: TopUp::Retransmit,
+                ..base
+            },
         }
     }
 }
@@ -270,7 +308,9 @@ impl fmt::Display for Preset {
 
 /// The name given is not a preset's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown preset `{0}`: use one of arq, block, streaming, rest, auto")]
+#[error(
+    "unknown preset `{0}`: use one of arq, block, streaming, rest, auto, or to compare with ac-rlnc, flec-bulk, flec-message, uncoded"
+)]
 pub struct UnknownPreset(String);
 
 impl FromStr for Preset {

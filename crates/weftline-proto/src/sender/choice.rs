@@ -5,6 +5,7 @@ use std::ops::Range;
 use core::time::Duration;
 use weftline_codec::Esi;
 
+use super::compared::Situation;
 use super::{Action, Sender};
 use crate::policy::{Code, EncodingWindow, TopUp};
 use crate::time::Time;
@@ -34,6 +35,20 @@ impl Sender {
                 top_up: false,
             });
         }
+        if self.compared(now, pending) {
+            let old = self
+                .lost
+                .first()
+                .is_some_and(|&esi| esi < self.newest_window().start);
+            return Some(Action::Repair {
+                window: if old {
+                    self.oldest_window()
+                } else {
+                    self.newest_window()
+                },
+                top_up: false,
+            });
+        }
         if pending && self.has_room() {
             return Some(Action::New);
         }
@@ -59,6 +74,29 @@ impl Sender {
     /// So long after a source symbol it was the last one.
     pub(super) fn pause(&self) -> Duration {
         self.rtt.smoothed() / PAUSE
+    }
+
+    /// Whether the rule of [`Redundancy::Compared`] asks for a repair symbol.
+    fn compared(&mut self, now: Time, pending: bool) -> bool {
+        let at = self.situation(now, pending && self.has_room());
+        let idle = self.is_idle();
+        let comparison = self.comparison.as_mut().filter(|_| !idle);
+        comparison.is_some_and(|comparison| comparison.wants_repair(&at))
+    }
+
+    pub(super) fn situation(&self, now: Time, pending: bool) -> Situation {
+        Situation {
+            now,
+            srtt: self.rtt.smoothed(),
+            pending,
+            missing: self.lost.len() as u64,
+            rank: self.rank,
+            sources: self.flight.sources(),
+            repairs: self.flight.repairs(),
+            unacknowledged: self.unacknowledged(),
+            loss: self.loss.rate(),
+            run: self.loss.mean_burst(),
+        }
     }
 
     /// The choice of [`Redundancy::Auto`].

@@ -4,6 +4,7 @@ mod auto;
 mod belief;
 mod blocks;
 mod choice;
+mod compared;
 mod flight;
 mod measure;
 mod redundancy;
@@ -24,6 +25,7 @@ use crate::time::Time;
 
 use auto::Rule;
 use blocks::Blocks;
+use compared::Comparison;
 use flight::Flight;
 use measure::Measure;
 use redundancy::Spacing;
@@ -54,6 +56,8 @@ pub(crate) struct Sender {
     measure: Option<Measure>,
     /// Of [`Redundancy::Auto`].
     rule: Option<Box<Rule>>,
+    /// Of [`Redundancy::Compared`].
+    comparison: Option<Comparison>,
     blocks: Blocks,
     next_key: u16,
     /// When the newest source symbol was sent first, and whether the pause after it was noticed.
@@ -144,6 +148,12 @@ impl Sender {
                 }
                 _ => None,
             },
+            comparison: match (config.policies.code, config.policies.redundancy) {
+                (Code::SlidingWindow, Redundancy::Compared(rule)) => {
+                    Some(Comparison::new(rule, now))
+                }
+                _ => None,
+            },
             blocks: Blocks::default(),
             next_key: seed as u16,
             end_noticed: false,
@@ -229,7 +239,12 @@ impl Sender {
         let end = self.last_source + self.pause();
         let waits = self.policies.top_up == TopUp::AtEnd && !self.is_idle() && !self.end_noticed;
         let end = waits.then_some(end);
-        [loss, probe, expiry, tail, end].into_iter().flatten().min()
+        let compared = self.comparison.as_ref().filter(|_| !self.is_idle());
+        let compared = compared.and_then(|c| c.next_timeout(self.rtt.smoothed()));
+        [loss, probe, expiry, tail, end, compared]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn probe_time(&self) -> Option<Time> {
@@ -258,6 +273,9 @@ impl Sender {
         }
         self.advance(now);
         self.end_noticed |= now >= self.last_source + self.pause();
+        if let Some(comparison) = &mut self.comparison {
+            comparison.on_timeout(now);
+        }
         if self.probe_time().is_none_or(|t| now < t) {
             return false;
         }

@@ -42,6 +42,10 @@ impl Sender {
                 None => share(self.policies.redundancy),
             }),
         }
+        let at = self.situation(now, false);
+        if let Some(comparison) = &mut self.comparison {
+            comparison.pushed(&at);
+        }
         self.write_source(now, esi, false, out)
     }
 
@@ -97,6 +101,9 @@ impl Sender {
             _ => None,
         };
         if !top_up && !probing {
+            if let Some(comparison) = &mut self.comparison {
+                comparison.repaired();
+            }
             self.spacing.sent();
         }
         self.transmitted(now, Kind::Repair { block, top_up }, out.len());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use weftline::proto::{
-    Code, EncodingWindow, Feedback, Ingredients, RateControl, Redundancy, TopUp,
+    Code, Compared, EncodingWindow, Feedback, Ingredients, RateControl, Redundancy, TopUp,
 };
 use weftline::{Config, Congestion, EndpointConfig, Preset};
 
@@ -60,6 +60,7 @@ fn session(preset: Preset, settings: &mut Settings) -> Result<Config, LoadError>
     policies(settings, &mut session)?;
     auto(settings, &mut session)?;
     measured(settings, &mut session)?;
+    compared(settings, &mut session)?;
     limits(settings, &mut session)?;
     rate(settings, &mut session)?;
     Ok(session)
@@ -114,6 +115,23 @@ fn measured(settings: &mut Settings, session: &mut Config) -> Result<(), LoadErr
     measured.weight = weight.unwrap_or(measured.weight);
     measured.most_apart = most_apart.unwrap_or(measured.most_apart);
     Ok(())
+}
+
+/// What only the presets to compare with have.
+fn compared(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> {
+    let th = settings.number("th", "missing over added equations, less 1", -1.0..=10.0)?;
+    let rule = &mut session.policies.redundancy;
+    match (th, rule) {
+        (None, _) => Ok(()),
+        (Some(th), Redundancy::Compared(Compared::AcRlnc { threshold })) => {
+            *threshold = th;
+            Ok(())
+        }
+        _ => {
+            let message = "th= is the threshold of preset=ac-rlnc: choose it";
+            Err(LoadError::Contradiction(message.to_owned()))
+        }
+    }
 }
 
 fn policies(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> {
