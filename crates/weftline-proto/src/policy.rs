@@ -152,6 +152,26 @@ pub enum Feedback {
         /// Time between two reports.
         interval: Duration,
     },
+    /// As seldom as a delay allows: when something has been missing for `target`, or after as many
+    /// datagrams as a report covers at most, and otherwise after [`Feedback::SELDOM`] times as long.
+    Adaptive {
+        /// What waits for a report waits no longer than this.
+        target: Duration,
+    },
+}
+
+impl Feedback {
+    /// While nothing is missing [`Feedback::Adaptive`] reports after so many times its target.
+    pub const SELDOM: u32 = 8;
+
+    /// The longest time between two reports while data arrives.
+    pub(crate) fn longest(self) -> Duration {
+        match self {
+            Feedback::EveryDatagram { min_interval } => min_interval,
+            Feedback::Periodic { interval } => interval,
+            Feedback::Adaptive { target } => target * Feedback::SELDOM,
+        }
+    }
 }
 
 /// What the sender does when a report shows that something is missing.

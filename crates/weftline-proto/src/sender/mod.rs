@@ -19,7 +19,7 @@ use weftline_codec::{Esi, WindowEncoder};
 
 use crate::config::{Config, Limits};
 use crate::loss::LossEstimator;
-use crate::policy::{Code, Feedback, Policies, Redundancy, TopUp};
+use crate::policy::{Code, Policies, Redundancy, TopUp};
 use crate::rtt::RttEstimator;
 use crate::time::Time;
 
@@ -113,6 +113,13 @@ pub(crate) struct Inconsistent;
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Nor beyond this when the round trip seems longer: an outage may have spoiled the estimate.
 const LONGEST_TIMEOUT_EVER: Duration = Duration::from_secs(5);
+
+/// So many timeouts in a row come at equal intervals, then each twice as long after the last. Losses
+/// that come in runs of packets, whatever the time between them, last the longer the less is sent.
+const EQUAL_TIMEOUTS: u32 = 6;
+/// Probes at the first timeout (RFC 9002, section 6.2.4), and at each later one.
+const PROBES: u8 = 2;
+const LATER_PROBES: u8 = 4;
 
 /// Reports wait for the peer's timers at most this long besides the agreed interval.
 const REPORT_SLACK: Duration = Duration::from_millis(5);
@@ -255,12 +262,10 @@ impl Sender {
         if self.probes_due > 0 || !waiting {
             return None;
         }
-        let report = match self.policies.feedback {
-            Feedback::EveryDatagram { min_interval } => min_interval,
-            Feedback::Periodic { interval } => interval,
-        };
-        let timeout = self.rtt.probe_timeout(report + REPORT_SLACK);
-        let backed_off = timeout.saturating_mul(1 << self.backoff.min(16));
+        let report = self.policies.feedback.longest() + REPORT_SLACK;
+        let timeout = self.rtt.probe_timeout(report);
+        let doublings = self.backoff.saturating_sub(EQUAL_TIMEOUTS);
+        let backed_off = timeout.saturating_mul(1 << doublings.min(16));
         let longest = (self.rtt.smoothed() * 2).clamp(LONGEST_TIMEOUT, LONGEST_TIMEOUT_EVER);
         Some(self.last_activity + backed_off.min(longest))
     }
@@ -279,7 +284,10 @@ impl Sender {
         if self.probe_time().is_none_or(|t| now < t) {
             return false;
         }
-        self.probes_due = 2;
+        self.probes_due = match self.backoff {
+            0 => PROBES,
+            _ => LATER_PROBES,
+        };
         self.stalled_below = self.encoder.next();
         self.blocks.close(self.policies.redundancy);
         self.sated = false;

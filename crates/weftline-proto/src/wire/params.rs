@@ -34,6 +34,7 @@ mod id {
     pub(super) const MESSAGE_DATA: u64 = 9;
     pub(super) const FEEDBACK_EACH: u64 = 10;
     pub(super) const FEEDBACK_PERIODIC: u64 = 11;
+    pub(super) const FEEDBACK_ADAPTIVE: u64 = 12;
 }
 
 /// Reports are not asked for less often than this, or a lost one would stall the sender.
@@ -89,6 +90,12 @@ impl Hello {
                         interval: interval(number()?).max(Duration::from_millis(1)),
                     };
                 }
+                id::FEEDBACK_ADAPTIVE => {
+                    let most = LONGEST_FEEDBACK_INTERVAL / Feedback::SELDOM;
+                    feedback = Feedback::Adaptive {
+                        target: interval(number()?).min(most),
+                    };
+                }
                 _ => {}
             }
         }
@@ -108,6 +115,7 @@ impl Hello {
         let (feedback_id, interval) = match self.feedback {
             Feedback::EveryDatagram { min_interval } => (id::FEEDBACK_EACH, min_interval),
             Feedback::Periodic { interval } => (id::FEEDBACK_PERIODIC, interval),
+            Feedback::Adaptive { target } => (id::FEEDBACK_ADAPTIVE, target),
         };
         let params = [
             (id::SYMBOL_SIZE, u64::from(l.symbol_size)),
