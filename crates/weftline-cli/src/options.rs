@@ -94,7 +94,7 @@ impl SessionOptions {
                 Redundancy::Auto(auto) => auto.limit = Some(share),
                 measured @ Redundancy::Measured(_) => *measured = Redundancy::Share(share),
                 _ => {
-                    let message = "--repair-share has no meaning with --preset arq, which sends no repairs: choose another preset";
+                    let message = "--repair-share has no meaning with --preset arq, which sends no repairs, and with another system's rule: choose another preset";
                     return Err(Failure::new(Exit::Usage, message));
                 }
             }

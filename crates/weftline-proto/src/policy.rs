@@ -100,6 +100,10 @@ impl Default for Measured {
 pub struct Auto {
     /// The in-order delay aimed at, beyond the path's own; `None`: as short as possible.
     pub delay: Option<Duration>,
+    /// How long after it was written what is on a stream should have been read at the far end. It
+    /// moves redundancy to where it serves that; nothing is dropped. Where reports and their answers
+    /// come in time, it costs hardly more than the losses.
+    pub deadline: Option<Duration>,
     /// Most repairs per source symbol, in the long run. Beyond it only what the receiver is known
     /// to lack is made up for. `None`: 0.28, or 2.4 times the loss rate if that is more, at most 1.
     pub limit: Option<f64>,

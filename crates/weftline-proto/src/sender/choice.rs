@@ -108,11 +108,11 @@ impl Sender {
         if rule.backlog(now, srtt, source) {
             return self.top_up(now).or(Some(Action::New));
         }
-        let wants = rule.wants_repair(now, srtt, source, &self.flight);
+        let wants = rule.wants_repair(now, srtt, source, &self.flight, self.encoder.first());
         // Repairs do not reach symbols this old.
         let old = self.lost.first().is_some_and(|&esi| esi < window.start);
-        let behind = old && rule.retransmits();
-        if behind && let Some(esi) = self.lost_from(0, now) {
+        let again = !self.lost.is_empty() && (old && rule.retransmits() || rule.resends(srtt));
+        if again && let Some(esi) = self.lost_from(0, now) {
             return Some(Action::Again(esi));
         }
         if wants && !self.is_idle() {
