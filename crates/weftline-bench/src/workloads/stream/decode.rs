@@ -132,6 +132,22 @@ impl<'a> Packet<'a> {
 }
 
 impl<'a> Path<'a> {
+    /// By how many symbols a batch can move the window on, those lost included.
+    fn ahead(self) -> usize {
+        let position = |packet: &Packet<'_>| packet.arrival.position();
+        // A run follows another one like it.
+        let last = self.arrivals.last().map_or(0, position);
+        let mut lost = self.stream.run() - 1 - last;
+        let mut next = 0;
+        let mut most = BATCH;
+        for batch in self.arrivals.chunks(BATCH) {
+            let end = batch.last().map_or(next, position) + 1;
+            most = most.max(end + lost - next);
+            (next, lost) = (end, 0);
+        }
+        most
+    }
+
     /// The source symbol with this number.
     fn source(self, number: u64) -> &'a [u8] {
         self.pool
@@ -172,7 +188,11 @@ impl<'a> Ours<'a> {
     fn new(path: Path<'a>, code: Code, intake: Intake) -> Self {
         let Stream { size, window, .. } = path.stream;
         // What is forgotten only after a batch needs room until then.
-        let ahead = if intake == Intake::Batch { BATCH } else { 1 };
+        let ahead = if intake == Intake::Batch {
+            path.ahead()
+        } else {
+            1
+        };
         let most = path.span.max(window) + ahead;
         let config = DecoderConfig::new(most, size, most, window);
         Self {
