@@ -183,25 +183,29 @@ fn sharing(scale: Scale) -> Suite {
     // TCP with either controller in our place tells what is usual.
     let peers = match scale.quick {
         true => "weftline,tcp/cubic",
-        false => "weftline,tcp/cubic,tcp/bbr,quinn/cubic",
+        false => "weftline,tcp/cubic,tcp/bbr",
     };
     let cubic = Some("tcp/cubic");
     let bbr = Some("tcp/bbr");
-    let others: &[(&str, Option<&str>, usize)] = match scale.quick {
-        true => &[("1 TCP CUBIC", cubic, 1), ("itself", None, 1)],
+    let others: &[(&str, Option<&str>, usize, f64)] = match scale.quick {
+        true => &[("1 TCP CUBIC", cubic, 1, 0.0), ("itself", None, 1, 0.0)],
         false => &[
-            ("1 TCP CUBIC", cubic, 1),
-            ("4 TCP CUBIC", cubic, 4),
-            ("1 TCP BBR", bbr, 1),
-            ("4 TCP BBR", bbr, 4),
-            ("itself", None, 1),
-            ("4 of itself", None, 4),
+            ("1 TCP CUBIC", cubic, 1, 0.0),
+            ("4 TCP CUBIC", cubic, 4, 0.0),
+            ("1 TCP BBR", bbr, 1, 0.0),
+            ("4 TCP BBR", bbr, 4, 0.0),
+            ("itself", None, 1, 0.0),
+            ("4 of itself", None, 4, 0.0),
+            ("1 TCP CUBIC, 1 % loss", cubic, 1, 1.0),
+            ("1 TCP BBR, 1 % loss", bbr, 1, 1.0),
+            ("itself, 1 % loss", None, 1, 1.0),
         ],
     };
-    let secs = seconds(scale, 12.0, 5.0);
-    let skip = (secs / 3.0).floor();
+    // Who joins a full queue needs some time to find out in whose company it is.
+    let secs = seconds(scale, 16.0, 5.0);
+    let skip = if scale.quick { 1.0 } else { 4.0 };
     let head_start = if scale.quick { 1.0 } else { 3.0 };
-    let cases = others.iter().map(|(name, other, count)| {
+    let cases = others.iter().map(|(name, other, count, loss)| {
         let other = other.map(|text| text.parse().expect("the suites' peers are peers"));
         Case {
             settings: vec![
@@ -212,15 +216,24 @@ fn sharing(scale: Scale) -> Suite {
             others: vec![other; *count],
             head_start,
             about_secs: head_start + secs + 2.5,
-            ..case(&format!("beside {name}"), COMMON, Mode::Bulk, peers)
+            ..case(
+                &format!("beside {name}"),
+                &lossy(*loss),
+                Mode::Bulk,
+                if *loss > 0.0 {
+                    "weftline,tcp/bbr"
+                } else {
+                    peers
+                },
+            )
         }
     });
     Suite {
         name: "D",
         title: "sharing",
         about: "How a queue is shared: flows without end on 25 Mbit/s, RTT 60 ms, a queue of 60 ms \
-                and 100 packets, no losses but the queue's. The others have started before. All are \
-                measured in the same seconds, the first of the newcomer's left out.",
+                and 100 packets, without random losses and with 1 %. The others have started 3 s \
+                before. All are measured in the same seconds, the newcomer's first four left out.",
         view: View::Sharing,
         seeds: seeds(scale),
         cases: cases.collect(),
@@ -295,6 +308,17 @@ mod tests {
             }
         }
         assert_eq!(by_name("E", FULL), None);
+    }
+
+    #[test]
+    fn cases_are_chosen_by_a_part_of_their_name() {
+        let kept = |text: &str| {
+            let suite = by_name("D", FULL).unwrap().keep_cases(&[text.to_owned()]);
+            Vec::from_iter(suite.cases.into_iter().map(|case| case.name))
+        };
+        assert_eq!(kept("1 tcp bbr").len(), 2);
+        assert_eq!(kept("4 of"), ["beside 4 of itself"]);
+        assert!(kept("nothing like it").is_empty());
     }
 
     #[cfg(target_os = "linux")]
