@@ -23,6 +23,7 @@ pub mod recv;
 pub mod relay;
 mod report;
 pub mod reporter;
+pub mod repro;
 pub mod send;
 pub mod session;
 pub mod sim;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use weftline::proto::{RateControl, Redundancy};
-use weftline::{Congestion, EndpointConfig};
+use weftline::{Congestion, EndpointConfig, KnownPeers};
 
 use crate::exit::{Exit, Failure};
 use crate::preset::PresetChoice;
@@ -41,6 +41,30 @@ pub struct SessionOptions {
     /// Give up when the other end is silent for this long
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = timeout)]
     pub timeout: Duration,
+}
+
+/// How sessions begin that take the place of others.
+#[derive(Args, Clone, Debug, Default)]
+pub struct AgainOptions {
+    /// Begin later sessions of the same run with data in the first packet (QUIC's 0-RTT), a round
+    /// trip earlier; both ends must ask for it
+    #[arg(
+        long = "0rtt",
+        conflicts_with = "insecure_udp",
+        help_heading = "Session"
+    )]
+    pub early_data: bool,
+    /// Of all sessions of this run.
+    #[arg(skip)]
+    known_peers: KnownPeers,
+}
+
+impl AgainOptions {
+    /// Completes what `config` says of a session by what remains from those before.
+    pub fn complete(&self, config: &mut EndpointConfig) {
+        config.early_data = self.early_data;
+        config.known_peers = self.known_peers.clone();
+    }
 }
 
 /// What is shown.

@@ -137,6 +137,11 @@ impl Payload {
         self.out.next_alone()
     }
 
+    /// From now on messages may wait up to so many bytes.
+    pub(crate) fn set_message_buffer(&mut self, bytes: usize) {
+        self.send_buffer = bytes;
+    }
+
     fn queue_message(
         &mut self,
         data: &[u8],

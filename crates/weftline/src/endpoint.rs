@@ -116,7 +116,10 @@ impl Endpoint {
     }
 
     /// As [`Endpoint::connect`], but returns as soon as the peer has proven who it is, a round trip
-    /// earlier: what is sent at once goes with the end of the handshake. Whether the peer accepts
+    /// earlier: what is sent at once goes with the end of the handshake. With
+    /// [`EndpointConfig::early_data`] it returns at once if the peer is known, and what is sent goes
+    /// with the first packet; if the peer does not take it so, it goes once more after the
+    /// handshake. Whether the peer accepts
     /// this end shows later. If it does not, reads and writes fail, and
     /// [`Connection::closed`](crate::Connection::closed) tells why.
     ///
@@ -341,6 +344,9 @@ impl Registry {
             sessions.retain(|session| session.strong_count() > 0);
             sessions.push(Arc::downgrade(&shared));
         }
+        if role == Role::Client && shared.carrier.is_early() {
+            tokio::spawn(resend_if_refused(shared.clone()));
+        }
         let registry = self.clone();
         driver::spawn(shared.clone(), move || {
             drop(permit);
@@ -428,6 +434,14 @@ async fn accept_quic(quic: Arc<Quic>, door: Door) {
         if let Some(knock) = knock.admit(handshakes.len()) {
             handshakes.spawn(door.clone().greet(knock));
         }
+    }
+}
+
+/// Early data that the peer refused goes once more, at once: QUIC has dropped it.
+async fn resend_if_refused(shared: Arc<Shared>) {
+    if shared.carrier.early_data_refused().await {
+        tracing::debug!("the peer took no early data; it is sent again");
+        shared.with(|state, now| state.session.carrier_dropped_all(now));
     }
 }
 

@@ -19,6 +19,9 @@ impl Sender {
         if self.probes_due > 0 {
             return Some(self.probe());
         }
+        if let Some(esi) = self.lost_from(0, now).filter(|&e| e < self.dropped_below) {
+            return Some(Action::Again(esi));
+        }
         if self.rule.is_some() {
             return self.by_worth(now, pending);
         }

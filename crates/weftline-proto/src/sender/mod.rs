@@ -75,6 +75,8 @@ pub(crate) struct Sender {
     window_shut: bool,
     /// The timer fired when this was the next ESI: what was sent before it is made up for.
     stalled_below: Esi,
+    /// What is lost below this was dropped by the carrier, all of it.
+    dropped_below: Esi,
     /// Time that timestamps count from.
     zero: Time,
     /// When progress was last made or something was last sent.
@@ -177,6 +179,7 @@ impl Sender {
             backoff: 0,
             window_shut: false,
             stalled_below: 0,
+            dropped_below: 0,
             zero: now,
             last_activity: now,
         }

@@ -130,8 +130,34 @@ impl Sender {
         }
     }
 
+    /// The carrier has dropped all that was sent until now: its source symbols leave again before
+    /// anything else. Nothing follows from it for the path.
+    pub(crate) fn all_dropped(&mut self, now: Time) {
+        self.flight.dropped();
+        self.settle_fates();
+        self.flight.resolved_in_order().for_each(drop);
+        self.dropped_below = self.encoder.next();
+        self.window_shut = false;
+        self.probes_due = 0;
+        self.backoff = 0;
+        self.last_activity = now;
+    }
+
     /// Accounts for transmissions that are acknowledged or lost by now.
     pub(super) fn settle(&mut self) {
+        self.settle_fates();
+        for lost in self.flight.resolved_in_order() {
+            self.loss.record(lost);
+            if let Some(measure) = &mut self.measure {
+                measure.resolved(lost);
+            }
+            if let Some(rule) = &mut self.rule {
+                rule.resolved(lost);
+            }
+        }
+    }
+
+    fn settle_fates(&mut self) {
         self.sated = false;
         if let Some(rule) = &mut self.rule {
             rule.settled();
@@ -158,15 +184,6 @@ impl Sender {
                     }
                 }
                 _ => {}
-            }
-        }
-        for lost in self.flight.resolved_in_order() {
-            self.loss.record(lost);
-            if let Some(measure) = &mut self.measure {
-                measure.resolved(lost);
-            }
-            if let Some(rule) = &mut self.rule {
-                rule.resolved(lost);
             }
         }
     }

@@ -264,6 +264,14 @@ impl Session {
         self.pacer.marked(count);
     }
 
+    /// The carrier has dropped every datagram that it was given until now, and says so: QUIC does
+    /// when the peer refuses early data (RFC 9001, section 4.6.2). All of it leaves again, at once;
+    /// nothing is concluded about the path.
+    pub fn carrier_dropped_all(&mut self, now: Time) {
+        self.handshake.dropped();
+        self.sender.all_dropped(now);
+    }
+
     fn fit_symbols(&mut self) {
         // A repair symbol with a longer header is over shorter symbols.
         let agreed = usize::from(self.agreed_size) + REPAIR_OVERHEAD;
@@ -624,6 +632,12 @@ impl Session {
                 d
             }
         })
+    }
+
+    /// From now on so many bytes of messages are accepted that were not sent yet, instead of
+    /// [`Config::send_buffer`]; that of streams stays. What waits already is not dropped.
+    pub fn set_message_buffer(&mut self, bytes: usize) {
+        self.payload.set_message_buffer(bytes);
     }
 
     /// Takes a message.

@@ -28,6 +28,11 @@ pub(crate) trait Transport: Send + Sync {
     /// Listens; when it returns, a peer that connects is heard.
     fn listen(&self, at: SocketAddr) -> Task<'_, Box<dyn Listener>>;
 
+    /// Does beforehand what makes the peer a known one, where that is asked for.
+    fn meet(&self, _to: SocketAddr) -> Task<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// Connects to a peer that listens.
     fn connect(&self, to: SocketAddr) -> Task<'_, Link>;
 

@@ -42,6 +42,11 @@ pub(super) fn take(settings: &mut Settings) -> Result<(EndpointConfig, Carrier),
         let message = "cc= chooses QUIC's congestion control: leave it out with carrier=udp";
         return Err(LoadError::Contradiction(message.to_owned()));
     }
+    config.early_data = settings.switch("0rtt")?.unwrap_or(false);
+    if carrier == Carrier::Udp && config.early_data {
+        let message = "0rtt= is a matter of QUIC: leave it out with carrier=udp";
+        return Err(LoadError::Contradiction(message.to_owned()));
+    }
     config.segmentation_offload = settings.switch("gso")?.unwrap_or(false);
     Ok((config, carrier))
 }
