@@ -70,6 +70,10 @@ impl Sender {
                 }
             }
         }
+        let at = self.situation(now, false);
+        if let Some(comparison) = &mut self.comparison {
+            comparison.pushed(&at);
+        }
         Some(esi)
     }
 
@@ -119,6 +123,9 @@ impl Sender {
             _ => None,
         };
         if !top_up && !probing {
+            if let Some(comparison) = &mut self.comparison {
+                comparison.repaired();
+            }
             self.spacing.sent();
         }
         self.transmitted(now, Kind::Repair { block, top_up }, out.len());

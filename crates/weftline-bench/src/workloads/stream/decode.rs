@@ -109,6 +109,8 @@ struct Packet<'a> {
     /// The place of the symbol, or of the one before a repair symbol, in its
     /// period.
     place: usize,
+    /// Which of the repair symbols of a period it is, if it is one.
+    repair: usize,
     /// The symbol; of a repair symbol, which differs from code to code, nothing.
     payload: &'a [u8],
 }
@@ -123,6 +125,7 @@ impl<'a> Packet<'a> {
         Self {
             arrival,
             place,
+            repair: place / stream.interval(),
             payload,
         }
     }
@@ -237,7 +240,7 @@ impl<'a> Ours<'a> {
             let number = self.start + packet.arrival.position() as u64;
             match packet.arrival {
                 Arrival::Source(_) => self.source(number, packet),
-                Arrival::Repair(_) => self.repair(number, packet.place),
+                Arrival::Repair(_) => self.repair(number, packet),
             }
             while let Some(number) = self.decoder.next_known() {
                 known += 1;
@@ -263,7 +266,7 @@ impl<'a> Ours<'a> {
             while let Some(packet) = packets.as_slice().first() {
                 if let Arrival::Repair(position) = packet.arrival {
                     packets.next();
-                    self.repair(start + position as u64, packet.place);
+                    self.repair(start + position as u64, packet);
                     self.decoder.each_known(&mut look);
                     continue;
                 }
@@ -285,15 +288,14 @@ impl<'a> Ours<'a> {
     }
 
     /// Takes in the repair symbol after this source symbol.
-    fn repair(&mut self, number: u64, place: usize) {
-        let Stream { window, .. } = self.path.stream;
-        let interval = self.path.stream.interval();
+    #[inline(always)]
+    fn repair(&mut self, number: u64, packet: &Packet<'_>) {
         self.forget(number);
         let end = number + 1;
         let taken = self.decoder.repair(
-            end - window as u64..end,
-            self.code.coefficients(encode::key(place)),
-            &self.repairs[place / interval],
+            end - self.path.stream.window as u64..end,
+            self.code.coefficients(encode::key(packet.place)),
+            &self.repairs[packet.repair],
         );
         taken.expect("an honest repair symbol within the span is taken");
     }
@@ -436,6 +438,7 @@ mod peers {
             for &Packet {
                 arrival,
                 place,
+                repair,
                 payload,
             } in self.path.arrivals
             {
@@ -455,7 +458,7 @@ mod peers {
                         );
                         let id = id.expect("windows are those of RFC 8681");
                         // Without the length that ours begin with.
-                        let data = &self.repairs[place / stream.interval()][2..];
+                        let data = &self.repairs[repair][2..];
                         known += self.decoder.repair(id, data);
                     }
                 }
