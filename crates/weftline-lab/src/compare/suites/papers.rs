@@ -109,11 +109,7 @@ pub(super) fn udp_rc(scale: Scale) -> Suite {
         // The paper finds the sending interval by hand, for each path: here it is the link's, and 2 %
         // for headers that the session counts and plain UDP has not. Or the rate control finds it.
         let by_hand = format!("weftline/udp-rc,carrier=udp,fixed_rate={}", mbit * 1.02);
-        let others = match scale.quick {
-            true => "weftline/udp-rc,carrier=udp,weftline,tcp/cubic,udt",
-            false => "weftline/udp-rc,carrier=udp,weftline,tcp/cubic,tcp/bbr,udt",
-        };
-        let peers = format!("{by_hand},{others}");
+        let peers = format!("{by_hand},weftline/udp-rc,carrier=udp,weftline,tcp/cubic,udt");
         let rtt = if mbit > 50.0 { 0.2 } else { 0.05 };
         cases.push(Case {
             group: group.to_owned(),
