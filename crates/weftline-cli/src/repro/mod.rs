@@ -117,6 +117,7 @@ pub fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
     line.clear();
     let failed = failed.with_context(|| format!("cannot keep points in {}", folder.display()))?;
     let mut report = Report::new(&chosen, kept.values(), &failed, &programs);
+    report.options = options(args);
     report.command = command(args);
     report.program = format!("weftline {VERSION}, build {build}");
     report.effort = effort(&points, &kept);
@@ -210,11 +211,13 @@ fn build(program: &Path) -> Result<String> {
 fn command(args: &ReproArgs) -> String {
     let mut words = vec!["weftline repro".to_owned()];
     words.extend(args.figures.iter().map(|figure| output::quoted(figure)));
-    if args.quick {
-        words.push("--quick".to_owned());
-    }
-    words.push(format!("--seed {} --out DIR", args.seed));
-    words.join(" ")
+    words.join(" ") + &options(args) + " --out DIR"
+}
+
+/// The options that change numbers, with a blank before each.
+fn options(args: &ReproArgs) -> String {
+    let quick = if args.quick { " --quick" } else { "" };
+    format!("{quick} --seed {}", args.seed)
 }
 
 /// How many points the report rests on, and how many seconds they took.

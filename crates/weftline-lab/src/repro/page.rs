@@ -48,7 +48,7 @@ pub fn page(report: &Report<'_>) -> String {
     for paper in report.papers() {
         let _ = writeln!(page, "<h2>{}</h2>", escape(paper.citation()));
         let own = report.entries.iter().filter(|e| e.figure.paper == paper);
-        own.for_each(|entry| section(&mut page, entry));
+        own.for_each(|entry| section(&mut page, entry, &report.options));
     }
     let (points, seconds) = report.effort;
     let _ = write!(
@@ -100,7 +100,7 @@ fn overview(page: &mut String, report: &Report<'_>) {
     page.push_str("</table></div>\n");
 }
 
-fn section(page: &mut String, entry: &Entry<'_>) {
+fn section(page: &mut String, entry: &Entry<'_>, options: &str) {
     let figure_ = entry.figure;
     let _ = writeln!(
         page,
@@ -132,9 +132,10 @@ fn section(page: &mut String, entry: &Entry<'_>) {
     };
     let _ = writeln!(
         page,
-        "<p class=\"small\">Again: <code>weftline repro {} --out DIR</code>{csv}</p>\n\
+        "<p class=\"small\">Again: <code>weftline repro {}{} --out DIR</code>{csv}</p>\n\
          <details><summary>{} commands</summary><pre>{}</pre></details>\n</section>",
         figure_.id,
+        escape(options),
         commands.len(),
         escape(&commands.join("\n"))
     );

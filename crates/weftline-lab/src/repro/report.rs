@@ -32,6 +32,8 @@ pub struct Report<'a> {
     pub entries: Vec<Entry<'a>>,
     /// The command that makes the report again.
     pub command: String,
+    /// Its options without the figures and the folder: what makes one figure again.
+    pub options: String,
     /// The program's version, and which build of it.
     pub program: String,
     /// How many points it rests on, and how many seconds of one core they took.
@@ -70,6 +72,7 @@ impl<'a> Report<'a> {
         Self {
             entries: entries.collect(),
             command: String::new(),
+            options: String::new(),
             program: String::new(),
             effort: (0, 0.0),
         }

@@ -49,9 +49,9 @@ pub(super) fn figures(scale: Scale) -> Vec<Figure> {
 }
 
 fn run(options: &str, scale: Scale) -> Point {
-    let (runs, seed) = (scale.pick(100, 4_000), scale.seed);
+    let (runs, seed) = (scale.pick(100, 1_000), scale.seed);
     Point::weftline(&format!("sim rest {options} --runs {runs} --seed {seed}"))
-        .about_secs(f64::from(runs) * 1.5e-3)
+        .about_secs(f64::from(runs) * 2e-3)
 }
 
 fn dot(values: &Values, point: &Point, x: f64, key: &str) -> Result<Dot, Missing> {

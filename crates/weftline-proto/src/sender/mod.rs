@@ -4,8 +4,10 @@ mod auto;
 mod belief;
 mod blocks;
 mod choice;
+mod compared;
 mod flight;
 mod measure;
+mod rateless;
 mod redundancy;
 mod reports;
 mod write;
@@ -18,14 +20,17 @@ use weftline_codec::{Esi, WindowEncoder};
 
 use crate::config::{Config, Limits};
 use crate::loss::LossEstimator;
-use crate::policy::{Code, Feedback, Policies, Redundancy, TopUp};
+use crate::policy::{self, Code, Policies, Redundancy, TopUp};
 use crate::rtt::RttEstimator;
 use crate::time::Time;
+use crate::wire::field;
 
 use auto::Rule;
 use blocks::Blocks;
+use compared::Comparison;
 use flight::Flight;
 use measure::Measure;
+use rateless::Rateless;
 use redundancy::Spacing;
 
 /// The sending side of a flow.
@@ -54,11 +59,17 @@ pub(crate) struct Sender {
     measure: Option<Measure>,
     /// Of [`Redundancy::Auto`].
     rule: Option<Box<Rule>>,
+    /// Of [`Redundancy::Compared`].
+    comparison: Option<Comparison>,
     blocks: Blocks,
+    /// Of [`Code::Random`].
+    rateless: Option<Box<Rateless>>,
     next_key: u16,
     /// When the newest source symbol was sent first, and whether the pause after it was noticed.
     last_source: Time,
     end_noticed: bool,
+    /// A message or a stream ended in it.
+    at_boundary: bool,
     /// Nothing has happened since a look found that no top-up is needed.
     sated: bool,
     /// Transmissions that the retransmission timer asked for.
@@ -68,6 +79,8 @@ pub(crate) struct Sender {
     window_shut: bool,
     /// The timer fired when this was the next ESI: what was sent before it is made up for.
     stalled_below: Esi,
+    /// What is lost below this was dropped by the carrier, all of it.
+    dropped_below: Esi,
     /// Time that timestamps count from.
     zero: Time,
     /// When progress was last made or something was last sent.
@@ -88,6 +101,8 @@ struct Record {
 pub(crate) enum Action {
     /// A new source symbol.
     New,
+    /// New source symbols for a block of which only repair symbols are sent.
+    Take,
     /// A source symbol once more.
     Again(Esi),
     /// A repair symbol over this encoding window.
@@ -110,6 +125,13 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Nor beyond this when the round trip seems longer: an outage may have spoiled the estimate.
 const LONGEST_TIMEOUT_EVER: Duration = Duration::from_secs(5);
 
+/// So many timeouts in a row come at equal intervals, then each twice as long after the last. Losses
+/// that come in runs of packets, whatever the time between them, last the longer the less is sent.
+const EQUAL_TIMEOUTS: u32 = 6;
+/// Probes at the first timeout (RFC 9002, section 6.2.4), and at each later one.
+const PROBES: u8 = 2;
+const LATER_PROBES: u8 = 4;
+
 /// Reports wait for the peer's timers at most this long besides the agreed interval.
 const REPORT_SLACK: Duration = Duration::from_millis(5);
 
@@ -117,10 +139,15 @@ impl Sender {
     /// A flow to a peer that accepts `peer`; `own` limits bound what is kept for it.
     pub(crate) fn new(config: &Config, own: Limits, peer: Limits, seed: u64, now: Time) -> Self {
         let capacity = own.symbols as usize;
+        let bits = match config.policies.code {
+            Code::Random(code) => code.bits,
+            _ => 8,
+        };
+        let size = usize::from(config.symbol_size);
         Sender {
             policies: config.policies,
             peer,
-            encoder: WindowEncoder::new(capacity, usize::from(config.symbol_size)),
+            encoder: WindowEncoder::with_field(capacity, size, field(bits)),
             records: VecDeque::new(),
             flight: Flight::default(),
             rtt: RttEstimator::new(config.initial_rtt),
@@ -144,14 +171,32 @@ impl Sender {
                 }
                 _ => None,
             },
+            comparison: match (config.policies.code, config.policies.redundancy) {
+                (Code::SlidingWindow, Redundancy::Compared(rule)) => {
+                    Some(Comparison::new(rule, now))
+                }
+                _ => None,
+            },
             blocks: Blocks::default(),
+            rateless: match (config.policies.code, config.policies.redundancy) {
+                (Code::Random(code), Redundancy::Rateless(policy)) => {
+                    Some(Box::new(Rateless::new(code, policy, seed)))
+                }
+                (Code::Random(code), _) => {
+                    let policy = policy::Rateless::default();
+                    Some(Box::new(Rateless::new(code, policy, seed)))
+                }
+                _ => None,
+            },
             next_key: seed as u16,
             end_noticed: false,
+            at_boundary: false,
             sated: true,
             probes_due: 0,
             backoff: 0,
             window_shut: false,
             stalled_below: 0,
+            dropped_below: 0,
             zero: now,
             last_activity: now,
         }
@@ -227,9 +272,15 @@ impl Sender {
         let tail = self.rule.as_ref().filter(|_| !self.is_idle());
         let tail = tail.and_then(|rule| rule.next_timeout(self.rtt.smoothed()));
         let end = self.last_source + self.pause();
-        let waits = self.policies.top_up == TopUp::AtEnd && !self.is_idle() && !self.end_noticed;
+        let open = self.rateless.as_ref().is_some_and(|r| r.is_open());
+        let waits = self.policies.top_up == TopUp::AtEnd && !self.is_idle() || open;
+        let waits = waits && !self.end_noticed;
+        let paced = self.rateless.as_ref().and_then(|r| r.next_timeout());
         let end = waits.then_some(end);
-        [loss, probe, expiry, tail, end].into_iter().flatten().min()
+        let compared = self.comparison.as_ref().filter(|_| !self.is_idle());
+        let compared = compared.and_then(|c| c.next_timeout(self.rtt.smoothed()));
+        let all = [loss, probe, expiry, tail, end, paced, compared];
+        all.into_iter().flatten().min()
     }
 
     fn probe_time(&self) -> Option<Time> {
@@ -240,12 +291,10 @@ impl Sender {
         if self.probes_due > 0 || !waiting {
             return None;
         }
-        let report = match self.policies.feedback {
-            Feedback::EveryDatagram { min_interval } => min_interval,
-            Feedback::Periodic { interval } => interval,
-        };
-        let timeout = self.rtt.probe_timeout(report + REPORT_SLACK);
-        let backed_off = timeout.saturating_mul(1 << self.backoff.min(16));
+        let report = self.policies.feedback.longest() + REPORT_SLACK;
+        let timeout = self.rtt.probe_timeout(report);
+        let doublings = self.backoff.saturating_sub(EQUAL_TIMEOUTS);
+        let backed_off = timeout.saturating_mul(1 << doublings.min(16));
         let longest = (self.rtt.smoothed() * 2).clamp(LONGEST_TIMEOUT, LONGEST_TIMEOUT_EVER);
         Some(self.last_activity + backed_off.min(longest))
     }
@@ -258,12 +307,24 @@ impl Sender {
         }
         self.advance(now);
         self.end_noticed |= now >= self.last_source + self.pause();
+        if let Some(rateless) = &mut self.rateless {
+            rateless.on_timeout(now);
+        }
+        if let Some(comparison) = &mut self.comparison {
+            comparison.on_timeout(now);
+        }
         if self.probe_time().is_none_or(|t| now < t) {
             return false;
         }
-        self.probes_due = 2;
+        self.probes_due = match self.backoff {
+            0 => PROBES,
+            _ => LATER_PROBES,
+        };
         self.stalled_below = self.encoder.next();
         self.blocks.close(self.policies.redundancy);
+        if let Some(rateless) = &mut self.rateless {
+            rateless.close();
+        }
         self.sated = false;
         self.backoff += 1;
         self.last_activity = now;

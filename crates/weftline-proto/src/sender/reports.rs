@@ -9,6 +9,18 @@ use crate::rate::Progress;
 use crate::time::Time;
 use crate::wire::{FeedbackView, complete};
 
+/// How many symbols the peer lacks from `edge` on, of those it knows of. What is below was given up.
+fn missing_from(edge: Esi, next: Esi, report: &FeedbackView<'_>) -> u64 {
+    let mut esi = next;
+    let mut missing = 0;
+    for run in report.symbols() {
+        let end = esi + run.first;
+        missing += end.saturating_sub(esi.max(edge));
+        esi = end + run.second;
+    }
+    missing
+}
+
 impl Sender {
     /// The peer reported its state; what that says about the path, if it is news. Reports older
     /// than the newest are ignored.
@@ -33,7 +45,8 @@ impl Sender {
         }
         self.rank = report.rank;
         if let Some(rule) = &mut self.rule {
-            let missing = report.symbols().map(|run| run.first).sum();
+            let edge = self.encoder.first();
+            let missing = missing_from(edge, next, report);
             rule.reported(missing, report.rank, largest);
         }
         self.credit = self.credit.max(next + report.credit);
@@ -50,6 +63,7 @@ impl Sender {
         }
         self.settle();
         self.learn(next, report);
+        self.learn_blocks();
         self.advance(now);
         // The timer's probe may have been called off by this very report.
         if next < self.encoder.first() {
@@ -83,6 +97,9 @@ impl Sender {
             .take(below)
             .for_each(|r| r.known = true);
         self.lost = self.lost.split_off(&next);
+        if self.rateless.as_ref().is_some_and(|r| !r.is_systematic()) {
+            self.learn_coded(next, report);
+        }
         let mut esi = next;
         let mut recovered = Vec::new();
         for run in report.symbols() {
@@ -101,8 +118,59 @@ impl Sender {
         }
     }
 
+    /// What was never sent as itself is known when its block is decoded, in whatever order blocks are.
+    fn learn_coded(&mut self, next: Esi, report: &FeedbackView<'_>) {
+        let first = self.encoder.first();
+        let mut esi = next;
+        for run in report.symbols() {
+            let known = esi + run.first..esi + run.first + run.second;
+            esi = known.end;
+            let place = |esi: Esi| (esi.saturating_sub(first) as usize).min(self.records.len());
+            let places = place(known.start)..place(known.end);
+            self.records.range_mut(places).for_each(|r| r.known = true);
+        }
+    }
+
+    /// Blocks that the peer has are over.
+    fn learn_blocks(&mut self) {
+        let first = self.encoder.first();
+        let records = &self.records;
+        if let Some(rateless) = &mut self.rateless {
+            rateless.learn(|esi| match esi.checked_sub(first) {
+                Some(index) => records.get(index as usize).is_some_and(|r| r.known),
+                None => true,
+            });
+        }
+    }
+
+    /// The carrier has dropped all that was sent until now: its source symbols leave again before
+    /// anything else. Nothing follows from it for the path.
+    pub(crate) fn all_dropped(&mut self, now: Time) {
+        self.flight.dropped();
+        self.settle_fates();
+        self.flight.resolved_in_order().for_each(drop);
+        self.dropped_below = self.encoder.next();
+        self.window_shut = false;
+        self.probes_due = 0;
+        self.backoff = 0;
+        self.last_activity = now;
+    }
+
     /// Accounts for transmissions that are acknowledged or lost by now.
     pub(super) fn settle(&mut self) {
+        self.settle_fates();
+        for lost in self.flight.resolved_in_order() {
+            self.loss.record(lost);
+            if let Some(measure) = &mut self.measure {
+                measure.resolved(lost);
+            }
+            if let Some(rule) = &mut self.rule {
+                rule.resolved(lost);
+            }
+        }
+    }
+
+    fn settle_fates(&mut self) {
         self.sated = false;
         if let Some(rule) = &mut self.rule {
             rule.settled();
@@ -122,20 +190,13 @@ impl Sender {
                 }
                 Kind::Repair { block, top_up } => {
                     self.top_ups_arrived += u64::from(top_up && !lost);
-                    if let Some(block) = block {
-                        self.blocks.repair_fate(block, lost);
+                    match (block, &mut self.rateless) {
+                        (Some(block), Some(rateless)) => rateless.repair_fate(block),
+                        (Some(block), None) => self.blocks.repair_fate(block, lost),
+                        (None, _) => {}
                     }
                 }
                 _ => {}
-            }
-        }
-        for lost in self.flight.resolved_in_order() {
-            self.loss.record(lost);
-            if let Some(measure) = &mut self.measure {
-                measure.resolved(lost);
-            }
-            if let Some(rule) = &mut self.rule {
-                rule.resolved(lost);
             }
         }
     }
@@ -157,6 +218,7 @@ impl Sender {
         self.encoder.discard_before(edge);
         self.lost = self.lost.split_off(&edge);
         self.blocks.discard_before(edge);
+        self.learn_blocks();
         if skipped {
             self.tell_edge();
         }
@@ -167,6 +229,36 @@ impl Sender {
     fn tell_edge(&mut self) {
         if self.is_idle() && !self.has_room() {
             self.probes_due = self.probes_due.max(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Datagram, FeedbackWriter, Run};
+
+    #[test]
+    fn what_was_given_up_is_not_missing() {
+        // From 70 on: two missing, ten known, three missing, five known.
+        let writer = FeedbackWriter {
+            number: 1,
+            largest: 90,
+            next: 70,
+            delay: 0,
+            queue_delay: 0,
+            extent: 20,
+            rank: 0,
+            credit: 1000,
+        };
+        let runs = [(2, 10), (3, 5)].map(|(first, second)| Run { first, second });
+        let mut out = Vec::new();
+        writer.write(runs.into_iter(), [].into_iter(), 1200, &mut out);
+        let Ok(Datagram::Feedback(report)) = Datagram::parse(&out) else {
+            panic!("not a report")
+        };
+        for (edge, missing) in [(70, 5), (71, 4), (75, 3), (83, 2), (90, 0)] {
+            assert_eq!(missing_from(edge, 70, &report), missing, "from {edge}");
         }
     }
 }
