@@ -23,6 +23,9 @@ pub(super) fn figures(scale: Scale) -> Vec<Figure> {
     ]
 }
 
+/// A protocol's name, and its runs by frame error rate.
+type Curve = (&'static str, Vec<(f64, Vec<Point>)>);
+
 /// Runs of a scenario with one seed after the other.
 fn runs(scenario: &str, protocol: &str, fer: f64, seeds: u64, scale: Scale) -> Vec<Point> {
     let run = |n: u64| {
@@ -30,7 +33,11 @@ fn runs(scenario: &str, protocol: &str, fer: f64, seeds: u64, scale: Scale) -> V
         Point::ns3(&format!(
             "{scenario} {protocol} --fer={fer} --seconds={SECONDS} --seed={seed}"
         ))
-        .about_secs(if scenario.starts_with("mesh") { 5.0 } else { 2.5 })
+        .about_secs(if scenario.starts_with("mesh") {
+            5.0
+        } else {
+            2.5
+        })
     };
     (0..seeds).map(run).collect()
 }
@@ -88,7 +95,7 @@ fn crossing(id: &'static str, title: &'static str, scale: Scale) -> Figure {
         points,
         show: Box::new(move |values| {
             let lines = |key: &str| {
-                let line = |(colour, (name, points)): (usize, &(&str, Vec<(f64, Vec<Point>)>))| {
+                let line = |(colour, (name, points)): (usize, &Curve)| {
                     let dots = points
                         .iter()
                         .map(|(fer, runs)| mean(values, runs, *fer, key));
@@ -167,7 +174,7 @@ fn mesh(scale: Scale) -> Figure {
         ),
         PROTOCOLS[1],
     ];
-    let fers: &'static [f64] = scale.pick(&[0.3], &[0.3, 0.6]);
+    let fers: &'static [f64] = scale.pick(&[0.6], &[0.3, 0.6]);
     let seeds = scale.pick(2, 8);
     let all = protocols.map(|(name, options)| {
         let points = fers
