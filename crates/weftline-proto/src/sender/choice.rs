@@ -92,7 +92,7 @@ impl Sender {
         let rateless = self.rateless.as_mut()?;
         // Its last symbols must not wait for symbols that may not come.
         if rateless.is_open() && !new && (pending || self.at_boundary || paused) {
-            rateless.close();
+            rateless.close(now, srtt);
         }
         let repair = |window: Range<Esi>| Action::Repair {
             window: window.start.max(first)..window.end,

@@ -323,7 +323,7 @@ impl Sender {
         self.stalled_below = self.encoder.next();
         self.blocks.close(self.policies.redundancy);
         if let Some(rateless) = &mut self.rateless {
-            rateless.close();
+            rateless.close(now, self.rtt.smoothed());
         }
         self.sated = false;
         self.backoff += 1;

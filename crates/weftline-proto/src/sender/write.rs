@@ -37,9 +37,9 @@ impl Sender {
     }
 
     /// The application has nothing more for the block that was filled last.
-    pub(crate) fn taken(&mut self) {
+    pub(crate) fn taken(&mut self, now: Time) {
         if let Some(rateless) = &mut self.rateless {
-            rateless.close();
+            rateless.close(now, self.rtt.smoothed());
         }
     }
 
@@ -66,7 +66,7 @@ impl Sender {
             Code::Random(code) => {
                 let k = self.block_size(code.k);
                 if let Some(rateless) = &mut self.rateless {
-                    rateless.pushed(now, esi, k);
+                    rateless.pushed(now, self.rtt.smoothed(), esi, k);
                 }
             }
         }
