@@ -10,7 +10,7 @@ struct Options {
     std::string header = "short"; // short: a seed of 4 bytes; long: the coding vector
     std::string preset = "auto";  // of the session
     std::string routing = "olsr"; // of the mesh: olsr, aodv, static
-    std::string lossy = "all";    // links of the cross with errors: all, flow, first
+    std::string lossy = "first";  // links of the cross with errors: first, flow, all
     double fer = 0;               // frame error rate; of the mesh: the worst link's
     uint32_t q = 8;               // coefficients are of GF(2^q)
     uint32_t k = 128;             // packets of a block
