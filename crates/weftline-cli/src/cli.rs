@@ -10,8 +10,8 @@ use clap_complete::Shell;
 use crate::exit::{self, Exit};
 use crate::options::OutputOptions;
 use crate::{
-    bench, cast, console, demo, forward, key, lab, load, output, recv, relay, send, sim, theory,
-    vectors,
+    bench, cast, console, demo, forward, key, lab, load, output, recv, relay, repro, send, sim,
+    theory, vectors,
 };
 
 const EXAMPLES: &str = "\
@@ -45,6 +45,7 @@ enum Command {
     Bench(bench::BenchArgs),
     Lab(lab::LabArgs),
     Load(load::LoadArgs),
+    Repro(repro::ReproArgs),
     Sim(sim::SimArgs),
     Theory(theory::TheoryArgs),
     Vectors(vectors::VectorsArgs),
@@ -92,6 +93,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Lab(args) => return Ok(lab::run(&args, output)),
         Command::Key(args) => key::run(&args, output),
         Command::Bench(args) => bench::run(&args, output),
+        Command::Repro(args) => repro::run(&args, output),
         Command::Sim(args) => sim::run(&args, output),
         Command::Theory(args) => theory::run(&args, output),
         Command::Vectors(args) => vectors::run(&args, output),

@@ -12,5 +12,6 @@ pub mod load;
 #[cfg(target_os = "linux")]
 pub mod path;
 pub mod plot;
+pub mod repro;
 pub mod sim;
 pub mod theory;

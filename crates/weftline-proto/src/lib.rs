@@ -30,7 +30,7 @@ pub use error::{OpenError, ReadError, SendMessageError, WriteError};
 pub use event::{CloseReason, Event, Message, MessageId, Role, StreamId};
 pub use policy::{
     Auto, Code, Compared, EncodingWindow, Feedback, Ingredients, Measured, Policies, Preset,
-    Redundancy, TopUp, UnknownPreset,
+    RandomCode, Rateless, Redundancy, TopUp, UnknownPreset, VectorHeader,
 };
 pub use session::Session;
 pub use stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};

@@ -286,7 +286,7 @@ fn beside_a_flow_that_fills_the_queue_ours_gets_its_share_and_leaves_the_other_o
     ] {
         let mut experiment = Experiment::new(LINK, &kinds);
         let rates = experiment.rates(12.0, 32.0);
-        assert!(jain(&rates) > 0.8, "{rates:?}");
+        assert!(jain(&rates) > 0.85, "{rates:?}");
         assert!(rates.iter().sum::<f64>() > 22.0, "{rates:?}");
     }
 }

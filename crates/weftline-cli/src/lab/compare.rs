@@ -43,6 +43,7 @@ pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode>
     })?;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let tools = Tools::new(program, args.ext.clone(), folder);
+    let suite = with_cases(suite, args)?;
     let suite = with_peers(suite, args, &tools, output)?;
     let seeds = args.seeds.unwrap_or(suite.seeds);
     // From here on a signal must not end the process before everything is removed.
@@ -119,6 +120,22 @@ fn report(records: &[Record], folder: &Path, output: OutputOptions) -> Result<()
         ));
     }
     Ok(())
+}
+
+/// The cases asked for.
+fn with_cases(suite: Suite, args: &CompareArgs) -> Result<Suite> {
+    if args.cases.is_empty() {
+        return Ok(suite);
+    }
+    let suite = suite.keep_cases(&args.cases);
+    if suite.cases.is_empty() {
+        bail!(
+            "--cases: suite {} has no case with `{}` in its name: `weftline lab compare list` has them",
+            suite.name,
+            args.cases.join("` or `")
+        );
+    }
+    Ok(suite)
 }
 
 /// The peers asked for, which must all be there, or the suite's own that are.

@@ -165,6 +165,10 @@ pub struct CompareArgs {
     /// transports and settings of `load` [default: the suite's]
     #[arg(long, value_name = "PEERS")]
     peers: Option<String>,
+    /// Only the cases whose names contain one of these texts, separated by semicolons; `list` has
+    /// the names [default: all]
+    #[arg(long, value_name = "TEXTS", value_delimiter = ';')]
+    cases: Vec<String>,
     /// A program that measures a transport of its own, to the contract of `load`
     #[arg(long, value_name = "NAME=PROGRAM")]
     ext: Vec<External>,

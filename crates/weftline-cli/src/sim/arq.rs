@@ -27,6 +27,9 @@ pub(super) struct ArqArgs {
     /// Slots to run
     #[arg(long, value_name = "N", default_value_t = 20_000_000)]
     slots: u64,
+    /// With --json: the delays' percentiles 0 to 100, as `delay_percentiles_slots`
+    #[arg(long)]
+    percentiles: bool,
     #[command(flatten)]
     run: RunOptions,
 }
@@ -46,6 +49,9 @@ pub(super) fn run(args: &ArqArgs, output: OutputOptions) -> Result<Exit> {
         .hidden("rtt_slots", args.rtt)
         .hidden("seed", args.run.seed())
         .all(&outcome);
+    if args.percentiles {
+        out.hidden("delay_percentiles_slots", outcome.delay_percentiles.clone());
+    }
     delays(
         &mut out,
         outcome.mean_delay_slots,

@@ -35,6 +35,9 @@ pub(super) struct BlockArgs {
     /// Slots to run
     #[arg(long, value_name = "N", default_value_t = 20_000_000)]
     slots: u64,
+    /// With --json: the delays' percentiles 0 to 100, as `delay_percentiles_slots`
+    #[arg(long)]
+    percentiles: bool,
     #[command(flatten)]
     run: RunOptions,
 }
@@ -58,6 +61,12 @@ pub(super) fn run(args: &BlockArgs, output: OutputOptions) -> Result<Exit> {
         .hidden("rtt_slots", args.rtt)
         .hidden("seed", args.run.seed())
         .all(&outcome);
+    if args.percentiles {
+        out.hidden(
+            "delay_percentiles_slots",
+            outcome.delivered.delay_percentiles.clone(),
+        );
+    }
     let delivered = &outcome.delivered;
     delays(
         &mut out,

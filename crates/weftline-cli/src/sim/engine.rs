@@ -15,7 +15,8 @@ use crate::options::OutputOptions;
 
 const HELP: &str = "\
 Settings are those of `weftline load`'s transport weftline, without its carrier: preset=NAME
-share= l= k= delay= deadline= without= encoding= feedback= topup= symbol= fixed_rate= ...
+share= l= k= delay= deadline= without= encoding= feedback= topup= symbol= fixed_rate= fixed_window= ...
+Of presets udp-rc and rlc-block: field=2|4|...|256 extra=N|ack pace= header=seed|vector systematic=0|1
 Beside the usual presets there are some to compare with: ac-rlnc, flec-bulk, flec-message, uncoded.
 The session controls its rate itself, as on any carrier, unless fixed_rate= (Mbit/s) is given.
 

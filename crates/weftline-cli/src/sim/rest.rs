@@ -116,6 +116,10 @@ pub(super) fn run(args: &RestArgs, output: OutputOptions) -> Result<Exit> {
             outcome.estimated_loss,
             "packet error rate as estimated at the end",
         ),
+        (
+            outcome.largest_system,
+            "packets missing at a time at the receiver, at most",
+        ),
     ] {
         let (mean, spread) = (short(value.mean), short(value.spread));
         out.line(format!("{mean:>14}  {what} (spread of a run {spread})"));

@@ -30,6 +30,9 @@ pub(super) struct StreamingArgs {
     /// Slots to run
     #[arg(long, value_name = "N", default_value_t = 20_000_000)]
     slots: u64,
+    /// With --json: the delays' percentiles 0 to 100, as `delay_percentiles_slots`
+    #[arg(long)]
+    percentiles: bool,
     /// Ideal, or coded in GF(2^8)
     #[arg(long, value_enum, default_value_t = CodeName::Genie)]
     code: CodeName,
@@ -64,6 +67,9 @@ pub(super) fn run(args: &StreamingArgs, output: OutputOptions) -> Result<Exit> {
         )
         .hidden("seed", args.run.seed())
         .all(&outcome);
+    if args.percentiles {
+        out.hidden("delay_percentiles_slots", outcome.delay_percentiles.clone());
+    }
     delays(
         &mut out,
         outcome.mean_delay_slots,

@@ -3,7 +3,7 @@
 use clap::Args;
 use weftline_fecframe::CodeRate;
 use weftline_lab::theory::TheoryError;
-use weftline_lab::theory::fecframe::{Application, latency};
+use weftline_lab::theory::fecframe::{Application, block_latency, latency};
 
 use super::show::Computed;
 
@@ -28,6 +28,9 @@ pub(super) struct FecframeArgs {
     /// Source symbols of all: 2/3 or 0.667
     #[arg(long, value_name = "C")]
     code_rate: CodeRate,
+    /// Independent loss, for the latency of blocks that all decode
+    #[arg(long, value_name = "P")]
+    loss: Option<f64>,
 }
 
 fn bitrate(text: &str) -> Result<u64, String> {
@@ -88,5 +91,12 @@ pub(super) fn compute(args: &FecframeArgs) -> Result<Computed, TheoryError> {
         sizes.rfc8681_encoding_window,
         "ew by RFC 8681's ratio of 191/255",
     );
+    if let Some(loss) = args.loss {
+        out.value(
+            "block_latency_ticks",
+            block_latency(sizes.block_size, loss)?,
+            "ticks of added latency in the mean, blocks that all decode",
+        );
+    }
     Ok(out)
 }

@@ -93,6 +93,16 @@ impl Suite {
         all
     }
 
+    /// Keeps the cases whose names contain one of these texts, in any letters.
+    pub fn keep_cases(mut self, texts: &[String]) -> Self {
+        let texts = Vec::from_iter(texts.iter().map(|text| text.to_lowercase()));
+        self.cases.retain(|case| {
+            let name = case.name.to_lowercase();
+            texts.iter().any(|text| name.contains(text))
+        });
+        self
+    }
+
     /// Leaves peers out; cases without any vanish.
     pub fn keep_peers(mut self, mut keep: impl FnMut(&Case, &Peer) -> bool) -> Self {
         for case in &mut self.cases {

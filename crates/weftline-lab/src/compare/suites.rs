@@ -111,9 +111,9 @@ fn stream(scale: Scale) -> Suite {
 }
 
 fn transfers(scale: Scale) -> Suite {
-    let peers = match scale.quick {
-        true => "weftline,tcp/bbr,tcp/cubic,quinn/cubic,udt",
-        false => "weftline,weftline/arq,tcp/bbr,tcp/cubic,quinn/cubic,udt",
+    let others = match scale.quick {
+        true => "tcp/bbr,tcp/cubic,quinn/cubic,udt",
+        false => "weftline/arq,tcp/bbr,tcp/cubic,quinn/bbr,quinn/cubic,udt",
     };
     let paths: &[(&str, &str, f64)] = &[
         (
@@ -134,8 +134,13 @@ fn transfers(scale: Scale) -> Suite {
     ];
     // Bytes, and how many transfers of them: on the fast paths and on the slow one.
     let sizes: &[(u64, [u32; 2])] = match scale.quick {
-        true => &[(10_000, [4, 4]), (100_000, [3, 3])],
-        false => &[(10_000, [5, 10]), (100_000, [4, 4]), (2_000_000, [2, 1])],
+        true => &[(10_000, [4, 4]), (100_000, [3, 3]), (1_000_000, [2, 1])],
+        false => &[
+            (10_000, [5, 10]),
+            (100_000, [4, 4]),
+            (1_000_000, [3, 1]),
+            (2_000_000, [2, 1]),
+        ],
     };
     let paths = if scale.quick { &paths[1..] } else { paths };
     let mut cases = Vec::new();
@@ -146,6 +151,11 @@ fn transfers(scale: Scale) -> Suite {
                 if scale.quick && reuse == 1 {
                     continue;
                 }
+                // A connection that goes on has no handshake to save.
+                let peers = match reuse {
+                    0 => format!("weftline,weftline/0rtt=1,{others}"),
+                    _ => format!("weftline,{others}"),
+                };
                 let rtt = if *mbit > 50.0 { 0.2 } else { 0.02 };
                 let each = *size as f64 * 8e-6 / mbit * 1.3 + 3.0 * rtt;
                 cases.push(Case {
@@ -161,7 +171,7 @@ fn transfers(scale: Scale) -> Suite {
                         &format!("{group}, {}, {how}", bytes(*size)),
                         link,
                         Mode::Xfer,
-                        peers,
+                        &peers,
                     )
                 });
             }
@@ -171,10 +181,11 @@ fn transfers(scale: Scale) -> Suite {
         name: "C",
         title: "short transfers",
         about: "How long short transfers take, one after the other: each on a new connection, from \
-                before connecting, or all on one, from before the write; until the receiver has the \
-                last byte.",
+                before connecting (with 0rtt=1 to a peer that is known), or all on one, from before \
+                the write; until the receiver has the last byte.",
         view: View::Times,
-        seeds: seeds(scale),
+        // Many cases, each with several transfers.
+        seeds: if scale.quick { 1 } else { 2 },
         cases,
     }
 }
@@ -183,25 +194,29 @@ fn sharing(scale: Scale) -> Suite {
     // TCP with either controller in our place tells what is usual.
     let peers = match scale.quick {
         true => "weftline,tcp/cubic",
-        false => "weftline,tcp/cubic,tcp/bbr,quinn/cubic",
+        false => "weftline,tcp/cubic,tcp/bbr",
     };
     let cubic = Some("tcp/cubic");
     let bbr = Some("tcp/bbr");
-    let others: &[(&str, Option<&str>, usize)] = match scale.quick {
-        true => &[("1 TCP CUBIC", cubic, 1), ("itself", None, 1)],
+    let others: &[(&str, Option<&str>, usize, f64)] = match scale.quick {
+        true => &[("1 TCP CUBIC", cubic, 1, 0.0), ("itself", None, 1, 0.0)],
         false => &[
-            ("1 TCP CUBIC", cubic, 1),
-            ("4 TCP CUBIC", cubic, 4),
-            ("1 TCP BBR", bbr, 1),
-            ("4 TCP BBR", bbr, 4),
-            ("itself", None, 1),
-            ("4 of itself", None, 4),
+            ("1 TCP CUBIC", cubic, 1, 0.0),
+            ("4 TCP CUBIC", cubic, 4, 0.0),
+            ("1 TCP BBR", bbr, 1, 0.0),
+            ("4 TCP BBR", bbr, 4, 0.0),
+            ("itself", None, 1, 0.0),
+            ("4 of itself", None, 4, 0.0),
+            ("1 TCP CUBIC, 1 % loss", cubic, 1, 1.0),
+            ("1 TCP BBR, 1 % loss", bbr, 1, 1.0),
+            ("itself, 1 % loss", None, 1, 1.0),
         ],
     };
-    let secs = seconds(scale, 12.0, 5.0);
-    let skip = (secs / 3.0).floor();
+    // Who joins a full queue needs some time to find out in whose company it is.
+    let secs = seconds(scale, 16.0, 5.0);
+    let skip = if scale.quick { 1.0 } else { 4.0 };
     let head_start = if scale.quick { 1.0 } else { 3.0 };
-    let cases = others.iter().map(|(name, other, count)| {
+    let cases = others.iter().map(|(name, other, count, loss)| {
         let other = other.map(|text| text.parse().expect("the suites' peers are peers"));
         Case {
             settings: vec![
@@ -212,15 +227,24 @@ fn sharing(scale: Scale) -> Suite {
             others: vec![other; *count],
             head_start,
             about_secs: head_start + secs + 2.5,
-            ..case(&format!("beside {name}"), COMMON, Mode::Bulk, peers)
+            ..case(
+                &format!("beside {name}"),
+                &lossy(*loss),
+                Mode::Bulk,
+                if *loss > 0.0 {
+                    "weftline,tcp/bbr"
+                } else {
+                    peers
+                },
+            )
         }
     });
     Suite {
         name: "D",
         title: "sharing",
         about: "How a queue is shared: flows without end on 25 Mbit/s, RTT 60 ms, a queue of 60 ms \
-                and 100 packets, no losses but the queue's. The others have started before. All are \
-                measured in the same seconds, the first of the newcomer's left out.",
+                and 100 packets, without random losses and with 1 %. The others have started 3 s \
+                before. All are measured in the same seconds, the newcomer's first four left out.",
         view: View::Sharing,
         seeds: seeds(scale),
         cases: cases.collect(),
@@ -297,6 +321,17 @@ mod tests {
         assert_eq!(by_name("E", FULL), None);
     }
 
+    #[test]
+    fn cases_are_chosen_by_a_part_of_their_name() {
+        let kept = |text: &str| {
+            let suite = by_name("D", FULL).unwrap().keep_cases(&[text.to_owned()]);
+            Vec::from_iter(suite.cases.into_iter().map(|case| case.name))
+        };
+        assert_eq!(kept("1 tcp bbr").len(), 2);
+        assert_eq!(kept("4 of"), ["beside 4 of itself"]);
+        assert!(kept("nothing like it").is_empty());
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn every_link_and_every_setting_can_be_read() {
@@ -309,10 +344,8 @@ mod tests {
             for case in suite.unwrap().cases {
                 crate::links::Links::parse(&case.link, case.back.as_deref()).unwrap();
                 for peer in &case.peers {
-                    // Whether the kernel has a congestion control is the machine's matter, and
-                    // one preset is still to come.
-                    let later = peer.setting("preset") == Some("udp-rc");
-                    if !mine.contains(&peer.transport.as_str()) || later {
+                    // Whether the kernel has a congestion control is the machine's matter.
+                    if !mine.contains(&peer.transport.as_str()) {
                         continue;
                     }
                     let settings = [&case.settings, case.engine_for(peer), &peer.settings].concat();

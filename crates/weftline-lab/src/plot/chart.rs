@@ -23,6 +23,23 @@ pub enum Marks {
     Points,
     /// Both.
     Both,
+    /// A diamond for each point: what others have published.
+    Diamonds,
+    /// A square for each point: what was measured elsewhere.
+    Squares,
+}
+
+/// An error bar.
+#[derive(Clone, Copy, Debug)]
+pub struct Whisker {
+    /// The style of the series it belongs to.
+    pub style: usize,
+    /// Where it stands.
+    pub x: f64,
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
 }
 
 /// Points that belong together.
@@ -51,6 +68,17 @@ pub struct Axis {
 
 /// A chart with axes and a legend, as an `svg` element.
 pub fn chart(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
+    chart_with(title, x, y, series, &[])
+}
+
+/// A chart with error bars too.
+pub fn chart_with(
+    title: &str,
+    x: &Axis,
+    y: &Axis,
+    series: &[Series],
+    whiskers: &[Whisker],
+) -> String {
     let mut svg = String::new();
     let places = legend(series);
     let more = places.last().map_or(0.0, |place| place.1);
@@ -69,7 +97,7 @@ pub fn chart(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
             &mut svg,
             format_args!(r#"<path class="grid" d="M{at:.1} {top}V{bottom}"/>"#),
         );
-        let text = number(tick);
+        let text = tick_text(tick);
         put(
             &mut svg,
             format_args!(
@@ -84,7 +112,7 @@ pub fn chart(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
             &mut svg,
             format_args!(r#"<path class="grid" d="M{LEFT} {at:.1}H{right}"/>"#),
         );
-        let text = number(tick);
+        let text = tick_text(tick);
         put(
             &mut svg,
             format_args!(
@@ -113,13 +141,30 @@ pub fn chart(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
             r#"<text transform="translate(14 {centre:.1}) rotate(-90)" text-anchor="middle">{yl}</text>"#
         ),
     );
+    for bar in whiskers {
+        let (style, at) = (bar.style, x.place(bar.x, LEFT, right));
+        let (low, high) = (
+            y.place(bar.low, bottom, top),
+            y.place(bar.high, bottom, top),
+        );
+        if low - high > 1.0 {
+            put(
+                &mut svg,
+                format_args!(
+                    r#"<path class="range e{style}" d="M{at:.1} {low:.1}V{high:.1}M{:.1} {low:.1}h8M{:.1} {high:.1}h8"/>"#,
+                    at - 4.0,
+                    at - 4.0
+                ),
+            );
+        }
+    }
     for (line, (at, down)) in series.iter().zip(places) {
         let style = line.style;
         let points = line.points.iter();
         let points: Vec<(f64, f64)> = points
             .map(|&(px, py)| (x.place(px, LEFT, right), y.place(py, bottom, top)))
             .collect();
-        if line.marks != Marks::Points {
+        if matches!(line.marks, Marks::Line | Marks::Both) {
             let joined: Vec<String> = points
                 .iter()
                 .map(|(px, py)| format!("{px:.1},{py:.1}"))
@@ -139,8 +184,29 @@ pub fn chart(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
                 ),
             );
         }
-        if line.marks != Marks::Line {
-            let sample = (at + 14.0, 14.0 + down);
+        let sample = (at + 14.0, 14.0 + down);
+        if line.marks == Marks::Diamonds {
+            for (px, py) in points.iter().chain([&sample]) {
+                put(
+                    &mut svg,
+                    format_args!(
+                        r#"<path class="m{style} paper" d="M{px:.1} {:.1}l7 7l-7 7l-7 -7z"/>"#,
+                        py - 7.0
+                    ),
+                );
+            }
+        } else if line.marks == Marks::Squares {
+            for (px, py) in points.iter().chain([&sample]) {
+                put(
+                    &mut svg,
+                    format_args!(
+                        r#"<rect class="m{style} paper" x="{:.1}" y="{:.1}" width="10" height="10"/>"#,
+                        px - 5.0,
+                        py - 5.0
+                    ),
+                );
+            }
+        } else if line.marks != Marks::Line {
             for (px, py) in points.iter().chain([&sample]) {
                 put(
                     &mut svg,
@@ -258,6 +324,14 @@ fn nice(step: f64) -> f64 {
         .unwrap_or(base)
 }
 
+/// A tick's number: a power of ten where three decimals would not do.
+fn tick_text(value: f64) -> String {
+    match value.abs() {
+        1e-9..9.9e-4 | 1e6.. => format!("{value:.0e}"),
+        _ => number(value),
+    }
+}
+
 /// A number without decimals that say nothing, three at most.
 pub fn number(value: f64) -> String {
     let text = format!("{value:.3}");
@@ -322,6 +396,21 @@ mod tests {
                 && svg.contains("a&lt;b")
         );
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>"));
+    }
+
+    #[test]
+    fn error_bars_are_drawn_where_they_are_long_enough_to_see() {
+        let (x, y) = (axis(false, 0.0, 1.0), axis(false, 0.0, 1.0));
+        let bar = |low, high| Whisker {
+            style: 2,
+            x: 0.5,
+            low,
+            high,
+        };
+        let svg = chart_with("t", &x, &y, &[], &[bar(0.2, 0.6), bar(0.5, 0.5001)]);
+        assert_eq!(svg.matches("range e2").count(), 1);
+        assert_eq!(tick_text(1e-5), "1e-5");
+        assert_eq!(tick_text(0.001), "0.001");
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod bars;
 mod chart;
 
 pub use bars::{Bar, bars};
-pub use chart::{Axis, Marks, Series, chart, escape, number};
+pub use chart::{Axis, Marks, Series, Whisker, chart, chart_with, escape, number};
 
 /// The style sheet of charts.
 pub const CHART_STYLE: &str = include_str!("chart.css");

@@ -69,6 +69,25 @@ impl Application {
     }
 }
 
+/// Mean added latency, in order and in ticks, of blocks of `k` symbols that all decode, when a share
+/// `loss` is lost independently: symbol i (from 0) waits k - i ticks for the end of its block if it or
+/// one before it is lost.
+///
+/// # Errors
+/// The loss is no probability, or the block has no symbol.
+pub fn block_latency(k: u32, loss: f64) -> Result<f64, TheoryError> {
+    within(
+        "the loss",
+        loss,
+        (0.0..1.0).contains(&loss),
+        "from 0, below 1",
+    )?;
+    within("the block size", k, k > 0, "at least 1")?;
+    let arrived = 1.0 - loss;
+    let waits = (0..k).map(|i| f64::from(k - i) * (1.0 - arrived.powf(f64::from(i) + 1.0)));
+    Ok(waits.sum::<f64>() / f64::from(k))
+}
+
 /// A latency in milliseconds as a duration.
 ///
 /// # Errors
@@ -102,6 +121,27 @@ mod tests {
         assert_eq!((sizes.decoding_window, sizes.encoding_window), (38, 19));
         application.code_rate = CodeRate::ONE;
         assert_eq!(application.sizes().unwrap().spacing, None);
+    }
+
+    #[test]
+    fn blocks_wait_for_their_end() {
+        assert_eq!(block_latency(167, 0.0), Ok(0.0));
+        // One symbol is known a tick after it was lost.
+        assert!((block_latency(1, 0.25).unwrap() - 0.25).abs() < 1e-12);
+        // The ideal simulation that came with the shared notes.
+        for (k, loss, simulated) in [
+            (167, 0.05, 67.412),
+            (167, 0.15, 78.509),
+            (38, 0.05, 8.616),
+            (38, 0.15, 14.659),
+        ] {
+            let exact = block_latency(k, loss).unwrap();
+            assert!(
+                (exact / simulated - 1.0).abs() < 0.01,
+                "{k} {loss}: {exact}"
+            );
+        }
+        assert!(block_latency(0, 0.1).is_err() && block_latency(5, 1.0).is_err());
     }
 
     #[test]

@@ -9,9 +9,11 @@
 use core::time::Duration;
 
 use super::base::Base;
-use super::company::{Company, Filled, Share};
+use super::company::{Company, Share};
 use super::losses::Losses;
+use super::rates::Rates;
 use super::round::{Point, Round};
+use super::watch::{Sight, Watch};
 use crate::time::Time;
 
 /// The queue aimed at is this part of the round trip, within these bounds: below the lower one is
@@ -37,6 +39,8 @@ const USUAL_PACKET: f64 = 1250.0;
 /// arrives shows what the path can do; later, so that it is in use whatever the timers do.
 const START_GAIN: f64 = 2.0;
 const STEADY_GAIN: f64 = 1.25;
+/// A train that shows the path's rate leaves this many times faster than that.
+const TRAIN_GAIN: f64 = 4.0;
 
 /// The window may exceed what was delivered in a round trip by this factor. It bounds the overload
 /// on a path without a queue, and the loss that is tolerated, to a third.
@@ -73,15 +77,8 @@ const DRAIN_SHARE: f64 = 0.5;
 /// Sooner while that did not show it: others filled the queue meanwhile.
 const SOONER: u32 = 4;
 
-/// Rounds whose rates are remembered.
-const RATES: usize = 10;
-/// A queue longer than its target by this factor is too long.
-const TOO_LONG: f64 = 1.25;
 /// What is tried first beside others, as a part of the most that was ever had.
-const FAIR_GUESS: f64 = 0.35;
-/// Beside others the empty queue is not seen, but for BBR's looks each ten seconds, of some rounds.
-const EMPTY_ROUNDS: u32 = 12;
-const EMPTY_AGAIN: Duration = Duration::from_secs(8);
+const FAIR_GUESS: f64 = 0.45;
 
 /// After so many rounds that the window held up a flow is one that fills whatever it is given.
 const BACKLOGGED: u32 = 6;
@@ -121,6 +118,28 @@ enum Phase {
     Rested,
 }
 
+/// What a round has found.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    /// The round trip without a queue.
+    base: Duration,
+    /// The shortest queue, and the one that is aimed at.
+    queue: Duration,
+    target: Duration,
+    /// Bytes a second that arrive.
+    rate: f64,
+}
+
+/// Packets that leave together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Train {
+    None,
+    /// In this round.
+    Leaving,
+    /// They are reported in this round; or while the session starts.
+    Arriving,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Adaptive {
     phase: Phase,
@@ -147,17 +166,13 @@ pub(super) struct Adaptive {
     shown: bool,
     /// The least round trip before that.
     base_before: Duration,
-    /// Since when the queue is too long, whatever is done.
-    filled: Option<Filled>,
-    /// Whether it stays when this flow's part is taken away is to be tried.
-    suspicious: bool,
-    /// When it was seen empty in company.
-    seen_empty: Option<Time>,
+    /// For flows that fill the queue.
+    watch: Watch,
     company: Option<Company>,
-    /// Bytes a second that arrived in the last rounds.
-    rates: [f64; RATES],
-    /// The most ever: what remains beside others says nothing about the path.
-    peak: f64,
+    /// The first train in company is not reported yet.
+    joined: bool,
+    rates: Rates,
+    train: Train,
     losses: Losses,
     marks: u64,
     last_sent: Time,
@@ -182,12 +197,11 @@ impl Adaptive {
             drained: None,
             shown: false,
             base_before: Duration::ZERO,
-            filled: None,
-            suspicious: false,
-            seen_empty: None,
+            watch: Watch::default(),
             company: None,
-            rates: [0.0; RATES],
-            peak: 0.0,
+            joined: false,
+            rates: Rates::default(),
+            train: Train::Arriving,
             losses: Losses::default(),
             marks: 0,
             last_sent: now,
@@ -208,8 +222,15 @@ impl Adaptive {
 
     /// Bytes a second that may leave.
     pub(super) fn pace(&self) -> f64 {
-        if let Some(gain) = self.company.as_ref().and_then(|c| c.pace(self.share())) {
-            return gain * self.best_rate() / (1.0 - self.losses.random().min(START_LOSS));
+        if self.train == Train::Leaving {
+            return TRAIN_GAIN * self.rates.path();
+        }
+        if let Some(gain) = self
+            .company
+            .as_ref()
+            .and_then(|c| c.pace(self.rates.share()))
+        {
+            return gain * self.rates.best() / (1.0 - self.losses.random().min(START_LOSS));
         }
         let gain = match self.phase {
             _ if !self.measured => 1.0 / INITIAL_SHARE,
@@ -233,7 +254,7 @@ impl Adaptive {
         self.packet = self.packet.max(bytes as f64);
         if now.since(self.last_sent) > STALE {
             self.phase = Phase::Start;
-            self.peak = 0.0;
+            self.rates.forget();
             self.window = (self.window / 2.0).max(self.initial());
         }
         self.last_sent = now;
@@ -267,6 +288,9 @@ impl Adaptive {
         let before = self.round.newest();
         let point = Point::new(progress);
         self.round.add(point);
+        if self.train == Train::Arriving {
+            self.rates.trains.add(point, self.packet);
+        }
         if self.phase == Phase::Start {
             let arrived = before.map_or(0, |before| point.arrived - before.arrived);
             self.start(arrived as f64);
@@ -278,7 +302,7 @@ impl Adaptive {
     }
 
     fn target(&self, base: Duration, rate: f64) -> Duration {
-        let rate = self.peak.max(rate);
+        let rate = self.rates.peak().max(rate);
         let packets = Duration::from_secs_f64(TARGET_PACKETS * self.packet / rate.max(1e3));
         let target = (base / TARGET_SHARE).clamp(TARGET_MIN, TARGET_MAX);
         target.max(packets.min(Duration::from_secs(1)))
@@ -302,7 +326,7 @@ impl Adaptive {
         let target = self.target(base, rate);
         if self.round.recent_queue() > target || overloaded {
             self.phase = Phase::Steady;
-            self.arrived_at(rate);
+            self.rates.add(rate);
             let holds = sustained * (base + self.interval + target / 2).as_secs_f64();
             self.set_window(holds);
         } else {
@@ -322,21 +346,27 @@ impl Adaptive {
             return;
         };
         if let Some(rate) = round.mean_rate() {
-            self.arrived_at(rate);
+            self.rates.add(rate);
         }
-        let rate = self.recent_rate();
+        self.move_train();
+        let rate = self.rates.recent();
         let target = self.target(base, rate);
+        let found = Found {
+            base,
+            queue,
+            target,
+            rate,
+        };
         if queue <= target / 4 {
             self.emptied = now;
         }
-        self.look_for_company(now, queue, target);
+        self.look_for_company(now, &found);
         match self.phase {
-            Phase::Start => return,
+            Phase::Start => {}
             Phase::Drain => {
                 self.shown = queue <= target / 4;
                 self.phase = Phase::Rested;
                 self.set_window(self.after);
-                return;
             }
             Phase::Rested => {
                 // What is reported now was sent into an empty queue, unless others filled it.
@@ -344,7 +374,7 @@ impl Adaptive {
                     self.losses.rested(round, self.packet);
                 }
                 self.shown |= queue <= target / 4;
-                if core::mem::take(&mut self.suspicious) && !self.shown {
+                if self.watch.take_suspicion() && !self.shown {
                     self.join_company(now);
                 }
                 // Less than ever before: it may not be the end yet.
@@ -352,29 +382,62 @@ impl Adaptive {
                 self.phase = Phase::Steady;
                 self.emptied = now;
                 self.drained = Some(now);
-                return;
             }
-            Phase::Steady => {}
+            Phase::Steady if round.limited => {
+                self.backlogged += 1;
+                match &self.company {
+                    Some(_) => self.compete(now, round, &found),
+                    None => self.follow_queue(now, round, &found),
+                }
+            }
+            Phase::Steady => self.backlogged = 0,
         }
-        if !round.limited {
-            self.backlogged = 0;
-            return;
-        }
-        self.backlogged += 1;
+    }
+
+    /// What left together last time is reported in the round that begins.
+    fn move_train(&mut self) {
+        self.train = match self.train {
+            Train::Leaving => Train::Arriving,
+            Train::Arriving if self.phase != Phase::Start => {
+                self.rates.trains.end();
+                if core::mem::take(&mut self.joined) {
+                    self.set_window(self.window.max(self.fair_window()));
+                }
+                Train::None
+            }
+            train => train,
+        };
+    }
+
+    /// The window after a round beside flows that fill the queue.
+    fn compete(&mut self, now: Time, round: &Round, found: &Found) {
         let share = Share {
             window: self.window,
             packet: self.packet,
-            holds: self.best_rate() * (base + self.interval).as_secs_f64(),
-            share: self.share(),
-            queue,
+            holds: self.rates.best() * (found.base + self.interval).as_secs_f64(),
+            share: self.rates.share(),
+            queue: found.queue,
             rtt: self.srtt,
         };
-        if let Some(company) = &mut self.company {
-            let congested = self.losses.beyond(round, self.packet);
-            let window = company.window(now, congested, &share);
-            self.set_window(window);
+        let congested = self.losses.beyond(round, self.packet);
+        let Some(company) = &mut self.company else {
             return;
+        };
+        let window = company.window(now, congested, &share);
+        if company.refills() {
+            self.train = Train::Leaving;
         }
+        self.set_window(window);
+    }
+
+    /// The window after a round alone or among flows of this kind.
+    fn follow_queue(&mut self, now: Time, round: &Round, found: &Found) {
+        let Found {
+            base,
+            queue,
+            target,
+            rate,
+        } = *found;
         let excess = self.losses.excess(round, self.packet);
         let usual =
             (self.srtt * DRAIN_EVERY_ROUNDS).clamp(*DRAIN_EVERY.start(), *DRAIN_EVERY.end());
@@ -383,8 +446,9 @@ impl Adaptive {
             false => usual / SOONER,
         };
         let rested = self.drained.is_some_and(|at| now.since(at) < pause);
-        let wants =
-            now.since(self.emptied) >= pause || self.suspicious || excess != Some(0.0) && !rested;
+        let wants = now.since(self.emptied) >= pause
+            || self.watch.is_suspicious()
+            || excess != Some(0.0) && !rested;
         // Whoever is held up now and then only does not fill the queue, and would feel it.
         if wants && self.backlogged >= BACKLOGGED {
             self.drain(rate, base);
@@ -412,61 +476,36 @@ impl Adaptive {
         self.set_window(window.min(most));
     }
 
-    /// Bytes a second that arrived.
-    fn arrived_at(&mut self, rate: f64) {
-        self.rates.rotate_right(1);
-        self.rates[0] = rate;
-        self.peak = self.peak.max(rate);
-    }
-
-    /// Others that fill the queue are there when it stays long, and gone when it is seen empty twice
-    /// in a while.
-    fn look_for_company(&mut self, now: Time, queue: Duration, target: Duration) {
-        if self.company.is_some() {
-            if queue > target / 4 {
-                return;
-            }
-            let since = self.seen_empty.map(|at| now.since(at));
-            match since {
-                Some(since) if since < self.srtt * EMPTY_ROUNDS => {}
-                Some(since) if since < EMPTY_AGAIN => self.company = None,
-                _ => self.seen_empty = Some(now),
-            }
-        } else if queue <= target.mul_f64(TOO_LONG) {
-            self.filled = None;
-        } else {
-            let window = match self.phase {
-                Phase::Drain => self.after,
-                _ => self.window,
-            };
-            let filled = self.filled.get_or_insert(Filled::new(now, window));
-            self.suspicious |= filled.by_others(now, self.srtt, window);
+    fn look_for_company(&mut self, now: Time, found: &Found) {
+        let window = match self.phase {
+            Phase::Drain => self.after,
+            _ => self.window,
+        };
+        let sight = Sight {
+            now,
+            rtt: self.srtt,
+            queue: found.queue,
+            target: found.target,
+            window,
+        };
+        if self.company.is_none() {
+            self.watch.alone(&sight);
+        } else if self.watch.in_company(&sight) {
+            self.company = None;
         }
     }
 
     /// What giving way has cost until this was found out is taken back in one step.
     fn join_company(&mut self, now: Time) {
-        self.filled = None;
-        self.seen_empty = None;
-        self.set_window(
-            self.window
-                .max(FAIR_GUESS * self.peak * self.srtt.as_secs_f64()),
-        );
+        self.watch = Watch::default();
+        self.set_window(self.window.max(self.fair_window()));
         self.company = Some(Company::new(self.window, now));
+        self.train = Train::Leaving;
+        self.joined = true;
     }
 
-    /// The part of what the path can do, as far as is known.
-    fn share(&self) -> f64 {
-        self.recent_rate() / self.peak.max(1.0)
-    }
-
-    fn recent_rate(&self) -> f64 {
-        self.rates[..3].iter().copied().fold(0.0, f64::max)
-    }
-
-    /// Bytes a second that arrived in the best of the last rounds.
-    fn best_rate(&self) -> f64 {
-        self.rates.into_iter().fold(0.0, f64::max)
+    fn fair_window(&self) -> f64 {
+        FAIR_GUESS * self.rates.path() * self.srtt.as_secs_f64()
     }
 
     /// Shows the empty queue, and what is lost without any.

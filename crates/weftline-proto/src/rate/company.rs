@@ -11,12 +11,6 @@ use core::time::Duration;
 
 use crate::time::Time;
 
-/// For so long, and so many rounds, the queue stays too long although the window has shrunk to this
-/// part: others fill it.
-const FILLED: Duration = Duration::from_secs(2);
-const FILLED_ROUNDS: u32 = 24;
-const SHRUNK: f64 = 0.8;
-
 /// CUBIC's constants (RFC 9438, sections 4.1 and 4.6), and Reno's growth with them.
 const SCALE: f64 = 0.4;
 const DECREASE: f64 = 0.7;
@@ -36,38 +30,20 @@ const ROUNDS: usize = 32;
 const STARVED: f64 = 0.25;
 const PINNED: f64 = 0.7;
 /// Nor where losses do not end although the window shrinks: in so many of so many rounds.
-const LOSSY: u32 = 5;
-const LOSSY_OF: u32 = 10;
+const LOSSY: u32 = 4;
+const LOSSY_OF: u32 = 6;
 /// With more than this for a while somebody does (BBR falls silent for 200 ms now and then). It is
-/// also tried again after so many rounds.
+/// also tried again after so many rounds, and twice as many each time that it was in vain.
 const PLENTY: f64 = 0.6;
 const PLENTY_ROUNDS: u32 = 12;
 const INSIST: u32 = 320;
+const MOST_INSIST: u32 = 8 * INSIST;
 /// Round trips' worth that is kept in flight then, so much more with a share below that, and the
 /// paces of eight rounds.
 const IN_FLIGHT: f64 = 2.0;
-const CATCH_UP: f64 = 1.0;
-const SMALL: f64 = 0.4;
+const CATCH_UP: f64 = 1.5;
+const SMALL: f64 = 0.45;
 const PACES: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-
-/// A queue that is too long.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Filled {
-    since: Time,
-    window: f64,
-}
-
-impl Filled {
-    pub(super) fn new(now: Time, window: f64) -> Self {
-        Filled { since: now, window }
-    }
-
-    /// Whether others fill it, with this window now.
-    pub(super) fn by_others(&mut self, now: Time, rtt: Duration, window: f64) -> bool {
-        let long = now.since(self.since) >= FILLED.max(rtt * FILLED_ROUNDS);
-        long && window < SHRUNK * self.window
-    }
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct Company {
@@ -79,12 +55,16 @@ pub(super) struct Company {
     /// The window after the dip that is on, and when the last one was.
     after: Option<f64>,
     waiting_since: Time,
+    /// The window has just come back from the dip.
+    refills: bool,
     /// The queue in the last rounds, the newest first, in seconds.
     queues: VecDeque<f64>,
     /// Which of the newest rounds had losses by congestion, the newest in the lowest bit.
     congested: u32,
     /// Rounds left of insisting.
     insist: u32,
+    /// Rounds to insist the next time.
+    next_insist: u32,
     /// Rounds in a row with a large share.
     plenty: u32,
 }
@@ -113,9 +93,11 @@ impl Company {
             reno: window,
             after: None,
             waiting_since: now,
+            refills: false,
             queues: VecDeque::new(),
             congested: 0,
             insist: 0,
+            next_insist: INSIST,
             plenty: 0,
         }
     }
@@ -126,13 +108,20 @@ impl Company {
         (self.insist > 0).then(|| PACES[(self.insist % 8) as usize] * catch_up)
     }
 
+    /// Whether much may leave at once now.
+    pub(super) fn refills(&self) -> bool {
+        self.refills
+    }
+
     /// The window after a round, in bytes; `congested`: it had losses that chance does not explain.
     pub(super) fn window(&mut self, now: Time, congested: bool, path: &Share) -> f64 {
         let queue = path.queue.as_secs_f64();
         let lowest = self.queues.iter().copied().fold(f64::INFINITY, f64::min);
         self.queues.truncate(ROUNDS - 1);
         self.queues.push_front(queue);
+        self.refills = false;
         if let Some(after) = self.after.take() {
+            self.refills = true;
             return after;
         }
         if now.since(self.waiting_since) >= DIP_EVERY {
@@ -149,7 +138,8 @@ impl Company {
         self.congested = (self.congested << 1 | u32::from(congested)) & ((1 << LOSSY_OF) - 1);
         let lossy = self.congested.count_ones() >= LOSSY;
         if lossy || path.share < STARVED && self.is_pinned() {
-            self.insist = INSIST;
+            self.insist = self.next_insist;
+            self.next_insist = (2 * self.next_insist).min(MOST_INSIST);
             return insisting(path.share) * path.holds;
         }
         if congested {
@@ -158,7 +148,7 @@ impl Company {
             self.reno = DECREASE * path.window;
             return self.reno;
         }
-        self.reno += RENO * path.packet;
+        self.reno += RENO * path.packet * (1.0 + CATCH_UP * (1.0 - path.share / SMALL).max(0.0));
         let most = self.most / path.packet;
         let way = (most * (1.0 - DECREASE) / SCALE).cbrt();
         let time = (now.since(self.since) + path.rtt).as_secs_f64();
@@ -175,8 +165,13 @@ impl Company {
         };
         if self.insist == 0 || self.plenty >= PLENTY_ROUNDS {
             let window = DECREASE * path.window;
+            let next_insist = match self.insist {
+                0 => self.next_insist,
+                _ => INSIST,
+            };
             *self = Company {
                 waiting_since: self.waiting_since,
+                next_insist,
                 ..Company::new(window, now)
             };
             return window;

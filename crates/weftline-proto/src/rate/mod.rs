@@ -4,7 +4,10 @@ mod adaptive;
 mod base;
 mod company;
 mod losses;
+mod rates;
 mod round;
+mod train;
+mod watch;
 
 use core::time::Duration;
 

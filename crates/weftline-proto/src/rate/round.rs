@@ -34,6 +34,13 @@ impl Point {
             burst: progress.burst,
         }
     }
+
+    /// Bytes a second that arrived since `first`, if they were so many and took so long.
+    pub(super) fn rate_since(&self, first: &Point, bytes: f64, time: Duration) -> Option<f64> {
+        let arrived = (self.arrived - first.arrived) as f64;
+        let took = self.at.since(first.at);
+        (arrived >= bytes && took >= time).then(|| arrived / took.as_secs_f64())
+    }
 }
 
 /// The time from when a datagram leaves to when it, or a later one, is reported.
@@ -119,9 +126,8 @@ impl Round {
 
     /// Bytes a second that arrived, if they were enough to tell.
     pub(super) fn rate(&self, packet: f64) -> Option<f64> {
-        let (arrived, _, took) = self.span()?;
-        let enough = arrived as f64 >= TRAIN_PACKETS * packet && took >= TRAIN_TIME;
-        enough.then(|| arrived as f64 / took.as_secs_f64())
+        self.newest?
+            .rate_since(&self.first?, TRAIN_PACKETS * packet, TRAIN_TIME)
     }
 
     /// The same, of however many.

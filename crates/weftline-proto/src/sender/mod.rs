@@ -7,6 +7,7 @@ mod choice;
 mod compared;
 mod flight;
 mod measure;
+mod rateless;
 mod redundancy;
 mod reports;
 mod write;
@@ -19,15 +20,17 @@ use weftline_codec::{Esi, WindowEncoder};
 
 use crate::config::{Config, Limits};
 use crate::loss::LossEstimator;
-use crate::policy::{Code, Policies, Redundancy, TopUp};
+use crate::policy::{self, Code, Policies, Redundancy, TopUp};
 use crate::rtt::RttEstimator;
 use crate::time::Time;
+use crate::wire::field;
 
 use auto::Rule;
 use blocks::Blocks;
 use compared::Comparison;
 use flight::Flight;
 use measure::Measure;
+use rateless::Rateless;
 use redundancy::Spacing;
 
 /// The sending side of a flow.
@@ -59,10 +62,14 @@ pub(crate) struct Sender {
     /// Of [`Redundancy::Compared`].
     comparison: Option<Comparison>,
     blocks: Blocks,
+    /// Of [`Code::Random`].
+    rateless: Option<Box<Rateless>>,
     next_key: u16,
     /// When the newest source symbol was sent first, and whether the pause after it was noticed.
     last_source: Time,
     end_noticed: bool,
+    /// A message or a stream ended in it.
+    at_boundary: bool,
     /// Nothing has happened since a look found that no top-up is needed.
     sated: bool,
     /// Transmissions that the retransmission timer asked for.
@@ -72,6 +79,8 @@ pub(crate) struct Sender {
     window_shut: bool,
     /// The timer fired when this was the next ESI: what was sent before it is made up for.
     stalled_below: Esi,
+    /// What is lost below this was dropped by the carrier, all of it.
+    dropped_below: Esi,
     /// Time that timestamps count from.
     zero: Time,
     /// When progress was last made or something was last sent.
@@ -92,6 +101,8 @@ struct Record {
 pub(crate) enum Action {
     /// A new source symbol.
     New,
+    /// New source symbols for a block of which only repair symbols are sent.
+    Take,
     /// A source symbol once more.
     Again(Esi),
     /// A repair symbol over this encoding window.
@@ -128,10 +139,15 @@ impl Sender {
     /// A flow to a peer that accepts `peer`; `own` limits bound what is kept for it.
     pub(crate) fn new(config: &Config, own: Limits, peer: Limits, seed: u64, now: Time) -> Self {
         let capacity = own.symbols as usize;
+        let bits = match config.policies.code {
+            Code::Random(code) => code.bits,
+            _ => 8,
+        };
+        let size = usize::from(config.symbol_size);
         Sender {
             policies: config.policies,
             peer,
-            encoder: WindowEncoder::new(capacity, usize::from(config.symbol_size)),
+            encoder: WindowEncoder::with_field(capacity, size, field(bits)),
             records: VecDeque::new(),
             flight: Flight::default(),
             rtt: RttEstimator::new(config.initial_rtt),
@@ -162,13 +178,25 @@ impl Sender {
                 _ => None,
             },
             blocks: Blocks::default(),
+            rateless: match (config.policies.code, config.policies.redundancy) {
+                (Code::Random(code), Redundancy::Rateless(policy)) => {
+                    Some(Box::new(Rateless::new(code, policy, seed)))
+                }
+                (Code::Random(code), _) => {
+                    let policy = policy::Rateless::default();
+                    Some(Box::new(Rateless::new(code, policy, seed)))
+                }
+                _ => None,
+            },
             next_key: seed as u16,
             end_noticed: false,
+            at_boundary: false,
             sated: true,
             probes_due: 0,
             backoff: 0,
             window_shut: false,
             stalled_below: 0,
+            dropped_below: 0,
             zero: now,
             last_activity: now,
         }
@@ -244,14 +272,15 @@ impl Sender {
         let tail = self.rule.as_ref().filter(|_| !self.is_idle());
         let tail = tail.and_then(|rule| rule.next_timeout(self.rtt.smoothed()));
         let end = self.last_source + self.pause();
-        let waits = self.policies.top_up == TopUp::AtEnd && !self.is_idle() && !self.end_noticed;
+        let open = self.rateless.as_ref().is_some_and(|r| r.is_open());
+        let waits = self.policies.top_up == TopUp::AtEnd && !self.is_idle() || open;
+        let waits = waits && !self.end_noticed;
+        let paced = self.rateless.as_ref().and_then(|r| r.next_timeout());
         let end = waits.then_some(end);
         let compared = self.comparison.as_ref().filter(|_| !self.is_idle());
         let compared = compared.and_then(|c| c.next_timeout(self.rtt.smoothed()));
-        [loss, probe, expiry, tail, end, compared]
-            .into_iter()
-            .flatten()
-            .min()
+        let all = [loss, probe, expiry, tail, end, paced, compared];
+        all.into_iter().flatten().min()
     }
 
     fn probe_time(&self) -> Option<Time> {
@@ -278,6 +307,9 @@ impl Sender {
         }
         self.advance(now);
         self.end_noticed |= now >= self.last_source + self.pause();
+        if let Some(rateless) = &mut self.rateless {
+            rateless.on_timeout(now);
+        }
         if let Some(comparison) = &mut self.comparison {
             comparison.on_timeout(now);
         }
@@ -290,6 +322,9 @@ impl Sender {
         };
         self.stalled_below = self.encoder.next();
         self.blocks.close(self.policies.redundancy);
+        if let Some(rateless) = &mut self.rateless {
+            rateless.close();
+        }
         self.sated = false;
         self.backoff += 1;
         self.last_activity = now;

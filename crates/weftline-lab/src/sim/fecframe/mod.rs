@@ -35,7 +35,7 @@ pub use error::StudyError;
 pub use experiment::Experiment;
 pub use latencies::Latencies;
 pub use outcome::{Estimate, Outcome, Speeds};
-pub use paper::{ON_TIME_AT_30_PERCENT, RLC_SPEED};
+pub use paper::{BLOCK_LATENCY, ON_TIME_AT_30_PERCENT, RLC_SPEED};
 pub use recommend::{Left, Recommendation, Tried, Wish, WishError, recommend};
 pub use report::{Picture, latencies_csv, page, pictures, results_csv, table};
 pub use run::run_all;

@@ -8,4 +8,4 @@ pub const ON_TIME_AT_30_PERCENT: [(u32, f64); 3] = [(167, 0.7143), (400, 0.9342)
 pub const RLC_SPEED: [(f64, f64); 3] = [(0.01, 1714.0), (0.05, 726.0), (0.24, 187.0)];
 
 /// The mean added latency the paper gives for blocks of 167 at any loss, in ticks.
-pub(super) const BLOCK_LATENCY: f64 = 83.5;
+pub const BLOCK_LATENCY: f64 = 83.5;

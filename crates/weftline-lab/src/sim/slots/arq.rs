@@ -46,6 +46,9 @@ pub struct Outcome {
     pub undelayed: f64,
     /// In-order delays, in slots.
     pub delay_slots: DelaySummary,
+    /// The smallest delay, those that 1 % to 99 % of packets do not exceed, and the longest, in slots.
+    #[serde(skip)]
+    pub delay_percentiles: Vec<u64>,
 }
 
 /// Counts of a part.
@@ -71,6 +74,7 @@ impl Tally {
             stderr: Estimate::of(&means).stderr,
             undelayed: sum.delays.within(0),
             delay_slots: sum.delays.summary(),
+            delay_percentiles: sum.delays.percentiles(),
         }
     }
 }

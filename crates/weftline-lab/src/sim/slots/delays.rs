@@ -77,22 +77,29 @@ impl Delays {
     }
 
     pub(super) fn summary(&self) -> DelaySummary {
-        let quantile = |share: f64| {
-            let wanted = (share * self.total as f64).ceil() as u64;
-            let mut sum = 0;
-            let place = self.counts.iter().position(|count| {
-                sum += count;
-                sum >= wanted
-            });
-            place.map_or(0, least)
-        };
         DelaySummary {
-            p50: quantile(0.5),
-            p95: quantile(0.95),
-            p99: quantile(0.99),
-            p999: quantile(0.999),
+            p50: self.quantile(0.5),
+            p95: self.quantile(0.95),
+            p99: self.quantile(0.99),
+            p999: self.quantile(0.999),
             max: self.longest,
         }
+    }
+
+    /// The smallest delay, those that 1 %, 2 %, ... 99 % do not exceed, and the longest.
+    pub(super) fn percentiles(&self) -> Vec<u64> {
+        let inner = (0..100).map(|percent| self.quantile((f64::from(percent) / 100.0).max(1e-12)));
+        inner.chain([self.longest]).collect()
+    }
+
+    fn quantile(&self, share: f64) -> u64 {
+        let wanted = (share * self.total as f64).ceil() as u64;
+        let mut sum = 0;
+        let place = self.counts.iter().position(|count| {
+            sum += count;
+            sum >= wanted
+        });
+        place.map_or(0, least)
     }
 }
 
@@ -161,5 +168,11 @@ mod tests {
         );
         assert!((delays.mean() - 250.25).abs() < 1e-9 && delays.total() == 2000);
         assert_eq!(delays.within(100), 0.55);
+        let percentiles = delays.percentiles();
+        assert_eq!(percentiles.len(), 101);
+        assert_eq!(
+            [0, 50, 51, 75, 100].map(|percent| percentiles[percent]),
+            [0, 0, 20, 500, 1000]
+        );
     }
 }

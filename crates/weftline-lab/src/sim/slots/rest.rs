@@ -90,6 +90,8 @@ pub struct Outcome {
     pub inline_overhead: Estimate,
     /// The receiver's estimate of the packet error rate at the end.
     pub estimated_loss: Estimate,
+    /// Most packets missing at a time, of those sent: unknowns of the receiver's linear system.
+    pub largest_system: Estimate,
 }
 
 struct Run {
@@ -99,6 +101,7 @@ struct Run {
     overhead: f64,
     inline: f64,
     estimate: f64,
+    largest: f64,
 }
 
 impl Rest {
@@ -120,6 +123,7 @@ impl Rest {
             overhead: of(&|run| run.overhead),
             inline_overhead: of(&|run| run.inline),
             estimated_loss: of(&|run| run.estimate),
+            largest_system: of(&|run| run.largest),
         })
     }
 
@@ -218,7 +222,7 @@ impl Rest {
         let mut history: Vec<(u32, f64)> = Vec::new();
         let mut estimate = Estimator::default();
         let limit = u64::from(self.packets) * PATIENCE + 100_000;
-        let (mut since, mut repairs, mut inline) = (0, 0_u64, 0_u64);
+        let (mut since, mut repairs, mut inline, mut largest) = (0, 0_u64, 0_u64, 0);
         for slot in 0.. {
             let heard = self.heard(slot);
             let (acknowledged, loss) = heard.checked_sub(1).map_or((0, 0.0), |at| {
@@ -246,6 +250,7 @@ impl Rest {
                 inline += u64::from(more);
                 receiver.repair(now, acknowledged, !lost)?;
             }
+            largest = largest.max(receiver.missing());
             estimate.packet(now, lost, self);
             history.push((receiver.edge(), estimate.value));
             if receiver.sent() == self.packets && receiver.edge() == self.packets {
@@ -258,6 +263,7 @@ impl Rest {
                     overhead: repairs as f64 / packets,
                     inline: inline as f64 / packets,
                     estimate: estimate.value,
+                    largest: largest as f64,
                 });
             }
             if slot > limit {

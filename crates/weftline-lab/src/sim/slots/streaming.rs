@@ -44,6 +44,9 @@ pub struct Outcome {
     pub undelayed: f64,
     /// In-order delays, in slots.
     pub delay_slots: DelaySummary,
+    /// The smallest delay, those that 1 % to 99 % of packets do not exceed, and the longest, in slots.
+    #[serde(skip)]
+    pub delay_percentiles: Vec<u64>,
     /// E S: intervals that delivery stalls.
     pub mean_busy: f64,
     /// E S^2.
@@ -107,6 +110,7 @@ impl Tally {
             stderr,
             undelayed: self.delays.within(0),
             delay_slots: self.delays.summary(),
+            delay_percentiles: self.delays.percentiles(),
             mean_busy: moment(0),
             second_moment_busy: moment(1),
             third_moment_busy: moment(2),

@@ -141,6 +141,14 @@ impl Receiver {
         Ok(())
     }
 
+    /// Data packets that were sent and are not known.
+    pub(super) fn missing(&self) -> usize {
+        match &self.code {
+            Code::Ideal { missing, .. } => missing.len(),
+            Code::Real(real) => real.decoder.unknowns(),
+        }
+    }
+
     fn settle(&mut self, now: f64) -> Result<(), SlotError> {
         let Code::Real(real) = &mut self.code else {
             return Ok(());

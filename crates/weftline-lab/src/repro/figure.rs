@@ -1,0 +1,130 @@
+//! A figure or table of a paper: the points it needs, and how they are shown and compared.
+
+use super::check::Check;
+use super::picture::Plot;
+use super::{Missing, Point, Program, Values};
+
+/// The papers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paper {
+    /// The streaming code.
+    Karzand,
+    /// Block against sliding-window codes.
+    Roca,
+    /// REST.
+    Rest,
+    /// UDP-RC.
+    UdpRc,
+    /// Low-overhead random linear block codes over UDP.
+    Garrido,
+}
+
+impl Paper {
+    /// All of them, in the report's order.
+    pub const ALL: [Paper; 5] = [
+        Paper::Karzand,
+        Paper::Roca,
+        Paper::Rest,
+        Paper::UdpRc,
+        Paper::Garrido,
+    ];
+
+    /// What the names of its figures begin with.
+    pub fn id(self) -> &'static str {
+        match self {
+            Paper::Karzand => "karzand",
+            Paper::Roca => "roca",
+            Paper::Rest => "rest",
+            Paper::UdpRc => "udp-rc",
+            Paper::Garrido => "garrido",
+        }
+    }
+
+    /// Who wrote it, and its title.
+    pub fn citation(self) -> &'static str {
+        match self {
+            Paper::Karzand => {
+                "Karzand, Leith, Cloud, Medard: Design of FEC for Low Delay in 5G (2017)"
+            }
+            Paper::Roca => {
+                "Roca, Teibi, Burdinat, Tran, Thienot: Block or Convolutional AL-FEC Codes? A Performance \
+                 Comparison for Robust Low-Latency Communications (2017)"
+            }
+            Paper::Rest => {
+                "Brulatout, Khalife, Conan, Leguay, Lochin, Lacan: Reliable Streaming Protocol for Lossy \
+                 Networks (2015)"
+            }
+            Paper::UdpRc => {
+                "Chong et al.: Improving Reliable Transmission Throughput with Systematic Random Code"
+            }
+            Paper::Garrido => {
+                "Garrido, Gomez, Agüero: Providing Reliable Services over Wireless Networks Using a Low \
+                 Overhead Random Linear Coding Scheme (2016)"
+            }
+        }
+    }
+}
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// Fewer points and shorter runs: all figures within three minutes.
+    pub quick: bool,
+    /// The seed of all simulations.
+    pub seed: u64,
+}
+
+impl Scale {
+    /// One or the other.
+    pub fn pick<T>(self, quick: T, full: T) -> T {
+        if self.quick { quick } else { full }
+    }
+}
+
+/// What a figure looks like when its points have been run.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// Charts, whose lines are also the CSV file.
+    pub plots: Vec<Plot>,
+    /// Values compared; the first is the one of the report's first table.
+    pub checks: Vec<Check>,
+    /// What a reader should know besides: where the paper errs, what was our choice.
+    pub notes: Vec<String>,
+}
+
+/// Makes charts and comparisons of results.
+pub type Show = Box<dyn Fn(&Values) -> Result<Shown, Missing> + Send + Sync>;
+
+/// A figure or a table.
+pub struct Figure {
+    /// Its name on the command line: the paper's id, a hyphen and what the paper calls it, as
+    /// `karzand-6` or `roca-table-2`.
+    pub id: &'static str,
+    /// The paper.
+    pub paper: Paper,
+    /// What it is about.
+    pub title: &'static str,
+    /// What the paper shows there as far as we know it, and what we run for it.
+    pub shows: &'static str,
+    /// What is run.
+    pub points: Vec<Point>,
+    /// What is made of it.
+    pub show: Show,
+}
+
+impl Figure {
+    /// What the paper calls it: `Fig. 6`, `Table 2`.
+    pub fn number(&self) -> String {
+        let rest = self.id.strip_prefix(self.paper.id()).unwrap_or(self.id);
+        let rest = rest.trim_start_matches('-');
+        match rest.strip_prefix("table-") {
+            Some(number) => format!("Table {number}"),
+            None => format!("Fig. {rest}"),
+        }
+    }
+
+    /// The programs it needs besides `weftline`.
+    pub fn needs(&self, program: Program) -> bool {
+        self.points.iter().any(|point| point.program() == program)
+    }
+}

@@ -1,0 +1,255 @@
+//! The report of figures: what came of each, the page, and CSV files.
+
+use serde::Serialize;
+
+use super::check::{Check, Says, Verdict};
+use super::picture::CSV_HEAD;
+use super::run::Failed;
+use super::{Figure, Paper, Program, Programs, Shown, Values};
+
+/// What became of a figure.
+#[derive(Clone, Debug)]
+pub enum Became {
+    /// It is shown.
+    Shown(Shown),
+    /// It could not be run here: why.
+    Skipped(String),
+    /// Some of its points failed: why.
+    Failed(String),
+}
+
+/// A figure and what became of it.
+pub struct Entry<'a> {
+    /// The figure.
+    pub figure: &'a Figure,
+    /// What became of it.
+    pub became: Became,
+}
+
+/// All figures that were asked for.
+pub struct Report<'a> {
+    /// In the order in which they are shown.
+    pub entries: Vec<Entry<'a>>,
+    /// The command that makes the report again.
+    pub command: String,
+    /// Its options without the figures and the folder: what makes one figure again.
+    pub options: String,
+    /// The program's version, and which build of it.
+    pub program: String,
+    /// How many points it rests on, and how many seconds of one core they took.
+    pub effort: (usize, f64),
+}
+
+/// A figure in few words, for programs.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    /// Its name.
+    pub figure: String,
+    /// Whether it is shown, skipped or failed.
+    pub status: &'static str,
+    /// Why, where it is not shown.
+    pub reason: Option<String>,
+    /// Agreement in one line.
+    pub agreement: String,
+    /// Values compared.
+    pub checks: Vec<Check>,
+    /// Verdicts of these, in words.
+    pub verdicts: Vec<&'static str>,
+}
+
+impl<'a> Report<'a> {
+    /// What became of each figure.
+    pub fn new(
+        figures: &[&'a Figure],
+        values: &Values,
+        failed: &[Failed],
+        programs: &Programs,
+    ) -> Self {
+        let entries = figures.iter().map(|figure| Entry {
+            figure,
+            became: became(figure, values, failed, programs),
+        });
+        Self {
+            entries: entries.collect(),
+            command: String::new(),
+            options: String::new(),
+            program: String::new(),
+            effort: (0, 0.0),
+        }
+    }
+
+    /// The figures in few words.
+    pub fn summaries(&self) -> Vec<Summary> {
+        let one = |entry: &Entry<'_>| {
+            let (status, reason) = match &entry.became {
+                Became::Shown(_) => ("shown", None),
+                Became::Skipped(why) => ("skipped", Some(why.clone())),
+                Became::Failed(why) => ("failed", Some(why.clone())),
+            };
+            let checks = entry.checks().to_vec();
+            Summary {
+                figure: entry.figure.id.to_owned(),
+                status,
+                reason,
+                agreement: entry.agreement(),
+                verdicts: checks.iter().map(|check| check.verdict().words()).collect(),
+                checks,
+            }
+        };
+        self.entries.iter().map(one).collect()
+    }
+
+    /// The first table as Markdown, and below it every disagreement with its reason.
+    pub fn markdown(&self) -> String {
+        let mut text = "| figure | compared first | paper | theory | simulation | lab | difference | all of it |\n\
+                        | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
+            .to_owned();
+        for entry in &self.entries {
+            let cells = match entry.checks().first() {
+                Some(check) => format!("{} | {}", check.what, check.cells().join(" | ")),
+                None => format!("{} | | | | |", entry.figure.title),
+            };
+            text += &format!(
+                "| {} | {cells} | {} |\n",
+                entry.figure.id,
+                entry.verdict().1
+            );
+        }
+        for entry in &self.entries {
+            for check in entry
+                .checks()
+                .iter()
+                .filter(|check| !check.verdict().is_good())
+            {
+                text += &format!(
+                    "\n- **{}**, {}: {}. {}.\n",
+                    entry.figure.id,
+                    check.what,
+                    check.comparison(),
+                    capital(check.why.as_deref().unwrap_or("not explained"))
+                );
+            }
+        }
+        text
+    }
+
+    /// Papers that have a figure here.
+    pub(super) fn papers(&self) -> Vec<Paper> {
+        let has = |paper: &Paper| self.entries.iter().any(|e| e.figure.paper == *paper);
+        Paper::ALL.into_iter().filter(has).collect()
+    }
+}
+
+impl Entry<'_> {
+    /// Values compared.
+    pub fn checks(&self) -> &[Check] {
+        match &self.became {
+            Became::Shown(shown) => &shown.checks,
+            _ => &[],
+        }
+    }
+
+    /// How all of it came out, shortly, and its class in the page's style sheet.
+    pub(super) fn verdict(&self) -> (&'static str, String) {
+        match &self.became {
+            Became::Skipped(_) => return ("", "skipped".to_owned()),
+            Became::Failed(_) => return ("bad", "failed".to_owned()),
+            Became::Shown(_) => {}
+        }
+        let checks = self.checks();
+        let bad = checks.iter().filter(|c| !c.verdict().is_good()).count();
+        let explained = checks
+            .iter()
+            .all(|check| check.verdict().is_good() || check.why.is_some());
+        match (checks.len(), bad) {
+            (0, _) => ("", "nothing to compare".to_owned()),
+            (1, 0) => ("good", checks[0].verdict().words().to_owned()),
+            (all, 0) if checks.iter().any(|c| matches!(c.paper, Says::Nothing)) => {
+                ("good", format!("all {all} agree, where there is a number"))
+            }
+            (all, 0) => ("good", format!("all {all} agree")),
+            (all, bad) if explained => ("bad", format!("{bad} of {all} differ, explained")),
+            (all, bad) => ("bad", format!("{bad} of {all} differ")),
+        }
+    }
+
+    /// Agreement in one line.
+    pub fn agreement(&self) -> String {
+        match &self.became {
+            Became::Skipped(why) => return format!("Skipped: {why}."),
+            Became::Failed(why) => return format!("Failed: {why}."),
+            Became::Shown(_) => {}
+        }
+        let checks = self.checks();
+        let count = |verdict: Verdict| checks.iter().filter(|c| c.verdict() == verdict).count();
+        let differ: Vec<&str> = checks
+            .iter()
+            .filter(|check| !check.verdict().is_good())
+            .map(|check| check.what.as_str())
+            .collect();
+        let (agree, theory) = (count(Verdict::Agrees), count(Verdict::AgreesWithTheory));
+        let mut parts = Vec::new();
+        if agree + differ.len() > 0 {
+            parts.push(format!(
+                "{agree} of {} comparisons with the paper agree",
+                agree + differ.len()
+            ));
+        } else {
+            parts.push("the paper's curve is not given as numbers".to_owned());
+        }
+        if theory > 0 {
+            parts.push("theory and simulation agree".to_owned());
+        }
+        if !differ.is_empty() {
+            parts.push(format!("different: {}", differ.join(" / ")));
+        }
+        capital(&parts.join("; ")) + "."
+    }
+
+    /// All numbers of its charts and comparisons.
+    pub fn csv(&self) -> Option<String> {
+        let Became::Shown(shown) = &self.became else {
+            return None;
+        };
+        let mut text = CSV_HEAD.to_owned();
+        for (index, plot) in shown.plots.iter().enumerate() {
+            text += &plot.csv(index + 1);
+        }
+        Some(text)
+    }
+}
+
+fn became(figure: &Figure, values: &Values, failed: &[Failed], programs: &Programs) -> Became {
+    let absent = |point: &super::Point| {
+        let reason = programs.path(point.program()).err()?;
+        (!values.has(point)).then_some(reason)
+    };
+    let all_absent = figure.needs(Program::Ns3)
+        && figure
+            .points
+            .iter()
+            .all(|point| point.program() == Program::Ns3);
+    if all_absent && let Some(reason) = figure.points.iter().find_map(absent) {
+        return Became::Skipped(reason);
+    }
+    let own = |failed: &&Failed| {
+        figure
+            .points
+            .iter()
+            .any(|p| p.to_string() == failed.command)
+    };
+    if let Some(failed) = failed.iter().find(own) {
+        return Became::Failed(failed.reason.clone());
+    }
+    match (figure.show)(values) {
+        Ok(shown) => Became::Shown(shown),
+        Err(missing) => Became::Failed(missing.to_string()),
+    }
+}
+
+/// With its first letter large.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}

@@ -1,0 +1,53 @@
+//! What arrives, and what the path could carry.
+
+use super::train::Trains;
+
+/// Rounds whose rates are remembered.
+const RATES: usize = 10;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rates {
+    /// Bytes a second that arrived in the last rounds.
+    rounds: [f64; RATES],
+    /// The most ever: what remains beside others says nothing about the path.
+    peak: f64,
+    pub(super) trains: Trains,
+}
+
+impl Rates {
+    /// Bytes a second that arrived in a round.
+    pub(super) fn add(&mut self, rate: f64) {
+        self.rounds.rotate_right(1);
+        self.rounds[0] = rate;
+        self.peak = self.peak.max(rate);
+    }
+
+    /// The path may have become another.
+    pub(super) fn forget(&mut self) {
+        self.peak = 0.0;
+        self.trains = Trains::default();
+    }
+
+    pub(super) fn peak(&self) -> f64 {
+        self.peak
+    }
+
+    pub(super) fn recent(&self) -> f64 {
+        self.rounds[..3].iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Bytes a second that arrived in the best of the last rounds.
+    pub(super) fn best(&self) -> f64 {
+        self.rounds.into_iter().fold(0.0, f64::max)
+    }
+
+    /// Bytes a second that the path can do, as far as is known.
+    pub(super) fn path(&self) -> f64 {
+        self.peak.max(self.trains.rate())
+    }
+
+    /// The part of that which arrives.
+    pub(super) fn share(&self) -> f64 {
+        self.recent() / self.path().max(1.0)
+    }
+}

@@ -1,0 +1,106 @@
+//! What the path itself can do, shown by packets that left together.
+//!
+//! What arrives of a flow in a round is its share. A train that leaves much faster than the path can
+//! carry meets few packets of others between its own (Dovrolis et al. 2001), so that their spacing at
+//! the receiver shows the rate of the path.
+
+use std::collections::VecDeque;
+
+use core::time::Duration;
+
+use super::round::Point;
+
+/// A train has so many packets at least, and takes so long to arrive.
+const PACKETS: f64 = 12.0;
+const TIME: Duration = Duration::from_millis(4);
+/// Reports that are looked back on.
+const POINTS: usize = 128;
+/// Trains whose median counts.
+const TRAINS: usize = 3;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trains {
+    points: VecDeque<Point>,
+    /// The best rate that the train now under way has shown.
+    best: f64,
+    shown: VecDeque<f64>,
+}
+
+impl Trains {
+    /// A report of the train under way.
+    pub(super) fn add(&mut self, point: Point, packet: f64) {
+        self.points.truncate(POINTS - 1);
+        let rate = self
+            .points
+            .iter()
+            .find_map(|first| point.rate_since(first, PACKETS * packet, TIME));
+        self.best = self.best.max(rate.unwrap_or(0.0));
+        self.points.push_front(point);
+    }
+
+    /// The train has ended.
+    pub(super) fn end(&mut self) {
+        self.points.clear();
+        let best = core::mem::take(&mut self.best);
+        if best > 0.0 {
+            self.shown.truncate(TRAINS - 1);
+            self.shown.push_front(best);
+        }
+    }
+
+    /// Bytes a second that the path can carry, or 0 if that was not seen.
+    pub(super) fn rate(&self) -> f64 {
+        let mut sorted = Vec::from_iter(self.shown.iter().copied());
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rate::Progress;
+    use crate::time::Time;
+
+    /// Packets of 1,000 bytes whose spacing is given.
+    fn train(trains: &mut Trains, packets: u64, spacing: Duration) {
+        for i in 0..packets {
+            let progress = Progress {
+                number: i,
+                sent: Time::ZERO,
+                rtt: Duration::from_millis(50),
+                queue: spacing * i as u32,
+                arrived: 1000 * (i + 1),
+                lost: 0,
+                burst: 1.0,
+                next: packets,
+            };
+            trains.add(Point::new(&progress), 1000.0);
+        }
+        trains.end();
+    }
+
+    #[test]
+    fn a_train_shows_the_rate_at_which_it_arrives() {
+        let mut trains = Trains::default();
+        train(&mut trains, 20, Duration::from_micros(500));
+        assert_eq!(trains.rate(), 2e6);
+    }
+
+    #[test]
+    fn too_few_packets_or_too_short_a_time_show_nothing() {
+        let mut trains = Trains::default();
+        train(&mut trains, 12, Duration::from_micros(500));
+        train(&mut trains, 100, Duration::from_micros(10));
+        assert_eq!(trains.rate(), 0.0);
+    }
+
+    #[test]
+    fn one_train_that_a_busy_machine_compressed_does_not_count() {
+        let mut trains = Trains::default();
+        for spacing in [500, 400, 500] {
+            train(&mut trains, 20, Duration::from_micros(spacing));
+        }
+        assert_eq!(trains.rate(), 2e6);
+    }
+}
