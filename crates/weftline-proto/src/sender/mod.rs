@@ -293,7 +293,13 @@ impl Sender {
         }
         let report = self.policies.feedback.longest() + REPORT_SLACK;
         let timeout = self.rtt.probe_timeout(report);
-        let doublings = self.backoff.saturating_sub(EQUAL_TIMEOUTS);
+        // Blocks that are repaired until acknowledged have a pace of their own.
+        let equal = if self.rateless.is_some() {
+            0
+        } else {
+            EQUAL_TIMEOUTS
+        };
+        let doublings = self.backoff.saturating_sub(equal);
         let backed_off = timeout.saturating_mul(1 << doublings.min(16));
         let longest = (self.rtt.smoothed() * 2).clamp(LONGEST_TIMEOUT, LONGEST_TIMEOUT_EVER);
         Some(self.last_activity + backed_off.min(longest))
@@ -318,6 +324,7 @@ impl Sender {
         }
         self.probes_due = match self.backoff {
             0 => PROBES,
+            _ if self.rateless.is_some() => PROBES,
             _ => LATER_PROBES,
         };
         self.stalled_below = self.encoder.next();
