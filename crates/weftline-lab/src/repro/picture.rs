@@ -267,7 +267,7 @@ mod tests {
         let plot = Plot::new("c", "x", "y, ms").with([line]).log_y();
         let svg = plot.svg();
         assert_eq!(svg.matches("<circle").count(), 1 + 1, "a dot, the legend's");
-        assert_eq!(svg.matches("class=\"range\"").count(), 1, "{svg}");
+        assert_eq!(svg.matches("class=\"range e3\"").count(), 1, "{svg}");
         let csv = plot.csv(1);
         assert_eq!(csv.lines().count(), 2);
         assert!(csv.ends_with("1,\"a \"\"b\"\"\",simulation,\"x\",10,\"y, ms\",2,0.5\n"));

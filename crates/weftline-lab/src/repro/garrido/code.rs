@@ -79,7 +79,7 @@ pub(super) fn decoding(scale: Scale) -> Figure {
             (0..=most).map(|more| (more, rlnc(q, k, &format!(" --received {}", k + more))));
         (q, k, points.collect::<Vec<_>>())
     });
-    let trials = scale.pick(20_000, 400_000);
+    let trials = scale.pick(20_000, 200_000);
     // Nothing of a message arrives as it is: of all source symbols lost, combinations only.
     let simulated = Point::weftline(&format!(
         "sim rlc-block --k 8 --q 1 --blocks {trials} --seed {}",

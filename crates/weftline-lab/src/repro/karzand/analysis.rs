@@ -12,7 +12,7 @@ struct Pair {
 
 impl Pair {
     fn new(x: f64, loss: &str, spacing: u32, scale: Scale) -> Self {
-        let slots: u64 = scale.pick(4_000_000, 50_000_000);
+        let slots: u64 = scale.pick(4_000_000, 25_000_000);
         let seed = scale.seed;
         Self {
             x,

@@ -11,7 +11,7 @@ const RTT: u32 = 125;
 const WAY_MS: f64 = 30.0;
 
 fn slots(scale: Scale) -> u64 {
-    scale.pick(1_000_000, 20_000_000)
+    scale.pick(1_000_000, 10_000_000)
 }
 
 fn arq(loss: f64, scale: Scale) -> Point {
@@ -40,7 +40,7 @@ pub(super) fn streaming(loss: f64, l: u32, scale: Scale) -> Point {
 
 /// The engine with one bandwidth-delay product in flight, 15 Mbit/s of messages.
 pub(super) fn engine(settings: &str, loss: &str, scale: Scale) -> Point {
-    let (secs, seed) = (scale.pick(10, 60), scale.seed);
+    let (secs, seed) = (scale.pick(10, 30), scale.seed);
     Point::weftline(&format!(
         "sim engine {settings} fixed_window=187500 feedback=datagram:0 \
          --link 'rate=25mbit delay=30ms queue=100ms loss=iid:{loss}' --app cbr:15mbit,1200 \
