@@ -18,6 +18,7 @@ pub mod lab;
 pub mod load;
 pub mod options;
 pub mod output;
+pub mod preset;
 pub mod recv;
 pub mod relay;
 mod report;

@@ -16,8 +16,10 @@ Workloads and their settings (both ends get the same ones):
   any     timeout=30 ip=4|6
 
 Transports and their settings:
-  weftline  preset=auto|arq|block|streaming|rest carrier=quic|udp cc=engine|cubic|bbr|newreno
-            share= k= as=stream|messages, and all else that the engine can be told
+  weftline  preset=auto|arq|block|streaming|rest|udp-rc|rlc-block carrier=quic|udp
+            cc=engine|cubic|bbr|newreno share= k= as=stream|messages, of the last two presets
+            field= extra= pace= header= systematic= control=on|off, and all else that the engine
+            can be told
   tcp       cc=cubic|bbr|reno|... (what the kernel has)
   quinn     cc=cubic|bbr|newreno
   kcp       fast3; window=1024 (packets)

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use weftline::proto::{Config, Preset, RateControl, Redundancy};
-use weftline::{Congestion, EndpointConfig};
+use weftline::proto::{RateControl, Redundancy};
+use weftline::{Congestion, EndpointConfig, KnownPeers};
 
 use crate::exit::{Exit, Failure};
+use crate::preset::PresetChoice;
 
 /// How a session is protected and paced, and who this host is.
 #[derive(Args, Clone, Debug)]
@@ -17,9 +18,10 @@ pub struct SessionOptions {
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
     /// How lost packets are made up for: auto (repairs when they are worth most), streaming (evenly
-    /// woven in), block, arq (sent again)
-    #[arg(long, default_value = "auto", value_name = "NAME")]
-    pub preset: Preset,
+    /// woven in), rest, udp-rc, block, rlc-block, arq (sent again); options of `weftline load`'s
+    /// transport weftline may follow, as in udp-rc,field=256
+    #[arg(long, default_value = "auto", value_name = "NAME[,OPTION=VALUE...]")]
+    pub preset: PresetChoice,
     /// Repair packets for each data packet, for example 0.15; with auto, at most so many
     /// [default: the preset's]
     #[arg(long, value_name = "SHARE", value_parser = repair_share)]
@@ -39,6 +41,30 @@ pub struct SessionOptions {
     /// Give up when the other end is silent for this long
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = timeout)]
     pub timeout: Duration,
+}
+
+/// How sessions begin that take the place of others.
+#[derive(Args, Clone, Debug, Default)]
+pub struct AgainOptions {
+    /// Begin later sessions of the same run with data in the first packet (QUIC's 0-RTT), a round
+    /// trip earlier; both ends must ask for it
+    #[arg(
+        long = "0rtt",
+        conflicts_with = "insecure_udp",
+        help_heading = "Session"
+    )]
+    pub early_data: bool,
+    /// Of all sessions of this run.
+    #[arg(skip)]
+    known_peers: KnownPeers,
+}
+
+impl AgainOptions {
+    /// Completes what `config` says of a session by what remains from those before.
+    pub fn complete(&self, config: &mut EndpointConfig) {
+        config.early_data = self.early_data;
+        config.known_peers = self.known_peers.clone();
+    }
 }
 
 /// What is shown.
@@ -87,15 +113,19 @@ impl SessionOptions {
     /// The options contradict each other.
     pub fn endpoint(&self) -> Result<EndpointConfig, Failure> {
         let fixed = self.rate.is_some() || self.window.is_some();
-        let mut session = Config::preset(self.preset);
+        let usage = |message: String| Failure::new(Exit::Usage, message);
+        let mut session = self.preset.config().map_err(usage)?;
         if let Some(share) = self.repair_share {
             match &mut session.policies.redundancy {
                 Redundancy::Share(spaced) => *spaced = share,
                 Redundancy::Auto(auto) => auto.limit = Some(share),
                 measured @ Redundancy::Measured(_) => *measured = Redundancy::Share(share),
                 _ => {
-                    let message = "--repair-share has no meaning with --preset arq, which sends no repairs: choose another preset";
-                    return Err(Failure::new(Exit::Usage, message));
+                    let message = format!(
+                        "--repair-share has no meaning with --preset {}, which sends no repairs or as many as it takes: choose another preset",
+                        self.preset
+                    );
+                    return Err(usage(message));
                 }
             }
         }

@@ -167,19 +167,17 @@ impl Coded {
     }
 
     /// Becomes the coded form of a payload that is not longer than a symbol may
-    /// be, in the same buffer, but for the bytes of the length. Returns false,
-    /// and stays as it is, if there is not enough room.
+    /// be, in the same buffer, but for the bytes of the length. Returns the
+    /// payload there; `None`, and stays as it is, if there is not enough room.
     #[inline(always)]
-    pub(crate) fn overwrite(&mut self, payload: &[u8]) -> bool {
+    pub(crate) fn overwrite(&mut self, payload: &[u8]) -> Option<&[u8]> {
         let home = self.place.home();
         let start = home + LENGTH_BYTES;
-        let Some(bytes) = self.buffer.get_mut(start..start + payload.len()) else {
-            return false;
-        };
+        let bytes = self.buffer.get_mut(start..start + payload.len())?;
         bytes.copy_from_slice(payload);
         let length = LENGTH_BYTES + payload.len();
         self.place = Place::new(home as u32, length, Place::BARE).with_home(home);
-        true
+        Some(bytes)
     }
 
     /// Writes the bytes of the length, unless they are there.

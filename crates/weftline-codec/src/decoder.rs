@@ -98,42 +98,52 @@ impl WindowDecoder {
         self.source_unprepared(esi, payload)
     }
 
-    /// Takes source symbols with consecutive ESIs from `first` on, such as come
-    /// in one reading of a socket: as [`source`](Self::source) one after the
-    /// other, with less to do for each. Returns how many were innovative.
+    /// Takes source symbols, such as come in one reading of a socket, as
+    /// [`source`](Self::source) one after the other, and calls `known` with each
+    /// symbol that was or became known and is not reported yet, as
+    /// [`each_known`](Self::each_known) does. Returns how many were innovative.
+    ///
+    /// What it takes besides the copies is mostly done once for all symbols that
+    /// follow each other, so let many come in one call.
+    ///
+    /// ```
+    /// use weftline_codec::{DecoderConfig, WindowDecoder};
+    ///
+    /// let mut decoder = WindowDecoder::new(DecoderConfig::default());
+    /// let packets = [(0, &b"zero"[..]), (1, b"one"), (3, b"three")];
+    /// let mut known = Vec::new();
+    /// let innovative = decoder.sources(packets, |esi, payload| known.push((esi, payload.len())))?;
+    /// assert_eq!(innovative, 3);
+    /// assert_eq!(known, [(0, 4), (1, 3), (3, 5)]);
+    /// # Ok::<(), weftline_codec::DecodeError>(())
+    /// ```
     ///
     /// # Errors
     ///
     /// As [`source`](Self::source), for the first symbol that is refused; those
     /// before it have been taken, those after it have not.
+    #[inline(always)]
     pub fn sources<'a>(
         &mut self,
-        first: Esi,
-        payloads: impl IntoIterator<Item = &'a [u8]>,
+        symbols: impl IntoIterator<Item = (Esi, &'a [u8])>,
+        mut known: impl FnMut(Esi, &[u8]),
     ) -> Result<usize, DecodeError> {
-        let mut payloads = payloads.into_iter();
-        let mut esi = first;
+        let mut symbols = symbols.into_iter();
         let mut innovative = 0;
         loop {
-            let mut next = None;
-            if esi == self.store.end() {
-                let longest = self.config.max_symbol_size;
-                next = self.store.push_copies(&mut payloads, longest);
-                let taken = self.store.end() - esi;
-                self.announce_run(esi);
-                self.stats.sources += taken;
-                innovative += taken as usize;
-                esi += taken;
-            } else if let Some(payload) = payloads.next() {
-                next = Some(payload);
-            }
-            let Some(payload) = next else {
+            self.each_known(&mut known);
+            let end = self.store.end();
+            let longest = self.config.max_symbol_size;
+            let other = self.store.push_copies(&mut symbols, longest, &mut known);
+            let taken = self.store.end() - end;
+            self.stats.sources += taken;
+            self.news.tell(self.store.end());
+            innovative += taken as usize;
+            let Some((esi, payload)) = other else {
                 return Ok(innovative);
             };
             let outcome = self.source_unprepared(esi, payload)?;
             innovative += usize::from(outcome == Outcome::Innovative);
-            // The highest ESI of all is never taken in.
-            esi = esi.saturating_add(1);
         }
     }
 
@@ -193,17 +203,13 @@ impl WindowDecoder {
         self.news.pop(self.first(), self.end())
     }
 
-    /// As many as come next of what [`next_known`](Self::next_known) would
-    /// report, if their ESIs are consecutive.
+    /// Calls `known` with each symbol that [`next_known`](Self::next_known)
+    /// would report from now on, and its payload.
     #[inline]
-    pub fn next_known_run(&mut self) -> Option<Range<Esi>> {
-        self.news.pop_run(self.first(), self.end())
-    }
-
-    /// The payloads of `run`, `None` for those that are missing; symbols that
-    /// are forgotten or not heard of are left out.
-    pub fn symbols(&self, run: &Range<Esi>) -> impl Iterator<Item = Option<&[u8]>> {
-        self.store.range(run).map(|slot| slot.map(Coded::payload))
+    pub fn each_known(&mut self, mut known: impl FnMut(Esi, &[u8])) {
+        if !self.news.are_told(self.end()) {
+            self.tell(&mut known);
+        }
     }
 
     /// The payload of a known symbol that is not forgotten.
@@ -327,6 +333,18 @@ impl WindowDecoder {
             + self.buffers.memory()
             + self.news.memory()
             + self.vector.capacity()
+    }
+
+    /// As [`each_known`](Self::each_known), if there may be any.
+    #[inline(never)]
+    fn tell(&mut self, known: &mut impl FnMut(Esi, &[u8])) {
+        while let Some(run) = self.news.pop_run(self.first(), self.end()) {
+            for (esi, slot) in run.clone().zip(self.store.range(&run)) {
+                if let Some(coded) = slot {
+                    known(esi, coded.payload());
+                }
+            }
+        }
     }
 
     /// As [`source`](Self::source), without counting on anything.
@@ -485,17 +503,6 @@ impl WindowDecoder {
     fn announce(&mut self, esi: Esi) {
         let (first, most) = (self.store.first(), self.store.len());
         self.news.push_next(esi, first, most);
-    }
-
-    /// Reports the symbols from `start` on, where the end was.
-    #[inline(always)]
-    fn announce_run(&mut self, start: Esi) {
-        let (first, most) = (self.store.first(), self.store.len());
-        for esi in start..self.store.end() {
-            if self.news.push_next(esi, first, most) {
-                return;
-            }
-        }
     }
 
     /// Stores what the equations determine; the lowest impossible one, if any.

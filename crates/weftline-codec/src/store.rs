@@ -111,53 +111,64 @@ impl Store {
         let Some(slot) = self.slots.get_mut(tail) else {
             return false;
         };
-        let copied = slot.overwrite(payload);
+        let copied = slot.overwrite(payload).is_some();
         if copied {
             self.advance();
         }
         copied
     }
 
-    /// Copies the payloads of the symbols that follow, as
-    /// [`push_copy`](Self::push_copy) does one by one; returns the first that it
-    /// would not, or that is longer than `longest`.
+    /// Takes symbols from `symbols` as long as they follow the last one and
+    /// there is a slot with a buffer that can hold their payload, of at most
+    /// `longest` bytes; copies it, and hands the copy to `taken`. Returns the
+    /// first that is none of this.
+    // Always, so that the caller's iterator is in registers: in memory, reading
+    // it would wait for the copy before.
+    #[inline(always)]
     pub(crate) fn push_copies<'a>(
         &mut self,
-        payloads: &mut impl Iterator<Item = &'a [u8]>,
+        symbols: &mut impl Iterator<Item = (Esi, &'a [u8])>,
         longest: usize,
-    ) -> Option<&'a [u8]> {
+        taken: &mut impl FnMut(Esi, &[u8]),
+    ) -> Option<(Esi, &'a [u8])> {
         loop {
-            // Slots in a row. What changes with each symbol is in registers.
-            let tail = self.tail();
-            let until_turn = self.goal.wrapping_sub(self.end) as usize;
-            let until_full = self.turn - self.len();
-            let until_last = usize::try_from(Esi::MAX - self.end).unwrap_or(usize::MAX);
-            let room = until_turn.min(until_full).min(until_last);
-            let slots = self.slots.get_mut(tail..tail + room).unwrap_or_default();
-            let (mut taken, mut refused) = (0, None);
-            let mut all = false;
-            for slot in slots {
-                let Some(payload) = payloads.next() else {
-                    all = true;
-                    break;
-                };
-                if payload.len() > longest || !slot.overwrite(payload) {
-                    refused = Some(payload);
+            let mut end = self.end;
+            let slots = self.row();
+            if slots.is_empty() {
+                return symbols.next();
+            }
+            let until = end + slots.len() as u64;
+            let mut other = None;
+            for (slot, (esi, payload)) in slots.iter_mut().zip(&mut *symbols) {
+                if esi == end
+                    && payload.len() <= longest
+                    && let Some(copy) = slot.overwrite(payload)
+                {
+                    taken(esi, copy);
+                    end += 1;
+                } else {
+                    other = Some((esi, payload));
                     break;
                 }
-                taken += 1;
             }
-            self.end += taken;
-            if self.end == self.goal && taken > 0 {
-                self.reach_goal();
+            if end > self.end {
+                self.advance_to(end);
             }
-            if all || refused.is_some() {
-                return refused;
-            }
-            if taken == 0 {
-                return payloads.next();
+            if end < until {
+                return other;
             }
         }
+    }
+
+    /// The slots in a row that the symbols that follow may take.
+    #[inline]
+    fn row(&mut self) -> &mut [Coded] {
+        let tail = self.tail();
+        let until_turn = self.goal.wrapping_sub(self.end) as usize;
+        let until_full = self.turn - self.len();
+        let until_last = usize::try_from(Esi::MAX - self.end).unwrap_or(usize::MAX);
+        let room = until_turn.min(until_full).min(until_last);
+        self.slots.get_mut(tail..tail + room).unwrap_or_default()
     }
 
     /// Keeps the payload of the symbol that follows where it is, if its slot is
@@ -290,7 +301,13 @@ impl Store {
     /// The slot that follows is in use now.
     #[inline(always)]
     fn advance(&mut self) {
-        self.end += 1;
+        self.advance_to(self.end + 1);
+    }
+
+    /// The slots of a [row](Self::row) are in use now up to `end`.
+    #[inline(always)]
+    fn advance_to(&mut self, end: Esi) {
+        self.end = end;
         if self.end == self.goal {
             self.reach_goal();
         }

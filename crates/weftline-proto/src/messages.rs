@@ -70,6 +70,8 @@ pub(crate) struct FilledMessages {
     pub(crate) reliable: bool,
     /// Nothing more may be put into this symbol, whatever room it has.
     pub(crate) closed: bool,
+    /// A message ends in it.
+    pub(crate) ends: bool,
 }
 
 impl OutMessages {
@@ -165,6 +167,7 @@ impl OutMessages {
             if message.sent == message.data.len() {
                 self.queued -= message.size();
                 self.perishable.pop_front();
+                filled.ends = true;
             }
             if filled.closed {
                 return filled;
@@ -189,6 +192,7 @@ impl OutMessages {
             if message.sent == message.data.len() {
                 self.queued -= message.size();
                 self.reliable.pop_front();
+                filled.ends = true;
             }
             if filled.closed {
                 break;

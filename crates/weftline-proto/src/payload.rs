@@ -42,6 +42,8 @@ pub(crate) struct Counts {
 pub(crate) struct Filled {
     /// It carries nothing but messages that are worthless from then on.
     pub(crate) expires: Option<Time>,
+    /// A message or a stream ends in it.
+    pub(crate) ends: bool,
 }
 
 impl Payload {
@@ -135,6 +137,11 @@ impl Payload {
         self.out.next_alone()
     }
 
+    /// From now on messages may wait up to so many bytes.
+    pub(crate) fn set_message_buffer(&mut self, bytes: usize) {
+        self.send_buffer = bytes;
+    }
+
     fn queue_message(
         &mut self,
         data: &[u8],
@@ -207,17 +214,19 @@ impl Payload {
         let messages = self.out.fill(&mut writer, &mut self.credit);
         durable |= messages.reliable;
         self.counts.sent += messages.data;
+        let mut ends = messages.ends;
         if !messages.closed
-            && let Some(data) =
+            && let Some(filled) =
                 self.streams
                     .fill_data(&mut writer, esi, &mut self.credit, &mut self.events)
         {
             durable = true;
-            self.counts.sent += data;
+            self.counts.sent += filled.len;
+            ends |= filled.ends;
         }
         self.on_timeout(now);
         let expires = if durable { None } else { messages.expires };
-        (!symbol.is_empty()).then_some(Filled { expires })
+        (!symbol.is_empty()).then_some(Filled { expires, ends })
     }
 
     /// Every symbol below `edge` is acknowledged.

@@ -20,6 +20,48 @@ pub enum Code {
     },
     /// Sliding-window random linear code over GF(2^8).
     SlidingWindow,
+    /// Random linear code of blocks in GF(2^q), whose repair symbols go on until the block is
+    /// acknowledged: see [`Redundancy::Rateless`].
+    Random(RandomCode),
+}
+
+/// The blocks of [`Code::Random`], in which every coefficient is drawn from all elements of the
+/// field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RandomCode {
+    /// Most source symbols of a block. It has fewer when the application has no more: at the end
+    /// of a message or stream at once, else after a pause of an eighth of a round trip; and where
+    /// the peer allows fewer.
+    pub k: u16,
+    /// Elements of the field have so many bits: q of GF(2^q), 1 to 8.
+    pub bits: u8,
+    /// The source symbols themselves are sent first. If not, nothing but repair symbols is.
+    pub systematic: bool,
+    /// How repair symbols tell their coding vectors.
+    pub header: VectorHeader,
+}
+
+impl RandomCode {
+    /// The fewest symbols beyond the k of a block with which it is decoded, all of them being
+    /// repair symbols, with 99.9 %: 10 in GF(2), as Chong et al. have it, and 1 in GF(2^8).
+    ///
+    /// The probability of failure is about 2^(-q m) / (2^q - 1) with m more.
+    pub fn usual_extra(bits: u8) -> u16 {
+        let bits = u32::from(bits.clamp(1, 8));
+        let enough = |more: &u16| ((1u32 << bits) - 1) << (bits * u32::from(*more)) >= 1 << 10;
+        (0..=10).find(enough).unwrap_or(10)
+    }
+}
+
+/// How a repair symbol tells its coding vector (Garrido et al. compare the two).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum VectorHeader {
+    /// By the seed of 4 bytes from which it was drawn.
+    Seed,
+    /// By its coefficients, q bits for each symbol of the block.
+    Explicit,
 }
 
 /// Which source symbols a repair symbol of a sliding-window code covers.
@@ -59,6 +101,36 @@ pub enum Redundancy {
     Measured(Measured),
     /// As many as the delay aimed at needs, where they are worth most; needs a sliding window.
     Auto(Auto),
+    /// As many for each block as it takes until it is acknowledged; needs [`Code::Random`], which
+    /// has no other.
+    Rateless(Rateless),
+}
+
+/// When the repair symbols of [`Redundancy::Rateless`] are sent (Chong et al., UDP-RC).
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Rateless {
+    /// So many symbols beyond the k of a block are sent as fast as the rate control allows. The
+    /// next block begins after them. With [`Rateless::ENDLESS`] there is no end to them until the
+    /// block is acknowledged, and one block is under way at a time (Garrido et al.).
+    pub extra: u16,
+    /// Those that follow are sent at this share, above 0 and at most 1, of the rate that the block
+    /// had until then. Until the acknowledgement can be here new symbols go before them.
+    pub pace: f64,
+}
+
+impl Rateless {
+    /// The value of [`Rateless::extra`] that is never reached.
+    pub const ENDLESS: u16 = u16::MAX;
+}
+
+impl Default for Rateless {
+    fn default() -> Self {
+        Rateless {
+            extra: 10,
+            pace: 0.5,
+        }
+    }
 }
 
 /// What [`Redundancy::Measured`] goes by (Brulatout et al., REST): with a packet error rate of p, the
@@ -146,6 +218,23 @@ pub enum Feedback {
         /// Time between two reports.
         interval: Duration,
     },
+    /// When a block of [`Code::Random`] is complete, and again at once for each further repair
+    /// symbol of it; else once each `interval` while data arrives, so that the rate control and the
+    /// measurements of the path have something to go by.
+    Block {
+        /// Time between two reports while no block is completed.
+        interval: Duration,
+    },
+}
+
+impl Feedback {
+    /// The longest that a report waits for.
+    pub(crate) fn interval(self) -> Duration {
+        match self {
+            Feedback::EveryDatagram { min_interval } => min_interval,
+            Feedback::Periodic { interval } | Feedback::Block { interval } => interval,
+        }
+    }
 }
 
 /// What the sender does when a report shows that something is missing.
@@ -194,17 +283,25 @@ pub enum Preset {
     /// REST: as many repair symbols as the measured losses make necessary, over a mobile window, with
     /// periodic reports (Brulatout et al.).
     Rest,
+    /// UDP-RC: each message as source symbols and then random combinations of them in GF(2), the first
+    /// 10 at full speed, until it is acknowledged (Chong et al.).
+    UdpRc,
+    /// Low-overhead RLC: nothing but random combinations of a block until it is acknowledged, in
+    /// GF(2^8) (Garrido et al.).
+    RlcBlock,
     /// Repair symbols where and when they are worth most, for the delay aimed at: the default.
     Auto,
 }
 
 impl Preset {
     /// All presets, in the order in which they are compared.
-    pub const ALL: [Preset; 5] = [
+    pub const ALL: [Preset; 7] = [
         Preset::Arq,
         Preset::Block,
         Preset::Streaming,
         Preset::Rest,
+        Preset::UdpRc,
+        Preset::RlcBlock,
         Preset::Auto,
     ];
 
@@ -215,6 +312,8 @@ impl Preset {
             Preset::Block => "block",
             Preset::Streaming => "streaming",
             Preset::Rest => "rest",
+            Preset::UdpRc => "udp-rc",
+            Preset::RlcBlock => "rlc-block",
             Preset::Auto => "auto",
         }
     }
@@ -253,6 +352,37 @@ impl Preset {
                 top_up: TopUp::AtEnd,
                 ..base
             },
+            Preset::UdpRc => Policies {
+                code: Code::Random(RandomCode {
+                    k: 1024,
+                    bits: 1,
+                    systematic: true,
+                    header: VectorHeader::Seed,
+                }),
+                redundancy: Redundancy::Rateless(Rateless::default()),
+                feedback: Feedback::EveryDatagram {
+                    min_interval: Duration::ZERO,
+                },
+                top_up: TopUp::None,
+                ..base
+            },
+            Preset::RlcBlock => Policies {
+                code: Code::Random(RandomCode {
+                    k: 64,
+                    bits: 8,
+                    systematic: false,
+                    header: VectorHeader::Seed,
+                }),
+                redundancy: Redundancy::Rateless(Rateless {
+                    extra: Rateless::ENDLESS,
+                    ..Rateless::default()
+                }),
+                feedback: Feedback::Block {
+                    interval: Duration::from_millis(20),
+                },
+                top_up: TopUp::None,
+                ..base
+            },
             Preset::Auto => Policies {
                 window: EncodingWindow::Elastic { max: 1024 },
                 redundancy: Redundancy::Auto(Auto::default()),
@@ -270,7 +400,7 @@ impl fmt::Display for Preset {
 
 /// The name given is not a preset's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown preset `{0}`: use one of arq, block, streaming, rest, auto")]
+#[error("unknown preset `{0}`: use one of arq, block, streaming, rest, udp-rc, rlc-block, auto")]
 pub struct UnknownPreset(String);
 
 impl FromStr for Preset {
@@ -281,5 +411,25 @@ impl FromStr for Preset {
             .into_iter()
             .find(|p| p.name() == s)
             .ok_or_else(|| UnknownPreset(s.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_more_symbols_are_enough_in_gf2_and_one_in_gf256() {
+        let extra = (1..=8).map(RandomCode::usual_extra).collect::<Vec<_>>();
+        assert_eq!(extra, [10, 5, 3, 2, 2, 1, 1, 1]);
+    }
+
+    #[test]
+    fn every_preset_is_found_by_its_name() {
+        for preset in Preset::ALL {
+            assert_eq!(preset.name().parse(), Ok(preset));
+        }
+        let error = "udprc".parse::<Preset>().unwrap_err().to_string();
+        assert!(Preset::ALL.iter().all(|p| error.contains(p.name())));
     }
 }

@@ -1,6 +1,8 @@
 //! The receiving side of a flow: decoding, and reports of its state.
 
-use weftline_codec::{DecodeError, DecoderConfig, Esi, Outcome, WindowDecoder};
+mod field;
+
+use weftline_codec::{DecodeError, DecoderConfig, DecoderStats, Esi, WindowDecoder};
 
 use crate::clock::RemoteClock;
 use crate::config::Limits;
@@ -14,6 +16,13 @@ use crate::wire::{Coded, FeedbackWriter, Run, complete};
 pub(crate) struct Receiver {
     limits: Limits,
     decoder: WindowDecoder,
+    /// Bits of the elements that repair symbols are made of, since the first one.
+    bits: Option<u8>,
+    /// What the decoder before that had counted, and the new one for the symbols it took over.
+    earlier: DecoderStats,
+    retold: DecoderStats,
+    /// The coding vector in hand.
+    vector: Vec<u8>,
     /// Transmission numbers that arrived.
     seen: RangeSet,
     /// When the largest of them did.
@@ -50,6 +59,16 @@ pub(crate) enum Drop {
     Inconsistent,
 }
 
+/// What a datagram brought besides its symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum News {
+    None,
+    /// A gap in the transmissions, or a change of what is missing.
+    Change,
+    /// The repair symbol's window is all known.
+    Complete,
+}
+
 /// At full speed a report covers at most this many datagrams.
 const REPORT_EVERY: u32 = 64;
 
@@ -67,6 +86,10 @@ impl Receiver {
         Receiver {
             limits,
             decoder: WindowDecoder::new(config),
+            bits: None,
+            earlier: DecoderStats::default(),
+            retold: DecoderStats::default(),
+            vector: Vec::new(),
             seen: RangeSet::default(),
             largest_at: Time::ZERO,
             clock: RemoteClock::default(),
@@ -117,7 +140,7 @@ impl Receiver {
         let esi = complete(coded.esi, self.decoder.contiguous());
         self.enter(coded, esi, esi + 1)?;
         let taken = self.decoder.source(esi, symbol);
-        self.taken(now, coded, transmission, taken.map(|_| ()))
+        self.taken(now, coded, transmission, taken.map(|_| ()), News::None)
     }
 
     pub(crate) fn on_repair(
@@ -132,19 +155,15 @@ impl Receiver {
             return Err(Drop::Malformed);
         }
         let transmission = self.transmission(coded)?;
+        if !self.decodes_in(field::USUAL) {
+            return Err(Drop::Malformed);
+        }
         let first = complete(coded.esi, self.decoder.contiguous());
         let end = first + u64::from(nss);
         self.enter(coded, first, end)?;
-        let taken = match self.decoder.repair(first..end, u32::from(key), data) {
-            // A window that reaches back to what both ends are done with helps no more.
-            Err(DecodeError::NotHeld { .. }) => Ok(Outcome::Redundant),
-            other => other,
-        };
-        self.stats.repair_symbols += 1;
-        if taken == Ok(Outcome::Innovative) {
-            self.stats.useful_repairs += 1;
-        }
-        self.taken(now, coded, transmission, taken.map(|_| ()))
+        let taken = self.decoder.repair(first..end, u32::from(key), data);
+        let taken = self.count_repair(taken);
+        self.taken(now, coded, transmission, taken, News::None)
     }
 
     pub(crate) fn on_probe(&mut self, now: Time, coded: &Coded) -> Result<(), Drop> {
@@ -152,7 +171,7 @@ impl Receiver {
         let next = complete(coded.esi, self.decoder.contiguous());
         self.enter(coded, next, next)?;
         let taken = self.decoder.expect(next);
-        self.taken(now, coded, transmission, taken)
+        self.taken(now, coded, transmission, taken, News::None)
     }
 
     fn transmission(&self, coded: &Coded) -> Result<u64, Drop> {
@@ -188,12 +207,13 @@ impl Receiver {
         coded: &Coded,
         transmission: u64,
         taken: Result<(), DecodeError>,
+        news: News,
     ) -> Result<(), Drop> {
         let refused = match taken {
             Ok(()) => None,
             Err(DecodeError::Inconsistent { .. }) => Some(Drop::Inconsistent),
             Err(DecodeError::OutOfSpan { .. } | DecodeError::TooManyUnknowns { .. }) => {
-                self.schedule(now, true);
+                self.schedule(now, News::Change);
                 return Err(Drop::OutOfWindow);
             }
             Err(_) => Some(Drop::Malformed),
@@ -206,22 +226,27 @@ impl Receiver {
         self.queue_delay = self.clock.observe(now, coded.timestamp);
         self.unreported += 1;
         let holes = (self.decoder.unknowns(), self.decoder.rank());
-        let news = gap || holes != core::mem::replace(&mut self.holes, holes);
+        let changed = gap || holes != core::mem::replace(&mut self.holes, holes);
+        let news = match news {
+            News::None if changed => News::Change,
+            news => news,
+        };
         self.schedule(now, news);
         refused.map_or(Ok(()), Err)
     }
 
-    /// Sets the time of the next report; `urgent`: it has news for
-    /// the sender, a gap or a recovery.
-    fn schedule(&mut self, now: Time, urgent: bool) {
+    /// Sets the time of the next report, with this news for the sender.
+    fn schedule(&mut self, now: Time, news: News) {
+        let urgent = news != News::None || self.unreported >= REPORT_EVERY;
+        let after = |interval| {
+            self.last_report
+                .map_or(now, |last| now.max(last + interval))
+        };
         let due = match self.feedback {
-            Feedback::EveryDatagram { .. } if urgent || self.unreported >= REPORT_EVERY => now,
-            Feedback::EveryDatagram { min_interval } => self
-                .last_report
-                .map_or(now, |last| now.max(last + min_interval)),
-            Feedback::Periodic { interval } => self
-                .last_report
-                .map_or(now, |last| now.max(last + interval)),
+            Feedback::EveryDatagram { .. } if urgent => now,
+            Feedback::EveryDatagram { min_interval } => after(min_interval),
+            Feedback::Block { .. } if news == News::Complete => now,
+            Feedback::Periodic { interval } | Feedback::Block { interval } => after(interval),
         };
         if !self.wanted {
             self.due = Some(self.due.map_or(due, |d| d.min(due)));

@@ -24,7 +24,8 @@ pub struct SentStats {
     pub datagrams: u64,
     /// Their bytes, without what the carrier adds.
     pub bytes: u64,
-    /// Source symbols sent for the first time.
+    /// Source symbols sent for the first time; with a code that sends none of them, those that it
+    /// was given.
     pub source_symbols: u64,
     /// Source symbols sent again.
     pub retransmissions: u64,

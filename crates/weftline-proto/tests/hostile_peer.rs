@@ -168,3 +168,44 @@ fn tiny_perishable_fragments_are_refused_until_older_ones_are_stale() {
     assert_eq!(&message.data[..], [7; CLAIMED as usize]);
     assert_eq!(attack.victim.stats().received.refused_fragments, refused);
 }
+
+#[test]
+fn repairs_in_any_field_bind_no_more_than_the_limits_allow() {
+    let mut attack = Attack::new(Config::default());
+    let limits = Config::default().limits;
+    let mut repair = |nss: u16, code: &[u8], data: usize| {
+        let mut datagram = vec![9];
+        datagram.extend_from_slice(&attack.datagrams.to_be_bytes());
+        datagram.extend_from_slice(&[0; 10]);
+        datagram.extend_from_slice(&nss.to_be_bytes());
+        datagram.extend_from_slice(code);
+        datagram.resize(datagram.len() + data, 1);
+        attack.datagrams += 1;
+        attack.victim.handle_datagram(attack.now, &datagram);
+        transmit_all(&mut attack.victim, attack.now);
+        attack.victim.stats()
+    };
+    // Too many symbols, too many bytes, half a group of GF(2^7), bits that mean nothing, and a
+    // vector of which most is missing.
+    let longest = usize::from(limits.symbol_size) + 2;
+    repair(limits.window + 1, &[7, 0, 0, 0, 0], 100);
+    repair(10, &[7, 0, 0, 0, 0], longest + 1);
+    repair(10, &[6, 0, 0, 0, 0], 28);
+    repair(10, &[0x87, 0, 0, 0, 0], 100);
+    let stats = repair(1000, &[8 | 7, 1, 1], 100);
+    assert_eq!(
+        (stats.dropped.malformed, stats.received.repair_symbols),
+        (5, 1)
+    );
+    // The third named a field. Of those that follow as many are kept as there are unknowns; what they
+    // come to is no symbol, most likely, and thrown away.
+    let mut stats = stats;
+    for seed in 0..2000u32 {
+        let code = [&[6][..], &seed.to_be_bytes()].concat();
+        stats = repair(limits.window, &code, 56);
+    }
+    let received = stats.received;
+    assert!(stats.dropped.inconsistent > 0, "{stats:#?}");
+    assert!(received.useful_repairs <= 2 * u64::from(limits.unknowns));
+    assert_eq!((received.data, received.source_symbols), (0, 0));
+}

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use weftline_proto::{Config, RateControl};
 
+use crate::KnownPeers;
+
 /// What decides how fast a QUIC connection sends, in place of or besides the session's own
 /// [`RateControl`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,15 @@ pub struct EndpointConfig {
     pub socket_buffer: usize,
     /// Sessions of peers served at once; further ones are turned away.
     pub max_sessions: usize,
+    /// Let a peer that was connected to before send data in its first packets, a round trip
+    /// earlier (QUIC's 0-RTT); both ends must have it set. Off unless asked for, since such data
+    /// is protected less: whoever records it can have it taken **once more, in place of the
+    /// original** (never twice), and it stays secret only as long as the ticket does. So a server
+    /// waits for [`Connection::confirmed`](crate::Connection::confirmed) before it does what must
+    /// not be done in another's name at another time. Plain UDP has none.
+    pub early_data: bool,
+    /// What is remembered of peers. Clones of this configuration share it.
+    pub known_peers: KnownPeers,
 }
 
 impl Default for EndpointConfig {
@@ -56,6 +67,8 @@ impl Default for EndpointConfig {
             segmentation_offload: true,
             socket_buffer: 4 << 20,
             max_sessions: 64,
+            early_data: false,
+            known_peers: KnownPeers::new(),
         }
     }
 }

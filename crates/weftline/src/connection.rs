@@ -140,6 +140,14 @@ impl Connection {
             .look(|state| state.session.message_alone_max())
     }
 
+    /// From now on so many bytes of messages may wait to be sent, in place of
+    /// [`Config::send_buffer`](crate::Config::send_buffer): more in a session's first round trips, in
+    /// which it finds out what the path can do, costs a delay that passes.
+    pub fn set_message_buffer(&self, bytes: usize) {
+        self.shared()
+            .with(|state, _| state.session.set_message_buffer(bytes));
+    }
+
     fn try_send(
         &self,
         send: impl FnOnce(&mut State, Time) -> Result<MessageId, SendMessageError>,
@@ -170,6 +178,20 @@ impl Connection {
             }
         });
         message.await
+    }
+
+    /// Waits until the peer has shown that it is there now; at once without
+    /// [early data](crate::EndpointConfig::early_data).
+    ///
+    /// What arrived before may be a recording: of data that this very peer sent, to this endpoint,
+    /// not taken before, but perhaps at another time. A server waits for this before it does what
+    /// would do harm then.
+    ///
+    /// # Errors
+    ///
+    /// The session ended before.
+    pub async fn confirmed(&self) -> Result<(), CloseReason> {
+        self.shared().carrier.confirmed().await
     }
 
     /// Waits until the peer has acknowledged everything that was sent.

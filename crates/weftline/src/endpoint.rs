@@ -116,7 +116,10 @@ impl Endpoint {
     }
 
     /// As [`Endpoint::connect`], but returns as soon as the peer has proven who it is, a round trip
-    /// earlier: what is sent at once goes with the end of the handshake. Whether the peer accepts
+    /// earlier: what is sent at once goes with the end of the handshake. With
+    /// [`EndpointConfig::early_data`] it returns at once if the peer is known, and what is sent goes
+    /// with the first packet; if the peer does not take it so, it goes once more after the
+    /// handshake. Whether the peer accepts
     /// this end shows later. If it does not, reads and writes fail, and
     /// [`Connection::closed`](crate::Connection::closed) tells why.
     ///
@@ -141,18 +144,34 @@ impl Endpoint {
     ///
     /// See [`ConnectError`]: each of its messages says what to do.
     pub async fn connect_insecure(&self, addr: SocketAddr) -> Result<Connection, ConnectError> {
+        let link = async { self.insecure_link(addr) };
+        self.open(addr, link, true).await
+    }
+
+    /// As [`Endpoint::connect_insecure`], but returns at once, before anybody has answered: what is
+    /// sent at once goes with the first datagrams, without a round trip for a handshake. Whether
+    /// there is a peer shows later: if not, reads and writes fail after the idle timeout.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConnectError`]: each of its messages says what to do.
+    pub async fn connect_insecure_early(
+        &self,
+        addr: SocketAddr,
+    ) -> Result<Connection, ConnectError> {
+        let link = async { self.insecure_link(addr) };
+        self.open(addr, link, false).await
+    }
+
+    fn insecure_link(&self, addr: SocketAddr) -> Result<Carrier, ConnectError> {
         let Backend::Udp(udp) = &self.0.backend else {
             return Err(ConnectError::WrongCarrier { insecure: false });
         };
-        let link = async {
-            let reason = |e: std::io::Error| e.to_string();
-            let link = udp.connect(addr).map_err(|e| ConnectError::Address {
-                addr,
-                reason: reason(e),
-            })?;
-            Ok(Carrier::Udp(link))
-        };
-        self.open(addr, link, true).await
+        let link = udp.connect(addr).map_err(|e| ConnectError::Address {
+            addr,
+            reason: e.to_string(),
+        })?;
+        Ok(Carrier::Udp(link))
     }
 
     /// The next session that a peer opened; `None` once the endpoint is closed, or at once if it
@@ -325,6 +344,9 @@ impl Registry {
             sessions.retain(|session| session.strong_count() > 0);
             sessions.push(Arc::downgrade(&shared));
         }
+        if role == Role::Client && shared.carrier.is_early() {
+            tokio::spawn(resend_if_refused(shared.clone()));
+        }
         let registry = self.clone();
         driver::spawn(shared.clone(), move || {
             drop(permit);
@@ -412,6 +434,14 @@ async fn accept_quic(quic: Arc<Quic>, door: Door) {
         if let Some(knock) = knock.admit(handshakes.len()) {
             handshakes.spawn(door.clone().greet(knock));
         }
+    }
+}
+
+/// Early data that the peer refused goes once more, at once: QUIC has dropped it.
+async fn resend_if_refused(shared: Arc<Shared>) {
+    if shared.carrier.early_data_refused().await {
+        tracing::debug!("the peer took no early data; it is sent again");
+        shared.with(|state, now| state.session.carrier_dropped_all(now));
     }
 }
 

@@ -10,6 +10,7 @@ mod endpoint;
 mod error;
 mod fingerprint;
 mod identity;
+mod known;
 mod shared;
 mod stream;
 
@@ -23,6 +24,7 @@ pub use endpoint::Endpoint;
 pub use error::{BindError, ConnectError, Refusal, SendError, StreamError};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};
 pub use identity::{Identity, IdentityError};
+pub use known::KnownPeers;
 pub use stream::{ReadHalf, Stream, WriteHalf};
 pub use weftline_proto::{
     CloseReason, Config, Limits, Message, MessageId, Policies, Preset, RateControl, Stats, StreamId,

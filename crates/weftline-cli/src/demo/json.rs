@@ -32,7 +32,8 @@ pub(super) fn object(report: &Report<'_>) -> Value {
 }
 
 fn run(run: &Run, repair_share: f64) -> Value {
-    let coded = run.preset != weftline::Preset::Arq;
+    use weftline::Preset;
+    let coded = matches!(run.preset, Preset::Block | Preset::Streaming | Preset::Auto);
     let late = run.path.lateness;
     json!({
         "preset": run.preset.name(),

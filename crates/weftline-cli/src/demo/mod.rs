@@ -30,6 +30,7 @@ use self::workload::MessageStream;
 use crate::exit::{Exit, Failure};
 use crate::options::{OutputOptions, repair_share};
 use crate::output;
+use crate::preset::PresetChoice;
 use crate::session::interrupted;
 
 /// What the carrier, UDP and IP add to a message of its own: it decides the time that
@@ -63,14 +64,14 @@ the same share, and auto has it as its limit. arq sends none.";
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct DemoArgs {
-    /// Presets to compare
+    /// Presets to compare, each with its options behind it: arq,udp-rc,field=256,auto
     #[arg(
         long,
-        value_delimiter = ',',
         value_name = "NAME,...",
-        default_value = "arq,block,streaming,auto"
+        default_value = "arq,block,streaming,auto",
+        value_parser = presets
     )]
-    pub preset: Vec<Preset>,
+    pub preset: Presets,
     /// Rate of the link, each way
     #[arg(long, value_name = "RATE", default_value = "25mbit", value_parser = units::parse_rate)]
     pub rate: u64,
@@ -142,19 +143,19 @@ pub fn run_command(args: &DemoArgs, output: OutputOptions) -> Result<Exit> {
     let scratch = tempfile::tempdir().context("making a temporary directory")?;
     let (file, file_name) = prepare_file(args, scratch.path())?;
     let setup = setup(args, &file);
-    let presets = distinct(&args.preset);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
     let mut runs = Vec::new();
-    let mut progress = Progress::new(output, presets.len() * 2);
-    for preset in presets {
+    let mut progress = Progress::new(output, args.preset.0.len() * 2);
+    for choice in &args.preset.0 {
+        let preset = choice.preset;
         for workload in [Workload::Stream, Workload::File] {
             progress.begin(preset, workload);
             let run = runtime.block_on(async {
                 tokio::select! {
-                    run = run(&setup, preset, workload) => run.map(Some),
+                    run = run(&setup, choice, workload) => run.map(Some),
                     () = interrupted() => Ok(None),
                 }
             })?;
@@ -247,14 +248,11 @@ impl Targets {
 }
 
 /// Each preset once, in the order in which they were given.
-fn distinct(presets: &[Preset]) -> Vec<Preset> {
-    let mut distinct = Vec::new();
-    for &preset in presets {
-        if !distinct.contains(&preset) {
-            distinct.push(preset);
-        }
-    }
-    distinct
+#[derive(Clone, Debug)]
+pub struct Presets(Vec<PresetChoice>);
+
+fn presets(text: &str) -> Result<Presets, String> {
+    PresetChoice::list(text).map(Presets)
 }
 
 /// How long messages are sent, the time between two, and how many that are.
@@ -401,6 +399,10 @@ mod tests {
             .demo
     }
 
+    fn names(args: &DemoArgs) -> Vec<Preset> {
+        args.preset.0.iter().map(|choice| choice.preset).collect()
+    }
+
     #[test]
     fn the_defaults_are_the_documented_path() {
         let args = args(&[]);
@@ -414,7 +416,7 @@ mod tests {
         assert_eq!(setup.load.count, 7500);
         assert!((setup.repair_share - 1.0 / 6.0).abs() < 1e-12);
         let compared = [Preset::Arq, Preset::Block, Preset::Streaming, Preset::Auto];
-        assert_eq!(args.preset, compared);
+        assert_eq!(names(&args), compared);
     }
 
     #[test]
@@ -437,7 +439,7 @@ mod tests {
     #[test]
     fn each_preset_runs_once() {
         let args = args(&["--preset", "streaming,arq,streaming"]);
-        assert_eq!(distinct(&args.preset), [Preset::Streaming, Preset::Arq]);
+        assert_eq!(names(&args), [Preset::Streaming, Preset::Arq]);
     }
 
     #[test]

@@ -6,12 +6,14 @@ use std::path::Path as FilePath;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use weftline::proto::{Config, Preset, RateControl, Redundancy};
+use weftline::proto::{Preset, RateControl, Redundancy};
 use weftline::{Allowed, Congestion, Connection, Endpoint, EndpointConfig, Identity, Stats};
 use weftline_netem::LinkConfig;
 
 use super::path::{Path, PathReport};
 use super::workload::{MessageStream, Outcome, file, messages};
+use crate::exit::{Exit, Failure};
+use crate::preset::PresetChoice;
 
 /// How much of the link's rate the engine uses: the rest is for QUIC's own packets.
 const RATE_SHARE: f64 = 0.95;
@@ -91,11 +93,15 @@ impl Run {
 ///
 /// # Errors
 /// The endpoints or the path cannot be made. What fails later is in the [`Run`].
-pub(super) async fn run(setup: &Setup<'_>, preset: Preset, workload: Workload) -> Result<Run> {
+pub(super) async fn run(
+    setup: &Setup<'_>,
+    choice: &PresetChoice,
+    workload: Workload,
+) -> Result<Run> {
     let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let (sender, receiver) = (Identity::generate(), Identity::generate());
     let (ours, theirs) = (sender.fingerprint(), receiver.fingerprint());
-    let config = config(setup, preset);
+    let config = config(setup, choice)?;
     let server = Endpoint::bind(loopback, receiver, Allowed::only([ours]), config.clone())?;
     let client = Endpoint::bind(loopback, sender, Allowed::nobody(), config)?;
     let path = Path::start(
@@ -106,7 +112,7 @@ pub(super) async fn run(setup: &Setup<'_>, preset: Preset, workload: Workload) -
     )
     .context("making the path on loopback")?;
     let mut run = Run {
-        preset,
+        preset: choice.preset,
         workload,
         outcome: Outcome::default(),
         sender: Stats::default(),
@@ -154,8 +160,9 @@ async fn carry(
     Ok((outcome, from, to))
 }
 
-fn config(setup: &Setup<'_>, preset: Preset) -> EndpointConfig {
-    let mut session = Config::preset(preset);
+fn config(setup: &Setup<'_>, choice: &PresetChoice) -> Result<EndpointConfig> {
+    let usage = |message: String| Failure::new(Exit::Usage, message);
+    let mut session = choice.config().map_err(usage)?;
     match &mut session.policies.redundancy {
         Redundancy::Share(share) => *share = setup.repair_share,
         Redundancy::Auto(auto) => auto.limit = Some(setup.repair_share),
@@ -169,5 +176,5 @@ fn config(setup: &Setup<'_>, preset: Preset) -> EndpointConfig {
     let mut config = EndpointConfig::new(session);
     config.congestion = Some(Congestion::Engine);
     config.connect_timeout = Duration::from_secs(20);
-    config
+    Ok(config)
 }

@@ -37,6 +37,10 @@ impl Far {
     /// Serves the session to its end.
     pub(super) async fn serve(self) -> CloseReason {
         let far = Arc::new(self);
+        // Nothing is done for a recording.
+        if let Err(reason) = far.connection.confirmed().await {
+            return reason;
+        }
         loop {
             match far.connection.accept_stream().await {
                 Ok(stream) => {

@@ -8,7 +8,7 @@ use weftline::EndpointConfig;
 use weftline_netem::units;
 
 use crate::exit::{Exit, Failure};
-use crate::options::SessionOptions;
+use crate::options::{AgainOptions, SessionOptions};
 
 /// Most connections of a session at once.
 const MOST_CONNECTIONS: u32 = 10_000;
@@ -36,6 +36,9 @@ pub(super) struct Bounds {
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = stats)]
     pub(super) stats: Option<Duration>,
+    /// What a session takes over from the one before.
+    #[command(flatten)]
+    again: AgainOptions,
 }
 
 impl Bounds {
@@ -49,6 +52,7 @@ impl Bounds {
             return Err(Failure::new(Exit::Usage, message));
         }
         let mut config = session.endpoint()?;
+        self.again.complete(&mut config);
         let limits = &mut config.session.limits;
         limits.streams = self.connections + OTHER_STREAMS;
         limits.stream_data = self.buffer as u64;

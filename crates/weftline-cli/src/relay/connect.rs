@@ -21,7 +21,7 @@ use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION, Wanted};
 use crate::address::Address;
 use crate::exit::{self, Exit, Failure, close};
 use crate::home;
-use crate::options::{OutputOptions, SessionOptions};
+use crate::options::{AgainOptions, OutputOptions, SessionOptions};
 use crate::output;
 use crate::report::Report;
 use crate::send;
@@ -91,6 +91,9 @@ pub(super) struct ConnectArgs {
     /// How the session is protected and paced, and who this host is
     #[command(flatten)]
     session: SessionOptions,
+    /// What a session takes over from the one before.
+    #[command(flatten)]
+    again: AgainOptions,
 }
 
 /// Runs the command.
@@ -219,7 +222,8 @@ impl Client {
 
     /// Connects, and agrees with the server on what is forwarded.
     async fn begin(&self, report: &Report) -> Result<(Endpoint, Connection, Stream, Answer)> {
-        let config = self.args.session.endpoint()?;
+        let mut config = self.args.session.endpoint()?;
+        self.args.again.complete(&mut config);
         let addresses = self.args.address.resolve().await?;
         let allow = "weftline relay serve --allow TARGET --peer";
         let connecting = send::connect(addresses, self.identities.clone(), &config, allow);

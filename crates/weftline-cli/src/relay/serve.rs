@@ -22,7 +22,7 @@ use crate::address::{Address, reachable};
 use crate::console;
 use crate::exit::{self, Exit, Failure, close};
 use crate::home;
-use crate::options::{OutputOptions, SessionOptions};
+use crate::options::{AgainOptions, OutputOptions, SessionOptions};
 use crate::output::{self, quoted_command};
 use crate::recv;
 use crate::report::Report;
@@ -80,6 +80,9 @@ pub(super) struct ServeArgs {
     /// How the session is protected and paced, and who this host is
     #[command(flatten)]
     session: SessionOptions,
+    /// What a session takes over from the one before.
+    #[command(flatten)]
+    again: AgainOptions,
 }
 
 /// Runs the command.
@@ -105,7 +108,8 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
 }
 
 pub(super) async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Endpoint> {
-    let config = args.session.endpoint()?;
+    let mut config = args.session.endpoint()?;
+    args.again.complete(&mut config);
     let listen = args.listen.as_ref();
     let endpoint = if args.session.insecure_udp {
         output::insecure();
@@ -241,6 +245,9 @@ impl Server {
             None => Failure::new(Exit::General, error.to_string()),
         };
         let opening = async {
+            // Nothing is done for a recording.
+            let confirmed = connection.confirmed().await;
+            confirmed.map_err(|reason| exit::closed(&reason))?;
             let stream = connection.accept_stream().await;
             let mut stream = stream.map_err(|reason| exit::closed(&reason))?;
             let hello: Hello = wire::read(&mut stream).await.map_err(failed)?;

@@ -21,6 +21,10 @@ const MOST_HELD: usize = 64 << 20;
 /// for now pass in pieces: a flow that begins with the session would lose its beginning. So do later
 /// those that have fitted before: losses make a path look as if it had shrunk, for a while.
 const SETTLING: Duration = Duration::from_secs(5);
+/// Until then more may wait to be sent than later, when it would only make the flow late: a session
+/// begins with what any path carries.
+const WAITING_AT_FIRST: usize = 1 << 20;
+const WAITING: usize = 256 << 10;
 /// Bytes of UDP payload in Ethernet's 1500 with IPv6: sessions look for nothing longer.
 const LONGEST_FOUND: usize = 1452;
 /// Datagrams of a flow that are handed on at once, and the part of those held back that is more if
@@ -91,6 +95,7 @@ impl<E> Table<E> {
         self.detach();
         self.fragment = fragment;
         self.settled = Some(Instant::now() + SETTLING);
+        session.set_message_buffer(WAITING_AT_FIRST);
         self.fitted = 0;
         self.session = Some(session);
         self.counts.sessions += 1;
@@ -218,6 +223,9 @@ impl<E> Table<E> {
             dropped.no_session += 1;
             return;
         };
+        if self.settled.take_if(|at| *at <= now).is_some() {
+            session.set_message_buffer(WAITING);
+        }
         let number = (flow.delivery == Delivery::InOrder).then_some(flow.sent);
         let head = Head {
             rule: flow.rule,
@@ -229,8 +237,7 @@ impl<E> Table<E> {
         self.message.extend_from_slice(datagram);
         let deadline = flow.delivery.deadline();
         let mut sent = session.try_send_message_alone(&self.message, deadline);
-        let is_settling =
-            self.settled.is_some_and(|at| now < at) && datagram.len() <= LONGEST_FOUND;
+        let is_settling = self.settled.is_some() && datagram.len() <= LONGEST_FOUND;
         let in_pieces = self.fragment || is_settling || datagram.len() <= self.fitted;
         match sent {
             Ok(_) => self.fitted = self.fitted.max(datagram.len()),

@@ -16,6 +16,7 @@ use crate::options::OutputOptions;
 const HELP: &str = "\
 Settings are those of `weftline load`'s transport weftline, without its carrier: preset=NAME
 share= l= k= delay= without= encoding= feedback= topup= symbol= fixed_rate= fixed_window= ...
+Of presets udp-rc and rlc-block: field=2|4|...|256 extra=N|ack pace= header=seed|vector systematic=0|1
 The session controls its rate itself, as on any carrier, unless fixed_rate= (Mbit/s) is given.
 
 Delays are from when a message was due until it was read in order: the way takes its part.

@@ -193,6 +193,15 @@ impl Coefficients<'_> {
         }
     }
 
+    /// Whether there is such a vector for every field and window.
+    #[inline(always)]
+    pub(crate) fn are_for_any_window(self) -> bool {
+        matches!(
+            self,
+            Self::NonZero { .. } | Self::Uniform { .. } | Self::Fading { .. }
+        )
+    }
+
     /// Whether there is such a vector for a window of `length` symbols.
     pub(crate) fn check(self, field: Arithmetic, length: usize) -> Result<(), CoefficientsError> {
         match self {

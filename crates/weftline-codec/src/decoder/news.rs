@@ -31,15 +31,26 @@ impl Default for News {
 }
 
 impl News {
-    /// Adds the ESI that was the decoder's end until now. Returns whether those
-    /// that follow need not be added: they are already.
+    /// Whether all below the decoder's `end` have been taken, so that those that
+    /// come next in order may be [told](Self::tell) at once.
     #[inline(always)]
-    pub(super) fn push_next(&mut self, esi: Esi, first: Esi, most: usize) -> bool {
-        let is_open = self.now.end == OPEN;
-        if !is_open {
+    pub(super) fn are_told(&self, end: Esi) -> bool {
+        self.is_open() && self.now.start >= end
+    }
+
+    /// What came in order up to the decoder's new `end` is taken.
+    #[inline(always)]
+    pub(super) fn tell(&mut self, end: Esi) {
+        debug_assert!(self.is_open(), "all before was taken");
+        self.now.start = end;
+    }
+
+    /// Adds the ESI that was the decoder's end until now.
+    #[inline(always)]
+    pub(super) fn push_next(&mut self, esi: Esi, first: Esi, most: usize) {
+        if !self.is_open() {
             self.push_apart(esi, first, most);
         }
-        is_open
     }
 
     /// Adds an ESI below the decoder's `end`. Those below `first` may go; no more
@@ -51,16 +62,21 @@ impl News {
 
     /// The decoder's end moves on from `end` to `next`, over missing ones.
     pub(super) fn skip(&mut self, end: Esi, next: Esi) {
-        if self.now.end == OPEN && self.now.start >= end {
+        if self.is_open() && self.now.start >= end {
             self.now.start = next;
         } else {
             self.close(end);
         }
     }
 
+    #[inline(always)]
+    fn is_open(&self) -> bool {
+        self.now.end == OPEN
+    }
+
     /// What comes next does not follow the decoder's `end`.
     fn close(&mut self, end: Esi) {
-        if self.now.end == OPEN {
+        if self.is_open() {
             self.now = self.now.start.min(end)..end;
         }
     }

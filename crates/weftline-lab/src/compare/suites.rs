@@ -111,9 +111,9 @@ fn stream(scale: Scale) -> Suite {
 }
 
 fn transfers(scale: Scale) -> Suite {
-    let peers = match scale.quick {
-        true => "weftline,tcp/bbr,tcp/cubic,quinn/cubic,udt",
-        false => "weftline,weftline/arq,tcp/bbr,tcp/cubic,quinn/cubic,udt",
+    let others = match scale.quick {
+        true => "tcp/bbr,tcp/cubic,quinn/cubic,udt",
+        false => "weftline/arq,tcp/bbr,tcp/cubic,quinn/bbr,quinn/cubic,udt",
     };
     let paths: &[(&str, &str, f64)] = &[
         (
@@ -134,8 +134,13 @@ fn transfers(scale: Scale) -> Suite {
     ];
     // Bytes, and how many transfers of them: on the fast paths and on the slow one.
     let sizes: &[(u64, [u32; 2])] = match scale.quick {
-        true => &[(10_000, [4, 4]), (100_000, [3, 3])],
-        false => &[(10_000, [5, 10]), (100_000, [4, 4]), (2_000_000, [2, 1])],
+        true => &[(10_000, [4, 4]), (100_000, [3, 3]), (1_000_000, [2, 1])],
+        false => &[
+            (10_000, [5, 10]),
+            (100_000, [4, 4]),
+            (1_000_000, [3, 1]),
+            (2_000_000, [2, 1]),
+        ],
     };
     let paths = if scale.quick { &paths[1..] } else { paths };
     let mut cases = Vec::new();
@@ -146,6 +151,11 @@ fn transfers(scale: Scale) -> Suite {
                 if scale.quick && reuse == 1 {
                     continue;
                 }
+                // A connection that goes on has no handshake to save.
+                let peers = match reuse {
+                    0 => format!("weftline,weftline/0rtt=1,{others}"),
+                    _ => format!("weftline,{others}"),
+                };
                 let rtt = if *mbit > 50.0 { 0.2 } else { 0.02 };
                 let each = *size as f64 * 8e-6 / mbit * 1.3 + 3.0 * rtt;
                 cases.push(Case {
@@ -161,7 +171,7 @@ fn transfers(scale: Scale) -> Suite {
                         &format!("{group}, {}, {how}", bytes(*size)),
                         link,
                         Mode::Xfer,
-                        peers,
+                        &peers,
                     )
                 });
             }
@@ -171,8 +181,8 @@ fn transfers(scale: Scale) -> Suite {
         name: "C",
         title: "short transfers",
         about: "How long short transfers take, one after the other: each on a new connection, from \
-                before connecting, or all on one, from before the write; until the receiver has the \
-                last byte.",
+                before connecting (with 0rtt=1 to a peer that is known), or all on one, from before \
+                the write; until the receiver has the last byte.",
         view: View::Times,
         seeds: seeds(scale),
         cases,
@@ -333,10 +343,8 @@ mod tests {
             for case in suite.unwrap().cases {
                 crate::links::Links::parse(&case.link, case.back.as_deref()).unwrap();
                 for peer in &case.peers {
-                    // Whether the kernel has a congestion control is the machine's matter, and
-                    // one preset is still to come.
-                    let later = peer.setting("preset") == Some("udp-rc");
-                    if !mine.contains(&peer.transport.as_str()) || later {
+                    // Whether the kernel has a congestion control is the machine's matter.
+                    if !mine.contains(&peer.transport.as_str()) {
                         continue;
                     }
                     let settings = [&case.settings, case.engine_for(peer), &peer.settings].concat();

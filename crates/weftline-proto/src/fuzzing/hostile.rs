@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use super::input::Input;
 use crate::wire::{
-    Coded, Datagram, FeedbackWriter, FrameWriter, Hello, MIN_SYMBOL_SIZE, REPAIR_OVERHEAD, Run,
+    Coded, CodingVector, Datagram, FeedbackWriter, FieldCode, FrameWriter, Hello, MIN_SYMBOL_SIZE,
+    REPAIR_OVERHEAD, Run,
 };
 use crate::{Config, Event, Feedback, Limits, Preset, Role, Session, StreamId, Time};
 
@@ -43,6 +44,8 @@ struct Victim {
     transmission: u32,
     esi: u32,
     report: u32,
+    /// Of the elements of the last repair symbol that named a field.
+    bits: u8,
     /// Numbered datagrams and source symbols that the session has sent.
     sent: u32,
     sources: u32,
@@ -77,6 +80,7 @@ impl Victim {
             transmission: 0,
             esi: 0,
             report: 0,
+            bits: 1,
             sent: 0,
             sources: 0,
             over: false,
@@ -148,7 +152,23 @@ impl Victim {
             _ => input.u16(),
         };
         self.out.clear();
-        coded.put_repair(nss, input.u16(), &mut self.out);
+        match input.u8() {
+            // Half of them in a field of their own, mostly the one of those before.
+            choice @ 128.. => {
+                let bits = match choice & 3 {
+                    0 => 1 + (choice >> 2 & 7),
+                    _ => self.bits,
+                };
+                self.bits = bits;
+                let packed = input.take((usize::from(nss) * usize::from(bits)).div_ceil(8));
+                let vector = match choice & 64 {
+                    0 => CodingVector::Seed(choice.into()),
+                    _ => CodingVector::Explicit(packed),
+                };
+                coded.put_field_repair(nss, &FieldCode { bits, vector }, &mut self.out);
+            }
+            _ => coded.put_repair(nss, input.u16(), &mut self.out),
+        }
         let length = usize::from(input.u8()) * 6;
         self.out.extend_from_slice(input.take(length));
         self.session.handle_datagram(self.now, &self.out);
@@ -226,9 +246,10 @@ impl Victim {
         let hello = Hello {
             seen: input.flag(),
             limits,
-            feedback: match input.flag() {
-                true => Feedback::Periodic { interval },
-                false => Feedback::EveryDatagram {
+            feedback: match (input.flag(), limits.window & 1) {
+                (true, 0) => Feedback::Periodic { interval },
+                (true, _) => Feedback::Block { interval },
+                (false, _) => Feedback::EveryDatagram {
                     min_interval: interval,
                 },
             },
@@ -320,6 +341,10 @@ impl Victim {
                     self.sent += 1;
                 }
                 Ok(Datagram::Repair { .. } | Datagram::Probe(_)) => self.sent += 1,
+                Ok(Datagram::FieldRepair { coded, nss, .. }) => {
+                    self.sources = self.sources.max(coded.esi + u32::from(nss));
+                    self.sent += 1;
+                }
                 Ok(_) => {}
                 Err(error) => panic!("own datagram {:02x?} is malformed: {error}", self.out),
             }

@@ -7,7 +7,7 @@ use super::model::{Direction, Sent, bytes};
 use crate::wire::{MIN_SYMBOL_SIZE, REPAIR_OVERHEAD};
 use crate::{
     CloseReason, Code, Config, EncodingWindow, Event, Feedback, Limits, Preset, RateControl,
-    Redundancy, Role, Session, StreamId, Time, TopUp, WriteError,
+    Rateless, Redundancy, Role, Session, StreamId, Time, TopUp, VectorHeader, WriteError,
 };
 
 const MAX_OPERATIONS: usize = 400;
@@ -84,13 +84,16 @@ fn limits(choice: u8) -> Limits {
 
 fn config(input: &mut Input<'_>) -> Config {
     let choice = input.u8();
-    let mut config = Config::preset(Preset::ALL[usize::from(choice & 3)]);
+    let more = input.u8();
+    // Corpora of before there were so many begin with one of the first four.
+    let preset = usize::from(choice & 3) + 4 * usize::from(more >> 5 & 1);
+    let mut config = Config::preset(Preset::ALL[preset % Preset::ALL.len()]);
     config.limits = limits(choice >> 2);
     config.symbol_size = [200, 1120, 333, 700][usize::from(choice >> 4 & 3)];
     config.keep_alive = (choice & 64 == 0).then_some(Duration::from_secs(5));
     config.deliver_late_messages = choice & 128 != 0;
     config.idle_timeout = IDLE;
-    let choice = input.u8();
+    let choice = more;
     config.send_buffer = [512, 4 << 10, 64 << 10, 256 << 10][usize::from(choice & 3)];
     config.rate = match choice >> 2 & 3 {
         0 => RateControl::Carrier,
@@ -130,6 +133,24 @@ fn config(input: &mut Input<'_>) -> Config {
             2 => EncodingWindow::Mobile { size: 24 },
             _ => EncodingWindow::Elastic { max: 512 },
         };
+        if let Code::Random(code) = &mut policies.code {
+            code.k = [1, 7, 32, 100][usize::from(choice & 3)];
+            code.bits = 1 + (choice >> 2 & 7);
+            code.systematic ^= choice & 32 != 0;
+            code.header = match choice & 64 {
+                0 => VectorHeader::Seed,
+                _ => VectorHeader::Explicit,
+            };
+            policies.redundancy = Redundancy::Rateless(Rateless {
+                extra: [0, 3, 10, Rateless::ENDLESS][usize::from(choice >> 6)],
+                pace: 0.25,
+            });
+            if choice & 16 != 0 {
+                policies.feedback = Feedback::Block {
+                    interval: Duration::from_millis(30),
+                };
+            }
+        }
         if let Code::Block { k } = &mut policies.code {
             *k = [1, 7, 32, 100][usize::from(choice & 3)];
         }

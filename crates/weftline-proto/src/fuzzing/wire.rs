@@ -30,6 +30,20 @@ pub fn datagram(data: &[u8]) {
             again.extend_from_slice(symbol);
             assert_eq!(again, data, "repair");
         }
+        Datagram::FieldRepair {
+            coded,
+            nss,
+            code,
+            data: symbol,
+        } => {
+            coded.put_field_repair(*nss, code, &mut again);
+            again.extend_from_slice(symbol);
+            assert_eq!(again, data, "repair in a field");
+            let mut vector = Vec::new();
+            code.fill(*nss, &mut vector);
+            assert_eq!(vector.len(), usize::from(*nss));
+            assert!(vector.iter().all(|c| u16::from(*c) < 1 << code.bits));
+        }
         Datagram::Probe(coded) => {
             coded.put_probe(&mut again);
             assert_eq!(again, data, "probe");

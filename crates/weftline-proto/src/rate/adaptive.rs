@@ -481,14 +481,12 @@ impl Adaptive {
             Phase::Drain => self.after,
             _ => self.window,
         };
-        let steady = self.phase == Phase::Steady;
         let sight = Sight {
             now,
             rtt: self.srtt,
             queue: found.queue,
             target: found.target,
             window,
-            steady,
         };
         if self.company.is_none() {
             self.watch.alone(&sight);

@@ -15,7 +15,6 @@ use adaptive::Adaptive;
 pub(crate) use adaptive::Progress;
 
 use crate::config::{Config, RateControl};
-use crate::policy::Feedback;
 use crate::time::Time;
 
 /// Credit that may pile up while the driver's timer is late; timers are commonly 1 ms coarse.
@@ -51,11 +50,7 @@ impl Pacer {
                 RateControl::Carrier => Control::Carrier,
                 RateControl::Fixed { rate, window } => Control::Fixed { rate, window },
                 RateControl::Adaptive => {
-                    let interval = match config.policies.feedback {
-                        Feedback::Periodic { interval } => interval,
-                        Feedback::EveryDatagram { min_interval } => min_interval,
-                    }
-                    .min(LONGEST_INTERVAL);
+                    let interval = config.policies.feedback.interval().min(LONGEST_INTERVAL);
                     Control::Adaptive(Box::new(Adaptive::new(config.initial_rtt, interval, now)))
                 }
             },

@@ -10,8 +10,6 @@ const TOO_LONG: f64 = 1.25;
 /// part: others fill it.
 const FILLED: Duration = Duration::from_secs(2);
 const FILLED_ROUNDS: u32 = 24;
-/// Sooner where it is much too long, by this factor at most.
-const SOONER: f64 = 2.5;
 const SHRUNK: f64 = 0.8;
 
 /// Beside others the empty queue is not seen, but for BBR's looks each ten seconds, of some rounds.
@@ -28,8 +26,6 @@ pub(super) struct Sight {
     pub(super) target: Duration,
     /// The window, in bytes, as it is when nothing is tried.
     pub(super) window: f64,
-    /// The queue is not being emptied.
-    pub(super) steady: bool,
 }
 
 impl Sight {
@@ -61,16 +57,15 @@ impl Watch {
 
     /// A round without known company.
     pub(super) fn alone(&mut self, sight: &Sight) {
-        let factor = sight.queue.as_secs_f64() / (TOO_LONG * sight.target.as_secs_f64());
-        if factor > 1.0 {
-            let filled = self
-                .filled
-                .get_or_insert(Filled::new(sight.now, sight.window));
-            self.suspicious |= filled.by_others(sight, factor);
-        } else if sight.steady || sight.is_empty() {
-            // That a drain makes it shorter says nothing, unless it is empty then.
+        if sight.queue <= sight.target.mul_f64(TOO_LONG) {
             self.filled = None;
+            return;
         }
+        let filled = self.filled.get_or_insert(Filled {
+            since: sight.now,
+            window: sight.window,
+        });
+        self.suspicious |= filled.by_others(sight);
     }
 
     /// A round in company; whether that is over.
@@ -93,27 +88,15 @@ impl Watch {
 /// A queue that is too long.
 #[derive(Clone, Copy, Debug)]
 struct Filled {
-    newest: Time,
-    /// How long, weighted by the queue's length.
-    long: Duration,
+    since: Time,
     window: f64,
 }
 
 impl Filled {
-    fn new(now: Time, window: f64) -> Self {
-        Filled {
-            newest: now,
-            long: Duration::ZERO,
-            window,
-        }
-    }
-
-    /// Whether others fill it, with this window now and a queue that is too long by this factor.
-    fn by_others(&mut self, sight: &Sight, factor: f64) -> bool {
-        let weight = factor.clamp(1.0, SOONER);
-        self.long += sight.now.since(self.newest).mul_f64(weight);
-        self.newest = sight.now;
-        self.long >= FILLED.max(sight.rtt * FILLED_ROUNDS) && sight.window < SHRUNK * self.window
+    /// Whether others fill it.
+    fn by_others(&self, sight: &Sight) -> bool {
+        let long = sight.now.since(self.since) >= FILLED.max(sight.rtt * FILLED_ROUNDS);
+        long && sight.window < SHRUNK * self.window
     }
 }
 
@@ -121,51 +104,36 @@ impl Filled {
 mod tests {
     use super::*;
 
-    fn sight(ms: u64, queue: u64, window: f64, steady: bool) -> Sight {
+    fn sight(ms: u64, queue: u64, window: f64) -> Sight {
         Sight {
             now: Time::from_micros(1000 * ms),
             rtt: Duration::from_millis(60),
             queue: Duration::from_millis(queue),
             target: Duration::from_millis(8),
             window,
-            steady,
         }
     }
 
     /// When suspicion arises of a queue like this, looked at each 60 ms while the window shrinks.
-    fn suspicion(queue: impl Fn(u64) -> (u64, bool)) -> Option<u64> {
+    fn suspicion(queue: impl Fn(u64) -> u64, kept: f64) -> Option<u64> {
         let mut watch = Watch::default();
         (0..8000).step_by(60).find(|ms| {
-            let (queue, steady) = queue(*ms);
-            watch.alone(&sight(*ms, queue, 1e5 * 0.9995f64.powf(*ms as f64), steady));
+            watch.alone(&sight(
+                *ms,
+                queue(*ms),
+                1e5 * kept.powf(*ms as f64 / 1000.0),
+            ));
             watch.is_suspicious()
         })
     }
 
     #[test]
-    fn a_queue_that_stays_too_long_is_others_and_a_much_longer_one_sooner() {
-        let slightly = suspicion(|_| (11, true)).expect("others fill it");
-        let much = suspicion(|_| (40, true)).expect("others fill it");
-        assert!(slightly > 1800 && (800..slightly / 2).contains(&much));
-        assert_eq!(suspicion(|_| (9, true)), None);
-    }
-
-    #[test]
-    fn a_drain_in_vain_is_no_reason_to_begin_anew_and_an_empty_queue_is() {
-        assert!(
-            suspicion(|ms| if ms % 960 == 0 {
-                (5, false)
-            } else {
-                (16, true)
-            })
-            .is_some()
-        );
+    fn a_queue_that_stays_too_long_while_the_window_shrinks_is_others() {
+        assert_eq!(suspicion(|_| 11, 0.6), Some(2040));
+        assert_eq!(suspicion(|_| 9, 0.6), None);
+        assert_eq!(suspicion(|_| 11, 1.0), None);
         assert_eq!(
-            suspicion(|ms| if ms % 960 == 0 {
-                (1, false)
-            } else {
-                (16, true)
-            }),
+            suspicion(|ms| if ms % 960 == 0 { 5 } else { 16 }, 0.6),
             None
         );
     }
@@ -173,7 +141,7 @@ mod tests {
     #[test]
     fn company_is_over_when_the_queue_is_empty_twice_in_a_while() {
         let mut watch = Watch::default();
-        let mut empty = |ms| watch.in_company(&sight(ms, 1, 1e5, true));
+        let mut empty = |ms| watch.in_company(&sight(ms, 1, 1e5));
         assert!(!empty(0));
         assert!(!empty(300));
         assert!(!empty(9000));

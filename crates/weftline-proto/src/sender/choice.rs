@@ -5,6 +5,7 @@ use std::ops::Range;
 use core::time::Duration;
 use weftline_codec::Esi;
 
+use super::rateless::Rateless;
 use super::{Action, Sender};
 use crate::policy::{Code, EncodingWindow, TopUp};
 use crate::time::Time;
@@ -18,8 +19,14 @@ impl Sender {
         if self.probes_due > 0 {
             return Some(self.probe());
         }
+        if let Some(esi) = self.lost_from(0, now).filter(|&e| e < self.dropped_below) {
+            return Some(Action::Again(esi));
+        }
         if self.rule.is_some() {
             return self.by_worth(now, pending);
+        }
+        if self.rateless.is_some() {
+            return self.by_block(now, pending);
         }
         if !self.sated {
             let action = self.top_up(now);
@@ -59,6 +66,47 @@ impl Sender {
     /// So long after a source symbol it was the last one.
     pub(super) fn pause(&self) -> Duration {
         self.rtt.smoothed() / PAUSE
+    }
+
+    /// The choice of [`Code::Random`].
+    fn by_block(&mut self, now: Time, pending: bool) -> Option<Action> {
+        let new = pending && self.takes();
+        let paused = self.end_noticed || now >= self.last_source + self.pause();
+        let srtt = self.rtt.smoothed();
+        let first = self.encoder.first();
+        let rateless = self.rateless.as_mut()?;
+        // Its last symbols must not wait for symbols that may not come.
+        if rateless.is_open() && !new && (pending || self.at_boundary || paused) {
+            rateless.close();
+        }
+        let repair = |window: Range<Esi>| Action::Repair {
+            window: window.start.max(first)..window.end,
+            top_up: false,
+        };
+        let urgent = rateless.at_speed(new);
+        if let Some(window) = urgent.or_else(|| rateless.paced(now, srtt, true)) {
+            return Some(repair(window));
+        }
+        if new && rateless.may_begin() {
+            return Some(match rateless.is_systematic() {
+                true => Action::New,
+                false => Action::Take,
+            });
+        }
+        rateless.paced(now, srtt, false).map(repair)
+    }
+
+    /// A block has room for a symbol. What is not sent itself is missing at the peer until its block
+    /// is decoded.
+    fn takes(&self) -> bool {
+        let unknowns = u64::from(self.peer.unknowns);
+        let fits = |r: &Rateless| r.is_systematic() || r.outstanding() < unknowns;
+        self.has_room() && self.rateless.as_ref().is_some_and(|r| fits(r))
+    }
+
+    /// [`Action::Take`] can take one more.
+    pub(crate) fn takes_more(&self) -> bool {
+        self.takes() && self.rateless.as_ref().is_some_and(|r| r.may_begin())
     }
 
     /// The choice of [`Redundancy::Auto`].
@@ -105,6 +153,14 @@ impl Sender {
                 window: self.oldest_window(),
                 top_up: true,
             },
+            Code::Random(_) => {
+                let window = self.rateless.as_ref().and_then(|r| r.window_of(edge));
+                let window = window.unwrap_or(edge..edge + 1);
+                Action::Repair {
+                    window: edge..window.end,
+                    top_up: true,
+                }
+            }
         }
     }
 
@@ -175,7 +231,7 @@ impl Sender {
 
     fn a_priori(&self) -> Option<Range<Esi>> {
         match self.policies.code {
-            Code::None => None,
+            Code::None | Code::Random(_) => None,
             Code::Block { .. } => {
                 let window = self.blocks.owing(self.encoder.first())?;
                 Some(window.start.max(self.encoder.first())..window.end)

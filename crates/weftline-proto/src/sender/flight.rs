@@ -237,6 +237,17 @@ impl Flight {
         }
     }
 
+    /// The carrier has dropped all that it was given: none of it is lost by the path, and none will
+    /// arrive.
+    pub(super) fn dropped(&mut self) {
+        let gone = self.gone;
+        for index in 0..self.sent.len() {
+            self.resolve(index, Fate::Lost);
+        }
+        self.gone = gone;
+        self.loss_time = None;
+    }
+
     /// Next transmission that was resolved: its number, what it carried, and whether it was lost.
     pub(super) fn pop_fate(&mut self) -> Option<(u64, Kind, bool)> {
         self.fates.pop_front()

@@ -6,6 +6,7 @@ mod blocks;
 mod choice;
 mod flight;
 mod measure;
+mod rateless;
 mod redundancy;
 mod reports;
 mod write;
@@ -18,14 +19,16 @@ use weftline_codec::{Esi, WindowEncoder};
 
 use crate::config::{Config, Limits};
 use crate::loss::LossEstimator;
-use crate::policy::{Code, Feedback, Policies, Redundancy, TopUp};
+use crate::policy::{self, Code, Policies, Redundancy, TopUp};
 use crate::rtt::RttEstimator;
 use crate::time::Time;
+use crate::wire::field;
 
 use auto::Rule;
 use blocks::Blocks;
 use flight::Flight;
 use measure::Measure;
+use rateless::Rateless;
 use redundancy::Spacing;
 
 /// The sending side of a flow.
@@ -55,10 +58,14 @@ pub(crate) struct Sender {
     /// Of [`Redundancy::Auto`].
     rule: Option<Box<Rule>>,
     blocks: Blocks,
+    /// Of [`Code::Random`].
+    rateless: Option<Box<Rateless>>,
     next_key: u16,
     /// When the newest source symbol was sent first, and whether the pause after it was noticed.
     last_source: Time,
     end_noticed: bool,
+    /// A message or a stream ended in it.
+    at_boundary: bool,
     /// Nothing has happened since a look found that no top-up is needed.
     sated: bool,
     /// Transmissions that the retransmission timer asked for.
@@ -68,6 +75,8 @@ pub(crate) struct Sender {
     window_shut: bool,
     /// The timer fired when this was the next ESI: what was sent before it is made up for.
     stalled_below: Esi,
+    /// What is lost below this was dropped by the carrier, all of it.
+    dropped_below: Esi,
     /// Time that timestamps count from.
     zero: Time,
     /// When progress was last made or something was last sent.
@@ -88,6 +97,8 @@ struct Record {
 pub(crate) enum Action {
     /// A new source symbol.
     New,
+    /// New source symbols for a block of which only repair symbols are sent.
+    Take,
     /// A source symbol once more.
     Again(Esi),
     /// A repair symbol over this encoding window.
@@ -117,10 +128,15 @@ impl Sender {
     /// A flow to a peer that accepts `peer`; `own` limits bound what is kept for it.
     pub(crate) fn new(config: &Config, own: Limits, peer: Limits, seed: u64, now: Time) -> Self {
         let capacity = own.symbols as usize;
+        let bits = match config.policies.code {
+            Code::Random(code) => code.bits,
+            _ => 8,
+        };
+        let size = usize::from(config.symbol_size);
         Sender {
             policies: config.policies,
             peer,
-            encoder: WindowEncoder::new(capacity, usize::from(config.symbol_size)),
+            encoder: WindowEncoder::with_field(capacity, size, field(bits)),
             records: VecDeque::new(),
             flight: Flight::default(),
             rtt: RttEstimator::new(config.initial_rtt),
@@ -145,13 +161,25 @@ impl Sender {
                 _ => None,
             },
             blocks: Blocks::default(),
+            rateless: match (config.policies.code, config.policies.redundancy) {
+                (Code::Random(code), Redundancy::Rateless(policy)) => {
+                    Some(Box::new(Rateless::new(code, policy, seed)))
+                }
+                (Code::Random(code), _) => {
+                    let policy = policy::Rateless::default();
+                    Some(Box::new(Rateless::new(code, policy, seed)))
+                }
+                _ => None,
+            },
             next_key: seed as u16,
             end_noticed: false,
+            at_boundary: false,
             sated: true,
             probes_due: 0,
             backoff: 0,
             window_shut: false,
             stalled_below: 0,
+            dropped_below: 0,
             zero: now,
             last_activity: now,
         }
@@ -227,9 +255,13 @@ impl Sender {
         let tail = self.rule.as_ref().filter(|_| !self.is_idle());
         let tail = tail.and_then(|rule| rule.next_timeout(self.rtt.smoothed()));
         let end = self.last_source + self.pause();
-        let waits = self.policies.top_up == TopUp::AtEnd && !self.is_idle() && !self.end_noticed;
+        let open = self.rateless.as_ref().is_some_and(|r| r.is_open());
+        let waits = self.policies.top_up == TopUp::AtEnd && !self.is_idle() || open;
+        let waits = waits && !self.end_noticed;
+        let paced = self.rateless.as_ref().and_then(|r| r.next_timeout());
         let end = waits.then_some(end);
-        [loss, probe, expiry, tail, end].into_iter().flatten().min()
+        let all = [loss, probe, expiry, tail, end, paced];
+        all.into_iter().flatten().min()
     }
 
     fn probe_time(&self) -> Option<Time> {
@@ -240,10 +272,7 @@ impl Sender {
         if self.probes_due > 0 || !waiting {
             return None;
         }
-        let report = match self.policies.feedback {
-            Feedback::EveryDatagram { min_interval } => min_interval,
-            Feedback::Periodic { interval } => interval,
-        };
+        let report = self.policies.feedback.interval();
         let timeout = self.rtt.probe_timeout(report + REPORT_SLACK);
         let backed_off = timeout.saturating_mul(1 << self.backoff.min(16));
         let longest = (self.rtt.smoothed() * 2).clamp(LONGEST_TIMEOUT, LONGEST_TIMEOUT_EVER);
@@ -258,12 +287,18 @@ impl Sender {
         }
         self.advance(now);
         self.end_noticed |= now >= self.last_source + self.pause();
+        if let Some(rateless) = &mut self.rateless {
+            rateless.on_timeout(now);
+        }
         if self.probe_time().is_none_or(|t| now < t) {
             return false;
         }
         self.probes_due = 2;
         self.stalled_below = self.encoder.next();
         self.blocks.close(self.policies.redundancy);
+        if let Some(rateless) = &mut self.rateless {
+            rateless.close();
+        }
         self.sated = false;
         self.backoff += 1;
         self.last_activity = now;

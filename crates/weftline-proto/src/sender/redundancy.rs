@@ -30,7 +30,10 @@ impl Spacing {
 /// Repairs per source symbol.
 pub(super) fn share(redundancy: Redundancy) -> f64 {
     match redundancy {
-        Redundancy::None | Redundancy::Measured(_) | Redundancy::Auto(_) => 0.0,
+        Redundancy::None
+        | Redundancy::Measured(_)
+        | Redundancy::Auto(_)
+        | Redundancy::Rateless(_) => 0.0,
         // A nonsensical share (NaN) protects nothing rather than everything.
         Redundancy::Share(share) => share.clamp(0.0, MAX_SHARE).max(0.0),
     }

@@ -50,6 +50,7 @@ impl Sender {
         }
         self.settle();
         self.learn(next, report);
+        self.learn_blocks();
         self.advance(now);
         // The timer's probe may have been called off by this very report.
         if next < self.encoder.first() {
@@ -83,6 +84,9 @@ impl Sender {
             .take(below)
             .for_each(|r| r.known = true);
         self.lost = self.lost.split_off(&next);
+        if self.rateless.as_ref().is_some_and(|r| !r.is_systematic()) {
+            self.learn_coded(next, report);
+        }
         let mut esi = next;
         let mut recovered = Vec::new();
         for run in report.symbols() {
@@ -101,8 +105,59 @@ impl Sender {
         }
     }
 
+    /// What was never sent as itself is known when its block is decoded, in whatever order blocks are.
+    fn learn_coded(&mut self, next: Esi, report: &FeedbackView<'_>) {
+        let first = self.encoder.first();
+        let mut esi = next;
+        for run in report.symbols() {
+            let known = esi + run.first..esi + run.first + run.second;
+            esi = known.end;
+            let place = |esi: Esi| (esi.saturating_sub(first) as usize).min(self.records.len());
+            let places = place(known.start)..place(known.end);
+            self.records.range_mut(places).for_each(|r| r.known = true);
+        }
+    }
+
+    /// Blocks that the peer has are over.
+    fn learn_blocks(&mut self) {
+        let first = self.encoder.first();
+        let records = &self.records;
+        if let Some(rateless) = &mut self.rateless {
+            rateless.learn(|esi| match esi.checked_sub(first) {
+                Some(index) => records.get(index as usize).is_some_and(|r| r.known),
+                None => true,
+            });
+        }
+    }
+
+    /// The carrier has dropped all that was sent until now: its source symbols leave again before
+    /// anything else. Nothing follows from it for the path.
+    pub(crate) fn all_dropped(&mut self, now: Time) {
+        self.flight.dropped();
+        self.settle_fates();
+        self.flight.resolved_in_order().for_each(drop);
+        self.dropped_below = self.encoder.next();
+        self.window_shut = false;
+        self.probes_due = 0;
+        self.backoff = 0;
+        self.last_activity = now;
+    }
+
     /// Accounts for transmissions that are acknowledged or lost by now.
     pub(super) fn settle(&mut self) {
+        self.settle_fates();
+        for lost in self.flight.resolved_in_order() {
+            self.loss.record(lost);
+            if let Some(measure) = &mut self.measure {
+                measure.resolved(lost);
+            }
+            if let Some(rule) = &mut self.rule {
+                rule.resolved(lost);
+            }
+        }
+    }
+
+    fn settle_fates(&mut self) {
         self.sated = false;
         if let Some(rule) = &mut self.rule {
             rule.settled();
@@ -122,20 +177,13 @@ impl Sender {
                 }
                 Kind::Repair { block, top_up } => {
                     self.top_ups_arrived += u64::from(top_up && !lost);
-                    if let Some(block) = block {
-                        self.blocks.repair_fate(block, lost);
+                    match (block, &mut self.rateless) {
+                        (Some(block), Some(rateless)) => rateless.repair_fate(block),
+                        (Some(block), None) => self.blocks.repair_fate(block, lost),
+                        (None, _) => {}
                     }
                 }
                 _ => {}
-            }
-        }
-        for lost in self.flight.resolved_in_order() {
-            self.loss.record(lost);
-            if let Some(measure) = &mut self.measure {
-                measure.resolved(lost);
-            }
-            if let Some(rule) = &mut self.rule {
-                rule.resolved(lost);
             }
         }
     }
@@ -157,6 +205,7 @@ impl Sender {
         self.encoder.discard_before(edge);
         self.lost = self.lost.split_off(&edge);
         self.blocks.discard_before(edge);
+        self.learn_blocks();
         if skipped {
             self.tell_edge();
         }

@@ -7,9 +7,13 @@ use weftline_codec::Esi;
 use super::flight::Kind;
 use super::redundancy::share;
 use super::{Record, Sender};
+use crate::payload::Filled;
 use crate::policy::Code;
 use crate::time::Time;
 use crate::wire::Coded;
+
+/// No transmission carries a symbol of which only repair symbols are sent.
+const NEVER: u64 = u64::MAX;
 
 impl Sender {
     /// Takes a new source symbol and writes its datagram.
@@ -17,20 +21,38 @@ impl Sender {
         &mut self,
         now: Time,
         symbol: &[u8],
-        expires: Option<Time>,
+        filled: Filled,
         out: &mut Vec<u8>,
     ) -> bool {
-        let Ok(esi) = self.encoder.push(symbol) else {
+        let transmission = self.flight.next();
+        let Some(esi) = self.push(now, symbol, filled, transmission) else {
             return false;
         };
-        let transmission = self.flight.next();
+        self.write_source(now, esi, false, out)
+    }
+
+    /// Takes a new source symbol of which only repair symbols are sent.
+    pub(crate) fn take(&mut self, now: Time, symbol: &[u8], filled: Filled) -> bool {
+        self.push(now, symbol, filled, NEVER).is_some()
+    }
+
+    /// The application has nothing more for the block that was filled last.
+    pub(crate) fn taken(&mut self) {
+        if let Some(rateless) = &mut self.rateless {
+            rateless.close();
+        }
+    }
+
+    fn push(&mut self, now: Time, symbol: &[u8], filled: Filled, transmission: u64) -> Option<Esi> {
+        let esi = self.encoder.push(symbol).ok()?;
         self.records.push_back(Record {
             transmission,
             known: false,
-            expires,
+            expires: filled.expires,
         });
         self.last_source = now;
         self.end_noticed = false;
+        self.at_boundary = filled.ends;
         match self.policies.code {
             Code::None => {}
             Code::Block { k } => {
@@ -41,8 +63,14 @@ impl Sender {
                 Some(measure) => measure.share(),
                 None => share(self.policies.redundancy),
             }),
+            Code::Random(code) => {
+                let k = self.block_size(code.k);
+                if let Some(rateless) = &mut self.rateless {
+                    rateless.pushed(now, esi, k);
+                }
+            }
         }
-        self.write_source(now, esi, false, out)
+        Some(esi)
     }
 
     /// Writes the datagram of a symbol that was sent before.
@@ -77,23 +105,17 @@ impl Sender {
         top_up: bool,
         out: &mut Vec<u8>,
     ) -> bool {
-        let key = self.next_key;
-        let nss = (window.end - window.start) as u16;
-        self.coded(now, window.start).put_repair(nss, key, out);
-        let probing = self.probes_due > 0;
-        self.probes_due = self.probes_due.saturating_sub(1);
-        if self
-            .encoder
-            .repair(window.clone(), u32::from(key), out)
-            .is_err()
-        {
+        if !self.put_repair(now, &window, out) {
             debug_assert!(false, "window {window:?} is not held");
             out.clear();
             return false;
         }
-        self.next_key = key.wrapping_add(1);
-        let block = match self.policies.code {
-            Code::Block { .. } => self.blocks.repair_sent(window.end - 1, !top_up),
+        let probing = self.probes_due > 0;
+        self.probes_due = self.probes_due.saturating_sub(1);
+        let srtt = self.rtt.smoothed();
+        let block = match (self.policies.code, &mut self.rateless) {
+            (Code::Block { .. }, _) => self.blocks.repair_sent(window.end - 1, !top_up),
+            (Code::Random(_), Some(r)) => r.repair_sent(now, srtt, window.end - 1),
             _ => None,
         };
         if !top_up && !probing {
@@ -101,6 +123,25 @@ impl Sender {
         }
         self.transmitted(now, Kind::Repair { block, top_up }, out.len());
         true
+    }
+
+    /// Header and coded symbol of a repair; false when the window is not held.
+    fn put_repair(&mut self, now: Time, window: &Range<Esi>, out: &mut Vec<u8>) -> bool {
+        let coded = self.coded(now, window.start);
+        let nss = (window.end - window.start) as u16;
+        if let Some(rateless) = &mut self.rateless {
+            let (code, coefficients) = rateless.draw(nss);
+            coded.put_field_repair(nss, &code, out);
+            return self
+                .encoder
+                .repair(window.clone(), coefficients, out)
+                .is_ok();
+        }
+        let key = self.next_key;
+        self.next_key = key.wrapping_add(1);
+        coded.put_repair(nss, key, out);
+        let made = self.encoder.repair(window.clone(), u32::from(key), out);
+        made.is_ok()
     }
 
     /// Writes a probe.

@@ -53,6 +53,11 @@ impl Handshake {
         !core::mem::replace(&mut self.heard, true)
     }
 
+    /// What was sent is gone: say it again, unless the peer has it all the same.
+    pub(super) fn dropped(&mut self) {
+        self.due |= !self.acknowledged;
+    }
+
     pub(super) fn on_timeout(&mut self, now: Time) {
         self.due |= self.repeats && !self.acknowledged && self.next <= now;
     }

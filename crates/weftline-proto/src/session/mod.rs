@@ -11,7 +11,8 @@ use tracing::{debug, trace};
 use crate::config::{Config, Limits};
 use crate::error::{OpenError, ReadError, SendMessageError, WriteError};
 use crate::event::{CloseReason, Event, Message, MessageId, Role, StreamId};
-use crate::payload::{Filled, Payload};
+use crate::payload::Payload;
+use crate::policy::{Code, VectorHeader};
 use crate::rate::Pacer;
 use crate::receiver::{Drop, Receiver};
 use crate::sender::{Action, Sender};
@@ -19,7 +20,7 @@ use crate::stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};
 use crate::time::Time;
 use crate::wire::{
     CloseClass, Datagram, INITIAL, MIN_SYMBOL_SIZE, Malformed, REPAIR_OVERHEAD, is_piece,
-    pad_source,
+    packed_len, pad_source, symbol_room,
 };
 
 use closing::Closing;
@@ -94,7 +95,7 @@ impl Session {
             symbol_size,
             ..config
         };
-        Session {
+        let mut session = Session {
             role,
             limits,
             payload: Payload::new(role, &config, limits, INITIAL, now),
@@ -119,7 +120,9 @@ impl Session {
             received: ReceivedStats::default(),
             dropped: DroppedStats::default(),
             config,
-        }
+        };
+        session.fit_symbols();
+        session
     }
 
     /// Which end this is.
@@ -166,6 +169,12 @@ impl Session {
                 key,
                 data,
             } => self.receiver.on_repair(now, &coded, nss, key, data),
+            Datagram::FieldRepair {
+                coded,
+                nss,
+                code,
+                data,
+            } => self.receiver.on_field_repair(now, &coded, nss, &code, data),
             Datagram::Probe(coded) => self.receiver.on_probe(now, &coded),
             Datagram::Feedback(report) => {
                 self.received.feedback += 1;
@@ -255,8 +264,26 @@ impl Session {
         self.pacer.marked(count);
     }
 
+    /// The carrier has dropped every datagram that it was given until now, and says so: QUIC does
+    /// when the peer refuses early data (RFC 9001, section 4.6.2). All of it leaves again, at once;
+    /// nothing is concluded about the path.
+    pub fn carrier_dropped_all(&mut self, now: Time) {
+        self.handshake.dropped();
+        self.sender.all_dropped(now);
+    }
+
     fn fit_symbols(&mut self) {
-        let room = self.largest_datagram.saturating_sub(REPAIR_OVERHEAD);
+        // A repair symbol with a longer header is over shorter symbols.
+        let agreed = usize::from(self.agreed_size) + REPAIR_OVERHEAD;
+        let longest = self.largest_datagram.min(agreed);
+        let room = match self.config.policies.code {
+            Code::Random(code) => {
+                let explicit = code.header == VectorHeader::Explicit;
+                let vector = explicit.then(|| packed_len(code.k, code.bits.clamp(1, 8)));
+                symbol_room(longest, code.bits, vector)
+            }
+            _ => longest.saturating_sub(REPAIR_OVERHEAD),
+        };
         let room = u16::try_from(room).unwrap_or(u16::MAX);
         self.symbol_size = self.agreed_size.min(room.max(SMALLEST_SYMBOL));
     }
@@ -436,13 +463,14 @@ impl Session {
                 // A message that was promised a symbol of its own gets one on a shrunk path too.
                 let alone = self.payload.next_alone();
                 let max = usize::from(self.symbol_size).max(alone);
-                if let Some(Filled { expires }) = self.payload.fill(now, esi, max, &mut self.symbol)
-                    && self.sender.send_new(now, &self.symbol, expires, out)
+                if let Some(filled) = self.payload.fill(now, esi, max, &mut self.symbol)
+                    && self.sender.send_new(now, &self.symbol, filled, out)
                 {
                     self.sent.source_symbols += 1;
                     self.pad(out);
                 }
             }
+            Action::Take => self.write_block(now, out),
             Action::Again(esi) => {
                 if self.sender.send_again(now, esi, out) {
                     self.sent.retransmissions += 1;
@@ -459,6 +487,25 @@ impl Session {
                 self.probe_due = false;
                 self.sender.send_probe(now, out);
             }
+        }
+    }
+
+    /// Fills a block of which only repair symbols are sent, as far as the application has data, and
+    /// writes the first of them.
+    fn write_block(&mut self, now: Time, out: &mut Vec<u8>) {
+        while self.payload.sendable() && self.sender.takes_more() {
+            self.symbol.clear();
+            let esi = self.sender.next_esi();
+            let max = usize::from(self.symbol_size).max(self.payload.next_alone());
+            let filled = self.payload.fill(now, esi, max, &mut self.symbol);
+            if !filled.is_some_and(|filled| self.sender.take(now, &self.symbol, filled)) {
+                break;
+            }
+            self.sent.source_symbols += 1;
+        }
+        self.sender.taken();
+        if let Some(repair @ Action::Repair { .. }) = self.sender.next_action(now, false) {
+            self.write_action(now, repair, out);
         }
     }
 
@@ -587,6 +634,12 @@ impl Session {
         })
     }
 
+    /// From now on so many bytes of messages are accepted that were not sent yet, instead of
+    /// [`Config::send_buffer`]; that of streams stays. What waits already is not dropped.
+    pub fn set_message_buffer(&mut self, bytes: usize) {
+        self.payload.set_message_buffer(bytes);
+    }
+
     /// Takes a message.
     pub fn recv_message(&mut self) -> Option<Message> {
         self.payload.recv_message()
@@ -618,7 +671,7 @@ impl Session {
 
     /// A snapshot of the counters and estimates.
     pub fn stats(&self) -> Stats {
-        let decoder = self.receiver.decoder().stats();
+        let [source_symbols, recovered_symbols, abandoned_symbols] = self.receiver.decoded();
         let counts = self.receiver.counts();
         Stats {
             sent: SentStats {
@@ -627,11 +680,11 @@ impl Session {
                 ..self.sent
             },
             received: ReceivedStats {
-                source_symbols: decoder.sources,
+                source_symbols,
                 repair_symbols: counts.repair_symbols,
                 useful_repairs: counts.useful_repairs,
-                recovered_symbols: decoder.recovered,
-                abandoned_symbols: decoder.abandoned,
+                recovered_symbols,
+                abandoned_symbols,
                 data: self.payload.counts.received,
                 late_messages: self.payload.counts.late_messages,
                 refused_fragments: self.payload.counts.refused_fragments,

@@ -59,6 +59,14 @@ pub(crate) struct Inbound<'a> {
     pub(crate) data: &'a [u8],
 }
 
+/// What was written into a symbol.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FilledData {
+    pub(crate) len: u64,
+    /// A stream ends in it.
+    pub(crate) ends: bool,
+}
+
 /// Fragments beyond gaps that all streams together may hold, for each symbol of credit: an
 /// honest peer makes about one per lost symbol and stream.
 const FRAGMENTS_PER_SYMBOL: usize = 4;
@@ -341,7 +349,7 @@ impl Streams {
         wrote
     }
 
-    /// Writes stream data, one frame per stream in turn; returns the bytes, or `None` when not
+    /// Writes stream data, one frame per stream in turn; returns how much, or `None` when not
     /// even an empty frame was written.
     pub(crate) fn fill_data(
         &mut self,
@@ -349,8 +357,8 @@ impl Streams {
         esi: Esi,
         credit: &mut Credit,
         events: &mut VecDeque<Event>,
-    ) -> Option<u64> {
-        let mut wrote = None;
+    ) -> Option<FilledData> {
+        let mut wrote: Option<FilledData> = None;
         for _ in 0..self.ready.len() {
             let Some(id) = self.ready.pop_front() else {
                 break;
@@ -379,7 +387,9 @@ impl Streams {
             drop(taken);
             credit.spend(len);
             self.queued -= len as usize;
-            *wrote.get_or_insert(0) += len;
+            let filled = wrote.get_or_insert_default();
+            filled.len += len;
+            filled.ends |= fin;
             if fin {
                 send.end_sent = Some(esi);
                 self.ending.insert((esi, id));

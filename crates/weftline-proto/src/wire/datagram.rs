@@ -1,7 +1,7 @@
-//! The eight kinds of datagram.
+//! The nine kinds of datagram.
 
 use super::reader::{Malformed, Reader, put_varint};
-use super::{FeedbackView, Hello};
+use super::{FeedbackView, FieldCode, Hello};
 
 pub(super) const KIND_SOURCE: u8 = 0x01;
 pub(super) const KIND_REPAIR: u8 = 0x02;
@@ -11,6 +11,7 @@ pub(super) const KIND_HELLO: u8 = 0x05;
 pub(super) const KIND_CLOSE: u8 = 0x06;
 pub(super) const KIND_PIECE: u8 = 0x07;
 pub(super) const KIND_PADDED: u8 = 0x08;
+pub(super) const KIND_FIELD_REPAIR: u8 = 0x09;
 
 /// Longest close reason in bytes.
 const MAX_REASON: usize = 256;
@@ -47,6 +48,17 @@ pub enum Datagram<'a> {
         nss: u16,
         /// Repair key: from it both ends derive the coding vector.
         key: u16,
+        /// The coded symbol, at least 2 bytes.
+        data: &'a [u8],
+    },
+    /// One repair symbol in the field that it names.
+    FieldRepair {
+        /// Number, time and the window's first ESI.
+        coded: Coded,
+        /// Number of source symbols in the encoding window, at least 1.
+        nss: u16,
+        /// Field and coding vector.
+        code: FieldCode<'a>,
         /// The coded symbol, at least 2 bytes.
         data: &'a [u8],
     },
@@ -126,6 +138,24 @@ impl<'a> Datagram<'a> {
                     coded,
                     nss,
                     key,
+                    data,
+                })
+            }
+            KIND_FIELD_REPAIR => {
+                let coded = Coded::parse(&mut r)?;
+                let nss = r.u16()?;
+                if nss == 0 {
+                    return Err(Malformed::Range("number of source symbols is 0"));
+                }
+                let code = FieldCode::parse(&mut r, nss)?;
+                let data = r.rest();
+                if data.len() < 2 {
+                    return Err(Malformed::Truncated);
+                }
+                Ok(Datagram::FieldRepair {
+                    coded,
+                    nss,
+                    code,
                     data,
                 })
             }
@@ -226,6 +256,13 @@ impl Coded {
         out.extend_from_slice(&key.to_be_bytes());
     }
 
+    /// Appends the header of a repair datagram that names its field; the coded symbol follows.
+    pub fn put_field_repair(&self, nss: u16, code: &FieldCode<'_>, out: &mut Vec<u8>) {
+        self.put(KIND_FIELD_REPAIR, out);
+        out.extend_from_slice(&nss.to_be_bytes());
+        code.put(out);
+    }
+
     /// Appends a probe.
     pub fn put_probe(&self, out: &mut Vec<u8>) {
         self.put(KIND_PROBE, out);
@@ -307,6 +344,51 @@ mod tests {
         out.clear();
         CODED.put_probe(&mut out);
         assert_eq!(Datagram::parse(&out), Ok(Datagram::Probe(CODED)));
+    }
+
+    #[test]
+    fn a_repair_in_any_field_round_trips() {
+        use super::super::{CodingVector, FIELD_REPAIR_HEADER};
+        for (bits, vector) in [
+            (1, CodingVector::Seed(7)),
+            (8, CodingVector::Seed(u32::MAX)),
+            (5, CodingVector::Explicit(&[0xff, 0x80, 0xfe])),
+        ] {
+            let code = FieldCode { bits, vector };
+            let mut out = Vec::new();
+            CODED.put_field_repair(4, &code, &mut out);
+            if let CodingVector::Seed(_) = vector {
+                assert_eq!(out.len(), FIELD_REPAIR_HEADER);
+            }
+            out.extend_from_slice(&[1, 2]);
+            let read = Datagram::FieldRepair {
+                coded: CODED,
+                nss: 4,
+                code,
+                data: &[1, 2],
+            };
+            // Four elements of five bits leave four bits, which have to be 0.
+            match bits {
+                5 => assert!(Datagram::parse(&out).is_err()),
+                _ => assert_eq!(Datagram::parse(&out), Ok(read)),
+            }
+            for n in 0..out.len() {
+                assert!(Datagram::parse(&out[..n]).is_err(), "{n} bytes");
+            }
+        }
+        let code = FieldCode {
+            bits: 3,
+            vector: CodingVector::Explicit(&[0xff, 0xf0]),
+        };
+        let mut out = Vec::new();
+        CODED.put_field_repair(4, &code, &mut out);
+        out.extend_from_slice(&[1, 2]);
+        assert!(matches!(
+            Datagram::parse(&out),
+            Ok(Datagram::FieldRepair { code: read, .. }) if read == code
+        ));
+        out[17] |= 0x10;
+        assert!(matches!(Datagram::parse(&out), Err(Malformed::Range(_))));
     }
 
     #[test]

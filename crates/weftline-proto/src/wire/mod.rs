@@ -6,6 +6,7 @@
 
 mod datagram;
 mod feedback;
+mod field_code;
 mod frame;
 mod params;
 mod reader;
@@ -13,6 +14,8 @@ mod reader;
 pub use datagram::{CloseClass, Coded, Datagram, Piece};
 pub(crate) use datagram::{pad_source, put_close};
 pub use feedback::{FeedbackView, FeedbackWriter, Run};
+pub use field_code::{CodingVector, FieldCode};
+pub(crate) use field_code::{field, pack, packed_len, symbol_room};
 pub use frame::{Frame, FrameWriter, Frames};
 pub use params::Hello;
 pub(crate) use params::INITIAL;
@@ -21,12 +24,22 @@ pub use reader::{Malformed, varint_len};
 /// The version of the wire format that this crate speaks.
 pub const VERSION: u8 = 1;
 
+/// Bytes that every numbered datagram begins with.
+const NUMBERED_HEADER: usize = 15;
+
+/// Bytes of the seed of a coding vector.
+const SEED_BYTES: usize = 4;
+
 /// Bytes of a source datagram before the symbol.
-pub const SOURCE_HEADER: usize = 15;
+pub const SOURCE_HEADER: usize = NUMBERED_HEADER;
 
 /// Bytes by which a repair datagram may exceed the longest source symbol that it covers:
 /// its header and the coded length of the symbol.
 pub const REPAIR_OVERHEAD: usize = 19 + 2;
+
+/// Bytes of a repair datagram that names its field, before the coded symbol, with the seed of its
+/// coding vector.
+pub const FIELD_REPAIR_HEADER: usize = NUMBERED_HEADER + 2 + 1 + SEED_BYTES;
 
 /// Bytes of a piece before its part of the datagram.
 pub const PIECE_HEADER: usize = 7;

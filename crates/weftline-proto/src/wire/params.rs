@@ -34,6 +34,7 @@ mod id {
     pub(super) const MESSAGE_DATA: u64 = 9;
     pub(super) const FEEDBACK_EACH: u64 = 10;
     pub(super) const FEEDBACK_PERIODIC: u64 = 11;
+    pub(super) const FEEDBACK_BLOCK: u64 = 12;
 }
 
 /// Reports are not asked for less often than this, or a lost one would stall the sender.
@@ -89,6 +90,11 @@ impl Hello {
                         interval: interval(number()?).max(Duration::from_millis(1)),
                     };
                 }
+                id::FEEDBACK_BLOCK => {
+                    feedback = Feedback::Block {
+                        interval: interval(number()?).max(Duration::from_millis(1)),
+                    };
+                }
                 _ => {}
             }
         }
@@ -108,6 +114,7 @@ impl Hello {
         let (feedback_id, interval) = match self.feedback {
             Feedback::EveryDatagram { min_interval } => (id::FEEDBACK_EACH, min_interval),
             Feedback::Periodic { interval } => (id::FEEDBACK_PERIODIC, interval),
+            Feedback::Block { interval } => (id::FEEDBACK_BLOCK, interval),
         };
         let params = [
             (id::SYMBOL_SIZE, u64::from(l.symbol_size)),
@@ -179,17 +186,21 @@ mod tests {
 
     #[test]
     fn hello_round_trips_and_skips_parameters_it_does_not_know() {
-        let hello = Hello {
-            seen: true,
-            limits: Limits::default(),
-            feedback: Feedback::Periodic {
-                interval: Duration::from_millis(20),
-            },
-        };
-        let mut out = Vec::new();
-        hello.put(&mut out);
-        out.extend_from_slice(&[0x3f, 3, 9, 9, 9]);
-        assert_eq!(Datagram::parse(&out), Ok(Datagram::Hello(hello)));
+        let interval = Duration::from_millis(20);
+        for feedback in [
+            Feedback::Periodic { interval },
+            Feedback::Block { interval },
+        ] {
+            let hello = Hello {
+                seen: true,
+                limits: Limits::default(),
+                feedback,
+            };
+            let mut out = Vec::new();
+            hello.put(&mut out);
+            out.extend_from_slice(&[0x3f, 3, 9, 9, 9]);
+            assert_eq!(Datagram::parse(&out), Ok(Datagram::Hello(hello)));
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 pub(crate) mod cubic;
 pub(crate) mod pair;
+pub(crate) mod rateless;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

@@ -24,7 +24,7 @@ pub(crate) struct Engine {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     Weftline {
-        arq: bool,
+        preset: Preset,
         carrier: Carrier,
     },
     /// A quinn stream with quinn's defaults, but for the socket's buffers.
@@ -33,6 +33,13 @@ pub(crate) enum Kind {
     },
     /// quinn datagrams, not resent; the same window and acknowledgements as Weftline's.
     Datagrams,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Preset {
+    Auto,
+    Streaming,
+    Arq,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,19 +55,21 @@ pub(crate) enum Carrier {
 impl Engine {
     /// All engines, in the order in which they take turns; `gso` adds those that it changes.
     pub(crate) fn all(gso: bool) -> Vec<Engine> {
-        let weftline = |arq, carrier| Kind::Weftline { arq, carrier };
+        let weftline = |preset, carrier| Kind::Weftline { preset, carrier };
         let mut all = Vec::new();
         for kind in [
-            weftline(false, Carrier::QuicWindow),
-            weftline(true, Carrier::QuicWindow),
-            weftline(false, Carrier::QuicAdaptive),
-            weftline(false, Carrier::Udp),
+            weftline(Preset::Auto, Carrier::QuicAdaptive),
+            weftline(Preset::Auto, Carrier::QuicWindow),
+            weftline(Preset::Streaming, Carrier::QuicWindow),
+            weftline(Preset::Arq, Carrier::QuicWindow),
+            weftline(Preset::Streaming, Carrier::QuicAdaptive),
+            weftline(Preset::Streaming, Carrier::Udp),
             Kind::Stream { bbr: false },
             Kind::Stream { bbr: true },
             Kind::Datagrams,
         ] {
             all.push(Engine { kind, gso: false });
-            let udp = weftline(false, Carrier::Udp);
+            let udp = weftline(Preset::Streaming, Carrier::Udp);
             if gso && kind != udp {
                 all.push(Engine { kind, gso });
             }
@@ -70,8 +79,12 @@ impl Engine {
 
     pub(crate) fn name(self) -> String {
         let name = match self.kind {
-            Kind::Weftline { arq, carrier } => {
-                let preset = if arq { "arq" } else { "streaming" };
+            Kind::Weftline { preset, carrier } => {
+                let preset = match preset {
+                    Preset::Auto => "auto",
+                    Preset::Streaming => "streaming",
+                    Preset::Arq => "arq",
+                };
                 let carrier = match carrier {
                     Carrier::QuicWindow => "quic-window",
                     Carrier::QuicAdaptive => "quic-adaptive",

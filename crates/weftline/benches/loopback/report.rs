@@ -17,7 +17,7 @@ client, server: processor seconds of either end for what was delivered; the kern
 wire: bytes on the interface, both ways, for each byte delivered
 datagrams: goodput beside that of bare quinn datagrams
 delivered: the rest was not sent by the time limit or, of datagrams, lost
-gso: loopback loses each buffer as a whole, a burst of packets; a real path does not
+gso: without ethtool loopback loses each buffer as a whole, a burst of packets; a real path does not
 ";
 
 #[derive(Serialize)]

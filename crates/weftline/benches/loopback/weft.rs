@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use anyhow::{Context, Result, bail};
 use weftline::{Allowed, Config, Endpoint, EndpointConfig, Identity, Preset, RateControl};
 
-use crate::engine::{Carrier, Engine, IDLE_TIMEOUT, Kind, WINDOW};
+use crate::engine::{self, Carrier, Engine, IDLE_TIMEOUT, Kind, WINDOW};
 use crate::side::{self, Ended, Listening, Meter, Task};
 
 pub(crate) async fn server(task: &Task) -> Result<Ended> {
@@ -41,10 +41,14 @@ pub(crate) async fn client(task: &Task, addr: SocketAddr, key: &str) -> Result<E
 }
 
 fn bind(engine: Engine, allowed: Allowed) -> Result<Endpoint> {
-    let Kind::Weftline { arq, carrier } = engine.kind else {
+    let Kind::Weftline { preset, carrier } = engine.kind else {
         bail!("{} is not Weftline", engine.name());
     };
-    let preset = if arq { Preset::Arq } else { Preset::Streaming };
+    let preset = match preset {
+        engine::Preset::Auto => Preset::Auto,
+        engine::Preset::Streaming => Preset::Streaming,
+        engine::Preset::Arq => Preset::Arq,
+    };
     let mut config = EndpointConfig::new(Config::preset(preset));
     config.segmentation_offload = engine.gso;
     config.session.idle_timeout = IDLE_TIMEOUT;

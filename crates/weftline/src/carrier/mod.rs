@@ -16,6 +16,8 @@ use weftline_proto::{CloseReason, Config};
 
 use crate::{ConnectError, Fingerprint};
 
+pub(crate) use tls::{Refused, TicketStore};
+
 /// Application close codes are smaller; the ones from here on are the runtime's own.
 const RESERVED_CODES: u64 = 1 << 60;
 /// The peer broke the session's protocol.
@@ -24,6 +26,8 @@ pub(crate) const PROTOCOL_ERROR: u64 = RESERVED_CODES;
 pub(crate) const BUSY: u64 = RESERVED_CODES + 1;
 /// Nothing was heard of the peer for the idle timeout.
 pub(crate) const TIMED_OUT: u64 = RESERVED_CODES + 2;
+/// The peer's key, which it has proved to hold before, is not allowed now.
+pub(crate) const NOT_ALLOWED: u64 = RESERVED_CODES + 3;
 
 /// One session's way to its peer.
 pub(crate) enum Carrier {
@@ -78,8 +82,32 @@ impl Carrier {
     /// The carrier's own estimate of the round-trip time.
     pub(crate) fn rtt(&self) -> Option<Duration> {
         match self {
-            Carrier::Quic(link) => Some(link.rtt()),
+            Carrier::Quic(link) => link.rtt(),
             Carrier::Udp(_) => None,
+        }
+    }
+
+    /// Waits until the peer has shown that it is there, and no recording of it.
+    pub(crate) async fn confirmed(&self) -> Result<(), CloseReason> {
+        match self {
+            Carrier::Quic(link) => link.confirmed().await,
+            Carrier::Udp(_) => Ok(()),
+        }
+    }
+
+    /// Data goes although the peer has not shown that it is there.
+    pub(crate) fn is_early(&self) -> bool {
+        match self {
+            Carrier::Quic(link) => link.is_early(),
+            Carrier::Udp(_) => false,
+        }
+    }
+
+    /// Waits until it has; true: it took nothing of what was sent until then.
+    pub(crate) async fn early_data_refused(&self) -> bool {
+        match self {
+            Carrier::Quic(link) => link.early_data_refused().await,
+            Carrier::Udp(_) => false,
         }
     }
 

@@ -3,53 +3,46 @@
 //! Each datagram of the session is one QUIC DATAGRAM; QUIC streams are not used. QUIC brings
 //! encryption, both ends' identities, address validation, migration and path MTU discovery.
 
-use std::future::{Future, poll_fn};
-use std::net::SocketAddr;
-use std::pin::pin;
-use std::sync::{Arc, OnceLock};
-use std::task::Poll;
-use std::time::Duration;
+mod early;
+mod link;
+mod transport;
+mod twice;
 
-use bytes::Bytes;
-use quinn::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
-    AckFrequencyConfig, ClientConfig, ConnectionError, IdleTimeout, MtuDiscoveryConfig,
-    SendDatagramError, ServerConfig, TokioRuntime, TransportConfig, TransportErrorCode, VarInt,
+    ClientConfig, Connecting, ConnectionError, Runtime, ServerConfig, TokioRuntime, VarInt,
 };
-use rustls::AlertDescription;
-use rustls::pki_types::CertificateDer;
-use weftline_proto::CloseReason;
+use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
-use super::congestion::Unlimited;
-use super::{BUSY, RESERVED_CODES, TIMED_OUT, socket, tls};
-use crate::{
-    Allowed, BindError, Congestion, ConnectError, EndpointConfig, Fingerprint, Identity, Refusal,
-};
+use super::{NOT_ALLOWED, socket, tls};
+use crate::known::{Pair, Resumable};
+use crate::{Allowed, BindError, ConnectError, EndpointConfig, Fingerprint, Identity, Refusal};
+
+use early::{Admission, Guard, Handshake, Outcome, Pass};
+use link::{Early, connect_error};
+use transport::transport;
+use twice::Twice;
+
+pub(crate) use link::Link;
 
 /// What QUIC adds to a datagram: short header with 8-byte connection ID and a packet number of
 /// at most 4 bytes, AEAD tag, and the frame's type and length.
 pub(crate) const OVERHEAD: u16 = 1 + 8 + 4 + 16 + 3;
 
-/// Received datagrams held for the session; when it is slow, the oldest go.
-const RECEIVE_BUFFER: usize = 4 << 20;
 /// Datagrams waiting in QUIC: a few packets, so that the session decides late what to send.
 const SEND_BUFFER: usize = 8 << 10;
-/// Path MTU discovery stops when it cannot gain more than this: it needs a round trip for each step,
-/// three to a usual path's 1500 bytes.
-const MTU_STEP: u16 = 60;
-/// It looks again after this, and at once when it thought that the path had shrunk: where losses are
-/// common both it and the detection of black holes (RFC 8899) err now and then.
-const MTU_INTERVAL: Duration = Duration::from_secs(60);
-const MTU_COOLDOWN: Duration = Duration::from_millis(1);
-/// Packets that the peer may leave unacknowledged; the session has feedback of its own.
-const ACK_EVERY: u32 = 30;
 /// QUIC outlives the session's idle timeout by this much, so that the session reports it.
 const IDLE_MARGIN: Duration = Duration::from_secs(5);
 /// Unfinished handshakes from which on a client must first prove its address.
 const RETRY_FROM: usize = 16;
 /// Unfinished handshakes from which on further ones are refused.
 const MAX_HANDSHAKES: usize = 128;
+/// Tickets that a server has given out and keeps; of more, the oldest go.
+const TICKETS: usize = 1024;
 /// TLS wants a name; peers are known by their keys, and it is not sent.
 const SERVER_NAME: &str = "weftline";
 
@@ -57,7 +50,7 @@ const SERVER_NAME: &str = "weftline";
 pub(crate) struct Quic {
     endpoint: quinn::Endpoint,
     identity: Identity,
-    transport: Arc<TransportConfig>,
+    config: EndpointConfig,
     idle: Duration,
     listener: Option<Listener>,
 }
@@ -66,6 +59,16 @@ pub(crate) struct Quic {
 struct Listener {
     config: ServerConfig,
     allowed: Allowed,
+    again: Option<Again>,
+    /// How long a handshake may take.
+    limit: Duration,
+}
+
+/// What is needed for clients that come again, with data in their first packets.
+#[derive(Clone)]
+struct Again {
+    tickets: Arc<dyn StoresServerSessions>,
+    guard: Guard,
 }
 
 impl Quic {
@@ -75,29 +78,42 @@ impl Quic {
         allowed: Allowed,
         config: &EndpointConfig,
     ) -> Result<Self, BindError> {
-        let transport = Arc::new(transport(config)?);
+        let transport = Arc::new(transport(config, None)?);
         let listener = if allowed.is_nobody() {
             None
         } else {
-            let tls = quic_server(&identity, &allowed, &tls::Refused::default())?;
-            let mut config = ServerConfig::with_crypto(tls);
-            config.transport_config(transport.clone());
-            config.max_incoming(MAX_HANDSHAKES);
-            Some(Listener { config, allowed })
+            let tls = quic_server(&identity, &allowed, &tls::Refused::default(), None)?;
+            let mut server = ServerConfig::with_crypto(tls);
+            server.transport_config(transport);
+            server.max_incoming(MAX_HANDSHAKES);
+            Some(Listener {
+                config: server,
+                allowed,
+                again: config.early_data.then(|| Again {
+                    tickets: ServerSessionMemoryCache::new(TICKETS),
+                    guard: Guard::default(),
+                }),
+                limit: config.connect_timeout,
+            })
         };
         let failed = |source| BindError::Socket { addr, source };
         let socket = socket::bind(addr, config.socket_buffer).map_err(failed)?;
-        let endpoint = quinn::Endpoint::new(
+        let runtime = Arc::new(TokioRuntime);
+        let mut socket = runtime.wrap_udp_socket(socket).map_err(failed)?;
+        if listener.is_none() {
+            socket = Twice::new(socket);
+        }
+        let endpoint = quinn::Endpoint::new_with_abstract_socket(
             quinn::EndpointConfig::default(),
             listener.as_ref().map(|l| l.config.clone()),
             socket,
-            Arc::new(TokioRuntime),
+            runtime,
         )
         .map_err(failed)?;
         Ok(Quic {
             endpoint,
             identity,
-            transport,
+            config: config.clone(),
             idle: config.session.idle_timeout.saturating_add(IDLE_MARGIN),
             listener,
         })
@@ -116,31 +132,81 @@ impl Quic {
         addr: SocketAddr,
         expected: Fingerprint,
     ) -> Result<Link, ConnectError> {
-        let refused = tls::Refused::default();
+        let pair = Pair {
+            ours: self.fingerprint(),
+            peer: expected,
+        };
         let address = |reason: String| ConnectError::Address { addr, reason };
-        let tls = tls::client(&self.identity, expected, refused.clone())
-            .map_err(|e| address(e.to_string()))?;
-        let tls = QuicClientConfig::try_from(tls).map_err(|e| address(e.to_string()))?;
-        let mut config = ClientConfig::new(Arc::new(tls));
-        config.transport_config(self.transport.clone());
+        let Resumable {
+            config, refused, ..
+        } = self.client_tls(pair).map_err(address)?;
+        let known = &self.config.known_peers;
+        let rtt = known.rtt(pair, addr);
+        let transport = transport(&self.config, rtt).map_err(|e| address(e.to_string()))?;
+        let mut config = ClientConfig::new(config);
+        config.transport_config(Arc::new(transport));
         let connecting = match self.endpoint.connect_with(config, addr, SERVER_NAME) {
             Ok(connecting) => connecting,
             Err(quinn::ConnectError::EndpointStopping) => return Err(ConnectError::EndpointClosed),
             Err(error) => return Err(address(error.to_string())),
         };
-        let ours = self.fingerprint();
-        let connection = connecting.await.map_err(|error| match refused.get() {
-            Some(&got) => ConnectError::PeerMismatch {
-                addr,
-                expected,
-                got,
-            },
-            None => connect_error(&error, addr, ours, self.idle),
-        })?;
-        Link::new(connection, ours, self.idle).ok_or_else(|| ConnectError::NotWeftline {
+        let ours = pair.ours;
+        let link = match connecting.into_0rtt() {
+            Ok((connection, accepted)) => {
+                let limit = self.config.connect_timeout.min(early::LONGEST);
+                let (known, path) = (known.clone(), connection.clone());
+                let done = move |outcome| {
+                    if let Outcome::Confirmed { .. } = outcome {
+                        known.measured(pair, addr, path.rtt());
+                    }
+                };
+                let early = Early {
+                    handshake: Handshake::watch(&connection, accepted, limit, done),
+                    limit,
+                    rtt,
+                    refused,
+                };
+                Link::early(connection, expected, ours, self.idle, early)
+            }
+            Err(connecting) => {
+                let connection = connecting.await.map_err(|error| match refused.take() {
+                    Some(got) => ConnectError::PeerMismatch {
+                        addr,
+                        expected,
+                        got,
+                    },
+                    None => connect_error(&error, addr, ours, self.idle),
+                })?;
+                known.measured(pair, addr, connection.rtt());
+                Link::new(connection, ours, self.idle)
+            }
+        };
+        link.ok_or_else(|| ConnectError::NotWeftline {
             addr,
             reason: "it takes no datagrams".to_owned(),
         })
+    }
+
+    /// The TLS configuration for this peer: with early data the one that keeps its tickets.
+    fn client_tls(&self, pair: Pair) -> Result<Resumable, String> {
+        let early = self.config.early_data;
+        let make = || {
+            let refused = tls::Refused::default();
+            let tickets = tls::TicketStore::default();
+            let store = early.then(|| tickets.clone());
+            let tls = tls::client(&self.identity, pair.peer, refused.clone(), store)
+                .map_err(|e| e.to_string())?;
+            let config = QuicClientConfig::try_from(tls).map_err(|e| e.to_string())?;
+            Ok(Resumable {
+                config: Arc::new(config),
+                tickets,
+                refused,
+            })
+        };
+        match early {
+            true => self.config.known_peers.tls(pair, make),
+            false => make(),
+        }
     }
 
     /// The next peer that knocks; `None` when the endpoint has ended or only connects.
@@ -187,395 +253,114 @@ impl Knock {
         }
     }
 
-    /// Does the handshake, which proves who the peer is and that it is allowed.
+    /// Does the handshake, which proves who the peer is and that it is allowed. One that was here
+    /// before has done that; then the link is there at once, and the handshake goes on.
     pub(crate) async fn open(self) -> Result<Link, Refusal> {
         let addr = super::canonical(self.incoming.remote_address());
         let failed = |reason: String| Refusal::Handshake { addr, reason };
+        let (again, id) = (self.listener.again, self.incoming.orig_dst_cid());
+        let pass = match again.as_ref().map(|a| a.guard.enter(id, Instant::now())) {
+            Some(Admission::Replay) => {
+                self.incoming.refuse();
+                return Err(failed("its first packets have been here before".to_owned()));
+            }
+            Some(Admission::Early(pass)) => Some(pass),
+            Some(Admission::Plain) | None => None,
+        };
+        let tickets = again.map(|again| tls::Tickets {
+            storage: again.tickets,
+            early: pass.is_some(),
+        });
         // A TLS configuration of its own lets this handshake say whom it refused.
         let refused = tls::Refused::default();
-        let mut config = self.listener.config;
-        config.crypto = quic_server(&self.identity, &self.listener.allowed, &refused)
+        let (mut config, allowed) = (self.listener.config, self.listener.allowed);
+        config.crypto = quic_server(&self.identity, &allowed, &refused, tickets)
             .map_err(|e| failed(e.to_string()))?;
         let connecting = self
             .incoming
             .accept_with(Arc::new(config))
             .map_err(|e| failed(e.to_string()))?;
-        let connection = connecting.await.map_err(|error| match refused.get() {
-            Some(&peer) => Refusal::UnknownPeer { peer, addr },
+        let ours = self.identity.fingerprint();
+        let limit = self.listener.limit.min(early::LONGEST);
+        let opened = match pass {
+            Some(pass) => resume(connecting, pass, limit).await,
+            None => connecting.await.map(Opened::Ended),
+        };
+        let opened = opened.map_err(|error| match refused.take() {
+            Some(peer) => Refusal::UnknownPeer { peer, addr },
             None => failed(error.to_string()),
         })?;
-        Link::new(connection, self.identity.fingerprint(), self.idle)
-            .ok_or_else(|| failed("it takes no datagrams".to_owned()))
-    }
-}
-
-/// An established QUIC connection.
-pub(crate) struct Link {
-    connection: quinn::Connection,
-    peer: Fingerprint,
-    ours: Fingerprint,
-    idle: Duration,
-    /// How the connection ended, before this end's own close hides it.
-    ended: OnceLock<ConnectionError>,
-}
-
-impl Link {
-    fn new(connection: quinn::Connection, ours: Fingerprint, idle: Duration) -> Option<Self> {
-        connection.max_datagram_size()?;
-        let identity = connection.peer_identity()?;
-        let keys = identity.downcast::<Vec<CertificateDer<'static>>>().ok()?;
-        Some(Link {
-            peer: Fingerprint::of_public_key(keys.first()?),
-            connection,
-            ours,
-            idle,
-            ended: OnceLock::new(),
-        })
-    }
-
-    pub(crate) async fn send(&self, datagram: &[u8]) -> Result<(), CloseReason> {
-        let datagram = Bytes::copy_from_slice(datagram);
-        match self.connection.send_datagram_wait(datagram).await {
-            Ok(()) => Ok(()),
-            Err(SendDatagramError::TooLarge) => {
-                tracing::debug!("the path shrank below the symbol size; datagram dropped");
-                Ok(())
-            }
-            Err(SendDatagramError::ConnectionLost(error)) => Err(self.end(error)),
-            Err(SendDatagramError::UnsupportedByPeer | SendDatagramError::Disabled) => {
-                Err(CloseReason::Protocol("the peer takes no QUIC datagrams"))
-            }
-        }
-    }
-
-    pub(crate) async fn recv(
-        &self,
-        batch: &mut Vec<Bytes>,
-        limit: usize,
-    ) -> Result<(), CloseReason> {
-        let first = self.connection.read_datagram().await;
-        batch.push(first.map_err(|error| self.end(error))?);
-        while batch.len() < limit {
-            let mut more = pin!(self.connection.read_datagram());
-            match poll_fn(|cx| Poll::Ready(more.as_mut().poll(cx))).await {
-                Poll::Ready(Ok(datagram)) => batch.push(datagram),
-                // An error is met again by the next call, after this batch was handled.
-                Poll::Ready(Err(_)) | Poll::Pending => break,
-            }
-        }
-        Ok(())
-    }
-
-    /// QUIC drops what it has queued when it closes, so this waits until the queue is empty.
-    pub(crate) async fn close(&self, code: u64, reason: &str) {
-        const STEP: Duration = Duration::from_millis(1);
-        for _ in 0..100 {
-            let space = self.connection.datagram_send_buffer_space();
-            if self.connection.close_reason().is_some() || space + size_of::<Bytes>() >= SEND_BUFFER
-            {
-                break;
-            }
-            tokio::time::sleep(STEP).await;
-        }
-        let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
-        self.connection.close(code, reason.as_bytes());
-    }
-
-    pub(crate) fn peer(&self) -> Fingerprint {
-        self.peer
-    }
-
-    pub(crate) fn remote_addr(&self) -> SocketAddr {
-        self.connection.remote_address()
-    }
-
-    pub(crate) fn rtt(&self) -> Duration {
-        self.connection.rtt()
-    }
-
-    /// How often the path has marked datagrams (ECN), as far as acknowledgements tell.
-    pub(crate) fn congestion_marks(&self) -> u64 {
-        Unlimited::marks(self.connection.congestion_state())
-    }
-
-    /// The largest datagram now: path MTU discovery raises it, a black hole or another path
-    /// lowers it. 0 when the connection is over.
-    pub(crate) fn max_datagram(&self) -> usize {
-        self.connection.max_datagram_size().unwrap_or(0)
-    }
-
-    pub(crate) fn connect_error(&self, addr: SocketAddr) -> Option<ConnectError> {
-        Some(connect_error(self.ended.get()?, addr, self.ours, self.idle))
-    }
-
-    fn end(&self, error: ConnectionError) -> CloseReason {
-        match self.ended.get_or_init(|| error) {
-            ConnectionError::ApplicationClosed(close) => {
-                let code = close.error_code.into_inner();
-                let reason = String::from_utf8_lossy(&close.reason).into_owned();
-                if code < RESERVED_CODES {
-                    CloseReason::Peer { code, reason }
-                } else if code == TIMED_OUT {
-                    // It heard nothing from here, as this end would have of it before long.
-                    CloseReason::TimedOut {
-                        seconds: self.idle.as_secs(),
-                    }
-                } else {
-                    CloseReason::Refused(reason)
+        let link = match opened {
+            Opened::Ended(connection) => Link::new(connection, ours, self.idle),
+            Opened::Early(connection, peer, handshake) => {
+                // Its ticket was made when it was.
+                if !allowed.allows(&peer) {
+                    let code = VarInt::from_u64(NOT_ALLOWED).unwrap_or(VarInt::MAX);
+                    connection.close(code, b"not allowed any more");
+                    return Err(Refusal::UnknownPeer { peer, addr });
                 }
+                let early = Early {
+                    handshake,
+                    limit,
+                    rtt: None,
+                    refused,
+                };
+                Link::early(connection, peer, ours, self.idle, early)
             }
-            ConnectionError::LocallyClosed => CloseReason::Local,
-            ConnectionError::TimedOut => CloseReason::TimedOut {
-                seconds: self.idle.as_secs(),
-            },
-            ConnectionError::Reset => {
-                CloseReason::Refused("it no longer knows this connection".to_owned())
-            }
-            ConnectionError::TransportError(_) => CloseReason::Protocol("QUIC found an error"),
-            other => CloseReason::Refused(other.to_string()),
-        }
+        };
+        link.ok_or_else(|| failed("it takes no datagrams".to_owned()))
     }
+}
+
+/// How far a handshake is when data may flow.
+enum Opened {
+    Ended(quinn::Connection),
+    /// The peer is the one of the session that it resumes.
+    Early(quinn::Connection, Fingerprint, Handshake),
+}
+
+/// Waits for the end of the handshake, unless it resumes a session: then only for its beginning.
+async fn resume(
+    mut connecting: Connecting,
+    pass: Pass,
+    limit: Duration,
+) -> Result<Opened, ConnectionError> {
+    if let Err(error) = connecting.handshake_data().await {
+        pass.forget();
+        return Err(error);
+    }
+    let (connection, ended) = match connecting.into_0rtt() {
+        Ok(opened) => opened,
+        // Only a client's is ever refused.
+        Err(connecting) => return connecting.await.map(Opened::Ended),
+    };
+    let Some(peer) = link::fingerprint(&connection) else {
+        let ended_well = ended.await;
+        pass.forget();
+        return match connection.close_reason() {
+            Some(error) if !ended_well => Err(error),
+            _ => Ok(Opened::Ended(connection)),
+        };
+    };
+    let handshake = Handshake::watch(&connection, ended, limit, move |outcome| {
+        if let Outcome::Confirmed { .. } = outcome {
+            pass.forget();
+        }
+    });
+    Ok(Opened::Early(connection, peer, handshake))
 }
 
 fn quic_server(
     identity: &Identity,
     allowed: &Allowed,
     refused: &tls::Refused,
+    tickets: Option<tls::Tickets>,
 ) -> Result<Arc<QuicServerConfig>, BindError> {
-    let tls = tls::server(identity, allowed.clone(), refused.clone())
+    let tls = tls::server(identity, allowed.clone(), refused.clone(), tickets)
         .map_err(|e| BindError::Tls(e.to_string()))?;
     let tls = QuicServerConfig::try_from(tls).map_err(|e| BindError::Tls(e.to_string()))?;
     Ok(Arc::new(tls))
 }
 
-fn transport(config: &EndpointConfig) -> Result<TransportConfig, BindError> {
-    let session_idle = config.session.idle_timeout;
-    let idle = IdleTimeout::try_from(session_idle.saturating_add(IDLE_MARGIN)).map_err(|_| {
-        BindError::IdleTimeout {
-            seconds: session_idle.as_secs(),
-        }
-    })?;
-    let mut acks = AckFrequencyConfig::default();
-    acks.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY));
-    let mut transport = TransportConfig::default();
-    match config.controller() {
-        Congestion::Engine if !config.is_limited() => return Err(BindError::Unlimited),
-        Congestion::Engine => {
-            // Nothing is decided by QUIC's own losses, so a gap needs no early acknowledgement.
-            acks.reordering_threshold(VarInt::from_u32(0));
-            transport.congestion_controller_factory(Arc::new(Unlimited::default()))
-        }
-        Congestion::Cubic => {
-            transport.congestion_controller_factory(Arc::new(CubicConfig::default()))
-        }
-        Congestion::Bbr => transport.congestion_controller_factory(Arc::new(BbrConfig::default())),
-        Congestion::NewReno => {
-            transport.congestion_controller_factory(Arc::new(NewRenoConfig::default()))
-        }
-    };
-    let mut discovery = MtuDiscoveryConfig::default();
-    discovery
-        .minimum_change(MTU_STEP)
-        .interval(MTU_INTERVAL)
-        .black_hole_cooldown(MTU_COOLDOWN);
-    transport
-        .mtu_discovery_config(Some(discovery))
-        .max_idle_timeout(Some(idle))
-        .max_concurrent_bidi_streams(VarInt::from_u32(0))
-        .max_concurrent_uni_streams(VarInt::from_u32(0))
-        .datagram_receive_buffer_size(Some(RECEIVE_BUFFER))
-        .datagram_send_buffer_size(SEND_BUFFER)
-        .enable_segmentation_offload(config.segmentation_offload)
-        .ack_frequency_config(Some(acks));
-    Ok(transport)
-}
-
-/// What a failed connection means to whoever wanted it.
-fn connect_error(
-    error: &ConnectionError,
-    addr: SocketAddr,
-    ours: Fingerprint,
-    idle: Duration,
-) -> ConnectError {
-    let alert = |alert: AlertDescription| TransportErrorCode::crypto(alert.into());
-    match error {
-        ConnectionError::ConnectionClosed(close)
-            if close.error_code == alert(AlertDescription::AccessDenied) =>
-        {
-            ConnectError::Refused { addr, ours }
-        }
-        ConnectionError::ConnectionClosed(close)
-            if close.error_code == TransportErrorCode::CONNECTION_REFUSED =>
-        {
-            ConnectError::Busy { addr }
-        }
-        ConnectionError::ApplicationClosed(close) if close.error_code.into_inner() == BUSY => {
-            ConnectError::Busy { addr }
-        }
-        ConnectionError::ApplicationClosed(close) => ConnectError::Closed {
-            addr,
-            reason: CloseReason::Peer {
-                code: close.error_code.into_inner(),
-                reason: String::from_utf8_lossy(&close.reason).into_owned(),
-            },
-        },
-        ConnectionError::TimedOut => ConnectError::TimedOut {
-            addr,
-            seconds: idle.as_secs(),
-        },
-        ConnectionError::LocallyClosed => ConnectError::EndpointClosed,
-        other => ConnectError::NotWeftline {
-            addr,
-            reason: other.to_string(),
-        },
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LOOPBACK: &str = "127.0.0.1:0";
-
-    fn bind(identity: &Identity, allowed: Allowed) -> Quic {
-        let config = EndpointConfig::default();
-        Quic::bind(
-            LOOPBACK.parse().unwrap(),
-            identity.clone(),
-            allowed,
-            &config,
-        )
-        .unwrap()
-    }
-
-    /// What each end makes of a client that asks for `expected`.
-    async fn handshake(
-        client: &Identity,
-        server: &Identity,
-        allowed: Allowed,
-        expected: Fingerprint,
-    ) -> (Result<Link, ConnectError>, Result<Link, Refusal>) {
-        let server = bind(server, allowed);
-        let client = bind(client, Allowed::nobody());
-        let addr = server.local_addr().unwrap();
-        let accept = async { server.knock().await.unwrap().admit(0).unwrap().open().await };
-        tokio::join!(client.connect(addr, expected), accept)
-    }
-
-    #[tokio::test]
-    async fn both_ends_learn_who_the_other_is() {
-        let (a, b) = (Identity::generate(), Identity::generate());
-        let allowed = Allowed::only([a.fingerprint()]);
-        let (client, server) = handshake(&a, &b, allowed, b.fingerprint()).await;
-        let (client, server) = (client.unwrap(), server.unwrap());
-        assert_eq!(client.peer(), b.fingerprint());
-        assert_eq!(server.peer(), a.fingerprint());
-
-        client.send(b"hello").await.unwrap();
-        let mut batch = Vec::new();
-        server.recv(&mut batch, 8).await.unwrap();
-        assert_eq!(batch, [&b"hello"[..]]);
-        assert!(client.max_datagram() >= 1150, "{}", client.max_datagram());
-    }
-
-    #[tokio::test]
-    async fn a_server_with_another_key_is_not_talked_to() {
-        let (a, b) = (Identity::generate(), Identity::generate());
-        let expected = Identity::generate().fingerprint();
-        let (client, server) = handshake(&a, &b, Allowed::anyone(), expected).await;
-        match client.err().unwrap() {
-            ConnectError::PeerMismatch {
-                expected: wanted,
-                got,
-                ..
-            } => assert_eq!((wanted, got), (expected, b.fingerprint())),
-            other => panic!("{other}"),
-        }
-        assert!(matches!(server.err(), Some(Refusal::Handshake { .. })));
-    }
-
-    #[tokio::test]
-    async fn an_unknown_client_is_refused_and_named() {
-        let (a, b) = (Identity::generate(), Identity::generate());
-        let allowed = Allowed::only([Identity::generate().fingerprint()]);
-        let (client, server) = handshake(&a, &b, allowed, b.fingerprint()).await;
-        match server.err().unwrap() {
-            Refusal::UnknownPeer { peer, .. } => assert_eq!(peer, a.fingerprint()),
-            other => panic!("{other}"),
-        }
-        // TLS 1.3 clients are done before the server has looked at their key.
-        let link = client.unwrap();
-        assert!(link.recv(&mut Vec::new(), 1).await.is_err());
-        let addr = LOOPBACK.parse().unwrap();
-        let ours = a.fingerprint();
-        assert_eq!(
-            link.connect_error(addr),
-            Some(ConnectError::Refused { addr, ours })
-        );
-    }
-
-    #[tokio::test]
-    async fn showing_the_key_of_an_allowed_client_is_not_enough() {
-        let (friend, b) = (Identity::generate(), Identity::generate());
-        let thief = Identity::generate().pretending_to_be(&friend);
-        let allowed = Allowed::only([friend.fingerprint()]);
-        let (client, server) = handshake(&thief, &b, allowed, b.fingerprint()).await;
-        let refusal = server.err().unwrap().to_string();
-        assert!(refusal.contains("BadSignature"), "{refusal}");
-        assert!(client.unwrap().recv(&mut Vec::new(), 1).await.is_err());
-    }
-
-    #[tokio::test]
-    async fn showing_the_key_of_the_server_is_not_enough() {
-        let (a, victim) = (Identity::generate(), Identity::generate());
-        let thief = Identity::generate().pretending_to_be(&victim);
-        let (client, server) = handshake(&a, &thief, Allowed::anyone(), victim.fingerprint()).await;
-        let error = client.err().unwrap();
-        assert!(matches!(error, ConnectError::NotWeftline { .. }), "{error}");
-        assert!(error.to_string().contains("BadSignature"), "{error}");
-        assert!(server.is_err());
-    }
-
-    #[tokio::test]
-    async fn the_code_and_reason_of_a_close_arrive_after_what_was_sent() {
-        let (a, b) = (Identity::generate(), Identity::generate());
-        let (client, server) = handshake(&a, &b, Allowed::anyone(), b.fingerprint()).await;
-        let (client, server) = (client.unwrap(), server.unwrap());
-        for _ in 0..4 {
-            client.send(&[7; 1000]).await.unwrap();
-        }
-        client.close(42, "done").await;
-        let mut batch = Vec::new();
-        let reason = loop {
-            if let Err(reason) = server.recv(&mut batch, 8).await {
-                break reason;
-            }
-        };
-        let code = 42;
-        let words = "done".to_owned();
-        assert_eq!(
-            reason,
-            CloseReason::Peer {
-                code,
-                reason: words
-            }
-        );
-        assert_eq!(batch.len(), 4);
-    }
-
-    #[tokio::test]
-    async fn an_endpoint_that_nothing_would_limit_is_refused() {
-        let mut config = EndpointConfig {
-            congestion: Some(Congestion::Engine),
-            ..EndpointConfig::default()
-        };
-        config.session.rate = weftline_proto::RateControl::Carrier;
-        let result = Quic::bind(
-            LOOPBACK.parse().unwrap(),
-            Identity::generate(),
-            Allowed::nobody(),
-            &config,
-        );
-        assert!(matches!(result.err(), Some(BindError::Unlimited)));
-    }
-}
+mod tests;

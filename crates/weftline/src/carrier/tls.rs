@@ -1,18 +1,26 @@
 //! TLS 1.3 (RFC 8446) with raw public keys (RFC 7250) both ways.
 //!
-//! No certificates, names or authorities: a peer is its key. Sessions are never resumed, so that
-//! every handshake checks the keys anew.
+//! No certificates, names or authorities: a peer is its key. Sessions are resumed only for early
+//! data, where both ends want it; otherwise every handshake checks the keys anew. A resumed one
+//! proves that both ends still have the secret of a handshake that did: the client's tickets belong
+//! to one pair of identities, and the server finds the client's key with the ticket it made.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
+use rustls::client::{
+    AlwaysResolvesClientRawPublicKeys, ClientSessionStore, Resumption, Tls12ClientSessionValue,
+    Tls13ClientSessionValue,
+};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
+use rustls::server::{
+    AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage, StoresServerSessions,
+};
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error,
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, NamedGroup,
     PeerIncompatible, ServerConfig, SignatureScheme, version::TLS13,
 };
 
@@ -21,14 +29,83 @@ use crate::{Allowed, Fingerprint, Identity};
 /// The protocol's name in TLS (RFC 7301); the number rises with incompatible changes.
 const ALPN: &[u8] = b"weftline/1";
 
-/// Where a handshake leaves the fingerprint that it refused.
-pub(crate) type Refused = Arc<OnceLock<Fingerprint>>;
+/// Each is good for one handshake: this many allow for one that goes wrong.
+const TICKETS: usize = 2;
+/// A client keeps this many; the newest are used first, the oldest go.
+const KEPT: usize = 8;
 
-/// For connecting to a peer with exactly this fingerprint.
+/// Where a handshake leaves the fingerprint that it refused.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Refused(Arc<Mutex<Option<Fingerprint>>>);
+
+impl Refused {
+    fn set(&self, peer: Fingerprint) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
+    }
+
+    pub(crate) fn take(&self) -> Option<Fingerprint> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The tickets that one server has given to one client. Each is used once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TicketStore(Arc<Mutex<VecDeque<Tls13ClientSessionValue>>>);
+
+impl TicketStore {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Tls13ClientSessionValue>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientSessionStore for TicketStore {
+    fn set_kx_hint(&self, _: ServerName<'static>, _: NamedGroup) {}
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        None
+    }
+
+    fn set_tls12_session(&self, _: ServerName<'static>, _: Tls12ClientSessionValue) {}
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        None
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {}
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
+        let mut tickets = self.lock();
+        if tickets.len() == KEPT {
+            tickets.pop_front();
+        }
+        tickets.push_back(ticket);
+    }
+
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.lock().pop_back()
+    }
+}
+
+/// What a server does for clients that come again.
+#[derive(Clone)]
+pub(crate) struct Tickets {
+    /// Where tickets are kept that were made and not used.
+    pub(crate) storage: Arc<dyn StoresServerSessions>,
+    /// Take data along with the first packets.
+    pub(crate) early: bool,
+}
+
+/// For connecting to a peer with exactly this fingerprint. With `tickets`, which must be of that
+/// peer, sessions are resumed, but with this very configuration only: keep it.
 pub(crate) fn client(
     identity: &Identity,
     expected: Fingerprint,
     refused: Refused,
+    tickets: Option<TicketStore>,
 ) -> Result<ClientConfig, Error> {
     let check = Arc::new(PeerCheck::new(Allowed::only([expected]), refused));
     let resolver = AlwaysResolvesClientRawPublicKeys::new(identity.certified_key());
@@ -38,7 +115,11 @@ pub(crate) fn client(
         .with_custom_certificate_verifier(check)
         .with_client_cert_resolver(Arc::new(resolver));
     config.alpn_protocols = vec![ALPN.to_vec()];
-    config.resumption = Resumption::disabled();
+    config.enable_early_data = tickets.is_some();
+    config.resumption = match tickets {
+        Some(tickets) => Resumption::store(Arc::new(tickets)),
+        None => Resumption::disabled(),
+    };
     config.enable_sni = false;
     Ok(config)
 }
@@ -48,6 +129,7 @@ pub(crate) fn server(
     identity: &Identity,
     allowed: Allowed,
     refused: Refused,
+    tickets: Option<Tickets>,
 ) -> Result<ServerConfig, Error> {
     let check = Arc::new(PeerCheck::new(allowed, refused));
     let resolver = AlwaysResolvesServerRawPublicKeys::new(identity.certified_key());
@@ -56,8 +138,18 @@ pub(crate) fn server(
         .with_client_cert_verifier(check)
         .with_cert_resolver(Arc::new(resolver));
     config.alpn_protocols = vec![ALPN.to_vec()];
-    config.session_storage = Arc::new(NoServerSessionStorage {});
-    config.send_tls13_tickets = 0;
+    match tickets {
+        Some(tickets) => {
+            config.session_storage = tickets.storage;
+            config.send_tls13_tickets = TICKETS;
+            // QUIC knows all or nothing (RFC 9001, section 4.6.1).
+            config.max_early_data_size = if tickets.early { u32::MAX } else { 0 };
+        }
+        None => {
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 0;
+        }
+    }
     Ok(config)
 }
 
@@ -84,7 +176,7 @@ impl PeerCheck {
         if self.allowed.allows(&peer) {
             return Ok(());
         }
-        self.refused.set(peer).ok();
+        self.refused.set(peer);
         Err(CertificateError::ApplicationVerificationFailure.into())
     }
 

@@ -3,9 +3,11 @@
 
 mod closing;
 mod connecting;
+mod early;
 mod messages;
 mod relay;
 mod streams;
+mod tap;
 mod transfer;
 
 use std::net::SocketAddr;

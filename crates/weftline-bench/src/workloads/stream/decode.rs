@@ -41,7 +41,7 @@ pub(super) fn visit(
     let pool = Symbols::random(stream.period(), size, SEED);
     let arrivals: Vec<_> = arrivals(stream, loss)
         .into_iter()
-        .map(|arrival| (arrival, arrival.position() % stream.period()))
+        .map(|arrival| Packet::new(arrival, stream, &pool))
         .collect();
     let mut contest = Contest::new(case);
     let path = Path {
@@ -72,7 +72,8 @@ pub(super) fn visit(
     }
     #[cfg(feature = "peers")]
     peers::enter(&mut contest, path)?;
-    let ring = Symbols::zeroed(window, size);
+    // As many as the decoder that takes batches has slots.
+    let ring = Symbols::zeroed(span.max(window) + BATCH, size);
     encode::memcpy(&mut contest, stream, &pool, ring);
     visitor.contest(contest)
 }
@@ -98,9 +99,33 @@ struct Path<'a> {
     span: usize,
     /// The source symbols of a period.
     pool: &'a Symbols,
-    /// With their places in a period, as packets come from somewhere without a
-    /// division.
-    arrivals: &'a [(Arrival, usize)],
+    arrivals: &'a [Packet<'a>],
+}
+
+/// A packet as a receiver has it once it has read the header.
+#[derive(Clone, Copy)]
+struct Packet<'a> {
+    arrival: Arrival,
+    /// The place of the symbol, or of the one before a repair symbol, in its
+    /// period.
+    place: usize,
+    /// The symbol; of a repair symbol, which differs from code to code, nothing.
+    payload: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    fn new(arrival: Arrival, stream: Stream, pool: &'a Symbols) -> Self {
+        let place = arrival.position() % stream.period();
+        let payload = match arrival {
+            Arrival::Source(_) => pool.get(place),
+            Arrival::Repair(_) => &[],
+        };
+        Self {
+            arrival,
+            place,
+            payload,
+        }
+    }
 }
 
 impl<'a> Path<'a> {
@@ -116,7 +141,8 @@ impl<'a> Path<'a> {
 enum Intake {
     /// One by one, copied.
     Copy,
-    /// Copied, up to [`BATCH`] at once if they arrive in order without a gap.
+    /// Copied, with all that come between two repair symbols and in the same
+    /// [`BATCH`] in one call.
     Batch,
     /// One by one in their packets, which the decoder keeps.
     Keep,
@@ -142,7 +168,9 @@ struct Ours<'a> {
 impl<'a> Ours<'a> {
     fn new(path: Path<'a>, code: Code, intake: Intake) -> Self {
         let Stream { size, window, .. } = path.stream;
-        let most = path.span.max(window) + 1;
+        // What is forgotten only after a batch needs room until then.
+        let ahead = if intake == Intake::Batch { BATCH } else { 1 };
+        let most = path.span.max(window) + ahead;
         let config = DecoderConfig::new(most, size, most, window);
         Self {
             path,
@@ -155,14 +183,14 @@ impl<'a> Ours<'a> {
         }
     }
 
-    /// Takes a source symbol in, which is at this place in its period.
+    /// Takes a source symbol in.
     #[inline(always)]
-    fn source(&mut self, number: u64, place: usize) {
+    fn source(&mut self, number: u64, packet: &Packet<'_>) {
         self.forget(number);
         let taken = match &mut self.packets {
-            None => self.decoder.source(number, self.path.pool.get(place)),
+            None => self.decoder.source(number, packet.payload),
             Some(packets) => {
-                let packet = packets.take(place);
+                let packet = packets.take(packet.place);
                 let payload = HEADER..packet.len();
                 self.decoder.source_owned(number, packet, payload)
             }
@@ -187,7 +215,11 @@ impl<'a> Ours<'a> {
     fn warm_up(&mut self) {
         let period = self.path.stream.period() as u64;
         for number in 0..period {
-            self.source(number, number as usize);
+            let arrival = Arrival::Source(number as usize);
+            self.source(
+                number,
+                &Packet::new(arrival, self.path.stream, self.path.pool),
+            );
             while self.decoder.next_known().is_some() {}
         }
         self.start = period;
@@ -201,11 +233,11 @@ impl<'a> Ours<'a> {
         }
         let mut known = 0;
         let mut right = true;
-        for &(arrival, place) in self.path.arrivals {
-            let number = self.start + arrival.position() as u64;
-            match arrival {
-                Arrival::Source(_) => self.source(number, place),
-                Arrival::Repair(_) => self.repair(number, place),
+        for packet in self.path.arrivals {
+            let number = self.start + packet.arrival.position() as u64;
+            match packet.arrival {
+                Arrival::Source(_) => self.source(number, packet),
+                Arrival::Repair(_) => self.repair(number, packet.place),
             }
             while let Some(number) = self.decoder.next_known() {
                 known += 1;
@@ -221,31 +253,31 @@ impl<'a> Ours<'a> {
     fn run_batches(&mut self, look: impl Fn(u64, &[u8]) -> bool) -> Option<usize> {
         let mut known = 0;
         let mut right = true;
-        let mut arrivals = self.path.arrivals;
-        while let [(arrival, place), rest @ ..] = arrivals {
-            let position = arrival.position();
-            let number = self.start + position as u64;
-            let mut taken = 1;
-            if let Arrival::Repair(_) = arrival {
-                self.repair(number, *place);
-            } else {
-                let follows = |(ahead, (arrival, _)): &(usize, &(Arrival, usize))| {
-                    *arrival == Arrival::Source(position + ahead + 1)
-                };
-                let others = rest.iter().take(BATCH - 1).enumerate();
-                taken += others.take_while(follows).count();
-                self.forget(number + taken as u64 - 1);
-                let payloads = arrivals[..taken].iter();
-                let payloads = payloads.map(|(_, place)| self.path.pool.get(*place));
-                let taken = self.decoder.sources(number, payloads);
-                taken.expect("the floor follows");
-            }
-            arrivals = &arrivals[taken..];
-            while let Some(run) = self.decoder.next_known_run() {
-                for (number, symbol) in run.clone().zip(self.decoder.symbols(&run)) {
-                    known += 1;
-                    right &= symbol.is_some_and(|symbol| look(number, symbol));
+        let mut look = |number, symbol: &[u8]| {
+            known += 1;
+            right &= look(number, symbol);
+        };
+        let start = self.start;
+        for batch in self.path.arrivals.chunks(BATCH) {
+            let mut packets = batch.iter();
+            while let Some(packet) = packets.as_slice().first() {
+                if let Arrival::Repair(position) = packet.arrival {
+                    packets.next();
+                    self.repair(start + position as u64, packet.place);
+                    self.decoder.each_known(&mut look);
+                    continue;
                 }
+                let symbols = core::iter::from_fn(|| {
+                    let packet = packets.as_slice().first()?;
+                    let Arrival::Source(position) = packet.arrival else {
+                        return None;
+                    };
+                    packets.next();
+                    Some((start + position as u64, packet.payload))
+                });
+                let taken = self.decoder.sources(symbols, &mut look);
+                taken.expect("the floor follows");
+                self.forget(self.decoder.end() - 1);
             }
         }
         self.start += self.path.stream.run() as u64;
@@ -331,7 +363,7 @@ mod peers {
 
     use ::cu_fec::{DensityThreshold, EncodingSymbolId, RepairPayloadId};
 
-    use super::{Arrival, Contest, Error, Kind, Path, encode, repairs, residual, wrong};
+    use super::{Arrival, Contest, Error, Kind, Packet, Path, encode, repairs, residual, wrong};
     use crate::peers::cu_fec::{self, Decode};
     use crate::workloads::repair::Code;
 
@@ -401,14 +433,17 @@ mod peers {
         fn run(&mut self) -> usize {
             let stream = self.path.stream;
             let mut known = 0;
-            for &(arrival, place) in self.path.arrivals {
+            for &Packet {
+                arrival,
+                place,
+                payload,
+            } in self.path.arrivals
+            {
                 match arrival {
                     Arrival::Source(position) => {
                         let number = self.start + position as u64;
                         self.make_room(number);
-                        known += self
-                            .decoder
-                            .source(number as u32, self.path.pool.get(place));
+                        known += self.decoder.source(number as u32, payload);
                     }
                     Arrival::Repair(position) => {
                         let first = self.start + position as u64 + 1 - stream.window as u64;

@@ -33,6 +33,8 @@ pub(crate) fn window(data: &[u8]) {
         let (floor, end) = (copying.first(), copying.end());
         let near = |input: &mut Input<'_>| (floor + input.below(70) as u64).saturating_sub(4);
         let mut explicit = Vec::new();
+        // What was reported already.
+        let mut told = None;
         let outcomes = match input.below(if hostile { 14 } else { 11 }) {
             // The next symbol, some of them, in order; or an older one again.
             kind @ 0..=5 => {
@@ -67,7 +69,7 @@ pub(crate) fn window(data: &[u8]) {
                 } else {
                     owning.source_owned(esi, packet, place)
                 };
-                (take(&mut copying, esi, payload), outcome)
+                (take(&mut copying, esi, payload, &mut told), outcome)
             }
             6 | 7 => {
                 let next = payloads.len() as u64;
@@ -112,7 +114,7 @@ pub(crate) fn window(data: &[u8]) {
                     assert!(matches!(owned, Err(DecodeError::PayloadRange { .. })));
                     continue;
                 }
-                (take(&mut copying, esi, &bytes[payload]), owned)
+                (take(&mut copying, esi, &bytes[payload], &mut told), owned)
             }
             12 => {
                 let data = input.forgery(field, LONGEST + 2);
@@ -140,14 +142,15 @@ pub(crate) fn window(data: &[u8]) {
             Ok(Outcome::Innovative | Outcome::Redundant) => {}
         }
         check(&copying, &owning, bound);
-        if input.flag() {
-            while let Some(run) = copying.next_known_run() {
-                for esi in run {
-                    assert_eq!(owning.next_known(), Some(esi));
-                    assert!(copying.is_known(esi));
-                }
+        if input.flag() || told.is_some() {
+            let mut told = told.unwrap_or_default();
+            copying.each_known(|esi, payload| told.push((esi, payload.to_vec())));
+            for (esi, payload) in told {
+                assert_eq!(owning.next_known(), Some(esi));
+                assert_eq!(owning.symbol(esi), Some(&payload[..]));
             }
             assert_eq!(owning.next_known(), None);
+            assert_eq!(copying.next_known(), None);
         }
         while reclaims && owning.reclaim().is_some() {}
         if honest {
@@ -160,12 +163,20 @@ pub(crate) fn window(data: &[u8]) {
     }
 }
 
-/// Takes a source symbol by one way or the other.
-fn take(decoder: &mut WindowDecoder, esi: u64, payload: &[u8]) -> Result<Outcome, DecodeError> {
+/// Takes a source symbol by one way or the other, of which one reports at once.
+fn take(
+    decoder: &mut WindowDecoder,
+    esi: u64,
+    payload: &[u8],
+    told: &mut Option<Vec<(u64, Vec<u8>)>>,
+) -> Result<Outcome, DecodeError> {
     if esi.is_multiple_of(2) {
         return decoder.source(esi, payload);
     }
-    let innovative = decoder.sources(esi, [payload])?;
+    let told = told.insert(Vec::new());
+    let innovative = decoder.sources([(esi, payload)], |esi, payload| {
+        told.push((esi, payload.to_vec()));
+    })?;
     Ok(match innovative {
         0 => Outcome::Redundant,
         _ => Outcome::Innovative,

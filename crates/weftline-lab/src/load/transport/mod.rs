@@ -28,6 +28,11 @@ pub(crate) trait Transport: Send + Sync {
     /// Listens; when it returns, a peer that connects is heard.
     fn listen(&self, at: SocketAddr) -> Task<'_, Box<dyn Listener>>;
 
+    /// Does beforehand what makes the peer a known one, where that is asked for.
+    fn meet(&self, _to: SocketAddr) -> Task<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// Connects to a peer that listens.
     fn connect(&self, to: SocketAddr) -> Task<'_, Link>;
 
@@ -111,6 +116,11 @@ pub(crate) fn by_name(
     name: &str,
     settings: &mut Settings,
 ) -> Result<Box<dyn Transport>, LoadError> {
+    if matches!(name, "weftline" | "quinn") {
+        // The cryptographic library collects entropy when it is first asked for a random number:
+        // some 0.1 s, once in the life of a program and no transfer's time.
+        drop(::weftline::Identity::generate());
+    }
     Ok(match name {
         "weftline" => Box::new(weftline::Weftline::take(settings)?),
         "tcp" => Box::new(tcp::Tcp::take(settings)?),

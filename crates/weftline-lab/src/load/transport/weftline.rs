@@ -23,6 +23,9 @@ use engine::Carrier;
 /// How long closing waits for the peer to have everything.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// The least time over which it is looked for a ticket, 20 times.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// The seeds of the two ends' key pairs. Anyone can have them: they let the two ends name each
 /// other without exchanging anything, and protect nothing.
 const RECEIVER: [u8; 32] = *b"weftline load: the receiving end";
@@ -83,6 +86,15 @@ impl Weftline {
         Ok(endpoint)
     }
 
+    /// The sender's endpoint, made on first use.
+    fn sender(&self, to: SocketAddr) -> Result<Endpoint, LoadError> {
+        let kept = self.lock().first().cloned();
+        match kept {
+            Some(endpoint) => Ok(endpoint),
+            None => self.endpoint(any_port(to), &SENDER, Allowed::nobody()),
+        }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Endpoint>> {
         self.endpoints
             .lock()
@@ -122,19 +134,41 @@ impl Transport for Weftline {
         })
     }
 
+    /// With `0rtt=1` a session of its own, which carries nothing, before what is measured; and once
+    /// more when the tickets of earlier ones are used up or lost.
+    fn meet(&self, to: SocketAddr) -> Task<'_, ()> {
+        Box::pin(async move {
+            if !self.config.early_data {
+                return Ok(());
+            }
+            let (endpoint, peer) = (self.sender(to)?, identity(&RECEIVER)?.fingerprint());
+            let known = || self.config.known_peers.has_ticket(&peer);
+            while !known() {
+                let connected = endpoint.connect(to, &peer).await;
+                let connection = connected.map_err(|e| LoadError::Connect {
+                    to,
+                    reason: e.to_string(),
+                })?;
+                // The ticket comes with the end of the handshake, or after a loss a little later.
+                let mut looks = 0..100;
+                while !known() && looks.next().is_some() {
+                    tokio::time::sleep(connection.rtt().max(LOOK) / 20).await;
+                }
+                connection.close(0, "met");
+            }
+            Ok(())
+        })
+    }
+
     fn connect(&self, to: SocketAddr) -> Task<'_, Link> {
         Box::pin(async move {
-            let kept = self.lock().first().cloned();
-            let endpoint = match kept {
-                Some(endpoint) => endpoint,
-                None => self.endpoint(any_port(to), &SENDER, Allowed::nobody())?,
-            };
+            let endpoint = self.sender(to)?;
             let connected = match self.carrier {
                 Carrier::Quic => {
                     let peer = identity(&RECEIVER)?.fingerprint();
                     endpoint.connect_early(to, &peer).await
                 }
-                Carrier::Udp => endpoint.connect_insecure(to).await,
+                Carrier::Udp => endpoint.connect_insecure_early(to).await,
             };
             let connection = connected.map_err(|e| LoadError::Connect {
                 to,

@@ -140,6 +140,8 @@ impl Xfer {
                 let connected = tokio::time::timeout_at(limit, transport.connect(to)).await;
                 kept = Some(bytes(connected.unwrap_or_else(|_| late(patience))?)?);
             }
+            let met = timeout(patience, transport.meet(to)).await;
+            met.unwrap_or_else(|_| late(patience))?;
             let start = now();
             let transfer = async {
                 let mut stream = match kept.take() {

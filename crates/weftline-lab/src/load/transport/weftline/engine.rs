@@ -1,5 +1,7 @@
 //! The engine's options by name.
 
+mod random;
+
 use std::time::Duration;
 
 use weftline::proto::{
@@ -40,6 +42,11 @@ pub(super) fn take(settings: &mut Settings) -> Result<(EndpointConfig, Carrier),
         let message = "cc= chooses QUIC's congestion control: leave it out with carrier=udp";
         return Err(LoadError::Contradiction(message.to_owned()));
     }
+    config.early_data = settings.switch("0rtt")?.unwrap_or(false);
+    if carrier == Carrier::Udp && config.early_data {
+        let message = "0rtt= is a matter of QUIC: leave it out with carrier=udp";
+        return Err(LoadError::Contradiction(message.to_owned()));
+    }
     config.segmentation_offload = settings.switch("gso")?.unwrap_or(false);
     Ok((config, carrier))
 }
@@ -60,8 +67,10 @@ fn session(preset: Preset, settings: &mut Settings) -> Result<Config, LoadError>
     policies(settings, &mut session)?;
     auto(settings, &mut session)?;
     measured(settings, &mut session)?;
+    random::take(settings, &mut session)?;
     limits(settings, &mut session)?;
     rate(settings, &mut session)?;
+    random::control(settings, &mut session)?;
     Ok(session)
 }
 
@@ -125,6 +134,10 @@ fn policies(settings: &mut Settings, session: &mut Config) -> Result<(), LoadErr
             let message = "share= has no meaning with preset=arq, which sends no repairs";
             return Err(LoadError::Contradiction(message.to_owned()));
         }
+        if let Code::Random(_) = policies.code {
+            let message = "share= has no meaning with preset=udp-rc and preset=rlc-block, whose repairs go on until they are enough: see extra= and pace=";
+            return Err(LoadError::Contradiction(message.to_owned()));
+        }
         match &mut policies.redundancy {
             Redundancy::Auto(auto) => auto.limit = Some(share),
             redundancy => *redundancy = Redundancy::Share(share),
@@ -139,11 +152,15 @@ fn policies(settings: &mut Settings, session: &mut Config) -> Result<(), LoadErr
         policies.redundancy = Redundancy::Share(1.0 / f64::from(spacing - 1));
     }
     if let Some(size) = settings.number("k", "source symbols in a block", 1..=1024u16)? {
-        let Code::Block { k } = &mut policies.code else {
-            let message = "k= is the size of a block: give preset=block too";
-            return Err(LoadError::Contradiction(message.to_owned()));
-        };
-        *k = size;
+        match &mut policies.code {
+            Code::Block { k } => *k = size,
+            Code::Random(code) => code.k = size,
+            _ => {
+                let message =
+                    "k= is the size of a block: give preset=block, udp-rc or rlc-block too";
+                return Err(LoadError::Contradiction(message.to_owned()));
+            }
+        }
     }
     let window = settings.take("encoding", "elastic:N, fixed:N or mobile:N", |value| {
         let (kind, size) = value.split_once(':')?;
@@ -156,19 +173,24 @@ fn policies(settings: &mut Settings, session: &mut Config) -> Result<(), LoadErr
         }
     })?;
     policies.window = window.unwrap_or(policies.window);
-    let feedback = settings.take("feedback", "datagram:MS or periodic:MS", |value| {
-        let (kind, millis) = value.split_once(':')?;
-        let millis: f64 = millis
-            .parse()
-            .ok()
-            .filter(|m| (0.0..=10_000.0).contains(m))?;
-        let time = Duration::from_secs_f64(millis / 1000.0);
-        match kind {
-            "datagram" => Some(Feedback::EveryDatagram { min_interval: time }),
-            "periodic" if !time.is_zero() => Some(Feedback::Periodic { interval: time }),
-            _ => None,
-        }
-    })?;
+    let feedback = settings.take(
+        "feedback",
+        "datagram:MS, periodic:MS or block:MS",
+        |value| {
+            let (kind, millis) = value.split_once(':')?;
+            let millis: f64 = millis
+                .parse()
+                .ok()
+                .filter(|m| (0.0..=10_000.0).contains(m))?;
+            let time = Duration::from_secs_f64(millis / 1000.0);
+            match kind {
+                "datagram" => Some(Feedback::EveryDatagram { min_interval: time }),
+                "periodic" if !time.is_zero() => Some(Feedback::Periodic { interval: time }),
+                "block" if !time.is_zero() => Some(Feedback::Block { interval: time }),
+                _ => None,
+            }
+        },
+    )?;
     policies.feedback = feedback.unwrap_or(policies.feedback);
     let kinds = [
         ("none", TopUp::None),

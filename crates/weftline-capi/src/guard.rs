@@ -1,0 +1,88 @@
+//! No panic crosses the boundary, and every failure leaves its reason.
+
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::status::{Failure, Status, remember};
+
+/// Runs the body of a function.
+pub(crate) fn guard(body: impl FnOnce() -> Result<(), Failure>) -> Status {
+    // A handle in use when a panic went through it is not used again but to free it: the
+    // documentation says so, and no state of safe types is undefined.
+    let failure = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => return Status::Ok,
+        Ok(Err(failure)) => failure,
+        Err(_) => Failure::new(Status::Internal, "a bug in Weftline: free the handle"),
+    };
+    remember(&failure);
+    failure.status
+}
+
+/// Runs the body of a function that makes a handle; NULL if it fails.
+pub(crate) fn make<T>(body: impl FnOnce() -> Result<T, Failure>) -> Option<Box<T>> {
+    let mut made = None;
+    guard(|| {
+        made = Some(Box::new(body()?));
+        Ok(())
+    });
+    made
+}
+
+/// Frees what a handle stands for.
+pub(crate) fn free<T>(handle: Option<Box<T>>) {
+    guard(|| {
+        drop(handle);
+        Ok(())
+    });
+}
+
+/// Runs the body of a function that only looks; 0 for a handle that is NULL.
+pub(crate) fn look<T: Default, H>(handle: Option<&H>, body: impl FnOnce(&H) -> T) -> T {
+    let mut seen = T::default();
+    guard(|| {
+        seen = body(given(handle)?);
+        Ok(())
+    });
+    seen
+}
+
+/// What stands for a handle or a result, unless it is NULL.
+pub(crate) fn given<T>(pointer: Option<T>) -> Result<T, Failure> {
+    pointer.ok_or_else(|| Failure::new(Status::Null, "a handle or a place for a result is NULL"))
+}
+
+/// A place for a result, which C does not initialise.
+pub(crate) type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;
+
+/// Writes a result that the caller may not want.
+pub(crate) fn put<T>(out: Out<'_, T>, value: T) {
+    if let Some(out) = out {
+        out.write(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+
+    use super::*;
+    use crate::status::weftline_last_error;
+
+    #[test]
+    fn a_panic_becomes_a_status_with_its_reason() {
+        // The panic's own message goes to standard error, as ever.
+        assert_eq!(guard(|| panic!("a bug")), Status::Internal);
+        assert!(make::<u8>(|| panic!("a bug")).is_none());
+        assert_eq!(look(Some(&1), |_| -> usize { panic!("a bug") }), 0);
+        // SAFETY: a string that ends with a zero, of this thread.
+        let reason = unsafe { CStr::from_ptr(weftline_last_error()) };
+        assert!(reason.to_string_lossy().contains("free the handle"));
+    }
+
+    #[test]
+    fn null_is_an_error_and_no_crash() {
+        assert_eq!(guard(|| given(None::<&u8>).map(drop)), Status::Null);
+        assert_eq!(look(None::<&u8>, |value| *value), 0);
+        free(None::<Box<u8>>);
+    }
+}

@@ -1,0 +1,154 @@
+//! Recoding at relays.
+
+use std::mem::MaybeUninit;
+
+use weftline_codec as codec;
+use weftline_codec::{Outcome, RepairError};
+
+use crate::block::decode_error;
+use crate::coefficients::{Coefficients, bounded, field, size};
+use crate::guard::{free, given, guard, look, make, put};
+use crate::raw;
+use crate::status::{Failure, Status};
+
+/// Makes new repair symbols of those that reach a relay, without decoding them.
+#[derive(Debug)]
+pub struct Recoder {
+    recoder: codec::Recoder,
+    vector: Vec<u8>,
+    data: Vec<u8>,
+}
+
+/// A relay in GF(2^bits), 1 to 8 bits, that holds at most `max_symbols` symbols of at most
+/// `max_symbol_size` bytes, and combines at most `max_span` consecutive ESIs. NULL if that cannot be.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_recoder_new(
+    bits: u32,
+    max_symbols: usize,
+    max_span: usize,
+    max_symbol_size: usize,
+) -> Option<Box<Recoder>> {
+    make(|| {
+        let (symbols, span) = (bounded(max_symbols)?, bounded(max_span)?);
+        let size = size(max_symbol_size)?;
+        let recoder = codec::Recoder::with_field(symbols, span, size, field(bits)?);
+        let (vector, data) = (Vec::new(), Vec::new());
+        Ok(Recoder {
+            recoder,
+            vector,
+            data,
+        })
+    })
+}
+
+/// Frees a relay.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_recoder_free(recoder: Option<Box<Recoder>>) {
+    free(recoder);
+}
+
+/// Takes a source symbol that was received. `innovative`, unless NULL, tells whether it brought
+/// anything new.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weftline_recoder_source(
+    recoder: Option<&mut Recoder>,
+    esi: u64,
+    payload: *const u8,
+    length: usize,
+    innovative: Option<&mut MaybeUninit<bool>>,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let payload = unsafe { raw::bytes(payload, length) }?;
+        let outcome = given(recoder)?.recoder.source(esi, payload);
+        let outcome = outcome.map_err(decode_error)?;
+        put(innovative, outcome == Outcome::Innovative);
+        Ok(())
+    })
+}
+
+/// Takes a repair symbol that was received, over the symbols from `first` to before `end`.
+/// `innovative`, unless NULL, tells whether it brought anything new.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weftline_recoder_repair(
+    recoder: Option<&mut Recoder>,
+    first: u64,
+    end: u64,
+    coefficients: Coefficients,
+    data: *const u8,
+    length: usize,
+    innovative: Option<&mut MaybeUninit<bool>>,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let (data, vector) = unsafe { (raw::bytes(data, length)?, coefficients.to_codec()?) };
+        let outcome = given(recoder)?.recoder.repair(first..end, vector, data);
+        let outcome = outcome.map_err(decode_error)?;
+        put(innovative, outcome == Outcome::Innovative);
+        Ok(())
+    })
+}
+
+/// Writes a new repair symbol: its window to `first` and `end`, its explicit coding vector, one element
+/// a byte and as many as the window has symbols, to `vector`, and its data. Give each another `key`.
+/// The vector's elements are `end - first`. If a buffer is too small, window and length of the data
+/// are written all the same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weftline_recoder_recode(
+    recoder: Option<&mut Recoder>,
+    key: u32,
+    first: Option<&mut MaybeUninit<u64>>,
+    end: Option<&mut MaybeUninit<u64>>,
+    vector: *mut u8,
+    vector_capacity: usize,
+    data: *mut u8,
+    data_capacity: usize,
+    data_length: Option<&mut MaybeUninit<usize>>,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let (vector_place, data_place) = unsafe {
+            (
+                raw::buffer(vector, vector_capacity)?,
+                raw::buffer(data, data_capacity)?,
+            )
+        };
+        let relay = given(recoder)?;
+        relay.vector.clear();
+        relay.data.clear();
+        let made = relay
+            .recoder
+            .recode(key, &mut relay.vector, &mut relay.data);
+        let window = made.map_err(|error| match error {
+            RepairError::EmptyWindow => Failure::new(Status::Missing, "nothing is held"),
+            error => Failure::argument(error),
+        })?;
+        put(first, window.start);
+        put(end, window.end);
+        let fits = vector_place.len() >= relay.vector.len();
+        raw::copy_out(&relay.data, data_place, data_length)?;
+        if !fits {
+            return Err(Failure::too_small(relay.vector.len(), vector_capacity));
+        }
+        vector_place[..relay.vector.len()].write_copy_of_slice(&relay.vector);
+        Ok(())
+    })
+}
+
+/// How many symbols are held, all of them independent of each other.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_recoder_rank(recoder: Option<&Recoder>) -> usize {
+    look(recoder, |relay| relay.recoder.rank())
+}
+
+/// Forgets all symbols below `esi`, keeping what can be said without them.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_recoder_forget_before(
+    recoder: Option<&mut Recoder>,
+    esi: u64,
+) -> Status {
+    guard(|| {
+        given(recoder)?.recoder.forget_before(esi);
+        Ok(())
+    })
+}

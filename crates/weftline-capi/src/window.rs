@@ -1,0 +1,245 @@
+//! Sliding-window codes.
+
+use std::mem::MaybeUninit;
+
+use weftline_codec as codec;
+use weftline_codec::{DecoderConfig, Outcome};
+
+use crate::block::{decode_error, push_error};
+use crate::coefficients::{Coefficients, bounded, field, size};
+use crate::guard::{free, given, guard, look, make, put};
+use crate::raw;
+use crate::status::{Failure, Status};
+
+/// Source symbols numbered by their ESI, and repair symbols over any window of those still held.
+#[derive(Debug)]
+pub struct WindowEncoder {
+    window: codec::WindowEncoder,
+    repair: Vec<u8>,
+}
+
+/// Recovers source symbols from repair symbols, each as soon as it follows from what arrived.
+#[derive(Debug)]
+pub struct WindowDecoder(codec::WindowDecoder);
+
+/// An empty window in GF(2^bits), 1 to 8 bits, that holds at most `capacity` symbols of at most
+/// `max_symbol_size` bytes (65,535 at most). NULL if that cannot be.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_window_encoder_new(
+    bits: u32,
+    capacity: usize,
+    max_symbol_size: usize,
+) -> Option<Box<WindowEncoder>> {
+    make(|| {
+        let (capacity, size) = (bounded(capacity)?, size(max_symbol_size)?);
+        let window = codec::WindowEncoder::with_field(capacity, size, field(bits)?);
+        let repair = Vec::new();
+        Ok(WindowEncoder { window, repair })
+    })
+}
+
+/// Frees an encoder.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_window_encoder_free(encoder: Option<Box<WindowEncoder>>) {
+    free(encoder);
+}
+
+/// Takes the next source symbol (a copy) and tells its ESI, unless `esi` is NULL. `WEFTLINE_STATUS_FULL`
+/// while the window holds as many as it may.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weftline_window_encoder_push(
+    encoder: Option<&mut WindowEncoder>,
+    payload: *const u8,
+    length: usize,
+    esi: Option<&mut MaybeUninit<u64>>,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let payload = unsafe { raw::bytes(payload, length) }?;
+        let window = &mut given(encoder)?.window;
+        put(esi, window.push(payload).map_err(push_error)?);
+        Ok(())
+    })
+}
+
+/// The symbols held: the first ESI and one past the last.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_window_encoder_held(
+    encoder: Option<&WindowEncoder>,
+    first: Option<&mut MaybeUninit<u64>>,
+    end: Option<&mut MaybeUninit<u64>>,
+) -> Status {
+    guard(|| {
+        let held = given(encoder)?.window.held();
+        put(first, held.start);
+        put(end, held.end);
+        Ok(())
+    })
+}
+
+/// Lets go of all symbols below `esi`, which the receiver has.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_window_encoder_discard_before(
+    encoder: Option<&mut WindowEncoder>,
+    esi: u64,
+) -> Status {
+    guard(|| {
+        given(encoder)?.window.discard_before(esi);
+        Ok(())
+    })
+}
+
+/// Writes the repair symbol over the symbols from `first` to before `end`, and its length: 2 bytes
+/// more than the longest payload, rounded up to whole groups of the field.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weftline_window_encoder_repair(
+    encoder: Option<&mut WindowEncoder>,
+    first: u64,
+    end: u64,
+    coefficients: Coefficients,
+    buffer: *mut u8,
+    capacity: usize,
+    length: Option<&mut MaybeUninit<usize>>,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let (place, vector) = unsafe { (raw::buffer(buffer, capacity)?, coefficients.to_codec()?) };
+        let WindowEncoder { window, repair } = given(encoder)?;
+        repair.clear();
+        window
+            .repair(first..end, vector, repair)
+            .map_err(Failure::argument)?;
+        raw::copy_out(repair, place, length)
+    })
+}
+
+/// A decoder in GF(2^bits), 1 to 8 bits, that keeps at most `max_span` symbols of at most
+/// `max_symbol_size` bytes, of which any may be missing, and takes repair symbols over windows of
+/// as many. NULL if that cannot be.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_window_decoder_new(
+    bits: u32,
+    max_span: usize,
+    max_symbol_size: usize,
+) -> Option<Box<WindowDecoder>> {
+    make(|| {
+        let (span, size) = (bounded(max_span)?, size(max_symbol_size)?);
+        let config = DecoderConfig::new(span, size, span, span);
+        Ok(WindowDecoder(codec::WindowDecoder::with_field(
+            config,
+            field(bits)?,
+        )))
+    })
+}
+
+/// Frees a decoder.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_window_decoder_free(decoder: Option<Box<WindowDecoder>>) {
+    free(decoder);
+}
+
+/// Takes a source symbol (a copy). `innovative`, unless NULL, tells whether it brought anything new.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weftline_window_decoder_source(
+    decoder: Option<&mut WindowDecoder>,
+    esi: u64,
+    payload: *const u8,
+    length: usize,
+    innovative: Option<&mut MaybeUninit<bool>>,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let payload = unsafe { raw::bytes(payload, length) }?;
+        let outcome = given(decoder)?.0.source(esi, payload);
+        let outcome = outcome.map_err(decode_error)?;
+        put(innovative, outcome == Outcome::Innovative);
+        Ok(())
+    })
+}
+
+/// Takes a repair symbol over the symbols from `first` to before `end`. `innovative`, unless NULL,
+/// tells whether it brought anything new.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weftline_window_decoder_repair(
+    decoder: Option<&mut WindowDecoder>,
+    first: u64,
+    end: u64,
+    coefficients: Coefficients,
+    data: *const u8,
+    length: usize,
+    innovative: Option<&mut MaybeUninit<bool>>,
+) -> Status {
+    guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let (data, vector) = unsafe { (raw::bytes(data, length)?, coefficients.to_codec()?) };
+        let outcome = given(decoder)?.0.repair(first..end, vector, data);
+        let outcome = outcome.map_err(decode_error)?;
+        put(innovative, outcome == Outcome::Innovative);
+        Ok(())
+    })
+}
+
+/// The ESI of the next symbol that became known, received or recovered, each once;
+/// `WEFTLINE_STATUS_MISSING` when there is none now.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_window_decoder_next_known(
+    decoder: Option<&mut WindowDecoder>,
+    esi: Option<&mut MaybeUninit<u64>>,
+) -> Status {
+    guard(|| {
+        let (decoder, esi) = (given(decoder)?, given(esi)?);
+        let known = decoder.0.next_known();
+        esi.write(known.ok_or_else(|| Failure::new(Status::Missing, "nothing became known"))?);
+        Ok(())
+    })
+}
+
+/// Where the payload of a known symbol is, and its length; valid until the decoder is used again
+/// but for looking.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_window_decoder_symbol(
+    decoder: Option<&WindowDecoder>,
+    esi: u64,
+    payload: Option<&mut MaybeUninit<*const u8>>,
+    length: Option<&mut MaybeUninit<usize>>,
+) -> Status {
+    guard(|| {
+        let symbol = given(decoder)?.0.symbol(esi);
+        let symbol = symbol
+            .ok_or_else(|| Failure::new(Status::Missing, format!("symbol {esi} is not known")))?;
+        let (payload, length) = (given(payload)?, given(length)?);
+        payload.write(symbol.as_ptr());
+        length.write(symbol.len());
+        Ok(())
+    })
+}
+
+/// The in-order edge: the lowest ESI that is not known.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_window_decoder_contiguous(decoder: Option<&WindowDecoder>) -> u64 {
+    look(decoder, |decoder| decoder.0.contiguous())
+}
+
+/// How many symbols are missing.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_window_decoder_missing(decoder: Option<&WindowDecoder>) -> usize {
+    look(decoder, |decoder| decoder.0.unknowns())
+}
+
+/// How many more innovative symbols it takes until nothing is missing.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_window_decoder_deficit(decoder: Option<&WindowDecoder>) -> usize {
+    look(decoder, |decoder| decoder.0.deficit())
+}
+
+/// Forgets all symbols below `esi`; missing ones are given up.
+#[unsafe(no_mangle)]
+pub extern "C" fn weftline_window_decoder_forget_before(
+    decoder: Option<&mut WindowDecoder>,
+    esi: u64,
+) -> Status {
+    guard(|| {
+        given(decoder)?.0.forget_before(esi);
+        Ok(())
+    })
+}

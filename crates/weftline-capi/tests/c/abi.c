@@ -1,0 +1,261 @@
+/* What C relies on: every field, windows, a relay, a session, and arguments that cannot be. */
+#include "weftline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MUST(condition)                                                                        \
+    do {                                                                                       \
+        if (!(condition)) {                                                                    \
+            fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, weftline_last_error()); \
+            exit(1);                                                                           \
+        }                                                                                      \
+    } while (0)
+
+static uint32_t chance = 1;
+
+static uint32_t draw(uint32_t below) {
+    chance = chance * 1664525u + 1013904223u;
+    return (chance >> 8) % below;
+}
+
+static WeftlineCoefficients uniform(uint32_t key) {
+    WeftlineCoefficients made = {.kind = WEFTLINE_COEFFICIENTS_UNIFORM, .key = key};
+    return made;
+}
+
+/* Only repair symbols, by key and by vector, a third of them lost. */
+static void rateless(uint32_t bits) {
+    enum { K = 20, MOST = 333 };
+    static uint8_t payloads[K][MOST], repair[MOST + 2];
+    const size_t SIZE = weftline_longest_payload(bits, sizeof repair);
+    MUST(SIZE > MOST - 64 && SIZE <= MOST);
+    WeftlineBlockEncoder *encoder = weftline_block_encoder_new(bits, K, SIZE);
+    WeftlineBlockDecoder *decoder = weftline_block_decoder_new(bits, K, SIZE);
+    for (int i = 0; i < K; i++) {
+        for (size_t at = 0; at < SIZE; at++)
+            payloads[i][at] = (uint8_t)draw(256);
+        MUST(weftline_block_encoder_push(encoder, payloads[i], SIZE, NULL) == WEFTLINE_STATUS_OK);
+    }
+    MUST(weftline_block_encoder_push(encoder, payloads[0], SIZE, NULL) == WEFTLINE_STATUS_FULL);
+    int useful = 0;
+    for (uint32_t key = 1; weftline_block_decoder_deficit(decoder) > 0; key++) {
+        MUST(key < 500);
+        uint8_t vector[K];
+        WeftlineCoefficients coefficients = uniform(key);
+        if (key % 2) {
+            MUST(weftline_coefficients_fill(bits, coefficients, vector, K) == WEFTLINE_STATUS_OK);
+            coefficients.kind = WEFTLINE_COEFFICIENTS_EXPLICIT;
+            coefficients.vector = vector;
+            coefficients.vector_len = K;
+        }
+        size_t length;
+        MUST(weftline_block_encoder_repair(encoder, coefficients, repair, sizeof repair, &length) == WEFTLINE_STATUS_OK);
+        bool innovative;
+        if (draw(3) > 0) {
+            MUST(weftline_block_decoder_repair(decoder, coefficients, repair, length, &innovative) == WEFTLINE_STATUS_OK);
+            useful += innovative;
+        }
+    }
+    MUST(useful == K && weftline_block_decoder_missing(decoder) == 0);
+    for (size_t i = 0; i < K; i++) {
+        const uint8_t *payload;
+        size_t length;
+        MUST(weftline_block_decoder_symbol(decoder, i, &payload, &length) == WEFTLINE_STATUS_OK);
+        MUST(length == SIZE && memcmp(payload, payloads[i], SIZE) == 0);
+    }
+    weftline_block_encoder_free(encoder);
+    weftline_block_decoder_free(decoder);
+}
+
+static void window(void) {
+    WeftlineWindowEncoder *encoder = weftline_window_encoder_new(8, 16, 100);
+    WeftlineWindowDecoder *decoder = weftline_window_decoder_new(8, 16, 100);
+    uint64_t next = 0;
+    for (uint32_t number = 0; number < 200; number++) {
+        char text[100];
+        size_t length = (size_t)snprintf(text, sizeof text, "number %u", number);
+        uint64_t esi, first, end, known;
+        MUST(weftline_window_encoder_push(encoder, (uint8_t *)text, length, &esi) == WEFTLINE_STATUS_OK);
+        MUST(esi == number);
+        if (number % 5 != 2)
+            MUST(weftline_window_decoder_source(decoder, esi, (uint8_t *)text, length, NULL) == WEFTLINE_STATUS_OK);
+        if (number % 4 == 3) {
+            WeftlineCoefficients key = {.key = number};
+            uint8_t repair[102];
+            MUST(weftline_window_encoder_held(encoder, &first, &end) == WEFTLINE_STATUS_OK);
+            MUST(weftline_window_encoder_repair(encoder, first, end, key, repair, sizeof repair, &length) == WEFTLINE_STATUS_OK);
+            MUST(weftline_window_decoder_repair(decoder, first, end, key, repair, length, NULL) == WEFTLINE_STATUS_OK);
+        }
+        while (weftline_window_decoder_next_known(decoder, &known) == WEFTLINE_STATUS_OK) {
+            const uint8_t *payload;
+            MUST(weftline_window_decoder_symbol(decoder, known, &payload, &length) == WEFTLINE_STATUS_OK);
+            size_t expected = (size_t)snprintf(text, sizeof text, "number %u", (unsigned)known);
+            MUST(length == expected && memcmp(payload, text, length) == 0);
+            next++;
+        }
+        uint64_t edge = weftline_window_decoder_contiguous(decoder);
+        MUST(weftline_window_encoder_discard_before(encoder, edge) == WEFTLINE_STATUS_OK);
+        MUST(weftline_window_decoder_forget_before(decoder, edge) == WEFTLINE_STATUS_OK);
+    }
+    MUST(next == 200);
+    weftline_window_encoder_free(encoder);
+    weftline_window_decoder_free(decoder);
+}
+
+/* Of four combinations a relay gets three; three of its own are as good. */
+static void relay(void) {
+    WeftlineBlockEncoder *encoder = weftline_block_encoder_new(8, 3, 10);
+    WeftlineRecoder *recoder = weftline_recoder_new(8, 3, 3, 10);
+    WeftlineBlockDecoder *decoder = weftline_block_decoder_new(8, 3, 10);
+    uint8_t data[12], vector[3];
+    size_t length;
+    uint64_t first, end;
+    MUST(weftline_recoder_recode(recoder, 0, &first, &end, vector, 3, data, 12, &length) == WEFTLINE_STATUS_MISSING);
+    for (uint8_t i = 0; i < 3; i++)
+        MUST(weftline_block_encoder_push(encoder, &i, 1, NULL) == WEFTLINE_STATUS_OK);
+    for (uint32_t key = 0; key < 3; key++) {
+        WeftlineCoefficients coefficients = {.key = key};
+        MUST(weftline_block_encoder_repair(encoder, coefficients, data, 12, &length) == WEFTLINE_STATUS_OK);
+        MUST(weftline_recoder_repair(recoder, 0, 3, coefficients, data, length, NULL) == WEFTLINE_STATUS_OK);
+    }
+    MUST(weftline_recoder_rank(recoder) == 3);
+    MUST(weftline_recoder_recode(recoder, 9, &first, &end, vector, 2, data, 12, &length) == WEFTLINE_STATUS_BUFFER_TOO_SMALL);
+    for (uint32_t key = 0; weftline_block_decoder_deficit(decoder) > 0; key++) {
+        MUST(key < 20);
+        MUST(weftline_recoder_recode(recoder, key, &first, &end, vector, 3, data, 12, &length) == WEFTLINE_STATUS_OK);
+        MUST(first == 0 && end == 3);
+        WeftlineCoefficients coefficients = {.kind = WEFTLINE_COEFFICIENTS_EXPLICIT, .vector = vector, .vector_len = 3};
+        MUST(weftline_block_decoder_repair(decoder, coefficients, data, length, NULL) == WEFTLINE_STATUS_OK);
+    }
+    weftline_block_encoder_free(encoder);
+    weftline_recoder_free(recoder);
+    weftline_block_decoder_free(decoder);
+}
+
+/* 300 kB over a path of 5 ms each way that loses a tenth. */
+static void session(const char *preset) {
+    enum { TOTAL = 300000, SLOTS = 4096 };
+    static struct { uint64_t at; int to; size_t length; uint8_t bytes[1600]; } path[SLOTS];
+    static uint8_t sent[TOTAL];
+    for (int i = 0; i < TOTAL; i++)
+        sent[i] = (uint8_t)draw(256);
+    WeftlineSessionOptions options = {.symbol_size = 1200, .fixed_rate = 20000000};
+    WeftlineSession *ends[2] = {weftline_session_new(true, preset, &options, 1, 0),
+                                weftline_session_new(false, preset, &options, 2, 0)};
+    MUST(ends[0] && ends[1]);
+    uint64_t now = 0, out, in = 0;
+    size_t written = 0, read = 0, taken = 0, head = 0, tail = 0;
+    bool open = false, finished = false, over = false;
+    MUST(weftline_session_open_stream(ends[0], &out) == WEFTLINE_STATUS_OK);
+    while (!over) {
+        MUST(now < 60000000000u);
+        WeftlineStatus status = WEFTLINE_STATUS_OK;
+        while (written < TOTAL && status == WEFTLINE_STATUS_OK) {
+            status = weftline_session_write(ends[0], out, sent + written, TOTAL - written, &taken);
+            MUST(status == WEFTLINE_STATUS_OK || status == WEFTLINE_STATUS_BLOCKED);
+            written += status == WEFTLINE_STATUS_OK ? taken : 0;
+        }
+        if (written == TOTAL && !finished) {
+            MUST(weftline_session_finish(ends[0], out) == WEFTLINE_STATUS_OK);
+            finished = true;
+        }
+        uint64_t next = WEFTLINE_NO_TIMEOUT;
+        for (int end = 0; end < 2; end++) {
+            WeftlineEvent event;
+            do
+                MUST(weftline_session_poll_event(ends[end], &event) == WEFTLINE_STATUS_OK);
+            while (event.kind != WEFTLINE_EVENT_KIND_NONE);
+            size_t length;
+            uint8_t *place = path[head % SLOTS].bytes;
+            /* A buffer too small loses nothing. */
+            if (weftline_session_poll_datagram(ends[end], now, place, 3, &length) == WEFTLINE_STATUS_BUFFER_TOO_SMALL)
+                MUST(length > 3);
+            while (weftline_session_poll_datagram(ends[end], now, path[head % SLOTS].bytes, 1600, &length) == WEFTLINE_STATUS_OK) {
+                path[head % SLOTS].length = length;
+                path[head % SLOTS].to = 1 - end;
+                path[head % SLOTS].at = now + 5000000;
+                head += draw(10) > 0;
+                MUST(head - tail < SLOTS);
+            }
+            uint64_t timeout = weftline_session_timeout(ends[end]);
+            next = timeout < next ? timeout : next;
+        }
+        if (tail < head && path[tail % SLOTS].at <= next) {
+            size_t slot = tail++ % SLOTS;
+            now = path[slot].at;
+            MUST(weftline_session_handle_datagram(ends[path[slot].to], now, path[slot].bytes, path[slot].length) == WEFTLINE_STATUS_OK);
+        } else {
+            now = next > now ? next : now + 1000;
+            for (int end = 0; end < 2; end++)
+                if (weftline_session_timeout(ends[end]) <= now)
+                    MUST(weftline_session_handle_timeout(ends[end], now) == WEFTLINE_STATUS_OK);
+        }
+        if (!open)
+            open = weftline_session_accept_stream(ends[1], &in) == WEFTLINE_STATUS_OK;
+        uint8_t buffer[5000];
+        for (size_t got; open && !over;) {
+            status = weftline_session_read(ends[1], in, buffer, sizeof buffer, &got);
+            if (status == WEFTLINE_STATUS_BLOCKED)
+                break;
+            over = status == WEFTLINE_STATUS_END;
+            if (!over) {
+                MUST(status == WEFTLINE_STATUS_OK && read + got <= TOTAL);
+                MUST(memcmp(buffer, sent + read, got) == 0);
+                read += got;
+            }
+        }
+    }
+    MUST(read == TOTAL);
+    WeftlineSessionStats stats;
+    MUST(weftline_session_stats(ends[0], &stats) == WEFTLINE_STATUS_OK);
+    MUST(stats.source_symbols >= TOTAL / 1200 && stats.rtt_ns >= 10000000);
+    MUST(weftline_session_close(ends[0], now, 0) == WEFTLINE_STATUS_OK);
+    weftline_session_free(ends[0]);
+    weftline_session_free(ends[1]);
+}
+
+static void mistakes(void) {
+    size_t length = 0;
+    uint8_t byte = 0;
+    WeftlineCoefficients none = {.kind = 99};
+    MUST(weftline_block_encoder_new(9, 10, 100) == NULL);
+    MUST(strstr(weftline_last_error(), "GF(2^9)") != NULL);
+    MUST(weftline_block_encoder_new(8, 0, 100) == NULL && weftline_block_decoder_new(8, (size_t)-1, 100) == NULL);
+    MUST(weftline_window_encoder_new(8, 4, 1 << 20) == NULL && weftline_recoder_new(0, 1, 1, 1) == NULL);
+    MUST(weftline_session_new(true, "no such preset", NULL, 1, 0) == NULL);
+    MUST(weftline_session_new(true, NULL, NULL, 1, 0) == NULL);
+    MUST(weftline_block_encoder_push(NULL, &byte, 1, NULL) == WEFTLINE_STATUS_NULL);
+    MUST(weftline_block_decoder_deficit(NULL) == 0 && weftline_session_timeout(NULL) == WEFTLINE_NO_TIMEOUT);
+    weftline_block_encoder_free(NULL);
+    weftline_session_free(NULL);
+    WeftlineBlockEncoder *encoder = weftline_block_encoder_new(8, 1, 10);
+    MUST(weftline_block_encoder_push(encoder, NULL, 5, NULL) == WEFTLINE_STATUS_NULL);
+    MUST(weftline_block_encoder_push(encoder, &byte, 11, NULL) == WEFTLINE_STATUS_ARGUMENT);
+    MUST(weftline_block_encoder_push(encoder, NULL, 0, NULL) == WEFTLINE_STATUS_OK);
+    MUST(weftline_block_encoder_repair(encoder, none, &byte, 1, &length) == WEFTLINE_STATUS_ARGUMENT);
+    none.kind = 0;
+    MUST(weftline_block_encoder_repair(encoder, none, &byte, 1, NULL) == WEFTLINE_STATUS_NULL);
+    MUST(weftline_block_encoder_repair(encoder, none, &byte, 1, &length) == WEFTLINE_STATUS_BUFFER_TOO_SMALL);
+    MUST(length == 2);
+    weftline_block_encoder_free(encoder);
+    WeftlineBlockDecoder *decoder = weftline_block_decoder_new(8, 2, 10);
+    MUST(weftline_block_decoder_symbol(decoder, 7, NULL, NULL) == WEFTLINE_STATUS_MISSING);
+    MUST(weftline_block_decoder_source(decoder, 2, &byte, 1, NULL) != WEFTLINE_STATUS_OK);
+    MUST(weftline_block_decoder_repair(decoder, none, &byte, 1, NULL) == WEFTLINE_STATUS_ARGUMENT);
+    weftline_block_decoder_free(decoder);
+    MUST(strlen(weftline_version()) >= 5 && strlen(weftline_status_message(12345)) > 0);
+}
+
+int main(void) {
+    for (uint32_t bits = 1; bits <= 8; bits++)
+        rateless(bits);
+    window();
+    relay();
+    session("auto");
+    session("streaming");
+    mistakes();
+    puts("all as C relies on");
+    return 0;
+}

@@ -1,0 +1,39 @@
+//! The committed header is what cbindgen makes of the source. `WEFTLINE_HEADER=write` accepts a new one.
+
+use std::path::Path;
+
+/// In the order in which they are declared.
+const SOURCES: [&str; 6] = [
+    "status",
+    "coefficients",
+    "block",
+    "window",
+    "recoder",
+    "session",
+];
+
+#[test]
+fn the_committed_header_is_that_of_the_source() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("it is committed");
+    let mut builder = cbindgen::Builder::new().with_config(config);
+    for source in SOURCES {
+        builder = builder.with_src(root.join(format!("src/{source}.rs")));
+    }
+    let mut made = Vec::new();
+    builder
+        .generate()
+        .expect("the source is sound")
+        .write(&mut made);
+    let made = String::from_utf8(made).expect("the source is UTF-8");
+    let path = root.join("include/weftline.h");
+    if std::env::var_os("WEFTLINE_HEADER").is_some_and(|value| value == "write") {
+        std::fs::write(&path, &made).expect("the header can be written");
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == made,
+        "include/weftline.h is not what cbindgen makes: accept it with \
+         WEFTLINE_HEADER=write cargo test -p weftline-capi --test header"
+    );
+}

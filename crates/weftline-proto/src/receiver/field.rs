@@ -1,0 +1,116 @@
+//! Repair symbols in a field that they name, and the field of a flow.
+
+use core::ops::Range;
+
+use weftline_codec::coefficients::Coefficients;
+use weftline_codec::{DecodeError, Esi, Outcome, WindowDecoder};
+
+use super::{Drop, News, Receiver};
+use crate::time::Time;
+use crate::wire::{Coded, FieldCode, complete, field};
+
+/// The field of repair symbols that name none.
+pub(super) const USUAL: u8 = 8;
+
+impl Receiver {
+    pub(crate) fn on_field_repair(
+        &mut self,
+        now: Time,
+        coded: &Coded,
+        nss: u16,
+        code: &FieldCode<'_>,
+        data: &[u8],
+    ) -> Result<(), Drop> {
+        if nss > self.limits.window || data.len() > usize::from(self.limits.symbol_size) + 2 {
+            return Err(Drop::Malformed);
+        }
+        let transmission = self.transmission(coded)?;
+        let first = complete(coded.esi, self.decoder.contiguous());
+        let window = first..first + u64::from(nss);
+        if !self.decodes_in(code.bits) {
+            return Err(Drop::Malformed);
+        }
+        self.enter(coded, first, window.end)?;
+        let mut vector = core::mem::take(&mut self.vector);
+        code.fill(nss, &mut vector);
+        let coefficients = Coefficients::Explicit(&vector);
+        let taken = self.decoder.repair(window.clone(), coefficients, data);
+        self.vector = vector;
+        let taken = self.count_repair(taken);
+        let news = match taken.is_ok() && self.is_complete(&window) {
+            true => News::Complete,
+            false => News::None,
+        };
+        self.taken(now, coded, transmission, taken, news)
+    }
+
+    pub(super) fn count_repair(
+        &mut self,
+        taken: Result<Outcome, DecodeError>,
+    ) -> Result<(), DecodeError> {
+        self.stats.repair_symbols += 1;
+        match taken {
+            // A window that reaches back to what both ends are done with helps no more.
+            Err(DecodeError::NotHeld { .. }) => Ok(()),
+            Ok(outcome) => {
+                self.stats.useful_repairs += u64::from(outcome == Outcome::Innovative);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_complete(&self, window: &Range<Esi>) -> bool {
+        let mut missing = self.decoder.missing();
+        let next = missing.find(|run| run.end > window.start);
+        next.is_none_or(|run| run.start >= window.end)
+    }
+
+    /// Whether repair symbols of the field with elements of so many bits can be taken. All of a
+    /// flow are of one field, which the first one names; those of GF(2) are of every field in which
+    /// a byte is an element.
+    pub(super) fn decodes_in(&mut self, bits: u8) -> bool {
+        let bits = if bits == 1 { USUAL } else { bits };
+        match self.bits {
+            Some(held) => held == bits,
+            None => {
+                self.bits = Some(bits);
+                if bits != USUAL {
+                    self.change_field(bits);
+                }
+                true
+            }
+        }
+    }
+
+    /// Before the first repair symbol the decoder holds no equations, only source symbols: those
+    /// are as good for a decoder in another field.
+    fn change_field(&mut self, bits: u8) {
+        let old = &self.decoder;
+        let mut new = WindowDecoder::with_field(old.config().clone(), field(bits));
+        new.forget_before(old.first());
+        for esi in old.first()..old.end() {
+            if let Some(symbol) = old.symbol(esi) {
+                let taken = new.source(esi, symbol);
+                debug_assert!(taken.is_ok(), "the old decoder had room for it");
+            }
+        }
+        let expected = new.expect(old.end());
+        debug_assert!(expected.is_ok(), "the old decoder had room for it");
+        // They have been told of already.
+        while new.next_known().is_some() {}
+        self.earlier = *old.stats();
+        self.retold = *new.stats();
+        self.decoder = new;
+    }
+
+    /// Source symbols received and recovered, and those given up, since the session began.
+    pub(crate) fn decoded(&self) -> [u64; 3] {
+        let (now, before, again) = (self.decoder.stats(), &self.earlier, &self.retold);
+        [
+            before.sources + (now.sources - again.sources),
+            before.recovered + (now.recovered - again.recovered),
+            before.abandoned + (now.abandoned - again.abandoned),
+        ]
+    }
+}

@@ -1,0 +1,105 @@
+//! Blocks whose repair symbols go on: how many of the engine's own the engine's decoder needs.
+
+use std::time::Duration;
+
+use weftline_netem::LinkConfig;
+use weftline_proto::wire::Datagram;
+use weftline_proto::{Code, Config, RandomCode, RateControl, Role, Session, Time};
+
+use super::pair::{Pair, events, transmit_all};
+use super::{Outcome, Peer, Script, run};
+
+/// The code of a configuration that has blocks.
+pub(crate) fn code(config: &mut Config) -> &mut RandomCode {
+    match &mut config.policies.code {
+        Code::Random(code) => code,
+        other => panic!("{other:?} has no blocks"),
+    }
+}
+
+pub(crate) fn link(text: &str) -> LinkConfig {
+    text.parse().expect("well-formed")
+}
+
+/// One stream of so many bytes, every one of which is compared.
+pub(crate) fn transfer(
+    config: &Config,
+    bytes: u64,
+    forward: &str,
+    back: &str,
+    seed: u64,
+) -> Outcome {
+    let writer = Script {
+        streams: vec![bytes],
+        ..Script::default()
+    };
+    let reader = Script {
+        expect_streams: vec![bytes],
+        ..Script::default()
+    };
+    let outcome = run(
+        Peer::new(Role::Client, config.clone(), seed, writer),
+        Peer::new(Role::Server, config.clone(), seed + 1, reader),
+        link(forward),
+        link(back),
+        seed,
+        Duration::from_secs(120),
+    );
+    let stats = outcome.client.session.stats();
+    assert!(
+        outcome.done && outcome.server.wrong == 0,
+        "{forward} / {back}, {:?}: {stats:#?}",
+        config.policies
+    );
+    outcome
+}
+
+/// The symbols of one block, and how many repair symbols the receiver needs when not one of its
+/// source symbols arrives; nothing that is read was not written.
+pub(crate) fn symbols_needed(config: &Config, bytes: usize, seed: u64) -> (usize, usize) {
+    let now = Time::from_micros(1_000_000);
+    let mut pair = Pair::new(config.clone(), config.clone(), now);
+    // Neighbouring seeds would draw nearly the same vectors.
+    pair.client = Session::new(Role::Client, config.clone(), seed * 5003, now);
+    pair.exchange();
+    let stream = pair.client.open_stream().expect("one may be opened");
+    let data: Vec<u8> = (0..bytes).map(|n| super::byte(seed, n as u64)).collect();
+    let taken = pair.client.write(stream, &data);
+    assert_eq!(taken, Ok(bytes));
+    pair.client.finish(stream).expect("it is open");
+    let (mut now, mut needed) = (now, 0);
+    for _ in 0..4000 {
+        for datagram in transmit_all(&mut pair.client, now) {
+            let Ok(Datagram::FieldRepair { nss, .. }) = Datagram::parse(&datagram) else {
+                continue;
+            };
+            needed += 1;
+            pair.server.handle_datagram(now, &datagram);
+            events(&mut pair.server);
+            let stats = pair.server.stats();
+            if stats.received.recovered_symbols == u64::from(nss) {
+                let id = pair.server.accept_stream().expect("it was opened");
+                let mut got = vec![0; bytes];
+                let mut read = 0;
+                while let Ok(n @ 1..) = pair.server.read(id, &mut got[read..]) {
+                    read += n;
+                }
+                assert!(read > 0 && got[..read] == data[..read], "seed {seed}");
+                return (nss.into(), needed);
+            }
+            assert_eq!(stats.dropped, Default::default(), "an honest peer");
+        }
+        now = pair.client.poll_timeout().map_or(now, |t| t.max(now));
+        pair.client.handle_timeout(now);
+    }
+    panic!("never decoded")
+}
+
+/// A configuration for [`symbols_needed`]: small symbols, nothing in the way.
+pub(crate) fn counted(mut config: Config, k: u16, bits: u8) -> Config {
+    config.rate = RateControl::Carrier;
+    config.symbol_size = 200;
+    code(&mut config).k = k;
+    code(&mut config).bits = bits;
+    config
+}

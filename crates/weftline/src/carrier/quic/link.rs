@@ -1,0 +1,292 @@
+//! One QUIC connection.
+
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::OnceLock;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use quinn::{ConnectionError, SendDatagramError, TransportErrorCode, VarInt};
+use rustls::AlertDescription;
+use rustls::pki_types::CertificateDer;
+use weftline_proto::CloseReason;
+
+use super::super::congestion::Unlimited;
+use super::super::{BUSY, NOT_ALLOWED, RESERVED_CODES, TIMED_OUT, tls};
+use super::SEND_BUFFER;
+use super::early::{Handshake, Outcome};
+use crate::{ConnectError, Fingerprint};
+
+/// By so much the header of early data is longer than that of other packets: version, source
+/// connection ID, the lengths of both IDs, and that of the packet (RFC 9000, section 17.2.3).
+const LONG_HEADER: usize = 4 + 20 + 2 + 4;
+
+/// A QUIC connection whose peer is known.
+pub(crate) struct Link {
+    connection: quinn::Connection,
+    peer: Fingerprint,
+    ours: Fingerprint,
+    idle: Duration,
+    /// How the connection ended, before this end's own close hides it.
+    ended: OnceLock<ConnectionError>,
+    early: Option<Early>,
+}
+
+/// What is special about a connection that carries data before its handshake has ended.
+pub(super) struct Early {
+    pub(super) handshake: Handshake,
+    pub(super) limit: Duration,
+    /// The round trip took this long when the peer was last met.
+    pub(super) rtt: Option<Duration>,
+    /// Where the handshake leaves whom it refused.
+    pub(super) refused: tls::Refused,
+}
+
+impl Link {
+    /// The handshake has ended well.
+    pub(super) fn new(
+        connection: quinn::Connection,
+        ours: Fingerprint,
+        idle: Duration,
+    ) -> Option<Self> {
+        let peer = fingerprint(&connection)?;
+        Link::with(connection, peer, ours, idle, None)
+    }
+
+    /// It goes on while data is carried already.
+    pub(super) fn early(
+        connection: quinn::Connection,
+        peer: Fingerprint,
+        ours: Fingerprint,
+        idle: Duration,
+        early: Early,
+    ) -> Option<Self> {
+        Link::with(connection, peer, ours, idle, Some(early))
+    }
+
+    fn with(
+        connection: quinn::Connection,
+        peer: Fingerprint,
+        ours: Fingerprint,
+        idle: Duration,
+        early: Option<Early>,
+    ) -> Option<Self> {
+        connection.max_datagram_size()?;
+        Some(Link {
+            connection,
+            peer,
+            ours,
+            idle,
+            ended: OnceLock::new(),
+            early,
+        })
+    }
+
+    /// Waits until the peer has shown that it is there.
+    pub(crate) async fn confirmed(&self) -> Result<(), CloseReason> {
+        let Some(early) = &self.early else {
+            return Ok(());
+        };
+        match early.handshake.ended().await {
+            Outcome::Confirmed { .. } => Ok(()),
+            Outcome::Failed | Outcome::TimedOut => Err(self.end(self.connection.closed().await)),
+        }
+    }
+
+    /// Waits for the end of the handshake; true: the peer took none of the early data.
+    pub(crate) async fn early_data_refused(&self) -> bool {
+        match &self.early {
+            Some(early) => early.handshake.ended().await == Outcome::Confirmed { taken: false },
+            None => false,
+        }
+    }
+
+    /// The handshake goes on.
+    pub(crate) fn is_early(&self) -> bool {
+        let early = self.early.as_ref();
+        early.is_some_and(|early| early.handshake.outcome().is_none())
+    }
+
+    pub(crate) async fn send(&self, datagram: &[u8]) -> Result<(), CloseReason> {
+        let datagram = Bytes::copy_from_slice(datagram);
+        match self.connection.send_datagram_wait(datagram).await {
+            Ok(()) => Ok(()),
+            Err(SendDatagramError::TooLarge) => {
+                tracing::debug!("the path shrank below the symbol size; datagram dropped");
+                Ok(())
+            }
+            Err(SendDatagramError::ConnectionLost(error)) => Err(self.end(error)),
+            Err(SendDatagramError::UnsupportedByPeer | SendDatagramError::Disabled) => {
+                Err(CloseReason::Protocol("the peer takes no QUIC datagrams"))
+            }
+        }
+    }
+
+    pub(crate) async fn recv(
+        &self,
+        batch: &mut Vec<Bytes>,
+        limit: usize,
+    ) -> Result<(), CloseReason> {
+        let first = self.connection.read_datagram().await;
+        batch.push(first.map_err(|error| self.end(error))?);
+        while batch.len() < limit {
+            let mut more = pin!(self.connection.read_datagram());
+            match poll_fn(|cx| Poll::Ready(more.as_mut().poll(cx))).await {
+                Poll::Ready(Ok(datagram)) => batch.push(datagram),
+                // An error is met again by the next call, after this batch was handled.
+                Poll::Ready(Err(_)) | Poll::Pending => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// QUIC drops what it has queued when it closes, so this waits until the queue is empty.
+    pub(crate) async fn close(&self, code: u64, reason: &str) {
+        const STEP: Duration = Duration::from_millis(1);
+        for _ in 0..100 {
+            let space = self.connection.datagram_send_buffer_space();
+            if self.connection.close_reason().is_some() || space + size_of::<Bytes>() >= SEND_BUFFER
+            {
+                break;
+            }
+            tokio::time::sleep(STEP).await;
+        }
+        let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
+        self.connection.close(code, reason.as_bytes());
+    }
+
+    pub(crate) fn peer(&self) -> Fingerprint {
+        self.peer
+    }
+
+    pub(crate) fn remote_addr(&self) -> SocketAddr {
+        self.connection.remote_address()
+    }
+
+    pub(crate) fn rtt(&self) -> Option<Duration> {
+        match &self.early {
+            Some(early) if self.is_early() => early.rtt,
+            _ => Some(self.connection.rtt()),
+        }
+    }
+
+    /// How often the path has marked datagrams (ECN), as far as acknowledgements tell.
+    pub(crate) fn congestion_marks(&self) -> u64 {
+        Unlimited::marks(self.connection.congestion_state())
+    }
+
+    /// The largest datagram now: path MTU discovery raises it, a black hole or another path
+    /// lowers it. 0 when the connection is over.
+    pub(crate) fn max_datagram(&self) -> usize {
+        let most = self.connection.max_datagram_size().unwrap_or(0);
+        match self.is_early() {
+            // quinn 0.11 reckons with the short header; a datagram that does not fit behind the
+            // long one of early data would make it send empty packets without end.
+            true => most.saturating_sub(LONG_HEADER),
+            false => most,
+        }
+    }
+
+    pub(crate) fn connect_error(&self, addr: SocketAddr) -> Option<ConnectError> {
+        let error = self.ended.get()?;
+        if let Some(got) = self.early.as_ref().and_then(|early| early.refused.take()) {
+            let expected = self.peer;
+            return Some(ConnectError::PeerMismatch {
+                addr,
+                expected,
+                got,
+            });
+        }
+        Some(connect_error(error, addr, self.ours, self.idle))
+    }
+
+    fn end(&self, error: ConnectionError) -> CloseReason {
+        match self.ended.get_or_init(|| error) {
+            ConnectionError::ApplicationClosed(close) => {
+                let code = close.error_code.into_inner();
+                let reason = String::from_utf8_lossy(&close.reason).into_owned();
+                if code < RESERVED_CODES {
+                    CloseReason::Peer { code, reason }
+                } else if code == TIMED_OUT {
+                    // It heard nothing from here, as this end would have of it before long.
+                    CloseReason::TimedOut {
+                        seconds: self.idle.as_secs(),
+                    }
+                } else {
+                    CloseReason::Refused(reason)
+                }
+            }
+            ConnectionError::LocallyClosed => match &self.early {
+                Some(early) if early.handshake.outcome() == Some(Outcome::TimedOut) => {
+                    CloseReason::TimedOut {
+                        seconds: early.limit.as_secs(),
+                    }
+                }
+                _ => CloseReason::Local,
+            },
+            ConnectionError::TimedOut => CloseReason::TimedOut {
+                seconds: self.idle.as_secs(),
+            },
+            ConnectionError::Reset => {
+                CloseReason::Refused("it no longer knows this connection".to_owned())
+            }
+            ConnectionError::TransportError(_) => CloseReason::Protocol("QUIC found an error"),
+            other => CloseReason::Refused(other.to_string()),
+        }
+    }
+}
+
+/// The peer's key, which it has proved to hold: now, or in the session that is being resumed.
+pub(super) fn fingerprint(connection: &quinn::Connection) -> Option<Fingerprint> {
+    let identity = connection.peer_identity()?;
+    let keys = identity.downcast::<Vec<CertificateDer<'static>>>().ok()?;
+    Some(Fingerprint::of_public_key(keys.first()?))
+}
+
+/// What a failed connection means to whoever wanted it.
+pub(super) fn connect_error(
+    error: &ConnectionError,
+    addr: SocketAddr,
+    ours: Fingerprint,
+    idle: Duration,
+) -> ConnectError {
+    let alert = |alert: AlertDescription| TransportErrorCode::crypto(alert.into());
+    match error {
+        ConnectionError::ConnectionClosed(close)
+            if close.error_code == alert(AlertDescription::AccessDenied) =>
+        {
+            ConnectError::Refused { addr, ours }
+        }
+        ConnectionError::ConnectionClosed(close)
+            if close.error_code == TransportErrorCode::CONNECTION_REFUSED =>
+        {
+            ConnectError::Busy { addr }
+        }
+        ConnectionError::ApplicationClosed(close)
+            if close.error_code.into_inner() == NOT_ALLOWED =>
+        {
+            ConnectError::Refused { addr, ours }
+        }
+        ConnectionError::ApplicationClosed(close) if close.error_code.into_inner() == BUSY => {
+            ConnectError::Busy { addr }
+        }
+        ConnectionError::ApplicationClosed(close) => ConnectError::Closed {
+            addr,
+            reason: CloseReason::Peer {
+                code: close.error_code.into_inner(),
+                reason: String::from_utf8_lossy(&close.reason).into_owned(),
+            },
+        },
+        ConnectionError::TimedOut => ConnectError::TimedOut {
+            addr,
+            seconds: idle.as_secs(),
+        },
+        ConnectionError::LocallyClosed => ConnectError::EndpointClosed,
+        other => ConnectError::NotWeftline {
+            addr,
+            reason: other.to_string(),
+        },
+    }
+}

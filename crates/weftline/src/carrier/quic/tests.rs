@@ -1,0 +1,148 @@
+use weftline_proto::CloseReason;
+
+use super::*;
+use crate::Congestion;
+
+const LOOPBACK: &str = "127.0.0.1:0";
+
+fn bind(identity: &Identity, allowed: Allowed) -> Quic {
+    let config = EndpointConfig::default();
+    Quic::bind(
+        LOOPBACK.parse().unwrap(),
+        identity.clone(),
+        allowed,
+        &config,
+    )
+    .unwrap()
+}
+
+/// What each end makes of a client that asks for `expected`.
+async fn handshake(
+    client: &Identity,
+    server: &Identity,
+    allowed: Allowed,
+    expected: Fingerprint,
+) -> (Result<Link, ConnectError>, Result<Link, Refusal>) {
+    let server = bind(server, allowed);
+    let client = bind(client, Allowed::nobody());
+    let addr = server.local_addr().unwrap();
+    let accept = async { server.knock().await.unwrap().admit(0).unwrap().open().await };
+    tokio::join!(client.connect(addr, expected), accept)
+}
+
+#[tokio::test]
+async fn both_ends_learn_who_the_other_is() {
+    let (a, b) = (Identity::generate(), Identity::generate());
+    let allowed = Allowed::only([a.fingerprint()]);
+    let (client, server) = handshake(&a, &b, allowed, b.fingerprint()).await;
+    let (client, server) = (client.unwrap(), server.unwrap());
+    assert_eq!(client.peer(), b.fingerprint());
+    assert_eq!(server.peer(), a.fingerprint());
+
+    client.send(b"hello").await.unwrap();
+    let mut batch = Vec::new();
+    server.recv(&mut batch, 8).await.unwrap();
+    assert_eq!(batch, [&b"hello"[..]]);
+    assert!(client.max_datagram() >= 1150, "{}", client.max_datagram());
+}
+
+#[tokio::test]
+async fn a_server_with_another_key_is_not_talked_to() {
+    let (a, b) = (Identity::generate(), Identity::generate());
+    let expected = Identity::generate().fingerprint();
+    let (client, server) = handshake(&a, &b, Allowed::anyone(), expected).await;
+    match client.err().unwrap() {
+        ConnectError::PeerMismatch {
+            expected: wanted,
+            got,
+            ..
+        } => assert_eq!((wanted, got), (expected, b.fingerprint())),
+        other => panic!("{other}"),
+    }
+    assert!(matches!(server.err(), Some(Refusal::Handshake { .. })));
+}
+
+#[tokio::test]
+async fn an_unknown_client_is_refused_and_named() {
+    let (a, b) = (Identity::generate(), Identity::generate());
+    let allowed = Allowed::only([Identity::generate().fingerprint()]);
+    let (client, server) = handshake(&a, &b, allowed, b.fingerprint()).await;
+    match server.err().unwrap() {
+        Refusal::UnknownPeer { peer, .. } => assert_eq!(peer, a.fingerprint()),
+        other => panic!("{other}"),
+    }
+    // TLS 1.3 clients are done before the server has looked at their key.
+    let link = client.unwrap();
+    assert!(link.recv(&mut Vec::new(), 1).await.is_err());
+    let addr = LOOPBACK.parse().unwrap();
+    let ours = a.fingerprint();
+    assert_eq!(
+        link.connect_error(addr),
+        Some(ConnectError::Refused { addr, ours })
+    );
+}
+
+#[tokio::test]
+async fn showing_the_key_of_an_allowed_client_is_not_enough() {
+    let (friend, b) = (Identity::generate(), Identity::generate());
+    let thief = Identity::generate().pretending_to_be(&friend);
+    let allowed = Allowed::only([friend.fingerprint()]);
+    let (client, server) = handshake(&thief, &b, allowed, b.fingerprint()).await;
+    let refusal = server.err().unwrap().to_string();
+    assert!(refusal.contains("BadSignature"), "{refusal}");
+    assert!(client.unwrap().recv(&mut Vec::new(), 1).await.is_err());
+}
+
+#[tokio::test]
+async fn showing_the_key_of_the_server_is_not_enough() {
+    let (a, victim) = (Identity::generate(), Identity::generate());
+    let thief = Identity::generate().pretending_to_be(&victim);
+    let (client, server) = handshake(&a, &thief, Allowed::anyone(), victim.fingerprint()).await;
+    let error = client.err().unwrap();
+    assert!(matches!(error, ConnectError::NotWeftline { .. }), "{error}");
+    assert!(error.to_string().contains("BadSignature"), "{error}");
+    assert!(server.is_err());
+}
+
+#[tokio::test]
+async fn the_code_and_reason_of_a_close_arrive_after_what_was_sent() {
+    let (a, b) = (Identity::generate(), Identity::generate());
+    let (client, server) = handshake(&a, &b, Allowed::anyone(), b.fingerprint()).await;
+    let (client, server) = (client.unwrap(), server.unwrap());
+    for _ in 0..4 {
+        client.send(&[7; 1000]).await.unwrap();
+    }
+    client.close(42, "done").await;
+    let mut batch = Vec::new();
+    let reason = loop {
+        if let Err(reason) = server.recv(&mut batch, 8).await {
+            break reason;
+        }
+    };
+    let code = 42;
+    let words = "done".to_owned();
+    assert_eq!(
+        reason,
+        CloseReason::Peer {
+            code,
+            reason: words
+        }
+    );
+    assert_eq!(batch.len(), 4);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_nothing_would_limit_is_refused() {
+    let mut config = EndpointConfig {
+        congestion: Some(Congestion::Engine),
+        ..EndpointConfig::default()
+    };
+    config.session.rate = weftline_proto::RateControl::Carrier;
+    let result = Quic::bind(
+        LOOPBACK.parse().unwrap(),
+        Identity::generate(),
+        Allowed::nobody(),
+        &config,
+    );
+    assert!(matches!(result.err(), Some(BindError::Unlimited)));
+}

@@ -1,0 +1,76 @@
+//! QUIC's own settings.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
+use quinn::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+
+use super::super::congestion::Unlimited;
+use super::{IDLE_MARGIN, SEND_BUFFER};
+use crate::{BindError, Congestion, EndpointConfig};
+
+/// Received datagrams held for the session; when it is slow, the oldest go.
+const RECEIVE_BUFFER: usize = 4 << 20;
+/// Path MTU discovery stops when it cannot gain more than this: it needs a round trip for each step,
+/// three to a usual path's 1500 bytes.
+const MTU_STEP: u16 = 60;
+/// It looks again after this, and at once when it thought that the path had shrunk: where losses are
+/// common both it and the detection of black holes (RFC 8899) err now and then.
+const MTU_INTERVAL: Duration = Duration::from_secs(60);
+const MTU_COOLDOWN: Duration = Duration::from_millis(1);
+/// Packets that the peer may leave unacknowledged; the session has feedback of its own.
+const ACK_EVERY: u32 = 30;
+/// Assumed where a round trip's time is not known: a lost packet of the handshake is sent again
+/// after three of these. RFC 9002 recommends 333 ms, hence a second. Where the way is longer than
+/// 300 ms a packet or two are sent in vain.
+const USUAL_RTT: Duration = Duration::from_millis(100);
+/// A handshake takes some computing besides.
+const SHORTEST_RTT: Duration = Duration::from_millis(20);
+
+/// The settings of a connection on which a round trip probably takes `rtt`, if that is known.
+pub(super) fn transport(
+    config: &EndpointConfig,
+    rtt: Option<Duration>,
+) -> Result<TransportConfig, BindError> {
+    let session_idle = config.session.idle_timeout;
+    let idle = IdleTimeout::try_from(session_idle.saturating_add(IDLE_MARGIN)).map_err(|_| {
+        BindError::IdleTimeout {
+            seconds: session_idle.as_secs(),
+        }
+    })?;
+    let mut acks = AckFrequencyConfig::default();
+    acks.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY));
+    let mut transport = TransportConfig::default();
+    match config.controller() {
+        Congestion::Engine if !config.is_limited() => return Err(BindError::Unlimited),
+        Congestion::Engine => {
+            // Nothing is decided by QUIC's own losses, so a gap needs no early acknowledgement.
+            acks.reordering_threshold(VarInt::from_u32(0));
+            transport.congestion_controller_factory(Arc::new(Unlimited::default()))
+        }
+        Congestion::Cubic => {
+            transport.congestion_controller_factory(Arc::new(CubicConfig::default()))
+        }
+        Congestion::Bbr => transport.congestion_controller_factory(Arc::new(BbrConfig::default())),
+        Congestion::NewReno => {
+            transport.congestion_controller_factory(Arc::new(NewRenoConfig::default()))
+        }
+    };
+    let mut discovery = MtuDiscoveryConfig::default();
+    discovery
+        .minimum_change(MTU_STEP)
+        .interval(MTU_INTERVAL)
+        .black_hole_cooldown(MTU_COOLDOWN);
+    transport
+        .mtu_discovery_config(Some(discovery))
+        .max_idle_timeout(Some(idle))
+        .max_concurrent_bidi_streams(VarInt::from_u32(0))
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .datagram_receive_buffer_size(Some(RECEIVE_BUFFER))
+        .datagram_send_buffer_size(SEND_BUFFER)
+        .enable_segmentation_offload(config.segmentation_offload)
+        .ack_frequency_config(Some(acks));
+    transport.initial_rtt(rtt.unwrap_or(USUAL_RTT).max(SHORTEST_RTT));
+    Ok(transport)
+}

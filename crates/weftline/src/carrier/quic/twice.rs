@@ -1,0 +1,137 @@
+//! A client's handshake packets leave twice.
+//!
+//! They are few and small, and everything waits for them: QUIC sends a lost one again after three
+//! times a round trip that nobody knows yet. So a copy follows each a little later. The receiver drops
+//! it as any duplicate (RFC 9000, section 12.3). Servers send no copies: before a client has proved
+//! its address, what is sent there is bounded by what came from it (section 8.1).
+
+use std::fmt;
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use quinn::udp::{EcnCodepoint, RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, UdpPoller};
+
+/// What loses packets for a moment is over then, mostly.
+const LATER: Duration = Duration::from_millis(10);
+
+/// A socket that sends handshake packets again.
+pub(super) struct Twice(Arc<dyn AsyncUdpSocket>);
+
+impl Twice {
+    pub(super) fn new(socket: Arc<dyn AsyncUdpSocket>) -> Arc<Self> {
+        Arc::new(Twice(socket))
+    }
+}
+
+/// Does the UDP datagram begin with an Initial or a Handshake packet of QUIC version 1 (RFC 9000,
+/// section 17.2)? Whatever else is in it comes along.
+fn is_handshake(datagram: &[u8]) -> bool {
+    const LONG: u8 = 0x80;
+    const INITIAL: u8 = 0;
+    const HANDSHAKE: u8 = 2;
+    let Some((&first, rest)) = datagram.split_first() else {
+        return false;
+    };
+    let kind = (first >> 4) & 3;
+    first & LONG != 0 && rest.starts_with(&[0, 0, 0, 1]) && matches!(kind, INITIAL | HANDSHAKE)
+}
+
+impl AsyncUdpSocket for Twice {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        self.0.clone().create_io_poller()
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        self.0.try_send(transmit)?;
+        let size = transmit.segment_size.unwrap_or(transmit.contents.len());
+        let first = &transmit.contents[..size.min(transmit.contents.len())];
+        if is_handshake(first) {
+            let socket = self.0.clone();
+            let copy = Copy {
+                destination: transmit.destination,
+                contents: first.to_vec(),
+                ecn: transmit.ecn,
+                src_ip: transmit.src_ip,
+            };
+            tokio::spawn(async move {
+                tokio::time::sleep(LATER).await;
+                // A copy that finds no room is not worth waiting for.
+                socket.try_send(&copy.transmit()).ok();
+            });
+        }
+        Ok(())
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        self.0.poll_recv(cx, bufs, meta)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.0.max_transmit_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.0.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.0.may_fragment()
+    }
+}
+
+impl fmt::Debug for Twice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Twice").field(&self.0).finish()
+    }
+}
+
+struct Copy {
+    destination: SocketAddr,
+    contents: Vec<u8>,
+    ecn: Option<EcnCodepoint>,
+    src_ip: Option<std::net::IpAddr>,
+}
+
+impl Copy {
+    fn transmit(&self) -> Transmit<'_> {
+        Transmit {
+            destination: self.destination,
+            ecn: self.ecn,
+            contents: &self.contents,
+            segment_size: None,
+            src_ip: self.src_ip,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn initial_and_handshake_packets_are_told_from_the_others() {
+        let long = |kind: u8| [0xc0 | (kind << 4), 0, 0, 0, 1, 8];
+        assert!(is_handshake(&long(0)) && is_handshake(&long(2)));
+        // 0-RTT and Retry.
+        assert!(!is_handshake(&long(1)) && !is_handshake(&long(3)));
+        // With the fixed bit greased (RFC 9287), another version, a short header, nothing.
+        assert!(is_handshake(&[0x80, 0, 0, 0, 1]));
+        assert!(!is_handshake(&[0xc0, 0, 0, 0, 2]));
+        assert!(!is_handshake(&[0x40, 0, 0, 0, 1]));
+        assert!(!is_handshake(&[]));
+    }
+}
