@@ -49,7 +49,7 @@ pub(super) fn figures(scale: Scale) -> Vec<Figure> {
 }
 
 fn run(options: &str, scale: Scale) -> Point {
-    let (runs, seed) = (scale.pick(100, 400), scale.seed);
+    let (runs, seed) = (scale.pick(100, 1_000), scale.seed);
     Point::weftline(&format!("sim rest {options} --runs {runs} --seed {seed}"))
         .about_secs(f64::from(runs) * 2e-3)
 }

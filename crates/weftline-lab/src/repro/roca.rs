@@ -69,7 +69,13 @@ struct Sweep(Vec<(Code, Vec<(u32, Point)>)>);
 impl Sweep {
     fn new(codes: &[Code], losses: &[u32], scale: Scale) -> Self {
         let over = |code: &Code| {
-            let points = losses.iter().map(|loss| (*loss, code.at(*loss, scale)));
+            // Beyond what repairs make up for, a decoder of raw equations takes minutes for a point.
+            let most = match code {
+                Code::Rlc(_, _, _, true) => 30,
+                _ => 100,
+            };
+            let fits = losses.iter().filter(|loss| **loss <= most);
+            let points = fits.map(|loss| (*loss, code.at(*loss, scale)));
             (*code, points.collect())
         };
         Self(codes.iter().map(over).collect())

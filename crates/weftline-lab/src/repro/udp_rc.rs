@@ -60,7 +60,7 @@ pub(super) fn figures(scale: Scale) -> Vec<Figure> {
 impl Link {
     /// The paper's code on it: time of a message, counted.
     fn model(&self, message: &str, q: u32, scale: Scale) -> Point {
-        let (trials, seed) = (scale.pick(2_000, 20_000), scale.seed);
+        let (trials, seed) = (scale.pick(2_000, 50_000), scale.seed);
         let Link {
             rate, rtt, loss, ..
         } = self;
@@ -185,7 +185,7 @@ impl Runs {
 /// Fig. 2.
 fn uplink(scale: Scale) -> Figure {
     let runs = Runs::new(&UPLINK, &SIZES, scale);
-    let trials = scale.pick(20_000, 200_000);
+    let trials = scale.pick(20_000, 400_000);
     let decoding = Point::weftline(&format!(
         "sim udp-rc --k 100 --loss 0.1 --trials {trials} --seed {}",
         scale.seed

@@ -45,7 +45,7 @@ pub(super) fn headers(scale: Scale) -> Figure {
                 Check::of("smallest K whose header is shorter with a seed, q 1")
                     .paper(33.0, 0.0)
                     .theory(crossover(&one)?),
-                Check::of("the same, q 8").paper(33.0, 0.0).theory(crossover(&eight)?).because(
+                Check::of("smallest K whose header is shorter with a seed, q 8").paper(33.0, 0.0).theory(crossover(&eight)?).because(
                     "the short header is smaller when K q > 32: beyond K = 32 for q = 1 only, beyond K = 4 for \
                      q = 8",
                 ),
@@ -79,7 +79,7 @@ pub(super) fn decoding(scale: Scale) -> Figure {
             (0..=most).map(|more| (more, rlnc(q, k, &format!(" --received {}", k + more))));
         (q, k, points.collect::<Vec<_>>())
     });
-    let trials = scale.pick(20_000, 200_000);
+    let trials = scale.pick(20_000, 400_000);
     // Nothing of a message arrives as it is: of all source symbols lost, combinations only.
     let simulated = Point::weftline(&format!(
         "sim rlc-block --k 8 --q 1 --blocks {trials} --seed {}",

@@ -11,7 +11,7 @@ const RTT: u32 = 125;
 const WAY_MS: f64 = 30.0;
 
 fn slots(scale: Scale) -> u64 {
-    scale.pick(1_000_000, 10_000_000)
+    scale.pick(1_000_000, 20_000_000)
 }
 
 fn arq(loss: f64, scale: Scale) -> Point {
@@ -136,7 +136,7 @@ pub(super) fn distribution(scale: Scale) -> Figure {
                 Check::of("block code (Fig. 1b): share below 5 ms")
                     .claim("about half", (0.35..0.65).contains(&zero))
                     .simulated(zero, 0.0)
-                    .because("as above; and a source that always has a packet fills the slots behind a loss"),
+                    .because("for the same reason; and a source that always has a packet fills the slots behind a loss"),
                 Check::of("with 46 packets for 32, not 40: share above 50 ms").simulated(above_46, 0.0),
             ];
             let plot = Plot::new(
