@@ -55,7 +55,7 @@ pub fn page(report: &Report<'_>) -> String {
     let _ = write!(
         page,
         "<section><h2>How this was made</h2>\n<pre>{}</pre>\n\
-         <p>{}. {points} points, {:.1} minutes of one core. A simulation agrees with a formula within 4 of \
+         <p>{}. {points} points, which took {:.1} minutes added up. A simulation agrees with a formula within 4 of \
          its standard errors. All but the speeds comes out the same again.</p></section>\n\
          </main></body></html>\n",
         escape(&report.command),
