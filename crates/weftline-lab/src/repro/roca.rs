@@ -63,8 +63,11 @@ fn block_theory(k: u32, loss: u32) -> Point {
     ))
 }
 
+/// Losses in percent and their points.
+type Points = Vec<(u32, Point)>;
+
 /// Codes over losses: a point for each.
-struct Sweep(Vec<(Code, Vec<(u32, Point)>)>);
+struct Sweep(Vec<(Code, Points)>);
 
 impl Sweep {
     fn new(codes: &[Code], losses: &[u32], scale: Scale) -> Self {
@@ -93,7 +96,7 @@ impl Sweep {
         suffix: &str,
         value: impl Fn(&Values, &Point) -> Result<(f64, f64), Missing>,
     ) -> Result<Vec<Line>, Missing> {
-        let line = |(colour, (code, points)): (usize, &(Code, Vec<(u32, Point)>))| {
+        let line = |(colour, (code, points)): (usize, &(Code, Points))| {
             let dots = points.iter().map(|(loss, point)| {
                 let (y, stderr) = value(values, point)?;
                 let x = f64::from(*loss);
