@@ -122,7 +122,7 @@ impl SessionOptions {
                 measured @ Redundancy::Measured(_) => *measured = Redundancy::Share(share),
                 _ => {
                     let message = format!(
-                        "--repair-share has no meaning with --preset {}, which sends no repairs or as many as it takes: choose another preset",
+                        "--repair-share has no meaning with --preset {}, which sends no repairs, as many as it takes, or by another system's rule: choose another preset",
                         self.preset
                     );
                     return Err(usage(message));

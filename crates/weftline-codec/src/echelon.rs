@@ -14,6 +14,7 @@
 
 use alloc::vec::Vec;
 
+use crate::arch::Onto;
 use crate::buffers::{Buffers, Coded};
 use crate::field::Arithmetic;
 use crate::kernel;
@@ -98,7 +99,7 @@ impl Echelon {
             let mut sources = self.sources.take();
             sources.extend(fresh.iter().map(Coded::bytes));
             let (ops, tables) = (kernel::active_ops(), self.field.tables());
-            ops.mul_add_matrix_with(tables, &mut sums, &sources, &self.factors);
+            ops.mul_add_matrix_with(tables, &mut sums, &sources, &self.factors, Onto::All);
             self.sums.give(sums);
             self.sources.give(sources);
         }

@@ -15,6 +15,7 @@ mod selection;
 
 use core::fmt;
 
+use crate::arch::Onto;
 #[cfg(target_arch = "aarch64")]
 use crate::arch::aarch64::neon::Neon;
 use crate::arch::scalar::Scalar;
@@ -92,6 +93,30 @@ pub fn xor_multi(dst: &mut [u8], srcs: &[&[u8]]) {
 #[inline]
 pub fn mul_add_matrix(dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
     active_ops().mul_add_matrix(dsts, srcs, matrix);
+}
+
+/// `dst = ` the sum of every `c * src`, any of which may be shorter than `dst`:
+/// as [`mul_add_multi`] into zeros, without writing or reading them.
+///
+/// # Panics
+///
+/// When a `src` is longer than `dst`.
+#[inline]
+pub fn dot(dst: &mut [u8], terms: &[(u8, &[u8])]) {
+    active_ops().dot(dst, terms);
+}
+
+/// Several destinations from the same sources: `dsts[d] = sum of
+/// matrix[d * srcs.len() + s] * srcs[s]`, where any source may be shorter than
+/// the destinations: as [`mul_add_matrix`] into zeros, without writing or reading
+/// them.
+///
+/// # Panics
+///
+/// As [`mul_add_matrix`].
+#[inline]
+pub fn dot_matrix(dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
+    active_ops().dot_matrix(dsts, srcs, matrix);
 }
 
 /// A way to run the inner loops, named after the instructions it uses.
@@ -310,7 +335,17 @@ impl Ops {
     /// When a `src` is longer than `dst`.
     #[inline]
     pub fn mul_add_multi(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
-        self.mul_add_multi_with(gf256(), dst, terms);
+        self.mul_add_multi_with(gf256(), dst, terms, Onto::All);
+    }
+
+    /// As [`dot`].
+    ///
+    /// # Panics
+    ///
+    /// When a `src` is longer than `dst`.
+    #[inline]
+    pub fn dot(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+        self.mul_add_multi_with(gf256(), dst, terms, Onto::Nothing);
     }
 
     /// As [`xor_multi`].
@@ -323,7 +358,7 @@ impl Ops {
             return self.xor(dst, src);
         }
         let tables = Gf2::arithmetic().tables();
-        self.combine(tables, dst, srcs.iter().map(|src| (1, *src)));
+        self.combine(tables, dst, srcs.iter().map(|src| (1, *src)), Onto::All);
     }
 
     /// As [`mul_add_matrix`].
@@ -332,7 +367,16 @@ impl Ops {
     ///
     /// As [`mul_add_matrix`].
     pub fn mul_add_matrix(self, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
-        self.mul_add_matrix_with(gf256(), dsts, srcs, matrix);
+        self.mul_add_matrix_with(gf256(), dsts, srcs, matrix, Onto::All);
+    }
+
+    /// As [`dot_matrix`].
+    ///
+    /// # Panics
+    ///
+    /// As [`mul_add_matrix`].
+    pub fn dot_matrix(self, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
+        self.mul_add_matrix_with(gf256(), dsts, srcs, matrix, Onto::Nothing);
     }
 
     /// `dst = c * dst` in the field of these tables.
@@ -354,31 +398,34 @@ impl Ops {
         }
     }
 
-    /// `dst ^= c * src` for every `(c, src)` in the field of these tables.
+    /// The sum of every `c * src` in the field of these tables, onto `dst` or in
+    /// its place.
     #[inline]
     pub(crate) fn mul_add_multi_with(
         self,
         tables: &'static Tables,
         dst: &mut [u8],
         terms: &[(u8, &[u8])],
+        onto: Onto,
     ) {
         for (_, src) in terms {
             assert_fits(dst, src);
         }
         if tables.bits == 1 {
-            dispatch!(self, kernel => kernel.sum(dst, terms));
+            dispatch!(self, kernel => kernel.sum(dst, terms, onto));
         } else {
-            dispatch!(self, kernel => kernel.mul_add_multi(tables, dst, terms));
+            dispatch!(self, kernel => kernel.mul_add_multi(tables, dst, terms, onto));
         }
     }
 
-    /// As [`mul_add_matrix`], in the field of these tables.
+    /// As [`mul_add_matrix`] or [`dot_matrix`], in the field of these tables.
     pub(crate) fn mul_add_matrix_with(
         self,
         tables: &'static Tables,
         dsts: &mut [&mut [u8]],
         srcs: &[&[u8]],
         matrix: &[u8],
+        onto: Onto,
     ) {
         assert_eq!(
             matrix.len(),
@@ -396,27 +443,26 @@ impl Ops {
                 "all destinations need the same length"
             );
         }
-        if srcs.is_empty() {
-            return;
-        }
         match (&mut *dsts, srcs) {
+            (_, []) => dsts.iter_mut().for_each(|dst| onto.prepare(dst)),
             // Sums of one product need no registers to gather in.
             (_, [src]) => {
                 for (dst, &c) in dsts.iter_mut().zip(matrix) {
+                    onto.prepare(dst);
                     self.mul_add_with(tables, dst, src, c);
                 }
             }
-            ([dst], _) => self.combine(
-                tables,
-                dst,
-                matrix.iter().copied().zip(srcs.iter().copied()),
-            ),
+            ([dst], _) => {
+                let terms = matrix.iter().copied().zip(srcs.iter().copied());
+                self.combine(tables, dst, terms, onto);
+            }
             _ if tables.bits == 1 => {
                 for (dst, row) in dsts.iter_mut().zip(matrix.chunks_exact(srcs.len())) {
-                    self.combine(tables, dst, row.iter().copied().zip(srcs.iter().copied()));
+                    let terms = row.iter().copied().zip(srcs.iter().copied());
+                    self.combine(tables, dst, terms, onto);
                 }
             }
-            _ => dispatch!(self, kernel => kernel.mul_add_matrix(tables, dsts, srcs, matrix)),
+            _ => dispatch!(self, kernel => kernel.mul_add_matrix(tables, dsts, srcs, matrix, onto)),
         }
     }
 
@@ -427,12 +473,13 @@ impl Ops {
         tables: &'static Tables,
         dst: &mut [u8],
         terms: impl Terms<'a>,
+        onto: Onto,
     ) {
         // Room for many costs more than a handful of terms.
         if terms.at_most() <= 8 {
-            self.combine_by::<8>(tables, dst, terms);
+            self.combine_by::<8>(tables, dst, terms, onto);
         } else {
-            self.combine_by::<64>(tables, dst, terms);
+            self.combine_by::<64>(tables, dst, terms, onto);
         }
     }
 
@@ -442,6 +489,7 @@ impl Ops {
         tables: &'static Tables,
         dst: &mut [u8],
         terms: impl Terms<'a>,
+        mut onto: Onto,
     ) {
         let mut batch: [(u8, &[u8]); BATCH] = [(0, &[]); BATCH];
         let mut held = 0;
@@ -450,12 +498,14 @@ impl Ops {
             // No branch: whether a coefficient is 0 cannot be foreseen.
             held += usize::from(c != 0);
             if held == BATCH {
-                self.mul_add_multi_with(tables, dst, &batch);
-                held = 0;
+                self.mul_add_multi_with(tables, dst, &batch, onto);
+                (held, onto) = (0, Onto::All);
             }
         });
         if held > 0 {
-            self.mul_add_multi_with(tables, dst, &batch[..held]);
+            self.mul_add_multi_with(tables, dst, &batch[..held], onto);
+        } else {
+            onto.prepare(dst);
         }
     }
 }

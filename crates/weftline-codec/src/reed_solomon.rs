@@ -290,11 +290,8 @@ fn check_groups(field: Arithmetic, length: usize) -> Result<(), ShardError> {
 /// Sets every `dsts[d]` to the sum of `rows[d * srcs.len() + s] * srcs[s]`; all
 /// are of one length.
 fn combine(field: Arithmetic, dsts: &mut [&mut [u8]], srcs: &[&[u8]], rows: &[u8]) {
-    for dst in dsts.iter_mut() {
-        dst.fill(0);
-    }
     // XOR is the same in all fields.
     let only_ones = dsts.len() == 1 && rows.iter().all(|&c| c == 1);
     let field = if only_ones { Gf2::arithmetic() } else { field };
-    field.mul_add_matrix(dsts, srcs, rows);
+    field.dot_matrix(dsts, srcs, rows);
 }

@@ -131,11 +131,15 @@ fn all_lengths_and_alignments_give_what_the_scalar_kernel_gives() {
         let c = (length % 254 + 2) as u8;
         let (src, other) = (&content[..length], &content[1..=length]);
         type Run = fn(Ops, &mut [u8], &[u8], &[u8], u8);
-        let runs: [(Run, usize); 5] = [
+        let runs: [(Run, usize); 6] = [
             (|ops, dst, src, _, c| ops.mul_add(dst, src, c), 1),
             (
                 |ops, dst, src, other, c| ops.mul_add_multi(dst, &[(c, src), (c ^ 1, other)]),
                 1,
+            ),
+            (
+                |ops, dst, src, other, c| ops.dot(dst, &[(c, src), (c ^ 1, other)]),
+                9,
             ),
             (
                 |ops, dst, src, other, _| ops.xor_multi(dst, &[src, other]),
@@ -226,6 +230,12 @@ proptest! {
             prop_assert_eq!(&one_by_one, &expected);
             let fused = guarded(length, shift, |dst| ops.mul_add_multi(dst, &terms));
             prop_assert_eq!(&fused, &expected);
+            let zeros = guarded(length, shift, |dst| {
+                dst.fill(0);
+                ops.mul_add_multi(dst, &terms);
+            });
+            let anew = guarded(length, shift, |dst| ops.dot(dst, &terms));
+            prop_assert_eq!(&anew, &zeros);
             let mut rows: Vec<Vec<u8>> = vec![vec![0; length]; rows];
             let width = terms.len();
             let matrix: Vec<u8> = (0..rows.len() * width)
@@ -234,6 +244,10 @@ proptest! {
             let srcs: Vec<&[u8]> = terms.iter().map(|(_, src)| *src).collect();
             let mut dsts: Vec<&mut [u8]> = rows.iter_mut().map(Vec::as_mut_slice).collect();
             ops.mul_add_matrix(&mut dsts, &srcs, &matrix);
+            let mut others: Vec<Vec<u8>> = vec![bytes(seed, length); dsts.len()];
+            let mut anew: Vec<&mut [u8]> = others.iter_mut().map(Vec::as_mut_slice).collect();
+            ops.dot_matrix(&mut anew, &srcs, &matrix);
+            prop_assert_eq!(&others, &rows);
             for (row, coefficients) in rows.iter().zip(matrix.chunks(width.max(1))) {
                 let mut sum = vec![0; length];
                 for (src, &c) in srcs.iter().zip(coefficients) {

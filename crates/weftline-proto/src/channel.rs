@@ -43,8 +43,10 @@ impl Share {
 /// What is believed of the path, for one decision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Losses {
-    /// Share of datagrams that are lost.
+    /// Share of datagrams that are lost, biased upwards.
     pub(crate) rate: f64,
+    /// The same without bias.
+    pub(crate) mean: f64,
     /// Probability that a datagram is lost after one that arrived.
     pub(crate) after_arrival: f64,
     /// The same after one that was lost.
@@ -58,6 +60,7 @@ impl Losses {
     pub(crate) fn independent(rate: f64) -> Self {
         Losses {
             rate,
+            mean: rate,
             after_arrival: rate,
             after_loss: rate,
             spread: 1.0,
@@ -119,6 +122,7 @@ impl Channel {
         let rate = raised.max(lowered).min(HIGHEST);
         Losses {
             rate,
+            mean: slow,
             after_arrival: (recovery * rate / (1.0 - rate)).min(0.9),
             after_loss: 1.0 - recovery,
             spread,

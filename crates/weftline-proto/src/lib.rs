@@ -29,8 +29,8 @@ pub use config::{Config, Limits, RateControl};
 pub use error::{OpenError, ReadError, SendMessageError, WriteError};
 pub use event::{CloseReason, Event, Message, MessageId, Role, StreamId};
 pub use policy::{
-    Auto, Code, EncodingWindow, Feedback, Ingredients, Measured, Policies, Preset, RandomCode,
-    Rateless, Redundancy, TopUp, UnknownPreset, VectorHeader,
+    Auto, Code, Compared, EncodingWindow, Feedback, Ingredients, Measured, Policies, Preset,
+    RandomCode, Rateless, Redundancy, TopUp, UnknownPreset, VectorHeader,
 };
 pub use session::Session;
 pub use stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};

@@ -3,9 +3,13 @@
 //! The five published systems differ in a handful of independent choices. Each
 //! choice is one enum here; a [`Preset`] is one value of each.
 
+mod compared;
+
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
+
+pub use compared::Compared;
 
 /// Which erasure code protects the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +108,8 @@ pub enum Redundancy {
     /// As many for each block as it takes until it is acknowledged; needs [`Code::Random`], which
     /// has no other.
     Rateless(Rateless),
+    /// By another sender's rule; needs a sliding window.
+    Compared(Compared),
 }
 
 /// When the repair symbols of [`Redundancy::Rateless`] are sent (Chong et al., UDP-RC).
@@ -166,6 +172,10 @@ impl Default for Measured {
 pub struct Auto {
     /// The in-order delay aimed at, beyond the path's own; `None`: as short as possible.
     pub delay: Option<Duration>,
+    /// How long after it was written what is on a stream should have been read at the far end. It
+    /// moves redundancy to where it serves that; nothing is dropped. Where reports and their answers
+    /// come in time, it costs hardly more than the losses.
+    pub deadline: Option<Duration>,
     /// Most repairs per source symbol, in the long run. Beyond it only what the receiver is known
     /// to lack is made up for. `None`: 0.28, or 2.4 times the loss rate if that is more, at most 1.
     pub limit: Option<f64>,
@@ -225,14 +235,24 @@ pub enum Feedback {
         /// Time between two reports while no block is completed.
         interval: Duration,
     },
+    /// As seldom as a delay allows: when something has been missing for `target`, or after as many
+    /// datagrams as a report covers at most, and otherwise after [`Feedback::SELDOM`] times as long.
+    Adaptive {
+        /// What waits for a report waits no longer than this.
+        target: Duration,
+    },
 }
 
 impl Feedback {
-    /// The longest that a report waits for.
-    pub(crate) fn interval(self) -> Duration {
+    /// While nothing is missing [`Feedback::Adaptive`] reports after so many times its target.
+    pub const SELDOM: u32 = 8;
+
+    /// The longest time between two reports while data arrives.
+    pub(crate) fn longest(self) -> Duration {
         match self {
             Feedback::EveryDatagram { min_interval } => min_interval,
             Feedback::Periodic { interval } | Feedback::Block { interval } => interval,
+            Feedback::Adaptive { target } => target * Feedback::SELDOM,
         }
     }
 }
@@ -291,11 +311,20 @@ pub enum Preset {
     RlcBlock,
     /// Repair symbols where and when they are worth most, for the delay aimed at: the default.
     Auto,
+    /// For comparison: AC-RLNC (Cohen et al.).
+    AcRlnc,
+    /// For comparison: FlEC's rule for bulk transfers (Michel et al.).
+    FlecBulk,
+    /// For comparison: FlEC's rule for messages (Michel et al.).
+    FlecMessage,
+    /// For comparison: evenly spaced repairs, and lost symbols once more rather than coded (CRLNC-FB,
+    /// Gabriel et al.).
+    Uncoded,
 }
 
 impl Preset {
     /// All presets, in the order in which they are compared.
-    pub const ALL: [Preset; 7] = [
+    pub const ALL: [Preset; 11] = [
         Preset::Arq,
         Preset::Block,
         Preset::Streaming,
@@ -303,6 +332,10 @@ impl Preset {
         Preset::UdpRc,
         Preset::RlcBlock,
         Preset::Auto,
+        Preset::AcRlnc,
+        Preset::FlecBulk,
+        Preset::FlecMessage,
+        Preset::Uncoded,
     ];
 
     /// The name users type.
@@ -315,6 +348,10 @@ impl Preset {
             Preset::UdpRc => "udp-rc",
             Preset::RlcBlock => "rlc-block",
             Preset::Auto => "auto",
+            Preset::AcRlnc => "ac-rlnc",
+            Preset::FlecBulk => "flec-bulk",
+            Preset::FlecMessage => "flec-message",
+            Preset::Uncoded => "uncoded",
         }
     }
 
@@ -330,6 +367,12 @@ impl Preset {
                 min_interval: Duration::from_micros(250),
             },
             top_up: TopUp::Deficit,
+        };
+        let compared = |rule| Policies {
+            window: EncodingWindow::Elastic { max: 1024 },
+            redundancy: Redundancy::Compared(rule),
+            top_up: TopUp::None,
+            ..base
         };
         match self {
             Preset::Arq => Policies {
@@ -388,6 +431,15 @@ impl Preset {
                 redundancy: Redundancy::Auto(Auto::default()),
                 ..base
             },
+            Preset::AcRlnc => compared(Compared::AcRlnc { threshold: 0.0 }),
+            Preset::FlecBulk => compared(Compared::FlecBulk),
+            Preset::FlecMessage => compared(Compared::FlecMessage {
+                deadline: Duration::from_millis(100),
+            }),
+            Preset::Uncoded => Policies {
+                top_up: TopUp::Retransmit,
+                ..base
+            },
         }
     }
 }
@@ -400,7 +452,9 @@ impl fmt::Display for Preset {
 
 /// The name given is not a preset's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown preset `{0}`: use one of arq, block, streaming, rest, udp-rc, rlc-block, auto")]
+#[error(
+    "unknown preset `{0}`: use one of arq, block, streaming, rest, udp-rc, rlc-block, auto, or to compare with ac-rlnc, flec-bulk, flec-message, uncoded"
+)]
 pub struct UnknownPreset(String);
 
 impl FromStr for Preset {

@@ -2,6 +2,8 @@
 
 mod field;
 
+use core::time::Duration;
+
 use weftline_codec::{DecodeError, DecoderConfig, DecoderStats, Esi, WindowDecoder};
 
 use crate::clock::RemoteClock;
@@ -31,6 +33,8 @@ pub(crate) struct Receiver {
     queue_delay: u64,
     /// Unknown symbols and equations held, at the last datagram.
     holes: (usize, usize),
+    /// Since when something has been missing without a pause.
+    missing_since: Option<Time>,
     feedback: Feedback,
     next_report: u64,
     /// When the next report is due, if anything arrived since the last one.
@@ -95,6 +99,7 @@ impl Receiver {
             clock: RemoteClock::default(),
             queue_delay: 0,
             holes: (0, 0),
+            missing_since: None,
             feedback,
             next_report: 0,
             due: None,
@@ -226,6 +231,7 @@ impl Receiver {
         self.queue_delay = self.clock.observe(now, coded.timestamp);
         self.unreported += 1;
         let holes = (self.decoder.unknowns(), self.decoder.rank());
+        self.missing_since = (holes.0 > 0).then(|| self.missing_since.unwrap_or(now));
         let changed = gap || holes != core::mem::replace(&mut self.holes, holes);
         let news = match news {
             News::None if changed => News::Change,
@@ -247,9 +253,32 @@ impl Receiver {
             Feedback::EveryDatagram { min_interval } => after(min_interval),
             Feedback::Block { .. } if news == News::Complete => now,
             Feedback::Periodic { interval } | Feedback::Block { interval } => after(interval),
+            Feedback::Adaptive { target } => {
+                self.due = None;
+                self.adaptive(now, target)
+            }
         };
         if !self.wanted {
             self.due = Some(self.due.map_or(due, |d| d.min(due)));
+        }
+    }
+
+    /// When [`Feedback::Adaptive`] wants a report. What was repaired meanwhile needs none.
+    fn adaptive(&self, now: Time, target: Duration) -> Time {
+        if self.unreported >= REPORT_EVERY {
+            return now;
+        }
+        let usual = target * Feedback::SELDOM;
+        let usual = self.last_report.map_or(now, |last| now.max(last + usual));
+        let reported = |since| self.last_report.is_some_and(|last| last >= since);
+        match self.missing_since {
+            // Said already: what is still missing is said again as often as it may wait.
+            Some(since) if reported(since) => self
+                .last_report
+                .map_or(now, |last| now.max(last + target))
+                .min(usual),
+            Some(since) => now.max(since + target).min(usual),
+            None => usual,
         }
     }
 

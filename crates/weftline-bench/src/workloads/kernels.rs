@@ -140,8 +140,7 @@ fn dot_product(plan: &Plan, visitor: &mut dyn Visitor, size: usize, k: usize) ->
     let mut contest = Contest::new(case);
     let all = &terms[..];
     enter_kernels(&mut contest, plan, size, &expected, move |ops, out| {
-        out.get_mut(0).fill(0);
-        ops.mul_add_multi(out.get_mut(0), all);
+        ops.dot(out.get_mut(0), all);
     })?;
     #[cfg(feature = "peers")]
     {
@@ -194,8 +193,7 @@ fn several(
         let Some(ops) = kernel.ops() else { continue };
         let (matrix, sources) = (&matrix, &sources);
         let run = move |out: &mut Vec<&mut [u8]>| {
-            out.iter_mut().for_each(|out| out.fill(0));
-            ops.mul_add_matrix(out, sources, matrix);
+            ops.dot_matrix(out, sources, matrix);
         };
         let out = out.slices_mut();
         let output = |out: &Vec<&mut [u8]>| out.concat();

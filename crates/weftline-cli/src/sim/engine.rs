@@ -15,8 +15,9 @@ use crate::options::OutputOptions;
 
 const HELP: &str = "\
 Settings are those of `weftline load`'s transport weftline, without its carrier: preset=NAME
-share= l= k= delay= without= encoding= feedback= topup= symbol= fixed_rate= fixed_window= ...
+share= l= k= delay= deadline= without= encoding= feedback= topup= symbol= fixed_rate= fixed_window= ...
 Of presets udp-rc and rlc-block: field=2|4|...|256 extra=N|ack pace= header=seed|vector systematic=0|1
+Beside the usual presets there are some to compare with: ac-rlnc, flec-bulk, flec-message, uncoded.
 The session controls its rate itself, as on any carrier, unless fixed_rate= (Mbit/s) is given.
 
 Delays are from when a message was due until it was read in order: the way takes its part.
@@ -24,6 +25,7 @@ Delays are from when a message was due until it was read in order: the way takes
 Examples:
   weftline sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:5%' --app cbr:10mbit,1200
   weftline sim engine preset=streaming l=5 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --seeds 9
+  weftline sim engine deadline=100 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --within 100
   weftline sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:1%' --app bulk";
 
 /// Run the real engine over simulated links
@@ -52,6 +54,9 @@ pub(super) struct EngineArgs {
     /// What is due in the first seconds does not count
     #[arg(long, value_name = "SECS", default_value_t = 1.0)]
     skip: f64,
+    /// Print the share of messages that are read within so many ms of when they were due
+    #[arg(long, value_name = "MS", value_parser = within)]
+    within: Option<f64>,
     /// Seed of losses
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -76,6 +81,9 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
         application: args.app,
         duration: seconds("secs", args.secs)?,
         skip: seconds("skip", args.skip)?,
+        within: args
+            .within
+            .map(|millis| Duration::from_secs_f64(millis / 1e3)),
         seed: args.seed,
     };
     let mut outcomes = Vec::new();
@@ -99,6 +107,13 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
+fn within(text: &str) -> Result<f64, String> {
+    let millis = text.parse().ok();
+    millis
+        .filter(|ms| (0.0..=3_600_000.0).contains(ms))
+        .ok_or_else(|| format!("`{text}` is no time in ms: give for example 100"))
+}
+
 fn print(outcomes: &[Outcome], app: Application) {
     let median = |value: &dyn Fn(&Outcome) -> Option<f64>| {
         let mut values: Vec<f64> = outcomes.iter().filter_map(value).collect();
@@ -119,6 +134,7 @@ fn print(outcomes: &[Outcome], app: Application) {
         show("delay, 99 %", "ms", &|o| o.delay.p99);
         show("delay, 99.9 %", "ms", &|o| o.delay.p999);
         show("delay, longest", "ms", &|o| o.delay.max);
+        show("on time", "%", &|o| o.on_time.map(|share| share * 1e2));
     }
     if let Application::File { size } = app {
         println!("{:<22} {:>10}", "file", units::size(size as usize));
@@ -127,6 +143,7 @@ fn print(outcomes: &[Outcome], app: Application) {
         show("goodput", "Mbit/s", &|o| Some(o.goodput_mbit));
     }
     show("wire bytes per byte", "", &|o| Some(o.wire_per_byte));
+    show("bytes back per byte", "", &|o| Some(o.back_per_byte));
     show("repairs per source", "", &|o| Some(o.repair_share));
     show("loss rate", "", &|o| Some(o.loss_rate));
     show("queue drops", "", &|o| Some(o.queue_drops as f64));

@@ -18,3 +18,22 @@ mod vector;
 pub(crate) mod wasm32;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86_64;
+
+/// What sums are added to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Onto {
+    /// What the destination holds.
+    All,
+    /// Nothing: the destination is not read, and overwritten.
+    Nothing,
+}
+
+impl Onto {
+    /// Makes a part of a destination what sums may be added to in any case.
+    #[inline(always)]
+    pub(crate) fn prepare(self, dst: &mut [u8]) {
+        if self == Self::Nothing {
+            dst.fill(0);
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! The portable kernel: table look-ups, and the reference for the others.
 
+use crate::arch::Onto;
 use crate::field::Tables;
 
 /// Runs everywhere.
@@ -19,13 +20,21 @@ impl Scalar {
         mul_add(tables, dst, src, c);
     }
 
-    pub(crate) fn mul_add_multi(self, tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+    pub(crate) fn mul_add_multi(
+        self,
+        tables: &Tables,
+        dst: &mut [u8],
+        terms: &[(u8, &[u8])],
+        onto: Onto,
+    ) {
+        onto.prepare(dst);
         for &(c, src) in terms {
             mul_add(tables, dst, src, c);
         }
     }
 
-    pub(crate) fn sum(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+    pub(crate) fn sum(self, dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
+        onto.prepare(dst);
         for &(c, src) in terms {
             if c != 0 {
                 xor(dst, src);
@@ -39,8 +48,10 @@ impl Scalar {
         dsts: &mut [&mut [u8]],
         srcs: &[&[u8]],
         matrix: &[u8],
+        onto: Onto,
     ) {
         for (dst, row) in dsts.iter_mut().zip(matrix.chunks_exact(srcs.len())) {
+            onto.prepare(dst);
             for (src, &c) in srcs.iter().zip(row) {
                 mul_add(tables, dst, src, c);
             }

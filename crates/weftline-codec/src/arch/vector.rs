@@ -44,9 +44,9 @@ macro_rules! methods {
                 unsafe { xor(dst, src) }
             }
 
-            pub(crate) fn sum(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+            pub(crate) fn sum(self, dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
                 // SAFETY: `self` exists, so `new` has found the instructions.
-                unsafe { sum(dst, terms) }
+                unsafe { sum(dst, terms, onto) }
             }
 
             pub(crate) fn mul(self, tables: &Tables, dst: &mut [u8], c: u8) {
@@ -64,9 +64,10 @@ macro_rules! methods {
                 tables: &Tables,
                 dst: &mut [u8],
                 terms: &[(u8, &[u8])],
+                onto: Onto,
             ) {
                 // SAFETY: `self` exists, so `new` has found the instructions.
-                unsafe { mul_add_multi(tables, dst, terms) }
+                unsafe { mul_add_multi(tables, dst, terms, onto) }
             }
 
             pub(crate) fn mul_add_matrix(
@@ -75,9 +76,10 @@ macro_rules! methods {
                 dsts: &mut [&mut [u8]],
                 srcs: &[&[u8]],
                 matrix: &[u8],
+                onto: Onto,
             ) {
                 // SAFETY: `self` exists, so `new` has found the instructions.
-                unsafe { mul_add_matrix(tables, dsts, srcs, matrix) }
+                unsafe { mul_add_matrix(tables, dsts, srcs, matrix, onto) }
             }
         }
     };
@@ -89,6 +91,7 @@ macro_rules! methods {
 /// Further expected: `and`.
 macro_rules! vector_kernel {
     ($kernel:ident, $feature:literal, $width:literal, $rows:literal x $short:literal) => {
+        use crate::arch::Onto;
         use crate::arch::vector::{Tail, methods};
         use crate::field::Tables;
 
@@ -104,11 +107,7 @@ macro_rules! vector_kernel {
         const ROWS: usize = $rows;
         const SHORT: usize = $short;
         /// Registers of each of two destinations, which need fewer.
-        const WIDE: usize = if 2 * SHORT <= MIDDLE {
-            2 * SHORT
-        } else {
-            SHORT
-        };
+        const WIDE: usize = if SHORT < MIDDLE { MIDDLE } else { SHORT };
 
         static TAIL: Tail<{ 2 * MIDDLE * WIDTH }> = Tail::new();
 
@@ -173,26 +172,31 @@ macro_rules! vector_kernel {
         }
 
         #[target_feature(enable = $feature)]
-        fn mul_add_multi(tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])]) {
-            combine::<false>(tables, dst, terms);
+        fn mul_add_multi(tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
+            combine::<false>(tables, dst, terms, onto);
         }
 
         #[target_feature(enable = $feature)]
-        fn sum(dst: &mut [u8], terms: &[(u8, &[u8])]) {
-            combine::<true>(crate::arch::vector::gf2(), dst, terms);
+        fn sum(dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
+            combine::<true>(crate::arch::vector::gf2(), dst, terms, onto);
         }
 
         /// Adds every `c * src` to `dst`; with `SUM` all `c` are 0 or 1.
         #[target_feature(enable = $feature)]
         #[inline]
-        fn combine<const SUM: bool>(tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+        fn combine<const SUM: bool>(
+            tables: &Tables,
+            dst: &mut [u8],
+            terms: &[(u8, &[u8])],
+            onto: Onto,
+        ) {
             let mut at = 0;
             while dst.len() - at >= LONG * WIDTH {
-                block::<LONG, SUM>(tables, dst, at, 0, terms);
+                block::<LONG, SUM>(tables, dst, at, 0, terms, onto);
                 at += LONG * WIDTH;
             }
             while dst.len() - at >= MIDDLE * WIDTH {
-                block::<MIDDLE, SUM>(tables, dst, at, 0, terms);
+                block::<MIDDLE, SUM>(tables, dst, at, 0, terms, onto);
                 at += MIDDLE * WIDTH;
             }
             if at == dst.len() {
@@ -202,11 +206,12 @@ macro_rules! vector_kernel {
             let left = (dst.len() - at).div_ceil(WIDTH).next_power_of_two();
             if let Some(start) = dst.len().checked_sub(left * WIDTH) {
                 return match left {
-                    1 => block::<1, SUM>(tables, dst, start, at - start, terms),
-                    2 => block::<2, SUM>(tables, dst, start, at - start, terms),
-                    _ => block::<MIDDLE, SUM>(tables, dst, start, at - start, terms),
+                    1 => block::<1, SUM>(tables, dst, start, at - start, terms, onto),
+                    2 => block::<2, SUM>(tables, dst, start, at - start, terms, onto),
+                    _ => block::<MIDDLE, SUM>(tables, dst, start, at - start, terms, onto),
                 };
             }
+            onto.prepare(&mut dst[at..]);
             for &(c, src) in terms {
                 if src.len() > at {
                     mul_add(tables, dst, src, at, c);
@@ -228,14 +233,28 @@ macro_rules! vector_kernel {
         /// bytes, for which `N` is at most `MIDDLE`.
         #[target_feature(enable = $feature)]
         #[inline]
-        fn add_sums<const N: usize>(dst: &mut [u8], at: usize, skip: usize, sums: [Register; N]) {
+        fn add_sums<const N: usize>(
+            dst: &mut [u8],
+            at: usize,
+            skip: usize,
+            sums: [Register; N],
+            onto: Onto,
+        ) {
             let chunks = dst[at..at + N * WIDTH].as_chunks_mut::<WIDTH>().0;
             if skip == 0 {
-                for (chunk, sum) in chunks.iter_mut().zip(sums) {
-                    store(chunk, add(load(chunk), sum));
+                if onto == Onto::Nothing {
+                    for (chunk, sum) in chunks.iter_mut().zip(sums) {
+                        store(chunk, sum);
+                    }
+                } else {
+                    for (chunk, sum) in chunks.iter_mut().zip(sums) {
+                        store(chunk, add(load(chunk), sum));
+                    }
                 }
                 return;
             }
+            onto.prepare(&mut dst[at + skip..at + N * WIDTH]);
+            let chunks = dst[at..at + N * WIDTH].as_chunks_mut::<WIDTH>().0;
             let masks = TAIL
                 .mask(N * WIDTH, N * WIDTH - skip)
                 .as_chunks::<WIDTH>()
@@ -255,6 +274,7 @@ macro_rules! vector_kernel {
             at: usize,
             skip: usize,
             terms: &[(u8, &[u8])],
+            onto: Onto,
         ) {
             let end = at + N * WIDTH;
             let mut sums = [zero(); N];
@@ -277,7 +297,7 @@ macro_rules! vector_kernel {
                     }
                 }
             }
-            add_sums(dst, at, skip, sums);
+            add_sums(dst, at, skip, sums, onto);
             if some_end_within {
                 for &(c, src) in terms {
                     if src.len() > at + skip && src.len() < end {
@@ -288,12 +308,19 @@ macro_rules! vector_kernel {
         }
 
         #[target_feature(enable = $feature)]
-        fn mul_add_matrix(tables: &Tables, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
+        fn mul_add_matrix(
+            tables: &Tables,
+            dsts: &mut [&mut [u8]],
+            srcs: &[&[u8]],
+            matrix: &[u8],
+            onto: Onto,
+        ) {
+            dsts.iter_mut().for_each(|dst| onto.prepare(dst));
             // Room for many costs more than a handful of sources.
-            if srcs.len() <= 8 {
-                in_lists::<8>(tables, dsts, srcs, matrix);
-            } else {
-                in_lists::<64>(tables, dsts, srcs, matrix);
+            match srcs.len() {
+                ..=8 => in_lists::<8>(tables, dsts, srcs, matrix),
+                ..=24 => in_lists::<24>(tables, dsts, srcs, matrix),
+                _ => in_lists::<64>(tables, dsts, srcs, matrix),
             }
         }
 
@@ -428,21 +455,35 @@ macro_rules! vector_kernel {
                     some_end_within |= src.len() > at + skip;
                     continue;
                 };
-                // A loop: `from_fn` and the like are compiled without the
+                // Loops: `from_fn` and the like are compiled without the
                 // instructions, and may then not take `split` in.
-                let mut parts = [split(zero()); N];
-                for i in 0..N {
-                    parts[i] = split(load(&piece[i]));
-                }
-                for (sums, entry) in sums.iter_mut().zip(column.entries) {
-                    let multiplier = multiplier(entry);
+                if D <= 2 {
+                    // There is room for all multipliers rather than all parts.
+                    let mut multipliers = [multiplier(column.entries[0]); D];
+                    for d in 1..D {
+                        multipliers[d] = multiplier(column.entries[d]);
+                    }
                     for i in 0..N {
-                        sums[i] = add(sums[i], product(&multiplier, &parts[i]));
+                        let part = split(load(&piece[i]));
+                        for d in 0..D {
+                            sums[d][i] = add(sums[d][i], product(&multipliers[d], &part));
+                        }
+                    }
+                } else {
+                    let mut parts = [split(zero()); N];
+                    for i in 0..N {
+                        parts[i] = split(load(&piece[i]));
+                    }
+                    for (sums, entry) in sums.iter_mut().zip(column.entries) {
+                        let multiplier = multiplier(entry);
+                        for i in 0..N {
+                            sums[i] = add(sums[i], product(&multiplier, &parts[i]));
+                        }
                     }
                 }
             }
             for (dst, sums) in dsts.iter_mut().zip(sums) {
-                add_sums(dst, at, skip, sums);
+                add_sums(dst, at, skip, sums, Onto::All);
             }
             if some_end_within {
                 for (d, dst) in dsts.iter_mut().enumerate() {

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use crate::arch::Onto;
 use crate::buffers::{Buffers, Coded};
 use crate::echelon::Echelon;
 use crate::field::Arithmetic;
@@ -179,14 +180,11 @@ impl Equations {
         for (row, &slot) in workspace.slots.iter().enumerate() {
             let index = self.columns[self.echelon.row(row).0];
             data[index] = self.data[slot].as_ref().map_or(&[], Coded::bytes);
-            let mut sum = buffers.take(length);
-            sum.bytes_mut().fill(0);
-            solved.push((index, sum));
+            solved.push((index, buffers.take(length)));
         }
         let mut sums = workspace.sums.take();
         sums.extend(solved.iter_mut().map(|(_, sum)| sum.bytes_mut()));
-        self.field
-            .mul_add_matrix(&mut sums, &data, &workspace.matrix);
+        self.field.dot_matrix(&mut sums, &data, &workspace.matrix);
         workspace.sums.give(sums);
         workspace.sources.give(data);
         self.workspace = workspace;
@@ -223,7 +221,7 @@ impl Equations {
             let mut rows = sums.take();
             rows.extend(matrix.chunks_exact_mut(symbols));
             let ops = kernel::active_ops();
-            ops.mul_add_matrix_with(self.field.tables(), &mut rows, &vectors, inverse);
+            ops.mul_add_matrix_with(self.field.tables(), &mut rows, &vectors, inverse, Onto::All);
             sums.give(rows);
             sources.give(vectors);
         }

@@ -1,6 +1,7 @@
 //! A field chosen at run time, and its operations on long byte strings.
 
 use super::{Field, Gf2, Gf4, Gf8, Gf16, Gf32, Gf64, Gf128, Gf256, Tables};
+use crate::arch::Onto;
 use crate::kernel::{self, Terms};
 
 /// Bytes of the words of a group.
@@ -146,7 +147,7 @@ impl Arithmetic {
     /// As [`mul_add`](Self::mul_add).
     pub fn mul_add_multi(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
         if self.group() == 1 {
-            kernel::active_ops().mul_add_multi_with(self.tables, dst, terms);
+            kernel::active_ops().mul_add_multi_with(self.tables, dst, terms, Onto::All);
         } else {
             for &(c, src) in terms {
                 self.map_groups(dst, Some(src), c);
@@ -165,8 +166,22 @@ impl Arithmetic {
     /// When the matrix has not `dsts.len() * srcs.len()` elements, the
     /// destinations differ in length, and as [`mul_add`](Self::mul_add).
     pub fn mul_add_matrix(self, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
+        self.matrix(dsts, srcs, matrix, Onto::All);
+    }
+
+    /// As [`mul_add_matrix`](Self::mul_add_matrix) into zeros, whatever the
+    /// destinations hold.
+    ///
+    /// # Panics
+    ///
+    /// As [`mul_add_matrix`](Self::mul_add_matrix).
+    pub fn dot_matrix(self, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
+        self.matrix(dsts, srcs, matrix, Onto::Nothing);
+    }
+
+    fn matrix(self, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8], onto: Onto) {
         if self.group() == 1 {
-            kernel::active_ops().mul_add_matrix_with(self.tables, dsts, srcs, matrix);
+            kernel::active_ops().mul_add_matrix_with(self.tables, dsts, srcs, matrix, onto);
             return;
         }
         assert_eq!(
@@ -176,6 +191,7 @@ impl Arithmetic {
         );
         for (d, dst) in dsts.iter_mut().enumerate() {
             let row = &matrix[d * srcs.len()..][..srcs.len()];
+            onto.prepare(dst);
             self.combine(dst, row.iter().copied().zip(srcs.iter().copied()));
         }
     }
@@ -184,7 +200,7 @@ impl Arithmetic {
     /// at a time.
     pub(crate) fn combine<'a>(self, dst: &mut [u8], terms: impl Terms<'a>) {
         if self.group() == 1 {
-            kernel::active_ops().combine(self.tables, dst, terms);
+            kernel::active_ops().combine(self.tables, dst, terms, Onto::All);
         } else {
             terms.each(|c, src| {
                 if c != 0 {
@@ -197,7 +213,7 @@ impl Arithmetic {
     /// [`mul_add_multi_vector`](Self::mul_add_multi_vector) without a slice of
     /// the terms, many at a time.
     pub(crate) fn combine_vectors<'a>(self, dst: &mut [u8], terms: impl Terms<'a>) {
-        kernel::active_ops().combine(self.tables, dst, terms);
+        kernel::active_ops().combine(self.tables, dst, terms, Onto::All);
     }
 
     /// `dst = c * dst` for a vector.
@@ -221,7 +237,7 @@ impl Arithmetic {
     ///
     /// When a `src` is longer than `dst`.
     pub fn mul_add_multi_vector(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
-        kernel::active_ops().mul_add_multi_with(self.tables, dst, terms);
+        kernel::active_ops().mul_add_multi_with(self.tables, dst, terms, Onto::All);
     }
 
     /// `dst += c * src`, or `dst = c * dst` without a `src`, group by group.

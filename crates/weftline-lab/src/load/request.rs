@@ -287,7 +287,7 @@ mod tests {
                 "weftline",
                 Mode::Stream,
                 &["preset=none"],
-                "one of arq, block, streaming, rest, auto",
+                "one of arq, block, streaming, rest, udp-rc, rlc-block, auto",
             ),
             ("weftline", Mode::Stream, &["carrier=udp", "cc=bbr"], "cc="),
         ] {

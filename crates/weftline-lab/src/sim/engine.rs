@@ -16,7 +16,7 @@ use weftline_netem::{LinkConfig, RunEnd, Simulation};
 pub use application::{Application, UnknownApplication};
 
 use crate::load::Summary;
-use end::{Reader, Writer};
+use end::{Counting, Reader, Writer};
 
 /// What is run.
 #[derive(Clone, Debug)]
@@ -33,6 +33,8 @@ pub struct Experiment {
     pub duration: Duration,
     /// Messages due, and bytes read, before this are not counted.
     pub skip: Duration,
+    /// Messages that are read later than this after they were due are late.
+    pub within: Option<Duration>,
     /// What chance draws from.
     pub seed: u64,
 }
@@ -52,6 +54,8 @@ pub struct Outcome {
     /// Delays of messages, ms.
     #[serde(flatten)]
     pub delay: Summary,
+    /// Share of messages that were read within [`Experiment::within`].
+    pub on_time: Option<f64>,
     /// Bytes that the reader's application got after `skip`.
     pub bytes: u64,
     /// The same in Mbit/s of the time measured.
@@ -87,7 +91,11 @@ impl Experiment {
             self.application,
             self.duration,
         );
-        let reader = Reader::new(self.config.clone(), !self.seed, self.application, self.skip);
+        let counting = Counting {
+            skip: self.skip,
+            within: self.within,
+        };
+        let reader = Reader::new(self.config.clone(), !self.seed, self.application, counting);
         let mut sim = Simulation::new(
             writer,
             reader,
@@ -121,6 +129,7 @@ impl Experiment {
             sent: writer.due(),
             got: reader.messages(),
             delay: reader.delays().summary(),
+            on_time: reader.on_time(),
             bytes: reader.counted(),
             goodput_mbit: reader.counted() as f64 * 8.0 / 1e6 / measured.as_secs_f64().max(1e-9),
             completion_s: reader.completion().map(|at| at.as_secs_f64()),

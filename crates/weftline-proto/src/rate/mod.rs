@@ -50,7 +50,7 @@ impl Pacer {
                 RateControl::Carrier => Control::Carrier,
                 RateControl::Fixed { rate, window } => Control::Fixed { rate, window },
                 RateControl::Adaptive => {
-                    let interval = config.policies.feedback.interval().min(LONGEST_INTERVAL);
+                    let interval = config.policies.feedback.longest().min(LONGEST_INTERVAL);
                     Control::Adaptive(Box::new(Adaptive::new(config.initial_rtt, interval, now)))
                 }
             },

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use core::time::Duration;
+use weftline_codec::Esi;
 
 use super::belief::{Belief, Effect};
 use super::flight::{Flight, Kind};
@@ -41,6 +42,15 @@ const MANY: usize = 64;
 /// The price keeps the share of repairs at the limit; what would exceed it by this factor is held
 /// back besides, for a price takes some round trips to settle.
 const LEEWAY: f64 = 1.2;
+/// A deficit that lasts for more round trips than this, and one for each loss in a round trip, is not
+/// left to repairs: the more is lost in a round trip, the less it helps to send one symbol again.
+const PATIENCE: f64 = 2.0;
+/// Losses come in runs when these are longer on average.
+const LONG_RUN: f64 = 2.0;
+/// A deadline that nothing can meet still asks for haste.
+const LEAST_SLACK: Duration = Duration::from_millis(1);
+/// Round trips until what a report asks for has arrived, with the time to notice the loss.
+const REPORT_AND_ANSWER: f64 = 1.1;
 /// Repairs that may be owed to the limit at any time: the first symbols of a session need some.
 const SLACK: f64 = 4.0;
 
@@ -126,7 +136,7 @@ impl Rule {
         self.channel.record(lost);
     }
 
-    /// A report arrived: of the symbols it knew of it lacks `missing`, has `rank` equations for
+    /// A report arrived: of the symbols it knew of that are worth anything it lacks `missing`, has `rank` equations for
     /// them, and had received transmissions up to `largest`.
     pub(super) fn reported(&mut self, missing: u64, rank: u64, largest: u64) {
         self.report = Report {
@@ -143,7 +153,7 @@ impl Rule {
     }
 
     /// Works the belief out anew: what the report says, then everything it does not know of.
-    fn replay(&mut self, now: Time, srtt: Duration, flight: &Flight) {
+    fn replay(&mut self, now: Time, srtt: Duration, flight: &Flight, edge: Esi) {
         if !self.stale {
             return;
         }
@@ -168,14 +178,19 @@ impl Rule {
         // Symbols that the receiver misses and that may still be on their way.
         let known = |number: u64| report.largest.is_some_and(|largest| number < largest);
         let late = |&(number, kind): &(u64, Kind)| {
-            known(number) && matches!(kind, Kind::Source { again: false, .. })
+            let first = |esi| esi >= edge;
+            known(number) && matches!(kind, Kind::Source { again: false, esi } if first(esi))
         };
         let doubtful = flight.undecided(usize::MAX).filter(late).count() as u64;
         self.deficit = report.missing.saturating_sub(doubtful + report.rank);
         self.belief = Belief::certain(self.deficit);
         self.under_way = 0;
         for (_, kind) in flight.undecided(REPLAYED) {
-            let effect = effect(kind);
+            let effect = match kind {
+                // Given up, as messages are that would come too late.
+                Kind::Source { esi, .. } if esi < edge => Effect::Nothing,
+                kind => effect(kind),
+            };
             self.under_way += u64::from(effect == Effect::Repair);
             self.belief.step(effect, &self.losses);
         }
@@ -206,8 +221,9 @@ impl Rule {
         srtt: Duration,
         source: bool,
         flight: &Flight,
+        edge: Esi,
     ) -> bool {
-        self.replay(now, srtt, flight);
+        self.replay(now, srtt, flight, edge);
         let worth = self.belief.worth(&self.losses);
         // What the receiver is known to lack is made up for at any price, beyond any limit.
         let lacking = super::choice::short(self.deficit as f64, self.under_way, self.losses.rate);
@@ -256,15 +272,16 @@ impl Rule {
         let Losses { rate, spread, .. } = self.losses;
         let per_round = self.per_round();
         let shortest = (srtt / SHORTEST).clamp(*SHORT.start(), *SHORT.end());
-        let delay = self.policy.delay.unwrap_or(shortest);
+        let slack = self.slack(srtt);
+        let delay = slack.or(self.policy.delay).unwrap_or(shortest);
         let rounds = delay.as_secs_f64() / srtt.as_secs_f64().max(1e-6);
-        let ease = if rounds >= ENOUGH { WITH_REPORTS } else { 1.0 };
-        let horizon = (ease * rounds * per_round).max(1.0);
-        let deviations = if self.losses.mean_run() > 2.0 {
-            2.0
-        } else {
-            1.0
+        // What may miss an aim in passing must not miss a deadline.
+        let (ease, deviations) = match slack {
+            Some(_) => (1.0, 2.0),
+            None if rounds >= ENOUGH => (WITH_REPORTS, self.usual_deviations()),
+            None => (1.0, self.usual_deviations()),
         };
+        let horizon = (ease * rounds * per_round).max(1.0);
         let variance = spread * rate * (1.0 - rate);
         let mut share = rate;
         for _ in 0..3 {
@@ -272,6 +289,46 @@ impl Rule {
             share = (rate + 1.0 / horizon + margin) / (1.0 - rate);
         }
         share.min(self.limit(srtt))
+    }
+
+    fn usual_deviations(&self) -> f64 {
+        if self.has_runs() { 2.0 } else { 1.0 }
+    }
+
+    fn has_runs(&self) -> bool {
+        self.losses.mean_run() > LONG_RUN
+    }
+
+    /// What the deadline leaves for making up for losses.
+    fn slack(&self, srtt: Duration) -> Option<Duration> {
+        let deadline = self.policy.deadline?;
+        Some(deadline.saturating_sub(srtt / 2).max(LEAST_SLACK))
+    }
+
+    /// Lost symbols are better sent again than coded.
+    pub(super) fn resends(&self, srtt: Duration) -> bool {
+        self.policy.ingredients.retransmit && (self.has_time(srtt) || self.is_scarce(srtt))
+    }
+
+    /// What is sent again arrives before the deadline. After a run of losses that is surer than
+    /// repairs, all of which must wait for the last one needed.
+    fn has_time(&self, srtt: Duration) -> bool {
+        let needed = srtt.mul_f64(REPORT_AND_ANSWER);
+        self.has_runs() && self.slack(srtt).is_some_and(|slack| slack > needed)
+    }
+
+    /// There are hardly more repairs than losses: what several of them make up for together waits
+    /// longer for the last one than for being sent again. A deficit that drifts down by `spare` for
+    /// each source symbol, with such a variance, lasts for variance / (2 spare^2) of them.
+    fn is_scarce(&self, srtt: Duration) -> bool {
+        let Losses { mean, spread, .. } = self.losses;
+        let share = self.share(srtt);
+        let spare = share * (1.0 - mean) - mean;
+        let variance = spread * mean * (1.0 - mean) * (1.0 + share);
+        let per_round = self.per_round().max(1.0);
+        let rounds = variance / (2.0 * spare * spare * per_round);
+        let patience = PATIENCE + mean * per_round;
+        spare <= 0.0 || rounds > patience
     }
 
     fn limit(&self, srtt: Duration) -> f64 {

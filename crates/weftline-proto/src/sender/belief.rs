@@ -111,6 +111,7 @@ mod tests {
     fn after_a_loss_the_next_datagram_of_a_bursty_path_is_doubtful() {
         let losses = Losses {
             rate: 0.1,
+            mean: 0.1,
             after_arrival: 0.03,
             after_loss: 0.75,
             spread: 6.0,

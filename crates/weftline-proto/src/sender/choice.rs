@@ -5,6 +5,7 @@ use std::ops::Range;
 use core::time::Duration;
 use weftline_codec::Esi;
 
+use super::compared::Situation;
 use super::rateless::Rateless;
 use super::{Action, Sender};
 use crate::policy::{Code, EncodingWindow, TopUp};
@@ -38,6 +39,20 @@ impl Sender {
         if let Some(window) = self.a_priori() {
             return Some(Action::Repair {
                 window,
+                top_up: false,
+            });
+        }
+        if self.compared(now, pending) {
+            let old = self
+                .lost
+                .first()
+                .is_some_and(|&esi| esi < self.newest_window().start);
+            return Some(Action::Repair {
+                window: if old {
+                    self.oldest_window()
+                } else {
+                    self.newest_window()
+                },
                 top_up: false,
             });
         }
@@ -77,7 +92,7 @@ impl Sender {
         let rateless = self.rateless.as_mut()?;
         // Its last symbols must not wait for symbols that may not come.
         if rateless.is_open() && !new && (pending || self.at_boundary || paused) {
-            rateless.close();
+            rateless.close(now, srtt);
         }
         let repair = |window: Range<Esi>| Action::Repair {
             window: window.start.max(first)..window.end,
@@ -109,6 +124,29 @@ impl Sender {
         self.takes() && self.rateless.as_ref().is_some_and(|r| r.may_begin())
     }
 
+    /// Whether the rule of [`Redundancy::Compared`] asks for a repair symbol.
+    fn compared(&mut self, now: Time, pending: bool) -> bool {
+        let at = self.situation(now, pending && self.has_room());
+        let idle = self.is_idle();
+        let comparison = self.comparison.as_mut().filter(|_| !idle);
+        comparison.is_some_and(|comparison| comparison.wants_repair(&at))
+    }
+
+    pub(super) fn situation(&self, now: Time, pending: bool) -> Situation {
+        Situation {
+            now,
+            srtt: self.rtt.smoothed(),
+            pending,
+            missing: self.lost.len() as u64,
+            rank: self.rank,
+            sources: self.flight.sources(),
+            repairs: self.flight.repairs(),
+            unacknowledged: self.unacknowledged(),
+            loss: self.loss.rate(),
+            run: self.loss.mean_burst(),
+        }
+    }
+
     /// The choice of [`Redundancy::Auto`].
     fn by_worth(&mut self, now: Time, pending: bool) -> Option<Action> {
         let source = pending && self.has_room();
@@ -118,11 +156,11 @@ impl Sender {
         if rule.backlog(now, srtt, source) {
             return self.top_up(now).or(Some(Action::New));
         }
-        let wants = rule.wants_repair(now, srtt, source, &self.flight);
+        let wants = rule.wants_repair(now, srtt, source, &self.flight, self.encoder.first());
         // Repairs do not reach symbols this old.
         let old = self.lost.first().is_some_and(|&esi| esi < window.start);
-        let behind = old && rule.retransmits();
-        if behind && let Some(esi) = self.lost_from(0, now) {
+        let again = !self.lost.is_empty() && (old && rule.retransmits() || rule.resends(srtt));
+        if again && let Some(esi) = self.lost_from(0, now) {
             return Some(Action::Again(esi));
         }
         if wants && !self.is_idle() {

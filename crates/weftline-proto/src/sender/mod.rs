@@ -4,6 +4,7 @@ mod auto;
 mod belief;
 mod blocks;
 mod choice;
+mod compared;
 mod flight;
 mod measure;
 mod rateless;
@@ -26,6 +27,7 @@ use crate::wire::field;
 
 use auto::Rule;
 use blocks::Blocks;
+use compared::Comparison;
 use flight::Flight;
 use measure::Measure;
 use rateless::Rateless;
@@ -57,6 +59,8 @@ pub(crate) struct Sender {
     measure: Option<Measure>,
     /// Of [`Redundancy::Auto`].
     rule: Option<Box<Rule>>,
+    /// Of [`Redundancy::Compared`].
+    comparison: Option<Comparison>,
     blocks: Blocks,
     /// Of [`Code::Random`].
     rateless: Option<Box<Rateless>>,
@@ -121,6 +125,13 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Nor beyond this when the round trip seems longer: an outage may have spoiled the estimate.
 const LONGEST_TIMEOUT_EVER: Duration = Duration::from_secs(5);
 
+/// So many timeouts in a row come at equal intervals, then each twice as long after the last. Losses
+/// that come in runs of packets, whatever the time between them, last the longer the less is sent.
+const EQUAL_TIMEOUTS: u32 = 6;
+/// Probes at the first timeout (RFC 9002, section 6.2.4), and at each later one.
+const PROBES: u8 = 2;
+const LATER_PROBES: u8 = 4;
+
 /// Reports wait for the peer's timers at most this long besides the agreed interval.
 const REPORT_SLACK: Duration = Duration::from_millis(5);
 
@@ -157,6 +168,12 @@ impl Sender {
             rule: match (config.policies.code, config.policies.redundancy) {
                 (Code::SlidingWindow, Redundancy::Auto(policy)) => {
                     Some(Box::new(Rule::new(policy, now)))
+                }
+                _ => None,
+            },
+            comparison: match (config.policies.code, config.policies.redundancy) {
+                (Code::SlidingWindow, Redundancy::Compared(rule)) => {
+                    Some(Comparison::new(rule, now))
                 }
                 _ => None,
             },
@@ -260,7 +277,9 @@ impl Sender {
         let waits = waits && !self.end_noticed;
         let paced = self.rateless.as_ref().and_then(|r| r.next_timeout());
         let end = waits.then_some(end);
-        let all = [loss, probe, expiry, tail, end, paced];
+        let compared = self.comparison.as_ref().filter(|_| !self.is_idle());
+        let compared = compared.and_then(|c| c.next_timeout(self.rtt.smoothed()));
+        let all = [loss, probe, expiry, tail, end, paced, compared];
         all.into_iter().flatten().min()
     }
 
@@ -272,9 +291,10 @@ impl Sender {
         if self.probes_due > 0 || !waiting {
             return None;
         }
-        let report = self.policies.feedback.interval();
-        let timeout = self.rtt.probe_timeout(report + REPORT_SLACK);
-        let backed_off = timeout.saturating_mul(1 << self.backoff.min(16));
+        let report = self.policies.feedback.longest() + REPORT_SLACK;
+        let timeout = self.rtt.probe_timeout(report);
+        let doublings = self.backoff.saturating_sub(EQUAL_TIMEOUTS);
+        let backed_off = timeout.saturating_mul(1 << doublings.min(16));
         let longest = (self.rtt.smoothed() * 2).clamp(LONGEST_TIMEOUT, LONGEST_TIMEOUT_EVER);
         Some(self.last_activity + backed_off.min(longest))
     }
@@ -290,14 +310,20 @@ impl Sender {
         if let Some(rateless) = &mut self.rateless {
             rateless.on_timeout(now);
         }
+        if let Some(comparison) = &mut self.comparison {
+            comparison.on_timeout(now);
+        }
         if self.probe_time().is_none_or(|t| now < t) {
             return false;
         }
-        self.probes_due = 2;
+        self.probes_due = match self.backoff {
+            0 => PROBES,
+            _ => LATER_PROBES,
+        };
         self.stalled_below = self.encoder.next();
         self.blocks.close(self.policies.redundancy);
         if let Some(rateless) = &mut self.rateless {
-            rateless.close();
+            rateless.close(now, self.rtt.smoothed());
         }
         self.sated = false;
         self.backoff += 1;

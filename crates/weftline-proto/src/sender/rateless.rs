@@ -89,7 +89,7 @@ impl Rateless {
     }
 
     /// A new source symbol belongs to the newest block, of at most `k` symbols, or to one more.
-    pub(super) fn pushed(&mut self, now: Time, esi: Esi, k: u16) {
+    pub(super) fn pushed(&mut self, now: Time, srtt: Duration, esi: Esi, k: u16) {
         if !self.is_open() {
             self.blocks.push_back(Block {
                 window: esi..esi,
@@ -104,17 +104,18 @@ impl Rateless {
         if let Some(block) = self.blocks.back_mut() {
             block.window.end = esi + 1;
             if block.window.end - block.window.start >= u64::from(self.code.k.min(k).max(1)) {
-                self.end_block(true);
+                self.end_block(now, srtt, true);
             }
         }
     }
 
     /// The newest block gets no more symbols.
-    pub(super) fn close(&mut self) {
-        self.end_block(false);
+    pub(super) fn close(&mut self, now: Time, srtt: Duration) {
+        self.end_block(now, srtt, false);
     }
 
-    fn end_block(&mut self, full: bool) {
+    fn end_block(&mut self, now: Time, srtt: Duration, full: bool) {
+        let policy = self.policy;
         let (code, extra) = (self.code, u32::from(self.policy.extra));
         if let Some(block) = self.blocks.back_mut().filter(|b| b.closed.is_none()) {
             block.closed = Some(full);
@@ -126,6 +127,9 @@ impl Rateless {
                 (_, true) => extra,
                 (_, false) => symbols + extra,
             };
+            if block.at_speed == 0 && !block.is_over() {
+                block.begin_pace(now, srtt, &policy);
+            }
         }
     }
 
@@ -214,8 +218,7 @@ impl Rateless {
     /// A repair symbol was sent for the block that holds `esi`; returns the block's number.
     pub(super) fn repair_sent(&mut self, now: Time, srtt: Duration, esi: Esi) -> Option<u64> {
         let index = self.index_of(esi)?;
-        let pace = self.policy.pace;
-        let extra = u64::from(self.policy.extra);
+        let policy = self.policy;
         let block = &mut self.blocks[index];
         block.repairs_in_flight += 1;
         match block.paced.as_mut() {
@@ -227,18 +230,7 @@ impl Rateless {
             None => {
                 block.at_speed = block.at_speed.saturating_sub(1);
                 if block.at_speed == 0 && block.closed.is_some() {
-                    let symbols = block.window.end - block.window.start;
-                    let sent = symbols + extra;
-                    let share = pace.clamp(0.001, 1.0);
-                    let each = now.since(block.began).as_secs_f64() / sent.max(1) as f64;
-                    let shortest = SHORTEST.max(srtt / SHORTEST_PART);
-                    let apart = Duration::from_secs_f64(each / share).max(shortest);
-                    block.paced = Some(Paced {
-                        since: now,
-                        apart,
-                        next: now + apart,
-                        due: false,
-                    });
+                    block.begin_pace(now, srtt, &policy);
                 }
             }
         }
@@ -276,6 +268,20 @@ impl Block {
         self.closed.is_some() && self.known >= self.window.end
     }
 
+    /// All that leave at full speed have left.
+    fn begin_pace(&mut self, now: Time, srtt: Duration, policy: &policy::Rateless) {
+        let sent = self.window.end - self.window.start + u64::from(policy.extra);
+        let each = now.since(self.began).as_secs_f64() / sent.max(1) as f64;
+        let shortest = SHORTEST.max(srtt / SHORTEST_PART);
+        let apart = Duration::from_secs_f64(each / policy.pace.clamp(0.001, 1.0)).max(shortest);
+        self.paced = Some(Paced {
+            since: now,
+            apart,
+            next: now + apart,
+            due: false,
+        });
+    }
+
     /// More may be on their way. With twice as many as symbols nearly every path has brought enough
     /// of them; a dead one is left to the retransmission timer.
     fn has_room(&self) -> bool {
@@ -310,7 +316,7 @@ mod tests {
     #[test]
     fn extra_symbols_go_at_once_and_the_rest_at_half_the_speed() {
         let mut blocks = rateless(true, 2);
-        (0..4).for_each(|esi| blocks.pushed(at(10 * esi), esi, 64));
+        (0..4).for_each(|esi| blocks.pushed(at(10 * esi), SRTT, esi, 64));
         assert!(!blocks.is_open() && !blocks.may_begin());
         for time in [40, 50] {
             assert_eq!(blocks.at_speed(true), Some(0..4));
@@ -334,10 +340,20 @@ mod tests {
     }
 
     #[test]
+    fn without_extra_symbols_the_first_one_is_paced_too() {
+        let mut blocks = rateless(true, 0);
+        (0..4).for_each(|esi| blocks.pushed(at(10 * esi), SRTT, esi, 64));
+        assert_eq!(blocks.at_speed(false), None);
+        // Four symbols in 30 ms, at half that speed.
+        assert_eq!(blocks.next_timeout(), Some(at(45)));
+        assert_eq!(blocks.paced(at(45), SRTT, false), Some(0..4));
+    }
+
+    #[test]
     fn an_endless_block_keeps_the_next_one_waiting_until_it_is_known() {
         let mut blocks = rateless(false, policy::Rateless::ENDLESS);
-        (0..3).for_each(|esi| blocks.pushed(at(0), esi, 64));
-        blocks.close();
+        (0..3).for_each(|esi| blocks.pushed(at(0), SRTT, esi, 64));
+        blocks.close(at(0), SRTT);
         for sent in 0..2 * 3 + 16 {
             assert_eq!(blocks.at_speed(true), Some(0..3), "{sent}");
             assert!(!blocks.may_begin());
@@ -355,8 +371,8 @@ mod tests {
     #[test]
     fn a_block_that_ended_early_lets_new_data_go_first() {
         let mut blocks = rateless(true, 2);
-        blocks.pushed(at(0), 0, 64);
-        blocks.close();
+        blocks.pushed(at(0), SRTT, 0, 64);
+        blocks.close(at(0), SRTT);
         assert_eq!(blocks.at_speed(true), None);
         assert!(blocks.may_begin());
         assert_eq!(blocks.at_speed(false), Some(0..1));

@@ -33,7 +33,8 @@ pub(super) fn share(redundancy: Redundancy) -> f64 {
         Redundancy::None
         | Redundancy::Measured(_)
         | Redundancy::Auto(_)
-        | Redundancy::Rateless(_) => 0.0,
+        | Redundancy::Rateless(_)
+        | Redundancy::Compared(_) => 0.0,
         // A nonsensical share (NaN) protects nothing rather than everything.
         Redundancy::Share(share) => share.clamp(0.0, MAX_SHARE).max(0.0),
     }

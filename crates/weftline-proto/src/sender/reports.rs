@@ -9,6 +9,18 @@ use crate::rate::Progress;
 use crate::time::Time;
 use crate::wire::{FeedbackView, complete};
 
+/// How many symbols the peer lacks from `edge` on, of those it knows of. What is below was given up.
+fn missing_from(edge: Esi, next: Esi, report: &FeedbackView<'_>) -> u64 {
+    let mut esi = next;
+    let mut missing = 0;
+    for run in report.symbols() {
+        let end = esi + run.first;
+        missing += end.saturating_sub(esi.max(edge));
+        esi = end + run.second;
+    }
+    missing
+}
+
 impl Sender {
     /// The peer reported its state; what that says about the path, if it is news. Reports older
     /// than the newest are ignored.
@@ -33,7 +45,8 @@ impl Sender {
         }
         self.rank = report.rank;
         if let Some(rule) = &mut self.rule {
-            let missing = report.symbols().map(|run| run.first).sum();
+            let edge = self.encoder.first();
+            let missing = missing_from(edge, next, report);
             rule.reported(missing, report.rank, largest);
         }
         self.credit = self.credit.max(next + report.credit);
@@ -216,6 +229,36 @@ impl Sender {
     fn tell_edge(&mut self) {
         if self.is_idle() && !self.has_room() {
             self.probes_due = self.probes_due.max(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Datagram, FeedbackWriter, Run};
+
+    #[test]
+    fn what_was_given_up_is_not_missing() {
+        // From 70 on: two missing, ten known, three missing, five known.
+        let writer = FeedbackWriter {
+            number: 1,
+            largest: 90,
+            next: 70,
+            delay: 0,
+            queue_delay: 0,
+            extent: 20,
+            rank: 0,
+            credit: 1000,
+        };
+        let runs = [(2, 10), (3, 5)].map(|(first, second)| Run { first, second });
+        let mut out = Vec::new();
+        writer.write(runs.into_iter(), [].into_iter(), 1200, &mut out);
+        let Ok(Datagram::Feedback(report)) = Datagram::parse(&out) else {
+            panic!("not a report")
+        };
+        for (edge, missing) in [(70, 5), (71, 4), (75, 3), (83, 2), (90, 0)] {
+            assert_eq!(missing_from(edge, 70, &report), missing, "from {edge}");
         }
     }
 }

@@ -37,9 +37,9 @@ impl Sender {
     }
 
     /// The application has nothing more for the block that was filled last.
-    pub(crate) fn taken(&mut self) {
+    pub(crate) fn taken(&mut self, now: Time) {
         if let Some(rateless) = &mut self.rateless {
-            rateless.close();
+            rateless.close(now, self.rtt.smoothed());
         }
     }
 
@@ -66,9 +66,13 @@ impl Sender {
             Code::Random(code) => {
                 let k = self.block_size(code.k);
                 if let Some(rateless) = &mut self.rateless {
-                    rateless.pushed(now, esi, k);
+                    rateless.pushed(now, self.rtt.smoothed(), esi, k);
                 }
             }
+        }
+        let at = self.situation(now, false);
+        if let Some(comparison) = &mut self.comparison {
+            comparison.pushed(&at);
         }
         Some(esi)
     }
@@ -119,6 +123,9 @@ impl Sender {
             _ => None,
         };
         if !top_up && !probing {
+            if let Some(comparison) = &mut self.comparison {
+                comparison.repaired();
+            }
             self.spacing.sent();
         }
         self.transmitted(now, Kind::Repair { block, top_up }, out.len());

@@ -503,7 +503,7 @@ impl Session {
             }
             self.sent.source_symbols += 1;
         }
-        self.sender.taken();
+        self.sender.taken(now);
         if let Some(repair @ Action::Repair { .. }) = self.sender.next_action(now, false) {
             self.write_action(now, repair, out);
         }

@@ -35,6 +35,7 @@ mod id {
     pub(super) const FEEDBACK_EACH: u64 = 10;
     pub(super) const FEEDBACK_PERIODIC: u64 = 11;
     pub(super) const FEEDBACK_BLOCK: u64 = 12;
+    pub(super) const FEEDBACK_ADAPTIVE: u64 = 13;
 }
 
 /// Reports are not asked for less often than this, or a lost one would stall the sender.
@@ -95,6 +96,12 @@ impl Hello {
                         interval: interval(number()?).max(Duration::from_millis(1)),
                     };
                 }
+                id::FEEDBACK_ADAPTIVE => {
+                    let most = LONGEST_FEEDBACK_INTERVAL / Feedback::SELDOM;
+                    feedback = Feedback::Adaptive {
+                        target: interval(number()?).min(most),
+                    };
+                }
                 _ => {}
             }
         }
@@ -115,6 +122,7 @@ impl Hello {
             Feedback::EveryDatagram { min_interval } => (id::FEEDBACK_EACH, min_interval),
             Feedback::Periodic { interval } => (id::FEEDBACK_PERIODIC, interval),
             Feedback::Block { interval } => (id::FEEDBACK_BLOCK, interval),
+            Feedback::Adaptive { target } => (id::FEEDBACK_ADAPTIVE, target),
         };
         let params = [
             (id::SYMBOL_SIZE, u64::from(l.symbol_size)),

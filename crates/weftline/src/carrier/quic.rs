@@ -325,10 +325,7 @@ async fn resume(
     pass: Pass,
     limit: Duration,
 ) -> Result<Opened, ConnectionError> {
-    if let Err(error) = connecting.handshake_data().await {
-        pass.forget();
-        return Err(error);
-    }
+    connecting.handshake_data().await?;
     let (connection, ended) = match connecting.into_0rtt() {
         Ok(opened) => opened,
         // Only a client's is ever refused.
@@ -336,16 +333,14 @@ async fn resume(
     };
     let Some(peer) = link::fingerprint(&connection) else {
         let ended_well = ended.await;
-        pass.forget();
         return match connection.close_reason() {
             Some(error) if !ended_well => Err(error),
             _ => Ok(Opened::Ended(connection)),
         };
     };
-    let handshake = Handshake::watch(&connection, ended, limit, move |outcome| {
-        if let Outcome::Confirmed { .. } = outcome {
-            pass.forget();
-        }
+    let handshake = Handshake::watch(&connection, ended, limit, move |outcome| match outcome {
+        Outcome::Confirmed { .. } => drop(pass),
+        Outcome::Failed | Outcome::TimedOut => pass.remember(),
     });
     Ok(Opened::Early(connection, peer, handshake))
 }

@@ -219,6 +219,29 @@ async fn what_is_written_before_the_peer_has_accepted_arrives() {
 }
 
 #[tokio::test]
+async fn over_plain_udp_data_leave_before_anybody_has_answered() {
+    let silent = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let client = bind(Kind::Udp, Allowed::nobody(), config());
+    let early = client.connect_insecure_early(silent.local_addr().unwrap());
+    let early = soon(early).await.unwrap();
+    let mut stream = early.open_stream().await.unwrap();
+    stream.write_all(b"at once").await.unwrap();
+    let mut buffer = [0; 2000];
+    // HELLO first; each has the session's id before it.
+    let mut kinds = Vec::new();
+    while kinds.last() != Some(&1) {
+        let length = soon(silent.recv(&mut buffer)).await.unwrap();
+        kinds.push(buffer[8]);
+        if buffer[8] == 1 {
+            assert!(buffer[..length].ends_with(b"at once"));
+        }
+    }
+    assert_eq!(kinds[0], 5);
+    client.close(0, "");
+    soon(client.wait_idle()).await;
+}
+
+#[tokio::test]
 async fn who_connected_early_and_is_refused_learns_it() {
     let server = bind(Kind::Quic, Allowed::nobody(), config());
     let listening = bind(

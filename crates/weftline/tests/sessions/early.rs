@@ -245,3 +245,29 @@ async fn another_identity_has_no_use_of_tickets_in_the_same_memory() {
     assert_eq!(read(&far).await, b"hello");
     soon(begun.1.finished()).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_first_packet_that_is_lost_is_there_all_the_same() {
+    let known = Known::with(early()).await;
+    known.tap.close_there(true);
+    let data = pattern(3000, 9);
+    let (_near, stream) = known.begin(&data).await;
+    // The copy follows ten milliseconds later.
+    let three = async {
+        loop {
+            let packets = known.tap.recorded();
+            let copies = |p: &&Vec<u8>| packets.first() == Some(*p);
+            if packets.iter().filter(copies).count() == 3 {
+                return packets;
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let packets = soon(three).await;
+    // The first is lost, its copy and what came behind that are not.
+    known.tap.close_there(false);
+    known.tap.pass(&packets[1..]);
+    let far = soon(known.server.accept()).await.unwrap();
+    assert_eq!(read(&far).await, data);
+    soon(stream.finished()).await.unwrap();
+}

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::net::UdpSocket;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 /// Forwards between one client and `server` until dropped.
@@ -20,6 +21,8 @@ struct Shared {
     there_closed: AtomicBool,
     back_closed: AtomicBool,
     recorded: Mutex<Vec<Vec<u8>>>,
+    passed: Mutex<Vec<Vec<u8>>>,
+    pass: Notify,
 }
 
 impl Tap {
@@ -56,6 +59,16 @@ impl Tap {
         self.shared.recorded.lock().unwrap().clone()
     }
 
+    /// Sends the server these packets that were held back.
+    pub(crate) fn pass(&self, packets: &[Vec<u8>]) {
+        self.shared
+            .passed
+            .lock()
+            .unwrap()
+            .extend_from_slice(packets);
+        self.shared.pass.notify_one();
+    }
+
     /// Sends the server these packets, from another address.
     pub(crate) async fn replay(&self, packets: &[Vec<u8>]) {
         let thief = socket();
@@ -88,6 +101,12 @@ async fn forward(front: UdpSocket, back: UdpSocket, server: SocketAddr, shared: 
                 shared.recorded.lock().unwrap().push(up[..len].to_vec());
                 if !shared.there_closed.load(Ordering::SeqCst) {
                     back.send_to(&up[..len], server).await.ok();
+                }
+            }
+            () = shared.pass.notified() => {
+                let packets = std::mem::take(&mut *shared.passed.lock().unwrap());
+                for packet in packets {
+                    back.send_to(&packet, server).await.ok();
                 }
             }
             received = back.recv_from(&mut down) => {

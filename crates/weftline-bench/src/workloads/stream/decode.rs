@@ -109,6 +109,8 @@ struct Packet<'a> {
     /// The place of the symbol, or of the one before a repair symbol, in its
     /// period.
     place: usize,
+    /// Which of the repair symbols of a period it is, if it is one.
+    repair: usize,
     /// The symbol; of a repair symbol, which differs from code to code, nothing.
     payload: &'a [u8],
 }
@@ -123,12 +125,29 @@ impl<'a> Packet<'a> {
         Self {
             arrival,
             place,
+            repair: place / stream.interval(),
             payload,
         }
     }
 }
 
 impl<'a> Path<'a> {
+    /// By how many symbols a batch can move the window on, those lost included.
+    fn ahead(self) -> usize {
+        let position = |packet: &Packet<'_>| packet.arrival.position();
+        // A run follows another one like it.
+        let last = self.arrivals.last().map_or(0, position);
+        let mut lost = self.stream.run() - 1 - last;
+        let mut next = 0;
+        let mut most = BATCH;
+        for batch in self.arrivals.chunks(BATCH) {
+            let end = batch.last().map_or(next, position) + 1;
+            most = most.max(end + lost - next);
+            (next, lost) = (end, 0);
+        }
+        most
+    }
+
     /// The source symbol with this number.
     fn source(self, number: u64) -> &'a [u8] {
         self.pool
@@ -169,7 +188,11 @@ impl<'a> Ours<'a> {
     fn new(path: Path<'a>, code: Code, intake: Intake) -> Self {
         let Stream { size, window, .. } = path.stream;
         // What is forgotten only after a batch needs room until then.
-        let ahead = if intake == Intake::Batch { BATCH } else { 1 };
+        let ahead = if intake == Intake::Batch {
+            path.ahead()
+        } else {
+            1
+        };
         let most = path.span.max(window) + ahead;
         let config = DecoderConfig::new(most, size, most, window);
         Self {
@@ -237,7 +260,7 @@ impl<'a> Ours<'a> {
             let number = self.start + packet.arrival.position() as u64;
             match packet.arrival {
                 Arrival::Source(_) => self.source(number, packet),
-                Arrival::Repair(_) => self.repair(number, packet.place),
+                Arrival::Repair(_) => self.repair(number, packet),
             }
             while let Some(number) = self.decoder.next_known() {
                 known += 1;
@@ -263,7 +286,7 @@ impl<'a> Ours<'a> {
             while let Some(packet) = packets.as_slice().first() {
                 if let Arrival::Repair(position) = packet.arrival {
                     packets.next();
-                    self.repair(start + position as u64, packet.place);
+                    self.repair(start + position as u64, packet);
                     self.decoder.each_known(&mut look);
                     continue;
                 }
@@ -285,15 +308,14 @@ impl<'a> Ours<'a> {
     }
 
     /// Takes in the repair symbol after this source symbol.
-    fn repair(&mut self, number: u64, place: usize) {
-        let Stream { window, .. } = self.path.stream;
-        let interval = self.path.stream.interval();
+    #[inline(always)]
+    fn repair(&mut self, number: u64, packet: &Packet<'_>) {
         self.forget(number);
         let end = number + 1;
         let taken = self.decoder.repair(
-            end - window as u64..end,
-            self.code.coefficients(encode::key(place)),
-            &self.repairs[place / interval],
+            end - self.path.stream.window as u64..end,
+            self.code.coefficients(encode::key(packet.place)),
+            &self.repairs[packet.repair],
         );
         taken.expect("an honest repair symbol within the span is taken");
     }
@@ -436,6 +458,7 @@ mod peers {
             for &Packet {
                 arrival,
                 place,
+                repair,
                 payload,
             } in self.path.arrivals
             {
@@ -455,7 +478,7 @@ mod peers {
                         );
                         let id = id.expect("windows are those of RFC 8681");
                         // Without the length that ours begin with.
-                        let data = &self.repairs[place / stream.interval()][2..];
+                        let data = &self.repairs[repair][2..];
                         known += self.decoder.repair(id, data);
                     }
                 }

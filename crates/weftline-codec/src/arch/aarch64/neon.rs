@@ -23,6 +23,7 @@ vector_kernel!(Neon, "neon", 16, 4 x 4);
 type Register = uint8x16_t;
 
 /// The products of one coefficient with all low and all high nibbles.
+#[derive(Clone, Copy)]
 struct Multiplier {
     low: Register,
     high: Register,

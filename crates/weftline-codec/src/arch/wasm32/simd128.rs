@@ -24,6 +24,7 @@ vector_kernel!(Simd128, "simd128", 16, 3 x 2);
 type Register = v128;
 
 /// The products of one coefficient with all low and all high nibbles.
+#[derive(Clone, Copy)]
 struct Multiplier {
     low: Register,
     high: Register,

@@ -20,6 +20,7 @@ vector_kernel!(Avx2, "avx2", 32, 4 x 2);
 type Register = __m256i;
 
 /// The products of one coefficient with all low and all high nibbles.
+#[derive(Clone, Copy)]
 struct Multiplier {
     low: Register,
     high: Register,
@@ -51,10 +52,10 @@ struct Split {
 #[target_feature(enable = "avx2")]
 #[inline]
 fn split(x: Register) -> Split {
-    let nibble = _mm256_set1_epi8(0x0F);
+    let low = _mm256_and_si256(x, _mm256_set1_epi8(0x0F));
     Split {
-        low: _mm256_and_si256(x, nibble),
-        high: _mm256_and_si256(_mm256_srli_epi64::<4>(x), nibble),
+        low,
+        high: _mm256_srli_epi64::<4>(_mm256_xor_si256(x, low)),
     }
 }
 

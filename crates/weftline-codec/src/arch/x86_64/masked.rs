@@ -7,6 +7,7 @@
 /// `product`, and the intrinsics of x86-64.
 macro_rules! masked_kernel {
     ($kernel:ident, $feature:literal) => {
+        use crate::arch::Onto;
         use crate::arch::vector::methods;
         use crate::field::Tables;
 
@@ -49,29 +50,34 @@ macro_rules! masked_kernel {
         }
 
         #[target_feature(enable = $feature)]
-        fn mul_add_multi(tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])]) {
-            combine::<false>(tables, dst, terms);
+        fn mul_add_multi(tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
+            combine::<false>(tables, dst, terms, onto);
         }
 
         #[target_feature(enable = $feature)]
-        fn sum(dst: &mut [u8], terms: &[(u8, &[u8])]) {
-            combine::<true>(crate::arch::vector::gf2(), dst, terms);
+        fn sum(dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
+            combine::<true>(crate::arch::vector::gf2(), dst, terms, onto);
         }
 
         /// Adds every `c * src` to `dst`; with `SUM` all `c` are 0 or 1.
         #[target_feature(enable = $feature)]
         #[inline]
-        fn combine<const SUM: bool>(tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])]) {
+        fn combine<const SUM: bool>(
+            tables: &Tables,
+            dst: &mut [u8],
+            terms: &[(u8, &[u8])],
+            onto: Onto,
+        ) {
             for at in (0..dst.len()).step_by(LONG * WIDTH) {
                 match (dst.len() - at).div_ceil(WIDTH) {
-                    1 => block::<1, SUM>(tables, dst, at, terms),
-                    2 => block::<2, SUM>(tables, dst, at, terms),
-                    3 => block::<3, SUM>(tables, dst, at, terms),
-                    4 => block::<4, SUM>(tables, dst, at, terms),
-                    5 => block::<5, SUM>(tables, dst, at, terms),
-                    6 => block::<6, SUM>(tables, dst, at, terms),
-                    7 => block::<7, SUM>(tables, dst, at, terms),
-                    _ => block::<LONG, SUM>(tables, dst, at, terms),
+                    1 => block::<1, SUM>(tables, dst, at, terms, onto),
+                    2 => block::<2, SUM>(tables, dst, at, terms, onto),
+                    3 => block::<3, SUM>(tables, dst, at, terms, onto),
+                    4 => block::<4, SUM>(tables, dst, at, terms, onto),
+                    5 => block::<5, SUM>(tables, dst, at, terms, onto),
+                    6 => block::<6, SUM>(tables, dst, at, terms, onto),
+                    7 => block::<7, SUM>(tables, dst, at, terms, onto),
+                    _ => block::<LONG, SUM>(tables, dst, at, terms, onto),
                 }
             }
         }
@@ -115,10 +121,17 @@ macro_rules! masked_kernel {
 
         #[target_feature(enable = $feature)]
         #[inline]
-        fn add_sums<const N: usize>(dst: &mut [u8], at: usize, sums: [Register; N]) {
+        fn add_sums<const N: usize>(dst: &mut [u8], at: usize, sums: [Register; N], onto: Onto) {
             let end = dst.len().min(at + N * WIDTH);
-            for (chunk, sum) in dst[at..end].chunks_mut(WIDTH).zip(sums) {
-                store_first(chunk, add(load_first(chunk), sum));
+            let chunks = dst[at..end].chunks_mut(WIDTH);
+            if onto == Onto::Nothing {
+                for (chunk, sum) in chunks.zip(sums) {
+                    store_first(chunk, sum);
+                }
+            } else {
+                for (chunk, sum) in chunks.zip(sums) {
+                    store_first(chunk, add(load_first(chunk), sum));
+                }
             }
         }
 
@@ -132,6 +145,7 @@ macro_rules! masked_kernel {
             dst: &mut [u8],
             at: usize,
             terms: &[(u8, &[u8])],
+            onto: Onto,
         ) {
             let mut sums = [zero(); N];
             for &(c, src) in terms {
@@ -157,20 +171,26 @@ macro_rules! masked_kernel {
                     }
                 }
             }
-            add_sums(dst, at, sums);
+            add_sums(dst, at, sums, onto);
         }
 
         #[target_feature(enable = $feature)]
-        fn mul_add_matrix(tables: &Tables, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
+        fn mul_add_matrix(
+            tables: &Tables,
+            dsts: &mut [&mut [u8]],
+            srcs: &[&[u8]],
+            matrix: &[u8],
+            onto: Onto,
+        ) {
             let length = dsts.first().map_or(0, |dst| dst.len());
             // Strip by strip, and all destinations for each, while the strip's
             // sources are at hand.
             for at in (0..length).step_by(SHORT * WIDTH) {
                 match (length - at).div_ceil(WIDTH) {
-                    1 => strip::<1>(tables, dsts, at, srcs, matrix),
-                    2 => strip::<2>(tables, dsts, at, srcs, matrix),
-                    3 => strip::<3>(tables, dsts, at, srcs, matrix),
-                    _ => strip::<SHORT>(tables, dsts, at, srcs, matrix),
+                    1 => strip::<1>(tables, dsts, at, srcs, matrix, onto),
+                    2 => strip::<2>(tables, dsts, at, srcs, matrix, onto),
+                    3 => strip::<3>(tables, dsts, at, srcs, matrix, onto),
+                    _ => strip::<SHORT>(tables, dsts, at, srcs, matrix, onto),
                 }
             }
         }
@@ -184,6 +204,7 @@ macro_rules! masked_kernel {
             at: usize,
             srcs: &[&[u8]],
             mut matrix: &[u8],
+            onto: Onto,
         ) {
             while !dsts.is_empty() {
                 // As even as can be: every pass takes the sources apart anew.
@@ -191,10 +212,10 @@ macro_rules! masked_kernel {
                 let (some, rest) = dsts.split_at_mut(rows);
                 let (of_some, of_rest) = matrix.split_at(rows * srcs.len());
                 match rows {
-                    4 => rows_block::<4, N>(tables, some, at, srcs, of_some),
-                    3 => rows_block::<3, N>(tables, some, at, srcs, of_some),
-                    2 => rows_block::<2, N>(tables, some, at, srcs, of_some),
-                    _ => rows_block::<1, N>(tables, some, at, srcs, of_some),
+                    4 => rows_block::<4, N>(tables, some, at, srcs, of_some, onto),
+                    3 => rows_block::<3, N>(tables, some, at, srcs, of_some, onto),
+                    2 => rows_block::<2, N>(tables, some, at, srcs, of_some, onto),
+                    _ => rows_block::<1, N>(tables, some, at, srcs, of_some, onto),
                 }
                 (dsts, matrix) = (rest, of_rest);
             }
@@ -209,6 +230,7 @@ macro_rules! masked_kernel {
             at: usize,
             srcs: &[&[u8]],
             matrix: &[u8],
+            onto: Onto,
         ) {
             let mut sums = [[zero(); N]; D];
             let rows: [&[u8]; D] =
@@ -229,7 +251,7 @@ macro_rules! masked_kernel {
                 }
             }
             for (dst, sums) in dsts.iter_mut().zip(sums) {
-                add_sums(dst, at, sums);
+                add_sums(dst, at, sums, onto);
             }
         }
 

@@ -20,6 +20,7 @@ vector_kernel!(Ssse3, "ssse3", 16, 2 x 4);
 type Register = __m128i;
 
 /// The products of one coefficient with all low and all high nibbles.
+#[derive(Clone, Copy)]
 struct Multiplier {
     low: Register,
     high: Register,

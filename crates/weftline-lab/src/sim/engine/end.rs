@@ -222,11 +222,21 @@ impl Node for Writer {
     }
 }
 
+/// What the reader counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counting {
+    /// Only what is due after this.
+    pub(super) skip: Duration,
+    /// What is read later than this after it was due is late.
+    pub(super) within: Option<Duration>,
+}
+
 /// The end that receives.
 pub(super) struct Reader {
     end: End,
     application: Application,
-    skip: Duration,
+    counting: Counting,
+    on_time: u64,
     stream: Option<StreamId>,
     delays: Delays,
     messages: u64,
@@ -239,11 +249,17 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(config: Config, seed: u64, application: Application, skip: Duration) -> Self {
+    pub(super) fn new(
+        config: Config,
+        seed: u64,
+        application: Application,
+        counting: Counting,
+    ) -> Self {
         Reader {
             end: End::new(Role::Server, config, seed),
             application,
-            skip,
+            counting,
+            on_time: 0,
             stream: None,
             delays: Delays::default(),
             messages: 0,
@@ -280,6 +296,13 @@ impl Reader {
         self.messages
     }
 
+    /// Share of messages that were not late, of those that count.
+    pub(super) fn on_time(&self) -> Option<f64> {
+        let all = self.delays.len();
+        let told = self.counting.within.filter(|_| all > 0);
+        told.map(|_| self.on_time as f64 / all as f64)
+    }
+
     pub(super) fn delays(&self) -> &Delays {
         &self.delays
     }
@@ -294,8 +317,9 @@ impl Reader {
     }
 
     fn count(&mut self, due: Duration, now: Duration) {
-        if due >= self.skip {
+        if due >= self.counting.skip {
             let delay = now.saturating_sub(due);
+            self.on_time += u64::from(self.counting.within.is_some_and(|w| delay <= w));
             self.delays.add(delay.as_nanos() as i64);
         }
     }
@@ -314,7 +338,7 @@ impl Reader {
                 }
                 Ok(n) => {
                     self.bytes += n as u64;
-                    self.counted += if self.end.now >= self.skip {
+                    self.counted += if self.end.now >= self.counting.skip {
                         n as u64
                     } else {
                         0

@@ -103,10 +103,12 @@ pub(super) enum Admission {
     Replay,
 }
 
-/// A handshake that the guard remembers.
+/// A handshake that the guard remembers, until this is dropped: the client is there, or nothing of it
+/// was taken, and its packets may come again.
 pub(super) struct Pass {
     guard: Guard,
     id: ConnectionId,
+    kept: bool,
 }
 
 impl Guard {
@@ -129,6 +131,7 @@ impl Guard {
             Admission::Early(Pass {
                 guard: self.clone(),
                 id,
+                kept: false,
             })
         }
     }
@@ -139,11 +142,19 @@ impl Guard {
 }
 
 impl Pass {
-    /// The client is there, or nothing of it was taken: its packets may come again.
-    pub(super) fn forget(self) {
-        let mut seen = self.guard.lock();
-        seen.ids.remove(&self.id);
-        seen.order.retain(|(_, id)| *id != self.id);
+    /// Something may have been taken of a client that did not show to be there.
+    pub(super) fn remember(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        if !self.kept {
+            let mut seen = self.guard.lock();
+            seen.ids.remove(&self.id);
+            seen.order.retain(|(_, id)| *id != self.id);
+        }
     }
 }
 
@@ -165,19 +176,19 @@ mod tests {
     #[test]
     fn what_may_have_been_taken_is_not_taken_again_until_nobody_tries_any_more() {
         let (guard, now) = (Guard::default(), Instant::now());
-        drop(pass(guard.enter(id(1), now)));
+        pass(guard.enter(id(1), now)).remember();
         let later = now + REMEMBERED - Duration::from_millis(1);
         assert!(REMEMBERED > 2 * LONGEST);
         assert!(matches!(guard.enter(id(1), later), Admission::Replay));
-        drop(pass(guard.enter(id(2), later)));
-        drop(pass(guard.enter(id(1), now + REMEMBERED)));
+        pass(guard.enter(id(2), later)).remember();
+        pass(guard.enter(id(1), now + REMEMBERED)).remember();
     }
 
     #[test]
     fn a_client_that_is_there_leaves_nothing_behind() {
         let (guard, now) = (Guard::default(), Instant::now());
-        pass(guard.enter(id(1), now)).forget();
-        pass(guard.enter(id(1), now)).forget();
+        drop(pass(guard.enter(id(1), now)));
+        drop(pass(guard.enter(id(1), now)));
         assert!(guard.lock().ids.is_empty() && guard.lock().order.is_empty());
     }
 
@@ -185,7 +196,7 @@ mod tests {
     fn a_full_list_refuses_early_data_rather_than_forgetting_any() {
         let (guard, now) = (Guard::default(), Instant::now());
         for number in 0..MOST as u32 {
-            drop(pass(guard.enter(id(number), now)));
+            pass(guard.enter(id(number), now)).remember();
         }
         assert!(matches!(guard.enter(id(5000), now), Admission::Plain));
         assert!(matches!(guard.enter(id(0), now), Admission::Replay));

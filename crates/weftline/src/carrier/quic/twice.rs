@@ -1,8 +1,9 @@
-//! A client's handshake packets leave twice.
+//! A client's handshake packets leave more than once.
 //!
 //! They are few and small, and everything waits for them: QUIC sends a lost one again after three
-//! times a round trip that nobody knows yet. So a copy follows each a little later. The receiver drops
-//! it as any duplicate (RFC 9000, section 12.3). Servers send no copies: before a client has proved
+//! times a round trip that nobody knows yet. So a copy follows each a little later, and one of Initial
+//! packets at once too: early data that comes before them means nothing to a server. The receiver drops
+//! copies as any duplicate (RFC 9000, section 12.3). Servers send none: before a client has proved
 //! its address, what is sent there is bounded by what came from it (section 8.1).
 
 use std::fmt;
@@ -28,17 +29,24 @@ impl Twice {
     }
 }
 
-/// Does the UDP datagram begin with an Initial or a Handshake packet of QUIC version 1 (RFC 9000,
-/// section 17.2)? Whatever else is in it comes along.
-fn is_handshake(datagram: &[u8]) -> bool {
+/// Packets of the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Initial,
+    Handshake,
+}
+
+/// What the UDP datagram begins with, of QUIC version 1 (RFC 9000, section 17.2); whatever else is in
+/// it comes along.
+fn kind(datagram: &[u8]) -> Option<Kind> {
     const LONG: u8 = 0x80;
-    const INITIAL: u8 = 0;
-    const HANDSHAKE: u8 = 2;
-    let Some((&first, rest)) = datagram.split_first() else {
-        return false;
-    };
-    let kind = (first >> 4) & 3;
-    first & LONG != 0 && rest.starts_with(&[0, 0, 0, 1]) && matches!(kind, INITIAL | HANDSHAKE)
+    let (&first, rest) = datagram.split_first()?;
+    let is_long = first & LONG != 0 && rest.starts_with(&[0, 0, 0, 1]);
+    match (first >> 4) & 3 {
+        0 if is_long => Some(Kind::Initial),
+        2 if is_long => Some(Kind::Handshake),
+        _ => None,
+    }
 }
 
 impl AsyncUdpSocket for Twice {
@@ -50,7 +58,7 @@ impl AsyncUdpSocket for Twice {
         self.0.try_send(transmit)?;
         let size = transmit.segment_size.unwrap_or(transmit.contents.len());
         let first = &transmit.contents[..size.min(transmit.contents.len())];
-        if is_handshake(first) {
+        if let Some(kind) = kind(first) {
             let socket = self.0.clone();
             let copy = Copy {
                 destination: transmit.destination,
@@ -58,6 +66,9 @@ impl AsyncUdpSocket for Twice {
                 ecn: transmit.ecn,
                 src_ip: transmit.src_ip,
             };
+            if kind == Kind::Initial {
+                self.0.try_send(&copy.transmit()).ok();
+            }
             tokio::spawn(async move {
                 tokio::time::sleep(LATER).await;
                 // A copy that finds no room is not worth waiting for.
@@ -125,13 +136,14 @@ mod tests {
     #[test]
     fn initial_and_handshake_packets_are_told_from_the_others() {
         let long = |kind: u8| [0xc0 | (kind << 4), 0, 0, 0, 1, 8];
-        assert!(is_handshake(&long(0)) && is_handshake(&long(2)));
+        assert_eq!(kind(&long(0)), Some(Kind::Initial));
+        assert_eq!(kind(&long(2)), Some(Kind::Handshake));
         // 0-RTT and Retry.
-        assert!(!is_handshake(&long(1)) && !is_handshake(&long(3)));
+        assert_eq!((kind(&long(1)), kind(&long(3))), (None, None));
         // With the fixed bit greased (RFC 9287), another version, a short header, nothing.
-        assert!(is_handshake(&[0x80, 0, 0, 0, 1]));
-        assert!(!is_handshake(&[0xc0, 0, 0, 0, 2]));
-        assert!(!is_handshake(&[0x40, 0, 0, 0, 1]));
-        assert!(!is_handshake(&[]));
+        assert_eq!(kind(&[0x80, 0, 0, 0, 1]), Some(Kind::Initial));
+        assert_eq!(kind(&[0xc0, 0, 0, 0, 2]), None);
+        assert_eq!(kind(&[0x40, 0, 0, 0, 1]), None);
+        assert_eq!(kind(&[]), None);
     }
 }

@@ -5,7 +5,7 @@ mod random;
 use std::time::Duration;
 
 use weftline::proto::{
-    Code, EncodingWindow, Feedback, Ingredients, RateControl, Redundancy, TopUp,
+    Code, Compared, EncodingWindow, Feedback, Ingredients, RateControl, Redundancy, TopUp,
 };
 use weftline::{Config, Congestion, EndpointConfig, Preset};
 
@@ -68,6 +68,7 @@ fn session(preset: Preset, settings: &mut Settings) -> Result<Config, LoadError>
     auto(settings, &mut session)?;
     measured(settings, &mut session)?;
     random::take(settings, &mut session)?;
+    compared(settings, &mut session)?;
     limits(settings, &mut session)?;
     rate(settings, &mut session)?;
     random::control(settings, &mut session)?;
@@ -77,6 +78,8 @@ fn session(preset: Preset, settings: &mut Settings) -> Result<Config, LoadError>
 /// What only preset `auto` has.
 fn auto(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> {
     let delay = settings.number("delay", "milliseconds to aim at", 0.1..=60_000.0)?;
+    let deadline = settings.number("deadline", "milliseconds until it is read", 1.0..=60_000.0)?;
+    let deadline = deadline.map(|millis: f64| Duration::from_secs_f64(millis / 1000.0));
     let without = settings.take("without", "parts of the rule, joined by +", |value| {
         let mut ingredients = Ingredients::default();
         for part in value.split('+') {
@@ -92,14 +95,22 @@ fn auto(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> 
         }
         Some(ingredients)
     })?;
-    if delay.is_none() && without.is_none() {
+    if delay.is_none() && deadline.is_none() && without.is_none() {
         return Ok(());
     }
+    if let (Redundancy::Compared(Compared::FlecMessage { deadline: its }), Some(deadline)) =
+        (&mut session.policies.redundancy, deadline)
+    {
+        *its = deadline;
+        if delay.is_none() && without.is_none() {
+            return Ok(());
+        }
+    }
     let Redundancy::Auto(auto) = &mut session.policies.redundancy else {
-        let message =
-            "delay= and without= tell preset=auto what to aim at: leave them out, or choose it";
+        let message = "delay=, deadline= and without= tell preset=auto what to aim at: leave them out, or choose it (deadline= goes with flec-message too)";
         return Err(LoadError::Contradiction(message.to_owned()));
     };
+    auto.deadline = deadline;
     auto.delay = delay.map(|millis: f64| Duration::from_secs_f64(millis / 1000.0));
     auto.ingredients = without.unwrap_or_default();
     Ok(())
@@ -125,6 +136,23 @@ fn measured(settings: &mut Settings, session: &mut Config) -> Result<(), LoadErr
     Ok(())
 }
 
+/// What only the presets to compare with have.
+fn compared(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> {
+    let th = settings.number("th", "missing over added equations, less 1", -1.0..=10.0)?;
+    let rule = &mut session.policies.redundancy;
+    match (th, rule) {
+        (None, _) => Ok(()),
+        (Some(th), Redundancy::Compared(Compared::AcRlnc { threshold })) => {
+            *threshold = th;
+            Ok(())
+        }
+        _ => {
+            let message = "th= is the threshold of preset=ac-rlnc: choose it";
+            Err(LoadError::Contradiction(message.to_owned()))
+        }
+    }
+}
+
 fn policies(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> {
     let policies = &mut session.policies;
     let share = settings.number("share", "repairs for each source symbol", 0.0..=4.0)?;
@@ -140,6 +168,11 @@ fn policies(settings: &mut Settings, session: &mut Config) -> Result<(), LoadErr
         }
         match &mut policies.redundancy {
             Redundancy::Auto(auto) => auto.limit = Some(share),
+            Redundancy::Compared(_) => {
+                let message =
+                    "share= has no meaning with another system's rule, which decides itself";
+                return Err(LoadError::Contradiction(message.to_owned()));
+            }
             redundancy => *redundancy = Redundancy::Share(share),
         }
     }
@@ -175,7 +208,7 @@ fn policies(settings: &mut Settings, session: &mut Config) -> Result<(), LoadErr
     policies.window = window.unwrap_or(policies.window);
     let feedback = settings.take(
         "feedback",
-        "datagram:MS, periodic:MS or block:MS",
+        "datagram:MS, periodic:MS, block:MS or adaptive:MS",
         |value| {
             let (kind, millis) = value.split_once(':')?;
             let millis: f64 = millis
@@ -185,6 +218,7 @@ fn policies(settings: &mut Settings, session: &mut Config) -> Result<(), LoadErr
             let time = Duration::from_secs_f64(millis / 1000.0);
             match kind {
                 "datagram" => Some(Feedback::EveryDatagram { min_interval: time }),
+                "adaptive" if !time.is_zero() => Some(Feedback::Adaptive { target: time }),
                 "periodic" if !time.is_zero() => Some(Feedback::Periodic { interval: time }),
                 "block" if !time.is_zero() => Some(Feedback::Block { interval: time }),
                 _ => None,
@@ -294,6 +328,27 @@ mod tests {
     }
 
     #[test]
+    fn rules_to_compare_with_have_their_own_options() {
+        let (config, _) = engine(&["preset=ac-rlnc", "th=0.2"]).unwrap();
+        let rule = Redundancy::Compared(Compared::AcRlnc { threshold: 0.2 });
+        assert_eq!(config.session.policies.redundancy, rule);
+        let (config, _) = engine(&["preset=flec-message", "deadline=80"]).unwrap();
+        let deadline = Duration::from_millis(80);
+        let rule = Redundancy::Compared(Compared::FlecMessage { deadline });
+        assert_eq!(config.session.policies.redundancy, rule);
+        let (config, _) = engine(&["deadline=80", "feedback=adaptive:5"]).unwrap();
+        let Redundancy::Auto(auto) = config.session.policies.redundancy else {
+            panic!("auto is the default")
+        };
+        assert_eq!(auto.deadline, Some(deadline));
+        let target = Duration::from_millis(5);
+        assert_eq!(
+            config.session.policies.feedback,
+            Feedback::Adaptive { target }
+        );
+    }
+
+    #[test]
     fn a_spacing_is_a_share_by_another_name() {
         let (config, _) = engine(&["preset=streaming", "l=5"]).unwrap();
         let redundancy = config.session.policies.redundancy;
@@ -332,6 +387,11 @@ mod tests {
             ["feedback=periodic:0", "gso=0"],
             ["delay=20", "preset=streaming"],
             ["ewma=1", "preset=streaming"],
+            ["th=0.2", "preset=streaming"],
+            ["share=0.2", "preset=ac-rlnc"],
+            ["deadline=50", "preset=streaming"],
+            ["deadline=0", "gso=0"],
+            ["feedback=adaptive:0", "gso=0"],
             ["apart=50", "gso=0"],
             ["without=luck", "gso=0"],
             ["l=5", "gso=0"],
