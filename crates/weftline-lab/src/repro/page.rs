@@ -11,6 +11,7 @@ td.what, th.what { white-space: normal; min-width: 12rem; text-align: left; }
 main { max-width: 72rem; } p, li { max-width: 54rem; } ul { margin: .5rem 0; padding-left: 1.2rem; }
 th.what { text-align: left; } td:nth-child(2), th:nth-child(2) { text-align: right; }
 table td.what { text-align: left; } table th.what { text-align: left; }
+td:last-child { white-space: normal; min-width: 7rem; }
 .good { color: var(--s2); } .bad { color: var(--s8); font-weight: 600; }
 section { border-top: 1px solid var(--rule); margin-top: 2rem; }
 section h3 { font-size: 1.1rem; margin-top: 1rem; }
@@ -54,7 +55,7 @@ pub fn page(report: &Report<'_>) -> String {
     let _ = write!(
         page,
         "<section><h2>How this was made</h2>\n<pre>{}</pre>\n\
-         <p>{}. {points} points, {:.1} minutes of one core. A simulation agrees with a formula within 4 of \
+         <p>{}. {points} points, which took {:.1} minutes added up. A simulation agrees with a formula within 4 of \
          its standard errors. All but the speeds comes out the same again.</p></section>\n\
          </main></body></html>\n",
         escape(&report.command),

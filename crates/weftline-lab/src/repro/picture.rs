@@ -106,6 +106,9 @@ impl Line {
     }
 }
 
+/// From, to.
+type Range = (f64, f64);
+
 /// A chart.
 #[derive(Clone, Debug)]
 pub struct Plot {
@@ -116,7 +119,7 @@ pub struct Plot {
     /// What is drawn.
     pub lines: Vec<Line>,
     log: (bool, bool),
-    range: (Option<(f64, f64)>, Option<(f64, f64)>),
+    range: (Option<Range>, Option<Range>),
 }
 
 impl Plot {
@@ -180,7 +183,7 @@ impl Plot {
                 spots.0.push(dot.x);
                 spots.1.push(dot.y + dot.stderr);
                 spots.1.push(dot.y);
-                whiskers.extend((dot.stderr > 0.0).then(|| Whisker {
+                whiskers.extend((dot.stderr > 0.0).then_some(Whisker {
                     style,
                     x: dot.x,
                     low: dot.y - dot.stderr,
@@ -267,7 +270,7 @@ mod tests {
         let plot = Plot::new("c", "x", "y, ms").with([line]).log_y();
         let svg = plot.svg();
         assert_eq!(svg.matches("<circle").count(), 1 + 1, "a dot, the legend's");
-        assert_eq!(svg.matches("class=\"range\"").count(), 1, "{svg}");
+        assert_eq!(svg.matches("class=\"range e3\"").count(), 1, "{svg}");
         let csv = plot.csv(1);
         assert_eq!(csv.lines().count(), 2);
         assert!(csv.ends_with("1,\"a \"\"b\"\"\",simulation,\"x\",10,\"y, ms\",2,0.5\n"));

@@ -63,13 +63,22 @@ fn block_theory(k: u32, loss: u32) -> Point {
     ))
 }
 
+/// Losses in percent and their points.
+type Points = Vec<(u32, Point)>;
+
 /// Codes over losses: a point for each.
-struct Sweep(Vec<(Code, Vec<(u32, Point)>)>);
+struct Sweep(Vec<(Code, Points)>);
 
 impl Sweep {
     fn new(codes: &[Code], losses: &[u32], scale: Scale) -> Self {
         let over = |code: &Code| {
-            let points = losses.iter().map(|loss| (*loss, code.at(*loss, scale)));
+            // Beyond what repairs make up for, a decoder of raw equations takes minutes for a point.
+            let most = match code {
+                Code::Rlc(_, _, _, true) => 30,
+                _ => 100,
+            };
+            let fits = losses.iter().filter(|loss| **loss <= most);
+            let points = fits.map(|loss| (*loss, code.at(*loss, scale)));
             (*code, points.collect())
         };
         Self(codes.iter().map(over).collect())
@@ -87,7 +96,7 @@ impl Sweep {
         suffix: &str,
         value: impl Fn(&Values, &Point) -> Result<(f64, f64), Missing>,
     ) -> Result<Vec<Line>, Missing> {
-        let line = |(colour, (code, points)): (usize, &(Code, Vec<(u32, Point)>))| {
+        let line = |(colour, (code, points)): (usize, &(Code, Points))| {
             let dots = points.iter().map(|(loss, point)| {
                 let (y, stderr) = value(values, point)?;
                 let x = f64::from(*loss);

@@ -45,7 +45,7 @@ pub(super) fn headers(scale: Scale) -> Figure {
                 Check::of("smallest K whose header is shorter with a seed, q 1")
                     .paper(33.0, 0.0)
                     .theory(crossover(&one)?),
-                Check::of("the same, q 8").paper(33.0, 0.0).theory(crossover(&eight)?).because(
+                Check::of("smallest K whose header is shorter with a seed, q 8").paper(33.0, 0.0).theory(crossover(&eight)?).because(
                     "the short header is smaller when K q > 32: beyond K = 32 for q = 1 only, beyond K = 4 for \
                      q = 8",
                 ),

@@ -151,16 +151,18 @@ pub(super) fn over_rate(scale: Scale) -> Figure {
                 mean(values, point, l / (l - 1.0))
             });
             let stream = stream.collect::<Result<Vec<_>, _>>()?;
-            let mut below = true;
+            let mut ties = 0.0_f64;
             for (index, own) in blocks.iter().enumerate() {
                 let dots = own.iter().map(|(k, n, point)| {
                     let extra = values.number(point, "extra")?;
                     mean(values, point, (f64::from(*n) + extra) / f64::from(*k))
                 });
                 let dots = dots.collect::<Result<Vec<_>, _>>()?;
-                below &= dots
+                let slower = |dot: &&Dot| between(&stream, dot.x).is_some_and(|own| own >= dot.y);
+                ties = dots
                     .iter()
-                    .all(|dot| between(&stream, dot.x).is_none_or(|y| y < dot.y));
+                    .filter(slower)
+                    .fold(ties, |most, dot| most.max(dot.x));
                 let k = own.first().map_or(0, |(k, _, _)| *k);
                 lines.push(Line::new(
                     format!("blocks of {k}, slots"),
@@ -188,12 +190,21 @@ pub(super) fn over_rate(scale: Scale) -> Figure {
                 let stream: Vec<Dot> = LAB_RATES[0].iter().map(|(x, y)| Dot::new(*x, *y)).collect();
                 between(&stream, *x).is_none_or(|own| own < *y)
             });
-            let checks = vec![
-                Check::of("streaming against blocks of 16, 32, 64 in slots, at every rate")
-                    .claim("lower delay", below),
-                Check::of("the same in the lab, blocks of 32 and 64")
+            let mut checks = vec![
+                Check::of("streaming against blocks of 32 and 64 in the lab, at every rate")
                     .claim("lower delay", lab_below),
+                Check::of("streaming against blocks of 16, 32, 64 in slots, from 1.16 packets on")
+                    .claim("lower delay", ties < 1.16),
             ];
+            let everywhere = Check::of("the same at every rate").claim("lower delay", ties == 0.0);
+            checks.push(match ties > 0.0 {
+                true => everywhere.because(format!(
+                    "up to {ties:.3} packets for each, close to the least that 10 % loss allows (1.111), blocks \
+                     are faster: what they lack is asked for and sent, while the streaming code in slots waits for \
+                     its next repairs; with feedback, as in the lab, it is not so"
+                )),
+                false => everywhere,
+            });
             let plot = Plot::new(
                 "Mean in-order delay at 10 % loss; single dots: the lab.",
                 "packets sent for each information packet",

@@ -40,7 +40,7 @@ pub(super) fn streaming(loss: f64, l: u32, scale: Scale) -> Point {
 
 /// The engine with one bandwidth-delay product in flight, 15 Mbit/s of messages.
 pub(super) fn engine(settings: &str, loss: &str, scale: Scale) -> Point {
-    let (secs, seed) = (scale.pick(10, 60), scale.seed);
+    let (secs, seed) = (scale.pick(10, 30), scale.seed);
     Point::weftline(&format!(
         "sim engine {settings} fixed_window=187500 feedback=datagram:0 \
          --link 'rate=25mbit delay=30ms queue=100ms loss=iid:{loss}' --app cbr:15mbit,1200 \
@@ -136,7 +136,7 @@ pub(super) fn distribution(scale: Scale) -> Figure {
                 Check::of("block code (Fig. 1b): share below 5 ms")
                     .claim("about half", (0.35..0.65).contains(&zero))
                     .simulated(zero, 0.0)
-                    .because("as above; and a source that always has a packet fills the slots behind a loss"),
+                    .because("for the same reason; and a source that always has a packet fills the slots behind a loss"),
                 Check::of("with 46 packets for 32, not 40: share above 50 ms").simulated(above_46, 0.0),
             ];
             let plot = Plot::new(
