@@ -36,7 +36,8 @@ pub(super) struct Weftline {
     config: EndpointConfig,
     carrier: Carrier,
     messages: bool,
-    deadline: Option<Duration>,
+    /// Messages that cannot be there so soon are given up.
+    expires: Option<Duration>,
     /// All that were made; the sender's is kept from connection to connection.
     endpoints: Mutex<Vec<Endpoint>>,
 }
@@ -49,9 +50,9 @@ pub(super) fn session(settings: &mut Settings) -> Result<weftline::Config, LoadE
 impl Weftline {
     pub(super) fn take(settings: &mut Settings) -> Result<Self, LoadError> {
         let messages = settings.choice("as", &[("stream", false), ("messages", true)])?;
-        let deadline = settings.number("deadline", "seconds", 0.001..=60.0)?;
-        if deadline.is_some() && messages != Some(true) {
-            let message = "only messages have a deadline: give as=messages too";
+        let expires = settings.number("expires", "milliseconds", 1.0..=60_000.0)?;
+        if expires.is_some() && messages != Some(true) {
+            let message = "only messages expire: give as=messages too";
             return Err(LoadError::Contradiction(message.to_owned()));
         }
         let (config, carrier) = engine::take(settings)?;
@@ -59,7 +60,7 @@ impl Weftline {
             config,
             carrier,
             messages: messages.unwrap_or(false),
-            deadline: deadline.map(Duration::from_secs_f64),
+            expires: expires.map(|millis: f64| Duration::from_secs_f64(millis / 1000.0)),
             endpoints: Mutex::new(Vec::new()),
         })
     }
@@ -175,7 +176,7 @@ impl Transport for Weftline {
                 reason: e.to_string(),
             })?;
             if self.messages {
-                let deadline = self.deadline;
+                let deadline = self.expires;
                 return Ok(Link::Messages(Box::new(Mail {
                     connection,
                     deadline,
