@@ -61,9 +61,9 @@ impl Losses {
         if self.rest.packets < REST_SAMPLE {
             return (recent.share() <= MARGIN).then_some(0.0);
         }
-        let usual = (self.rest.lost + 0.5) / (self.rest.packets + 1.0).max(SAMPLE / 2.0);
+        let usual = (self.rest.lost + 0.5) / (self.rest.packets + 1.0);
         let variance = usual * (1.0 - usual) * (2.0 * round.burst() - 1.0);
-        let error = variance * (1.0 / recent.packets + 1.0 / self.rest.packets.max(SAMPLE / 2.0));
+        let error = variance * (1.0 / recent.packets + 1.0 / self.rest.packets);
         let excess = recent.share() - usual;
         let certain = excess > MARGIN + DEVIATIONS * error.sqrt();
         Some(if certain { excess } else { 0.0 })
@@ -75,5 +75,60 @@ impl Losses {
         let usual = self.random() * packets;
         let deviation = (usual * (2.0 * round.burst() - 1.0)).sqrt();
         packets * round.loss() > usual + 2.0 * deviation + 0.5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::super::adaptive::Progress;
+    use super::super::round::Point;
+    use super::*;
+    use crate::time::Time;
+
+    /// So many packets of 1,000 bytes, and those of them that were lost.
+    fn round(packets: u64, lost: u64) -> Round {
+        let point = |arrived, lost| {
+            Point::new(&Progress {
+                number: 0,
+                sent: Time::ZERO,
+                rtt: Duration::ZERO,
+                queue: Duration::ZERO,
+                arrived,
+                lost,
+                burst: 1.0,
+                next: 0,
+            })
+        };
+        let mut round = Round::new(0, Some(point(0, 0)));
+        round.add(point(1000 * (packets - lost), 1000 * lost));
+        round
+    }
+
+    fn excess(rested: (u64, u64), full: (u64, u64)) -> Option<f64> {
+        let mut losses = Losses::default();
+        losses.rested(&round(rested.0, rested.1), 1000.0);
+        losses.excess(&round(full.0, full.1), 1000.0)
+    }
+
+    #[test]
+    fn a_path_that_loses_as_much_without_a_queue_has_no_excess() {
+        for (rested, full) in [
+            ((40, 8), (200, 40)),
+            ((40, 5), (200, 44)),
+            ((400, 4), (400, 4)),
+        ] {
+            assert_eq!(excess(rested, full), Some(0.0), "{rested:?} {full:?}");
+        }
+    }
+
+    #[test]
+    fn certainly_more_losses_at_full_rate_are_an_excess() {
+        let found = excess((200, 2), (300, 45)).expect("enough is known");
+        assert!((found - 0.1376).abs() < 1e-3, "{found}");
+        // Nothing is known of the empty queue, and nothing need be where nothing is lost.
+        assert_eq!(excess((10, 0), (300, 45)), None);
+        assert_eq!(excess((10, 0), (300, 3)), Some(0.0));
     }
 }
