@@ -113,6 +113,11 @@ pub fn text(error: &anyhow::Error) -> String {
 /// What to tell when connecting failed; `allow` is the command over there that, with this end's
 /// fingerprint behind it, lets this end in.
 pub fn connecting(error: &ConnectError, allow: &str) -> Failure {
+    if let ConnectError::Closed { reason, .. } = error
+        && let Some(failure) = said(reason)
+    {
+        return failure;
+    }
     let (exit, remedy) = match error {
         ConnectError::PeerMismatch { .. } => (Exit::Refused, String::new()),
         ConnectError::Refused { ours, .. } => {
@@ -133,26 +138,19 @@ pub fn connecting(error: &ConnectError, allow: &str) -> Failure {
 
 /// What to tell when a transfer ended early; `closed` is why the session ended, if it did.
 pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Failure {
-    let again = "run the same command again to go on where it stopped";
     match (error, closed) {
-        (TransferError::Stream(_) | TransferError::Ended, Some(reason)) => {
-            let what = match reason {
-                CloseReason::Peer {
-                    code: close::BUSY, ..
-                } => return busy(),
-                CloseReason::Peer {
-                    code: close::INTERRUPTED,
-                    ..
-                } => "the other end was stopped".to_owned(),
-                CloseReason::Peer {
-                    code: close::DONE, ..
-                } => "the other end closed the session early".to_owned(),
-                reason => format!("connection lost: {reason}"),
-            };
-            Failure::new(Exit::Lost, format!("{what}; {again}"))
-        }
+        (TransferError::Stream(_) | TransferError::Ended, Some(reason)) => said(reason)
+            .unwrap_or_else(|| {
+                let what = match reason {
+                    CloseReason::Peer {
+                        code: close::DONE, ..
+                    } => "the other end closed the session early".to_owned(),
+                    reason => format!("connection lost: {reason}"),
+                };
+                Failure::new(Exit::Lost, format!("{what}; {AGAIN}"))
+            }),
         (TransferError::Stream(_) | TransferError::Ended, None) => {
-            Failure::new(Exit::Lost, format!("{error}; {again}"))
+            Failure::new(Exit::Lost, format!("{error}; {AGAIN}"))
         }
         _ => Failure::new(Exit::General, error.to_string()),
     }
@@ -160,11 +158,25 @@ pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Fail
 
 /// What to tell when the session ended before a stream was open.
 pub fn closed(reason: &CloseReason) -> Failure {
+    said(reason).unwrap_or_else(|| Failure::new(Exit::Lost, format!("connection lost: {reason}")))
+}
+
+const AGAIN: &str = "run the same command again to go on where it stopped";
+
+/// What the other end meant by closing the session, whenever it did.
+fn said(reason: &CloseReason) -> Option<Failure> {
     match reason {
         CloseReason::Peer {
             code: close::BUSY, ..
-        } => busy(),
-        reason => Failure::new(Exit::Lost, format!("connection lost: {reason}")),
+        } => Some(busy()),
+        CloseReason::Peer {
+            code: close::INTERRUPTED,
+            ..
+        } => Some(Failure::new(
+            Exit::Lost,
+            format!("the other end was stopped; {AGAIN}"),
+        )),
+        _ => None,
     }
 }
 
@@ -238,6 +250,13 @@ mod tests {
         };
         let failure = transferring(&TransferError::Ended, Some(&stopped));
         assert!(failure.message.starts_with("the other end was stopped"));
+        // It may happen before the session is ready as well.
+        let at_once = ConnectError::Closed {
+            addr: "192.0.2.1:4433".parse().unwrap(),
+            reason: stopped.clone(),
+        };
+        assert_eq!(connecting(&at_once, "").message, failure.message);
+        assert_eq!(closed(&stopped).message, failure.message);
         let vanished = CloseReason::TimedOut { seconds: 30 };
         let failure = transferring(&TransferError::Ended, Some(&vanished));
         assert!(failure.message.contains("vanished"), "{failure}");
