@@ -3,10 +3,10 @@
 use std::mem::MaybeUninit;
 
 use weftline_codec as codec;
-use weftline_codec::{DecodeError, Outcome, PushError};
+use weftline_codec::PushError;
 
 use crate::coefficients::{Coefficients, bounded, field, size};
-use crate::guard::{free, given, guard, look, make, put};
+use crate::guard::{free, given, guard, look, make, put, put_outcome, put_symbol};
 use crate::raw;
 use crate::status::{Failure, Status};
 
@@ -25,15 +25,6 @@ pub struct BlockDecoder(codec::BlockDecoder);
 pub(crate) fn push_error(error: PushError) -> Failure {
     let status = match error {
         PushError::Full { .. } => Status::Full,
-        _ => Status::Argument,
-    };
-    Failure::new(status, error)
-}
-
-pub(crate) fn decode_error(error: DecodeError) -> Failure {
-    let status = match error {
-        DecodeError::Inconsistent { .. } => Status::Inconsistent,
-        DecodeError::TooManyUnknowns { .. } | DecodeError::OutOfSpan { .. } => Status::Full,
         _ => Status::Argument,
     };
     Failure::new(status, error)
@@ -142,11 +133,7 @@ pub unsafe extern "C" fn weftline_block_decoder_source(
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
         let payload = unsafe { raw::bytes(payload, length) }?;
         let outcome = given(decoder)?.0.source(index, payload);
-        put(
-            innovative,
-            outcome.map_err(decode_error)? == Outcome::Innovative,
-        );
-        Ok(())
+        put_outcome(innovative, outcome)
     })
 }
 
@@ -164,11 +151,7 @@ pub unsafe extern "C" fn weftline_block_decoder_repair(
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
         let (data, vector) = unsafe { (raw::bytes(data, length)?, coefficients.to_codec()?) };
         let outcome = given(decoder)?.0.repair(vector, data);
-        put(
-            innovative,
-            outcome.map_err(decode_error)? == Outcome::Innovative,
-        );
-        Ok(())
+        put_outcome(innovative, outcome)
     })
 }
 
@@ -193,16 +176,7 @@ pub extern "C" fn weftline_block_decoder_symbol(
     payload: Option<&mut MaybeUninit<*const u8>>,
     length: Option<&mut MaybeUninit<usize>>,
 ) -> Status {
-    guard(|| {
-        let symbol = given(decoder)?
-            .0
-            .symbol(index)
-            .ok_or_else(|| Failure::new(Status::Missing, format!("symbol {index} is not known")))?;
-        let (payload, length) = (given(payload)?, given(length)?);
-        payload.write(symbol.as_ptr());
-        length.write(symbol.len());
-        Ok(())
-    })
+    guard(|| put_symbol(index, given(decoder)?.0.symbol(index), payload, length))
 }
 
 /// Forgets everything and begins a block of as many symbols; memory is reused.

@@ -1,7 +1,10 @@
 //! No panic crosses the boundary, and every failure leaves its reason.
 
+use std::fmt::Display;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use weftline_codec::{DecodeError, Outcome};
 
 use crate::status::{Failure, Status, remember};
 
@@ -59,6 +62,38 @@ pub(crate) fn put<T>(out: Out<'_, T>, value: T) {
     if let Some(out) = out {
         out.write(value);
     }
+}
+
+/// Tells whether a symbol brought anything new.
+pub(crate) fn put_outcome(
+    innovative: Out<'_, bool>,
+    outcome: Result<Outcome, DecodeError>,
+) -> Result<(), Failure> {
+    let outcome = outcome.map_err(|error| {
+        let status = match error {
+            DecodeError::Inconsistent { .. } => Status::Inconsistent,
+            DecodeError::TooManyUnknowns { .. } | DecodeError::OutOfSpan { .. } => Status::Full,
+            _ => Status::Argument,
+        };
+        Failure::new(status, error)
+    })?;
+    put(innovative, outcome == Outcome::Innovative);
+    Ok(())
+}
+
+/// Tells where the payload of symbol `number` is, if it is known.
+pub(crate) fn put_symbol(
+    number: impl Display,
+    symbol: Option<&[u8]>,
+    payload: Out<'_, *const u8>,
+    length: Out<'_, usize>,
+) -> Result<(), Failure> {
+    let missing = || Failure::new(Status::Missing, format!("symbol {number} is not known"));
+    let symbol = symbol.ok_or_else(missing)?;
+    let (payload, length) = (given(payload)?, given(length)?);
+    payload.write(symbol.as_ptr());
+    length.write(symbol.len());
+    Ok(())
 }
 
 #[cfg(test)]

@@ -3,11 +3,10 @@
 use std::mem::MaybeUninit;
 
 use weftline_codec as codec;
-use weftline_codec::{Outcome, RepairError};
+use weftline_codec::RepairError;
 
-use crate::block::decode_error;
 use crate::coefficients::{Coefficients, bounded, field, size};
-use crate::guard::{free, given, guard, look, make, put};
+use crate::guard::{free, given, guard, look, make, put, put_outcome};
 use crate::raw;
 use crate::status::{Failure, Status};
 
@@ -61,9 +60,7 @@ pub unsafe extern "C" fn weftline_recoder_source(
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
         let payload = unsafe { raw::bytes(payload, length) }?;
         let outcome = given(recoder)?.recoder.source(esi, payload);
-        let outcome = outcome.map_err(decode_error)?;
-        put(innovative, outcome == Outcome::Innovative);
-        Ok(())
+        put_outcome(innovative, outcome)
     })
 }
 
@@ -83,9 +80,7 @@ pub unsafe extern "C" fn weftline_recoder_repair(
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
         let (data, vector) = unsafe { (raw::bytes(data, length)?, coefficients.to_codec()?) };
         let outcome = given(recoder)?.recoder.repair(first..end, vector, data);
-        let outcome = outcome.map_err(decode_error)?;
-        put(innovative, outcome == Outcome::Innovative);
-        Ok(())
+        put_outcome(innovative, outcome)
     })
 }
 

@@ -3,11 +3,11 @@
 use std::mem::MaybeUninit;
 
 use weftline_codec as codec;
-use weftline_codec::{DecoderConfig, Outcome};
+use weftline_codec::DecoderConfig;
 
-use crate::block::{decode_error, push_error};
+use crate::block::push_error;
 use crate::coefficients::{Coefficients, bounded, field, size};
-use crate::guard::{free, given, guard, look, make, put};
+use crate::guard::{free, given, guard, look, make, put, put_outcome, put_symbol};
 use crate::raw;
 use crate::status::{Failure, Status};
 
@@ -151,9 +151,7 @@ pub unsafe extern "C" fn weftline_window_decoder_source(
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
         let payload = unsafe { raw::bytes(payload, length) }?;
         let outcome = given(decoder)?.0.source(esi, payload);
-        let outcome = outcome.map_err(decode_error)?;
-        put(innovative, outcome == Outcome::Innovative);
-        Ok(())
+        put_outcome(innovative, outcome)
     })
 }
 
@@ -173,9 +171,7 @@ pub unsafe extern "C" fn weftline_window_decoder_repair(
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
         let (data, vector) = unsafe { (raw::bytes(data, length)?, coefficients.to_codec()?) };
         let outcome = given(decoder)?.0.repair(first..end, vector, data);
-        let outcome = outcome.map_err(decode_error)?;
-        put(innovative, outcome == Outcome::Innovative);
-        Ok(())
+        put_outcome(innovative, outcome)
     })
 }
 
@@ -203,15 +199,7 @@ pub extern "C" fn weftline_window_decoder_symbol(
     payload: Option<&mut MaybeUninit<*const u8>>,
     length: Option<&mut MaybeUninit<usize>>,
 ) -> Status {
-    guard(|| {
-        let symbol = given(decoder)?.0.symbol(esi);
-        let symbol = symbol
-            .ok_or_else(|| Failure::new(Status::Missing, format!("symbol {esi} is not known")))?;
-        let (payload, length) = (given(payload)?, given(length)?);
-        payload.write(symbol.as_ptr());
-        length.write(symbol.len());
-        Ok(())
-    })
+    guard(|| put_symbol(esi, given(decoder)?.0.symbol(esi), payload, length))
 }
 
 /// The in-order edge: the lowest ESI that is not known.

@@ -1,4 +1,4 @@
-//! What a service, `relay` or `forward`, shows while it runs and when it ends.
+//! What a command that goes on until it is stopped shows meanwhile and when it ends.
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
@@ -14,34 +14,43 @@ use crate::reporter::Reporter;
 /// Time between two looks for the line on the terminal.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// How one end of a service stands at some moment.
+/// How one end stands at some moment.
 pub(crate) trait Standing {
     /// Bytes carried so far, both ways.
     fn bytes(&self) -> u64;
-    /// Sessions so far.
-    fn sessions(&self) -> u64;
+    /// Whether there is anything to tell of the whole time.
+    fn has_served(&self) -> bool {
+        true
+    }
     /// For people, `since` an earlier one so long ago.
     fn line(&self, since: &Self, time: Duration) -> String;
     /// For people, of the whole time.
     fn sentence(&self, time: Duration) -> String;
-    /// For programs.
-    fn json(&self, event: &str, end: &str, time: Duration) -> Value;
+    /// For programs: an object.
+    fn json(&self) -> Value;
 }
 
-/// Shows how one end of a service does.
+/// Shows how one end does.
 pub(crate) struct Report {
-    /// `connect` or `serve`
-    pub(crate) end: &'static str,
-    pub(crate) output: OutputOptions,
+    /// The command, and which end of it: `send`, `serve` or the like.
+    command: &'static str,
+    end: &'static str,
+    output: OutputOptions,
     /// How often a line of statistics is printed, if at all.
-    pub(crate) every: Option<Duration>,
+    every: Option<Duration>,
     pub(crate) reporter: Reporter,
     pub(crate) started: Instant,
 }
 
 impl Report {
-    pub(crate) fn new(end: &'static str, output: OutputOptions, every: Option<Duration>) -> Self {
+    pub(crate) fn new(
+        command: &'static str,
+        end: &'static str,
+        output: OutputOptions,
+        every: Option<Duration>,
+    ) -> Self {
         Report {
+            command,
             end,
             output,
             every,
@@ -68,8 +77,7 @@ impl Report {
                 _ = lines.tick(), if self.every.is_some() => {
                     let now = look();
                     if self.output.json {
-                        let json = now.json("statistics", self.end, self.started.elapsed());
-                        output::print(&json.to_string());
+                        output::print(&self.json(Some(&now), "statistics").to_string());
                     } else {
                         self.reporter.note(&now.line(&printed, every));
                     }
@@ -79,12 +87,12 @@ impl Report {
         }
     }
 
-    /// Tells how it went, and gives the exit code.
-    pub(crate) fn end(&self, last: &impl Standing, failure: &Failure) -> Exit {
+    /// Tells how it went, and gives the exit code; `last`: if it began at all.
+    pub(crate) fn end(&self, last: Option<&impl Standing>, failure: &Failure) -> Exit {
         self.reporter.finish();
-        let time = self.started.elapsed();
-        if !self.output.quiet && last.sessions() > 0 {
-            output::line(&last.sentence(time));
+        let told = last.filter(|last| !self.output.quiet && last.has_served());
+        if let Some(last) = told {
+            output::line(&last.sentence(self.started.elapsed()));
         }
         let stopped = matches!(failure.exit, Exit::Interrupted | Exit::Terminated);
         match stopped {
@@ -93,7 +101,7 @@ impl Report {
             false => output::line(&format!("error: {failure}")),
         }
         if self.output.json {
-            let mut json = last.json("end", self.end, time);
+            let mut json = self.json(last, "end");
             if let Value::Object(object) = &mut json {
                 object.insert("ok".to_owned(), json!(stopped));
                 object.insert("exit".to_owned(), json!(failure.exit.code()));
@@ -102,6 +110,21 @@ impl Report {
             output::print(&json.to_string());
         }
         failure.exit
+    }
+
+    fn json(&self, standing: Option<&impl Standing>, event: &str) -> Value {
+        let mut json = json!({
+            "command": self.command,
+            "end": self.end,
+            "event": event,
+            "seconds": self.started.elapsed().as_secs_f64(),
+        });
+        if let (Value::Object(all), Some(Value::Object(more))) =
+            (&mut json, standing.map(Standing::json))
+        {
+            all.extend(more);
+        }
+        json
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use weftline::{Connection, Endpoint, Stats};
 
 use crate::exit::{Exit, Failure};
+use crate::report;
 use crate::reporter::{Reporter, megabits, rate, size};
 use crate::transfer::Summary;
 
@@ -72,20 +73,9 @@ impl Record {
             put("goodput_mbps", json!(megabits(summary.bytes, self.elapsed)));
         }
         if let Some(stats) = &self.stats {
-            put(
-                "stats",
-                json!({
-                    "rtt_ms": stats.path.rtt.as_secs_f64() * 1e3,
-                    "loss": stats.path.loss,
-                    "source_symbols": stats.sent.source_symbols,
-                    "retransmissions": stats.sent.retransmissions,
-                    "repair_symbols": stats.sent.repair_symbols,
-                    "received_source_symbols": stats.received.source_symbols,
-                    "received_repair_symbols": stats.received.repair_symbols,
-                    "useful_repairs": stats.received.useful_repairs,
-                    "recovered_symbols": stats.received.recovered_symbols,
-                }),
-            );
+            let mut session = report::session(stats);
+            session["useful_repairs"] = json!(stats.received.useful_repairs);
+            put("stats", session);
         }
         Value::Object(object)
     }

@@ -6,15 +6,13 @@
 
 #[path = "cast/hop.rs"]
 mod hop;
+mod running;
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
@@ -23,9 +21,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 
 use hop::{Fate, Hop, bind};
+use running::{PATIENCE, Running};
 
-/// Longest wait for anything, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Long enough that a busy machine alone makes nothing late.
 const LATENCY: &str = "1s";
 /// Datagrams that are not checked because a receiver begins with the first that comes.
@@ -34,61 +31,17 @@ const BEFORE: u32 = 20;
 const ALL: u32 = 480;
 const CHECKED: std::ops::Range<u32> = BEFORE..ALL - 60;
 
-/// A program under way; it ends with the test.
-struct Running {
-    child: Child,
-    lines: Receiver<String>,
-}
-
 fn start(folder: &Path, arguments: &[&str]) -> Running {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
-    command.arg("cast").args(arguments).arg("--json");
-    command.current_dir(folder).env("HOME", folder);
-    command.stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let (sender, lines) = channel();
-    let stderr = BufReader::new(child.stderr.take().unwrap());
-    std::thread::spawn(move || {
-        let mut lines = stderr.lines().map_while(Result::ok);
-        lines.try_for_each(|line| sender.send(line))
-    });
-    Running { child, lines }
+    running::start(folder, &[&["cast"], arguments, &["--json"]].concat())
 }
 
-impl Running {
-    /// The first line of standard error with `needle` in it.
-    fn line(&mut self, needle: &str) -> String {
-        let mut seen = Vec::new();
-        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
-            if line.contains(needle) {
-                return line;
-            }
-            seen.push(line);
-        }
-        panic!("no line with {needle:?} in {seen:#?}");
+/// Sends SIGTERM, unless it ends by itself; returns the exit code and the last line of JSON.
+fn end(program: Running, is_signalled: bool) -> (i32, Value) {
+    if is_signalled {
+        program.signal("-TERM");
     }
-
-    /// Sends SIGTERM, unless it ends by itself; returns the exit code and the last line of JSON.
-    fn end(mut self, is_signalled: bool) -> (i32, Value) {
-        if is_signalled {
-            let id = self.child.id().to_string();
-            let sent = Command::new("kill").args(["-TERM", &id]).status().unwrap();
-            assert!(sent.success());
-        }
-        let mut out = String::new();
-        let mut stdout = self.child.stdout.take().unwrap();
-        stdout.read_to_string(&mut out).unwrap();
-        let code = self.child.wait().unwrap().code().unwrap_or(-1);
-        let last = out.lines().last().map(|l| serde_json::from_str(l).unwrap());
-        (code, last.unwrap_or(Value::Null))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    let (code, mut lines) = program.end();
+    (code, lines.pop().unwrap_or(Value::Null))
 }
 
 /// A port of 127.0.0.1 that is free, and so are those behind it that a cast uses. They are below
@@ -234,9 +187,9 @@ fn unicast(
     receiver.line(" -> udp://");
     play(&mut sender, 0..ALL);
     sleep(REST);
-    let (code, sent) = sender.end(true);
+    let (code, sent) = end(sender, true);
     assert_eq!(code, 143, "{sent}");
-    let (code, received) = receiver.end(true);
+    let (code, received) = end(receiver, true);
     assert_eq!(code, 143, "{received}");
     assert_eq!(
         (&received["ok"], &received["event"]),
@@ -328,7 +281,7 @@ fn with_a_wrong_key_nothing_comes_through_and_all_is_counted() {
         &["recv", "--sdp", "receiver.sdp", "--out", "udp://:9"],
     );
     keyless.line("--group-key");
-    assert_eq!(keyless.end(false).0, 3);
+    assert_eq!(end(keyless, false).0, 3);
 }
 
 #[test]
@@ -404,8 +357,8 @@ fn two_flows_keep_apart_and_share_their_repair() {
         sleep(Duration::from_millis(1));
     }
     sleep(REST);
-    sender.end(true);
-    let (_, received) = receiver.end(true);
+    end(sender, true);
+    let (_, received) = end(receiver, true);
     let [even, odd] = players.map(Player::end);
     hop.end();
     assert!(even.iter().all(|n| n % 2 == 0) && odd.iter().all(|n| n % 2 == 1));
@@ -491,8 +444,8 @@ fn two_receivers_of_a_group_on_one_host_both_get_all() {
     });
     play(&mut sender, 0..ALL);
     sleep(REST);
-    sender.end(true);
-    let reports = receivers.map(|receiver| receiver.end(true).1);
+    end(sender, true);
+    let reports = receivers.map(|receiver| end(receiver, true).1);
     assert!(hop.end() > 10);
     for (player, report) in players.into_iter().zip(reports) {
         let numbers = player.end();
@@ -530,8 +483,8 @@ fn ipv6_carries_it_too() {
     receiver.line(" -> udp://");
     play(&mut sender, 0..ALL);
     sleep(REST);
-    sender.end(true);
-    let (_, report) = receiver.end(true);
+    end(sender, true);
+    let (_, report) = end(receiver, true);
     assert_eq!(missing(&player.end()), [0; 0], "{report}");
 }
 
@@ -548,7 +501,7 @@ fn what_does_not_go_together_is_refused_by_name() {
     ] {
         let mut sender = start(folder.path(), &[&fixed, more].concat());
         sender.line(needle);
-        let (got, report) = sender.end(false);
+        let (got, report) = end(sender, false);
         assert_eq!((got, &report["ok"]), (code, &false.into()), "{more:?}");
     }
 }

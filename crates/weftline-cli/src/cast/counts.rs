@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use weftline_fecframe::{ReceiverStats, SenderStats};
 
-use super::report::Snapshot;
+use crate::report::Standing;
 use crate::reporter::{megabits, size};
 
 /// Datagrams and their bytes.
@@ -37,7 +37,7 @@ pub(super) struct Sending {
     pub(super) longest: usize,
 }
 
-impl Snapshot for Sending {
+impl Standing for Sending {
     fn bytes(&self) -> u64 {
         self.stats.source_octets
     }
@@ -167,7 +167,7 @@ impl Receiving {
     }
 }
 
-impl Snapshot for Receiving {
+impl Standing for Receiving {
     fn bytes(&self) -> u64 {
         self.delivered.bytes
     }

@@ -12,7 +12,6 @@ mod options;
 mod plan;
 mod recv;
 mod replay;
-mod report;
 mod seal;
 mod send;
 mod socket;

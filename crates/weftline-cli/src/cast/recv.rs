@@ -22,11 +22,11 @@ use super::group_key::GroupKey;
 use super::interface::{Found, Interface};
 use super::joined::Joined;
 use super::options::{latency, local_flow, period};
-use super::report::Report;
 use super::seal::{Lane, Opener, Refusal};
 use super::{socket, unprotected};
 use crate::exit::{self, Exit, Failure};
 use crate::options::OutputOptions;
+use crate::report::Report;
 use crate::session::stop;
 
 /// Packets that may wait here; more wait in the system's buffers.
@@ -95,7 +95,7 @@ pub(super) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
         exit = &mut stopping => return Ok(exit),
         () = std::future::ready(()) => {}
     }
-    let report = Report::new("recv", output, args.stats);
+    let report = Report::new("cast", "recv", output, args.stats);
     let mut catcher = match Catcher::open(&args, &report) {
         Ok(catcher) => catcher,
         Err(error) => return Ok(report.end(None::<&Receiving>, &exit::wrap(&error))),

@@ -19,7 +19,6 @@ use super::group_key::GroupKey;
 use super::interface::{Found, Interface};
 use super::options::{encoding_id, latency, local_flow, period, rate};
 use super::plan::{Plan, Wanted};
-use super::report::Report;
 use super::seal::{Lane, OVERHEAD, Sealer};
 use super::socket::{self, Leaving};
 use super::unprotected;
@@ -27,6 +26,7 @@ use crate::address::Address;
 use crate::exit::{self, Exit, Failure};
 use crate::options::OutputOptions;
 use crate::output;
+use crate::report::Report;
 use crate::session::stop;
 
 /// Most flows of one instance that are worth a port each.
@@ -122,7 +122,7 @@ pub(super) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
         exit = &mut stopping => return Ok(exit),
         () = std::future::ready(()) => {}
     }
-    let report = Report::new("send", output, args.stats);
+    let report = Report::new("cast", "send", output, args.stats);
     let mut caster = match Caster::open(&args, &report).await {
         Ok(caster) => caster,
         Err(error) => return Ok(report.end(None::<&Sending>, &exit::wrap(&error))),

@@ -75,17 +75,17 @@ pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit
         exit = &mut stopping => return Ok(exit),
         () = std::future::ready(()) => {}
     }
-    let report = Report::new("connect", output, args.bounds.stats);
+    let report = Report::new("forward", "connect", output, args.bounds.stats);
     let client = match Client::open(args, &report).await {
         Ok(client) => client,
-        Err(error) => return Ok(report.end(&Snapshot::default(), &exit::wrap(&error))),
+        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
     };
     let near = client.near.clone();
     let failure = tokio::select! {
         failure = client.serve(&report, stopping) => failure,
         never = report.watch(|| near.snapshot()) => match never {},
     };
-    Ok(report.end(&near.snapshot(), &failure))
+    Ok(report.end(Some(&near.snapshot()), &failure))
 }
 
 /// The client end.

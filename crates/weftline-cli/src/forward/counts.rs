@@ -103,8 +103,8 @@ impl Standing for Snapshot {
         self.sent + self.delivered
     }
 
-    fn sessions(&self) -> u64 {
-        self.sessions
+    fn has_served(&self) -> bool {
+        self.sessions > 0
     }
 
     fn line(&self, since: &Self, time: Duration) -> String {
@@ -133,13 +133,9 @@ impl Standing for Snapshot {
         text
     }
 
-    fn json(&self, event: &str, end: &str, time: Duration) -> Value {
+    fn json(&self) -> Value {
         let session = self.session.as_ref().map(report::session);
         json!({
-            "command": "forward",
-            "end": end,
-            "event": event,
-            "seconds": time.as_secs_f64(),
             "connected": self.session.is_some(),
             "sessions": self.sessions,
             "connections": {
@@ -177,9 +173,6 @@ mod tests {
         assert_eq!((now.done, now.broken, now.refused), (1, 1, 1));
         let text = now.sentence(Duration::from_secs(1));
         assert!(text.ends_with("1 broken off, 1 refused"), "{text}");
-        assert_eq!(
-            now.json("end", "serve", Duration::ZERO)["connections"]["total"],
-            3
-        );
+        assert_eq!(now.json()["connections"]["total"], 3);
     }
 }

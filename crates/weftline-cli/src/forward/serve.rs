@@ -92,17 +92,17 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
         exit = &mut stopping => return Ok(exit),
         () = std::future::ready(()) => {}
     }
-    let report = Report::new("serve", output, args.bounds.stats);
+    let report = Report::new("forward", "serve", output, args.bounds.stats);
     let endpoint = match open(&args, output).await {
         Ok(endpoint) => endpoint,
-        Err(error) => return Ok(report.end(&Snapshot::default(), &exit::wrap(&error))),
+        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
     };
     let server = Arc::new(Server::new(args, report.reporter.clone()));
     let failure = tokio::select! {
         failure = serve(&server, &endpoint, stopping) => failure,
         never = report.watch(|| server.snapshot()) => match never {},
     };
-    Ok(report.end(&server.snapshot(), &failure))
+    Ok(report.end(Some(&server.snapshot()), &failure))
 }
 
 pub(super) async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Endpoint> {

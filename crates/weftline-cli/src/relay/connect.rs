@@ -105,10 +105,10 @@ pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit
         exit = &mut stopping => return Ok(exit),
         () = std::future::ready(()) => {}
     }
-    let report = Report::new("connect", output, args.stats);
+    let report = Report::new("relay", "connect", output, args.stats);
     let client = match Client::open(args) {
         Ok(client) => client,
-        Err(error) => return Ok(report.end(&Snapshot::default(), &exit::wrap(&error))),
+        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
     };
     let mut listeners = JoinSet::new();
     for rule in 0..client.near.rules().len() {
@@ -119,7 +119,7 @@ pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit
         never = report.watch(|| client.near.snapshot()) => match never {},
     };
     listeners.shutdown().await;
-    Ok(report.end(&client.near.snapshot(), &failure))
+    Ok(report.end(Some(&client.near.snapshot()), &failure))
 }
 
 /// The client end.

@@ -199,6 +199,7 @@ fn work(
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::sync::Condvar;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
@@ -209,20 +210,24 @@ mod tests {
             .map(|n| Point::weftline(&format!("sim x {}", n / 2)))
             .collect();
         let (runs, beside) = (AtomicUsize::new(0), Mutex::new((0, 0)));
+        let another = Condvar::new();
         let alone: Vec<_> = (0..3)
             .map(|n| Point::weftline(&format!("bench {n}")).alone())
             .collect();
         let all = [points, alone].concat();
         let once = |point: &Point| {
-            runs.fetch_add(1, Ordering::Relaxed);
-            {
-                let mut beside = beside.lock().unwrap();
-                beside.0 += 1;
-                assert!(!point.is_alone() || beside.0 == 1);
-                beside.1 = beside.1.max(beside.0);
+            let is_first = runs.fetch_add(1, Ordering::Relaxed) == 0;
+            let mut beside = beside.lock().unwrap();
+            beside.0 += 1;
+            assert!(!point.is_alone() || beside.0 == 1);
+            beside.1 = beside.1.max(beside.0);
+            another.notify_all();
+            if is_first {
+                let patience = std::time::Duration::from_secs(10);
+                let waited = another.wait_timeout_while(beside, patience, |b| b.1 < 2);
+                beside = waited.unwrap().0;
             }
-            std::thread::sleep(std::time::Duration::from_millis(2));
-            beside.lock().unwrap().0 -= 1;
+            beside.0 -= 1;
             Ok(json!({}))
         };
         let last = Mutex::new(None);

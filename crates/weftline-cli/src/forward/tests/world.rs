@@ -106,7 +106,7 @@ impl World {
         let file = files[0].to_str().unwrap();
         let necessary = ["--via", &via, "--peer", &peer, "--identity", file];
         let args: ConnectArgs = parse(&[&necessary[..], connect].concat());
-        let report = Report::new("connect", QUIET, None);
+        let report = Report::new("forward", "connect", QUIET, None);
         let client = Client::open(args, &report).await.unwrap();
         let near = client.near.clone();
         let (stop, stopped) = oneshot::channel();
@@ -206,7 +206,7 @@ async fn start_server(
     })
     .await;
     let at = endpoint.local_addr().unwrap();
-    let report = Report::new("serve", QUIET, None);
+    let report = Report::new("forward", "serve", QUIET, None);
     let server = Arc::new(Server::new(args, report.reporter.clone()));
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn({

@@ -85,7 +85,7 @@ impl World {
         let serving = {
             let server = server_end.clone();
             tokio::spawn(async move {
-                let report = Report::new("serve", QUIET, None);
+                let report = Report::new("relay", "serve", QUIET, None);
                 let never = pin!(std::future::pending::<Exit>());
                 serve::serve(&server, &endpoint, &report, never).await;
             })
@@ -103,7 +103,7 @@ impl World {
         }
         let (client_stop, stopped) = oneshot::channel();
         let client = tokio::spawn(async move {
-            let report = Report::new("connect", QUIET, None);
+            let report = Report::new("relay", "connect", QUIET, None);
             let stopping = pin!(async {
                 if stopped.await.is_err() {
                     std::future::pending::<()>().await;
