@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use weftline_codec::Esi;
 
-use crate::config::{Config, Limits};
+use crate::config::Config;
 use crate::credit::Credit;
 use crate::error::{OpenError, ReadError, SendMessageError, WriteError};
 use crate::event::{Event, Message, MessageId, Role, StreamId};
+use crate::limits::Limits;
 use crate::messages::{Arrival, Fragment, InMessages, OutMessages, longest_alone};
 use crate::streams::{Inbound, Streams};
 use crate::time::Time;

@@ -47,7 +47,7 @@ fn live(
 
 fn with(preset: Preset, feedback: Feedback) -> Config {
     let mut config = Config::preset(preset);
-    config.policies.feedback = feedback;
+    config.feedback = feedback;
     config.rate = RateControl::Fixed {
         rate: Some(24_000_000),
         window: None,

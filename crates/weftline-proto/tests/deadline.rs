@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use support::{Peer, Script};
 use weftline_netem::{LinkConfig, Simulation};
-use weftline_proto::{Auto, Config, Preset, RateControl, Redundancy, Role};
+use weftline_proto::{Auto, Config, Preset, RateControl, Role, Scheme};
 
 const MESSAGE: usize = 1000;
 const MS: Duration = Duration::from_millis(1);
@@ -18,7 +18,7 @@ fn live(preset: Preset, aim: impl FnOnce(&mut Auto), loss: &str) -> (Vec<Duratio
         rate: Some(24_000_000),
         window: None,
     };
-    if let Redundancy::Auto(auto) = &mut config.policies.redundancy {
+    if let Scheme::Auto(auto) = &mut config.scheme {
         aim(auto);
     }
     let messages = 20_000;
@@ -53,7 +53,7 @@ fn late(delays: &[Duration], deadline: Duration) -> usize {
 #[test]
 fn with_a_deadline_more_is_on_time_at_the_same_cost_where_losses_come_in_runs() {
     let deadline = 100 * MS;
-    let limit = |auto: &mut Auto| auto.limit = Some(0.2);
+    let limit = |auto: &mut Auto| auto.overhead = Some(0.2);
     let (without, cost) = live(Preset::Auto, limit, "ge:10%,4");
     let aim = |auto: &mut Auto| {
         limit(auto);
@@ -78,7 +78,7 @@ fn a_deadline_that_can_wait_costs_less_than_haste() {
 #[test]
 fn a_limit_that_hardly_covers_the_losses_does_not_make_auto_slower_than_no_code() {
     let mean = |delays: &[Duration]| delays.iter().sum::<Duration>() / delays.len() as u32;
-    let limit = |auto: &mut Auto| auto.limit = Some(0.03);
+    let limit = |auto: &mut Auto| auto.overhead = Some(0.03);
     let (auto, _) = live(Preset::Auto, limit, "iid:3%");
     let (arq, _) = live(Preset::Arq, |_| {}, "iid:3%");
     assert!(mean(&auto) < mean(&arq).mul_f64(1.05), "{:?}", mean(&auto));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use support::{Peer, Script};
 use weftline_netem::{LinkConfig, Simulation};
-use weftline_proto::{Config, Preset, RateControl, Redundancy, Role};
+use weftline_proto::{Config, Preset, RateControl, Role};
 
 const MESSAGE: usize = 1000;
 const ONE_WAY: Duration = Duration::from_millis(30);
@@ -35,11 +35,7 @@ fn measure(preset: Preset, loss: &str) -> Row {
     let p = link.loss.mean_loss();
     let mut config = Config::preset(preset);
     let share = (1.5 * p / (1.0 - p)).max(0.03);
-    match &mut config.policies.redundancy {
-        Redundancy::Auto(auto) => auto.limit = Some(share),
-        Redundancy::Share(spaced) => *spaced = share,
-        _ => {}
-    }
+    config.scheme.set_share(share);
     config.rate = RateControl::Fixed {
         rate: Some(24_000_000),
         window: None,

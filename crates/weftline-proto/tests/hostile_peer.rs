@@ -31,7 +31,7 @@ impl Attack {
     fn new(config: Config) -> Self {
         let now = Time::from_micros(1_000_000);
         Attack {
-            victim: Session::new(Role::Server, config, 1, now),
+            victim: Session::new(Role::Server, config, 1, now).expect("it is possible"),
             now,
             datagrams: 0,
             messages: 0,
@@ -84,7 +84,8 @@ fn an_unverified_hello_is_answered_with_little() {
     // The shortest HELLO there is, from an address that may be another's, and then nothing.
     let hello = [5, 1, 0];
     let mut now = Time::ZERO;
-    let mut session = Session::new(Role::Server, Config::default(), 1, now);
+    let config = Config::default();
+    let mut session = Session::new(Role::Server, config, 1, now).expect("it is possible");
     session.handle_datagram(now, &hello);
     let mut answers = Vec::new();
     loop {

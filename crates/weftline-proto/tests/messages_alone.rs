@@ -119,7 +119,7 @@ fn the_longest_header_leaves_room_for_the_longest_message_alone() {
 #[test]
 fn without_the_credit_for_it_a_message_alone_waits_whole() {
     let mut config = Config::preset(Preset::Arq);
-    config.limits.session_data = 128 << 10;
+    config.limits.session_data = 256 << 10;
     config.send_buffer = 1 << 20;
     let mut pair = Pair::connected(config);
     let most = pair.client.message_alone_max();

@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use weftline_proto::{Config, Event, Preset, Redundancy, Role, Session, Time};
+use weftline_proto::{Config, Event, Role, Session, Time};
 
 /// The datagrams of the example, by the names that the document gives them: "hello" is written
 /// to a stream, the source symbol is lost and the repair symbol brings it.
 fn example() -> Vec<(&'static str, Vec<u8>)> {
-    let mut config = Config::preset(Preset::Streaming);
-    config.policies.redundancy = Redundancy::Share(1.0);
+    let config = Config::from(Config::streaming().share(1.0));
     let now = Time::from_micros(1_000_000);
-    let mut client = Session::new(Role::Client, config.clone(), 7, Time::ZERO);
-    let mut server = Session::new(Role::Server, config, 7, Time::ZERO);
+    let mut client = Session::new(Role::Client, config.clone(), 7, Time::ZERO).expect("possible");
+    let mut server = Session::new(Role::Server, config, 7, Time::ZERO).expect("possible");
     let stream = client.open_stream().expect("one is allowed from the start");
     client.write(stream, b"hello").expect("there is room");
     client.finish(stream).expect("it is open");

@@ -130,9 +130,9 @@ fn random_session(seed: u64) {
     config.symbol_size = [200, 1120, 1200][draw(3) as usize];
     if draw(3) == 0 {
         // The least that the protocol allows: flow control is always the bottleneck.
-        config.limits.symbols = 64;
-        config.limits.session_data = 128 << 10;
-        config.limits.stream_data = 64 << 10;
+        config.limits.symbols = 256;
+        config.limits.session_data = 256 << 10;
+        config.limits.stream_data = 256 << 10;
         config.limits.streams = 8;
     }
     let client = Script {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use support::{Peer, Script, run};
 use weftline_netem::LinkConfig;
-use weftline_proto::{Config, EncodingWindow, Preset, RateControl, Redundancy, Role, Stats, TopUp};
+use weftline_proto::{Config, EncodingWindow, Preset, RateControl, Role, Scheme, Stats};
 
 /// The paper's setting: a transfer of 2^20 bytes at an even pace, RTT 300 ms.
 const BYTES: u64 = 1 << 20;
@@ -70,7 +70,7 @@ fn hardly_any_repair_is_sent_where_nothing_is_lost() {
 #[test]
 fn a_fixed_share_adapts_to_nothing() {
     let mut config = rest();
-    config.policies.redundancy = Redundancy::Share(0.2);
+    config.scheme = Config::rest().share(0.2).into();
     let (stats, _) = transfer(config, BYTES, "none");
     let spaced = stats.sent.repair_symbols - stats.sent.top_up_symbols;
     let share = spaced as f64 / stats.sent.source_symbols as f64;
@@ -81,7 +81,9 @@ fn a_fixed_share_adapts_to_nothing() {
 fn the_end_is_repaired_without_waiting_for_timers() {
     // Two symbols, one lost with the repairs of the first moment: the rest is up to the end.
     let mut without = rest();
-    without.policies.top_up = TopUp::None;
+    if let Scheme::Rest(rest) = &mut without.scheme {
+        rest.at_end = false;
+    }
     let took = |config: &Config| {
         let times = (0..20).map(|n| {
             let (_, took) = transfer(config.clone(), 20_000 + n * 450, "iid:20%");
@@ -96,7 +98,8 @@ fn the_end_is_repaired_without_waiting_for_timers() {
 #[test]
 fn a_small_mobile_window_gets_through_bursts() {
     let mut config = rest();
-    config.policies.window = EncodingWindow::Mobile { size: 100 };
+    let window = EncodingWindow::Mobile { size: 100 };
+    config.scheme = Config::rest().window(window).into();
     let (stats, _) = transfer(config, BYTES, "ge:8%,10");
     assert!(stats.sent.repair_symbols > 0);
 }

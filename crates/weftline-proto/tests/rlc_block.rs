@@ -8,9 +8,7 @@ use std::time::Duration;
 use support::pair::{Pair, transmit, transmit_all};
 use support::rateless::{code, counted, symbols_needed, transfer};
 use weftline_proto::wire::{CodingVector, Datagram, is_hello};
-use weftline_proto::{
-    Config, Feedback, Preset, RateControl, Rateless, Redundancy, Session, Time, VectorHeader,
-};
+use weftline_proto::{Config, Feedback, Preset, RateControl, Session, Time, VectorHeader};
 
 fn rlc_block() -> Config {
     let mut config = Config::preset(Preset::RlcBlock);
@@ -155,9 +153,7 @@ fn one_block_is_under_way_at_a_time_unless_it_has_an_end() {
     let mut config = carrier();
     code(&mut config).k = 10;
     assert_eq!(longest(&config), Some(10));
-    let mut rateless = Rateless::default();
-    rateless.extra = 2;
-    config.policies.redundancy = Redundancy::Rateless(rateless);
+    code(&mut config).extra = 2;
     assert!(longest(&config) > Some(50));
 }
 
@@ -211,7 +207,7 @@ fn nothing_but_blocks_is_reported_and_a_timer_stands_in() {
         (outcome.server.session.stats().sent.feedback, outcome.took)
     };
     let (often, _) = took(&config);
-    config.policies.feedback = Feedback::Block {
+    config.feedback = Feedback::Block {
         interval: Duration::from_secs(10),
     };
     let (rarely, took) = took(&config);

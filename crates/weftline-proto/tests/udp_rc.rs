@@ -9,8 +9,7 @@ use support::pair::{events, transmit_all};
 use support::rateless::{code, counted, link, symbols_needed, transfer};
 use support::{Peer, Script, run};
 use weftline_proto::{
-    CloseReason, Config, Event, Preset, RateControl, Rateless, ReadError, Redundancy, Role,
-    Session, Time,
+    CloseReason, Config, Event, Preset, RateControl, ReadError, Role, Session, Time,
 };
 
 fn udp_rc() -> Config {
@@ -78,11 +77,7 @@ fn a_message_goes_out_as_source_symbols_and_ten_repairs_at_full_speed() {
     let repairs = sent.repair_symbols;
     assert!((30..70).contains(&repairs), "{repairs} repairs");
     let mut short = config.clone();
-    short.policies.redundancy = Redundancy::Rateless({
-        let mut rateless = Rateless::default();
-        rateless.pace = 0.001;
-        rateless
-    });
+    short.scheme = Config::udp_rc().pace(0.001).into();
     let outcome = transfer(&short, 100_000, "rate=40mbit delay=30ms", "delay=30ms", 1);
     assert_eq!(outcome.client.session.stats().sent.repair_symbols, 10);
 }
@@ -169,7 +164,7 @@ fn a_peer_that_is_gone_ends_the_session_after_its_timeout() {
     let mut config = udp_rc();
     config.idle_timeout = Duration::from_secs(5);
     let now = Time::from_micros(1_000_000);
-    let mut client = Session::new(Role::Client, config, 1, now);
+    let mut client = Session::new(Role::Client, config, 1, now).expect("it is possible");
     let stream = client.open_stream().expect("one may be opened");
     client.write(stream, &[1; 20_000]).expect("it is open");
     let (mut now, mut datagrams) = (now, 0);

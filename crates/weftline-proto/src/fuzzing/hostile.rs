@@ -60,7 +60,7 @@ impl Victim {
         let preset = Preset::ALL[usize::from(flags & 7) % Preset::ALL.len()];
         let mut config = Config::preset(preset);
         // The least that the protocol lets a peer assume, so that limits are soon reached.
-        config.limits = crate::wire::INITIAL;
+        config.limits = Limits::LEAST;
         config.symbol_size = 256;
         config.send_buffer = 8 << 10;
         config.deliver_late_messages = flags & 8 != 0;
@@ -73,7 +73,7 @@ impl Victim {
             limits: config.limits,
             send_buffer: config.send_buffer,
             symbol_size: config.symbol_size.into(),
-            session: Session::new(role, config, 1, now),
+            session: Session::new(role, config, 1, now).expect("the configuration is possible"),
             now,
             streams: Vec::new(),
             accepted: BTreeSet::new(),
@@ -229,7 +229,7 @@ impl Victim {
 
     fn hello(&mut self, input: &mut Input<'_>, strange: bool) {
         let limits = match strange {
-            false => crate::wire::INITIAL,
+            false => Limits::LEAST,
             true => Limits {
                 symbol_size: input.u16(),
                 symbols: input.u32(),

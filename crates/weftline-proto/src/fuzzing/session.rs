@@ -6,8 +6,8 @@ use super::input::Input;
 use super::model::{Direction, Sent, bytes};
 use crate::wire::{MIN_SYMBOL_SIZE, REPAIR_OVERHEAD};
 use crate::{
-    CloseReason, Code, Config, EncodingWindow, Event, Feedback, Limits, Preset, RateControl,
-    Rateless, Redundancy, Role, Session, StreamId, Time, TopUp, VectorHeader, WriteError,
+    CloseReason, Config, EncodingWindow, Event, Feedback, Limits, Preset, RateControl, Rateless,
+    Role, Scheme, Session, StreamId, Time, VectorHeader, WriteError,
 };
 
 const MAX_OPERATIONS: usize = 400;
@@ -61,7 +61,7 @@ struct Pair {
 }
 
 fn limits(choice: u8) -> Limits {
-    let least = crate::wire::INITIAL;
+    let least = Limits::LEAST;
     match choice & 3 {
         0 => Limits::default(),
         1 => Limits {
@@ -109,12 +109,8 @@ fn config(input: &mut Input<'_>) -> Config {
     };
     if choice & 16 != 0 {
         let choice = input.u8();
-        let policies = &mut config.policies;
-        policies.redundancy = match choice & 3 {
-            0 => Redundancy::None,
-            n => Redundancy::Share(f64::from(n) / 4.0),
-        };
-        policies.feedback = match choice >> 2 & 3 {
+        let share = f64::from(choice & 3) / 4.0;
+        config.feedback = match choice >> 2 & 3 {
             0 => Feedback::Periodic {
                 interval: Duration::from_millis(20),
             },
@@ -122,37 +118,44 @@ fn config(input: &mut Input<'_>) -> Config {
                 min_interval: Duration::from_millis(u64::from(n) * 10),
             },
         };
-        policies.top_up = match choice >> 4 & 3 {
-            0 => TopUp::None,
-            1 => TopUp::Retransmit,
-            _ => TopUp::Deficit,
-        };
-        policies.window = match choice >> 6 {
+        let answers = choice >> 4 & 3 != 0;
+        let window = match choice >> 6 {
             0 => EncodingWindow::Elastic { max: 64 },
             1 => EncodingWindow::Fixed { size: 16 },
             2 => EncodingWindow::Mobile { size: 24 },
             _ => EncodingWindow::Elastic { max: 512 },
         };
-        if let Code::Random(code) = &mut policies.code {
-            code.k = [1, 7, 32, 100][usize::from(choice & 3)];
-            code.bits = 1 + (choice >> 2 & 7);
-            code.systematic ^= choice & 32 != 0;
-            code.header = match choice & 64 {
-                0 => VectorHeader::Seed,
-                _ => VectorHeader::Explicit,
-            };
-            policies.redundancy = Redundancy::Rateless(Rateless {
-                extra: [0, 3, 10, Rateless::ENDLESS][usize::from(choice >> 6)],
-                pace: 0.25,
-            });
-            if choice & 16 != 0 {
-                policies.feedback = Feedback::Block {
-                    interval: Duration::from_millis(30),
-                };
+        let k = [1, 7, 32, 100][usize::from(choice & 3)];
+        match &mut config.scheme {
+            Scheme::Block(block) => {
+                *block = block.k(k).share(share);
+                block.top_up = answers;
             }
-        }
-        if let Code::Block { k } = &mut policies.code {
-            *k = [1, 7, 32, 100][usize::from(choice & 3)];
+            Scheme::Streaming(streaming) => {
+                *streaming = streaming.share(share).window(window);
+                streaming.top_up = answers;
+            }
+            Scheme::Rest(rest) => {
+                *rest = rest.share(share).window(window);
+                rest.at_end = answers;
+            }
+            Scheme::Rateless(rateless) => {
+                rateless.k = k;
+                rateless.bits = 1 + (choice >> 2 & 7);
+                rateless.systematic ^= choice & 32 != 0;
+                rateless.header = match choice & 64 {
+                    0 => VectorHeader::Seed,
+                    _ => VectorHeader::Explicit,
+                };
+                rateless.extra = [0, 3, 10, Rateless::ENDLESS][usize::from(choice >> 6)];
+                rateless.pace = 0.25;
+                if choice & 16 != 0 {
+                    config.feedback = Feedback::Block {
+                        interval: Duration::from_millis(30),
+                    };
+                }
+            }
+            _ => {}
         }
     }
     config
@@ -166,7 +169,8 @@ impl Pair {
             End {
                 longest: (usize::from(config.symbol_size) + REPAIR_OVERHEAD)
                     .max(usize::from(MIN_SYMBOL_SIZE) / 4),
-                session: Session::new(role, config, input.u8().into(), Time::ZERO),
+                session: Session::new(role, config, input.u8().into(), Time::ZERO)
+                    .expect("every configuration is possible"),
                 streams: Vec::new(),
                 opened: 0,
                 accepted: 0,

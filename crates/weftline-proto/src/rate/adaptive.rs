@@ -11,6 +11,7 @@ use core::time::Duration;
 use super::base::Base;
 use super::company::{Company, Share};
 use super::losses::Losses;
+use super::progress::Progress;
 use super::rates::Rates;
 use super::round::{Point, Round};
 use super::watch::{Sight, Watch};
@@ -87,25 +88,6 @@ const MARKED: f64 = 0.8;
 
 /// A path that nothing was heard of for so long may have become another.
 const STALE: Duration = Duration::from_secs(10);
-
-/// The newest report's news.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Progress {
-    /// The newest transmission, reported for the first time, and when it left.
-    pub(crate) number: u64,
-    pub(crate) sent: Time,
-    /// Its round trip without the peer's own delay.
-    pub(crate) rtt: Duration,
-    /// What its way there took beyond the least.
-    pub(crate) queue: Duration,
-    /// Bytes that arrived and that were lost, since the session began.
-    pub(crate) arrived: u64,
-    pub(crate) lost: u64,
-    /// Mean length of a run of losses.
-    pub(crate) burst: f64,
-    /// The number that the next transmission gets.
-    pub(crate) next: u64,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {

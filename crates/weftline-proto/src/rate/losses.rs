@@ -82,7 +82,7 @@ impl Losses {
 mod tests {
     use core::time::Duration;
 
-    use super::super::adaptive::Progress;
+    use super::super::progress::Progress;
     use super::super::round::Point;
     use super::*;
     use crate::time::Time;

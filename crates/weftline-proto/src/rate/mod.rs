@@ -4,6 +4,7 @@ mod adaptive;
 mod base;
 mod company;
 mod losses;
+mod progress;
 mod rates;
 mod round;
 mod train;
@@ -12,7 +13,7 @@ mod watch;
 use core::time::Duration;
 
 use adaptive::Adaptive;
-pub(crate) use adaptive::Progress;
+pub(crate) use progress::Progress;
 
 use crate::config::{Config, RateControl};
 use crate::time::Time;
@@ -50,7 +51,7 @@ impl Pacer {
                 RateControl::Carrier => Control::Carrier,
                 RateControl::Fixed { rate, window } => Control::Fixed { rate, window },
                 RateControl::Adaptive => {
-                    let interval = config.policies.feedback.longest().min(LONGEST_INTERVAL);
+                    let interval = config.feedback.longest().min(LONGEST_INTERVAL);
                     Control::Adaptive(Box::new(Adaptive::new(config.initial_rtt, interval, now)))
                 }
             },

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::adaptive::Progress;
+use super::progress::Progress;
 use crate::time::{Time, micros};
 
 /// A train of packets shows a rate if it was at least this long, in both measures.

@@ -58,8 +58,8 @@ impl Trains {
 
 #[cfg(test)]
 mod tests {
+    use super::super::progress::Progress;
     use super::*;
-    use crate::rate::Progress;
     use crate::time::Time;
 
     /// Packets of 1,000 bytes whose spacing is given.

@@ -12,7 +12,7 @@ use crate::wire::Run;
 /// Every transmission from the oldest unresolved one on.
 #[derive(Debug, Default)]
 pub(super) struct Flight {
-    sent: VecDeque<Transmission>,
+    sent: VecDeque<Sent>,
     /// Number of the first in `sent`.
     first: u64,
     largest_acknowledged: Option<u64>,
@@ -24,14 +24,14 @@ pub(super) struct Flight {
     /// Bytes whose fate is known, since the session began.
     arrived: u64,
     gone: u64,
-    fates: VecDeque<(u64, Kind, bool)>,
+    fates: VecDeque<(u64, Transmission, bool)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Transmission {
+struct Sent {
     at: Time,
     size: u16,
-    kind: Kind,
+    kind: Transmission,
     fate: Fate,
 }
 
@@ -44,18 +44,23 @@ enum Fate {
 
 /// What a transmission carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+#[non_exhaustive]
+pub enum Transmission {
+    /// A source symbol.
     Source {
+        /// Its number.
         esi: Esi,
         /// It was sent before.
         again: bool,
     },
     /// A repair symbol, of a numbered block when the code has blocks.
     Repair {
+        /// The number of the block.
         block: Option<u64>,
         /// It reaches back to the oldest hole.
         top_up: bool,
     },
+    /// Nothing but a question.
     Probe,
 }
 
@@ -111,7 +116,7 @@ impl Flight {
     }
 
     /// Numbers and contents of those of unknown fate among the newest `most`, in order.
-    pub(super) fn undecided(&self, most: usize) -> impl Iterator<Item = (u64, Kind)> + '_ {
+    pub(super) fn undecided(&self, most: usize) -> impl Iterator<Item = (u64, Transmission)> + '_ {
         let skipped = self.sent.len().saturating_sub(most);
         let newest = self.sent.iter().enumerate().skip(skipped);
         newest
@@ -130,17 +135,17 @@ impl Flight {
 
     /// A datagram left. True: so many are unresolved that the oldest was given up; its fate
     /// waits to be taken.
-    pub(super) fn sent(&mut self, at: Time, kind: Kind, len: usize) -> bool {
+    pub(super) fn sent(&mut self, at: Time, kind: Transmission, len: usize) -> bool {
         let size = u16::try_from(len).unwrap_or(u16::MAX);
         let full = self.sent.len() >= MAX_UNRESOLVED;
         if full {
             self.resolve(0, Fate::Lost);
         }
         self.bytes += u64::from(size);
-        self.repairs += u64::from(matches!(kind, Kind::Repair { .. }));
-        self.top_ups += u64::from(matches!(kind, Kind::Repair { top_up: true, .. }));
-        self.sources += u64::from(matches!(kind, Kind::Source { .. }));
-        self.sent.push_back(Transmission {
+        self.repairs += u64::from(matches!(kind, Transmission::Repair { .. }));
+        self.top_ups += u64::from(matches!(kind, Transmission::Repair { top_up: true, .. }));
+        self.sources += u64::from(matches!(kind, Transmission::Source { .. }));
+        self.sent.push_back(Sent {
             at,
             size,
             kind,
@@ -161,12 +166,12 @@ impl Flight {
             Fate::Lost => self.gone += size,
             _ => self.arrived += size,
         }
-        self.repairs -= u64::from(matches!(transmission.kind, Kind::Repair { .. }));
+        self.repairs -= u64::from(matches!(transmission.kind, Transmission::Repair { .. }));
         self.top_ups -= u64::from(matches!(
             transmission.kind,
-            Kind::Repair { top_up: true, .. }
+            Transmission::Repair { top_up: true, .. }
         ));
-        self.sources -= u64::from(matches!(transmission.kind, Kind::Source { .. }));
+        self.sources -= u64::from(matches!(transmission.kind, Transmission::Source { .. }));
         self.fates.push_back((
             self.first + index as u64,
             transmission.kind,
@@ -249,7 +254,7 @@ impl Flight {
     }
 
     /// Next transmission that was resolved: its number, what it carried, and whether it was lost.
-    pub(super) fn pop_fate(&mut self) -> Option<(u64, Kind, bool)> {
+    pub(super) fn pop_fate(&mut self) -> Option<(u64, Transmission, bool)> {
         self.fates.pop_front()
     }
 
@@ -276,7 +281,7 @@ mod tests {
         for i in 0..n {
             flight.sent(
                 Time::from_micros(i * 1000),
-                Kind::Source {
+                Transmission::Source {
                     esi: i,
                     again: false,
                 },
@@ -354,7 +359,7 @@ mod tests {
     fn what_was_sent_is_never_remembered_without_bound() {
         let mut flight = Flight::default();
         for i in 0..3 * MAX_UNRESOLVED as u64 / 2 {
-            if flight.sent(Time::from_micros(i), Kind::Probe, 100) {
+            if flight.sent(Time::from_micros(i), Transmission::Probe, 100) {
                 assert_eq!(flight.resolved_in_order().collect::<Vec<_>>(), [true]);
             }
             assert!(flight.sent.len() <= MAX_UNRESOLVED);

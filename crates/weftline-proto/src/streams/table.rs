@@ -6,10 +6,10 @@ use weftline_codec::Esi;
 
 use super::recv::{RecvStream, StreamViolation};
 use super::send::SendStream;
-use crate::config::Limits;
 use crate::credit::Credit;
 use crate::error::{OpenError, ReadError, WriteError};
 use crate::event::{Event, Role, StreamId};
+use crate::limits::Limits;
 use crate::wire::{Frame, FrameWriter};
 
 /// Every stream, by its id; an entry lives until both halves are done.

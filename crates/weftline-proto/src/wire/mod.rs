@@ -11,6 +11,7 @@ mod frame;
 mod params;
 mod reader;
 
+pub use crate::limits::{FRAGMENT_COST, MIN_FRAGMENT, MIN_SYMBOL_SIZE};
 pub use datagram::{CloseClass, Coded, Datagram, Piece};
 pub(crate) use datagram::{pad_source, put_close};
 pub use feedback::{FeedbackView, FeedbackWriter, Run};
@@ -18,7 +19,6 @@ pub use field_code::{CodingVector, FieldCode};
 pub(crate) use field_code::{field, pack, packed_len, symbol_room};
 pub use frame::{Frame, FrameWriter, Frames};
 pub use params::Hello;
-pub(crate) use params::INITIAL;
 pub use reader::{Malformed, varint_len};
 
 /// The version of the wire format that this crate speaks.
@@ -43,16 +43,6 @@ pub const FIELD_REPAIR_HEADER: usize = NUMBERED_HEADER + 2 + 1 + SEED_BYTES;
 
 /// Bytes of a piece before its part of the datagram.
 pub const PIECE_HEADER: usize = 7;
-
-/// A symbol size that every implementation accepts before it has seen HELLO.
-pub const MIN_SYMBOL_SIZE: u16 = 1200;
-
-/// Bytes of flow control credit that a message fragment costs besides its data, so that
-/// credit bounds the receiver's memory even for empty messages.
-pub const FRAGMENT_COST: u64 = 256;
-
-/// Shortest fragment of a message that is not its last.
-pub const MIN_FRAGMENT: usize = 64;
 
 /// Whether `datagram` looks like a HELLO: the only kind that may open a session.
 pub fn is_hello(datagram: &[u8]) -> bool {

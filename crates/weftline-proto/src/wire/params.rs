@@ -2,10 +2,10 @@
 
 use core::time::Duration;
 
+use super::VERSION;
 use super::reader::{Malformed, Reader, put_varint, varint_len};
-use super::{FRAGMENT_COST, MIN_FRAGMENT, MIN_SYMBOL_SIZE, VERSION};
-use crate::config::Limits;
-use crate::policy::Feedback;
+use crate::feedback::{Feedback, LONGEST_FEEDBACK_INTERVAL};
+use crate::limits::Limits;
 use crate::time::micros;
 
 /// The first datagram of each end.
@@ -38,22 +38,6 @@ mod id {
     pub(super) const FEEDBACK_ADAPTIVE: u64 = 13;
 }
 
-/// Reports are not asked for less often than this, or a lost one would stall the sender.
-const LONGEST_FEEDBACK_INTERVAL: Duration = Duration::from_secs(10);
-
-/// What may be sent before the other end's HELLO is known: every implementation accepts it.
-pub(crate) const INITIAL: Limits = Limits {
-    symbol_size: MIN_SYMBOL_SIZE,
-    symbols: 256,
-    window: 64,
-    unknowns: 128,
-    session_data: 256 << 10,
-    stream_data: 256 << 10,
-    streams: 8,
-    message_size: 16 << 10,
-    message_data: 128 << 10,
-};
-
 impl Hello {
     pub(super) fn parse(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let version = r.u8()?;
@@ -61,7 +45,7 @@ impl Hello {
             return Err(Malformed::Version(version));
         }
         let seen = r.u8()? & SEEN != 0;
-        let mut limits = INITIAL;
+        let mut limits = Limits::LEAST;
         let mut feedback = Feedback::EveryDatagram {
             min_interval: Duration::ZERO,
         };
@@ -159,34 +143,6 @@ macro_rules! bounded {
 }
 bounded!(u16 u32 u64);
 
-impl Limits {
-    /// These limits, raised to the least that the protocol lets a peer assume, and lowered to
-    /// what the wire format can express.
-    pub(crate) fn clamped(self) -> Limits {
-        const MOST: u64 = 1 << 60;
-        let session_data = self.session_data.clamp(INITIAL.session_data, MOST);
-        let message_data = self.message_data.clamp(INITIAL.message_data, MOST);
-        // A message must fit its credit even in the shortest fragments, and with the quarter of it
-        // that the receiver has not given back yet.
-        let shortest = MIN_FRAGMENT as u64;
-        let credit = session_data.min(message_data) * 3 / 4;
-        let longest = credit / (shortest + FRAGMENT_COST) * shortest;
-        let message_most = u32::try_from(longest).unwrap_or(u32::MAX);
-        Limits {
-            symbol_size: self.symbol_size.max(INITIAL.symbol_size),
-            // The span of a datagram is 16 bits and may reach twice the credit back.
-            symbols: self.symbols.clamp(INITIAL.symbols, 16_384),
-            window: self.window.max(INITIAL.window),
-            unknowns: self.unknowns.max(INITIAL.unknowns),
-            session_data,
-            stream_data: self.stream_data.clamp(INITIAL.stream_data, MOST),
-            streams: self.streams.max(INITIAL.streams),
-            message_size: self.message_size.clamp(INITIAL.message_size, message_most),
-            message_data,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Datagram;
@@ -217,7 +173,7 @@ mod tests {
         let Ok(Datagram::Hello(hello)) = Datagram::parse(&low) else {
             panic!("not a hello")
         };
-        assert_eq!(hello.limits, INITIAL);
+        assert_eq!(hello.limits, Limits::LEAST);
         assert_eq!(Datagram::parse(&[5, 9, 0]), Err(Malformed::Version(9)));
     }
 }

@@ -83,7 +83,7 @@ struct Live {
 impl Peer {
     pub(crate) fn new(role: Role, config: Config, seed: u64, script: Script) -> Self {
         Peer {
-            session: Session::new(role, config, seed, Time::ZERO),
+            session: Session::new(role, config, seed, Time::ZERO).expect("it is possible"),
             to_open: script.streams.iter().copied().collect(),
             script,
             outgoing: Vec::new(),

@@ -16,8 +16,8 @@ impl Pair {
     /// Two sessions that begin at `now` and know nothing of each other.
     pub(crate) fn new(client: Config, server: Config, now: Time) -> Self {
         Pair {
-            client: Session::new(Role::Client, client, 1, now),
-            server: Session::new(Role::Server, server, 2, now),
+            client: Session::new(Role::Client, client, 1, now).expect("it is possible"),
+            server: Session::new(Role::Server, server, 2, now).expect("it is possible"),
             now,
         }
     }

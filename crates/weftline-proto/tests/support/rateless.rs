@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use weftline_netem::LinkConfig;
 use weftline_proto::wire::Datagram;
-use weftline_proto::{Code, Config, RandomCode, RateControl, Role, Session, Time};
+use weftline_proto::{Config, RateControl, Rateless, Role, Scheme, Session, Time};
 
 use super::pair::{Pair, events, transmit_all};
 use super::{Outcome, Peer, Script, run};
 
-/// The code of a configuration that has blocks.
-pub(crate) fn code(config: &mut Config) -> &mut RandomCode {
-    match &mut config.policies.code {
-        Code::Random(code) => code,
+/// The options of a configuration with scheme `rateless`.
+pub(crate) fn code(config: &mut Config) -> &mut Rateless {
+    match &mut config.scheme {
+        Scheme::Rateless(options) => options,
         other => panic!("{other:?} has no blocks"),
     }
 }
@@ -49,7 +49,7 @@ pub(crate) fn transfer(
     assert!(
         outcome.done && outcome.server.wrong == 0,
         "{forward} / {back}, {:?}: {stats:#?}",
-        config.policies
+        config.scheme
     );
     outcome
 }
@@ -60,7 +60,8 @@ pub(crate) fn symbols_needed(config: &Config, bytes: usize, seed: u64) -> (usize
     let now = Time::from_micros(1_000_000);
     let mut pair = Pair::new(config.clone(), config.clone(), now);
     // Neighbouring seeds would draw nearly the same vectors.
-    pair.client = Session::new(Role::Client, config.clone(), seed * 5003, now);
+    pair.client =
+        Session::new(Role::Client, config.clone(), seed * 5003, now).expect("it is possible");
     pair.exchange();
     let stream = pair.client.open_stream().expect("one may be opened");
     let data: Vec<u8> = (0..bytes).map(|n| super::byte(seed, n as u64)).collect();

@@ -4,7 +4,7 @@
 //! arrived or not. The belief is the probability of each deficit, and of the state in which the
 //! path was left by the last datagram, computed and not learned.
 
-use crate::channel::Losses;
+use super::channel::Losses;
 
 /// Larger deficits are counted as this.
 const LARGEST: usize = 64;

@@ -1,4 +1,4 @@
-//! Redundancy by what is believed of the receiver: [`Redundancy::Auto`](crate::Redundancy::Auto).
+//! The price rule of scheme `auto`: redundancy by what is believed of the receiver.
 //!
 //! A repair symbol is sent when its expected worth exceeds a price. One rule gives the spacing of
 //! repairs when nothing is known, top-ups when a report shows a deficit, and the repairs after the
@@ -11,9 +11,10 @@ use core::time::Duration;
 use weftline_codec::Esi;
 
 use super::belief::{Belief, Effect};
-use super::flight::{Flight, Kind};
-use crate::channel::{Channel, Losses};
-use crate::policy::Auto;
+use super::channel::{Channel, Losses};
+use super::options::Auto;
+use crate::sender::flight::{Flight, Transmission};
+use crate::sender::situation::is_short;
 use crate::time::Time;
 
 /// As short as possible: what is lost is made up for within this part of a round trip, between
@@ -81,8 +82,8 @@ struct Report {
 
 /// The state of the rule.
 #[derive(Clone, Debug)]
-pub(super) struct Rule {
-    policy: Auto,
+pub(super) struct Price {
+    options: Auto,
     channel: Channel,
     losses: Losses,
     belief: Belief,
@@ -107,11 +108,11 @@ pub(super) struct Rule {
     pause_noticed: bool,
 }
 
-impl Rule {
-    pub(super) fn new(policy: Auto, now: Time) -> Self {
+impl Price {
+    pub(super) fn new(options: Auto, now: Time) -> Self {
         let channel = Channel::default();
-        Rule {
-            policy,
+        Price {
+            options,
             losses: channel.losses(),
             channel,
             belief: Belief::certain(0),
@@ -132,13 +133,13 @@ impl Rule {
     }
 
     /// The next transmission in order arrived, or did not.
-    pub(super) fn resolved(&mut self, lost: bool) {
+    pub(super) fn on_fate(&mut self, lost: bool) {
         self.channel.record(lost);
     }
 
     /// A report arrived: of the symbols it knew of that are worth anything it lacks `missing`, has `rank` equations for
     /// them, and had received transmissions up to `largest`.
-    pub(super) fn reported(&mut self, missing: u64, rank: u64, largest: u64) {
+    pub(super) fn on_report(&mut self, missing: u64, rank: u64, largest: u64) {
         self.report = Report {
             missing,
             rank,
@@ -148,7 +149,7 @@ impl Rule {
     }
 
     /// Fates were settled without a report.
-    pub(super) fn settled(&mut self) {
+    pub(super) fn on_news(&mut self) {
         self.stale = true;
     }
 
@@ -164,10 +165,10 @@ impl Rule {
         self.stale = false;
         self.replayed_at = Some(now);
         self.losses = self.channel.losses();
-        if !self.policy.ingredients.bursts {
+        if !self.options.ingredients.bursts {
             self.losses = Losses::independent(self.losses.rate);
         }
-        let report = match self.policy.ingredients.reports {
+        let report = match self.options.ingredients.reports {
             true => self.report,
             false => Report {
                 missing: 0,
@@ -177,9 +178,10 @@ impl Rule {
         };
         // Symbols that the receiver misses and that may still be on their way.
         let known = |number: u64| report.largest.is_some_and(|largest| number < largest);
-        let late = |&(number, kind): &(u64, Kind)| {
+        let late = |&(number, kind): &(u64, Transmission)| {
             let first = |esi| esi >= edge;
-            known(number) && matches!(kind, Kind::Source { again: false, esi } if first(esi))
+            known(number)
+                && matches!(kind, Transmission::Source { again: false, esi } if first(esi))
         };
         let doubtful = flight.undecided(usize::MAX).filter(late).count() as u64;
         self.deficit = report.missing.saturating_sub(doubtful + report.rank);
@@ -188,7 +190,7 @@ impl Rule {
         for (_, kind) in flight.undecided(REPLAYED) {
             let effect = match kind {
                 // Given up, as messages are that would come too late.
-                Kind::Source { esi, .. } if esi < edge => Effect::Nothing,
+                Transmission::Source { esi, .. } if esi < edge => Effect::Nothing,
                 kind => effect(kind),
             };
             self.under_way += u64::from(effect == Effect::Repair);
@@ -197,25 +199,25 @@ impl Rule {
     }
 
     /// More has been waiting for a while than the path takes: throughput matters then, not delay.
-    pub(super) fn backlog(&mut self, now: Time, srtt: Duration, source: bool) -> bool {
+    pub(super) fn is_backlogged(&mut self, now: Time, srtt: Duration, source: bool) -> bool {
         if !source {
             self.waiting_since = None;
             return false;
         }
         let since = *self.waiting_since.get_or_insert(now);
-        let backlog = self.policy.ingredients.backlog && now.since(since) > srtt * LONG;
+        let backlog = self.options.ingredients.backlog && now.since(since) > srtt * LONG;
         // There is no pause to wait for.
         self.pause_noticed |= backlog;
         backlog
     }
 
     /// Symbols that repairs do not reach any more are sent again.
-    pub(super) fn retransmits(&self) -> bool {
-        self.policy.ingredients.retransmit
+    pub(super) fn should_retransmit(&self) -> bool {
+        self.options.ingredients.retransmit
     }
 
     /// Whether to send a repair symbol rather than a source symbol or nothing.
-    pub(super) fn wants_repair(
+    pub(super) fn is_repair_worthwhile(
         &mut self,
         now: Time,
         srtt: Duration,
@@ -226,7 +228,7 @@ impl Rule {
         self.replay(now, srtt, flight, edge);
         let worth = self.belief.worth(&self.losses);
         // What the receiver is known to lack is made up for at any price, beyond any limit.
-        let lacking = super::choice::short(self.deficit as f64, self.under_way, self.losses.rate);
+        let lacking = is_short(self.deficit as f64, self.under_way, self.losses.rate);
         let worthwhile = worth > self.current_price(now, srtt, source) && self.allowance >= 1.0;
         let wants = worthwhile || self.deficit > 0 && lacking;
         self.pause_noticed = now >= self.last_source + self.pause(srtt);
@@ -236,7 +238,7 @@ impl Rule {
     fn current_price(&self, now: Time, srtt: Duration, source: bool) -> f64 {
         let price = self.price(srtt);
         let paused = !source && now >= self.last_source + self.pause(srtt);
-        match paused && self.policy.ingredients.tail {
+        match paused && self.options.ingredients.tail {
             true => price.min(1.0) * TAIL,
             false => price,
         }
@@ -251,7 +253,7 @@ impl Rule {
     /// When the price falls although nothing happens.
     pub(super) fn next_timeout(&self, srtt: Duration) -> Option<Time> {
         let price = self.price(srtt).min(1.0) * TAIL;
-        let waits = self.policy.ingredients.tail
+        let waits = self.options.ingredients.tail
             && !self.pause_noticed
             && self.belief.worth(&self.losses) > price;
         waits.then(|| self.last_source + self.pause(srtt))
@@ -273,7 +275,7 @@ impl Rule {
         let per_round = self.per_round();
         let shortest = (srtt / SHORTEST).clamp(*SHORT.start(), *SHORT.end());
         let slack = self.slack(srtt);
-        let delay = slack.or(self.policy.delay).unwrap_or(shortest);
+        let delay = slack.or(self.options.delay).unwrap_or(shortest);
         let rounds = delay.as_secs_f64() / srtt.as_secs_f64().max(1e-6);
         // What may miss an aim in passing must not miss a deadline.
         let (ease, deviations) = match slack {
@@ -301,13 +303,13 @@ impl Rule {
 
     /// What the deadline leaves for making up for losses.
     fn slack(&self, srtt: Duration) -> Option<Duration> {
-        let deadline = self.policy.deadline?;
+        let deadline = self.options.deadline?;
         Some(deadline.saturating_sub(srtt / 2).max(LEAST_SLACK))
     }
 
     /// Lost symbols are better sent again than coded.
-    pub(super) fn resends(&self, srtt: Duration) -> bool {
-        self.policy.ingredients.retransmit && (self.has_time(srtt) || self.is_scarce(srtt))
+    pub(super) fn should_resend(&self, srtt: Duration) -> bool {
+        self.options.ingredients.retransmit && (self.has_time(srtt) || self.is_scarce(srtt))
     }
 
     /// What is sent again arrives before the deadline. After a run of losses that is surer than
@@ -332,10 +334,10 @@ impl Rule {
     }
 
     fn limit(&self, srtt: Duration) -> f64 {
-        let limit = self.policy.limit.filter(|limit| limit.is_finite());
+        let limit = self.options.overhead;
         let per_second = self.per_round() / srtt.as_secs_f64().max(1e-6);
         let default = || default_limit(self.losses.rate, per_second);
-        limit.map_or_else(default, |limit| limit.max(0.0))
+        limit.unwrap_or_else(default)
     }
 
     fn price(&self, srtt: Duration) -> f64 {
@@ -345,7 +347,7 @@ impl Rule {
     }
 
     /// A transmission left.
-    pub(super) fn sent(&mut self, now: Time, srtt: Duration, kind: Kind) {
+    pub(super) fn on_sent(&mut self, now: Time, srtt: Duration, kind: Transmission) {
         let effect = effect(kind);
         self.belief.step(effect, &self.losses);
         if now >= self.round_end {
@@ -388,10 +390,10 @@ impl Rule {
 }
 
 /// What a transmission does to the receiver's deficit.
-fn effect(kind: Kind) -> Effect {
+fn effect(kind: Transmission) -> Effect {
     match kind {
-        Kind::Source { again: false, .. } => Effect::Source,
-        Kind::Source { again: true, .. } | Kind::Repair { .. } => Effect::Repair,
-        Kind::Probe => Effect::Nothing,
+        Transmission::Source { again: false, .. } => Effect::Source,
+        Transmission::Source { again: true, .. } | Transmission::Repair { .. } => Effect::Repair,
+        Transmission::Probe => Effect::Nothing,
     }
 }

@@ -1,30 +1,21 @@
-//! Blocks whose repair symbols go on until they are acknowledged: [`Code::Random`].
-//!
-//! [`Code::Random`]: crate::Code::Random
+//! The blocks of scheme `rateless`: which repair symbols are due, and when.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use core::time::Duration;
 use weftline_codec::Esi;
-use weftline_codec::coefficients::Coefficients;
 
-use crate::policy::{self, RandomCode, VectorHeader};
+use super::Rateless;
 use crate::time::Time;
-use crate::wire::{CodingVector, FieldCode, pack};
 
 /// The blocks that are not acknowledged.
 #[derive(Debug)]
-pub(super) struct Rateless {
-    code: RandomCode,
-    policy: policy::Rateless,
+pub(super) struct Blocks {
+    options: Rateless,
     blocks: VecDeque<Block>,
     /// Number of the first in `blocks`.
     first: u64,
-    next_seed: u32,
-    /// The coding vector in hand, and packed.
-    vector: Vec<u8>,
-    packed: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
@@ -57,25 +48,13 @@ struct Paced {
 const SHORTEST_PART: u32 = 64;
 const SHORTEST: Duration = Duration::from_millis(1);
 
-impl Rateless {
-    pub(super) fn new(code: RandomCode, policy: policy::Rateless, seed: u64) -> Self {
-        Rateless {
-            code: RandomCode {
-                bits: code.bits.clamp(1, 8),
-                k: code.k.max(1),
-                ..code
-            },
-            policy,
+impl Blocks {
+    pub(super) fn new(options: Rateless) -> Self {
+        Blocks {
+            options,
             blocks: VecDeque::new(),
             first: 0,
-            next_seed: seed as u32,
-            vector: Vec::new(),
-            packed: Vec::new(),
         }
-    }
-
-    pub(super) fn is_systematic(&self) -> bool {
-        self.code.systematic
     }
 
     /// A block takes more source symbols.
@@ -89,7 +68,7 @@ impl Rateless {
     }
 
     /// A new source symbol belongs to the newest block, of at most `k` symbols, or to one more.
-    pub(super) fn pushed(&mut self, now: Time, srtt: Duration, esi: Esi, k: u16) {
+    pub(super) fn on_source(&mut self, now: Time, srtt: Duration, esi: Esi, k: u16) {
         if !self.is_open() {
             self.blocks.push_back(Block {
                 window: esi..esi,
@@ -103,7 +82,7 @@ impl Rateless {
         }
         if let Some(block) = self.blocks.back_mut() {
             block.window.end = esi + 1;
-            if block.window.end - block.window.start >= u64::from(self.code.k.min(k).max(1)) {
+            if block.window.end - block.window.start >= u64::from(self.options.k.min(k).max(1)) {
                 self.end_block(now, srtt, true);
             }
         }
@@ -115,20 +94,20 @@ impl Rateless {
     }
 
     fn end_block(&mut self, now: Time, srtt: Duration, full: bool) {
-        let policy = self.policy;
-        let (code, extra) = (self.code, u32::from(self.policy.extra));
+        let options = self.options;
+        let extra = u32::from(options.extra);
         if let Some(block) = self.blocks.back_mut().filter(|b| b.closed.is_none()) {
             block.closed = Some(full);
             let symbols = (block.window.end - block.window.start) as u32;
-            block.at_speed = match (self.policy.extra, code.systematic) {
+            block.at_speed = match (options.extra, options.systematic) {
                 // The peer has all of it already.
                 _ if block.is_over() => 0,
-                (policy::Rateless::ENDLESS, _) => u32::MAX,
+                (Rateless::ENDLESS, _) => u32::MAX,
                 (_, true) => extra,
                 (_, false) => symbols + extra,
             };
             if block.at_speed == 0 && !block.is_over() {
-                block.begin_pace(now, srtt, &policy);
+                block.begin_pace(now, srtt, &options);
             }
         }
     }
@@ -146,7 +125,7 @@ impl Rateless {
     }
 
     fn hurried(&self, new: bool) -> impl Iterator<Item = &Block> {
-        let waits = move |b: &&Block| new && self.code.systematic && b.closed == Some(false);
+        let waits = move |b: &&Block| new && self.options.systematic && b.closed == Some(false);
         let blocks = self.blocks.iter();
         blocks.filter(move |b| b.closed.is_some() && b.at_speed > 0 && !waits(b))
     }
@@ -189,36 +168,10 @@ impl Rateless {
         (index < self.blocks.len()).then_some(index)
     }
 
-    /// Draws the next coding vector for `nss` symbols. It is not zero, which would tell nothing.
-    pub(super) fn draw(&mut self, nss: u16) -> (FieldCode<'_>, Coefficients<'_>) {
-        let bits = self.code.bits;
-        let key = loop {
-            let key = self.next_seed;
-            self.next_seed = key.wrapping_add(1);
-            let vector = CodingVector::Seed(key);
-            FieldCode { bits, vector }.fill(nss, &mut self.vector);
-            // One in two at worst is: of a single symbol in GF(2).
-            if nss == 0 || self.vector.iter().any(|c| *c != 0) {
-                break key;
-            }
-        };
-        let vector = match self.code.header {
-            VectorHeader::Seed => CodingVector::Seed(key),
-            VectorHeader::Explicit => {
-                pack(&self.vector, bits, &mut self.packed);
-                CodingVector::Explicit(&self.packed)
-            }
-        };
-        (
-            FieldCode { bits, vector },
-            Coefficients::Explicit(&self.vector),
-        )
-    }
-
     /// A repair symbol was sent for the block that holds `esi`; returns the block's number.
-    pub(super) fn repair_sent(&mut self, now: Time, srtt: Duration, esi: Esi) -> Option<u64> {
+    pub(super) fn on_repair(&mut self, now: Time, srtt: Duration, esi: Esi) -> Option<u64> {
         let index = self.index_of(esi)?;
-        let policy = self.policy;
+        let options = self.options;
         let block = &mut self.blocks[index];
         block.repairs_in_flight += 1;
         match block.paced.as_mut() {
@@ -230,7 +183,7 @@ impl Rateless {
             None => {
                 block.at_speed = block.at_speed.saturating_sub(1);
                 if block.at_speed == 0 && block.closed.is_some() {
-                    block.begin_pace(now, srtt, &policy);
+                    block.begin_pace(now, srtt, &options);
                 }
             }
         }
@@ -238,7 +191,7 @@ impl Rateless {
     }
 
     /// A repair symbol of block number `block` arrived or was lost.
-    pub(super) fn repair_fate(&mut self, block: u64) {
+    pub(super) fn on_fate(&mut self, block: u64) {
         let index = block.checked_sub(self.first).map(|i| i as usize);
         if let Some(block) = index.and_then(|i| self.blocks.get_mut(i)) {
             block.repairs_in_flight = block.repairs_in_flight.saturating_sub(1);
@@ -246,7 +199,7 @@ impl Rateless {
     }
 
     /// What the peer knows now: whole blocks are over.
-    pub(super) fn learn(&mut self, knows: impl Fn(Esi) -> bool) {
+    pub(super) fn on_progress(&mut self, knows: impl Fn(Esi) -> bool) {
         for block in &mut self.blocks {
             while block.known < block.window.end && knows(block.known) {
                 block.known += 1;
@@ -269,11 +222,11 @@ impl Block {
     }
 
     /// All that leave at full speed have left.
-    fn begin_pace(&mut self, now: Time, srtt: Duration, policy: &policy::Rateless) {
-        let sent = self.window.end - self.window.start + u64::from(policy.extra);
+    fn begin_pace(&mut self, now: Time, srtt: Duration, options: &Rateless) {
+        let sent = self.window.end - self.window.start + u64::from(options.extra);
         let each = now.since(self.began).as_secs_f64() / sent.max(1) as f64;
         let shortest = SHORTEST.max(srtt / SHORTEST_PART);
-        let apart = Duration::from_secs_f64(each / policy.pace.clamp(0.001, 1.0)).max(shortest);
+        let apart = Duration::from_secs_f64(each / options.pace).max(shortest);
         self.paced = Some(Paced {
             since: now,
             apart,
@@ -295,18 +248,9 @@ mod tests {
 
     const SRTT: Duration = Duration::from_millis(64);
 
-    fn code(systematic: bool) -> RandomCode {
-        RandomCode {
-            k: 4,
-            bits: 1,
-            systematic,
-            header: VectorHeader::Seed,
-        }
-    }
-
-    fn rateless(systematic: bool, extra: u16) -> Rateless {
-        let policy = policy::Rateless { extra, pace: 0.5 };
-        Rateless::new(code(systematic), policy, 0)
+    fn blocks(systematic: bool, extra: u16) -> Blocks {
+        let options = Rateless::udp_rc().k(4).extra(extra);
+        Blocks::new(options.systematic(systematic))
     }
 
     fn at(millis: u64) -> Time {
@@ -315,12 +259,12 @@ mod tests {
 
     #[test]
     fn extra_symbols_go_at_once_and_the_rest_at_half_the_speed() {
-        let mut blocks = rateless(true, 2);
-        (0..4).for_each(|esi| blocks.pushed(at(10 * esi), SRTT, esi, 64));
+        let mut blocks = blocks(true, 2);
+        (0..4).for_each(|esi| blocks.on_source(at(10 * esi), SRTT, esi, 64));
         assert!(!blocks.is_open() && !blocks.may_begin());
         for time in [40, 50] {
             assert_eq!(blocks.at_speed(true), Some(0..4));
-            assert_eq!(blocks.repair_sent(at(time), SRTT, 3), Some(0));
+            assert_eq!(blocks.on_repair(at(time), SRTT, 3), Some(0));
         }
         assert_eq!(blocks.at_speed(true), None);
         assert!(blocks.may_begin());
@@ -332,17 +276,17 @@ mod tests {
         assert_eq!(blocks.paced(at(122), SRTT, true), Some(0..4));
         blocks.on_timeout(at(67));
         assert_eq!(blocks.next_timeout(), None);
-        blocks.learn(|esi| esi != 2);
+        blocks.on_progress(|esi| esi != 2);
         assert_eq!(blocks.outstanding(), 2);
-        blocks.learn(|_| true);
+        blocks.on_progress(|_| true);
         assert_eq!(blocks.paced(at(200), SRTT, false), None);
         assert_eq!(blocks.window_of(3), None);
     }
 
     #[test]
     fn without_extra_symbols_the_first_one_is_paced_too() {
-        let mut blocks = rateless(true, 0);
-        (0..4).for_each(|esi| blocks.pushed(at(10 * esi), SRTT, esi, 64));
+        let mut blocks = blocks(true, 0);
+        (0..4).for_each(|esi| blocks.on_source(at(10 * esi), SRTT, esi, 64));
         assert_eq!(blocks.at_speed(false), None);
         // Four symbols in 30 ms, at half that speed.
         assert_eq!(blocks.next_timeout(), Some(at(45)));
@@ -351,56 +295,30 @@ mod tests {
 
     #[test]
     fn an_endless_block_keeps_the_next_one_waiting_until_it_is_known() {
-        let mut blocks = rateless(false, policy::Rateless::ENDLESS);
-        (0..3).for_each(|esi| blocks.pushed(at(0), SRTT, esi, 64));
+        let mut blocks = blocks(false, Rateless::ENDLESS);
+        (0..3).for_each(|esi| blocks.on_source(at(0), SRTT, esi, 64));
         blocks.close(at(0), SRTT);
         for sent in 0..2 * 3 + 16 {
             assert_eq!(blocks.at_speed(true), Some(0..3), "{sent}");
             assert!(!blocks.may_begin());
-            blocks.repair_sent(at(sent), SRTT, 0);
+            blocks.on_repair(at(sent), SRTT, 0);
         }
         // So many are on their way that a dead path must be feared.
         assert_eq!(blocks.at_speed(true), None);
         assert!(!blocks.may_begin());
-        blocks.repair_fate(0);
+        blocks.on_fate(0);
         assert_eq!(blocks.at_speed(true), Some(0..3));
-        blocks.learn(|_| true);
+        blocks.on_progress(|_| true);
         assert!(blocks.may_begin() && blocks.at_speed(false).is_none());
     }
 
     #[test]
     fn a_block_that_ended_early_lets_new_data_go_first() {
-        let mut blocks = rateless(true, 2);
-        blocks.pushed(at(0), SRTT, 0, 64);
+        let mut blocks = blocks(true, 2);
+        blocks.on_source(at(0), SRTT, 0, 64);
         blocks.close(at(0), SRTT);
         assert_eq!(blocks.at_speed(true), None);
         assert!(blocks.may_begin());
         assert_eq!(blocks.at_speed(false), Some(0..1));
-    }
-
-    #[test]
-    fn coding_vectors_are_never_zero_and_never_the_same_for_long() {
-        for bits in [1, 4, 8] {
-            let mut code = code(false);
-            code.bits = bits;
-            code.header = VectorHeader::Explicit;
-            let mut rateless = Rateless::new(code, policy::Rateless::default(), 5);
-            let mut vectors = Vec::new();
-            for _ in 0..200 {
-                let (FieldCode { vector, .. }, _) = rateless.draw(40);
-                let CodingVector::Explicit(packed) = vector else {
-                    panic!("a seed")
-                };
-                vectors.push(packed.to_vec());
-            }
-            assert!(vectors.iter().all(|v| v.iter().any(|b| *b != 0)));
-            vectors.sort();
-            vectors.dedup();
-            assert_eq!(vectors.len(), 200);
-            let (one, _) = rateless.draw(1);
-            let mut vector = Vec::new();
-            one.fill(1, &mut vector);
-            assert_ne!(vector, [0]);
-        }
     }
 }

@@ -7,8 +7,8 @@ use core::time::Duration;
 use weftline_codec::{DecodeError, DecoderConfig, DecoderStats, Esi, WindowDecoder};
 
 use crate::clock::RemoteClock;
-use crate::config::Limits;
-use crate::policy::Feedback;
+use crate::feedback::Feedback;
+use crate::limits::Limits;
 use crate::ranges::RangeSet;
 use crate::time::{Time, micros};
 use crate::wire::{Coded, FeedbackWriter, Run, complete};
