@@ -5,7 +5,8 @@ use core::time::Duration;
 use crate::check::{ConfigError, within};
 use crate::feedback::Feedback;
 use crate::limits::Limits;
-use crate::sender::scheme::{Arq, Auto, Block, Preset, Rateless, Rest, Scheme, Streaming};
+use crate::preset::Preset;
+use crate::sender::scheme::{Arq, Auto, Block, Rateless, Rest, Scheme, Streaming};
 
 /// How fast the engine itself may send.
 ///

@@ -15,6 +15,7 @@ mod limits;
 mod loss;
 mod messages;
 mod payload;
+mod preset;
 mod ranges;
 mod rate;
 mod receiver;
@@ -39,9 +40,10 @@ pub use error::{OpenError, ReadError, SendMessageError, WriteError};
 pub use event::{CloseReason, Event, Message, MessageId, Role, StreamId};
 pub use feedback::Feedback;
 pub use limits::Limits;
+pub use preset::Preset;
+pub use sender::EncodingWindow;
 pub use sender::scheme::{
-    Arq, Auto, Block, EncodingWindow, Measured, Preset, Rateless, Rest, RestShare, Scheme,
-    Streaming, VectorHeader,
+    Arq, Auto, Block, Measured, Rateless, Rest, RestShare, Scheme, Streaming, VectorHeader,
 };
 pub use session::Session;
 pub use settings::{Settings, TextError};
@@ -54,6 +56,6 @@ pub use time::Time;
 /// [`Action`](scheme::Action). `Scheme::Custom` carries it into a configuration.
 #[cfg(feature = "unstable-scheme")]
 pub mod scheme {
-    pub use crate::sender::Situation;
-    pub use crate::sender::scheme::{Action, Custom, Ingredients, Report, Rule, Transmission};
+    pub use crate::sender::scheme::{Custom, Ingredients, Report, Rule};
+    pub use crate::sender::{Action, Situation, Transmission};
 }

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::config::{Config, RateControl};
 use crate::feedback::Feedback;
-use crate::sender::scheme::Preset;
+use crate::preset::Preset;
 use crate::settings::{Settings, TextError};
 
 impl FromStr for Config {
@@ -123,9 +123,9 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sender::EncodingWindow;
     use crate::sender::scheme::{
-        Auto, Block, EncodingWindow, Measured, Rateless, Rest, RestShare, Scheme, Streaming,
-        VectorHeader,
+        Auto, Block, Measured, Rateless, Rest, RestShare, Scheme, Streaming, VectorHeader,
     };
 
     fn config(text: &str) -> Config {

@@ -1,11 +1,13 @@
 //! The sending side of a flow: symbols, transmission numbers, what the peer has, what is lost. Its
 //! scheme decides what to send next.
 
+mod action;
 mod flight;
 mod flow;
 mod reports;
 pub(crate) mod scheme;
 mod situation;
+mod window;
 mod write;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -19,11 +21,13 @@ use crate::rtt::RttEstimator;
 use crate::time::Time;
 use crate::wire::field;
 
+pub use action::Action;
 use flight::Flight;
+pub use flight::Transmission;
 use flow::Flow;
-pub(crate) use scheme::Action;
 use scheme::{Rule, Scheme};
 pub use situation::Situation;
+pub use window::EncodingWindow;
 
 /// The sending side of a flow.
 #[derive(Debug)]

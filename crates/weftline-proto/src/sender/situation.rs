@@ -6,9 +6,10 @@ use std::ops::Range;
 use core::time::Duration;
 use weftline_codec::Esi;
 
+use super::action::Action;
 use super::flight::Flight;
 use super::flow::Flow;
-use super::scheme::{Action, EncodingWindow};
+use super::window::EncodingWindow;
 use crate::time::Time;
 
 /// What the sender knows at the time `now`: a read-only view for a [`Rule`](super::scheme::Rule).

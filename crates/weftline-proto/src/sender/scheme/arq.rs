@@ -1,6 +1,7 @@
 //! Scheme `arq`: lost symbols are sent again, and nothing else (Karzand et al., baseline).
 
-use super::{Action, Rule};
+use super::rule::Rule;
+use crate::sender::action::Action;
 use crate::sender::situation::Situation;
 
 /// Selective-repeat ARQ without a code: lost source symbols are sent again. It has no options.

@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use weftline_codec::Esi;
 
+use super::rule::Rule;
 use super::spacing::{MAX_SHARE, read_share};
-use super::{Action, Rule};
 use crate::check::{ConfigError, within};
+use crate::sender::action::Action;
 use crate::sender::situation::{Situation, is_short};
 use crate::settings::{Settings, TextError};
 

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use super::{Rule, Scheme};
+use super::rule::Rule;
 use crate::time::Time;
 
 /// A scheme from outside the engine: a name, and what makes its [`Rule`]. Two are equal when they are
@@ -33,12 +33,6 @@ impl Custom {
 
     pub(super) fn rule(&self, now: Time) -> Box<dyn Rule> {
         (self.make)(now)
-    }
-}
-
-impl From<Custom> for Scheme {
-    fn from(custom: Custom) -> Self {
-        Scheme::Custom(custom)
     }
 }
 

@@ -6,13 +6,13 @@
 mod arq;
 mod auto;
 mod block;
-mod preset;
+#[cfg(feature = "unstable-scheme")]
+mod custom;
 mod rateless;
 mod rest;
 mod rule;
 mod spacing;
 mod streaming;
-mod window;
 
 use core::time::Duration;
 
@@ -24,12 +24,12 @@ use crate::time::Time;
 pub use arq::Arq;
 pub use auto::{Auto, Ingredients};
 pub use block::Block;
-pub use preset::Preset;
+#[cfg(feature = "unstable-scheme")]
+pub use custom::Custom;
 pub use rateless::{Rateless, VectorHeader};
 pub use rest::{Measured, Rest, RestShare};
-pub use rule::{Action, Report, Rule, Transmission};
+pub use rule::{Report, Rule};
 pub use streaming::Streaming;
-pub use window::EncodingWindow;
 
 /// How a sender makes up for losses: a published system, with its own options and no others.
 ///
@@ -170,8 +170,5 @@ macro_rules! into_scheme {
     };
 }
 into_scheme!(Arq Block Streaming Rest Rateless Auto);
-
 #[cfg(feature = "unstable-scheme")]
-mod custom;
-#[cfg(feature = "unstable-scheme")]
-pub use custom::Custom;
+into_scheme!(Custom);

@@ -6,10 +6,12 @@ use std::ops::Range;
 use core::time::Duration;
 use weftline_codec::Esi;
 
+use super::rule::{Report, Rule};
 use super::spacing::{MAX_SHARE, Spacing, read_share};
-use super::{Action, EncodingWindow, Rule};
 use crate::check::{ConfigError, within};
+use crate::sender::action::Action;
 use crate::sender::situation::{Situation, is_short};
+use crate::sender::window::EncodingWindow;
 use crate::settings::{Settings, TextError};
 use crate::time::Time;
 
@@ -228,7 +230,7 @@ impl Rule for RestRule {
         None
     }
 
-    fn on_report(&mut self, at: &Situation<'_>, _report: &super::Report<'_>) {
+    fn on_report(&mut self, at: &Situation<'_>, _report: &Report<'_>) {
         if let Share::Measured(measure) = &mut self.share {
             measure.on_report(at.now());
         }

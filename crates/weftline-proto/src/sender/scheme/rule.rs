@@ -6,11 +6,11 @@ use std::ops::Range;
 use weftline_codec::Esi;
 use weftline_codec::coefficients::Coefficients;
 
+use crate::sender::action::Action;
+use crate::sender::flight::Transmission;
 use crate::sender::situation::Situation;
 use crate::time::Time;
 use crate::wire::{FeedbackView, FieldCode};
-
-pub use crate::sender::flight::Transmission;
 
 /// How a scheme decides what leaves next.
 ///
@@ -101,45 +101,6 @@ pub trait Rule: Debug + Send {
 
 /// A coding vector, and how a repair symbol tells it.
 pub(crate) type Drawn<'a> = (FieldCode<'a>, Coefficients<'a>);
-
-/// What to send next.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Action {
-    /// A new source symbol.
-    New,
-    /// New source symbols for a block of which only repair symbols are sent.
-    FillBlock,
-    /// A source symbol once more.
-    Again(Esi),
-    /// A repair symbol over this encoding window.
-    Repair {
-        /// The source symbols covered, all of them held.
-        window: Range<Esi>,
-        /// A report or the retransmission timer asked for it.
-        top_up: bool,
-    },
-    /// Nothing but a question.
-    Probe,
-}
-
-impl Action {
-    /// A repair symbol of the scheme's own accord.
-    pub fn repair(window: Range<Esi>) -> Self {
-        Action::Repair {
-            window,
-            top_up: false,
-        }
-    }
-
-    /// A repair symbol that a report or the retransmission timer asked for.
-    pub fn top_up(window: Range<Esi>) -> Self {
-        Action::Repair {
-            window,
-            top_up: true,
-        }
-    }
-}
 
 /// What a report says of the receiver.
 #[derive(Clone, Copy, Debug)]

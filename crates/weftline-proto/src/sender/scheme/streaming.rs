@@ -5,10 +5,12 @@ use std::ops::Range;
 
 use weftline_codec::Esi;
 
+use super::rule::Rule;
 use super::spacing::{MAX_SHARE, Spacing, read_share};
-use super::{Action, EncodingWindow, Rule};
 use crate::check::{ConfigError, within};
+use crate::sender::action::Action;
 use crate::sender::situation::Situation;
+use crate::sender::window::EncodingWindow;
 use crate::settings::{Settings, TextError};
 
 /// Options of scheme `streaming`.

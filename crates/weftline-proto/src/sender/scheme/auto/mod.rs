@@ -5,8 +5,11 @@ mod channel;
 mod options;
 mod price;
 
-use super::{Action, EncodingWindow, Report, Rule, Transmission};
+use super::rule::{Report, Rule};
+use crate::sender::action::Action;
+use crate::sender::flight::Transmission;
 use crate::sender::situation::Situation;
+use crate::sender::window::EncodingWindow;
 use crate::time::Time;
 
 pub use options::{Auto, Ingredients};

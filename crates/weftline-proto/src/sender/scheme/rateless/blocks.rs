@@ -6,7 +6,7 @@ use std::ops::Range;
 use core::time::Duration;
 use weftline_codec::Esi;
 
-use super::Rateless;
+use super::options::Rateless;
 use crate::time::Time;
 
 /// The blocks that are not acknowledged.

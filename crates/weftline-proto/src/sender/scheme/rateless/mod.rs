@@ -2,197 +2,21 @@
 //! Garrido et al.: low-overhead RLC over UDP).
 
 mod blocks;
+mod options;
 mod vectors;
 
 use std::ops::Range;
 
-use core::time::Duration;
 use weftline_codec::Esi;
 
-use super::rule::Drawn;
-use super::{Action, Rule};
-use crate::check::{ConfigError, within};
-use crate::feedback::Feedback;
+use super::rule::{Drawn, Rule};
+use crate::sender::action::Action;
 use crate::sender::situation::Situation;
-use crate::settings::{Settings, TextError};
 use crate::time::Time;
-use crate::wire::{packed_len, symbol_room};
 
 use blocks::Blocks;
+pub use options::{Rateless, VectorHeader};
 use vectors::Vectors;
-
-/// Options of scheme `rateless`: start from [`Rateless::udp_rc`] or [`Rateless::rlc_block`].
-///
-/// Every coefficient is drawn from all elements of the field.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Rateless {
-    /// Most source symbols of a block, 1 to 1024. It has fewer when the application has no more: at
-    /// the end of a message or stream at once, else after a pause of an eighth of a round trip; and
-    /// where the peer allows fewer.
-    pub k: u16,
-    /// Bits of an element of the field: q of GF(2^q), 1 to 8.
-    pub bits: u8,
-    /// The source symbols themselves are sent first. If not, only repair symbols are sent.
-    pub systematic: bool,
-    /// How repair symbols tell their coding vectors.
-    pub header: VectorHeader,
-    /// Symbols beyond the k of a block that are sent as fast as the rate control allows; the next
-    /// block begins after them. With [`Rateless::ENDLESS`] they go on until the block is
-    /// acknowledged, and one block is under way at a time (Garrido et al.).
-    pub extra: u16,
-    /// Further repair symbols are sent at this share, 0.001 to 1, of the rate that the block had
-    /// until then. New symbols go before them until the acknowledgement is due.
-    pub pace: f64,
-}
-
-/// How a repair symbol tells its coding vector (Garrido et al. compare the two).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum VectorHeader {
-    /// By the seed of 4 bytes from which it was drawn.
-    Seed,
-    /// By its coefficients, q bits for each symbol of the block.
-    Explicit,
-}
-
-impl Rateless {
-    /// The value of [`Rateless::extra`] that is never reached.
-    pub const ENDLESS: u16 = u16::MAX;
-
-    /// UDP-RC (Chong et al.): source symbols, then combinations in GF(2), ten of them at full speed.
-    pub fn udp_rc() -> Self {
-        Rateless {
-            k: 1024,
-            bits: 1,
-            systematic: true,
-            header: VectorHeader::Seed,
-            extra: 10,
-            pace: 0.5,
-        }
-    }
-
-    /// Low-overhead RLC (Garrido et al.): only combinations in GF(2^8), of 64 symbols, until the
-    /// block is acknowledged.
-    pub fn rlc_block() -> Self {
-        Rateless {
-            k: 64,
-            bits: 8,
-            systematic: false,
-            extra: Self::ENDLESS,
-            ..Self::udp_rc()
-        }
-    }
-
-    /// Sets the most source symbols of a block, 1 to 1024.
-    #[must_use]
-    pub fn k(self, k: u16) -> Self {
-        Rateless { k, ..self }
-    }
-
-    /// Sets the field, GF(2^`bits`), 1 to 8, and with a finite `extra` the number of extra symbols
-    /// that this field needs.
-    #[must_use]
-    pub fn field(self, bits: u8) -> Self {
-        let extra = match self.extra {
-            Self::ENDLESS => Self::ENDLESS,
-            _ => Self::usual_extra(bits),
-        };
-        Rateless {
-            bits,
-            extra,
-            ..self
-        }
-    }
-
-    /// Sets how repair symbols tell their coding vectors.
-    #[must_use]
-    pub fn header(self, header: VectorHeader) -> Self {
-        Rateless { header, ..self }
-    }
-
-    /// Sets whether the source symbols themselves are sent first.
-    #[must_use]
-    pub fn systematic(self, systematic: bool) -> Self {
-        Rateless { systematic, ..self }
-    }
-
-    /// Sets the symbols beyond k at full speed.
-    #[must_use]
-    pub fn extra(self, extra: u16) -> Self {
-        Rateless { extra, ..self }
-    }
-
-    /// Sets the pace of further repair symbols, 0.001 to 1.
-    #[must_use]
-    pub fn pace(self, pace: f64) -> Self {
-        Rateless { pace, ..self }
-    }
-
-    /// The fewest symbols beyond the k of a block with which it is decoded, all of them being
-    /// repair symbols, with 99.9 %: 10 in GF(2), as Chong et al. have it, and 1 in GF(2^8).
-    ///
-    /// The probability of failure is about 2^(-q m) / (2^q - 1) with m more.
-    pub fn usual_extra(bits: u8) -> u16 {
-        let bits = u32::from(bits.clamp(1, 8));
-        let is_enough = |more: &u16| ((1u32 << bits) - 1) << (bits * u32::from(*more)) >= 1 << 10;
-        (0..=10).find(is_enough).unwrap_or(10)
-    }
-
-    pub(super) fn read(&mut self, settings: &mut Settings) -> Result<(), TextError> {
-        let k = settings.number("k", "source symbols in a block", 1..=1024)?;
-        self.k = k.unwrap_or(self.k);
-        let elements = (1..=8).map(|bits| (1u32 << bits).to_string());
-        let elements = elements.collect::<Vec<_>>();
-        let expected = format!("one of {}", elements.join(", "));
-        let bits = settings.take("field", &expected, |value| {
-            let place = elements.iter().position(|field| field == value)?;
-            Some(place as u8 + 1)
-        })?;
-        *self = bits.map_or(*self, |bits| self.field(bits));
-        let headers = [
-            ("seed", VectorHeader::Seed),
-            ("vector", VectorHeader::Explicit),
-        ];
-        self.header = settings.choice("header", &headers)?.unwrap_or(self.header);
-        self.systematic = settings.switch("systematic")?.unwrap_or(self.systematic);
-        let expected = "symbols beyond k, 0 to 60000, or ack";
-        let extra = settings.take("extra", expected, |value| match value {
-            "ack" => Some(Self::ENDLESS),
-            _ => value.parse().ok().filter(|extra| *extra <= 60_000),
-        })?;
-        self.extra = extra.unwrap_or(self.extra);
-        let pace = settings.number("pace", "share of full speed", 0.001..=1.0)?;
-        self.pace = pace.unwrap_or(self.pace);
-        Ok(())
-    }
-
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
-        within("rateless.k", self.k, 1..=1024)?;
-        within("rateless.bits", self.bits, 1..=8)?;
-        within("rateless.pace", self.pace, 0.001..=1.0)
-    }
-
-    pub(super) fn feedback(&self) -> Feedback {
-        match self.extra {
-            Self::ENDLESS => Feedback::Block {
-                interval: Duration::from_millis(20),
-            },
-            _ => Feedback::EveryDatagram {
-                min_interval: Duration::ZERO,
-            },
-        }
-    }
-
-    /// A repair symbol with a longer header is over shorter symbols.
-    pub(super) fn symbol_room(&self, longest: usize) -> usize {
-        let vector = match self.header {
-            VectorHeader::Seed => None,
-            VectorHeader::Explicit => Some(packed_len(self.k, self.bits)),
-        };
-        symbol_room(longest, self.bits, vector)
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct RatelessRule {
@@ -296,16 +120,5 @@ impl Rule for RatelessRule {
 
     fn draw(&mut self, nss: u16) -> Option<Drawn<'_>> {
         Some(self.vectors.draw(nss))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ten_more_symbols_are_enough_in_gf2_and_one_in_gf256() {
-        let extra = (1..=8).map(Rateless::usual_extra).collect::<Vec<_>>();
-        assert_eq!(extra, [10, 5, 3, 2, 2, 1, 1, 1]);
     }
 }

@@ -2,7 +2,7 @@
 
 use weftline_codec::coefficients::Coefficients;
 
-use super::VectorHeader;
+use super::options::VectorHeader;
 use crate::sender::scheme::rule::Drawn;
 use crate::wire::{CodingVector, FieldCode, pack};
 

@@ -36,7 +36,7 @@ impl EncodingWindow {
     }
 
     /// Reads a window; without one it is `self`.
-    pub(super) fn read(self, settings: &mut Settings) -> Result<Self, TextError> {
+    pub(crate) fn read(self, settings: &mut Settings) -> Result<Self, TextError> {
         let window = settings.take("encoding", "elastic:N, fixed:N or mobile:N", |value| {
             let (kind, size) = value.split_once(':')?;
             let size = size.parse().ok().filter(|size| (1..=1024).contains(size))?;
@@ -50,7 +50,7 @@ impl EncodingWindow {
         Ok(window.unwrap_or(self))
     }
 
-    pub(super) fn check(self, field: &'static str) -> Result<(), ConfigError> {
+    pub(crate) fn check(self, field: &'static str) -> Result<(), ConfigError> {
         within(field, self.size(), 1..=u16::MAX)
     }
 }

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use super::{Arq, Auto, Block, Rateless, Rest, Scheme, Streaming};
+use crate::sender::scheme::{Arq, Auto, Block, Rateless, Rest, Scheme, Streaming};
 use crate::settings::TextError;
 
 /// A published system, or one of its baselines, by the name that users type.

@@ -1,0 +1,44 @@
+//! What a sender may send next.
+
+use std::ops::Range;
+
+use weftline_codec::Esi;
+
+/// What to send next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Action {
+    /// A new source symbol.
+    New,
+    /// New source symbols for a block of which only repair symbols are sent.
+    FillBlock,
+    /// A source symbol once more.
+    Again(Esi),
+    /// A repair symbol over this encoding window.
+    Repair {
+        /// The source symbols covered, all of them held.
+        window: Range<Esi>,
+        /// A report or the retransmission timer asked for it.
+        top_up: bool,
+    },
+    /// Nothing but a question.
+    Probe,
+}
+
+impl Action {
+    /// A repair symbol of the scheme's own accord.
+    pub fn repair(window: Range<Esi>) -> Self {
+        Action::Repair {
+            window,
+            top_up: false,
+        }
+    }
+
+    /// A repair symbol that a report or the retransmission timer asked for.
+    pub fn top_up(window: Range<Esi>) -> Self {
+        Action::Repair {
+            window,
+            top_up: true,
+        }
+    }
+}
