@@ -12,6 +12,7 @@ mod event;
 pub mod fuzzing;
 mod loss;
 mod messages;
+mod output;
 mod payload;
 mod policy;
 mod ranges;
@@ -28,6 +29,7 @@ pub mod wire;
 pub use config::{Config, Limits, RateControl};
 pub use error::{OpenError, ReadError, SendMessageError, WriteError};
 pub use event::{CloseReason, Event, Message, MessageId, Role, StreamId};
+pub use output::Output;
 pub use policy::{
     Auto, Code, Compared, EncodingWindow, Feedback, Ingredients, Measured, Policies, Preset,
     RandomCode, Rateless, Redundancy, TopUp, UnknownPreset, VectorHeader,
