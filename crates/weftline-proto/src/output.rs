@@ -75,8 +75,10 @@ mod tests {
     use crate::{Config, RateControl, Role};
 
     fn session(role: Role, rate: RateControl) -> Session {
-        let mut config = Config::default();
-        config.rate = rate;
+        let config = Config {
+            rate,
+            ..Config::default()
+        };
         Session::new(role, config, 1, Time::ZERO)
     }
 
