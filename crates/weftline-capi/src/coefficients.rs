@@ -104,8 +104,7 @@ pub unsafe extern "C" fn weftline_coefficients_fill(
         codec
             .fill(field(bits)?, &mut made)
             .map_err(Failure::argument)?;
-        place.write_copy_of_slice(&made);
-        Ok(())
+        raw::copy(&made, place)
     })
 }
 

@@ -72,8 +72,8 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char) -> Result<&'a str, Failure
 /// The same bytes, all 0, for code that needs bytes with a value.
 pub(crate) fn initialised(buffer: &mut [MaybeUninit<u8>]) -> &mut [u8] {
     buffer.fill(MaybeUninit::new(0));
-    // SAFETY: every byte was just written.
-    unsafe { buffer.assume_init_mut() }
+    // SAFETY: every byte was just written, and `MaybeUninit<u8>` has the layout of `u8`.
+    unsafe { &mut *(std::ptr::from_mut(buffer) as *mut [u8]) }
 }
 
 /// Copies a result into the caller's buffer.
@@ -82,7 +82,9 @@ pub(crate) fn copy(made: &[u8], buffer: &mut [MaybeUninit<u8>]) -> Result<(), Fa
     let place = buffer
         .get_mut(..made.len())
         .ok_or_else(|| Failure::too_small(made.len(), given))?;
-    place.write_copy_of_slice(made);
+    for (place, byte) in place.iter_mut().zip(made) {
+        place.write(*byte);
+    }
     Ok(())
 }
 

@@ -122,13 +122,8 @@ pub unsafe extern "C" fn weftline_recoder_recode(
         })?;
         put(first, window.start);
         put(end, window.end);
-        let fits = vector_place.len() >= relay.vector.len();
         raw::copy_out(&relay.data, data_place, data_length)?;
-        if !fits {
-            return Err(Failure::too_small(relay.vector.len(), vector_capacity));
-        }
-        vector_place[..relay.vector.len()].write_copy_of_slice(&relay.vector);
-        Ok(())
+        raw::copy(&relay.vector, vector_place)
     })
 }
 

@@ -72,3 +72,31 @@ fn sessions_do_in_c_what_they_do_in_rust() {
         assert_eq!(printed, "sessions as C relies on\n");
     }
 }
+
+#[test]
+fn every_function_of_the_header_is_called_by_a_program() {
+    let text = |path: &str| std::fs::read_to_string(root().join(path)).expect("it is committed");
+    let paths = [
+        "examples/block.c",
+        "examples/udp.c",
+        "tests/c/abi.c",
+        "tests/c/check.h",
+        "tests/c/session.c",
+    ];
+    let programs: String = paths.into_iter().map(text).collect();
+    let header = text("include/weftline.h");
+    let declared: Vec<&str> = header
+        .lines()
+        .filter(|line| !line.starts_with("//"))
+        .filter_map(|line| {
+            let (before, _) = line.split_once('(')?;
+            let name = before.rsplit([' ', '*']).next()?;
+            name.starts_with("weftline_").then_some(name)
+        })
+        .collect();
+    assert!(declared.len() > 60, "{declared:?}");
+    for name in declared {
+        let called = programs.contains(&format!("{name}("));
+        assert!(called, "no program in C calls {name}");
+    }
+}

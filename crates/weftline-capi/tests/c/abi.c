@@ -47,6 +47,13 @@ static void rateless(uint32_t bits) {
         MUST(weftline_block_decoder_symbol(decoder, i, &payload, &length) == WEFTLINE_STATUS_OK);
         MUST(length == SIZE && memcmp(payload, payloads[i], SIZE) == 0);
     }
+    /* The next block begins empty. */
+    OK(weftline_block_encoder_clear(encoder));
+    OK(weftline_block_decoder_clear(decoder));
+    MUST(weftline_block_decoder_missing(decoder) == K);
+    size_t index;
+    OK(weftline_block_encoder_push(encoder, payloads[1], SIZE, &index));
+    MUST(index == 0);
     weftline_block_encoder_free(encoder);
     weftline_block_decoder_free(decoder);
 }
@@ -116,6 +123,20 @@ static void relay(void) {
     weftline_block_decoder_free(decoder);
 }
 
+/* A relay counts a source symbol once. */
+static void relay_source(void) {
+    WeftlineRecoder *recoder = weftline_recoder_new(8, 3, 3, 10);
+    uint8_t byte = 1;
+    bool innovative = false;
+    OK(weftline_recoder_source(recoder, 0, &byte, 1, &innovative));
+    MUST(innovative && weftline_recoder_rank(recoder) == 1);
+    OK(weftline_recoder_source(recoder, 0, &byte, 1, &innovative));
+    MUST(!innovative && weftline_recoder_rank(recoder) == 1);
+    MUST(weftline_recoder_source(NULL, 0, &byte, 1, NULL) == WEFTLINE_STATUS_NULL);
+    MUST(weftline_recoder_source(recoder, 0, NULL, 1, NULL) == WEFTLINE_STATUS_NULL);
+    weftline_recoder_free(recoder);
+}
+
 /* A repair symbol over symbols that were forgotten is late, which is not an error of anyone. */
 static void late(void) {
     WeftlineWindowEncoder *encoder = weftline_window_encoder_new(8, 16, 10);
@@ -136,7 +157,9 @@ static void late(void) {
     /* A later one is as good as ever, and one that makes no sense is an error as ever. */
     OK(weftline_window_encoder_repair(encoder, 2, 4, coefficients, repair, sizeof repair, &length));
     OK(weftline_window_decoder_repair(decoder, 2, 4, coefficients, repair, length, &innovative));
-    MUST(innovative);
+    /* One equation for two symbols. */
+    MUST(innovative && weftline_window_decoder_missing(decoder) == 2);
+    MUST(weftline_window_decoder_deficit(decoder) == 1);
     MUST(weftline_window_decoder_repair(decoder, 4, 4, coefficients, repair, length, NULL) == WEFTLINE_STATUS_ARGUMENT);
     weftline_window_encoder_free(encoder);
     weftline_window_decoder_free(decoder);
@@ -240,6 +263,35 @@ static void mistakes(void) {
     MUST(weftline_block_decoder_deficit(NULL) == 0 && weftline_session_timeout(NULL) == WEFTLINE_NO_TIMEOUT);
     weftline_block_encoder_free(NULL);
     weftline_session_free(NULL);
+    uint64_t first = 0, end = 0;
+    const uint8_t *place;
+#define NO(call) MUST((call) == WEFTLINE_STATUS_NULL)
+    NO(weftline_coefficients_fill(8, none, NULL, 1));
+    NO(weftline_block_encoder_repair(NULL, (WeftlineCoefficients){0}, &byte, 1, &length));
+    NO(weftline_block_encoder_clear(NULL));
+    NO(weftline_block_decoder_source(NULL, 0, &byte, 1, NULL));
+    NO(weftline_block_decoder_repair(NULL, (WeftlineCoefficients){0}, &byte, 1, NULL));
+    NO(weftline_block_decoder_symbol(NULL, 0, &place, &length));
+    NO(weftline_block_decoder_clear(NULL));
+    NO(weftline_window_encoder_push(NULL, &byte, 1, NULL));
+    NO(weftline_window_encoder_held(NULL, &first, &end));
+    NO(weftline_window_encoder_discard_before(NULL, 0));
+    NO(weftline_window_encoder_repair(NULL, 0, 1, (WeftlineCoefficients){0}, &byte, 1, &length));
+    NO(weftline_window_decoder_source(NULL, 0, &byte, 1, NULL));
+    NO(weftline_window_decoder_repair(NULL, 0, 1, (WeftlineCoefficients){0}, &byte, 1, NULL));
+    NO(weftline_window_decoder_next_known(NULL, &first));
+    NO(weftline_window_decoder_symbol(NULL, 0, &place, &length));
+    NO(weftline_window_decoder_forget_before(NULL, 0));
+    NO(weftline_recoder_repair(NULL, 0, 1, (WeftlineCoefficients){0}, &byte, 1, NULL));
+    NO(weftline_recoder_recode(NULL, 0, &first, &end, &byte, 1, &byte, 1, &length));
+    NO(weftline_recoder_forget_before(NULL, 0));
+    MUST(weftline_block_decoder_missing(NULL) == 0 && weftline_window_decoder_contiguous(NULL) == 0);
+    MUST(weftline_window_decoder_missing(NULL) == 0 && weftline_window_decoder_deficit(NULL) == 0);
+    MUST(weftline_recoder_rank(NULL) == 0 && weftline_longest_payload(9, 100) == 0);
+    weftline_block_decoder_free(NULL);
+    weftline_window_encoder_free(NULL);
+    weftline_window_decoder_free(NULL);
+    weftline_recoder_free(NULL);
     WeftlineBlockEncoder *encoder = weftline_block_encoder_new(8, 1, 10);
     MUST(weftline_block_encoder_push(encoder, NULL, 5, NULL) == WEFTLINE_STATUS_NULL);
     MUST(weftline_block_encoder_push(encoder, &byte, 11, NULL) == WEFTLINE_STATUS_ARGUMENT);
@@ -263,6 +315,7 @@ int main(void) {
         rateless(bits);
     window();
     relay();
+    relay_source();
     late();
     session("auto");
     session("streaming");
