@@ -14,6 +14,7 @@ pub mod fuzzing;
 mod limits;
 mod loss;
 mod messages;
+mod output;
 mod payload;
 mod preset;
 mod ranges;
@@ -40,6 +41,7 @@ pub use error::{OpenError, ReadError, SendMessageError, WriteError};
 pub use event::{CloseReason, Event, Message, MessageId, Role, StreamId};
 pub use feedback::Feedback;
 pub use limits::Limits;
+pub use output::Output;
 pub use preset::Preset;
 pub use sender::EncodingWindow;
 pub use sender::scheme::{
