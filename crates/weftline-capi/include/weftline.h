@@ -571,9 +571,10 @@ size_t weftline_recoder_rank(const struct WeftlineRecoder *recoder);
 // Forgets all symbols below `esi`, and keeps what is known about the others without them.
 enum WeftlineStatus weftline_recoder_forget_before(struct WeftlineRecoder *recoder, uint64_t esi);
 
-// Makes a configuration from a scheme and its options as text: "auto", "streaming", "arq". What
-// the text does not mention has its default. Returns NULL for a text that makes no sense;
-// `weftline_last_error` then says what is wrong with it.
+// Makes a configuration from a preset and its options as text: "auto", "streaming,l=5",
+// "udp-rc,field=256,feedback=periodic:20" (docs/reference/presets.md lists them). What the text does
+// not mention has its default. Returns NULL for a text that makes no sense; `weftline_last_error`
+// then says what is wrong with it.
 struct WeftlineConfig *weftline_config_parse(const char *text);
 
 // Frees a configuration. Sessions made from it stay as they are.
