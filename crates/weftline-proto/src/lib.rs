@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod abandoned;
 mod channel;
 mod clock;
 mod config;
@@ -23,6 +24,7 @@ mod session;
 mod stats;
 mod streams;
 mod time;
+mod violation;
 pub mod wire;
 
 pub use config::{Config, Limits, RateControl};
@@ -35,3 +37,4 @@ pub use policy::{
 pub use session::Session;
 pub use stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};
 pub use time::Time;
+pub use violation::Violation;

@@ -18,6 +18,7 @@ use std::ops::Range;
 use core::time::Duration;
 use weftline_codec::{Esi, WindowEncoder};
 
+use crate::abandoned::Abandoned;
 use crate::config::{Config, Limits};
 use crate::loss::LossEstimator;
 use crate::policy::{self, Code, Policies, Redundancy, TopUp};
@@ -47,6 +48,7 @@ pub(crate) struct Sender {
     /// Symbols whose latest transmission was lost and that the peer is not known to have. With
     /// retransmission those on their way again are left out.
     lost: BTreeSet<Esi>,
+    abandoned: Abandoned,
     /// Equations that the peer holds, by its newest report.
     rank: u64,
     /// Repairs over the oldest window that arrived since its edge last moved.
@@ -153,6 +155,7 @@ impl Sender {
             rtt: RttEstimator::new(config.initial_rtt),
             loss: LossEstimator::default(),
             lost: BTreeSet::new(),
+            abandoned: Abandoned::default(),
             rank: 0,
             top_ups_arrived: 0,
             newest_report: None,
@@ -225,6 +228,11 @@ impl Sender {
     /// Lowest ESI not known to be with the peer.
     pub(crate) fn edge(&self) -> Esi {
         self.encoder.first()
+    }
+
+    /// What became of symbols that were given up.
+    pub(crate) fn abandoned(&mut self) -> &mut Abandoned {
+        &mut self.abandoned
     }
 
     pub(crate) fn is_idle(&self) -> bool {

@@ -5,6 +5,7 @@ use weftline_codec::Esi;
 
 use super::flight::Kind;
 use super::{Inconsistent, Sender};
+use crate::abandoned::Outcome;
 use crate::rate::Progress;
 use crate::time::Time;
 use crate::wire::{FeedbackView, complete};
@@ -179,6 +180,7 @@ impl Sender {
             match kind {
                 Kind::Source { esi, .. } => {
                     let Some(record) = self.record_mut(esi) else {
+                        self.abandoned.on_fate(esi, transmission, lost);
                         continue;
                     };
                     if !lost {
@@ -208,7 +210,14 @@ impl Sender {
         while let Some(front) = self.records.front()
             && (front.known || front.expires.is_some_and(|t| now > t))
         {
-            skipped |= !front.known;
+            if !front.known {
+                skipped = true;
+                let outcome = match self.lost.contains(&edge) {
+                    true => Outcome::Lost,
+                    false => Outcome::Pending,
+                };
+                self.abandoned.add(edge, front.transmission, outcome);
+            }
             self.records.pop_front();
             edge += 1;
         }

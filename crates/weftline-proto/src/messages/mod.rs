@@ -1,14 +1,21 @@
 //! Messages: independent, delivered whole as soon as they are complete, in any order.
 
+mod fates;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use core::time::Duration;
+use weftline_codec::Esi;
 
+use crate::abandoned::Abandoned;
 use crate::credit::Credit;
 use crate::event::{Event, Message, MessageId};
 use crate::time::{Time, micros};
+use crate::violation::Violation;
 use crate::wire::{FRAGMENT_COST, FrameWriter, MIN_FRAGMENT};
+
+use fates::Fates;
 
 /// Messages on their way out: perishable ones first, since the others can wait.
 #[derive(Debug, Default)]
@@ -23,6 +30,7 @@ pub(crate) struct OutMessages {
     /// No deadline of a queued message is earlier.
     earliest: Option<Time>,
     pub(crate) writer_blocked: bool,
+    fates: Fates,
 }
 
 #[derive(Debug)]
@@ -30,6 +38,8 @@ struct Outgoing {
     id: u64,
     data: Bytes,
     sent: usize,
+    /// The symbol that its first bytes are in.
+    first: Option<Esi>,
     /// Latest time of sending at which it is still worth something.
     deadline: Option<Time>,
     /// It has a source symbol to itself.
@@ -89,6 +99,7 @@ impl OutMessages {
             id,
             data,
             sent: 0,
+            first: None,
             deadline,
             alone,
         };
@@ -127,6 +138,24 @@ impl OutMessages {
         self.earliest.map(|t| t + Duration::from_micros(1))
     }
 
+    /// When [`Self::acknowledged`] wants to be called, whatever arrives.
+    pub(crate) fn next_fate(&self) -> Option<Time> {
+        self.fates.next_timeout()
+    }
+
+    /// The peer has all symbols below `edge` but those `abandoned`; news of these may take as
+    /// long as `patience`.
+    pub(crate) fn acknowledged(
+        &mut self,
+        now: Time,
+        edge: Esi,
+        abandoned: &mut Abandoned,
+        patience: Duration,
+        events: &mut VecDeque<Event>,
+    ) {
+        self.fates.update(now, edge, abandoned, patience, events);
+    }
+
     /// Drops messages that can no longer arrive in time; returns how many.
     pub(crate) fn expire(&mut self, now: Time, events: &mut VecDeque<Event>) -> u64 {
         if self.earliest.is_none_or(|t| now <= t) {
@@ -146,10 +175,11 @@ impl OutMessages {
         (before - self.perishable.len()) as u64
     }
 
-    /// Writes fragments until the symbol is full, the credit is spent or nothing is left.
+    /// Writes fragments until symbol `esi` is full, the credit is spent or nothing is left.
     pub(crate) fn fill(
         &mut self,
         writer: &mut FrameWriter<'_>,
+        esi: Esi,
         credit: &mut Credit,
     ) -> FilledMessages {
         let mut filled = FilledMessages::default();
@@ -164,8 +194,11 @@ impl OutMessages {
             self.queued -= len;
             filled.data += len as u64;
             filled.expires = filled.expires.max(message.deadline);
+            let first = *message.first.get_or_insert(esi);
             if message.sent == message.data.len() {
                 self.queued -= message.size();
+                self.fates
+                    .sent_perishable(MessageId(message.id), first, esi);
                 self.perishable.pop_front();
                 filled.ends = true;
             }
@@ -191,6 +224,7 @@ impl OutMessages {
             filled.closed = message.alone;
             if message.sent == message.data.len() {
                 self.queued -= message.size();
+                self.fates.sent_reliable(MessageId(message.id), esi);
                 self.reliable.pop_front();
                 filled.ends = true;
             }
@@ -296,7 +330,7 @@ impl InMessages {
         remote: Option<u64>,
         fragment: Fragment<'_>,
         credit: &mut Credit,
-    ) -> Result<Arrival, &'static str> {
+    ) -> Result<Arrival, Violation> {
         let Fragment {
             id,
             total,
@@ -305,7 +339,7 @@ impl InMessages {
             data,
         } = fragment;
         if total > self.size_max {
-            return Err("message longer than the limit");
+            return Err(Violation::MessageTooLong);
         }
         let cost = data.len() as u64 + FRAGMENT_COST;
         let perishable = deadline.is_some();
@@ -319,7 +353,7 @@ impl InMessages {
             }
             self.perishable += cost;
         } else if !credit.receive(cost) {
-            return Err("more message data than the session's credit");
+            return Err(Violation::MessageCredit);
         }
         let held = Held { cost, perishable };
         if data.len() as u64 == total && !self.partial.contains_key(&id) {
@@ -343,7 +377,7 @@ impl InMessages {
             },
         });
         if partial.total != total || partial.held.perishable != perishable {
-            return Err("message that changes its length or kind");
+            return Err(Violation::MessageChanged);
         }
         partial.held.cost += cost;
         let at = partial.fragments.partition_point(|(o, _)| *o < offset);
@@ -357,7 +391,7 @@ impl InMessages {
             .get(at)
             .is_none_or(|(o, _)| end <= *o && offset != *o);
         if !clear_left || !clear_right || data.is_empty() {
-            return Err("message fragments that overlap");
+            return Err(Violation::MessageOverlap);
         }
         partial.got += data.len() as u64;
         partial.fragments.insert(at, (offset, data.to_vec()));
