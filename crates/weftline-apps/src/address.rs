@@ -1,10 +1,8 @@
 //! Addresses as people type them.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
-
-use crate::exit::{Exit, Failure};
 
 /// UDP port used when none is given: WEFT on a telephone's keys.
 pub const DEFAULT_PORT: u16 = 9338;
@@ -20,6 +18,11 @@ pub struct Address {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an address: give HOST, HOST:PORT, IPv4:PORT or [IPv6]:PORT")]
 pub struct BadAddress(String);
+
+/// The name of a host has no address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no address is known for `{0}`: check the name, or give an IP address")]
+pub struct UnknownHost(pub String);
 
 impl FromStr for Address {
     type Err = BadAddress;
@@ -81,40 +84,18 @@ impl Address {
     ///
     /// # Errors
     /// The name is unknown.
-    pub async fn resolve(&self) -> Result<Vec<SocketAddr>, Failure> {
+    pub async fn resolve(&self) -> Result<Vec<SocketAddr>, UnknownHost> {
         let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await;
         let found: Vec<_> = found.map(Iterator::collect).unwrap_or_default();
-        if found.is_empty() {
-            let message = format!(
-                "no address is known for `{}`: check the name, or give an IP address",
-                self.host
-            );
-            return Err(Failure::new(Exit::Lost, message));
+        match found.is_empty() {
+            true => Err(UnknownHost(self.host.clone())),
+            false => Ok(found),
         }
-        Ok(found)
-    }
-}
-
-/// The address from which this host would talk to others, for people to type elsewhere.
-pub fn reachable(local: SocketAddr) -> String {
-    if !local.ip().is_unspecified() {
-        return local.to_string();
-    }
-    // Connecting a UDP socket sends nothing; it only makes the system choose a source address.
-    // The target is an address reserved for documentation.
-    let outward = || {
-        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-        socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
-        Some(socket.local_addr().ok()?.ip())
-    };
-    match outward() {
-        Some(ip) if !ip.is_unspecified() => SocketAddr::new(ip, local.port()).to_string(),
-        _ => format!("THIS-HOST:{}", local.port()),
     }
 }
 
 /// Where to bind to talk to `peer`.
-pub fn any_like(peer: SocketAddr) -> SocketAddr {
+pub(crate) fn any_like(peer: SocketAddr) -> SocketAddr {
     let ip = if peer.is_ipv4() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED)
     } else {

@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use weftline::Fingerprint;
 
-use super::target::Target;
+use crate::target::Target;
 
-/// Targets that may be reached: hosts and ports.
+/// Targets that may be reached, as people write them: hosts and ports, as in `10.0.0.0/8:5000-5999`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Allow {
+pub struct Allow {
     hosts: Hosts,
     ports: RangeInclusive<u16>,
 }
@@ -109,19 +109,24 @@ fn first_bits(ip: IpAddr, bits: u8) -> (bool, u128) {
     }
 }
 
-impl FromStr for Allow {
-    type Err = String;
+/// The text names no targets; the message says what would.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadAllow(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Allow {
+    type Err = BadAllow;
+
+    fn from_str(text: &str) -> Result<Self, BadAllow> {
         if text.parse::<Fingerprint>().is_ok() {
-            return Err(format!(
+            return Err(BadAllow(format!(
                 "`{text}` is a fingerprint: --peer says who may use it, --allow what they may reach"
-            ));
+            )));
         }
         let bad = |what: &str| {
-            format!(
+            BadAllow(format!(
                 "`{text}` {what}: give HOST:PORT, for example 127.0.0.1:51820, 10.0.0.0/8:5000-5999, [fd00::/8]:53, media.example:* or *:27015"
-            )
+            ))
         };
         let (hosts, ports) = text.rsplit_once(':').ok_or_else(|| bad("has no port"))?;
         let hosts = parse_hosts(hosts).ok_or_else(|| bad("has no host that is known"))?;
@@ -249,6 +254,7 @@ mod tests {
             assert!(text.parse::<Allow>().is_err(), "{text}");
         }
         let fingerprint = Fingerprint::from([1; 20]).to_string();
-        assert!(fingerprint.parse::<Allow>().unwrap_err().contains("--peer"));
+        let error = fingerprint.parse::<Allow>().unwrap_err();
+        assert!(error.to_string().contains("--peer"));
     }
 }

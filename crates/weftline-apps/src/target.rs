@@ -7,16 +7,16 @@ use crate::address::Address;
 
 /// A host, by name or address, and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target(Address);
+pub struct Target(Address);
 
 /// The text is no target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a target: give HOST:PORT, IPv4:PORT or [IPv6]:PORT")]
-pub(crate) struct BadTarget(String);
+pub struct BadTarget(String);
 
 impl Target {
     /// The address that it is.
-    pub(crate) fn address(&self) -> &Address {
+    pub fn address(&self) -> &Address {
         &self.0
     }
 }

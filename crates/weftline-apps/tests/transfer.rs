@@ -14,9 +14,10 @@ use sha2::{Digest, Sha256};
 use tokio::io::{
     AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex, empty,
 };
-use weftline_cli::reporter::Reporter;
-use weftline_cli::transfer::wire::{Entry, Frame, Kind, VERSION, Verdict};
-use weftline_cli::transfer::{Listing, Sink, Summary, TransferError, collect, receive, send};
+use weftline_apps::transfer::wire::{Entry, Frame, Kind, VERSION, Verdict};
+use weftline_apps::transfer::{
+    Event, Listing, Sink, Summary, TransferError, collect, receive, send,
+};
 
 type Outcome = Result<Summary, TransferError>;
 
@@ -70,7 +71,7 @@ fn into(root: &Path, overwrite: bool) -> Sink {
 /// Sends `listing` to `sink`; the sender's side of the stream breaks after `cut` bytes.
 async fn exchange(listing: &Listing, sink: Sink, cut: usize) -> (Outcome, Outcome) {
     let (a, b) = duplex(16 << 10);
-    let silent = Reporter::silent();
+    let silent = |_: Event<'_>| {};
     let sending = async {
         let cut = Cut {
             inner: a,
@@ -256,7 +257,7 @@ async fn existing_files_are_kept_unless_replacing_was_asked_for() {
 #[tokio::test]
 async fn standard_input_and_output_carry_one_file() {
     let listing = collect(&["-".into()], "stdin").unwrap();
-    let silent = Reporter::silent();
+    let silent = |_: Event<'_>| {};
     let data = random(300_000, 7);
     let run = |input: Bytes| {
         let (a, b) = duplex(16 << 10);
@@ -326,7 +327,7 @@ async fn play(root: &Path, frames: &[Frame]) -> (Vec<Frame>, Outcome) {
     frames.iter().for_each(|f| f.encode(&mut out));
     a.write_all(&out).await.unwrap();
     a.shutdown().await.unwrap();
-    let outcome = receive(b, into(root, false), &Reporter::silent()).await;
+    let outcome = receive(b, into(root, false), &|_| {}).await;
     let mut answers = BytesMut::new();
     while a.read_buf(&mut answers).await.unwrap() > 0 {}
     let frames = std::iter::from_fn(|| Frame::split(&mut answers).unwrap()).collect();
@@ -525,7 +526,7 @@ async fn a_receiver_that_breaks_the_rules_is_noticed() {
         let mut out = BytesMut::new();
         frames.iter().for_each(|f| f.encode(&mut out));
         b.write_all(&out).await.unwrap();
-        let outcome = send(a, &listing, empty(), &Reporter::silent()).await;
+        let outcome = send(a, &listing, empty(), &|_| {}).await;
         assert!(
             matches!(outcome, Err(TransferError::Protocol(_))),
             "{frames:?}: {outcome:?}"

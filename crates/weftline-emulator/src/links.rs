@@ -10,10 +10,16 @@ const DEFAULT_QUEUE: Queue = Queue::time(std::time::Duration::from_millis(100));
 /// Longest trace file that is read, in bytes.
 const MAX_TRACE: u64 = 64 << 20;
 
-/// A link's text that cannot be read; the message names the option and what would be accepted.
+/// A link's text that cannot be read; the message says what would be accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct UnreadableLink(String);
+pub enum UnreadableLink {
+    /// That of the link from side A to side B.
+    #[error("the link from a to b: {0}")]
+    Forward(String),
+    /// That of the link from side B to side A.
+    #[error("the link from b to a: {0}")]
+    Back(String),
+}
 
 /// Both directions of a path.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,37 +41,34 @@ impl Links {
     /// # Errors
     /// Says which part cannot be read and what would be accepted.
     pub fn parse(link: &str, back: Option<&str>) -> Result<Self, UnreadableLink> {
-        let wrong =
-            |option: &str, e: &dyn std::fmt::Display| UnreadableLink(format!("{option}: {e}"));
         let is_name =
             |text: &str| !text.contains('=') && text.trim() != "perfect" && !text.trim().is_empty();
-        let read = |option: &str, text: &str| {
+        let read = |text: &str| {
             let mut config =
-                LinkConfig::parse_with(text, &mut read_file).map_err(|e| wrong(option, &e))?;
+                LinkConfig::parse_with(text, &mut read_file).map_err(|e| e.to_string())?;
             let says_queue = text
                 .split_whitespace()
                 .any(|part| part.starts_with("queue="));
             if !says_queue && (config.rate.is_some() || config.trace.is_some()) {
                 config.queue = DEFAULT_QUEUE;
             }
-            Ok(config)
+            Ok::<_, String>(config)
         };
-        let named =
-            |option: &str, text: &str| NamedLink::find(text.trim()).map_err(|e| wrong(option, &e));
+        let named = |text: &str| NamedLink::find(text.trim()).map_err(|e| e.to_string());
         let (forward, mut other) = if is_name(link) {
-            named("--link", link)?.both()
+            named(link).map_err(UnreadableLink::Forward)?.both()
         } else {
-            let forward = read("--link", link)?;
+            let forward = read(link).map_err(UnreadableLink::Forward)?;
             let mut other = LinkConfig::default().with_delay(forward.delay);
             (other.rate, other.queue, other.mtu) = (forward.rate, forward.queue, forward.mtu);
             (forward, other)
         };
         if let Some(back) = back {
-            other = if is_name(back) {
-                named("--back", back)?.back()
-            } else {
-                read("--back", back)?
+            let read = match is_name(back) {
+                true => named(back).map(|link| link.back()),
+                false => read(back),
             };
+            other = read.map_err(UnreadableLink::Back)?;
         }
         Ok(Self {
             forward,
@@ -123,18 +126,18 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_which_option_is_meant() {
+    fn errors_say_which_link_is_meant() {
         let says = |link: &str, back: Option<&str>, words: [&str; 2]| {
             let message = Links::parse(link, back).unwrap_err().to_string();
             assert!(words.iter().all(|w| message.contains(w)), "{message}");
         };
-        says("delay=30", None, ["--link", "30ms"]);
-        says("delay=30ms", Some("loss=5%"), ["--back", "iid:10%"]);
-        says("wifl", None, ["--link", "wifi"]);
+        says("delay=30", None, ["from a to b", "30ms"]);
+        says("delay=30ms", Some("loss=5%"), ["from b to a", "iid:10%"]);
+        says("wifl", None, ["from a to b", "wifi"]);
         says(
             "loss=trace:/does/not/exist",
             None,
-            ["--link", "/does/not/exist"],
+            ["from a to b", "/does/not/exist"],
         );
     }
 }

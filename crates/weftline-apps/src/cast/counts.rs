@@ -1,19 +1,15 @@
 //! What each end has carried and what it has not.
 
-use std::time::Duration;
-
 use serde::Serialize;
-use serde_json::{Value, json};
 use weftline_fecframe::{ReceiverStats, SenderStats};
-
-use crate::report::Standing;
-use crate::reporter::{megabits, size};
 
 /// Datagrams and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Traffic {
-    pub(super) datagrams: u64,
-    pub(super) bytes: u64,
+pub struct Traffic {
+    /// How many.
+    pub datagrams: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
 }
 
 impl Traffic {
@@ -25,122 +21,58 @@ impl Traffic {
 
 /// All that a sender counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sending {
-    pub(super) stats: SenderStats,
+pub struct Sending {
+    /// What the FECFRAME sender counts.
+    pub stats: SenderStats,
     /// Packets that left, the seal included.
-    pub(super) wire: Traffic,
+    pub wire: Traffic,
     /// Datagrams too long to be protected, which were dropped.
-    pub(super) too_long: u64,
+    pub too_long: u64,
     /// Packets that the system did not take.
-    pub(super) not_sent: u64,
+    pub not_sent: u64,
     /// Octets of the longest datagram.
-    pub(super) longest: usize,
-}
-
-impl Standing for Sending {
-    fn bytes(&self) -> u64 {
-        self.stats.source_octets
-    }
-
-    fn line(&self, since: &Self, time: Duration) -> String {
-        let adus = self.stats.adus - since.stats.adus;
-        let bytes = self.stats.source_octets - since.stats.source_octets;
-        format!(
-            "{:.0}/s {:.1} Mbit/s, on the wire {:.1} Mbit/s, {} repair packets, {} dropped",
-            adus as f64 / time.as_secs_f64().max(1e-6),
-            megabits(bytes, time),
-            megabits(self.wire.bytes - since.wire.bytes, time),
-            self.stats.repair_packets,
-            self.too_long + self.not_sent
-        )
-    }
-
-    fn sentence(&self, time: Duration) -> String {
-        let mut text = format!(
-            "sent {} datagrams ({}) and {} repair packets in {:.0} s",
-            self.stats.adus,
-            size(self.stats.source_octets),
-            self.stats.repair_packets,
-            time.as_secs_f64()
-        );
-        for (count, what) in [
-            (self.too_long, "datagrams too long"),
-            (self.not_sent, "packets not taken by the system"),
-            (self.stats.capped, "repairs held back by the bandwidth cap"),
-        ] {
-            if count > 0 {
-                text += &format!("; {count} {what}");
-            }
-        }
-        text
-    }
-
-    fn json(&self) -> Value {
-        let SenderStats {
-            adus,
-            source_octets,
-            source_symbols,
-            repair_packets,
-            repair_octets,
-            capped,
-            useless,
-            expired,
-            ..
-        } = self.stats;
-        json!({
-            "source": Traffic { datagrams: adus, bytes: source_octets },
-            "source_symbols": source_symbols,
-            "repair": Traffic { datagrams: repair_packets, bytes: repair_octets },
-            "wire": self.wire,
-            "capped": capped,
-            "useless": useless,
-            "expired": expired,
-            "too_long": self.too_long,
-            "not_sent": self.not_sent,
-            "longest_datagram": self.longest,
-        })
-    }
+    pub longest: usize,
 }
 
 /// All that a receiver counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Receiving {
+pub struct Receiving {
     /// Source packets that came, refused ones too.
-    pub(super) source_packets: u64,
+    pub source_packets: u64,
     /// Repair packets that came, refused ones too.
-    pub(super) repair_packets: u64,
+    pub repair_packets: u64,
     /// ADUs that came by themselves, in time.
-    pub(super) received: u64,
+    pub received: u64,
     /// ADUs that were decoded in time.
-    pub(super) recovered: u64,
+    pub recovered: u64,
     /// ADUs that came or were decoded when their time was over.
-    pub(super) late: u64,
+    pub late: u64,
     /// Source symbols that were unknown when their time was over.
-    pub(super) lost: u64,
+    pub lost: u64,
     /// Repair symbols that told something new.
-    pub(super) repair_useful: u64,
+    pub repair_useful: u64,
     /// Repair symbols that told nothing new, which is most of them where nothing is lost.
-    pub(super) repair_useless: u64,
+    pub repair_useless: u64,
     /// Source packets of what was known: twice, or after it was recovered.
-    pub(super) duplicates: u64,
+    pub duplicates: u64,
     /// Packets about what was given up.
-    pub(super) too_old: u64,
+    pub too_old: u64,
     /// Packets that are none, or contradict what came before.
-    pub(super) refused: u64,
+    pub refused: u64,
     /// Packets too far away from the others.
-    pub(super) jumps: u64,
+    pub jumps: u64,
     /// Times that the sender has started again.
-    pub(super) restarts: u64,
+    pub restarts: u64,
     /// Packets that did not open with the group key.
-    pub(super) forged: u64,
+    pub forged: u64,
     /// Sealed packets that came before, or of an earlier run of the sender.
-    pub(super) replayed: u64,
+    pub replayed: u64,
     /// Packets of another host than the one asked for.
-    pub(super) foreign: u64,
+    pub foreign: u64,
     /// ADUs handed to local programs.
-    pub(super) delivered: Traffic,
+    pub delivered: Traffic,
     /// ADUs that the system did not take.
-    pub(super) not_delivered: u64,
+    pub not_delivered: u64,
 }
 
 impl Receiving {
@@ -167,55 +99,6 @@ impl Receiving {
     }
 }
 
-impl Standing for Receiving {
-    fn bytes(&self) -> u64 {
-        self.delivered.bytes
-    }
-
-    fn line(&self, since: &Self, time: Duration) -> String {
-        let datagrams = self.delivered.datagrams - since.delivered.datagrams;
-        format!(
-            "{:.0}/s {:.1} Mbit/s, {} received, {} recovered, {} late, {} lost",
-            datagrams as f64 / time.as_secs_f64().max(1e-6),
-            megabits(self.delivered.bytes - since.delivered.bytes, time),
-            self.received,
-            self.recovered,
-            self.late,
-            self.lost
-        )
-    }
-
-    fn sentence(&self, time: Duration) -> String {
-        let mut text = format!(
-            "handed on {} datagrams ({}) in {:.0} s: {} received, {} recovered; {} late, {} lost",
-            self.delivered.datagrams,
-            size(self.delivered.bytes),
-            time.as_secs_f64(),
-            self.received,
-            self.recovered,
-            self.late,
-            self.lost
-        );
-        for (count, what) in [
-            (self.forged, "packets did not open with the group key"),
-            (self.replayed, "packets were replayed"),
-            (self.foreign, "packets of other hosts"),
-            (self.refused + self.jumps, "packets refused"),
-            (self.not_delivered, "datagrams not taken by the system"),
-        ] {
-            if count > 0 {
-                text += &format!("; {count} {what}");
-            }
-        }
-        text
-    }
-
-    fn json(&self) -> Value {
-        // Numbers under names, which always have a form.
-        serde_json::to_value(self).unwrap_or_default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,8 +109,5 @@ mod tests {
         (stats.received, stats.symbols_lost, stats.jumps) = (5, 2, 1);
         let both = Receiving::default().with(&stats).with(&stats);
         assert_eq!((both.received, both.lost, both.jumps), (10, 4, 2));
-        let text = both.sentence(Duration::ZERO);
-        assert!(text.ends_with("4 lost; 2 packets refused"), "{text}");
-        assert_eq!(both.json()["received"], json!(10));
     }
 }

@@ -3,11 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
-
-use anyhow::Result;
-
-use crate::exit::{Exit, Failure};
+use std::path::{Path, PathBuf};
 
 /// Octets of a key.
 const LENGTH: usize = 32;
@@ -16,7 +12,23 @@ const LONGEST_FILE: u64 = 4096;
 
 /// The secret of a group: whoever has it can read, and can send as any member.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct GroupKey(pub(super) [u8; LENGTH]);
+pub struct GroupKey(pub(super) [u8; LENGTH]);
+
+/// A key file cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the group key {}: {reason}", .path.display())]
+pub struct BadKey {
+    /// The file.
+    pub path: PathBuf,
+    /// Why not.
+    pub reason: String,
+}
+
+impl From<[u8; LENGTH]> for GroupKey {
+    fn from(octets: [u8; LENGTH]) -> Self {
+        GroupKey(octets)
+    }
+}
 
 impl fmt::Debug for GroupKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -25,26 +37,25 @@ impl fmt::Debug for GroupKey {
 }
 
 impl GroupKey {
-    /// Reads a key file.
+    /// Reads a key file: 32 octets in hexadecimal or base64.
     ///
     /// # Errors
     /// It cannot be read, or is no key.
-    pub(super) fn read(path: &Path) -> Result<Self> {
-        let refused = |why: String| {
-            let message = format!("the group key {}: {why}", path.display());
-            Failure::new(Exit::Refused, message)
+    pub fn read(path: &Path) -> Result<Self, BadKey> {
+        let refused = |reason: String| BadKey {
+            path: path.to_owned(),
+            reason,
         };
         let mut text = String::new();
         let file = File::open(path).map_err(|e| refused(e.to_string()))?;
         let read = file.take(LONGEST_FILE).read_to_string(&mut text);
         read.map_err(|e| refused(e.to_string()))?;
         let key = GroupKey::parse(text.trim());
-        let key = key.ok_or_else(|| {
+        key.ok_or_else(|| {
             let how =
                 "it must be 32 octets in hexadecimal or base64; make one: openssl rand -hex 32";
             refused(how.to_owned())
-        })?;
-        Ok(key)
+        })
     }
 
     fn parse(text: &str) -> Option<Self> {

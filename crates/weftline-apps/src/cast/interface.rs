@@ -4,15 +4,30 @@ use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use crate::exit::{Exit, Failure};
-
-/// What `--interface` names.
+/// A network interface of this host, by its name or one of its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Interface {
+pub enum Interface {
     /// That which has this address.
     Address(IpAddr),
     /// That of this name.
     Name(String),
+}
+
+/// There is no such interface.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InterfaceError {
+    /// The system lists none.
+    #[error("cannot list this host's interfaces: {0}")]
+    List(std::io::Error),
+    /// None is called like this.
+    #[error("this host has no interface {interface}: give the name or an address of one of {}", .known.join(", "))]
+    Unknown {
+        /// What was asked for.
+        interface: Interface,
+        /// The names there are.
+        known: Vec<String>,
+    },
 }
 
 impl FromStr for Interface {
@@ -51,23 +66,19 @@ impl Interface {
     ///
     /// # Errors
     /// There is none.
-    pub(super) fn find(&self) -> Result<Found, Failure> {
-        let all = if_addrs::get_if_addrs().map_err(|error| {
-            let message = format!("cannot list this host's interfaces: {error}");
-            Failure::new(Exit::General, message)
-        })?;
+    pub(super) fn find(&self) -> Result<Found, InterfaceError> {
+        let all = if_addrs::get_if_addrs().map_err(InterfaceError::List)?;
         let is_it = |one: &&if_addrs::Interface| match self {
             Interface::Address(address) => one.ip() == *address,
             Interface::Name(name) => one.name == *name,
         };
         let Some(first) = all.iter().find(is_it) else {
-            let mut names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
-            names.dedup();
-            let message = format!(
-                "this host has no interface {self}: give the name or an address of one of {}",
-                names.join(", ")
-            );
-            return Err(Failure::new(Exit::Usage, message));
+            let mut known: Vec<String> = all.iter().map(|one| one.name.clone()).collect();
+            known.dedup();
+            return Err(InterfaceError::Unknown {
+                interface: self.clone(),
+                known,
+            });
         };
         let address = match self {
             Interface::Address(IpAddr::V4(address)) => Some(*address),
@@ -101,7 +112,7 @@ impl std::fmt::Display for Interface {
 mod tests {
     use super::*;
 
-    fn find(text: &str) -> Result<Found, Failure> {
+    fn find(text: &str) -> Result<Found, InterfaceError> {
         let Ok(interface) = text.parse::<Interface>();
         interface.find()
     }
@@ -116,7 +127,7 @@ mod tests {
     #[test]
     fn an_unknown_interface_names_those_that_are_there() {
         let error = find("no-such-thing").unwrap_err();
-        assert_eq!(error.exit, Exit::Usage);
-        assert!(error.message.contains("no-such-thing"), "{error}");
+        assert!(matches!(error, InterfaceError::Unknown { .. }));
+        assert!(error.to_string().contains("no-such-thing"), "{error}");
     }
 }

@@ -2,13 +2,10 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
 use weftline_fecframe::ReceiverConfig;
 use weftline_fecframe::ffci::{Ffci, SourceFlow};
-
-use crate::exit::{Exit, Failure};
 
 /// The attribute of a flow whose ADUs have one symbol each.
 pub(super) const ONE_SYMBOL: &str = "x-weftline-adus:one-symbol";
@@ -18,39 +15,52 @@ pub(super) const SEALED: &str = "x-weftline-sealed:chacha20-poly1305";
 /// Longest description that is read, in bytes.
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// What a description says.
-#[derive(Clone, Debug)]
-pub(super) struct Joined {
-    pub(super) ffci: Ffci,
-    pub(super) config: ReceiverConfig,
-    /// Whether packets are sealed.
-    pub(super) is_sealed: bool,
+/// A session description that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the session description {}: {reason}", .path.display())]
+pub struct BadDescription {
+    /// The file.
+    pub path: PathBuf,
+    /// Why not.
+    pub reason: String,
 }
 
-impl Joined {
-    /// Reads a description.
+/// What a session description says.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// All of it.
+    pub ffci: Ffci,
+    /// What a FECFRAME receiver is told by it.
+    pub config: ReceiverConfig,
+    /// Whether packets are sealed with a group key.
+    pub is_sealed: bool,
+}
+
+impl Description {
+    /// Reads the file that [`Sender::description`](super::Sender::description) was written to.
     ///
     /// # Errors
     /// It cannot be read, or describes no FECFRAME instance.
-    pub(super) fn read(path: &Path) -> Result<Self> {
-        let failed = |why: String| {
-            let message = format!("the session description {}: {why}", path.display());
-            Failure::new(Exit::General, message)
+    pub fn read(path: &Path) -> Result<Self, BadDescription> {
+        let failed = |reason: String| BadDescription {
+            path: path.to_owned(),
+            reason,
         };
         let mut text = String::new();
         let file = File::open(path).map_err(|e| failed(e.to_string()))?;
         let read = file.take(LONGEST_FILE).read_to_string(&mut text);
         read.map_err(|e| failed(e.to_string()))?;
         let ffci = Ffci::from_sdp(&text).map_err(|e| failed(e.to_string()))?;
-        Ok(Joined::new(ffci))
+        Ok(Description::new(ffci))
     }
 
-    fn new(ffci: Ffci) -> Self {
+    /// What is said by configuration information of FECFRAME.
+    pub fn new(ffci: Ffci) -> Self {
         let has = |flow: &SourceFlow, what: &str| flow.attributes.iter().any(|a| a == what);
         let mut config = ffci.receiver();
         config.one_symbol_adus = ffci.sources.iter().all(|flow| has(flow, ONE_SYMBOL));
         let is_sealed = ffci.sources.iter().any(|flow| has(flow, SEALED));
-        Joined {
+        Description {
             ffci,
             config,
             is_sealed,
@@ -73,10 +83,10 @@ mod tests {
         let at = "127.0.0.1:6000".parse().unwrap();
         let repair = RepairFlow::new(EncodingId::RlcGf256, fssi, at);
         let mut ffci = Ffci::new(vec![SourceFlow::new(0, at)], repair);
-        let joined = Joined::new(Ffci::from_sdp(&ffci.to_sdp()).unwrap());
+        let joined = Description::new(Ffci::from_sdp(&ffci.to_sdp()).unwrap());
         assert!(!joined.is_sealed && !joined.config.one_symbol_adus);
         ffci.sources[0].attributes = vec![ONE_SYMBOL.to_owned(), SEALED.to_owned()];
-        let joined = Joined::new(Ffci::from_sdp(&ffci.to_sdp()).unwrap());
+        let joined = Description::new(Ffci::from_sdp(&ffci.to_sdp()).unwrap());
         assert!(joined.is_sealed && joined.config.one_symbol_adus);
     }
 }

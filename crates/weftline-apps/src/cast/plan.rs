@@ -3,13 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use anyhow::Result;
 use weftline_fecframe::ffci::{Ffci, RepairFlow, SourceFlow};
-use weftline_fecframe::sizing::{self, Rate};
-use weftline_fecframe::{CodeRate, EncodingId, Fssi, SenderConfig};
+use weftline_fecframe::sizing::{self, Rate, SizingError};
+use weftline_fecframe::{CodeRate, ConfigError, EncodingId, Fssi, SenderConfig};
 
 use super::joined::{ONE_SYMBOL, SEALED};
-use crate::exit::{Exit, Failure};
 
 /// The share of the maximum latency, in 255ths, that a symbol stays in the encoding window: three
 /// quarters, as in RFC 8681's appendix C. Half of it, the paper's best for independent losses near
@@ -23,6 +21,38 @@ const BLOCK_RATIO: u8 = 191;
 const M: u8 = 8;
 /// Octets that a coded ADU has besides its own: flow and length.
 const PREFIX: u16 = 3;
+
+/// What a sender is asked for does not go together.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// Rate, latency and symbol size make no window.
+    #[error("rate, maximum latency and symbol size: {0}")]
+    Window(SizingError),
+    /// Reed-Solomon blocks need a rate: their length follows from it.
+    #[error("Reed-Solomon needs the flows' bit rate: the length of a block follows from it")]
+    RateNeeded,
+    /// There are not as many ports after this one as there are flows.
+    #[error("the ports after {0} do not suffice: choose a lower one")]
+    PortsEnd(SocketAddr),
+    /// Repair would share a port with a flow, or a port is 0.
+    #[error("repair packets to {repair} and source packets to {to} need different ports, not 0")]
+    SamePort {
+        /// Where repair would go.
+        repair: SocketAddr,
+        /// Where the first flow would go.
+        to: SocketAddr,
+    },
+    /// One of flows and repair goes to IPv4, the other one to IPv6.
+    #[error("flows and repair must go to addresses of the same kind, IPv4 or IPv6")]
+    TwoFamilies,
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers")]
+    NoRandom,
+    /// FECFRAME has no such sender.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
 
 /// What was asked for.
 #[derive(Clone, Debug)]
@@ -53,8 +83,7 @@ pub(super) struct Plan {
 impl Plan {
     /// # Errors
     /// What was asked for does not go together.
-    pub(super) fn new(wanted: &Wanted) -> Result<Plan> {
-        let usage = |message: String| Failure::new(Exit::Usage, message);
+    pub(super) fn new(wanted: &Wanted) -> Result<Plan, PlanError> {
         let fssi = match wanted.encoding_id {
             EncodingId::ReedSolomon => Fssi::ReedSolomon {
                 symbol_size: wanted.symbol_size,
@@ -90,13 +119,12 @@ impl Plan {
         repair.window = Some(wanted.max_latency);
         // A sender that has started again should be far from where it was.
         let mut first = [0; 4];
-        aws_lc_rs::rand::fill(&mut first)
-            .map_err(|_| usage("the system gives no random numbers".to_owned()))?;
+        aws_lc_rs::rand::fill(&mut first).map_err(|_| PlanError::NoRandom)?;
         config.first = match wanted.encoding_id {
             EncodingId::ReedSolomon => u32::from_be_bytes(first) >> M,
             _ => u32::from_be_bytes(first),
         };
-        weftline_fecframe::Sender::new(config.clone()).map_err(|e| usage(e.to_string()))?;
+        weftline_fecframe::Sender::new(config.clone())?;
         Ok(Plan {
             config,
             ffci: Ffci::new(flows, repair),
@@ -111,25 +139,16 @@ impl Plan {
 
 impl Wanted {
     /// The encoding window or block in symbols, and how long an ADU is part of it.
-    fn window(&self) -> Result<(u16, Duration)> {
-        let usage = |message: String| Failure::new(Exit::Usage, message);
+    fn window(&self) -> Result<(u16, Duration), PlanError> {
         let is_block = self.encoding_id == EncodingId::ReedSolomon;
         let ratio = if is_block { BLOCK_RATIO } else { RATIO };
         let window = match self.rate {
             Some(rate) => {
                 let rate = Rate::ConstantInput(rate);
                 let sizes = sizing::sizes(self.max_latency, rate, self.symbol_size, ratio);
-                let sizes = sizes.map_err(|error| {
-                    usage(format!(
-                        "with this --rate, --max-latency and --symbol-size: {error}"
-                    ))
-                })?;
-                sizes.encoding_window
+                sizes.map_err(PlanError::Window)?.encoding_window
             }
-            None if is_block => {
-                let message = "--encoding-id 8 needs --rate: the length of a block follows from it";
-                return Err(usage(message.to_owned()).into());
-            }
+            None if is_block => return Err(PlanError::RateNeeded),
             // Time alone decides how long it is.
             None => LONGEST_WINDOW,
         };
@@ -148,18 +167,12 @@ impl Wanted {
     /// Where the flows and the repair go: flows to consecutive ports, so that RTP and its RTCP stay
     /// neighbours; repair to the first port behind them that is as even or odd as theirs, and at
     /// least 2 further, since programs take the port after RTP's for RTCP.
-    fn addresses(&self) -> Result<(Vec<SocketAddr>, SocketAddr)> {
+    fn addresses(&self) -> Result<(Vec<SocketAddr>, SocketAddr), PlanError> {
         let flows = self.flows.max(1) as u16;
         let port = |more: u16| {
             let port = self.to.port().checked_add(more);
             let at = |port| SocketAddr::new(self.to.ip(), port);
-            port.map(at).ok_or_else(|| {
-                let message = format!(
-                    "the ports after {} do not suffice: choose a lower one",
-                    self.to
-                );
-                Failure::new(Exit::Usage, message)
-            })
+            port.map(at).ok_or(PlanError::PortsEnd(self.to))
         };
         let sources = (0..flows).map(port).collect::<Result<Vec<_>, _>>()?;
         let repair = match self.repair_to {
@@ -167,15 +180,13 @@ impl Wanted {
             None => port(flows.next_multiple_of(2))?,
         };
         if self.to.port() == 0 || repair.port() == 0 || sources.contains(&repair) {
-            let message = format!(
-                "repair packets to {repair} and source packets to {} need different ports, not 0: see --to and --repair-to",
-                self.to
-            );
-            return Err(Failure::new(Exit::Usage, message).into());
+            return Err(PlanError::SamePort {
+                repair,
+                to: self.to,
+            });
         }
         if self.to.is_ipv4() != repair.is_ipv4() {
-            let message = "--to and --repair-to must be of the same kind, IPv4 or IPv6";
-            return Err(Failure::new(Exit::Usage, message).into());
+            return Err(PlanError::TwoFamilies);
         }
         Ok((sources, repair))
     }
@@ -224,10 +235,8 @@ mod tests {
         plan.ffci.repair.endpoint.address.port()
     }
 
-    fn refused(wanted: &Wanted) -> String {
-        let error = Plan::new(wanted).unwrap_err();
-        assert_eq!(Exit::of(&error), Exit::Usage);
-        error.to_string()
+    fn refused(wanted: &Wanted) -> PlanError {
+        Plan::new(wanted).unwrap_err()
     }
 
     #[test]
@@ -235,10 +244,10 @@ mod tests {
         assert_eq!([1, 2, 3, 4].map(repair_port), [6002, 6002, 6004, 6004]);
         let mut clash = wanted();
         clash.repair_to = Some(clash.to);
-        assert!(refused(&clash).contains("--repair-to"));
+        assert!(matches!(refused(&clash), PlanError::SamePort { .. }));
         let mut high = wanted();
         high.to.set_port(65_535);
-        assert!(refused(&high).contains("lower"));
+        assert_eq!(refused(&high), PlanError::PortsEnd(high.to));
     }
 
     #[test]
@@ -254,9 +263,9 @@ mod tests {
         wanted.rate = Some(100_000_000);
         assert_eq!(window(&wanted), 170);
         wanted.rate = None;
-        assert!(refused(&wanted).contains("--rate"));
+        assert_eq!(refused(&wanted), PlanError::RateNeeded);
         wanted.rate = Some(1000);
-        assert!(refused(&wanted).contains("--symbol-size"));
+        assert!(matches!(refused(&wanted), PlanError::Window(_)));
     }
 
     #[test]
@@ -282,6 +291,6 @@ mod tests {
     fn too_much_repair_is_refused() {
         let mut wanted = wanted();
         wanted.code_rate = CodeRate::new(1, 3).unwrap();
-        assert!(refused(&wanted).contains("1/2"));
+        assert!(refused(&wanted).to_string().contains("1/2"));
     }
 }

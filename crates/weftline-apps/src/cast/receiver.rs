@@ -1,33 +1,24 @@
-//! `weftline cast recv`: the receiving end.
+//! The receiving end.
 
-use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use clap::Args;
 use tokio::io::ReadBuf;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
-use weftline_fecframe::{Order, Receiver, ReceiverConfig, Time};
+use weftline_fecframe::{Receiver as Decoder, ReceiverConfig, Time};
 
 use super::counts::Receiving;
-use super::group_key::GroupKey;
-use super::interface::{Found, Interface};
-use super::joined::Joined;
-use super::options::{latency, local_flow, period};
+use super::event::ReceiverEvent;
+use super::interface::Found;
+use super::options::{OpenError, ReceiverOptions};
 use super::seal::{Lane, Opener, Refusal};
-use super::{socket, unprotected};
-use crate::exit::{self, Exit, Failure};
-use crate::options::OutputOptions;
-use crate::report::Report;
-use crate::session::stop;
+use super::socket;
 
 /// Packets that may wait here; more wait in the system's buffers.
 const WAITING: usize = 512;
@@ -41,77 +32,6 @@ const BURST: usize = 16;
 /// That time, and the time between two attempts to read from a socket that failed.
 const GAP: Duration = Duration::from_millis(1);
 
-const EXAMPLES: &str = "\
-The description says where to listen: at a multicast group, which is joined and may have several
-receivers on one host, or at an address of this host. Each of its flows needs an --out, in its order.
-
-Examples:
-  weftline cast recv --sdp a.sdp --out udp://127.0.0.1:5004
-  weftline cast recv --sdp a.sdp --out udp://:5004 --out udp://:5005 --interface eth1 --stats 1s
-  weftline cast recv --sdp a.sdp --out udp://:5004 --source 192.0.2.1 --group-key group.key
-
-Then, for example: ffplay udp://127.0.0.1:5004";
-
-/// Receive what `weftline cast send` sends, make up for losses, and hand it on
-#[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct RecvArgs {
-    /// The session description that the sender wrote
-    #[arg(long, value_name = "FILE")]
-    sdp: PathBuf,
-    /// Where a flow is handed on to: udp://IP:PORT, or udp://:PORT on this host; one for each flow
-    #[arg(long = "out", value_name = "URL", required = true, value_parser = local_flow)]
-    outputs: Vec<SocketAddr>,
-    /// The interface on which a multicast group is joined: its address or name
-    #[arg(long, value_name = "ADDR|NAME")]
-    interface: Option<Interface>,
-    /// Take packets of this host only [default: what the description says]
-    #[arg(long, value_name = "ADDR")]
-    source: Option<IpAddr>,
-    /// Hand on in the order of sending; those behind a lost one wait until it is there or too late
-    /// (default)
-    #[arg(long, conflicts_with = "as_decoded")]
-    in_order: bool,
-    /// Hand on each datagram as soon as it is received or decoded
-    #[arg(long)]
-    as_decoded: bool,
-    /// How long a datagram may be waited for [default: what the description says]
-    #[arg(long, value_name = "TIME", value_parser = latency)]
-    max_latency: Option<Duration>,
-    /// Take only packets that this key opens
-    #[arg(long, value_name = "FILE")]
-    group_key: Option<PathBuf>,
-    /// Print a line of statistics this often
-    #[arg(long, value_name = "TIME", value_parser = period)]
-    stats: Option<Duration>,
-}
-
-/// Runs the command.
-pub(super) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
-    let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place.
-    tokio::select! {
-        biased;
-        exit = &mut stopping => return Ok(exit),
-        () = std::future::ready(()) => {}
-    }
-    let report = Report::new("cast", "recv", output, args.stats);
-    let mut catcher = match Catcher::open(&args, &report) {
-        Ok(catcher) => catcher,
-        Err(error) => return Ok(report.end(None::<&Receiving>, &exit::wrap(&error))),
-    };
-    let counts = Cell::new(Receiving::default());
-    let exit = tokio::select! {
-        exit = stopping => exit,
-        never = catcher.run(&report, &counts) => match never {},
-        never = report.watch(|| counts.get()) => match never {},
-    };
-    catcher.readers.shutdown().await;
-    catcher.receiver.flush();
-    catcher.hand_on().await;
-    Ok(report.end(Some(&catcher.counts()), &Failure::new(exit, "stopped")))
-}
-
 /// A packet as it came.
 struct Caught {
     lane: Lane,
@@ -121,152 +41,160 @@ struct Caught {
 }
 
 /// The receiving end.
-struct Catcher {
+pub struct Receiver {
     config: ReceiverConfig,
-    receiver: Receiver,
+    decoder: Decoder,
     opener: Option<Opener>,
     source: Option<IpAddr>,
     packets: mpsc::Receiver<Caught>,
     readers: JoinSet<()>,
     /// By place in the description: identifier, socket and where to.
     outputs: Vec<(u8, UdpSocket, SocketAddr)>,
-    /// All that the present receiver does not count itself.
+    at: Vec<SocketAddr>,
+    started: Instant,
+    /// All that the present decoder does not count itself.
     past: Receiving,
 }
 
-impl Catcher {
-    fn open(args: &RecvArgs, report: &Report) -> Result<Self> {
-        let joined = Joined::read(&args.sdp)?;
-        let (sources, repair) = (&joined.ffci.sources, &joined.ffci.repair);
-        let usage = |message: String| Failure::new(Exit::Usage, message);
-        if sources.len() != args.outputs.len() {
-            let message = format!(
-                "the description has {} flows: give --out as often, not {} times",
-                sources.len(),
-                args.outputs.len()
-            );
-            return Err(usage(message).into());
+impl Receiver {
+    /// Opens the sockets, and joins the group if it is one. Packets are taken from now on, and handed
+    /// on while [`run`](Receiver::run) is polled.
+    ///
+    /// # Errors
+    /// What is asked for does not fit the description, or an address cannot be used.
+    pub fn open(options: &ReceiverOptions) -> Result<Self, OpenError> {
+        let description = &options.description;
+        let (sources, repair) = (&description.ffci.sources, &description.ffci.repair);
+        if sources.len() != options.outputs.len() {
+            return Err(OpenError::Outputs {
+                flows: sources.len(),
+                outputs: options.outputs.len(),
+            });
         }
-        let key = args.group_key.as_deref().map(GroupKey::read).transpose()?;
-        if joined.is_sealed && key.is_none() {
-            let message = "the packets are sealed with a group key: give --group-key FILE";
-            return Err(Failure::new(Exit::Refused, message).into());
+        if description.is_sealed && options.group_key.is_none() {
+            return Err(OpenError::KeyNeeded);
         }
-        let is_group = |at: SocketAddr| at.ip().is_multicast();
-        let interface = match &args.interface {
-            Some(_) if !is_group(repair.endpoint.address) => {
-                let at = repair.endpoint.address;
-                let message = format!("--interface is for multicast groups, and {at} is none");
-                return Err(usage(message).into());
-            }
+        let group = repair.endpoint.address;
+        let interface = match &options.interface {
+            Some(_) if !group.ip().is_multicast() => return Err(OpenError::NoGroup(group)),
             Some(interface) => interface.find()?,
             None => Found::ANY,
         };
-        let mut config = joined.config.clone();
-        config.max_latency = args.max_latency.or(config.max_latency);
-        if args.as_decoded {
-            config.order = Order::AsDecoded;
-        }
-        let receiver = Receiver::new(config.clone()).context("the session description")?;
+        let mut config = description.config.clone();
+        config.max_latency = options.max_latency.or(config.max_latency);
+        config.order = options.order;
+        let decoder = Decoder::new(config.clone())?;
 
         let (mut sockets, mut outputs) = (Vec::new(), Vec::new());
-        let source = args.source.or(repair.endpoint.sender);
+        let source = options.source.or(repair.endpoint.sender);
         let lanes = sources
             .iter()
             .map(|flow| (Lane::Source(flow.id), flow.endpoint));
         for (lane, endpoint) in lanes.chain([(Lane::Repair, repair.endpoint)]) {
             let at = endpoint.address;
-            let socket = socket::receiver(at, source, interface).map_err(|error| {
-                let message = format!(
-                    "cannot receive at {at}: {error}; it must be an address of this host or a group, and no other program's"
-                );
-                Failure::new(Exit::General, message)
-            })?;
+            let socket = socket::receiver(at, source, interface);
+            let socket = socket.map_err(|source| OpenError::Receive { at, source })?;
             sockets.push((lane, socket));
         }
-        for (flow, to) in sources.iter().zip(&args.outputs) {
-            let socket = socket::outward(*to).with_context(|| format!("cannot send to {to}"))?;
-            outputs.push((flow.id, socket, *to));
-            let at = flow.endpoint.address;
-            report.reporter.note(&format!("{at} -> udp://{to}"));
-        }
-        if key.is_none() {
-            unprotected();
+        for (flow, &to) in sources.iter().zip(&options.outputs) {
+            let socket = socket::outward(to).map_err(|source| OpenError::Send { to, source })?;
+            outputs.push((flow.id, socket, to));
         }
         let (queue, packets) = mpsc::channel(WAITING);
         let mut readers = JoinSet::new();
         readers.spawn(read(sockets, queue));
-        Ok(Catcher {
+        Ok(Receiver {
             config,
-            receiver,
-            opener: key.map(Opener::new),
+            decoder,
+            opener: options.group_key.clone().map(Opener::new),
             source,
             packets,
             readers,
             outputs,
+            at: sources.iter().map(|flow| flow.endpoint.address).collect(),
+            started: Instant::now(),
             past: Receiving::default(),
         })
     }
 
-    fn counts(&self) -> Receiving {
-        self.past.with(self.receiver.stats())
+    /// For each flow where it comes in, and where it is handed on to.
+    pub fn flows(&self) -> impl Iterator<Item = (SocketAddr, SocketAddr)> {
+        let outputs = self.outputs.iter().map(|(.., to)| *to);
+        self.at.iter().copied().zip(outputs)
     }
 
-    /// Receives, recovers and hands on.
-    async fn run(&mut self, report: &Report, counts: &Cell<Receiving>) -> Infallible {
+    /// Takes no more packets, and hands on what is held back. Returns the last counters.
+    pub async fn finish(mut self) -> Receiving {
+        self.readers.shutdown().await;
+        self.decoder.flush();
+        self.hand_on().await;
+        self.counts()
+    }
+
+    fn time(&self, at: Instant) -> Time {
+        Time::ZERO + at.saturating_duration_since(self.started)
+    }
+
+    fn counts(&self) -> Receiving {
+        self.past.with(self.decoder.stats())
+    }
+
+    /// Receives, recovers and hands on, for as long as this is polled. `on_counts` gets the counters
+    /// after each step.
+    pub async fn run(
+        &mut self,
+        on_counts: impl Fn(&Receiving),
+        on_event: impl Fn(ReceiverEvent),
+    ) -> Infallible {
         let mut silence = Some(Instant::now() + SILENCE);
         let mut warned_forged = false;
         loop {
             let far_off = Instant::now() + Duration::from_secs(3600);
-            let due = self.receiver.poll_timeout();
-            let at = |due: Time| report.started + due.since(Time::ZERO);
+            let due = self.decoder.poll_timeout();
+            let started = self.started;
+            let at = |due: Time| started + due.since(Time::ZERO);
             let waiting = sleep_until(due.map_or(far_off, at).into());
             let listening = sleep_until(silence.unwrap_or(far_off).into());
             tokio::select! {
                 Some(mut caught) = self.packets.recv() => {
                     silence = None;
-                    self.take(report, &mut caught).await;
+                    self.take(&mut caught).await;
                 }
                 () = waiting, if due.is_some() => {
-                    let now = time(report, Instant::now());
-                    self.receiver.handle_timeout(due.map_or(now, |due| due.max(now)));
+                    let now = self.time(Instant::now());
+                    self.decoder.handle_timeout(due.map_or(now, |due| due.max(now)));
                 }
                 () = listening, if silence.is_some() => {
                     silence = None;
-                    let seconds = SILENCE.as_secs();
-                    report.reporter.warn(&format!(
-                        "nothing has come for {seconds} s: is the sender running, is --interface right, does a firewall drop it?"
-                    ));
+                    on_event(ReceiverEvent::Silent { since: SILENCE });
                 }
             }
             self.hand_on().await;
-            counts.set(self.counts());
-            let (forged, sound) = (self.past.forged, counts.get().source_packets);
-            if forged >= ENOUGH_FORGED && sound == 0 && !warned_forged {
+            let counts = self.counts();
+            on_counts(&counts);
+            if counts.forged >= ENOUGH_FORGED && counts.source_packets == 0 && !warned_forged {
                 warned_forged = true;
-                report.reporter.warn(
-                    "no packet opens with this group key: does the sender use the same --group-key?",
-                );
+                on_event(ReceiverEvent::WrongKey);
             }
         }
     }
 
     /// Takes a packet in.
-    async fn take(&mut self, report: &Report, caught: &mut Caught) {
+    async fn take(&mut self, caught: &mut Caught) {
         if self.source.is_some_and(|source| source != caught.from) {
             self.past.foreign += 1;
             return;
         }
-        let now = time(report, caught.at);
+        let now = self.time(caught.at);
         let packet = match &mut self.opener {
             None => &caught.data[..],
             Some(opener) => match opener.open(caught.lane, &mut caught.data) {
                 Ok(opened) if opened.is_new_run => {
-                    self.receiver.flush();
+                    self.decoder.flush();
                     self.hand_on().await;
-                    self.past = self.past.with(self.receiver.stats());
+                    self.past = self.past.with(self.decoder.stats());
                     self.past.restarts += 1;
-                    self.receiver = Receiver::new(self.config.clone())
+                    self.decoder = Decoder::new(self.config.clone())
                         .expect("this configuration was accepted before");
                     opened.packet
                 }
@@ -277,15 +205,15 @@ impl Catcher {
         };
         // Refused packets are counted by the receiver.
         let _ = match caught.lane {
-            Lane::Source(flow) => self.receiver.source_packet(flow, packet, now),
-            Lane::Repair => self.receiver.repair_packet(packet, now),
+            Lane::Source(flow) => self.decoder.source_packet(flow, packet, now),
+            Lane::Repair => self.decoder.repair_packet(packet, now),
         };
     }
 
     /// Hands on what is ready.
     async fn hand_on(&mut self) {
         let mut left = BURST;
-        while let Some(adu) = self.receiver.poll_adu() {
+        while let Some(adu) = self.decoder.poll_adu() {
             if left == 0 {
                 tokio::time::sleep(GAP).await;
                 left = BURST;
@@ -333,8 +261,4 @@ async fn read(sockets: Vec<(Lane, UdpSocket)>, queue: mpsc::Sender<Caught>) {
             (_, Err(_), _) => tokio::time::sleep(GAP).await,
         }
     }
-}
-
-fn time(report: &Report, at: Instant) -> Time {
-    Time::ZERO + at.saturating_duration_since(report.started)
 }

@@ -13,13 +13,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::Result;
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 
 use super::group_key::GroupKey;
 use super::replay::Replay;
-use crate::exit::{Exit, Failure};
 
 /// Octets of the name of a run, and of a packet's number.
 const RUN: usize = 12;
@@ -49,6 +47,10 @@ impl Lane {
     }
 }
 
+/// The system gives no random numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NoRandom;
+
 /// Seals the packets of one run of a sender.
 #[derive(Debug)]
 pub(super) struct Sealer {
@@ -63,17 +65,12 @@ impl Sealer {
     ///
     /// # Errors
     /// The system has no random numbers.
-    pub(super) fn new(key: &GroupKey) -> Result<Self> {
+    pub(super) fn new(key: &GroupKey) -> Result<Self, NoRandom> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let start = since.map_or(0, |since| since.as_millis() as u64);
         let mut run = [0; RUN];
         run[..6].copy_from_slice(&start.to_be_bytes()[2..]);
-        aws_lc_rs::rand::fill(&mut run[6..]).map_err(|_| {
-            Failure::new(
-                Exit::General,
-                "the system gives no random numbers for the seal",
-            )
-        })?;
+        aws_lc_rs::rand::fill(&mut run[6..]).map_err(|_| NoRandom)?;
         Ok(Sealer {
             run,
             key: run_key(key, &run),

@@ -1,33 +1,24 @@
-//! `weftline cast send`: the sending end.
+//! The sending end.
 
-use std::cell::Cell;
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use clap::Args;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
-use weftline_fecframe::{CodeRate, EncodingId, SendError, Sender, Time};
+use weftline_fecframe::{Sender as Encoder, Time};
 
 use super::counts::Sending;
-use super::group_key::GroupKey;
-use super::interface::{Found, Interface};
-use super::options::{encoding_id, latency, local_flow, period, rate};
+use super::event::SenderEvent;
+use super::interface::Found;
+use super::options::{OpenError, SenderOptions};
 use super::plan::{Plan, Wanted};
 use super::seal::{Lane, OVERHEAD, Sealer};
 use super::socket::{self, Leaving};
-use super::unprotected;
-use crate::address::Address;
-use crate::exit::{self, Exit, Failure};
-use crate::options::OutputOptions;
-use crate::output;
-use crate::report::Report;
-use crate::session::stop;
+use crate::address::{Address, UnknownHost};
 
 /// Most flows of one instance that are worth a port each.
 const MOST_FLOWS: usize = 64;
@@ -44,99 +35,6 @@ const REPAIR_ID: usize = 8;
 /// ADUs after which it is judged whether the bandwidth cap starves the flow of repair.
 const ENOUGH: u64 = 200;
 
-const EXAMPLES: &str = "\
-Flows: each --in is a flow of its own; the first goes to the port of --to, the others to those after
-it. Repair packets go to the port of --to + 2, or the first such port behind the flows (+ 4 with three or
-four flows), or to --repair-to. So RTP and its RTCP may be two flows and stay on neighbouring ports.
-
-Latency and rate: losses are made up for within --max-latency after a datagram was due, at the
-receiver; the network's own delay comes on top. With --rate, the flows' bit rate, the window
-has a fixed length; without it time alone decides. --encoding-id 8 needs it.
-
-Symbols: a datagram takes one symbol of --symbol-size bytes, 3 of which are needed for its length and flow.
-Repair packets have a symbol each and are never more bytes than the flows: for small datagrams (audio)
-give the size of the longest, plus 3.
-
-Examples:
-  weftline cast send --in udp://:5004 --to 239.1.2.3:6000 --max-latency 200ms --sdp a.sdp
-  weftline cast send --in udp://:5004 --in udp://:5005 --to 192.0.2.7:6000 --max-latency 100ms \\
-      --code-rate 4/5 --rate 8mbit --group-key group.key --sdp a.sdp
-
-A group key is a file with 32 random bytes in hexadecimal or base64: openssl rand -hex 32 > group.key";
-
-/// Send UDP flows and their repair to a host or a multicast group
-#[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct SendArgs {
-    /// Where local programs send a flow to: udp://IP:PORT, or udp://:PORT for this host only; may
-    /// be repeated
-    #[arg(long = "in", value_name = "URL", required = true, value_parser = local_flow)]
-    inputs: Vec<SocketAddr>,
-    /// Where to send it: HOST:PORT of a host or a multicast group (UDP, default port 9338)
-    #[arg(long, value_name = "ADDR")]
-    to: Address,
-    /// Where repair packets go [default: the port of --to + 2]
-    #[arg(long, value_name = "ADDR")]
-    repair_to: Option<Address>,
-    /// How late a datagram may be made up for at the receiver
-    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = latency)]
-    max_latency: Duration,
-    /// Source packets of all packets, 1/2 to 1
-    #[arg(long, value_name = "RATIO", default_value = "2/3")]
-    code_rate: CodeRate,
-    /// The scheme: 10 (sliding window over GF(2^8)), 9 (over GF(2)), 8 (Reed-Solomon)
-    #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = encoding_id)]
-    encoding_id: EncodingId,
-    /// Bytes of a symbol: those of the longest datagram and 3
-    #[arg(long, value_name = "BYTES", default_value_t = 1400, value_parser = clap::value_parser!(u16).range(4..))]
-    symbol_size: u16,
-    /// Let datagrams take several symbols
-    #[arg(long)]
-    long_adus: bool,
-    /// Bit rate of all flows together, for example 5mbit
-    #[arg(long, value_name = "RATE", value_parser = rate)]
-    rate: Option<u64>,
-    /// Write the session description that receivers need
-    #[arg(long, value_name = "FILE")]
-    sdp: Option<PathBuf>,
-    /// The interface by which a multicast group is reached: its address or name
-    #[arg(long, value_name = "ADDR|NAME")]
-    interface: Option<Interface>,
-    /// Hops that packets may make [default: 1 to a group]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..))]
-    ttl: Option<u8>,
-    /// Encrypt and authenticate each packet with this key
-    #[arg(long, value_name = "FILE")]
-    group_key: Option<PathBuf>,
-    /// Print a line of statistics this often
-    #[arg(long, value_name = "TIME", value_parser = period)]
-    stats: Option<Duration>,
-}
-
-/// Runs the command.
-pub(super) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
-    let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place.
-    tokio::select! {
-        biased;
-        exit = &mut stopping => return Ok(exit),
-        () = std::future::ready(()) => {}
-    }
-    let report = Report::new("cast", "send", output, args.stats);
-    let mut caster = match Caster::open(&args, &report).await {
-        Ok(caster) => caster,
-        Err(error) => return Ok(report.end(None::<&Sending>, &exit::wrap(&error))),
-    };
-    let counts = Cell::new(Sending::default());
-    let exit = tokio::select! {
-        exit = stopping => exit,
-        never = caster.run(&report, &counts) => match never {},
-        never = report.watch(|| counts.get()) => match never {},
-    };
-    caster.readers.shutdown().await;
-    Ok(report.end(Some(&counts.get()), &Failure::new(exit, "stopped")))
-}
-
 /// A datagram of a local program.
 struct Arrival {
     flow: u8,
@@ -144,17 +42,33 @@ struct Arrival {
     data: Vec<u8>,
 }
 
+/// Repair packets that are longer than what Ethernet carries in one piece: losing one piece loses all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragments {
+    /// Bytes of a repair packet.
+    pub packet: usize,
+    /// Bytes that fit.
+    pub fits: usize,
+    /// The largest symbols whose repair fits.
+    pub symbol_size: usize,
+}
+
 /// The sending end.
-struct Caster {
-    sender: Sender,
+pub struct Sender {
+    encoder: Encoder,
     sealer: Option<Sealer>,
     socket: UdpSocket,
     /// By flow.
     to: Vec<SocketAddr>,
+    at: Vec<SocketAddr>,
     repair_to: SocketAddr,
+    longest: usize,
+    description: String,
     arrivals: mpsc::Receiver<Arrival>,
-    readers: JoinSet<()>,
+    /// Dropping them ends them.
+    _readers: JoinSet<()>,
     packet: Vec<u8>,
+    started: Instant,
     counts: Sending,
     /// Quiet time after which the flow is taken to pause.
     pause: Duration,
@@ -163,111 +77,124 @@ struct Caster {
     judged: bool,
 }
 
-impl Caster {
-    async fn open(args: &SendArgs, report: &Report) -> Result<Self> {
-        let usage = |message: String| Failure::new(Exit::Usage, message);
-        if args.inputs.len() > MOST_FLOWS {
-            let message = format!("more than {MOST_FLOWS} flows: start a second one for the rest");
-            return Err(usage(message).into());
+impl Sender {
+    /// Opens the sockets of all flows. Datagrams are taken from now on, and sent while
+    /// [`run`](Sender::run) is polled.
+    ///
+    /// # Errors
+    /// What is asked for does not go together, or an address cannot be used.
+    pub async fn open(options: &SenderOptions) -> Result<Self, OpenError> {
+        if options.inputs.len() > MOST_FLOWS {
+            return Err(OpenError::TooManyFlows {
+                got: options.inputs.len(),
+                most: MOST_FLOWS,
+            });
         }
-        let to = first(&args.to).await?;
-        let repair_to = match &args.repair_to {
+        let to = first(&options.to).await?;
+        let repair_to = match &options.repair_to {
             Some(address) => Some(first(address).await?),
             None => None,
         };
-        let interface = match &args.interface {
-            Some(_) if !to.ip().is_multicast() => {
-                let message = format!("--interface is for multicast groups, and {to} is none");
-                return Err(usage(message).into());
-            }
+        let interface = match &options.interface {
+            Some(_) if !to.ip().is_multicast() => return Err(OpenError::NoGroup(to)),
             Some(interface) => interface.find()?,
             None => Found::ANY,
         };
         let leaving = Leaving {
             interface,
-            ttl: args.ttl,
+            ttl: options.ttl,
         };
-        let key = args.group_key.as_deref().map(GroupKey::read).transpose()?;
-        let sealer = key.as_ref().map(Sealer::new).transpose()?;
+        let sealer = options.group_key.as_ref().map(Sealer::new).transpose()?;
         let plan = Plan::new(&Wanted {
-            flows: args.inputs.len(),
+            flows: options.inputs.len(),
             to,
             repair_to,
-            max_latency: args.max_latency,
-            code_rate: args.code_rate,
-            encoding_id: args.encoding_id,
-            symbol_size: args.symbol_size,
-            long_adus: args.long_adus,
-            rate: args.rate,
-            ttl: args.ttl,
-            is_sealed: key.is_some(),
+            max_latency: options.max_latency,
+            code_rate: options.code_rate,
+            encoding_id: options.encoding_id,
+            symbol_size: options.symbol_size,
+            long_adus: options.long_adus,
+            rate: options.rate,
+            ttl: options.ttl,
+            is_sealed: sealer.is_some(),
             source: socket::source_of(to, leaving),
         })?;
-        let socket = socket::sender(to, leaving).with_context(|| format!("cannot send to {to}"))?;
+        let socket =
+            socket::sender(to, leaving).map_err(|source| OpenError::Send { to, source })?;
         let (queue, arrivals) = mpsc::channel(WAITING);
         let mut readers = JoinSet::new();
-        let targets: Vec<SocketAddr> = plan
-            .ffci
-            .sources
-            .iter()
-            .map(|flow| flow.endpoint.address)
-            .collect();
-        for (flow, (input, target)) in args.inputs.iter().zip(&targets).enumerate() {
-            let socket = socket::receiver(*input, None, Found::ANY).map_err(|error| {
-                let message =
-                    format!("cannot listen at {input}: {error}; choose another address in --in");
-                Failure::new(Exit::General, message)
-            })?;
-            let at = socket.local_addr()?;
-            report.reporter.note(&format!("udp://{at} -> {target}"));
+        let sources = plan.ffci.sources.iter();
+        let targets: Vec<SocketAddr> = sources.map(|flow| flow.endpoint.address).collect();
+        let mut bound = Vec::new();
+        for (flow, input) in options.inputs.iter().enumerate() {
+            let failed = |source: io::Error| OpenError::Listen { at: *input, source };
+            let socket = socket::receiver(*input, None, Found::ANY).map_err(failed)?;
+            bound.push(socket.local_addr().map_err(failed)?);
             readers.spawn(read(socket, flow as u8, queue.clone()));
         }
-        let repair_to = plan.ffci.repair.endpoint.address;
-        report.reporter.note(&format!(
-            "repair -> {repair_to}, code rate {}, made up for within {} ms, datagrams of up to {} bytes",
-            args.code_rate,
-            args.max_latency.as_millis(),
-            plan.longest_adu()
-        ));
-        if let Some(path) = &args.sdp {
-            std::fs::write(path, plan.ffci.to_sdp())
-                .with_context(|| format!("cannot write {}", path.display()))?;
-            let path = output::quoted(&path.display().to_string());
-            report.reporter.note(&format!(
-                "wrote {path}; give it to receivers: weftline cast recv --sdp {path} --out udp://127.0.0.1:5004"
-            ));
-        }
-        let payload = if to.is_ipv4() { 1472 } else { 1452 };
-        let sealing = if key.is_some() { OVERHEAD } else { 0 };
-        let largest = usize::from(args.symbol_size) + REPAIR_ID + sealing;
-        if largest > payload {
-            report.reporter.warn(&format!(
-                "repair packets of {largest} bytes exceed the {payload} of Ethernet: pieces of them travel, and losing one loses all; use --symbol-size {} or less",
-                payload - REPAIR_ID - sealing
-            ));
-        }
-        if key.is_none() {
-            unprotected();
-        }
-        Ok(Caster {
-            sender: Sender::new(plan.config)?,
+        Ok(Sender {
+            longest: plan.longest_adu(),
+            repair_to: plan.ffci.repair.endpoint.address,
+            description: plan.ffci.to_sdp(),
+            encoder: Encoder::new(plan.config)?,
             sealer,
             socket,
             to: targets,
-            repair_to,
+            at: bound,
             arrivals,
-            readers,
+            _readers: readers,
             packet: Vec::new(),
+            started: Instant::now(),
             counts: Sending::default(),
-            pause: args.max_latency / 4,
+            pause: options.max_latency / 4,
             warned_long: false,
             warned_unsent: false,
             judged: false,
         })
     }
 
-    /// Sends what comes, and its repair.
-    async fn run(&mut self, report: &Report, counts: &Cell<Sending>) -> Infallible {
+    /// For each flow where local programs send it to, and where it goes.
+    pub fn flows(&self) -> impl Iterator<Item = (SocketAddr, SocketAddr)> {
+        self.at.iter().copied().zip(self.to.iter().copied())
+    }
+
+    /// Where repair packets go.
+    pub fn repair_to(&self) -> SocketAddr {
+        self.repair_to
+    }
+
+    /// Bytes of the longest datagram that is protected.
+    pub fn longest_datagram(&self) -> usize {
+        self.longest
+    }
+
+    /// The session description (SDP) that receivers need.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Whether repair packets travel in pieces on Ethernet.
+    pub fn fragments(&self) -> Option<Fragments> {
+        let fits = match self.repair_to {
+            SocketAddr::V4(_) => 1472,
+            SocketAddr::V6(_) => 1452,
+        };
+        let head = REPAIR_ID + if self.sealer.is_some() { OVERHEAD } else { 0 };
+        let packet = usize::from(self.encoder.config().fssi.symbol_size()) + head;
+        (packet > fits).then_some(Fragments {
+            packet,
+            fits,
+            symbol_size: fits - head,
+        })
+    }
+
+    /// Sends what comes, and its repair, for as long as this is polled. `on_counts` gets the counters
+    /// after each step.
+    pub async fn run(
+        &mut self,
+        on_counts: impl Fn(&Sending),
+        on_event: impl Fn(SenderEvent),
+    ) -> Infallible {
         let mut more_repair: Option<Instant> = None;
         let mut pause: Option<(Instant, u32)> = None;
         loop {
@@ -276,9 +203,9 @@ impl Caster {
             let pausing = sleep_until(pause.map_or(far_off, |(at, _)| at).into());
             tokio::select! {
                 Some(arrival) = self.arrivals.recv() => {
-                    let now = time(report, arrival.at);
-                    self.take(report, &arrival, now).await;
-                    if self.repair(report, now).await {
+                    let now = self.time(arrival.at);
+                    self.take(&arrival, now, &on_event).await;
+                    if self.repair(now, &on_event).await {
                         more_repair.get_or_insert(arrival.at + GAP);
                     } else {
                         more_repair = None;
@@ -287,57 +214,57 @@ impl Caster {
                 }
                 () = repairing, if more_repair.is_some() => {
                     let at = Instant::now();
-                    let more = self.repair(report, time(report, at)).await;
+                    let more = self.repair(self.time(at), &on_event).await;
                     more_repair = more.then_some(at + GAP);
                 }
                 () = pausing, if pause.is_some() => {
                     let at = Instant::now();
-                    let now = time(report, at);
-                    let made = self.sender.extra_repair(now, &mut self.packet).is_some();
+                    let now = self.time(at);
+                    let made = self.encoder.extra_repair(now, &mut self.packet).is_some();
                     if made {
-                        self.transmit(report, Lane::Repair, self.repair_to).await;
+                        self.transmit(Lane::Repair, self.repair_to, &on_event).await;
                     }
                     let left = pause.map_or(0, |(_, left)| left.saturating_sub(1));
                     pause = (made && left > 0).then_some((at + self.pause / 4, left));
                 }
             }
-            self.counts.stats = *self.sender.stats();
-            counts.set(self.counts);
-            self.judge(report);
+            self.counts.stats = *self.encoder.stats();
+            on_counts(&self.counts);
+            self.judge(&on_event);
         }
     }
 
     /// Sends a source packet.
-    async fn take(&mut self, report: &Report, arrival: &Arrival, now: Time) {
+    async fn take(&mut self, arrival: &Arrival, now: Time, on_event: &impl Fn(SenderEvent)) {
         let Arrival { flow, data, .. } = arrival;
         self.counts.longest = self.counts.longest.max(data.len());
-        match self.sender.source(*flow, data, now, &mut self.packet) {
+        match self.encoder.source(*flow, data, now, &mut self.packet) {
             Ok(_) => {
                 let to = self.to[usize::from(*flow)];
-                self.transmit(report, Lane::Source(*flow), to).await;
+                self.transmit(Lane::Source(*flow), to, on_event).await;
             }
             Err(error) => {
                 self.counts.too_long += 1;
                 if !std::mem::replace(&mut self.warned_long, true) {
-                    report.reporter.warn(&too_long(error));
+                    on_event(SenderEvent::TooLong(error));
                 }
             }
         }
     }
 
     /// Sends some of the repair packets that are due; returns whether there may be more.
-    async fn repair(&mut self, report: &Report, now: Time) -> bool {
+    async fn repair(&mut self, now: Time, on_event: &impl Fn(SenderEvent)) -> bool {
         for _ in 0..BURST {
-            if self.sender.poll_repair(now, &mut self.packet).is_none() {
+            if self.encoder.poll_repair(now, &mut self.packet).is_none() {
                 return false;
             }
-            self.transmit(report, Lane::Repair, self.repair_to).await;
+            self.transmit(Lane::Repair, self.repair_to, on_event).await;
         }
         true
     }
 
     /// Sends the packet that was made.
-    async fn transmit(&mut self, report: &Report, lane: Lane, to: SocketAddr) {
+    async fn transmit(&mut self, lane: Lane, to: SocketAddr, on_event: &impl Fn(SenderEvent)) {
         let packet = match &mut self.sealer {
             Some(sealer) => sealer.seal(lane, &self.packet),
             None => &self.packet,
@@ -347,16 +274,14 @@ impl Caster {
             Err(error) => {
                 self.counts.not_sent += 1;
                 if !std::mem::replace(&mut self.warned_unsent, true) {
-                    let text =
-                        format!("cannot send to {to}: {error}; going on with what comes next");
-                    report.reporter.warn(&text);
+                    on_event(SenderEvent::NotSent { to, error });
                 }
             }
         }
     }
 
     /// Warns once if symbols are so much larger than datagrams that repair is held back.
-    fn judge(&mut self, report: &Report) {
+    fn judge(&mut self, on_event: &impl Fn(SenderEvent)) {
         let stats = &self.counts.stats;
         if self.judged || stats.adus < ENOUGH {
             return;
@@ -364,13 +289,17 @@ impl Caster {
         self.judged = true;
         let symbol = self.counts.longest + 3;
         let is_starved = stats.capped * 10 > stats.capped + stats.repair_symbols;
-        if is_starved && symbol < usize::from(self.sender.config().fssi.symbol_size()) {
-            report.reporter.warn(&format!(
-                "datagrams are much smaller than symbols, and repair may not be more bytes than they are: {} of {} repairs were held back; use --symbol-size {symbol}",
-                stats.capped,
-                stats.capped + stats.repair_symbols
-            ));
+        if is_starved && symbol < usize::from(self.encoder.config().fssi.symbol_size()) {
+            on_event(SenderEvent::Starved {
+                held_back: stats.capped,
+                all: stats.capped + stats.repair_symbols,
+                symbol_size: symbol,
+            });
         }
+    }
+
+    fn time(&self, at: Instant) -> Time {
+        Time::ZERO + at.saturating_duration_since(self.started)
     }
 }
 
@@ -395,22 +324,8 @@ async fn read(socket: UdpSocket, flow: u8, queue: mpsc::Sender<Arrival>) {
     }
 }
 
-async fn first(address: &Address) -> Result<SocketAddr, Failure> {
+async fn first(address: &Address) -> Result<SocketAddr, UnknownHost> {
     let mut found = address.resolve().await?;
     // At least one is promised.
     Ok(found.swap_remove(0))
-}
-
-fn time(report: &Report, at: Instant) -> Time {
-    Time::ZERO + at.saturating_duration_since(report.started)
-}
-
-fn too_long(error: SendError) -> String {
-    match error {
-        SendError::AduTooLong { got, limit } => format!(
-            "dropping datagrams of {got} bytes: at most {limit} are protected; use --symbol-size {} or --long-adus",
-            got + 3
-        ),
-        error => format!("dropping datagrams: {error}"),
-    }
 }

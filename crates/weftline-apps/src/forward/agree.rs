@@ -6,8 +6,8 @@ use tokio::io::AsyncWriteExt;
 use weftline::{Connection, Stream};
 
 use super::wire::{Reply, Request, Status};
-use crate::exit::{self, Exit, Failure};
-use crate::relay::target::Target;
+use crate::error::SessionError;
+use crate::target::Target;
 
 /// What was settled.
 pub(super) struct Agreed {
@@ -25,7 +25,7 @@ pub(super) async fn agree(
     connection: &Connection,
     targets: &[Target],
     listen: &[SocketAddr],
-) -> Result<Agreed, Failure> {
+) -> Result<Agreed, SessionError> {
     let mut asked = Vec::new();
     // Without a question nobody would notice that the other end is something else.
     let targets: Vec<String> = targets.iter().map(Target::to_string).collect();
@@ -50,10 +50,10 @@ pub(super) async fn agree(
         match Reply::expect(&mut stream).await {
             Ok(_) => {}
             Err(reply) if reply.status == Status::NotAllowed => {
-                let message = format!(
-                    "the other end refuses {target}: {reply}; over there, run: weftline forward serve --allow {target}"
-                );
-                return Err(Failure::new(Exit::Refused, message));
+                return Err(SessionError::TargetRefused {
+                    target: target.clone(),
+                    reason: reply.text,
+                });
             }
             Err(reply) if reply.status == Status::UnknownName => warnings.push(reply.text),
             Err(reply) => return Err(failed(connection, &reply)),
@@ -64,10 +64,10 @@ pub(super) async fn agree(
         match Reply::expect(&mut stream).await {
             Ok(bound) => listeners.push((bound, stream)),
             Err(reply) if reply.status == Status::NotAllowed => {
-                let message = format!(
-                    "the other end does not listen at {at}: {reply}; over there, run: weftline forward serve --allow-listen {at}"
-                );
-                return Err(Failure::new(Exit::Refused, message));
+                return Err(SessionError::ListenRefused {
+                    address: *at,
+                    reason: reply.text,
+                });
             }
             Err(reply) => return Err(failed(connection, &reply)),
         }
@@ -78,9 +78,9 @@ pub(super) async fn agree(
     })
 }
 
-async fn ask(connection: &Connection, request: &Request) -> Result<Stream, Failure> {
+async fn ask(connection: &Connection, request: &Request) -> Result<Stream, SessionError> {
     let stream = connection.open_stream().await;
-    let mut stream = stream.map_err(|reason| exit::closed(&reason))?;
+    let mut stream = stream.map_err(SessionError::Closed)?;
     match stream.write_all(&request.bytes()).await {
         Ok(()) => Ok(stream),
         Err(error) => Err(failed(
@@ -90,11 +90,11 @@ async fn ask(connection: &Connection, request: &Request) -> Result<Stream, Failu
     }
 }
 
-fn failed(connection: &Connection, reply: &Reply) -> Failure {
+fn failed(connection: &Connection, reply: &Reply) -> SessionError {
     match connection.close_reason() {
-        Some(reason) => exit::closed(&reason),
+        Some(reason) => SessionError::Closed(reason),
         // It may be over in a moment.
-        None if reply.status == Status::Leaving => Failure::new(Exit::Lost, reply.text.clone()),
-        None => Failure::new(Exit::General, reply.text.clone()),
+        None if reply.status == Status::Leaving => SessionError::Leaving(reply.text.clone()),
+        None => SessionError::Failed(reply.text.clone()),
     }
 }

@@ -15,7 +15,7 @@ use tokio::net::tcp::{ReadHalf as TcpRead, WriteHalf as TcpWrite};
 use tokio::time::timeout;
 use weftline::{ReadHalf, Stream, WriteHalf};
 
-use super::counts::Counts;
+use super::counts::{Counts, Ended};
 use super::socks;
 use super::wire::{Reply, Request, Status, WireError};
 
@@ -27,15 +27,6 @@ const BROKEN: u64 = 1;
 pub(super) const ANSWER: Duration = Duration::from_secs(15);
 /// A host that is gone without a word is noticed after about this long, and some tries.
 const KEEPALIVE: Duration = Duration::from_secs(60);
-
-/// How a connection ended that there was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
-    /// Both directions came to their end.
-    Done,
-    /// It broke, or the session did; the program has been told by a reset.
-    Broken,
-}
 
 /// Which side of a direction broke.
 enum Broke {

@@ -1,296 +1,177 @@
-//! `weftline forward`: the client end.
+//! The client end: a session with the server, whenever there can be one.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
-use clap::Args;
 use tokio::net::TcpListener;
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
-use weftline::{CloseReason, Connection, Endpoint, Fingerprint, Identity, Stream};
+use tokio::time::timeout;
+use weftline::{CloseReason, Connection, Endpoint, Stream};
 
 use super::agree::{Agreed, agree};
+use super::bounds::MOST_RULES;
 use super::counts::Snapshot;
-use super::near::{Entry, Near, Room};
-use super::options::{Bounds, MOST_RULES, local, within};
-use crate::address::Address;
-use crate::exit::{self, Exit, Failure, close};
-use crate::home;
-use crate::options::{OutputOptions, SessionOptions};
-use crate::relay::target::Target;
-use crate::report::Report;
-use crate::send;
-use crate::session::{farewell, stop};
+use super::event::{Event, OnEvent};
+use super::near::Near;
+use super::options::{ClientOptions, Entry, OpenError};
+use crate::error::SessionError;
+use crate::reconnect::{Rejoin, reconnect};
+use crate::session::{close, connect, farewell};
+use crate::stopper::Stopper;
+use crate::target::Target;
 
-/// Time before the first new attempt to connect, and before any later one at most.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(8);
 /// How long what is under way may take to be acknowledged, or connections to be cut, at the end.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// What the client end is told.
-#[derive(Args, Clone, Debug)]
-pub(super) struct ConnectArgs {
-    /// Where `weftline forward serve` waits: HOST or HOST:PORT (UDP, default port 9338)
-    #[arg(long, value_name = "ADDR", required = true)]
-    via: Option<Address>,
-    /// Fingerprint of the other end, as `weftline forward serve` prints it
-    #[arg(long, value_name = "FINGERPRINT", required = true)]
-    peer: Option<Fingerprint>,
-    /// Where programs here connect to: PORT (of 127.0.0.1), IPv4:PORT or [IPv6]:PORT; may be
-    /// repeated, each with its --to
-    #[arg(long, value_name = "LISTEN", value_parser = local)]
-    listen: Vec<SocketAddr>,
-    /// Where the other end leads what connects to --listen: HOST:PORT, as that host knows it
-    #[arg(long, value_name = "TARGET")]
-    to: Vec<Target>,
-    /// Where programs here say by SOCKS 5 what the other end shall connect to; may be repeated
-    #[arg(long, value_name = "LISTEN", value_parser = local)]
-    socks: Vec<SocketAddr>,
-    /// Where programs on the other end connect to; may be repeated, each with its --remote-to
-    #[arg(long, value_name = "LISTEN", value_parser = local)]
-    remote_listen: Vec<SocketAddr>,
-    /// Where this end leads what connects to --remote-listen: HOST:PORT, as this host knows it
-    #[arg(long, value_name = "TARGET")]
-    remote_to: Vec<Target>,
-    /// How long a connection waits here while there is no session
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait)]
-    wait: Duration,
-    #[command(flatten)]
-    pub(super) bounds: Bounds,
-    /// How the session is protected and paced, and who this host is
-    #[command(flatten)]
-    session: SessionOptions,
-}
-
-/// Runs the command.
-pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit> {
-    let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place.
-    tokio::select! {
-        biased;
-        exit = &mut stopping => return Ok(exit),
-        () = std::future::ready(()) => {}
-    }
-    let report = Report::new("forward", "connect", output, args.bounds.stats);
-    let client = match Client::open(args, &report).await {
-        Ok(client) => client,
-        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
-    };
-    let near = client.near.clone();
-    let failure = tokio::select! {
-        failure = client.serve(&report, stopping) => failure,
-        never = report.watch(|| near.snapshot()) => match never {},
-    };
-    Ok(report.end(Some(&near.snapshot()), &failure))
-}
-
-/// The client end.
-pub(super) struct Client {
-    args: ConnectArgs,
-    via: Address,
+/// The client end of a forwarding.
+pub struct Client {
+    options: ClientOptions,
+    targets: Vec<Target>,
+    remote: Vec<SocketAddr>,
     pub(super) near: Arc<Near>,
     listeners: Vec<TcpListener>,
-    identities: (Fingerprint, Identity),
+    on_event: OnEvent,
 }
 
 impl Client {
-    pub(super) async fn open(args: ConnectArgs, report: &Report) -> Result<Self> {
-        let usage = |message: String| Failure::new(Exit::Usage, message);
-        args.bounds.endpoint(&args.session)?;
-        let (Some(via), Some(peer)) = (args.via.clone(), args.peer) else {
-            return Err(usage("--via ADDR and --peer FINGERPRINT are needed".into()).into());
-        };
-        for (listen, to, what) in [
-            (&args.listen, &args.to, "--listen has its --to"),
-            (
-                &args.remote_listen,
-                &args.remote_to,
-                "--remote-listen has its --remote-to",
-            ),
-        ] {
-            if listen.len() != to.len() {
-                let (ours, theirs) = (listen.len(), to.len());
-                return Err(usage(format!("each {what}: there are {ours} and {theirs}")).into());
-            }
-            if listen.len() > MOST_RULES {
-                let message =
-                    format!("more than {MOST_RULES}: start a second forward for the rest");
-                return Err(usage(message).into());
-            }
+    /// Opens the local listeners.
+    ///
+    /// # Errors
+    /// There is nothing to forward or too much, or a local address cannot be used.
+    pub async fn open(
+        options: ClientOptions,
+        on_event: impl Fn(Event<'_>) + Send + Sync + 'static,
+    ) -> Result<Self, OpenError> {
+        if options.listen.is_empty() && options.remote.is_empty() {
+            return Err(OpenError::Nothing);
         }
-        let targets = args.to.iter().cloned().map(Entry::To);
-        let socks = args.socks.iter().map(|&at| (at, Entry::Socks));
-        let wanted: Vec<_> = args
-            .listen
-            .iter()
-            .copied()
-            .zip(targets)
-            .chain(socks)
-            .collect();
-        if wanted.is_empty() && args.remote_listen.is_empty() {
-            let message = "nothing to forward: give --listen and --to, --socks, or --remote-listen and --remote-to";
-            return Err(usage(message.into()).into());
+        let targets = options.listen.iter().filter_map(|(_, entry)| match entry {
+            Entry::To(target) => Some(target.clone()),
+            Entry::Socks => None,
+        });
+        let targets: Vec<Target> = targets.collect();
+        let got = targets.len().max(options.remote.len());
+        if got > MOST_RULES {
+            return Err(OpenError::TooManyRules {
+                got,
+                most: MOST_RULES,
+            });
         }
-        let identities = (peer, home::identity(args.session.identity.as_deref())?.0);
         let (mut entries, mut listeners) = (Vec::new(), Vec::new());
-        for (at, entry) in wanted {
-            let listener = TcpListener::bind(at).await.map_err(|error| {
-                let message = format!("cannot listen at {at}: {error}; choose another port");
-                Failure::new(Exit::General, message)
-            })?;
-            entries.push((listener.local_addr()?, entry));
+        for (addr, entry) in &options.listen {
+            let failed = |source| OpenError::Listen {
+                addr: *addr,
+                source,
+            };
+            let listener = TcpListener::bind(addr).await.map_err(failed)?;
+            entries.push((listener.local_addr().map_err(failed)?, entry.clone()));
             listeners.push(listener);
         }
-        let room = Room {
-            connections: args.bounds.connections,
-            wait: args.wait,
-        };
+        let (remote, reverse) = options.remote.iter().cloned().unzip();
+        let on_event: OnEvent = Arc::new(on_event);
+        let connections = options.bounds.connections();
         let near = Near::new(
             entries,
-            args.remote_to.clone(),
-            &room,
-            report.reporter.clone(),
+            reverse,
+            connections,
+            options.wait,
+            on_event.clone(),
         );
         Ok(Client {
-            args,
-            via,
+            options,
+            targets,
+            remote,
             near: Arc::new(near),
             listeners,
-            identities,
+            on_event,
         })
     }
 
-    /// Keeps a session until somebody stops the program or nothing can help.
-    pub(super) async fn serve(
-        mut self,
-        report: &Report,
-        mut stopping: Pin<&mut impl Future<Output = Exit>>,
-    ) -> Failure {
-        let mut listeners = JoinSet::new();
+    /// The local addresses that were bound, and what for.
+    pub fn entries(&self) -> &[(SocketAddr, Entry)] {
+        &self.near.entries
+    }
+
+    /// Gives [`Snapshot`]s, also while this runs.
+    pub fn counts(&self) -> impl Fn() -> Snapshot + Send + Sync + use<> {
+        let near = self.near.clone();
+        move || near.snapshot()
+    }
+
+    /// Forwards connections and keeps a session, until `stopper` asks for the end.
+    ///
+    /// # Errors
+    /// The first session failed in a way that another attempt does not change.
+    pub async fn run(mut self, stopper: &Stopper) -> Result<(), SessionError> {
+        let mut listening = JoinSet::new();
         let entries = self.near.entries.iter().map(|(_, entry)| entry.clone());
         for (listener, entry) in std::mem::take(&mut self.listeners).into_iter().zip(entries) {
-            listeners.spawn(self.near.clone().listen(listener, entry));
+            listening.spawn(self.near.clone().listen(listener, entry));
         }
-        let mut wait = FIRST_WAIT;
-        let mut served = false;
-        let stopped = |exit| Failure::new(exit, "stopped");
-        loop {
-            let begun = tokio::select! {
-                begun = self.begin(report) => begun,
-                exit = &mut stopping => return stopped(exit),
-            };
-            let failure = match begun {
-                Ok((endpoint, connection, agreed)) => {
-                    served = true;
-                    wait = FIRST_WAIT;
-                    let mut ended = std::pin::pin!(self.carry(report, &connection, agreed));
-                    let ended = tokio::select! {
-                        ended = &mut ended => ended,
-                        exit = &mut stopping => {
-                            listeners.shutdown().await;
-                            self.drain(report, &connection, ended).await;
-                            farewell(&endpoint, close::INTERRUPTED, "stopped").await;
-                            let _ = timeout(SETTLE, self.near.drained()).await;
-                            return stopped(exit);
-                        }
-                    };
-                    self.near.detach();
-                    connection.close(close::FAILED, "the session failed");
-                    exit::closed(&ended)
-                }
-                Err(error) => exit::wrap(&error),
-            };
-            // What a person must change will not change by trying again, unless it worked before.
-            if !served && !matches!(failure.exit, Exit::Lost) {
-                return failure;
-            }
-            let seconds = wait.as_secs_f64();
-            report
-                .reporter
-                .warn(&format!("{failure}; trying again in {seconds} s"));
-            tokio::select! {
-                () = sleep(wait) => {}
-                exit = &mut stopping => return stopped(exit),
-            }
-            wait = (wait * 2).min(LONGEST_WAIT);
-        }
-    }
-
-    /// Lets connections go on to their end for a while, and what they brought arrive. A second
-    /// signal ends the patience.
-    async fn drain(
-        &self,
-        report: &Report,
-        connection: &Connection,
-        carried: Pin<&mut impl Future<Output = CloseReason>>,
-    ) {
-        let open = self.near.snapshot().open;
-        if open > 0 {
-            let seconds = self.args.bounds.drain_timeout.as_secs_f64();
-            report.reporter.note(&format!(
-                "stopping: {open} connections may go on for {seconds} s; stop again to cut them"
-            ));
-        }
-        let drained = async {
-            self.near.drained().await;
-            let _ = timeout(SETTLE, connection.flushed()).await;
+        let running = Running {
+            client: self,
+            listening: Mutex::new(listening),
+            stopper: stopper.clone(),
         };
-        tokio::select! {
-            _ = timeout(self.args.bounds.drain_timeout, drained) => {}
-            _ = carried => {}
-            _ = stop() => {}
+        reconnect(&running, stopper).await
+    }
+}
+
+/// A client whose listeners take connections.
+struct Running {
+    client: Client,
+    listening: Mutex<JoinSet<()>>,
+    stopper: Stopper,
+}
+
+impl Running {
+    fn announce(&self, connection: &Connection, agreed: &Agreed) {
+        let client = &self.client;
+        let bound = agreed.listeners.iter().map(|(at, _)| at.clone());
+        let targets = client.options.remote.iter().map(|(_, to)| to.clone());
+        let reverse: Vec<_> = bound.zip(targets).collect();
+        (client.on_event)(Event::Connected {
+            remote: connection.remote_addr(),
+            entries: &client.near.entries,
+            reverse: &reverse,
+        });
+        for reason in &agreed.warnings {
+            (client.on_event)(Event::UnknownTarget { reason });
         }
     }
+}
 
-    /// Connects, and agrees with the server on what is forwarded.
-    async fn begin(&self, report: &Report) -> Result<(Endpoint, Connection, Agreed)> {
-        let config = self.args.bounds.endpoint(&self.args.session)?;
-        let addresses = self.via.resolve().await?;
-        let allow = "weftline forward serve --allow TARGET --peer";
-        let identities = Some(self.identities.clone());
-        let connecting = send::connect(addresses, identities, &config, allow);
-        let (endpoint, connection) = connecting.await?;
-        let agreeing = agree(&connection, &self.args.to, &self.args.remote_listen);
-        match timeout(self.args.session.timeout, agreeing).await {
+impl Rejoin for Running {
+    type Agreed = Agreed;
+
+    async fn begin(&self) -> Result<(Endpoint, Connection, Agreed), SessionError> {
+        let client = &self.client;
+        let options = &client.options;
+        let mut config = options.endpoint.clone();
+        options.bounds.apply(&mut config);
+        let identity = Some(options.identity.clone());
+        let (endpoint, connection) = connect(&options.server, identity, &config).await?;
+        let agreeing = agree(&connection, &client.targets, &client.remote);
+        match timeout(options.timeout, agreeing).await {
             Ok(Ok(agreed)) => {
-                self.announce(report, &connection, &agreed);
-                self.near.attach(connection.clone());
+                self.announce(&connection, &agreed);
+                client.near.attach(connection.clone());
                 Ok((endpoint, connection, agreed))
             }
-            Ok(Err(failure)) => {
+            Ok(Err(error)) => {
                 farewell(&endpoint, close::FAILED, "").await;
-                Err(failure.into())
+                Err(error)
             }
-            Err(_) => {
-                let message = "the other end does not answer: is it `weftline forward serve`?";
-                Err(Failure::new(Exit::Lost, message).into())
-            }
+            Err(_) => Err(SessionError::Silent),
         }
     }
 
-    fn announce(&self, report: &Report, connection: &Connection, agreed: &Agreed) {
-        let mut text = format!("connected to {}", connection.remote_addr());
-        for (at, entry) in &self.near.entries {
-            text += &match entry {
-                Entry::To(target) => format!("\n  {at} -> {target}"),
-                Entry::Socks => format!("\n  {at} -> whatever SOCKS asks for"),
-            };
-        }
-        for ((at, _), target) in agreed.listeners.iter().zip(&self.args.remote_to) {
-            text += &format!("\n  over there {at} -> {target}");
-        }
-        report.reporter.note(&text);
-        for warning in &agreed.warnings {
-            report.reporter.warn(warning);
-        }
-    }
-
-    /// Serves what the other end opens, until the session ends.
-    async fn carry(&self, report: &Report, connection: &Connection, agreed: Agreed) -> CloseReason {
+    /// Serves what the other end opens.
+    async fn carry(&self, connection: &Connection, agreed: Agreed) -> CloseReason {
+        let client = &self.client;
         let mut listeners = JoinSet::new();
         for (at, stream) in agreed.listeners {
             listeners.spawn(async move {
@@ -302,26 +183,57 @@ impl Client {
             tokio::select! {
                 opened = connection.accept_stream() => match opened {
                     Ok(stream) => {
-                        tokio::spawn(self.near.clone().incoming(stream));
+                        tokio::spawn(client.near.clone().incoming(stream));
                     }
                     Err(reason) => return reason,
                 },
                 Some(Ok(at)) = listeners.join_next() => {
                     if connection.close_reason().is_none() {
-                        let text = format!("the other end no longer listens at {at}");
-                        report.reporter.warn(&text);
+                        (client.on_event)(Event::NoLongerListens { at: &at });
                     }
                 }
             }
         }
+    }
+
+    fn on_lost(&self) {
+        self.client.near.detach();
+    }
+
+    fn on_retry(&self, error: &SessionError, wait: Duration) {
+        (self.client.on_event)(Event::Retrying { error, wait });
+    }
+
+    /// Lets connections go on to their end for a while, and what they brought arrive.
+    async fn leave(
+        &self,
+        connection: &Connection,
+        carried: Pin<&mut (impl Future<Output = CloseReason> + Send)>,
+    ) {
+        self.listening.lock().await.shutdown().await;
+        let near = &self.client.near;
+        let open = near.snapshot().open;
+        let patience = self.client.options.bounds.drain();
+        if open > 0 {
+            (self.client.on_event)(Event::Draining { open, patience });
+        }
+        let drained = async {
+            near.drained().await;
+            let _ = timeout(SETTLE, connection.flushed()).await;
+        };
+        tokio::select! {
+            _ = timeout(patience, drained) => {}
+            _ = carried => {}
+            () = self.stopper.insisted() => {}
+        }
+    }
+
+    async fn left(&self) {
+        let _ = timeout(SETTLE, self.client.near.drained()).await;
     }
 }
 
 /// Waits for the end of a stream that has nothing more to say.
 async fn over(mut stream: Stream) {
     let _ = tokio::io::AsyncReadExt::read_u8(&mut stream).await;
-}
-
-fn wait(text: &str) -> Result<Duration, String> {
-    within(text, Duration::ZERO, "give 0s to 3600s")
 }

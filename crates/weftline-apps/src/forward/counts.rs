@@ -1,15 +1,19 @@
 //! What one end of a forwarding has done.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use serde_json::{Value, json};
 use weftline::Stats;
 
-use super::carry::Ended;
 use super::wire::Reply;
-use crate::report::{self, Standing};
-use crate::reporter::{megabits, size};
+
+/// How a connection ended that there was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Both directions came to their end.
+    Done,
+    /// It broke, or the session did; the program has been told by a reset.
+    Broken,
+}
 
 /// Counts of a running end.
 #[derive(Debug, Default)]
@@ -26,25 +30,25 @@ pub(super) struct Counts {
 
 /// Counts of one moment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Snapshot {
+pub struct Snapshot {
     /// Sessions so far.
-    pub(super) sessions: u64,
+    pub sessions: u64,
     /// Connections that there are.
-    pub(super) open: u64,
+    pub open: u64,
     /// Connections so far, whatever became of them.
-    pub(super) total: u64,
+    pub total: u64,
     /// Those that came to their end.
-    pub(super) done: u64,
+    pub done: u64,
     /// Those that broke, or whose session did.
-    pub(super) broken: u64,
+    pub broken: u64,
     /// Those that never came to be.
-    pub(super) refused: u64,
+    pub refused: u64,
     /// Bytes that connections here brought.
-    pub(super) sent: u64,
+    pub sent: u64,
     /// Bytes that connections here took.
-    pub(super) delivered: u64,
+    pub delivered: u64,
     /// The session of the moment, or one of them.
-    pub(super) session: Option<Stats>,
+    pub session: Option<Stats>,
 }
 
 impl Counts {
@@ -98,60 +102,6 @@ impl Counts {
     }
 }
 
-impl Standing for Snapshot {
-    fn bytes(&self) -> u64 {
-        self.sent + self.delivered
-    }
-
-    fn has_served(&self) -> bool {
-        self.sessions > 0
-    }
-
-    fn line(&self, since: &Self, time: Duration) -> String {
-        let session = report::path(self.session.as_ref());
-        format!(
-            "{session}, {} connections, out {:.1} Mbit/s, in {:.1} Mbit/s",
-            self.open,
-            megabits(self.sent - since.sent, time),
-            megabits(self.delivered - since.delivered, time),
-        )
-    }
-
-    fn sentence(&self, time: Duration) -> String {
-        let mut text = format!(
-            "forwarded {} connections in {:.0} s: {} out, {} in",
-            self.total,
-            time.as_secs_f64(),
-            size(self.sent),
-            size(self.delivered),
-        );
-        for (count, what) in [(self.broken, "broken off"), (self.refused, "refused")] {
-            if count > 0 {
-                text += &format!(", {count} {what}");
-            }
-        }
-        text
-    }
-
-    fn json(&self) -> Value {
-        let session = self.session.as_ref().map(report::session);
-        json!({
-            "connected": self.session.is_some(),
-            "sessions": self.sessions,
-            "connections": {
-                "open": self.open,
-                "total": self.total,
-                "done": self.done,
-                "broken": self.broken,
-                "refused": self.refused,
-            },
-            "sent_bytes": self.sent,
-            "delivered_bytes": self.delivered,
-            "session": session,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,8 +121,5 @@ mod tests {
         let now = counts.snapshot(None);
         assert_eq!((now.open, now.total), (0, 3));
         assert_eq!((now.done, now.broken, now.refused), (1, 1, 1));
-        let text = now.sentence(Duration::from_secs(1));
-        assert!(text.ends_with("1 broken off, 1 refused"), "{text}");
-        assert_eq!(now.json()["connections"]["total"], 3);
     }
 }

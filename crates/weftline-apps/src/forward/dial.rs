@@ -8,10 +8,10 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use weftline::Stream;
 
-use super::carry::{self, Ended};
-use super::counts::Counts;
+use super::carry;
+use super::counts::{Counts, Ended};
 use super::wire::{Reply, Status};
-use crate::relay::target::Target;
+use crate::target::Target;
 
 /// How long the other end may take to say what a stream is for.
 pub(super) const HEADER: Duration = Duration::from_secs(10);

@@ -9,26 +9,28 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use weftline::{CloseReason, Connection, Stream};
 
-use super::carry::{self, Ended};
+use super::carry;
+use super::counts::Ended;
 use super::dial::{self, HEADER};
+use super::event::Event;
 use super::listeners::PAUSE;
-use super::serve::Server;
+use super::service::Service;
 use super::wire::{Reply, Request, Status};
-use crate::relay::allow::{Refused, permit};
-use crate::relay::target::Target;
+use crate::allow::{Refused, permit};
+use crate::target::Target;
 
 /// A session, and the connections that it may have.
 pub(super) struct Far {
-    server: Arc<Server>,
+    service: Arc<Service>,
     connection: Connection,
     slots: Semaphore,
 }
 
 impl Far {
-    pub(super) fn new(server: Arc<Server>, connection: Connection) -> Self {
-        let slots = Semaphore::new(server.args.bounds.connections as usize);
+    pub(super) fn new(service: Arc<Service>, connection: Connection) -> Self {
+        let slots = Semaphore::new(service.options.bounds.connections() as usize);
         Far {
-            server,
+            service,
             connection,
             slots,
         }
@@ -72,7 +74,7 @@ impl Far {
                 dial::answer(stream, answer.err().unwrap_or(done)).await;
             }
             Request::Connect(target) => {
-                let counts = &self.server.counts;
+                let counts = &self.service.counts;
                 let carried = counts.connection(self.outward(stream, &target)).await;
                 self.tell(carried);
             }
@@ -86,15 +88,16 @@ impl Far {
 
     fn tell(&self, carried: Result<Ended, Reply>) {
         if let Err(reply) = carried {
-            let from = self.connection.remote_addr();
-            let reporter = &self.server.reporter;
-            reporter.note(&format!("no connection for {from}: {reply}"));
+            (self.service.on_event)(Event::NoConnection {
+                client: Some(self.connection.remote_addr()),
+                reason: &reply.text,
+            });
         }
     }
 
     /// The addresses at which a target may be reached.
     async fn allowed(&self, target: &Target) -> Result<Vec<SocketAddr>, Reply> {
-        let permitted = permit(&self.server.args.allow, target).await;
+        let permitted = permit(&self.service.options.allow, target).await;
         permitted.map_err(|refused| {
             let status = match refused {
                 Refused::NotAllowed(_) => Status::NotAllowed,
@@ -105,18 +108,18 @@ impl Far {
     }
 
     async fn outward(&self, stream: Stream, target: &str) -> Result<Ended, Reply> {
-        if self.server.is_leaving() {
+        if self.service.is_leaving() {
             return Err(dial::answer(stream, leaving()).await);
         }
         let (Ok(_slot), Ok(_running)) =
-            (self.slots.try_acquire(), self.server.running.try_acquire())
+            (self.slots.try_acquire(), self.service.running.try_acquire())
         else {
             return Err(dial::answer(stream, too_many()).await);
         };
         match parse(target) {
             Ok(target) => {
                 let addresses = self.allowed(&target);
-                dial::connect(stream, &target, addresses, &self.server.counts).await
+                dial::connect(stream, &target, addresses, &self.service.counts).await
             }
             Err(reply) => Err(dial::answer(stream, reply).await),
         }
@@ -124,12 +127,12 @@ impl Far {
 
     /// Listens for the client until its stream ends, or it asks for the same in a newer session.
     async fn listen(self: Arc<Self>, mut stream: Stream, rule: u16, at: &str) {
-        let listeners = &self.server.listeners;
+        let listeners = &self.service.listeners;
         let bound = match at.parse::<SocketAddr>() {
             Err(_) => Err(Reply::new(Status::Other, "no address to listen at")),
-            Ok(_) if self.server.is_leaving() => Err(leaving()),
+            Ok(_) if self.service.is_leaving() => Err(leaving()),
             Ok(at) => {
-                let allowed = self.server.args.allow_listen.iter().any(|a| a.has(at));
+                let allowed = self.service.options.allow_listen.iter().any(|a| a.has(at));
                 match allowed {
                     true => listeners.open(at, self.connection.peer()).await,
                     false => Err(Reply::new(
@@ -148,7 +151,7 @@ impl Far {
         };
         let reply = Reply::new(Status::Done, open.local.to_string());
         if stream.write_all(&reply.bytes()).await.is_ok() {
-            let mut leaving = self.server.leaving.subscribe();
+            let mut leaving = self.service.leaving.subscribe();
             tokio::select! {
                 () = self.accept(&open.listener, rule) => {}
                 _ = stream.read_u8() => {}
@@ -166,7 +169,7 @@ impl Far {
                 Ok((tcp, _)) => {
                     let far = self.clone();
                     tokio::spawn(async move {
-                        let carried = far.server.counts.connection(far.inward(tcp, rule)).await;
+                        let carried = far.service.counts.connection(far.inward(tcp, rule)).await;
                         far.tell(carried);
                     });
                 }
@@ -177,7 +180,7 @@ impl Far {
 
     async fn inward(&self, tcp: TcpStream, rule: u16) -> Result<Ended, Reply> {
         let (Ok(_slot), Ok(_running)) =
-            (self.slots.try_acquire(), self.server.running.try_acquire())
+            (self.slots.try_acquire(), self.service.running.try_acquire())
         else {
             carry::reset(tcp);
             return Err(too_many());
@@ -186,7 +189,7 @@ impl Far {
         match timeout(HEADER, self.connection.open_stream()).await {
             Ok(Ok(stream)) => {
                 let request = Request::Accepted(rule);
-                carry::accepted(tcp, stream, &request, false, &self.server.counts).await
+                carry::accepted(tcp, stream, &request, false, &self.service.counts).await
             }
             Ok(Err(_)) | Err(_) => {
                 carry::reset(tcp);

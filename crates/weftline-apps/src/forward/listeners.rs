@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use weftline::Fingerprint;
 
-use super::options::MOST_RULES;
+use super::bounds::MOST_RULES;
 use super::wire::{Reply, Status};
 
 /// Pause after something failed that may do in a moment.

@@ -9,27 +9,19 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use weftline::{Connection, Stream};
 
-use super::carry::{self, Ended};
-use super::counts::{Counts, Snapshot};
+use super::carry;
+use super::counts::{Counts, Ended, Snapshot};
 use super::dial::{self, HEADER};
+use super::event::{Event, OnEvent};
+use super::options::Entry;
 use super::socks;
 use super::wire::{Reply, Request, Status};
-use crate::relay::target::Target;
-use crate::reporter::Reporter;
+use crate::target::Target;
 
 /// How long a program may take to say what it wants by SOCKS.
 const SOCKS: Duration = Duration::from_secs(10);
 /// Pause after a failed accept: without descriptors it would fail again at once.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// Where programs here connect to.
-#[derive(Clone, Debug)]
-pub(super) enum Entry {
-    /// The way to this target.
-    To(Target),
-    /// Programs say by SOCKS what they want.
-    Socks,
-}
 
 /// Connections of this end; they find the session of the moment here.
 pub(super) struct Near {
@@ -43,31 +35,26 @@ pub(super) struct Near {
     slots: Semaphore,
     connections: u32,
     pub(super) counts: Counts,
-    reporter: Reporter,
-}
-
-/// What bounds the connections.
-pub(super) struct Room {
-    pub(super) connections: u32,
-    pub(super) wait: Duration,
+    on_event: OnEvent,
 }
 
 impl Near {
     pub(super) fn new(
         entries: Vec<(SocketAddr, Entry)>,
         reverse: Vec<Target>,
-        room: &Room,
-        reporter: Reporter,
+        connections: u32,
+        wait: Duration,
+        on_event: OnEvent,
     ) -> Self {
         Near {
             entries,
             reverse,
-            wait: room.wait,
+            wait,
             session: watch::Sender::new(None),
-            slots: Semaphore::new(room.connections as usize),
-            connections: room.connections,
+            slots: Semaphore::new(connections as usize),
+            connections,
             counts: Counts::default(),
-            reporter,
+            on_event,
         }
     }
 
@@ -119,7 +106,10 @@ impl Near {
 
     fn tell(&self, carried: Result<Ended, Reply>) {
         if let Err(reply) = carried {
-            self.reporter.warn(&format!("no connection: {reply}"));
+            (self.on_event)(Event::NoConnection {
+                client: None,
+                reason: &reply.text,
+            });
         }
     }
 
@@ -176,7 +166,7 @@ impl Near {
             Err(_) => return Err(Reply::new(Status::TimedOut, "the other end asked nothing")),
         };
         let Some(target) = self.reverse.get(rule) else {
-            let reply = Reply::new(Status::NotAllowed, "no such --remote-to");
+            let reply = Reply::new(Status::NotAllowed, "no such reverse rule");
             return Err(dial::answer(stream, reply).await);
         };
         let Ok(_slot) = self.slots.try_acquire() else {
@@ -185,7 +175,7 @@ impl Near {
         };
         let addresses = async {
             let found = target.address().resolve().await;
-            found.map_err(|failure| Reply::new(Status::UnknownName, failure.message))
+            found.map_err(|unknown| Reply::new(Status::UnknownName, unknown.to_string()))
         };
         dial::connect(stream, target, addresses, &self.counts).await
     }

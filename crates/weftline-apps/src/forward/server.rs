@@ -1,259 +1,121 @@
-//! `weftline forward serve`: the server end.
+//! The server end: its sessions, and what it lets them reach.
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use clap::Args;
-use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use weftline::{Connection, Endpoint, Fingerprint, Refusal};
+use weftline::{Connection, Endpoint};
 
-use super::counts::{Counts, Snapshot};
+use super::counts::Snapshot;
+use super::event::Event;
 use super::far::Far;
-use super::listeners::Listeners;
-use super::options::Bounds;
-use crate::address::{Address, reachable};
-use crate::console;
-use crate::exit::{self, Exit, Failure, close};
-use crate::home;
-use crate::options::{OutputOptions, SessionOptions};
-use crate::output::{self, quoted_command};
-use crate::recv;
-use crate::relay::allow::Allow;
-use crate::report::Report;
-use crate::reporter::Reporter;
-use crate::session::{farewell, stop};
-use crate::transfer::path::printable;
+use super::options::ServerOptions;
+use super::service::Service;
+use crate::error::SessionError;
+use crate::session::{close, farewell};
+use crate::stopper::Stopper;
 
-/// Connections of all sessions together.
-const MOST_RUNNING: u32 = 100_000;
 /// How long what is under way may take to be acknowledged, or connections to be cut, at the end.
 const SETTLE: Duration = Duration::from_secs(1);
 
-const EXAMPLES: &str = "\
-Allowed targets: --allow HOST:PORT
-  HOST  an address (10.0.0.7, [fd00::7]), a network (10.0.0.0/8, [fd00::/8]), a name that clients
-        must ask for as such (git.example), or * for any
-  PORT  a port, a range (8000-8099), or * for any
---allow-listen takes the same, for the addresses at which clients may have this host listen.
-
-Examples:
-  weftline forward serve --allow 127.0.0.1:80,db.lan:5432 --peer abcd-...
-  weftline forward serve --allow '*:443' --listen 0.0.0.0:4000
-  weftline forward serve --allow-listen 127.0.0.1:2222 --peer abcd-...
-
-It prints the command for the other end. Only hosts whose fingerprint is given with --peer, or
-stands in ~/.config/weftline/allowed (one a line; what follows it is a comment), and this host
-itself may use it, and they reach nothing but what --allow names. With `*` that is this host's own
-services too, and whatever else this host reaches.";
-
-/// Connect to targets that this host reaches, for `weftline forward`
-#[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES, mut_arg("insecure_udp", |arg| arg.hide(true)))]
-pub(super) struct ServeArgs {
-    /// Targets that clients may reach, separated by commas; may be repeated
-    #[arg(
-        long,
-        value_name = "HOST:PORT",
-        required_unless_present = "allow_listen",
-        value_delimiter = ','
-    )]
-    pub(super) allow: Vec<Allow>,
-    /// Addresses at which clients may have this host listen [default: none]
-    #[arg(long, value_name = "ADDR:PORT", value_delimiter = ',')]
-    pub(super) allow_listen: Vec<Allow>,
-    /// UDP address to wait at [default: all of this host's, port 9338]
-    #[arg(long, value_name = "ADDR")]
-    listen: Option<Address>,
-    /// Let the host with this fingerprint use it; may be repeated
-    #[arg(long, value_name = "FINGERPRINT")]
-    peer: Vec<Fingerprint>,
-    /// Let anyone who can reach this port use it
-    #[arg(long)]
-    peer_anyone: bool,
-    #[command(flatten)]
-    pub(super) bounds: Bounds,
-    /// How the session is protected and paced, and who this host is
-    #[command(flatten)]
-    session: SessionOptions,
-}
-
-/// Runs the command.
-pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> {
-    let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place before anybody is told to go on.
-    tokio::select! {
-        biased;
-        exit = &mut stopping => return Ok(exit),
-        () = std::future::ready(()) => {}
-    }
-    let report = Report::new("forward", "serve", output, args.bounds.stats);
-    let endpoint = match open(&args, output).await {
-        Ok(endpoint) => endpoint,
-        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
-    };
-    let server = Arc::new(Server::new(args, report.reporter.clone()));
-    let failure = tokio::select! {
-        failure = serve(&server, &endpoint, stopping) => failure,
-        never = report.watch(|| server.snapshot()) => match never {},
-    };
-    Ok(report.end(Some(&server.snapshot()), &failure))
-}
-
-pub(super) async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Endpoint> {
-    let config = args.bounds.endpoint(&args.session)?;
-    let (identity, _) = home::identity(args.session.identity.as_deref())?;
-    let allowed = recv::allowed(&identity, args.peer_anyone, &args.peer)?;
-    let bind = |addr| Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone());
-    let endpoint = recv::bind(args.listen.as_ref(), bind).await?;
-    if !output.quiet {
-        announce(args, &endpoint)?;
-    }
-    Ok(endpoint)
-}
-
-/// Tells how to use it.
-fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
-    let local = endpoint
-        .local_addr()
-        .context("cannot tell the address bound")?;
-    let fingerprint = endpoint.fingerprint();
-    let fingerprint = fingerprint.context("cannot tell this host's fingerprint")?;
-    output::line(&format!("fingerprint {fingerprint}"));
-    output::line(&format!("listening on {local}; on the other host, run:"));
-    let what = match args.allow.is_empty() {
-        true => "--remote-listen PORT --remote-to TARGET",
-        false => "--listen PORT --to TARGET",
-    };
-    output::line(&format!(
-        "  weftline forward --via {} --peer {fingerprint} {what}",
-        reachable(local)
-    ));
-    if args.peer_anyone {
-        output::line("warning: --peer-anyone: whoever reaches this port reaches the targets");
-    }
-    Ok(())
-}
-
-pub(super) async fn serve(
-    server: &Arc<Server>,
-    endpoint: &Endpoint,
-    mut stopping: Pin<&mut impl Future<Output = Exit>>,
-) -> Failure {
-    let mut sessions: JoinSet<()> = JoinSet::new();
-    let mut left = None;
-    loop {
-        tokio::select! {
-            accepted = endpoint.accept() => match accepted {
-                Some(connection) => {
-                    sessions.spawn(server.clone().session(connection));
-                }
-                None => return Failure::new(Exit::General, "the endpoint is closed"),
-            },
-            Some(refusal) = endpoint.refused() => tell(&refusal),
-            Some(_) = sessions.join_next() => {}
-            exit = &mut stopping, if left.is_none() => {
-                left = Some((exit, Box::pin(server.clone().drain())));
-            }
-            exit = async {
-                match &mut left {
-                    Some((exit, drained)) => {
-                        drained.await;
-                        *exit
-                    }
-                    None => std::future::pending().await,
-                }
-            } => {
-                endpoint.close(close::INTERRUPTED, "stopped");
-                farewell(endpoint, close::INTERRUPTED, "stopped").await;
-                // Connections that were cut by this must be reset before the process ends.
-                let _ = timeout(SETTLE, server.running.acquire_many(MOST_RUNNING)).await;
-                return Failure::new(exit, "stopped");
-            }
-        }
-    }
-}
-
-fn tell(refusal: &Refusal) {
-    match refusal {
-        Refusal::UnknownPeer { peer, .. } => {
-            let command = quoted_command(&format!("--peer {peer}"));
-            console::offer(format!("refused {peer}: to let it in, run: {command}"));
-        }
-        refusal => console::offer(printable(&refusal.to_string())),
-    }
-}
-
-/// The server end: what it allows, and its sessions.
-pub(super) struct Server {
-    pub(super) args: ServeArgs,
-    pub(super) counts: Counts,
-    pub(super) reporter: Reporter,
-    pub(super) listeners: Listeners,
-    /// Each connection holds a permit.
-    pub(super) running: Semaphore,
-    /// Turns true once, when nothing new is to begin.
-    pub(super) leaving: watch::Sender<bool>,
+/// The server end of a forwarding.
+pub struct Server {
+    pub(super) service: Arc<Service>,
     sessions: Mutex<BTreeMap<u64, Connection>>,
     numbers: AtomicU64,
 }
 
 impl Server {
-    pub(super) fn new(args: ServeArgs, reporter: Reporter) -> Self {
-        Server {
-            args,
-            reporter,
-            counts: Counts::default(),
-            listeners: Listeners::default(),
-            running: Semaphore::new(MOST_RUNNING as usize),
-            leaving: watch::Sender::new(false),
+    /// A server without clients.
+    pub fn new(
+        options: ServerOptions,
+        on_event: impl Fn(Event<'_>) + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Server {
+            service: Arc::new(Service::new(options, Arc::new(on_event))),
             sessions: Mutex::default(),
             numbers: AtomicU64::new(0),
+        })
+    }
+
+    /// How things stand, all sessions together.
+    pub fn snapshot(&self) -> Snapshot {
+        let stats = self.lock().values().next().map(Connection::stats);
+        self.service.counts.snapshot(stats)
+    }
+
+    /// Serves the clients of `endpoint` until `stopper` asks for the end. Nobody else may take
+    /// sessions or refusals from this endpoint.
+    ///
+    /// # Errors
+    /// The endpoint was closed.
+    pub async fn run(
+        self: &Arc<Self>,
+        endpoint: &Endpoint,
+        stopper: &Stopper,
+    ) -> Result<(), SessionError> {
+        let mut sessions: JoinSet<()> = JoinSet::new();
+        let mut stopped = std::pin::pin!(async {
+            stopper.asked().await;
+            self.drain(stopper).await;
+        });
+        loop {
+            tokio::select! {
+                accepted = endpoint.accept() => match accepted {
+                    Some(connection) => {
+                        sessions.spawn(self.clone().session(connection));
+                    }
+                    None => return Err(SessionError::EndpointClosed),
+                },
+                Some(refusal) = endpoint.refused() => {
+                    (self.service.on_event)(Event::TurnedAway(&refusal));
+                }
+                Some(_) = sessions.join_next() => {}
+                () = &mut stopped => {
+                    endpoint.close(close::INTERRUPTED, "stopped");
+                    farewell(endpoint, close::INTERRUPTED, "stopped").await;
+                    // Connections that were cut by this must be reset before the process ends.
+                    let _ = timeout(SETTLE, self.service.drained()).await;
+                    return Ok(());
+                }
+            }
         }
     }
 
     /// Serves one session to its end.
     async fn session(self: Arc<Self>, connection: Connection) {
-        let from = match connection.peer() {
-            Some(peer) => format!("{peer} at {}", connection.remote_addr()),
+        let Some(peer) = connection.peer() else {
             // The QUIC carrier has always made sure; nobody else gets anything.
-            None => return connection.close(close::FAILED, "unknown"),
+            return connection.close(close::FAILED, "unknown");
         };
-        self.reporter.note(&format!("connection from {from}"));
-        self.counts.session();
+        let (service, remote) = (&self.service, connection.remote_addr());
+        (service.on_event)(Event::Joined { peer, remote });
+        service.counts.session();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         self.lock().insert(number, connection.clone());
-        let ended = Far::new(self.clone(), connection).serve().await;
+        let ended = Far::new(service.clone(), connection).serve().await;
         self.lock().remove(&number);
-        let ended = exit::closed(&ended);
-        self.reporter.note(&format!("{from}: {ended}"));
+        (service.on_event)(Event::Left {
+            peer,
+            remote,
+            error: &SessionError::Closed(ended),
+        });
     }
 
-    /// Is nothing new to begin?
-    pub(super) fn is_leaving(&self) -> bool {
-        *self.leaving.borrow()
-    }
-
-    /// Lets connections go on to their end for a while, and what they brought arrive. A second
-    /// signal ends the patience.
-    async fn drain(self: Arc<Self>) {
-        self.leaving.send_replace(true);
+    /// Lets connections go on to their end for a while, and what they brought arrive.
+    async fn drain(&self, stopper: &Stopper) {
+        let service = &self.service;
+        service.leaving.send_replace(true);
         let open = self.snapshot().open;
-        let patience = self.args.bounds.drain_timeout;
+        let patience = service.options.bounds.drain();
         if open > 0 {
-            let seconds = patience.as_secs_f64();
-            self.reporter.note(&format!(
-                "stopping: {open} connections may go on for {seconds} s; stop again to cut them"
-            ));
+            (service.on_event)(Event::Draining { open, patience });
         }
         let drained = async {
-            // It only fails if the semaphore is closed, which it never is.
-            drop(self.running.acquire_many(MOST_RUNNING).await);
+            drop(service.drained().await);
             let sessions: Vec<Connection> = self.lock().values().cloned().collect();
             let flushed = async {
                 for connection in &sessions {
@@ -265,14 +127,8 @@ impl Server {
         };
         tokio::select! {
             _ = timeout(patience, drained) => {}
-            _ = stop() => {}
+            () = stopper.insisted() => {}
         }
-    }
-
-    /// How things stand, all sessions together.
-    pub(super) fn snapshot(&self) -> Snapshot {
-        let stats = self.lock().values().next().map(Connection::stats);
-        self.counts.snapshot(stats)
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Connection>> {

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::wire::Status;
-use crate::relay::target::Target;
+use crate::target::Target;
 
 const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;

@@ -15,7 +15,7 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::transfer::path::printable;
+use crate::printable::printable;
 
 /// The version of all this.
 pub(super) const VERSION: u8 = 1;

@@ -1,155 +1,60 @@
-//! `weftline relay connect`: the client end.
+//! The client end: a session with the server, whenever there can be one.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
-use clap::Args;
 use tokio::task::JoinSet;
-use tokio::time::{interval, sleep, timeout};
-use weftline::{CloseReason, Connection, Endpoint, Fingerprint, Identity, Stream};
+use tokio::time::{interval, timeout};
+use weftline::{CloseReason, Connection, Endpoint, Stream};
 
 use super::counts::Snapshot;
 use super::delivery::Delivery;
+use super::event::{Event, OnEvent, Route};
 use super::inward::{finish, inward};
 use super::near::Near;
-use super::options::{idle, most_flows};
-use super::rule::Rule;
-use super::table::{Hostile, longest, wireguard_mtu};
+use super::options::{ClientOptions, OpenError};
+use super::table::{Hostile, longest};
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION, Wanted};
-use crate::address::Address;
-use crate::exit::{self, Exit, Failure, close};
-use crate::home;
-use crate::options::{AgainOptions, OutputOptions, SessionOptions};
-use crate::output;
-use crate::report::Report;
-use crate::send;
-use crate::session::{farewell, stop};
+use crate::error::SessionError;
+use crate::printable::printable;
+use crate::reconnect::{Rejoin, reconnect};
+use crate::session::{close, connect, farewell};
+use crate::stopper::Stopper;
 
-/// Time before the first new attempt to connect, and before any later one at most.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(8);
 /// How long what is under way may take to arrive when the relay is stopped.
 const DRAIN: Duration = Duration::from_secs(1);
 /// Time between two looks for idle flows.
 const SWEEP: Duration = Duration::from_secs(1);
 
-const EXAMPLES: &str = "\
-Rules: --udp LISTEN=TARGET[,DELIVERY]
-  LISTEN    where programs here send to: PORT (of 127.0.0.1), IPv4:PORT or [IPv6]:PORT
-  TARGET    where the other end sends it: HOST:PORT, as that host knows it
-  DELIVERY  unordered        each datagram as soon as it is there; none is given up (default)
-            in-order         as they were sent; those behind a lost one wait until it is recovered
-            deadline=80ms    as soon as it is there, but never later than 80 ms after it was sent
-
-Each local program that sends to LISTEN is a flow of its own. The other end gives it a UDP port of
-its own towards TARGET, and answers come back to that program.
-
-Examples:
-  weftline relay connect vpn.example --peer abcd-... --udp 51820=127.0.0.1:51820
-  weftline relay connect host --peer abcd-... --udp 27015=game.lan:27015,deadline=80ms
-  weftline relay connect host --peer abcd-... --udp 5004=10.0.0.7:5004,deadline=200ms \\
-      --udp 5005=10.0.0.7:5005,in-order
-
-WireGuard: run the first example beside it, and set `Endpoint = 127.0.0.1:51820` for that peer and
-`MTU = 1280` for the interface: what does not fit a packet is dropped. This program prints the MTU
-that fits the path, once it knows: 1328 on most, and 1056 on all. With --fragment longer datagrams
-pass too, in pieces. The other end runs
-  weftline relay serve --allow 127.0.0.1:51820 --peer FINGERPRINT-OF-THIS-HOST";
-
-/// Forward UDP from here to targets that the other end reaches
-#[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct ConnectArgs {
-    /// Where `weftline relay serve` waits: HOST or HOST:PORT (UDP, default port 9338)
-    #[arg(value_name = "ADDR")]
-    address: Address,
-    /// Fingerprint of the other end, as `weftline relay serve` prints it
-    #[arg(
-        long,
-        value_name = "FINGERPRINT",
-        required_unless_present = "insecure_udp",
-        conflicts_with = "insecure_udp"
-    )]
-    peer: Option<Fingerprint>,
-    /// What to forward, and how; may be repeated
-    #[arg(long = "udp", value_name = "LISTEN=TARGET[,DELIVERY]", required = true)]
-    rules: Vec<Rule>,
-    /// Cut datagrams that do not fit a packet in pieces, both ways, instead of dropping them
-    #[arg(long)]
-    fragment: bool,
-    /// Forget a flow that was not used for this long
-    #[arg(long, value_name = "TIME", default_value = "180s", value_parser = idle)]
-    idle: Duration,
-    /// Flows at once; for a further one, that which was idle for longest is forgotten
-    #[arg(long, value_name = "NUMBER", default_value = "500", value_parser = most_flows)]
-    flows: usize,
-    /// Print a line of statistics this often
-    #[arg(long, value_name = "TIME", value_parser = idle)]
-    stats: Option<Duration>,
-    /// How the session is protected and paced, and who this host is
-    #[command(flatten)]
-    session: SessionOptions,
-    /// What a session takes over from the one before.
-    #[command(flatten)]
-    again: AgainOptions,
-}
-
-/// Runs the command.
-pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit> {
-    let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place.
-    tokio::select! {
-        biased;
-        exit = &mut stopping => return Ok(exit),
-        () = std::future::ready(()) => {}
-    }
-    let report = Report::new("relay", "connect", output, args.stats);
-    let client = match Client::open(args) {
-        Ok(client) => client,
-        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
-    };
-    let mut listeners = JoinSet::new();
-    for rule in 0..client.near.rules().len() {
-        listeners.spawn(client.near.clone().listen(rule as u8));
-    }
-    let failure = tokio::select! {
-        failure = client.serve(&report, stopping) => failure,
-        never = report.watch(|| client.near.snapshot()) => match never {},
-    };
-    listeners.shutdown().await;
-    Ok(report.end(Some(&client.near.snapshot()), &failure))
-}
-
-/// The client end.
-pub(super) struct Client {
-    args: ConnectArgs,
+/// The client end of a relay.
+pub struct Client {
+    options: ClientOptions,
     pub(super) near: Arc<Near>,
     hello: Hello,
-    identities: Option<(Fingerprint, Identity)>,
+    on_event: OnEvent,
 }
 
 impl Client {
-    pub(super) fn open(args: ConnectArgs) -> Result<Self> {
-        if args.rules.len() > MOST_RULES {
-            let message =
-                format!("more than {MOST_RULES} rules: start a second relay for the rest");
-            return Err(Failure::new(Exit::Usage, message).into());
+    /// Opens the local sockets of all rules.
+    ///
+    /// # Errors
+    /// There are too many rules, or one of their addresses cannot be used.
+    pub fn open(
+        options: ClientOptions,
+        on_event: impl Fn(Event<'_>) + Send + Sync + 'static,
+    ) -> Result<Self, OpenError> {
+        let got = options.rules.len();
+        if got > MOST_RULES {
+            return Err(OpenError::TooManyRules {
+                got,
+                most: MOST_RULES,
+            });
         }
-        args.session.endpoint()?;
-        let identities = match args.peer {
-            Some(peer) => Some((peer, home::identity(args.session.identity.as_deref())?.0)),
-            None => {
-                output::insecure();
-                None
-            }
-        };
-        let near = Near::open(args.rules.clone(), args.flows).map_err(|(addr, error)| {
-            let message = format!("cannot listen at {addr}: {error}; choose another port in --udp");
-            Failure::new(Exit::General, message)
-        })?;
-        let rules = args.rules.iter().map(|rule| Wanted {
+        let on_event: OnEvent = Arc::new(on_event);
+        let near = Near::open(options.rules.clone(), options.flows, on_event.clone())
+            .map_err(|(addr, source)| OpenError::Listen { addr, source })?;
+        let rules = options.rules.iter().map(|rule| Wanted {
             target: rule.target.to_string(),
             delivery: rule.delivery.to_string(),
         });
@@ -160,147 +65,134 @@ impl Client {
                 &std::collections::hash_map::RandomState::new(),
                 std::process::id(),
             ),
-            fragment: args.fragment,
+            fragment: options.fragment,
             rules: rules.collect(),
         };
         Ok(Client {
-            args,
+            options,
             near: Arc::new(near),
             hello,
-            identities,
+            on_event,
         })
     }
 
-    /// Keeps a session until somebody stops the program or nothing can help.
-    pub(super) async fn serve(
-        &self,
-        report: &Report,
-        mut stopping: Pin<&mut impl Future<Output = Exit>>,
-    ) -> Failure {
-        let mut wait = FIRST_WAIT;
-        let mut served = false;
-        let stopped = |exit| Failure::new(exit, "stopped");
-        loop {
-            let begun = tokio::select! {
-                begun = self.begin(report) => begun,
-                exit = &mut stopping => return stopped(exit),
-            };
-            let failure = match begun {
-                Ok((endpoint, connection, stream, answer)) => {
-                    served = true;
-                    wait = FIRST_WAIT;
-                    let ended = tokio::select! {
-                        ended = self.carry(report, &connection, stream, &answer) => ended,
-                        exit = &mut stopping => {
-                            self.near.detach();
-                            let _ = timeout(DRAIN, connection.flushed()).await;
-                            farewell(&endpoint, close::INTERRUPTED, "stopped").await;
-                            return stopped(exit);
-                        }
-                    };
-                    self.near.detach();
-                    connection.close(close::FAILED, "the session failed");
-                    exit::closed(&ended)
-                }
-                Err(error) => exit::wrap(&error),
-            };
-            // What a person must change will not change by trying again, unless it worked before.
-            if !served && !matches!(failure.exit, Exit::Lost) {
-                return failure;
-            }
-            let seconds = wait.as_secs_f64();
-            report
-                .reporter
-                .warn(&format!("{failure}; trying again in {seconds} s"));
-            tokio::select! {
-                () = sleep(wait) => {}
-                exit = &mut stopping => return stopped(exit),
-            }
-            wait = (wait * 2).min(LONGEST_WAIT);
-        }
+    /// The local addresses of the rules, in their order.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn addresses(&self) -> std::io::Result<Vec<std::net::SocketAddr>> {
+        self.near.addresses()
     }
 
-    /// Connects, and agrees with the server on what is forwarded.
-    async fn begin(&self, report: &Report) -> Result<(Endpoint, Connection, Stream, Answer)> {
-        let mut config = self.args.session.endpoint()?;
-        self.args.again.complete(&mut config);
-        let addresses = self.args.address.resolve().await?;
-        let allow = "weftline relay serve --allow TARGET --peer";
-        let connecting = send::connect(addresses, self.identities.clone(), &config, allow);
+    /// How things stand.
+    pub fn snapshot(&self) -> Snapshot {
+        self.near.snapshot()
+    }
+
+    /// Forwards datagrams and keeps a session, until `stopper` asks for the end.
+    ///
+    /// # Errors
+    /// The first session failed in a way that another attempt does not change.
+    pub async fn run(&self, stopper: &Stopper) -> Result<(), SessionError> {
+        let mut listeners = JoinSet::new();
+        for rule in 0..self.near.rules().len() {
+            listeners.spawn(self.near.clone().listen(rule as u8));
+        }
+        let ended = reconnect(self, stopper).await;
+        listeners.shutdown().await;
+        ended
+    }
+
+    async fn agree(&self, connection: &Connection) -> Result<(Stream, Answer), SessionError> {
+        let lost = |error: std::io::Error| match connection.close_reason() {
+            Some(reason) => SessionError::Closed(reason),
+            None => SessionError::Failed(error.to_string()),
+        };
+        let stream = connection.open_stream().await;
+        let mut stream = stream.map_err(SessionError::Closed)?;
+        wire::write(&mut stream, &self.hello).await.map_err(lost)?;
+        let answer: Answer = wire::read(&mut stream).await.map_err(lost)?;
+        if answer.weftline_relay != VERSION {
+            return Err(SessionError::Version("the relay"));
+        }
+        let mut refused = self.options.rules.iter().zip(&answer.refused);
+        if let Some((rule, reason)) = refused.find_map(|(rule, why)| Some((rule, why.as_ref()?))) {
+            return Err(SessionError::TargetRefused {
+                target: rule.target.to_string(),
+                reason: printable(reason),
+            });
+        }
+        Ok((stream, answer))
+    }
+
+    fn announce(&self, connection: &Connection) -> Result<(), SessionError> {
+        let addresses = self.near.addresses();
+        let addresses = addresses.map_err(|error| SessionError::Failed(error.to_string()))?;
+        let rules = self.near.rules().iter();
+        let route = |(rule, at): (&super::Rule, _)| Route {
+            at,
+            rule: rule.clone(),
+            longest: longest(connection, rule.delivery),
+        };
+        let routes: Vec<Route> = rules.zip(addresses).map(route).collect();
+        (self.on_event)(Event::Connected {
+            remote: connection.remote_addr(),
+            routes: &routes,
+        });
+        Ok(())
+    }
+
+    /// Ends idle flows here, and tells the server of them.
+    async fn sweep(
+        &self,
+        connection: &Connection,
+        mut stream: Stream,
+        idle: Duration,
+    ) -> CloseReason {
+        let mut timer = interval(SWEEP.min(idle));
+        let mut most = longest(connection, Delivery::InOrder);
+        loop {
+            timer.tick().await;
+            let now = longest(connection, Delivery::InOrder);
+            if std::mem::replace(&mut most, now) != now {
+                (self.on_event)(Event::PathChanged { longest: now });
+            }
+            let gone = self.near.expire(idle);
+            for gone in gone.chunks(1000) {
+                let gone = gone.to_vec();
+                if wire::write(&mut stream, &Gone { gone }).await.is_err() {
+                    return connection.closed().await;
+                }
+            }
+        }
+    }
+}
+
+impl Rejoin for Client {
+    type Agreed = (Stream, Answer);
+
+    async fn begin(&self) -> Result<(Endpoint, Connection, Self::Agreed), SessionError> {
+        let options = &self.options;
+        let connecting = connect(&options.server, options.identity.clone(), &options.endpoint);
         let (endpoint, connection) = connecting.await?;
-        let agreeing = timeout(self.args.session.timeout, self.agree(&connection));
-        match agreeing.await {
+        match timeout(options.timeout, self.agree(&connection)).await {
             Ok(Ok((stream, answer))) => {
-                self.near.attach(
-                    connection.clone(),
-                    self.args.fragment,
-                    answer.flows as usize,
-                );
-                self.announce(report, &connection)?;
-                Ok((endpoint, connection, stream, answer))
+                let most = answer.flows as usize;
+                self.near.attach(connection.clone(), options.fragment, most);
+                self.announce(&connection)?;
+                Ok((endpoint, connection, (stream, answer)))
             }
             Ok(Err(error)) => {
                 farewell(&endpoint, close::FAILED, "").await;
                 Err(error)
             }
-            Err(_) => {
-                let message = "the other end does not answer: is it `weftline relay serve`?";
-                Err(Failure::new(Exit::Lost, message).into())
-            }
+            Err(_) => Err(SessionError::Silent),
         }
     }
 
-    async fn agree(&self, connection: &Connection) -> Result<(Stream, Answer)> {
-        let lost = |error: std::io::Error| match connection.close_reason() {
-            Some(reason) => exit::closed(&reason),
-            None => Failure::new(Exit::General, error.to_string()),
-        };
-        let stream = connection.open_stream().await;
-        let mut stream = stream.map_err(|reason| exit::closed(&reason))?;
-        wire::write(&mut stream, &self.hello).await.map_err(lost)?;
-        let answer: Answer = wire::read(&mut stream).await.map_err(lost)?;
-        if answer.weftline_relay != VERSION {
-            let message = "the other end runs another version of the relay";
-            return Err(Failure::new(Exit::General, message).into());
-        }
-        let refused = self.args.rules.iter().zip(&answer.refused);
-        if let Some((rule, why)) = refused
-            .filter_map(|(r, why)| Some((r, why.as_ref()?)))
-            .next()
-        {
-            let target = &rule.target;
-            let message = format!(
-                "the other end refuses {target}: {why}; over there, run: weftline relay serve --allow {target}"
-            );
-            return Err(Failure::new(Exit::Refused, message).into());
-        }
-        Ok((stream, answer))
-    }
-
-    fn announce(&self, report: &Report, connection: &Connection) -> Result<()> {
-        let mut text = format!("connected to {}", connection.remote_addr());
-        for (rule, at) in self.near.rules().iter().zip(self.near.addresses()?) {
-            let most = longest(connection, rule.delivery);
-            text += &format!(
-                "\n  {at} -> {}, {}, datagrams of up to {most} bytes (WireGuard: MTU = {})",
-                rule.target,
-                rule.delivery,
-                wireguard_mtu(most)
-            );
-        }
-        report.reporter.note(&text);
-        Ok(())
-    }
-
-    /// Carries datagrams until the session ends.
-    async fn carry(
-        &self,
-        report: &Report,
-        connection: &Connection,
-        mut stream: Stream,
-        answer: &Answer,
-    ) -> CloseReason {
-        let idle = self.args.idle.min(Duration::from_secs(answer.idle.max(1)));
+    async fn carry(&self, connection: &Connection, agreed: Self::Agreed) -> CloseReason {
+        let (stream, answer) = agreed;
+        let idle = Duration::from_secs(answer.idle.max(1)).min(self.options.idle);
         let near = &self.near;
         let inward = async {
             let inward = inward(
@@ -313,32 +205,28 @@ impl Client {
                 Err(Hostile) => CloseReason::Protocol("more datagrams out of order than can be"),
             }
         };
-        let sweep = async {
-            let mut timer = interval(SWEEP.min(idle));
-            let mut most = longest(connection, Delivery::InOrder);
-            loop {
-                timer.tick().await;
-                let now = longest(connection, Delivery::InOrder);
-                if std::mem::replace(&mut most, now) != now {
-                    let mtu = wireguard_mtu(now);
-                    report.reporter.note(&format!(
-                        "the path takes datagrams of up to {now} bytes now (WireGuard: MTU = {mtu})"
-                    ));
-                }
-                let gone = self.near.expire(idle);
-                for gone in gone.chunks(1000) {
-                    let gone = gone.to_vec();
-                    if wire::write(&mut stream, &Gone { gone }).await.is_err() {
-                        return connection.closed().await;
-                    }
-                }
-            }
-        };
         let reason = tokio::select! {
             reason = inward => reason,
-            reason = sweep => reason,
+            reason = self.sweep(connection, stream, idle) => reason,
         };
         finish(|| near.hand_on()).await;
         reason
+    }
+
+    fn on_lost(&self) {
+        self.near.detach();
+    }
+
+    fn on_retry(&self, error: &SessionError, wait: Duration) {
+        (self.on_event)(Event::Retrying { error, wait });
+    }
+
+    async fn leave(
+        &self,
+        connection: &Connection,
+        _carried: Pin<&mut (impl Future<Output = CloseReason> + Send)>,
+    ) {
+        self.near.detach();
+        let _ = timeout(DRAIN, connection.flushed()).await;
     }
 }

@@ -1,19 +1,15 @@
 //! What one end of a relay has carried and what it has not.
 
-use std::time::Duration;
-
 use serde::Serialize;
-use serde_json::{Value, json};
 use weftline::Stats;
-
-use crate::report::{self, Standing};
-use crate::reporter::{megabits, size};
 
 /// Datagrams and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Traffic {
-    pub(super) datagrams: u64,
-    pub(super) bytes: u64,
+pub struct Traffic {
+    /// How many.
+    pub datagrams: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
 }
 
 impl Traffic {
@@ -25,25 +21,26 @@ impl Traffic {
 
 /// Datagrams that went no further, by the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Dropped {
+pub struct Dropped {
     /// Longer than what passes.
-    pub(super) too_long: u64,
+    pub too_long: u64,
     /// More came than the session takes.
-    pub(super) no_room: u64,
+    pub no_room: u64,
     /// There was no session.
-    pub(super) no_session: u64,
+    pub no_session: u64,
     /// There were as many flows as there may be, or the system gave no further socket.
-    pub(super) no_flow: u64,
+    pub no_flow: u64,
     /// They were not sent, or not complete, by their deadline.
-    pub(super) late: u64,
-    /// The local program's socket took them not.
-    pub(super) not_taken: u64,
+    pub late: u64,
+    /// The local program's socket refused them.
+    pub not_taken: u64,
     /// The other end sent what belongs to no flow.
-    pub(super) stray: u64,
+    pub stray: u64,
 }
 
 impl Dropped {
-    fn total(&self) -> u64 {
+    /// All together.
+    pub fn total(&self) -> u64 {
         let Dropped {
             too_long,
             no_room,
@@ -59,16 +56,17 @@ impl Dropped {
 
 /// All that one end counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Counts {
+pub struct Counts {
     /// From local programs to the other end.
-    pub(super) sent: Traffic,
+    pub sent: Traffic,
     /// From the other end to local programs.
-    pub(super) delivered: Traffic,
-    pub(super) dropped: Dropped,
+    pub delivered: Traffic,
+    /// What went no further.
+    pub dropped: Dropped,
     /// Flows that began here.
-    pub(super) flows: u64,
+    pub flows: u64,
     /// Sessions that were opened.
-    pub(super) sessions: u64,
+    pub sessions: u64,
 }
 
 impl Counts {
@@ -104,99 +102,15 @@ impl Counts {
 
 /// How an end stands at some moment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Snapshot {
-    pub(super) counts: Counts,
+pub struct Snapshot {
+    /// Counters.
+    pub counts: Counts,
     /// Flows that there are.
-    pub(super) open: usize,
+    pub open: usize,
     /// The session of the moment, or one of them.
-    pub(super) session: Option<Stats>,
+    pub session: Option<Stats>,
     /// Bytes of the longest datagram that passes in one piece, whatever its delivery.
-    pub(super) longest: Option<usize>,
-}
-
-impl Standing for Snapshot {
-    fn bytes(&self) -> u64 {
-        self.counts.sent.bytes + self.counts.delivered.bytes
-    }
-
-    fn has_served(&self) -> bool {
-        self.counts.sessions > 0
-    }
-
-    fn line(&self, since: &Self, time: Duration) -> String {
-        let rate = |now: Traffic, before: Traffic| {
-            let datagrams = (now.datagrams - before.datagrams) as f64;
-            format!(
-                "{:.0}/s {:.1} Mbit/s",
-                datagrams / time.as_secs_f64().max(1e-6),
-                megabits(now.bytes - before.bytes, time)
-            )
-        };
-        let (now, before) = (&self.counts, &since.counts);
-        let session = report::path(self.session.as_ref());
-        format!(
-            "{session}, {} flows, out {}, in {}, {} dropped",
-            self.open,
-            rate(now.sent, before.sent),
-            rate(now.delivered, before.delivered),
-            now.dropped.total()
-        )
-    }
-
-    fn sentence(&self, time: Duration) -> String {
-        let Counts {
-            sent,
-            delivered,
-            dropped,
-            flows,
-            ..
-        } = &self.counts;
-        let reasons: Vec<String> = [
-            (dropped.too_long, "too long"),
-            (dropped.no_room, "without room"),
-            (dropped.no_session, "without a session"),
-            (dropped.no_flow, "of too many flows"),
-            (dropped.late, "late"),
-            (dropped.not_taken, "not taken by the local program"),
-            (dropped.stray, "of no flow"),
-        ]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, why)| format!("{count} {why}"))
-        .collect();
-        let dropped = match reasons.is_empty() {
-            true => "none dropped".to_owned(),
-            false => format!("dropped: {}", reasons.join(", ")),
-        };
-        format!(
-            "relayed {} datagrams out ({}) and {} in ({}) of {flows} flows in {:.0} s; {dropped}",
-            sent.datagrams,
-            size(sent.bytes),
-            delivered.datagrams,
-            size(delivered.bytes),
-            time.as_secs_f64()
-        )
-    }
-
-    fn json(&self) -> Value {
-        let mut object = json!({
-            "open_flows": self.open,
-            "connected": self.session.is_some(),
-            "longest_datagram": self.longest,
-        });
-        if let (Value::Object(all), Ok(Value::Object(counts))) =
-            (&mut object, serde_json::to_value(self.counts))
-        {
-            all.extend(counts);
-            let session = self.session.map(|stats| {
-                let mut session = report::session(&stats);
-                session["abandoned_symbols"] = json!(stats.received.abandoned_symbols);
-                session
-            });
-            all.insert("session".to_owned(), json!(session));
-        }
-        object
-    }
+    pub longest: Option<usize>,
 }
 
 /// Datagrams that the session gave up because they would be, or were, late.
@@ -209,17 +123,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sentence_names_each_reason() {
-        let mut snapshot = Snapshot::default();
-        snapshot.counts.sent.add(100);
-        assert!(snapshot.sentence(Duration::ZERO).ends_with("none dropped"));
-        snapshot.counts.dropped.late = 2;
-        snapshot.counts.dropped.too_long = 1;
-        let text = snapshot.sentence(Duration::from_secs(1));
-        assert!(text.ends_with("dropped: 1 too long, 2 late"), "{text}");
-    }
-
-    #[test]
     fn counts_of_two_clients_add_up() {
         let mut one = Counts::default();
         one.delivered.add(5);
@@ -229,11 +132,7 @@ mod tests {
         all.merge(&one);
         assert_eq!((all.delivered.bytes, all.dropped.stray), (10, 4));
         assert_eq!((all.sessions, all.dropped.total()), (2, 4));
-        let json = Snapshot {
-            counts: all,
-            ..Snapshot::default()
-        };
-        let json = json.json();
-        assert_eq!(json["dropped"]["stray"], json!(4));
+        let json = serde_json::to_value(all).unwrap();
+        assert_eq!(json["dropped"]["stray"], 4);
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use weftline_netem::units;
+use crate::duration;
 
 /// The longest deadline: what may be later than this needs none.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -12,7 +12,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 
 /// How the datagrams of a flow are delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Delivery {
+pub enum Delivery {
     /// Each as soon as it is there, or recovered; none is given up.
     #[default]
     Unordered,
@@ -25,7 +25,7 @@ pub(super) enum Delivery {
 
 impl Delivery {
     /// Within which time of being sent a datagram is worth something.
-    pub(super) fn deadline(self) -> Option<Duration> {
+    pub fn deadline(self) -> Option<Duration> {
         match self {
             Delivery::Deadline(time) => Some(time),
             Delivery::Unordered | Delivery::InOrder => None,
@@ -36,7 +36,7 @@ impl Delivery {
 /// The text names no delivery.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no delivery: give unordered, in-order or deadline=TIME (1ms to 60s)")]
-pub(super) struct BadDelivery(String);
+pub struct BadDelivery(String);
 
 impl FromStr for Delivery {
     type Err = BadDelivery;
@@ -44,8 +44,7 @@ impl FromStr for Delivery {
     fn from_str(text: &str) -> Result<Self, BadDelivery> {
         let bad = || BadDelivery(text.to_owned());
         match text.strip_prefix("deadline=") {
-            Some(time) => units::parse_duration(time)
-                .ok()
+            Some(time) => duration::parse(time)
                 .filter(|t| (SHORTEST..=LONGEST).contains(t))
                 .map(Delivery::Deadline)
                 .ok_or_else(bad),
@@ -61,7 +60,7 @@ impl fmt::Display for Delivery {
         match self {
             Delivery::Unordered => f.write_str("unordered"),
             Delivery::InOrder => f.write_str("in-order"),
-            Delivery::Deadline(time) => write!(f, "deadline={}", units::duration(*time)),
+            Delivery::Deadline(time) => write!(f, "deadline={}", duration::show(*time)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The server's flows, for one client: a socket of its own for each, as a NAT would have.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket as StdSocket};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,10 @@ use weftline::Connection;
 
 use super::counts::Snapshot;
 use super::delivery::Delivery;
-use super::near::enlarge;
+use super::event::{Event, OnEvent};
+use super::socket::connected;
 use super::table::{Hostile, Table};
 use super::wire::Head;
-use crate::address::any_like;
 
 /// Datagrams read from a socket before others get their turn.
 const BATCH: usize = 64;
@@ -26,10 +26,10 @@ const GRACE: Duration = Duration::from_secs(30);
 const SLACK: usize = 64;
 
 /// The server's end of one client's flows. It outlives sessions.
-#[derive(Debug)]
 pub(super) struct Far {
     idle: Duration,
     state: Mutex<State>,
+    on_event: OnEvent,
 }
 
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Drop for Outlet {
 
 impl Far {
     /// For a client with `most` flows at once.
-    pub(super) fn new(most: usize, idle: Duration) -> Arc<Self> {
+    pub(super) fn new(most: usize, idle: Duration, on_event: OnEvent) -> Arc<Self> {
         let state = State {
             table: Table::new(most + SLACK),
             rules: Vec::new(),
@@ -75,6 +75,7 @@ impl Far {
         Arc::new(Far {
             idle,
             state: Mutex::new(state),
+            on_event,
         })
     }
 
@@ -206,14 +207,6 @@ impl Far {
     }
 }
 
-fn connected(target: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = StdSocket::bind(any_like(target))?;
-    socket.connect(target)?;
-    enlarge(&socket);
-    socket.set_nonblocking(true)?;
-    UdpSocket::from_std(socket)
-}
-
 fn deliver(outlet: &Outlet, datagram: &[u8]) -> bool {
     // Not the runtime's own call: that fails until the runtime has heard of a new socket.
     let socket = SockRef::from(&*outlet.socket);
@@ -234,14 +227,22 @@ async fn listen(far: Weak<Far>, flow: u32, socket: Arc<UdpSocket>) {
     let mut buffer = vec![0; 1 << 16];
     while socket.readable().await.is_ok() {
         let Some(far) = far.upgrade() else { return };
+        let mut too_long = None;
         let mut state = far.lock();
         for _ in 0..BATCH {
             match socket.try_recv(&mut buffer) {
-                Ok(len) => state.table.send(flow, &buffer[..len], Instant::now()),
+                Ok(len) => {
+                    let sent = state.table.send(flow, &buffer[..len], Instant::now());
+                    too_long = too_long.or(sent);
+                }
                 // Nobody listens there now; somebody may later.
                 Err(error) if is_refusal(&error) => {}
                 Err(_) => break,
             }
+        }
+        drop(state);
+        if let Some(too_long) = too_long {
+            (far.on_event)(Event::TooLong(too_long));
         }
     }
 }

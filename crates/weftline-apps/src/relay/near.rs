@@ -2,31 +2,30 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{SocketAddr, UdpSocket as StdSocket};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use socket2::SockRef;
 use tokio::net::UdpSocket;
 use weftline::Connection;
 
+use super::event::{Event, OnEvent, TooLong};
 use super::rule::Rule;
+use super::socket::bound;
 use super::table::{Hostile, Table};
 use super::wire::Head;
 
 /// Datagrams read from a socket before others get their turn.
 const BATCH: usize = 64;
-/// Bytes asked of the system for a socket's buffers: a burst waits there, and is not lost.
-const SOCKET_BUFFER: usize = 1 << 20;
 
 /// The client's end of all flows.
-#[derive(Debug)]
 pub(super) struct Near {
     rules: Vec<Rule>,
     sockets: Vec<UdpSocket>,
     most: usize,
     state: Mutex<State>,
+    on_event: OnEvent,
 }
 
 #[derive(Debug)]
@@ -50,10 +49,14 @@ impl Near {
     ///
     /// # Errors
     /// The address that cannot be used, and why.
-    pub(super) fn open(rules: Vec<Rule>, most: usize) -> Result<Self, (SocketAddr, io::Error)> {
+    pub(super) fn open(
+        rules: Vec<Rule>,
+        most: usize,
+        on_event: OnEvent,
+    ) -> Result<Self, (SocketAddr, io::Error)> {
         let open = |rule: &Rule| {
             let at = rule.listen;
-            socket(at).map_err(|e| (at, e))
+            bound(at).map_err(|e| (at, e))
         };
         let sockets = rules.iter().map(open).collect::<Result<_, _>>()?;
         let state = State {
@@ -67,6 +70,7 @@ impl Near {
             sockets,
             most,
             state: Mutex::new(state),
+            on_event,
         })
     }
 
@@ -78,6 +82,7 @@ impl Near {
         let mut buffer = vec![0; 1 << 16];
         // It only fails when the runtime ends.
         while socket.readable().await.is_ok() {
+            let mut too_long = None;
             let mut state = self.lock();
             for _ in 0..BATCH {
                 // Errors other than an empty socket are late news of what was sent.
@@ -85,7 +90,11 @@ impl Near {
                     break;
                 };
                 let program = Program { rule, addr };
-                state.outward(&self.rules, program, &buffer[..len]);
+                too_long = too_long.or(state.outward(&self.rules, program, &buffer[..len]));
+            }
+            drop(state);
+            if let Some(too_long) = too_long {
+                (self.on_event)(Event::TooLong(too_long));
             }
         }
     }
@@ -171,16 +180,20 @@ impl Near {
 }
 
 impl State {
-    fn outward(&mut self, rules: &[Rule], program: Program, datagram: &[u8]) {
+    /// Sends a program's datagram; returns it if it is the first that is too long.
+    fn outward(&mut self, rules: &[Rule], program: Program, datagram: &[u8]) -> Option<TooLong> {
         let now = Instant::now();
         let id = match self.ids.get(&program) {
             Some(&id) => id,
             None => match self.add(rules, program, now) {
                 Some(id) => id,
-                None => return self.table.refuse(),
+                None => {
+                    self.table.refuse();
+                    return None;
+                }
             },
         };
-        self.table.send(id, datagram, now);
+        self.table.send(id, datagram, now)
     }
 
     fn add(&mut self, rules: &[Rule], program: Program, now: Instant) -> Option<u32> {
@@ -196,18 +209,4 @@ impl State {
         self.ids.insert(program, id);
         Some(id)
     }
-}
-
-fn socket(at: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = StdSocket::bind(at)?;
-    enlarge(&socket);
-    socket.set_nonblocking(true)?;
-    UdpSocket::from_std(socket)
-}
-
-/// Asks for larger buffers; the system may give less, which is no error.
-pub(super) fn enlarge(socket: &StdSocket) {
-    let options = SockRef::from(socket);
-    let _ = options.set_recv_buffer_size(SOCKET_BUFFER);
-    let _ = options.set_send_buffer_size(SOCKET_BUFFER);
 }

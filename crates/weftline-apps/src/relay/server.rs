@@ -1,33 +1,24 @@
-//! `weftline relay serve`: the server end.
+//! The server end: its clients, and what it lets them reach.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use clap::Args;
 use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
-use weftline::{Connection, Endpoint, Fingerprint, Refusal};
+use weftline::{Connection, Endpoint, Fingerprint, Stream};
 
-use super::allow::{Allow, permit};
 use super::counts::{Counts, Snapshot};
+use super::event::{Event, OnEvent};
 use super::far::{Far, Granted};
 use super::inward::{finish, inward};
-use super::options::{idle, most_flows};
+use super::options::ServerOptions;
 use super::table::Hostile;
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION};
-use crate::address::{Address, reachable};
-use crate::console;
-use crate::exit::{self, Exit, Failure, close};
-use crate::home;
-use crate::options::{AgainOptions, OutputOptions, SessionOptions};
-use crate::output::{self, quoted_command};
-use crate::recv;
-use crate::report::Report;
-use crate::session::{farewell, stop};
-use crate::transfer::path::printable;
+use crate::allow::permit;
+use crate::error::SessionError;
+use crate::session::{close, farewell};
+use crate::stopper::Stopper;
 
 /// Clients whose flows are kept.
 const MOST_CLIENTS: usize = 256;
@@ -38,186 +29,11 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// How long a session that ends may take to say why.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-const EXAMPLES: &str = "\
-Allowed targets: --allow HOST:PORT
-  HOST  an address (10.0.0.7, [fd00::7]), a network (10.0.0.0/8, [fd00::/8]), a name that clients
-        must ask for as such (media.example), or * for any
-  PORT  a port, a range (5000-5999), or * for any
-
-Examples:
-  weftline relay serve --allow 127.0.0.1:51820 --peer abcd-...
-  weftline relay serve --allow 10.0.0.0/24:5000-5999,game.lan:27015 --listen 0.0.0.0:4000
-
-It prints the command for the other end. Only hosts whose fingerprint is given with --peer, or
-stands in ~/.config/weftline/allowed (one a line; what follows it is a comment), and this host
-itself may use it, and they reach nothing but what --allow names.";
-
-/// Send what `weftline relay connect` forwards on to targets that this host reaches
-#[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct ServeArgs {
-    /// Targets that clients may reach, separated by commas; may be repeated
-    #[arg(long, value_name = "HOST:PORT", required = true, value_delimiter = ',')]
-    allow: Vec<Allow>,
-    /// UDP address to wait at [default: all of this host's, port 9338]
-    #[arg(long, value_name = "ADDR")]
-    listen: Option<Address>,
-    /// Let the host with this fingerprint use it; may be repeated
-    #[arg(long, value_name = "FINGERPRINT", conflicts_with = "insecure_udp")]
-    peer: Vec<Fingerprint>,
-    /// Let anyone who can reach this port use it
-    #[arg(long, conflicts_with = "insecure_udp")]
-    peer_anyone: bool,
-    /// Forget a flow that was not used for this long
-    #[arg(long, value_name = "TIME", default_value = "180s", value_parser = idle)]
-    idle: Duration,
-    /// Flows at once of each client; each takes a socket here
-    #[arg(long, value_name = "NUMBER", default_value = "500", value_parser = most_flows)]
-    flows: usize,
-    /// Print a line of statistics this often
-    #[arg(long, value_name = "TIME", value_parser = idle)]
-    stats: Option<Duration>,
-    /// How the session is protected and paced, and who this host is
-    #[command(flatten)]
-    session: SessionOptions,
-    /// What a session takes over from the one before.
-    #[command(flatten)]
-    again: AgainOptions,
-}
-
-/// Runs the command.
-pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> {
-    let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place before anybody is told to go on.
-    tokio::select! {
-        biased;
-        exit = &mut stopping => return Ok(exit),
-        () = std::future::ready(()) => {}
-    }
-    let report = Report::new("relay", "serve", output, args.stats);
-    let endpoint = match open(&args, output).await {
-        Ok(endpoint) => endpoint,
-        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
-    };
-    let server = Arc::new(Server::new(args));
-    let failure = tokio::select! {
-        failure = serve(&server, &endpoint, &report, stopping) => failure,
-        never = report.watch(|| server.snapshot()) => match never {},
-    };
-    Ok(report.end(Some(&server.snapshot()), &failure))
-}
-
-pub(super) async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Endpoint> {
-    let mut config = args.session.endpoint()?;
-    args.again.complete(&mut config);
-    let listen = args.listen.as_ref();
-    let endpoint = if args.session.insecure_udp {
-        output::insecure();
-        recv::bind(listen, |addr| {
-            Endpoint::bind_insecure_udp(addr, config.clone())
-        })
-        .await?
-    } else {
-        let (identity, _) = home::identity(args.session.identity.as_deref())?;
-        let allowed = recv::allowed(&identity, args.peer_anyone, &args.peer)?;
-        recv::bind(listen, |addr| {
-            Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
-        })
-        .await?
-    };
-    if !output.quiet {
-        announce(args, &endpoint)?;
-    }
-    Ok(endpoint)
-}
-
-/// Tells how to use it.
-fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
-    let local = endpoint
-        .local_addr()
-        .context("cannot tell the address bound")?;
-    let whose = match endpoint.fingerprint() {
-        Some(fingerprint) => {
-            output::line(&format!("fingerprint {fingerprint}"));
-            format!("--peer {fingerprint}")
-        }
-        None => "--insecure-udp".to_owned(),
-    };
-    output::line(&format!("listening on {local}; on the other host, run:"));
-    output::line(&format!(
-        "  weftline relay connect {} {whose} --udp PORT=TARGET",
-        reachable(local)
-    ));
-    if args.peer_anyone && !args.session.insecure_udp {
-        output::line("warning: --peer-anyone: whoever reaches this port reaches the targets");
-    }
-    Ok(())
-}
-
-pub(super) async fn serve(
-    server: &Arc<Server>,
-    endpoint: &Endpoint,
-    report: &Report,
-    mut stopping: Pin<&mut impl Future<Output = Exit>>,
-) -> Failure {
-    let mut sessions: JoinSet<()> = JoinSet::new();
-    let mut sweep = interval(SWEEP);
-    loop {
-        tokio::select! {
-            accepted = endpoint.accept() => match accepted {
-                Some(connection) => {
-                    let (server, reporter) = (server.clone(), report.reporter.clone());
-                    sessions.spawn(async move {
-                        let from = match connection.peer() {
-                            Some(peer) => peer.to_string(),
-                            None => "an unknown client".to_owned(),
-                        };
-                        let at = connection.remote_addr();
-                        reporter.note(&format!("connection from {from} at {at}"));
-                        let ended = server.session(&connection).await;
-                        connection.close(close::FAILED, &ended.message);
-                        reporter.note(&format!("{from} at {at}: {ended}"));
-                    });
-                }
-                None => return Failure::new(Exit::General, "the endpoint is closed"),
-            },
-            Some(refusal) = endpoint.refused() => tell(&server.args, &refusal),
-            Some(_) = sessions.join_next() => {}
-            _ = sweep.tick() => server.sweep(),
-            exit = &mut stopping => {
-                let connections = server.detach();
-                let flushed = async {
-                    for connection in &connections {
-                        // A session that is over has nothing to wait for.
-                        let _ = connection.flushed().await;
-                    }
-                };
-                let _ = timeout(DRAIN, flushed).await;
-                // Before the sessions go, or they would close with a code of their own.
-                endpoint.close(close::INTERRUPTED, "stopped");
-                sessions.shutdown().await;
-                farewell(endpoint, close::INTERRUPTED, "stopped").await;
-                return Failure::new(exit, "stopped");
-            }
-        }
-    }
-}
-
-fn tell(args: &ServeArgs, refusal: &Refusal) {
-    match refusal {
-        Refusal::UnknownPeer { peer, .. } => {
-            let command = quoted_command(&format!("--peer {peer}"));
-            console::offer(format!("refused {peer}: to let it in, run: {command}"));
-        }
-        refusal if args.session.insecure_udp => console::offer(refusal.to_string()),
-        refusal => console::offer(printable(&refusal.to_string())),
-    }
-}
-
-/// The server end: what it allows, and its clients.
-pub(super) struct Server {
-    args: ServeArgs,
+/// The server end of a relay.
+pub struct Server {
+    options: ServerOptions,
     clients: Mutex<Clients>,
+    on_event: OnEvent,
 }
 
 /// A running client: its host's key and its own number.
@@ -231,41 +47,116 @@ struct Clients {
 }
 
 impl Server {
-    pub(super) fn new(args: ServeArgs) -> Self {
-        Server {
-            args,
+    /// A server without clients.
+    pub fn new(
+        options: ServerOptions,
+        on_event: impl Fn(Event<'_>) + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Server {
+            options,
             clients: Mutex::default(),
+            on_event: Arc::new(on_event),
+        })
+    }
+
+    /// How things stand, all clients together.
+    pub fn snapshot(&self) -> Snapshot {
+        let clients = self.lock();
+        let mut all = Snapshot {
+            counts: clients.left,
+            ..Snapshot::default()
+        };
+        for one in clients.all.values().map(|far| far.snapshot()) {
+            all.counts.merge(&one.counts);
+            all.open += one.open;
+            all.session = all.session.or(one.session);
+            all.longest = all.longest.or(one.longest);
+        }
+        all
+    }
+
+    /// Serves the clients of `endpoint` until `stopper` asks for the end. Nobody else may take
+    /// sessions or refusals from this endpoint.
+    ///
+    /// # Errors
+    /// The endpoint was closed.
+    pub async fn run(
+        self: &Arc<Self>,
+        endpoint: &Endpoint,
+        stopper: &Stopper,
+    ) -> Result<(), SessionError> {
+        let mut sessions: JoinSet<()> = JoinSet::new();
+        let mut sweep = interval(SWEEP);
+        loop {
+            tokio::select! {
+                accepted = endpoint.accept() => match accepted {
+                    Some(connection) => {
+                        sessions.spawn(self.clone().serve(connection));
+                    }
+                    None => return Err(SessionError::EndpointClosed),
+                },
+                Some(refusal) = endpoint.refused() => (self.on_event)(Event::TurnedAway(&refusal)),
+                Some(_) = sessions.join_next() => {}
+                _ = sweep.tick() => self.sweep(),
+                () = stopper.asked() => {
+                    let connections = self.detach();
+                    let flushed = async {
+                        for connection in &connections {
+                            // A session that is over has nothing to wait for.
+                            let _ = connection.flushed().await;
+                        }
+                    };
+                    let _ = timeout(DRAIN, flushed).await;
+                    // Before the sessions go, or they would close with a code of their own.
+                    endpoint.close(close::INTERRUPTED, "stopped");
+                    sessions.shutdown().await;
+                    farewell(endpoint, close::INTERRUPTED, "stopped").await;
+                    return Ok(());
+                }
+            }
         }
     }
 
-    /// Serves one session to its end.
-    async fn session(&self, connection: &Connection) -> Failure {
+    /// Serves one session to its end, and tells of both.
+    async fn serve(self: Arc<Self>, connection: Connection) {
+        let (peer, remote) = (connection.peer(), connection.remote_addr());
+        (self.on_event)(Event::Joined { peer, remote });
+        let error = self.session(&connection).await;
+        connection.close(close::FAILED, &error.to_string());
+        (self.on_event)(Event::Left {
+            peer,
+            remote,
+            error: &error,
+        });
+    }
+
+    /// Serves one session; returns why it ended.
+    async fn session(&self, connection: &Connection) -> SessionError {
         let failed = |error: std::io::Error| match connection.close_reason() {
-            Some(reason) => exit::closed(&reason),
-            None => Failure::new(Exit::General, error.to_string()),
+            Some(reason) => SessionError::Closed(reason),
+            None => SessionError::Failed(error.to_string()),
         };
         let opening = async {
             // Nothing is done for a recording.
             let confirmed = connection.confirmed().await;
-            confirmed.map_err(|reason| exit::closed(&reason))?;
+            confirmed.map_err(SessionError::Closed)?;
             let stream = connection.accept_stream().await;
-            let mut stream = stream.map_err(|reason| exit::closed(&reason))?;
+            let mut stream = stream.map_err(SessionError::Closed)?;
             let hello: Hello = wire::read(&mut stream).await.map_err(failed)?;
-            Ok::<_, Failure>((stream, hello))
+            Ok::<_, SessionError>((stream, hello))
         };
-        let (mut stream, hello) = match timeout(self.args.session.timeout, opening).await {
+        let (mut stream, hello) = match timeout(self.options.timeout, opening).await {
             Ok(Ok(opened)) => opened,
-            Ok(Err(failure)) => return failure,
-            Err(_) => return Failure::new(Exit::Lost, "the client asked for nothing"),
+            Ok(Err(error)) => return error,
+            Err(_) => return SessionError::AskedNothing,
         };
         if hello.weftline_relay != VERSION || hello.rules.len() > MOST_RULES {
-            let message = "the client runs another version of the relay";
-            return Failure::new(Exit::General, message);
+            return SessionError::Version("the relay");
         }
         let (rules, refused) = self.grant(&hello).await;
         let key = (connection.peer(), hello.instance);
         let Some(far) = self.far(key) else {
-            return Failure::new(Exit::General, "too many clients: try again later");
+            return SessionError::TooManyClients;
         };
         let (old, number) = far.attach(connection.clone(), hello.fragment, rules);
         if let Some(old) = old {
@@ -274,8 +165,8 @@ impl Server {
         let answer = Answer {
             weftline_relay: VERSION,
             refused,
-            flows: u32::try_from(self.args.flows).unwrap_or(u32::MAX),
-            idle: self.args.idle.as_secs().max(1),
+            flows: u32::try_from(self.options.flows).unwrap_or(u32::MAX),
+            idle: self.options.idle.as_secs().max(1),
         };
         let ended = match wire::write(&mut stream, &answer).await {
             Ok(()) => carry(&far, connection, stream).await,
@@ -290,7 +181,7 @@ impl Server {
         let (mut rules, mut refused) = (Vec::new(), Vec::new());
         for wanted in &hello.rules {
             let granted = match (wanted.target.parse(), wanted.delivery.parse()) {
-                (Ok(target), Ok(delivery)) => match permit(&self.args.allow, &target).await {
+                (Ok(target), Ok(delivery)) => match permit(&self.options.allow, &target).await {
                     Ok(target) => Ok(Granted { target, delivery }),
                     Err(refused) => Err(refused.to_string()),
                 },
@@ -312,7 +203,7 @@ impl Server {
         if !clients.all.contains_key(&key) && clients.all.len() >= MOST_CLIENTS {
             return None;
         }
-        let new = || Far::new(self.args.flows, self.args.idle);
+        let new = || Far::new(self.options.flows, self.options.idle, self.on_event.clone());
         Some(clients.all.entry(key).or_insert_with(new).clone())
     }
 
@@ -334,36 +225,20 @@ impl Server {
         clients.all.values().filter_map(|far| far.stop()).collect()
     }
 
-    /// How things stand, all clients together.
-    pub(super) fn snapshot(&self) -> Snapshot {
-        let clients = self.lock();
-        let mut all = Snapshot {
-            counts: clients.left,
-            ..Snapshot::default()
-        };
-        for one in clients.all.values().map(|far| far.snapshot()) {
-            all.counts.merge(&one.counts);
-            all.open += one.open;
-            all.session = all.session.or(one.session);
-            all.longest = all.longest.or(one.longest);
-        }
-        all
-    }
-
     fn lock(&self) -> MutexGuard<'_, Clients> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Carries datagrams until the session ends; says why it did.
-async fn carry(far: &Arc<Far>, connection: &Connection, mut stream: weftline::Stream) -> Failure {
+/// Carries datagrams until the session ends; returns why it did.
+async fn carry(far: &Arc<Far>, connection: &Connection, mut stream: Stream) -> SessionError {
     let inward = async {
         let inward = inward(connection, |message| far.inward(message), || far.hand_on());
         match inward.await {
-            Ok(reason) => exit::closed(&reason),
+            Ok(reason) => SessionError::Closed(reason),
             Err(Hostile) => {
                 let message = "it sends more datagrams out of order than can be";
-                Failure::new(Exit::General, message)
+                SessionError::Failed(message.to_owned())
             }
         }
     };
@@ -373,8 +248,8 @@ async fn carry(far: &Arc<Far>, connection: &Connection, mut stream: weftline::St
                 Ok(gone) => far.end(&gone.gone),
                 // A session that ends takes this stream with it, and says why a moment later.
                 Err(error) => match timeout(LAST_WORD, connection.closed()).await {
-                    Ok(reason) => return exit::closed(&reason),
-                    Err(_) => return Failure::new(Exit::General, error.to_string()),
+                    Ok(reason) => return SessionError::Closed(reason),
+                    Err(_) => return SessionError::Failed(error.to_string()),
                 },
             }
         }

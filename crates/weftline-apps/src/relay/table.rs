@@ -8,9 +8,9 @@ use weftline::{Connection, SendError};
 
 use super::counts::{Counts, Snapshot, late};
 use super::delivery::Delivery;
+use super::event::TooLong;
 use super::order::Order;
 use super::wire::{HEAD, Head, NUMBERED_HEAD};
-use crate::console;
 
 /// A flow that was used more recently makes no room for a new one.
 const YOUNG: Duration = Duration::from_secs(10);
@@ -63,7 +63,7 @@ pub(super) struct Table<E> {
     fitted: usize,
     fragment: bool,
     counts: Counts,
-    /// A person has been told about datagrams that are too long.
+    /// The application has been told about datagrams that are too long.
     told: bool,
     message: Vec<u8>,
 }
@@ -212,16 +212,18 @@ impl<E> Table<E> {
             .collect()
     }
 
-    /// Sends a local program's datagram to the other end, or counts why not.
-    pub(super) fn send(&mut self, id: u32, datagram: &[u8], now: Instant) {
+    /// Sends a local program's datagram to the other end, or counts why not. Returns the datagram if
+    /// it is the first that is too long.
+    pub(super) fn send(&mut self, id: u32, datagram: &[u8], now: Instant) -> Option<TooLong> {
         let Some(flow) = self.flows.get_mut(&id) else {
-            return self.stray();
+            self.stray();
+            return None;
         };
         flow.used = now;
         let dropped = &mut self.counts.dropped;
         let Some(session) = &self.session else {
             dropped.no_session += 1;
-            return;
+            return None;
         };
         if self.settled.take_if(|at| *at <= now).is_some() {
             session.set_message_buffer(WAITING);
@@ -254,12 +256,16 @@ impl<E> Table<E> {
             Err(SendError::TooLong { limit, .. }) => {
                 dropped.too_long += 1;
                 if !std::mem::replace(&mut self.told, true) {
-                    console::offer(too_long(datagram.len(), limit));
+                    return Some(TooLong {
+                        bytes: datagram.len(),
+                        longest: limit.saturating_sub(NUMBERED_HEAD),
+                    });
                 }
             }
             Err(SendError::Closed(_)) => dropped.no_session += 1,
             Err(_) => dropped.no_room += 1,
         }
+        None
     }
 
     /// Takes what the other end sent for a flow that exists, and hands on what is due of it:
@@ -344,17 +350,8 @@ pub(super) fn longest(session: &Connection, delivery: Delivery) -> usize {
 
 /// The MTU for a WireGuard interface whose datagrams must not exceed `longest` bytes. It pads
 /// packets to 16 bytes.
-pub(super) fn wireguard_mtu(longest: usize) -> usize {
+pub fn wireguard_mtu(longest: usize) -> usize {
     longest.saturating_sub(WIREGUARD) / 16 * 16
-}
-
-fn too_long(len: usize, limit: usize) -> String {
-    let most = limit.saturating_sub(NUMBERED_HEAD);
-    format!(
-        "warning: dropped a datagram of {len} bytes: about {most} pass in one piece; lower the MTU of \
-         what sends them (WireGuard: MTU = {}), or start the client with --fragment",
-        wireguard_mtu(most)
-    )
 }
 
 #[cfg(test)]
@@ -420,7 +417,7 @@ mod tests {
             table.insert(id, 0, Delivery::Unordered, name, begun);
         }
         // The first is used again; there is no session to send it in.
-        table.send(1, b"word", after(8));
+        assert_eq!(table.send(1, b"word", after(8)), None);
         assert_eq!(table.make_room(after(9)), Err(()));
         assert_eq!(table.make_room(after(10)), Ok(Some((2, "second"))));
         table.insert(3, 0, Delivery::Unordered, "third", after(10));

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 /// The version of all this.
 pub(super) const VERSION: u32 = 1;
 /// Most rules in a session.
-pub(super) const MOST_RULES: usize = 64;
+pub const MOST_RULES: usize = 64;
 /// Longest line on the stream.
 const LONGEST: u32 = 64 << 10;
 
@@ -87,7 +87,7 @@ pub(super) struct Wanted {
 
 /// The server's answer to a [`Hello`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// [`VERSION`]
     pub(super) weftline_relay: u32,
     /// For each rule nothing, or why it is refused.

@@ -3,10 +3,10 @@
 use weftline::Config;
 use weftline::proto::{Code, RandomCode, RateControl, Rateless, Redundancy, VectorHeader};
 
-use super::super::{LoadError, Settings};
+use super::settings::{SettingError, Settings};
 
 /// Takes them; `k=` is taken by whoever takes that of preset `block`.
-pub(super) fn take(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> {
+pub(super) fn take(settings: &mut Settings, session: &mut Config) -> Result<(), SettingError> {
     let fields = (1..=8).map(|bits| (1u32 << bits).to_string());
     let fields = fields.collect::<Vec<_>>();
     let bits = settings.take("field", &format!("one of {}", fields.join(", ")), |value| {
@@ -45,7 +45,7 @@ pub(super) fn take(settings: &mut Settings, session: &mut Config) -> Result<(), 
         let message = "field=, header=, systematic=, extra= and pace= are for blocks that are \
                        repaired until they are acknowledged: give preset=udp-rc or \
                        preset=rlc-block, and no share=";
-        return Err(LoadError::Contradiction(message.to_owned()));
+        return Err(SettingError::Contradiction(message.to_owned()));
     };
     if let Some(bits) = bits {
         code.bits = bits;
@@ -62,13 +62,13 @@ pub(super) fn take(settings: &mut Settings, session: &mut Config) -> Result<(), 
 }
 
 /// `control=off`: the session has no rate control of its own.
-pub(super) fn control(settings: &mut Settings, session: &mut Config) -> Result<(), LoadError> {
+pub(super) fn control(settings: &mut Settings, session: &mut Config) -> Result<(), SettingError> {
     let controls = [("on", RateControl::Adaptive), ("off", RateControl::Carrier)];
     if let Some(rate) = settings.choice("control", &controls)? {
         if session.rate != RateControl::Adaptive {
             let message =
                 "control= and fixed_rate= or fixed_window= contradict each other: give one of them";
-            return Err(LoadError::Contradiction(message.to_owned()));
+            return Err(SettingError::Contradiction(message.to_owned()));
         }
         session.rate = rate;
     }
@@ -77,13 +77,13 @@ pub(super) fn control(settings: &mut Settings, session: &mut Config) -> Result<(
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::session;
+    use super::super::engine;
     use super::*;
 
-    fn config(arguments: &[&str]) -> Result<Config, LoadError> {
+    fn config(arguments: &[&str]) -> Result<Config, SettingError> {
         let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
         let mut settings = Settings::parse(&arguments)?;
-        let config = session(&mut settings)?;
+        let config = engine::take(&mut settings)?;
         settings.finish("the engine")?;
         Ok(config)
     }

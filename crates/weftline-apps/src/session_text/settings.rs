@@ -1,31 +1,67 @@
-//! The `NAME=VALUE` settings of a transport and a workload.
+//! Settings as `NAME=VALUE`.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::LoadError;
+/// A setting cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingError {
+    /// An argument is no setting.
+    #[error("`{0}` is no setting: write NAME=VALUE, for example secs=10")]
+    NotASetting(String),
+    /// The same setting is there twice.
+    #[error("the setting `{0}` is given twice: leave one")]
+    GivenTwice(String),
+    /// There is no such setting.
+    #[error("unknown setting `{name}`: {what} takes {known}")]
+    UnknownSetting {
+        /// The setting given.
+        name: String,
+        /// What it was given to.
+        what: String,
+        /// The names of the settings there are.
+        known: String,
+    },
+    /// A setting has a value that it cannot have.
+    #[error("{name}={value} is not possible: {name} takes {expected}")]
+    BadValue {
+        /// The setting's name.
+        name: &'static str,
+        /// The value given.
+        value: String,
+        /// What it takes.
+        expected: String,
+    },
+    /// Settings that do not go together.
+    #[error("{0}")]
+    Contradiction(String),
+}
 
 /// Settings as given. Whoever has settings takes its own by name; what is left at the end is
 /// refused with the names that were asked for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Settings {
+pub struct Settings {
     given: BTreeMap<String, String>,
     known: Vec<&'static str>,
 }
 
 impl Settings {
     /// Takes the arguments apart.
-    pub(crate) fn parse(arguments: &[String]) -> Result<Self, LoadError> {
+    ///
+    /// # Errors
+    /// An argument is no setting, or one is there twice.
+    pub fn parse(arguments: &[String]) -> Result<Self, SettingError> {
         let mut given = BTreeMap::new();
         for argument in arguments {
             match argument.split_once('=') {
                 Some((name, value)) if !name.is_empty() => {
                     if given.insert(name.to_owned(), value.to_owned()).is_some() {
-                        return Err(LoadError::GivenTwice(name.to_owned()));
+                        return Err(SettingError::GivenTwice(name.to_owned()));
                     }
                 }
-                _ => return Err(LoadError::NotASetting(argument.clone())),
+                _ => return Err(SettingError::NotASetting(argument.clone())),
             }
         }
         Ok(Settings {
@@ -35,12 +71,15 @@ impl Settings {
     }
 
     /// The value of a setting, as `read` understands it; `None` if it was not given.
-    pub(crate) fn take<T>(
+    ///
+    /// # Errors
+    /// It has a value that it cannot have.
+    pub fn take<T>(
         &mut self,
         name: &'static str,
         expected: &str,
         read: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, LoadError> {
+    ) -> Result<Option<T>, SettingError> {
         debug_assert!(!self.known.contains(&name), "{name} has two meanings");
         self.known.push(name);
         let Some(value) = self.given.remove(name) else {
@@ -48,7 +87,7 @@ impl Settings {
         };
         match read(&value) {
             Some(read) => Ok(Some(read)),
-            None => Err(LoadError::BadValue {
+            None => Err(SettingError::BadValue {
                 name,
                 value,
                 expected: expected.to_owned(),
@@ -57,12 +96,15 @@ impl Settings {
     }
 
     /// A number within bounds.
-    pub(crate) fn number<T>(
+    ///
+    /// # Errors
+    /// It is no number, or out of bounds.
+    pub fn number<T>(
         &mut self,
         name: &'static str,
         what: &str,
         bounds: RangeInclusive<T>,
-    ) -> Result<Option<T>, LoadError>
+    ) -> Result<Option<T>, SettingError>
     where
         T: FromStr + PartialOrd + std::fmt::Display,
     {
@@ -73,7 +115,10 @@ impl Settings {
     }
 
     /// 0 or 1.
-    pub(crate) fn switch(&mut self, name: &'static str) -> Result<Option<bool>, LoadError> {
+    ///
+    /// # Errors
+    /// It is neither.
+    pub fn switch(&mut self, name: &'static str) -> Result<Option<bool>, SettingError> {
         self.take(name, "0 or 1", |value| match value {
             "0" => Some(false),
             "1" => Some(true),
@@ -82,11 +127,14 @@ impl Settings {
     }
 
     /// One of several names.
-    pub(crate) fn choice<T: Copy>(
+    ///
+    /// # Errors
+    /// It is another name.
+    pub fn choice<T: Copy>(
         &mut self,
         name: &'static str,
         choices: &[(&str, T)],
-    ) -> Result<Option<T>, LoadError> {
+    ) -> Result<Option<T>, SettingError> {
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
         let expected = format!("one of {}", names.join(", "));
         self.take(name, &expected, |value| {
@@ -96,10 +144,13 @@ impl Settings {
     }
 
     /// Refuses what nobody took; `what` is the transport and the workload.
-    pub(crate) fn finish(mut self, what: &str) -> Result<(), LoadError> {
+    ///
+    /// # Errors
+    /// A setting is left.
+    pub fn finish(mut self, what: &str) -> Result<(), SettingError> {
         match self.given.pop_first() {
             None => Ok(()),
-            Some((name, _)) => Err(LoadError::UnknownSetting {
+            Some((name, _)) => Err(SettingError::UnknownSetting {
                 name,
                 what: what.to_owned(),
                 known: self.known.join(", "),
@@ -151,8 +202,11 @@ mod tests {
             let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
             Settings::parse(&arguments).unwrap_err()
         };
-        assert!(matches!(parse(&["secs"]), LoadError::NotASetting(_)));
-        assert!(matches!(parse(&["=1"]), LoadError::NotASetting(_)));
-        assert!(matches!(parse(&["n=1", "n=1"]), LoadError::GivenTwice(_)));
+        assert!(matches!(parse(&["secs"]), SettingError::NotASetting(_)));
+        assert!(matches!(parse(&["=1"]), SettingError::NotASetting(_)));
+        assert!(matches!(
+            parse(&["n=1", "n=1"]),
+            SettingError::GivenTwice(_)
+        ));
     }
 }

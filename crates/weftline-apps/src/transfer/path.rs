@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use super::wire::MAX_PATH;
-
+/// Longest path, in bytes of UTF-8.
+pub const MAX_PATH: usize = 4096;
 /// End of the name of a file that is being received.
 pub const PART_SUFFIX: &str = ".weftline-part";
 
@@ -131,21 +131,6 @@ pub fn part(target: &Path) -> PathBuf {
     target.with_file_name(part)
 }
 
-/// `text` with control and direction characters made visible: a peer must not drive the
-/// terminal, nor make a name look like another.
-pub fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        let directional = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if c.is_control() || directional {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
-
 /// Lower-case hexadecimal digits of `bytes`.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
@@ -218,10 +203,5 @@ mod tests {
         let long = part(&Path::new("d").join("x".repeat(255)));
         assert!(long.file_name().unwrap().len() <= MAX_NAME);
         assert_ne!(long, part(&Path::new("d").join("x".repeat(254))));
-    }
-
-    #[test]
-    fn control_characters_are_shown_not_sent_to_the_terminal() {
-        assert_eq!(printable("a\u{1b}[2Jü\n"), "a\\u{1b}[2Jü\\n");
     }
 }

@@ -8,13 +8,13 @@ use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::TransferError;
+use super::blocking::blocking;
+use super::event::{Event, OnEvent};
 use super::frames::{FrameReader, FrameWriter};
-use super::path::printable;
-use super::sender::blocking;
 use super::store::{FinishError, Part, Plan, Store};
 use super::summary::Summary;
 use super::wire::{Digest, Entry, Frame, Kind, MAX_PENDING, VERSION, Verdict};
-use crate::reporter::Reporter;
+use crate::printable::printable;
 
 /// Where received files go.
 pub enum Sink {
@@ -37,7 +37,7 @@ pub enum Sink {
 pub async fn receive<S>(
     stream: S,
     sink: Sink,
-    reporter: &Reporter,
+    on_event: OnEvent<'_>,
 ) -> Result<Summary, TransferError>
 where
     S: AsyncRead + AsyncWrite,
@@ -55,7 +55,7 @@ where
         pending: VecDeque::new(),
         current: Current::Nothing,
         summary: Summary::default(),
-        reporter,
+        on_event,
     };
     let result = receiver.run(&mut input).await;
     if let Err(error) = &result
@@ -117,7 +117,7 @@ struct Receiver<'a, W> {
     pending: VecDeque<Pending>,
     current: Current,
     summary: Summary,
-    reporter: &'a Reporter,
+    on_event: OnEvent<'a>,
 }
 
 impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
@@ -146,7 +146,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
             )));
         }
         self.expected = entries;
-        self.reporter.expect(bytes);
+        (self.on_event)(Event::Expected { bytes });
         self.output.put(&Frame::Accept { version: VERSION }).await?;
         self.output.flush().await?;
         loop {
@@ -277,7 +277,9 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         };
         match (same, otherwise) {
             (true, _) => {
-                self.reporter.advance(entry.size.unwrap_or(0));
+                (self.on_event)(Event::Advanced {
+                    bytes: entry.size.unwrap_or(0),
+                });
                 self.judge(&entry, Verdict::AlreadyThere, "").await
             }
             (false, Some(part)) => {
@@ -303,7 +305,8 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         else {
             return Err(TransferError::Protocol("a file that nothing asked for"));
         };
-        self.reporter.file(&printable(&entry.path));
+        let path = printable(&entry.path);
+        (self.on_event)(Event::File { path: &path });
         let Some(mut part) = part else {
             if offset != 0 {
                 return Err(TransferError::Protocol("a start where nothing is held"));
@@ -320,20 +323,16 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
             return Err(TransferError::Protocol("a start where nothing is held"));
         }
         if offset == 0 && held > 0 {
-            let path = printable(&entry.path);
-            self.reporter.note(&format!(
-                "{path}: what an earlier transfer left does not fit; starting again"
-            ));
+            (self.on_event)(Event::StartedAgain { path: &path });
         }
         let begun = blocking(move || part.begin(offset).map(|()| part)).await;
         match begun {
             Ok(part) => {
                 if offset > 0 {
-                    self.reporter.detail(&format!(
-                        "{}: going on after {offset} bytes",
-                        printable(&entry.path)
-                    ));
-                    self.reporter.resumed(offset);
+                    (self.on_event)(Event::Resumed {
+                        path: &path,
+                        bytes: offset,
+                    });
                     self.summary.resumed_bytes += offset;
                 }
                 self.current = Current::File(entry, part);
@@ -391,7 +390,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
             }
         };
         self.summary.bytes += len;
-        self.reporter.advance(len);
+        (self.on_event)(Event::Advanced { bytes: len });
         match failed {
             Some((entry, e)) => self.give_up(entry, &format!("cannot write it: {e}")).await,
             None => Ok(()),
@@ -480,7 +479,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         text: &str,
     ) -> Result<(), TransferError> {
         self.summary
-            .record(&entry.path, verdict, text, self.reporter);
+            .record(&entry.path, verdict, text, self.on_event);
         let frame = Frame::Verdict {
             id: entry.id,
             verdict,

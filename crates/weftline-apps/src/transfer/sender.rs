@@ -11,14 +11,15 @@ use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::mpsc;
 
+use super::blocking::blocking;
+use super::event::{Event, OnEvent};
 use super::frames::{FrameReader, FrameWriter};
-use super::path::printable;
 use super::source::Source;
 use super::store::{hash_file, hash_prefix};
 use super::summary::Summary;
 use super::wire::{Digest, Frame, Kind, MAX_DATA, MAX_PENDING, VERSION, Verdict};
 use super::{Listing, TransferError};
-use crate::reporter::Reporter;
+use crate::printable::printable;
 
 /// Sends everything in `listing` over `stream`, and waits until the receiver has dealt with
 /// all of it. `stdin` is read for the entry without a file, if there is one.
@@ -29,7 +30,7 @@ pub async fn send<S, I>(
     stream: S,
     listing: &Listing,
     stdin: I,
-    reporter: &Reporter,
+    on_event: OnEvent<'_>,
 ) -> Result<Summary, TransferError>
 where
     S: AsyncRead + AsyncWrite,
@@ -48,7 +49,7 @@ where
             skipped: listing.skipped.clone(),
             ..Summary::default()
         },
-        reporter,
+        on_event,
         done: false,
     };
     // Answers are read while data is written, so that neither end waits for the other.
@@ -87,7 +88,7 @@ struct Sender<'a, W> {
     judged: Vec<bool>,
     sources: &'a [Source],
     summary: Summary,
-    reporter: &'a Reporter,
+    on_event: OnEvent<'a>,
     /// The receiver has said its last word.
     done: bool,
 }
@@ -174,7 +175,9 @@ impl<'a, W: AsyncWrite + Unpin> Sender<'a, W> {
         stdin: &mut I,
     ) -> Result<(), TransferError> {
         let id = source.entry.id;
-        self.reporter.file(&source.entry.path);
+        (self.on_event)(Event::File {
+            path: &source.entry.path,
+        });
         self.output.flush().await?;
         while !self.judged[id as usize] {
             match (self.answers.remove(&id), &source.file) {
@@ -195,7 +198,7 @@ impl<'a, W: AsyncWrite + Unpin> Sender<'a, W> {
                     self.output.put(&Frame::Same { id, same }).await?;
                     self.output.flush().await?;
                     if same {
-                        self.reporter.advance(size);
+                        (self.on_event)(Event::Advanced { bytes: size });
                     }
                 }
                 _ => {
@@ -231,11 +234,10 @@ impl<'a, W: AsyncWrite + Unpin> Sender<'a, W> {
             Err(e) => return self.fail(source, &format!("cannot read it: {e}")).await,
         };
         if offset > 0 {
-            self.reporter.note(&format!(
-                "{}: going on after {offset} bytes",
-                source.entry.path
-            ));
-            self.reporter.resumed(offset);
+            (self.on_event)(Event::Resumed {
+                path: &source.entry.path,
+                bytes: offset,
+            });
             self.summary.resumed_bytes += offset;
         }
         self.output.put(&Frame::Start { id, offset }).await?;
@@ -269,7 +271,9 @@ impl<'a, W: AsyncWrite + Unpin> Sender<'a, W> {
             hasher.update(&chunk);
             offset += chunk.len() as u64;
             self.summary.bytes += chunk.len() as u64;
-            self.reporter.advance(chunk.len() as u64);
+            (self.on_event)(Event::Advanced {
+                bytes: chunk.len() as u64,
+            });
             self.output.put(&Frame::Data(chunk)).await?;
             while let Ok(frame) = self.inbox.try_recv() {
                 self.take(frame?)?;
@@ -324,7 +328,7 @@ impl<'a, W: AsyncWrite + Unpin> Sender<'a, W> {
                     _ => text,
                 };
                 self.summary
-                    .record(&source.entry.path, verdict, &text, self.reporter);
+                    .record(&source.entry.path, verdict, &text, self.on_event);
             }
             Frame::Final { .. } => self.done = true,
             Frame::Abort { text } => return Err(aborted(&text)),
@@ -351,18 +355,4 @@ impl<'a, W: AsyncWrite + Unpin> Sender<'a, W> {
 
 fn aborted(text: &str) -> TransferError {
     TransferError::Aborted(printable(text))
-}
-
-/// Runs `work`, which may wait for a disk, where it holds nothing up.
-pub(super) async fn blocking<T, E>(
-    work: impl FnOnce() -> Result<T, E> + Send + 'static,
-) -> Result<T, E>
-where
-    T: Send + 'static,
-    E: From<io::Error> + Send + 'static,
-{
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(e) => Err(io::Error::other(e).into()),
-    }
 }

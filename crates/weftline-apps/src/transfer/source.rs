@@ -6,9 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use super::path::{PART_SUFFIX, PathError, check, printable};
+use super::path::{PART_SUFFIX, PathError, check};
 use super::summary::Outcome;
 use super::wire::{Entry, Kind};
+use crate::printable::printable;
 
 /// One entry to send.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::path::printable;
+use super::event::{Event, OnEvent};
 use super::wire::Verdict;
-use crate::reporter::Reporter;
+use crate::printable::printable;
 
 /// What became of all entries of a transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -45,18 +45,27 @@ impl Summary {
         self.failed.iter().any(|f| f.corrupt)
     }
 
-    pub(super) fn record(&mut self, path: &str, verdict: Verdict, text: &str, reporter: &Reporter) {
+    pub(super) fn record(
+        &mut self,
+        path: &str,
+        verdict: Verdict,
+        text: &str,
+        on_event: OnEvent<'_>,
+    ) {
         let path = printable(path);
         if verdict.is_good() {
             self.complete += 1;
             if verdict == Verdict::AlreadyThere {
                 self.already_there += 1;
-                reporter.detail(&format!("{path}: already complete"));
+                on_event(Event::AlreadyThere { path: &path });
             }
             return;
         }
         let reason = printable(text);
-        reporter.warn(&format!("{path}: {reason}"));
+        on_event(Event::Failed {
+            path: &path,
+            reason: &reason,
+        });
         self.failed.push(Outcome {
             path,
             reason,

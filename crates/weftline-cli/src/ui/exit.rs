@@ -2,10 +2,7 @@
 
 use std::process::ExitCode;
 
-use weftline::{CloseReason, ConnectError};
-
-use crate::transfer::path::printable;
-use crate::transfer::{Summary, TransferError};
+use weftline_apps::printable;
 
 /// What the program's exit code says. `weftline --help` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,18 +77,6 @@ impl Failure {
     }
 }
 
-/// Application error codes in the session's close.
-pub mod close {
-    /// All was said.
-    pub const DONE: u64 = 0;
-    /// A person stopped it.
-    pub const INTERRUPTED: u64 = 1;
-    /// It failed; the reason says why.
-    pub const FAILED: u64 = 2;
-    /// The receiver serves another sender, and only one.
-    pub const BUSY: u64 = 3;
-}
-
 /// `error` with all it says in one line, and its code.
 pub fn wrap(error: &anyhow::Error) -> Failure {
     Failure::new(Exit::of(error), text(error))
@@ -110,104 +95,10 @@ pub fn text(error: &anyhow::Error) -> String {
     text
 }
 
-/// What to tell when connecting failed; `allow` is the command over there that, with this end's
-/// fingerprint behind it, lets this end in.
-pub fn connecting(error: &ConnectError, allow: &str) -> Failure {
-    if let ConnectError::Closed { reason, .. } = error
-        && let Some(failure) = said(reason)
-    {
-        return failure;
-    }
-    let (exit, remedy) = match error {
-        ConnectError::PeerMismatch { .. } => (Exit::Refused, String::new()),
-        ConnectError::Refused { ours, .. } => {
-            (Exit::Refused, format!("; over there, run: {allow} {ours}"))
-        }
-        ConnectError::TimedOut { .. } => (
-            Exit::Lost,
-            ", and that both ends or neither use --insecure-udp".to_owned(),
-        ),
-        ConnectError::Busy { .. }
-        | ConnectError::NotWeftline { .. }
-        | ConnectError::Address { .. }
-        | ConnectError::Closed { .. } => (Exit::Lost, String::new()),
-        _ => (Exit::General, String::new()),
-    };
-    Failure::new(exit, format!("{error}{remedy}"))
-}
-
-/// What to tell when a transfer ended early; `closed` is why the session ended, if it did.
-pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Failure {
-    match (error, closed) {
-        (TransferError::Stream(_) | TransferError::Ended, Some(reason)) => said(reason)
-            .unwrap_or_else(|| {
-                let what = match reason {
-                    CloseReason::Peer {
-                        code: close::DONE, ..
-                    } => "the other end closed the session early".to_owned(),
-                    reason => format!("connection lost: {reason}"),
-                };
-                Failure::new(Exit::Lost, format!("{what}; {AGAIN}"))
-            }),
-        (TransferError::Stream(_) | TransferError::Ended, None) => {
-            Failure::new(Exit::Lost, format!("{error}; {AGAIN}"))
-        }
-        _ => Failure::new(Exit::General, error.to_string()),
-    }
-}
-
-/// What to tell when the session ended before a stream was open.
-pub fn closed(reason: &CloseReason) -> Failure {
-    said(reason).unwrap_or_else(|| Failure::new(Exit::Lost, format!("connection lost: {reason}")))
-}
-
-const AGAIN: &str = "run the same command again to go on where it stopped";
-
-/// What the other end meant by closing the session, whenever it did.
-fn said(reason: &CloseReason) -> Option<Failure> {
-    match reason {
-        CloseReason::Peer {
-            code: close::BUSY, ..
-        } => Some(busy()),
-        CloseReason::Peer {
-            code: close::INTERRUPTED,
-            ..
-        } => Some(Failure::new(
-            Exit::Lost,
-            format!("the other end was stopped; {AGAIN}"),
-        )),
-        _ => None,
-    }
-}
-
-fn busy() -> Failure {
-    let message = "the receiver is busy with another sender; try later, or run it with --keep";
-    Failure::new(Exit::Lost, message)
-}
-
-/// The failure that a finished transfer's summary amounts to, if any.
-pub fn judging(summary: &Summary) -> Option<Failure> {
-    let (failed, first) = (summary.failed.len(), summary.failed.first()?);
-    let exit = if summary.is_corrupt() {
-        Exit::Corrupt
-    } else {
-        Exit::General
-    };
-    let more = if failed > 1 {
-        format!(" (and {} more)", failed - 1)
-    } else {
-        String::new()
-    };
-    Some(Failure::new(
-        exit,
-        format!("not transferred: {}: {}{more}", first.path, first.reason),
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transfer::Outcome;
+    use weftline_apps::transfer::TransferError;
 
     #[test]
     fn the_code_survives_context() {
@@ -223,43 +114,5 @@ mod tests {
             text(&error.context("sending")),
             "sending: the connection failed: no more"
         );
-    }
-
-    #[test]
-    fn damage_outweighs_other_failures() {
-        let outcome = |corrupt| Outcome {
-            path: "f".into(),
-            reason: "why".into(),
-            corrupt,
-        };
-        let mut summary = Summary::default();
-        assert_eq!(judging(&summary), None);
-        summary.failed.push(outcome(false));
-        assert_eq!(judging(&summary).map(|f| f.exit), Some(Exit::General));
-        summary.failed.push(outcome(true));
-        let failure = judging(&summary).unwrap();
-        assert_eq!(failure.exit, Exit::Corrupt);
-        assert!(failure.message.ends_with("(and 1 more)"));
-    }
-
-    #[test]
-    fn a_stopped_peer_is_told_from_a_vanished_one() {
-        let stopped = CloseReason::Peer {
-            code: close::INTERRUPTED,
-            reason: String::new(),
-        };
-        let failure = transferring(&TransferError::Ended, Some(&stopped));
-        assert!(failure.message.starts_with("the other end was stopped"));
-        // It may happen before the session is ready as well.
-        let at_once = ConnectError::Closed {
-            addr: "192.0.2.1:4433".parse().unwrap(),
-            reason: stopped.clone(),
-        };
-        assert_eq!(connecting(&at_once, "").message, failure.message);
-        assert_eq!(closed(&stopped).message, failure.message);
-        let vanished = CloseReason::TimedOut { seconds: 30 };
-        let failure = transferring(&TransferError::Ended, Some(&vanished));
-        assert!(failure.message.contains("vanished"), "{failure}");
-        assert_eq!(failure.exit, Exit::Lost);
     }
 }

@@ -2,39 +2,33 @@
 
 use std::io::Write;
 
-use crate::console;
-use crate::exit::Exit;
-use crate::options::OutputOptions;
-use crate::session::{Record, Side};
+use clap::Args;
+
+use super::terminal;
+
+/// What is shown.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct OutputOptions {
+    /// Print the result as one line of JSON on standard output
+    #[arg(long, global = true, help_heading = "Output")]
+    pub json: bool,
+    /// Show nothing but warnings and errors
+    #[arg(short, long, global = true, help_heading = "Output")]
+    pub quiet: bool,
+    /// Log what happens: -v connections, -vv details, -vvv everything
+    #[arg(short, long, global = true, help_heading = "Output", action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
 
 /// A line for people.
 pub fn line(text: &str) {
-    console::tell(text.to_owned());
+    terminal::tell(text.to_owned());
 }
 
 /// A line for programs, and for people who asked for exactly this.
 pub fn print(text: &str) {
     // A reader that has gone away wants no more.
     let _ = writeln!(std::io::stdout(), "{text}");
-}
-
-/// Tells how a session went, in the form that was asked for.
-pub fn result(record: &Record, side: Side, output: OutputOptions) {
-    if !output.quiet
-        && let Some(sentence) = record.sentence(side)
-    {
-        line(&sentence);
-    }
-    if let Some(failure) = &record.failure {
-        match failure.exit {
-            // Whoever stopped it knows that it is no error.
-            Exit::Interrupted | Exit::Terminated => line(&failure.message),
-            _ => line(&format!("error: {failure}")),
-        }
-    }
-    if output.json {
-        print(&record.json(side).to_string());
-    }
 }
 
 /// The warning that goes with `--insecure-udp`.
@@ -46,9 +40,9 @@ pub fn insecure() {
 }
 
 /// The command that was typed with `more` added, as a shell takes it.
-pub fn quoted_command(more: &str) -> String {
+pub fn quoted_command(program: &str, more: &str) -> String {
     let arguments = std::env::args().skip(1).map(|argument| quoted(&argument));
-    let words: Vec<_> = ["weftline".to_owned()]
+    let words: Vec<_> = [program.to_owned()]
         .into_iter()
         .chain(arguments)
         .chain([more.to_owned()])

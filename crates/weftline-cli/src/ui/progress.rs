@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::HumanBytes;
 
-use crate::console::{self, Bar};
-use crate::options::OutputOptions;
+use super::output::OutputOptions;
+use super::terminal::{self, Bar};
 
 /// Characters of the current file's path that are shown: its end.
 const SHOWN_PATH: usize = 12;
@@ -100,21 +100,21 @@ impl Reporter {
     /// Something that only a person who asked for details wants to know.
     pub fn detail(&self, text: &str) {
         if self.inner.details {
-            console::offer(text.to_owned());
+            terminal::offer(text.to_owned());
         }
     }
 
     /// Something a person may like to know.
     pub fn note(&self, text: &str) {
         if self.inner.notes {
-            console::offer(text.to_owned());
+            terminal::offer(text.to_owned());
         }
     }
 
     /// Something a person has to know.
     pub fn warn(&self, text: &str) {
         if self.inner.warnings {
-            console::offer(text.to_owned());
+            terminal::offer(text.to_owned());
         }
     }
 

@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use weftline::{Connection, Endpoint, Stats};
+use weftline::{Connection, Stats};
+use weftline_apps::transfer::{Event, Summary};
 
-use crate::exit::{Exit, Failure};
-use crate::report;
-use crate::reporter::{Reporter, megabits, rate, size};
-use crate::transfer::Summary;
-
-/// How long a closing session may take to tell its peer.
-const FAREWELL: Duration = Duration::from_secs(2);
+use super::exit::{Exit, Failure};
+use super::output::{self, OutputOptions};
+use super::progress::{Reporter, megabits, rate, size};
+use super::stats;
 
 /// Which end of a transfer this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +71,7 @@ impl Record {
             put("goodput_mbps", json!(megabits(summary.bytes, self.elapsed)));
         }
         if let Some(stats) = &self.stats {
-            let mut session = report::session(stats);
+            let mut session = stats::session(stats);
             session["useful_repairs"] = json!(stats.received.useful_repairs);
             put("stats", session);
         }
@@ -118,6 +116,48 @@ impl Record {
     }
 }
 
+/// Tells how a session went, in the form that was asked for.
+pub fn result(record: &Record, side: Side, options: OutputOptions) {
+    if !options.quiet
+        && let Some(sentence) = record.sentence(side)
+    {
+        output::line(&sentence);
+    }
+    if let Some(failure) = &record.failure {
+        match failure.exit {
+            // Whoever stopped it knows that it is no error.
+            Exit::Interrupted | Exit::Terminated => output::line(&failure.message),
+            _ => output::line(&format!("error: {failure}")),
+        }
+    }
+    if options.json {
+        output::print(&record.json(side).to_string());
+    }
+}
+
+/// Shows what a transfer tells.
+pub fn show(side: Side, reporter: &Reporter) -> impl Fn(Event<'_>) + Send + Sync {
+    move |event| match event {
+        Event::Expected { bytes } => reporter.expect(bytes),
+        Event::File { path } => reporter.file(path),
+        Event::Advanced { bytes } => reporter.advance(bytes),
+        Event::Resumed { path, bytes } => {
+            let text = format!("{path}: going on after {bytes} bytes");
+            match side {
+                Side::Send => reporter.note(&text),
+                Side::Recv => reporter.detail(&text),
+            }
+            reporter.resumed(bytes);
+        }
+        Event::StartedAgain { path } => reporter.note(&format!(
+            "{path}: what an earlier transfer left does not fit; starting again"
+        )),
+        Event::AlreadyThere { path } => reporter.detail(&format!("{path}: already complete")),
+        Event::Failed { path, reason } => reporter.warn(&format!("{path}: {reason}")),
+        _ => {}
+    }
+}
+
 /// Shows the state of the connection beside the progress bar, for as long as it is polled.
 pub async fn watch(
     side: Side,
@@ -139,54 +179,6 @@ pub async fn watch(
         };
         reporter.status(format!("{rate} Mbit/s {}", path(side, &connection.stats())));
     }
-}
-
-/// Closes the session and waits until the peer can know.
-pub async fn farewell(endpoint: &Endpoint, code: u64, reason: &str) {
-    endpoint.close(code, reason);
-    let _ = tokio::time::timeout(FAREWELL, endpoint.wait_idle()).await;
-}
-
-/// Waits until a person presses Ctrl-C.
-pub async fn interrupted() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        // Without a handler the system ends the process on Ctrl-C, which is as good.
-        std::future::pending::<()>().await;
-    }
-}
-
-/// Waits until somebody stops the program: with Ctrl-C, or on Unix with SIGTERM. Returns the
-/// exit code that goes with it.
-pub async fn stop() -> Exit {
-    tokio::select! {
-        () = interrupted() => Exit::Interrupted,
-        () = terminated() => Exit::Terminated,
-    }
-}
-
-#[cfg(unix)]
-async fn terminated() {
-    use tokio::signal::unix::{SignalKind, signal};
-    if let Ok(mut signal) = signal(SignalKind::terminate())
-        && signal.recv().await.is_some()
-    {
-        return;
-    }
-    // Without a handler the system ends the process, which is as good.
-    std::future::pending().await
-}
-
-#[cfg(not(unix))]
-async fn terminated() {
-    std::future::pending().await
-}
-
-/// The failure that being stopped in a transfer amounts to; `exit` is from [`stop`].
-pub fn stopped(exit: Exit) -> Failure {
-    Failure::new(
-        exit,
-        "stopped; run the same command again to go on where it stopped",
-    )
 }
 
 /// Round-trip time, losses and repairs as this end sees them.

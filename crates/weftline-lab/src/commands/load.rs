@@ -1,12 +1,11 @@
-//! `weftline load`: how a transport does, seen from the application.
+//! `weftline-lab load`: how a transport does, seen from the application.
 
 use std::io::{self, Write};
 
+use crate::load::{External, Failed, LoadError, Mode, Request, Side};
 use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
-use weftline_lab::load::{External, Failed, LoadError, Mode, Request, Side};
-
-use crate::exit::{Exit, Failure};
+use weftline_cli::ui::{Exit, Failure};
 
 const HELP: &str = "\
 Workloads and their settings (both ends get the same ones):
@@ -29,20 +28,20 @@ Transports and their settings:
 A setting that does not exist is answered with the names of all that do. Times are in seconds.
 
 Examples:
-  weftline load recv tcp stream 127.0.0.1 5000 secs=5 &
-  weftline load send tcp stream 127.0.0.1 5000 secs=5
-  weftline lab run --link 'rate=25mbit delay=30ms loss=iid:5%' \\
-      --b 'weftline load recv weftline stream b 5000' -- weftline load send weftline stream b 5000
+  weftline-lab load recv tcp stream 127.0.0.1 5000 secs=5 &
+  weftline-lab load send tcp stream 127.0.0.1 5000 secs=5
+  weftline-lab run --link 'rate=25mbit delay=30ms loss=iid:5%' \\
+      --b 'weftline-lab load recv weftline stream b 5000' -- weftline-lab load send weftline stream b 5000
 
 docs/load.md has the contract for programs of yours.";
 
 /// Measure a transport from the application's side: throughput, delays, transfer times
 ///
 /// Prints one line of JSON at the end; the receiver first prints {"listening":true}. Run both ends
-/// on one machine (the two sides of `weftline lab run` are), because times are compared.
+/// on one machine (the two sides of `weftline-lab run` are), because times are compared.
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
-pub struct LoadArgs {
+pub(crate) struct LoadArgs {
     /// Which end this is: start recv first
     #[arg(value_enum)]
     side: SideName,
@@ -78,7 +77,7 @@ impl From<SideName> for Side {
 }
 
 /// Runs the command. Whatever goes wrong is also a line of JSON on standard output.
-pub async fn run(args: LoadArgs) -> Result<Exit> {
+pub(crate) async fn run(args: LoadArgs) -> Result<Exit> {
     let measured = match args.ext.iter().find(|ext| ext.name == args.transport) {
         Some(ext) => Err(become_program(ext, &args)),
         None => measure(args).await,

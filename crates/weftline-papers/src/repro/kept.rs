@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn points_are_found_again_by_command_and_version_and_a_cut_line_is_none() {
         let folder = tempfile::tempdir().unwrap();
-        let point = |text: &str| Point::weftline(text);
+        let point = |text: &str| Point::lab(text);
         let (one, two) = (point("theory bianchi"), point("theory rest"));
         let mut kept = Kept::open(folder.path(), "1", "a", false).unwrap();
         kept.add(one.to_string(), 1.0, serde_json::json!({ "x": 1 }))

@@ -1,4 +1,4 @@
-//! The papers' figures and tables, run again: `weftline repro`.
+//! The papers' figures and tables, run again: `weftline-lab repro`.
 //!
 //! A [`Figure`] names the [`Point`]s it needs, each a command that prints one JSON object, and makes
 //! charts and comparisons of what they gave. Nothing is computed here that those commands do not
@@ -187,7 +187,7 @@ mod tests {
     fn what_needs_a_program_that_is_not_there_is_skipped_with_the_reason() {
         let [quick, _] = both();
         let programs = Programs {
-            weftline: "weftline".into(),
+            lab: "weftline-lab".into(),
             ns3: Err("not built".into()),
         };
         let chosen: Vec<&Figure> = quick.iter().filter(|f| f.id == "garrido-9").collect();

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::check::{Check, Says};
 use super::report::{Became, Entry, Report};
-use crate::plot::{CHART_STYLE, PAGE_STYLE, escape, figure};
+use weftline_plot::{CHART_STYLE, PAGE_STYLE, escape, figure};
 
 const STYLE: &str = "
 td.what, th.what { white-space: normal; min-width: 12rem; text-align: left; }
@@ -133,7 +133,7 @@ fn section(page: &mut String, entry: &Entry<'_>, options: &str) {
     };
     let _ = writeln!(
         page,
-        "<p class=\"small\">Again: <code>weftline repro {}{} --out DIR</code>{csv}</p>\n\
+        "<p class=\"small\">Again: <code>weftline-lab repro {}{} --out DIR</code>{csv}</p>\n\
          <details><summary>{} commands</summary><pre>{}</pre></details>\n</section>",
         figure_.id,
         escape(options),

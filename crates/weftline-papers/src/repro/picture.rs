@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::plot::{Axis, Marks, STYLES, Series, Whisker, chart_with};
+use weftline_plot::{Axis, Marks, STYLES, Series, Whisker, chart_with};
 
 /// Where a line's numbers come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

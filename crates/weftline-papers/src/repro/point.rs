@@ -5,8 +5,8 @@ use std::fmt;
 /// Which program runs a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Program {
-    /// `weftline` itself.
-    Weftline,
+    /// `weftline-lab`.
+    Lab,
     /// The ns-3 model, `weftline-ns3`, which is built by a command of its own and may be absent.
     Ns3,
 }
@@ -15,7 +15,7 @@ impl Program {
     /// What it is called in a command line.
     pub fn name(self) -> &'static str {
         match self {
-            Program::Weftline => "weftline",
+            Program::Lab => "weftline-lab",
             Program::Ns3 => "weftline-ns3",
         }
     }
@@ -33,10 +33,10 @@ pub struct Point {
 }
 
 impl Point {
-    /// A command of `weftline`, as typed behind the program's name but for `--json`, which is
+    /// A command of `weftline-lab`, as typed behind the program's name but for `--json`, which is
     /// added. Words with blanks in them are put between single quotes.
-    pub fn weftline(arguments: &str) -> Self {
-        let mut point = Self::of(Program::Weftline, arguments);
+    pub fn lab(arguments: &str) -> Self {
+        let mut point = Self::of(Program::Lab, arguments);
         point.words.push("--json".to_owned());
         point
     }
@@ -89,7 +89,7 @@ impl Point {
     pub fn arguments(&self) -> Vec<String> {
         const ONE_THREAD: [&str; 6] = ["streaming", "block", "arq", "rest", "udp-rc", "rlc-block"];
         let mut arguments = self.words.clone();
-        if self.program == Program::Weftline && self.words.first().is_some_and(|w| w == "sim") {
+        if self.program == Program::Lab && self.words.first().is_some_and(|w| w == "sim") {
             let model = self.words.get(1).map_or("", String::as_str);
             if ONE_THREAD.contains(&model) {
                 arguments.extend(["--threads".to_owned(), "1".to_owned()]);
@@ -150,11 +150,11 @@ mod tests {
 
     #[test]
     fn words_are_split_outside_of_quotes_and_shown_as_a_shell_takes_them() {
-        let point = Point::weftline("sim engine --link 'rate=1mbit delay=2ms'  --secs 3");
+        let point = Point::lab("sim engine --link 'rate=1mbit delay=2ms'  --secs 3");
         assert_eq!(point.words[3], "rate=1mbit delay=2ms");
         assert_eq!(
             point.to_string(),
-            "weftline sim engine --link 'rate=1mbit delay=2ms' --secs 3 --json"
+            "weftline-lab sim engine --link 'rate=1mbit delay=2ms' --secs 3 --json"
         );
         assert_eq!(
             split("a '' 'b c'd"),
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn models_that_take_all_processors_are_run_on_one() {
-        let of = |text: &str| Point::weftline(text).arguments().join(" ");
+        let of = |text: &str| Point::lab(text).arguments().join(" ");
         assert_eq!(
             of("sim arq --loss 0.1 --rtt 5"),
             "sim arq --loss 0.1 --rtt 5 --json --threads 1"

@@ -15,7 +15,7 @@ use super::{Kept, Point, Program};
 #[derive(Clone, Debug)]
 pub struct Programs {
     /// `weftline`.
-    pub weftline: PathBuf,
+    pub lab: PathBuf,
     /// The ns-3 model, or why it is not there.
     pub ns3: Result<PathBuf, String>,
 }
@@ -27,7 +27,7 @@ impl Programs {
     /// It is not there: the reason.
     pub fn path(&self, program: Program) -> Result<&PathBuf, String> {
         match program {
-            Program::Weftline => Ok(&self.weftline),
+            Program::Lab => Ok(&self.lab),
             Program::Ns3 => self.ns3.as_ref().map_err(Clone::clone),
         }
     }
@@ -207,12 +207,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut kept = Kept::open(folder.path(), "1", "a", false).unwrap();
         let points: Vec<_> = (0..20)
-            .map(|n| Point::weftline(&format!("sim x {}", n / 2)))
+            .map(|n| Point::lab(&format!("sim x {}", n / 2)))
             .collect();
         let (runs, beside) = (AtomicUsize::new(0), Mutex::new((0, 0)));
         let another = Condvar::new();
         let alone: Vec<_> = (0..3)
-            .map(|n| Point::weftline(&format!("bench {n}")).alone())
+            .map(|n| Point::lab(&format!("bench {n}")).alone())
             .collect();
         let all = [points, alone].concat();
         let once = |point: &Point| {
@@ -246,30 +246,28 @@ mod tests {
     fn a_point_that_fails_is_named_and_stops_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let mut kept = Kept::open(folder.path(), "1", "a", false).unwrap();
-        let points = [Point::weftline("a"), Point::weftline("b")];
+        let points = [Point::lab("a"), Point::lab("b")];
         let odd = |point: &Point| match point.to_string().contains(" a ") {
             true => Err("no".to_owned()),
             false => Ok(json!({})),
         };
         let failed = run(&points, 1, &mut kept, &odd, &|_| ()).unwrap();
         assert_eq!(failed.len(), 1);
-        assert_eq!(failed[0].command, "weftline a --json");
+        assert_eq!(failed[0].command, "weftline-lab a --json");
         assert!(kept.values().has(&points[1]) && !kept.values().has(&points[0]));
     }
 
     #[test]
     fn a_program_that_is_not_there_is_the_reason() {
         let programs = Programs {
-            weftline: "/nonexistent/weftline".into(),
+            lab: "/nonexistent/weftline-lab".into(),
             ns3: Err("not built".into()),
         };
         assert_eq!(
             programs.run(&Point::ns3("hop")),
             Err("not built".to_owned())
         );
-        let error = programs
-            .run(&Point::weftline("theory bianchi"))
-            .unwrap_err();
+        let error = programs.run(&Point::lab("theory bianchi")).unwrap_err();
         assert!(error.contains("cannot be run"), "{error}");
     }
 }

@@ -64,7 +64,7 @@ impl Link {
         let Link {
             rate, rtt, loss, ..
         } = self;
-        Point::weftline(&format!(
+        Point::lab(&format!(
             "sim udp-rc --message {message} --rate {rate} --rtt {rtt} --loss {loss} --q {q} --trials {trials} \
              --seed {seed}"
         ))
@@ -81,7 +81,7 @@ impl Link {
             queue,
             ..
         } = self;
-        Point::weftline(&format!(
+        Point::lab(&format!(
             "sim engine --link 'rate={rate} delay={delay} queue={queue} loss=iid:{loss}' --app file:{message} \
              --seeds {runs} --seed {seed}"
         ))
@@ -186,7 +186,7 @@ impl Runs {
 fn uplink(scale: Scale) -> Figure {
     let runs = Runs::new(&UPLINK, &SIZES, scale);
     let trials = scale.pick(20_000, 400_000);
-    let decoding = Point::weftline(&format!(
+    let decoding = Point::lab(&format!(
         "sim udp-rc --k 100 --loss 0.1 --trials {trials} --seed {}",
         scale.seed
     ))

@@ -81,10 +81,7 @@ mod tests {
 
     #[test]
     fn numbers_are_found_by_their_path_and_what_is_missing_is_named() {
-        let (here, absent) = (
-            Point::weftline("theory bianchi"),
-            Point::weftline("theory rest"),
-        );
+        let (here, absent) = (Point::lab("theory bianchi"), Point::lab("theory rest"));
         let mut values = Values::default();
         let object = serde_json::json!({ "runs": [{ "mean": 2.5 }], "all": [1, 2] });
         values.insert(here.to_string(), object);
@@ -95,7 +92,9 @@ mod tests {
         assert!(values.has(&here) && !values.has(&absent));
         let error = values.number(&absent, "x").unwrap_err();
         assert!(
-            error.to_string().ends_with("weftline theory rest --json"),
+            error
+                .to_string()
+                .ends_with("weftline-lab theory rest --json"),
             "{error}"
         );
     }

@@ -10,15 +10,27 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
-use self::world::{World, broken, echo, echoed, soon, target, until};
-use crate::exit::Exit;
+use self::world::{Serve, World, any, broken, draining, echo, echoed, soon, target, to, until};
+use super::{Bounds, ClientOptions, Entry};
+use crate::error::SessionError;
 
 const LOSSY: &str = "rate=100mbit delay=5ms queue=200ms loss=iid:3%";
 
 /// A forwarding to this target, and to nothing else.
-async fn forward(link: &str, to: &str, connect: &[&str]) -> World {
-    let connect = [&["--listen", "0", "--to", to], connect].concat();
-    World::new(link, &["--allow", to], &connect).await
+async fn forward(link: &str, target: &str, connect: impl FnOnce(&mut ClientOptions)) -> World {
+    World::new(link, Serve::allow(&[target]), |options| {
+        options.listen = vec![to(target)];
+        connect(options);
+    })
+    .await
+}
+
+/// The client end is told nothing besides.
+fn nothing_more(_: &mut ClientOptions) {}
+
+/// Connections wait this long for a session.
+fn waiting(wait: Duration) -> impl FnOnce(&mut ClientOptions) {
+    move |options| options.wait = wait
 }
 
 /// So many bytes that do not repeat themselves soon.
@@ -35,7 +47,7 @@ fn bytes(len: usize, seed: u32) -> Vec<u8> {
 async fn much_goes_both_ways_at_once_and_arrives_unchanged() {
     const LEN: usize = 5_000_000;
     let (listener, at) = target().await;
-    let world = forward(LOSSY, &at, &[]).await;
+    let world = forward(LOSSY, &at, nothing_more).await;
     // Each end sends its own bytes and gives the hash of what it gets.
     let exchange = async |tcp: TcpStream, seed| {
         let (mut read, mut write) = tcp.into_split();
@@ -67,7 +79,7 @@ async fn much_goes_both_ways_at_once_and_arrives_unchanged() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_question_reaches_the_target_and_its_answer_the_program() {
     let (listener, at) = target().await;
-    let world = forward("delay=5ms", &at, &[]).await;
+    let world = forward("delay=5ms", &at, nothing_more).await;
     let mut program = world.program().await;
     program.write_all(b"question").await.unwrap();
     program.shutdown().await.unwrap();
@@ -88,7 +100,7 @@ async fn the_end_of_a_question_reaches_the_target_and_its_answer_the_program() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reset_reaches_the_other_end_as_a_reset() {
     let (listener, at) = target().await;
-    let world = forward("", &at, &[]).await;
+    let world = forward("", &at, nothing_more).await;
     for by_program in [true, false] {
         let mut program = world.program().await;
         let (mut tcp, _) = soon(listener.accept()).await.unwrap();
@@ -110,14 +122,13 @@ async fn a_reset_reaches_the_other_end_as_a_reset() {
 async fn who_reads_nothing_stops_the_sender_but_no_other_connection() {
     let (listener, at) = target().await;
     let also = echo().await;
-    let buffer = ["--buffer", "300kB"];
-    let connect = ["--listen", "0", "--to", &at, "--listen", "0", "--to", &also];
-    let serve = ["--allow", &at, "--allow", &also];
-    let (serve, connect) = (
-        [&serve[..], &buffer].concat(),
-        [&connect[..], &buffer].concat(),
-    );
-    let world = World::new("", &serve, &connect).await;
+    let bounds = Bounds::new(256, 300_000, Duration::from_secs(10)).unwrap();
+    let serve = Serve::allow(&[&at, &also]).bounded(bounds);
+    let world = World::new("", serve, |options| {
+        options.listen = vec![to(&at), to(&also)];
+        options.bounds = bounds;
+    })
+    .await;
     let mut program = world.program().await;
     let (_tcp, _) = soon(listener.accept()).await.unwrap();
     let mut written = 0;
@@ -138,22 +149,23 @@ async fn who_reads_nothing_stops_the_sender_but_no_other_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_allowed_is_refused_with_the_remedy() {
+async fn what_is_not_allowed_is_refused_by_name() {
     let at = echo().await;
-    let connect = ["--listen", "0", "--to", &at];
-    let mut world = World::started("", &["--allow", "127.0.0.1:1"], &connect).await;
-    let failure = soon(&mut world.near_end.task).await.unwrap();
-    assert_eq!(failure.exit, Exit::Refused);
-    let remedy =
-        format!("{at} is not allowed here; over there, run: weftline forward serve --allow {at}");
-    assert!(failure.message.contains(&remedy), "{failure}");
+    let serve = Serve::allow(&["127.0.0.1:1"]);
+    let mut world = World::started("", serve, |options| options.listen = vec![to(&at)]).await;
+    let error = soon(&mut world.near_end.task).await.unwrap().unwrap_err();
+    let SessionError::TargetRefused { target, reason } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(*target, at);
+    assert_eq!(*reason, format!("{at} is not allowed here"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_that_refuses_resets_the_program() {
     let (listener, at) = target().await;
     drop(listener);
-    let world = forward("", &at, &[]).await;
+    let world = forward("", &at, nothing_more).await;
     assert_eq!(world.refused().await, ErrorKind::ConnectionReset);
     until(|| world.near.snapshot().refused == 1 && world.server.snapshot().refused == 1).await;
 }
@@ -165,8 +177,10 @@ async fn socks_reaches_what_is_allowed_and_tells_why_not_else() {
     let (dead, dead_at) = target().await;
     drop(dead);
     let dead: u16 = dead_at.rsplit_once(':').unwrap().1.parse().unwrap();
-    let allow = format!("127.0.0.0/8:{port},127.0.0.1:{dead}");
-    let world = World::new("", &["--allow", &allow], &["--socks", "0"]).await;
+    let allow = [format!("127.0.0.0/8:{port}"), format!("127.0.0.1:{dead}")];
+    let serve = Serve::allow(&allow.each_ref().map(String::as_str));
+    let socks = |options: &mut ClientOptions| options.listen = vec![(any(), Entry::Socks)];
+    let world = World::new("", serve, socks).await;
     let ask = async |address: &[u8], port: u16| {
         let mut program = world.program().await;
         program.write_all(&[5, 1, 0]).await.unwrap();
@@ -202,7 +216,10 @@ async fn socks_reaches_what_is_allowed_and_tells_why_not_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_connections_at_once_do_not_mix_and_more_than_allowed_are_refused() {
     let at = echo().await;
-    let world = forward(LOSSY, &at, &["--connections", "50"]).await;
+    let world = forward(LOSSY, &at, |options| {
+        options.bounds = Bounds::new(50, 1_000_000, Duration::from_secs(10)).unwrap();
+    })
+    .await;
     let mut programs = Vec::new();
     for number in 0..50u32 {
         let mut program = world.program().await;
@@ -227,9 +244,12 @@ async fn fifty_connections_at_once_do_not_mix_and_more_than_allowed_are_refused(
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_outlive_no_session_but_the_listener_does() {
     let at = echo().await;
-    let connect = ["--listen", "0", "--to", &at, "--wait", "20s"];
-    let serve = ["--allow", &at, "--drain-timeout", "0s"];
-    let mut world = World::new("", &serve, &connect).await;
+    let serve = Serve::allow(&[&at]).bounded(draining(Duration::ZERO));
+    let mut world = World::new("", serve, |options| {
+        options.listen = vec![to(&at)];
+        options.wait = Duration::from_secs(20);
+    })
+    .await;
     let mut program = world.program().await;
     echoed(&mut program, b"before").await;
     world.stop_server().await;
@@ -246,7 +266,7 @@ async fn connections_outlive_no_session_but_the_listener_does() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_waits_for_a_session_no_longer_than_it_was_told() {
     let at = echo().await;
-    let mut world = forward("", &at, &["--wait", "100ms"]).await;
+    let mut world = forward("", &at, waiting(Duration::from_millis(100))).await;
     world.stop_server().await;
     assert_eq!(world.refused().await, ErrorKind::ConnectionReset);
     assert_eq!(world.near.snapshot().refused, 1);
@@ -258,9 +278,9 @@ async fn a_reverse_rule_leads_from_there_to_here_even_after_a_new_session() {
     // A port that is free now.
     let (free, there) = target().await;
     drop(free);
-    let connect = ["--remote-listen", &there, "--remote-to", &at];
-    let serve = ["--allow-listen", &there, "--drain-timeout", "0s"];
-    let mut world = World::new("", &serve, &connect).await;
+    let serve = Serve::allow_listen(&there).bounded(draining(Duration::ZERO));
+    let reverse = (there.parse().unwrap(), at.parse().unwrap());
+    let mut world = World::new("", serve, |options| options.remote = vec![reverse]).await;
     let mut program = TcpStream::connect(&there).await.unwrap();
     echoed(&mut program, b"from there").await;
     let mut broken_off = TcpStream::connect(&there).await.unwrap();
@@ -278,20 +298,23 @@ async fn a_reverse_rule_leads_from_there_to_here_even_after_a_new_session() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_listens_over_there_where_it_was_not_allowed() {
-    let connect = ["--remote-listen", "1", "--remote-to", "127.0.0.1:1"];
-    let mut world = World::started("", &["--allow-listen", "127.0.0.1:2"], &connect).await;
-    let failure = soon(&mut world.near_end.task).await.unwrap();
-    assert_eq!(failure.exit, Exit::Refused);
-    assert!(
-        failure.message.contains("--allow-listen 127.0.0.1:1"),
-        "{failure}"
+    let reverse = (
+        "127.0.0.1:1".parse().unwrap(),
+        "127.0.0.1:1".parse().unwrap(),
     );
+    let serve = Serve::allow_listen("127.0.0.1:2");
+    let mut world = World::started("", serve, |options| options.remote = vec![reverse]).await;
+    let error = soon(&mut world.near_end.task).await.unwrap().unwrap_err();
+    let SessionError::ListenRefused { address, .. } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(address.to_string(), "127.0.0.1:1");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nonsense_from_an_allowed_peer_harms_nobody_else() {
     let at = echo().await;
-    let world = forward("", &at, &[]).await;
+    let world = forward("", &at, nothing_more).await;
     let (_endpoint, connection) = world.stranger().await;
     // Another version, an unknown kind, a text too long, one that is none, what only servers say.
     for (words, status) in [
@@ -322,7 +345,7 @@ async fn nonsense_from_an_allowed_peer_harms_nobody_else() {
 async fn whoever_stops_lets_connections_end_but_takes_no_new_ones() {
     for near_stops in [true, false] {
         let at = echo().await;
-        let mut world = forward("", &at, &["--wait", "100ms"]).await;
+        let mut world = forward("", &at, waiting(Duration::from_millis(100))).await;
         let mut program = world.program().await;
         echoed(&mut program, b"before").await;
         let listening = world.entry(0);
@@ -346,13 +369,13 @@ async fn whoever_stops_lets_connections_end_but_takes_no_new_ones() {
             }
         })
         .await;
-        assert_eq!(server.is_leaving(), !near_stops);
+        assert_eq!(server.service.is_leaving(), !near_stops);
         echoed(&mut program, b"meanwhile").await;
         assert!(!stopping.task.is_finished());
         program.shutdown().await.unwrap();
         assert_eq!(soon(program.read(&mut [0; 1])).await.unwrap(), 0);
-        let failure = soon(&mut stopping.task).await.unwrap();
-        assert_eq!(failure.exit, Exit::Terminated);
+        let ended = soon(&mut stopping.task).await.unwrap();
+        assert!(ended.is_ok(), "{ended:?}");
     }
 }
 
@@ -360,11 +383,14 @@ async fn whoever_stops_lets_connections_end_but_takes_no_new_ones() {
 async fn a_connection_that_does_not_end_is_cut_when_patience_does() {
     let (listener, at) = target().await;
     let listener: TcpListener = listener;
-    let mut world = forward("", &at, &["--drain-timeout", "200ms"]).await;
+    let mut world = forward("", &at, |options| {
+        options.bounds = draining(Duration::from_millis(200));
+    })
+    .await;
     let mut program = world.program().await;
     let (mut tcp, _) = soon(listener.accept()).await.unwrap();
     world.near_end.stop();
-    soon(&mut world.near_end.task).await.unwrap();
+    soon(&mut world.near_end.task).await.unwrap().unwrap();
     assert_eq!(broken(&mut program).await, ErrorKind::ConnectionReset);
     assert_eq!(broken(&mut tcp).await, ErrorKind::ConnectionReset);
 }

@@ -2,64 +2,80 @@
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::path::{Path as FilePath, PathBuf};
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Identity};
 
-use crate::demo::path::Path;
-use crate::exit::{Exit, Failure};
-use crate::forward::connect::{Client, ConnectArgs};
+use crate::error::SessionError;
 use crate::forward::near::Near;
-use crate::forward::serve::{self, ServeArgs, Server};
-use crate::options::OutputOptions;
-use crate::report::Report;
+use crate::forward::{Bounds, Client, ClientOptions, Entry, Server, ServerOptions};
+use crate::impaired::Path;
+use crate::stopper::Stopper;
 
 /// Longest wait for anything, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-const QUIET: OutputOptions = OutputOptions {
-    json: false,
-    quiet: true,
-    verbose: 0,
-};
-
-#[derive(Parser)]
-struct Parsed<A: clap::Args> {
-    #[command(flatten)]
-    args: A,
-}
-
-fn parse<A: clap::Args>(arguments: &[&str]) -> A {
-    let parsed = Parsed::<A>::try_parse_from([&["x"], arguments].concat());
-    parsed.unwrap_or_else(|e| panic!("{e}")).args
-}
-
 /// A task that runs until it is asked to stop.
 pub(super) struct Stoppable {
-    pub(super) task: JoinHandle<Failure>,
-    stop: Option<oneshot::Sender<()>>,
+    pub(super) task: JoinHandle<Result<(), SessionError>>,
+    stopper: Stopper,
 }
 
 impl Stoppable {
     pub(super) fn stop(&mut self) {
-        self.stop.take().unwrap().send(()).unwrap();
+        self.stopper.stop();
     }
 }
 
-async fn asked(stopped: oneshot::Receiver<()>) -> Exit {
-    if stopped.await.is_err() {
-        std::future::pending::<()>().await;
+/// What both ends are told, and the server alone.
+#[derive(Clone, Default)]
+pub(super) struct Serve {
+    pub(super) options: ServerOptions,
+}
+
+impl Serve {
+    /// Lets clients reach these targets.
+    pub(super) fn allow(targets: &[&str]) -> Self {
+        let mut serve = Serve::default();
+        serve.options.allow = targets
+            .iter()
+            .map(|target| target.parse().unwrap())
+            .collect();
+        serve
     }
-    Exit::Terminated
+
+    /// Lets clients have it listen there.
+    pub(super) fn allow_listen(at: &str) -> Self {
+        let mut serve = Serve::default();
+        serve.options.allow_listen = vec![at.parse().unwrap()];
+        serve
+    }
+
+    /// With these bounds.
+    pub(super) fn bounded(mut self, bounds: Bounds) -> Self {
+        self.options.bounds = bounds;
+        self
+    }
+}
+
+/// Bounds as usual but for how long connections may go on.
+pub(super) fn draining(drain: Duration) -> Bounds {
+    Bounds::new(256, 1_000_000, drain).unwrap()
+}
+
+/// An entry at any port that leads to this target.
+pub(super) fn to(target: &str) -> (SocketAddr, Entry) {
+    (any(), Entry::To(target.parse().unwrap()))
+}
+
+/// Any port of this host.
+pub(super) fn any() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
 }
 
 /// A forwarding; it ends when this is dropped.
@@ -69,59 +85,61 @@ pub(super) struct World {
     pub(super) near_end: Stoppable,
     pub(super) far_end: Stoppable,
     at: SocketAddr,
-    serve: Vec<String>,
-    files: [PathBuf; 2],
+    serve: Serve,
+    /// The client's and the server's.
+    identities: [Identity; 2],
     _path: Option<Path>,
     _home: TempDir,
 }
 
-fn fingerprint(file: &FilePath) -> String {
-    let identity = Identity::load_or_create(file).unwrap();
-    identity.fingerprint().to_string()
-}
-
 impl World {
     /// A forwarding over `link`, both ways alike, or over bare loopback if it is empty, whose ends
-    /// have these options beside the necessary.
-    pub(super) async fn new(link: &str, serve: &[&str], connect: &[&str]) -> World {
+    /// are told this.
+    pub(super) async fn new(
+        link: &str,
+        serve: Serve,
+        connect: impl FnOnce(&mut ClientOptions),
+    ) -> World {
         let world = World::started(link, serve, connect).await;
         world.connected().await;
         world
     }
 
     /// As [`World::new`], but whether they come together remains to be seen.
-    pub(super) async fn started(link: &str, serve: &[&str], connect: &[&str]) -> World {
+    pub(super) async fn started(
+        link: &str,
+        serve: Serve,
+        connect: impl FnOnce(&mut ClientOptions),
+    ) -> World {
         let home = tempfile::tempdir().unwrap();
-        let files = [home.path().join("a.pem"), home.path().join("b.pem")];
-        let serve: Vec<String> = serve.iter().map(|&s| s.to_owned()).collect();
-        let any = "127.0.0.1:0".parse().unwrap();
-        let (server, far_end, at) = start_server(&files, any, &serve).await;
+        let files = ["a.pem", "b.pem"].map(|name| home.path().join(name));
+        let identities = files.map(|file| Identity::load_or_create(&file).unwrap());
+        let (server, far_end, at) = start_server(&identities, any(), &serve).await;
         // Such a path has one client for ever; without one it may come back from another port.
         let path = (!link.is_empty()).then(|| {
             let link = || link.parse().unwrap();
             Path::start(at, link(), link(), 7).unwrap()
         });
         let via = path.as_ref().map_or(at, Path::address).to_string();
-        let peer = fingerprint(&files[1]);
-        let file = files[0].to_str().unwrap();
-        let necessary = ["--via", &via, "--peer", &peer, "--identity", file];
-        let args: ConnectArgs = parse(&[&necessary[..], connect].concat());
-        let report = Report::new("forward", "connect", QUIET, None);
-        let client = Client::open(args, &report).await.unwrap();
-        let near = client.near.clone();
-        let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(async move { client.serve(&report, pin!(asked(stopped))).await });
+        let [ours, theirs] = &identities;
+        let identity = (theirs.fingerprint(), ours.clone());
+        let mut options = ClientOptions::new(via.parse().unwrap(), identity);
+        options.endpoint = config();
+        connect(&mut options);
+        let client = Client::open(options, |_| {}).await.unwrap();
+        let (near, stopper) = (client.near.clone(), Stopper::new());
+        let task = {
+            let stopper = stopper.clone();
+            tokio::spawn(async move { client.run(&stopper).await })
+        };
         World {
             near,
             server,
-            near_end: Stoppable {
-                task,
-                stop: Some(stop),
-            },
+            near_end: Stoppable { task, stopper },
             far_end,
             at,
             serve,
-            files,
+            identities,
             _path: path,
             _home: home,
         }
@@ -130,13 +148,13 @@ impl World {
     /// Ends the server end.
     pub(super) async fn stop_server(&mut self) {
         self.far_end.stop();
-        soon(&mut self.far_end.task).await.unwrap();
+        soon(&mut self.far_end.task).await.unwrap().unwrap();
         until(|| self.near.snapshot().session.is_none()).await;
     }
 
     /// Starts the server end again, at the same address.
     pub(super) async fn restart_server(&mut self) {
-        let (server, far_end, _) = start_server(&self.files, self.at, &self.serve).await;
+        let (server, far_end, _) = start_server(&self.identities, self.at, &self.serve).await;
         (self.server, self.far_end) = (server, far_end);
     }
 
@@ -157,11 +175,10 @@ impl World {
 
     /// A session of the client's host that keeps to no rules.
     pub(super) async fn stranger(&self) -> (Endpoint, Connection) {
-        let identity = Identity::load_or_create(&self.files[0]).unwrap();
-        let any = "127.0.0.1:0".parse().unwrap();
-        let nobody = Allowed::nobody();
-        let endpoint = Endpoint::bind(any, identity, nobody, EndpointConfig::default()).unwrap();
-        let peer = fingerprint(&self.files[1]).parse().unwrap();
+        let [ours, theirs] = &self.identities;
+        let (nobody, config) = (Allowed::nobody(), EndpointConfig::default());
+        let endpoint = Endpoint::bind(any(), ours.clone(), nobody, config).unwrap();
+        let peer = theirs.fingerprint();
         let connection = soon(endpoint.connect(self.at, &peer)).await.unwrap();
         (endpoint, connection)
     }
@@ -185,20 +202,27 @@ impl Drop for World {
     }
 }
 
+/// As the program has it.
+fn config() -> EndpointConfig {
+    let mut config = EndpointConfig::default();
+    config.session.idle_timeout = Duration::from_secs(30);
+    config.session.keep_alive = Some(Duration::from_millis(7500));
+    config
+}
+
 async fn start_server(
-    files: &[PathBuf; 2],
+    identities: &[Identity; 2],
     at: SocketAddr,
-    more: &[String],
+    serve: &Serve,
 ) -> (Arc<Server>, Stoppable, SocketAddr) {
-    let (peer, at) = (fingerprint(&files[0]), at.to_string());
-    let file = files[1].to_str().unwrap();
-    let necessary = ["--listen", &at, "--peer", &peer, "--identity", file];
-    let more: Vec<&str> = more.iter().map(String::as_str).collect();
-    let args: ServeArgs = parse(&[&necessary[..], &more].concat());
+    let [ours, theirs] = identities;
+    let mut config = config();
+    serve.options.bounds.apply(&mut config);
     // What was there before may take a moment to be gone.
     let endpoint = soon(async {
         loop {
-            match serve::open(&args, QUIET).await {
+            let allowed = Allowed::only([ours.fingerprint()]);
+            match Endpoint::bind(at, theirs.clone(), allowed, config.clone()) {
                 Ok(endpoint) => return endpoint,
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             }
@@ -206,18 +230,13 @@ async fn start_server(
     })
     .await;
     let at = endpoint.local_addr().unwrap();
-    let report = Report::new("forward", "serve", QUIET, None);
-    let server = Arc::new(Server::new(args, report.reporter.clone()));
-    let (stop, stopped) = oneshot::channel();
+    let server = Server::new(serve.options.clone(), |_| {});
+    let stopper = Stopper::new();
     let task = tokio::spawn({
-        let server = server.clone();
-        async move { serve::serve(&server, &endpoint, pin!(asked(stopped))).await }
+        let (server, stopper) = (server.clone(), stopper.clone());
+        async move { server.run(&endpoint, &stopper).await }
     });
-    let stoppable = Stoppable {
-        task,
-        stop: Some(stop),
-    };
-    (server, stoppable, at)
+    (server, Stoppable { task, stopper }, at)
 }
 
 /// A listener for a target.

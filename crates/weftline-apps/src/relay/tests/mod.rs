@@ -6,8 +6,11 @@ use std::time::{Duration, Instant};
 
 use tokio::net::UdpSocket;
 
-use self::world::{World, drain, receive, soon, target, until};
-use crate::exit::Exit;
+use weftline::{Config, Preset};
+
+use self::world::{World, drain, nothing_more, receive, soon, target, until};
+use super::ClientOptions;
+use crate::error::SessionError;
 
 const LOSSY: &str = "rate=20mbit delay=10ms queue=200ms loss=iid:5%";
 const CLEAN: &str = "delay=5ms";
@@ -15,12 +18,15 @@ const CLEAN: &str = "delay=5ms";
 const QUIET: Duration = Duration::from_secs(1);
 
 /// A relay to a fresh target by this delivery.
-async fn relay(link: &str, delivery: &str, connect: &[&str]) -> (World, UdpSocket) {
+async fn relay(
+    link: &str,
+    delivery: &str,
+    connect: impl FnOnce(&mut ClientOptions),
+) -> (World, UdpSocket) {
     let target = target().await;
     let at = target.local_addr().unwrap().to_string();
     let rule = format!("0={at},{delivery}");
-    let connect = [&["--udp", &rule], connect].concat();
-    let world = World::new(link, &["--allow", &at], &connect).await;
+    let world = World::new(link, &at, &[&rule], connect).await;
     (world, target)
 }
 
@@ -50,7 +56,7 @@ async fn numbers(world: &World, target: &UdpSocket, count: u32) -> Vec<u32> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_order_delivers_everything_in_order_over_a_lossy_path() {
-    let (world, target) = relay(LOSSY, "in-order", &[]).await;
+    let (world, target) = relay(LOSSY, "in-order", nothing_more).await;
     let arrived = numbers(&world, &target, 1000).await;
     assert!(
         arrived.iter().copied().eq(0..1000),
@@ -63,7 +69,7 @@ async fn in_order_delivers_everything_in_order_over_a_lossy_path() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unordered_delivers_everything_and_lets_nothing_wait() {
-    let (world, target) = relay(LOSSY, "unordered", &[]).await;
+    let (world, target) = relay(LOSSY, "unordered", nothing_more).await;
     let mut arrived = numbers(&world, &target, 1000).await;
     assert!(!arrived.is_sorted(), "what was lost came in its place");
     arrived.sort_unstable();
@@ -78,7 +84,11 @@ async fn unordered_delivers_everything_and_lets_nothing_wait() {
 async fn what_losses_would_make_late_is_dropped() {
     // Without repairs each loss costs a round trip, of which the deadline has room for one.
     let link = "delay=20ms loss=iid:25%";
-    let (world, target) = relay(link, "deadline=75ms", &["--preset", "arq"]).await;
+    let (world, target) = relay(link, "deadline=75ms", |options| {
+        let arq = Config::preset(Preset::Arq);
+        options.endpoint.session.policies = arq.policies;
+    })
+    .await;
     let arrived = numbers(&world, &target, 1000).await.len() as u64;
     let late = || world.here().counts.dropped.late + world.there().counts.dropped.late;
     assert!((600..1000).contains(&arrived), "{arrived} of 1000 arrived");
@@ -93,7 +103,7 @@ async fn what_losses_would_make_late_is_dropped() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hardly_anything_arrives_by_a_deadline_shorter_than_the_way() {
-    let (world, target) = relay("delay=40ms", "deadline=20ms", &[]).await;
+    let (world, target) = relay("delay=40ms", "deadline=20ms", nothing_more).await;
     let arrived = numbers(&world, &target, 200).await;
     // How long the way is nobody knows exactly: what is as fast as the fastest ever may be in time.
     assert!(arrived.len() < 20, "{arrived:?}");
@@ -103,7 +113,7 @@ async fn hardly_anything_arrives_by_a_deadline_shorter_than_the_way() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_program_gets_its_own_answers_from_a_port_of_its_own() {
-    let (world, target) = relay(LOSSY, "unordered", &[]).await;
+    let (world, target) = relay(LOSSY, "unordered", nothing_more).await;
     let programs = [world.program().await, world.program().await];
     let mut seen = Vec::new();
     for (word, program) in [b"one", b"two"].iter().zip(&programs) {
@@ -132,8 +142,8 @@ async fn rules_lead_to_their_own_targets() {
     let targets = [target().await, target().await];
     let at = targets.each_ref().map(|t| t.local_addr().unwrap());
     let rules = at.map(|at| format!("0={at},in-order"));
-    let connect = ["--udp", &rules[0], "--udp", &rules[1]];
-    let world = World::new(CLEAN, &["--allow", "127.0.0.0/8:*"], &connect).await;
+    let rules = rules.each_ref().map(String::as_str);
+    let world = World::new(CLEAN, "127.0.0.0/8:*", &rules, nothing_more).await;
     for (rule, target) in targets.iter().enumerate() {
         let program = world.program_of(rule).await;
         program.send(&[rule as u8]).await.unwrap();
@@ -142,23 +152,30 @@ async fn rules_lead_to_their_own_targets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_target_that_is_not_allowed_is_refused_with_the_remedy() {
+async fn a_target_that_is_not_allowed_is_refused_by_name() {
     let target = target().await;
     let at = target.local_addr().unwrap();
     let other = format!("127.0.0.1:{}", if at.port() == 1 { 2 } else { 1 });
     let rule = format!("0={at}");
-    let mut world = World::started(CLEAN, &["--allow", &other], &["--udp", &rule]).await;
-    let failure = soon(&mut world.client).await.unwrap();
-    assert_eq!(failure.exit, Exit::Refused);
-    let remedy = format!("weftline relay serve --allow {at}");
-    assert!(failure.message.contains(&remedy), "{failure}");
+    let mut world = World::started(CLEAN, &other, &[&rule], nothing_more).await;
+    let error = soon(&mut world.client).await.unwrap().unwrap_err();
+    let SessionError::TargetRefused {
+        target: refused, ..
+    } = &error
+    else {
+        panic!("{error}")
+    };
+    assert_eq!(*refused, at.to_string());
     world.program().await.send(b"knock").await.unwrap();
     assert_eq!(drain(&target, Duration::from_millis(300)).await.len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_flow_ends_on_both_ends_and_begins_anew() {
-    let (world, target) = relay(CLEAN, "in-order", &["--idle", "300ms"]).await;
+    let (world, target) = relay(CLEAN, "in-order", |options| {
+        options.idle = Duration::from_millis(300);
+    })
+    .await;
     let program = world.program().await;
     program.send(b"first").await.unwrap();
     let (_, before) = receive(&target).await;
@@ -174,7 +191,7 @@ async fn an_idle_flow_ends_on_both_ends_and_begins_anew() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_longest_idle_flow_makes_room_but_a_young_one_does_not() {
-    let (world, target) = relay(CLEAN, "unordered", &["--flows", "2"]).await;
+    let (world, target) = relay(CLEAN, "unordered", |options| options.flows = 2).await;
     let mut programs = Vec::new();
     for _ in 0..3 {
         let program = world.program().await;
@@ -188,7 +205,7 @@ async fn the_longest_idle_flow_makes_room_but_a_young_one_does_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn datagrams_of_every_length_that_passes_come_out_as_they_went_in() {
     for delivery in ["unordered", "in-order", "deadline=5s"] {
-        let (world, target) = relay(CLEAN, delivery, &[]).await;
+        let (world, target) = relay(CLEAN, delivery, nothing_more).await;
         let program = world.program().await;
         let rule = world.near.rules()[0].delivery;
         let most = super::table::longest(&world.near.session().unwrap(), rule);
@@ -208,7 +225,7 @@ async fn datagrams_of_every_length_that_passes_come_out_as_they_went_in() {
 #[tokio::test(flavor = "multi_thread")]
 async fn longer_datagrams_pass_in_pieces_when_asked_both_ways() {
     for delivery in ["in-order", "deadline=10s"] {
-        let (world, target) = relay(LOSSY, delivery, &["--fragment"]).await;
+        let (world, target) = relay(LOSSY, delivery, |options| options.fragment = true).await;
         let program = world.program().await;
         for len in [1500, 60_000, 10] {
             let datagram: Vec<u8> = (0..len).map(|i| (i * 7 + i / 256) as u8).collect();
@@ -223,7 +240,7 @@ async fn longer_datagrams_pass_in_pieces_when_asked_both_ways() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_session_is_replaced_while_sockets_and_flows_stay() {
-    let (mut world, target) = relay("", "in-order", &[]).await;
+    let (mut world, target) = relay("", "in-order", nothing_more).await;
     let program = world.program().await;
     for round in 1..=3u64 {
         world.connected().await;
@@ -251,24 +268,23 @@ async fn a_lost_session_is_replaced_while_sockets_and_flows_stay() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_relay_delivers_what_is_under_way() {
-    let (mut world, target) = relay("delay=100ms", "in-order", &[]).await;
+    let (mut world, target) = relay("delay=100ms", "in-order", nothing_more).await;
     let program = world.program().await;
     for _ in 0..20 {
         program.send(b"last words").await.unwrap();
     }
     until(|| world.here().counts.sent.datagrams == 20).await;
-    let stop = world.client_stop.take().unwrap();
-    stop.send(()).unwrap();
+    world.stopper.stop();
     let started = Instant::now();
-    let failure = soon(&mut world.client).await.unwrap();
-    assert_eq!(failure.exit, Exit::Terminated);
+    let ended = soon(&mut world.client).await.unwrap();
+    assert!(ended.is_ok(), "{ended:?}");
     assert!(started.elapsed() < Duration::from_secs(5));
     assert_eq!(drain(&target, Duration::from_millis(300)).await.len(), 20);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flow_that_begins_with_the_session_keeps_its_long_datagrams() {
-    let (world, target) = relay("delay=40ms", "in-order", &[]).await;
+    let (world, target) = relay("delay=40ms", "in-order", nothing_more).await;
     let rule = world.near.rules()[0].delivery;
     let longest = super::table::longest(&world.near.session().unwrap(), rule);
     assert!(longest < 1328, "the path is known already: {longest}");

@@ -2,122 +2,101 @@
 
 use std::net::SocketAddr;
 use std::path::Path as FilePath;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
 use tempfile::TempDir;
 use tokio::net::UdpSocket;
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use weftline::Identity;
+use weftline::{Allowed, Endpoint, EndpointConfig, Identity};
 
-use crate::demo::path::Path;
-use crate::exit::{Exit, Failure};
-use crate::options::OutputOptions;
-use crate::relay::connect::{Client, ConnectArgs};
-use crate::relay::counts::Snapshot;
+use crate::error::SessionError;
+use crate::impaired::Path;
 use crate::relay::near::Near;
-use crate::relay::serve::{self, ServeArgs, Server};
-use crate::report::Report;
+use crate::relay::{Client, ClientOptions, Rule, Server, ServerOptions, Snapshot};
+use crate::stopper::Stopper;
 
 /// Longest wait for anything, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-const QUIET: OutputOptions = OutputOptions {
-    json: false,
-    quiet: true,
-    verbose: 0,
-};
-
-#[derive(Parser)]
-struct Parsed<A: clap::Args> {
-    #[command(flatten)]
-    args: A,
-}
-
-fn parse<A: clap::Args>(arguments: &[&str]) -> A {
-    let parsed = Parsed::<A>::try_parse_from([&["x"], arguments].concat());
-    parsed.unwrap_or_else(|e| panic!("{e}")).args
-}
 
 /// A relay; it ends when this is dropped.
 pub(super) struct World {
     pub(super) near: Arc<Near>,
     pub(super) server: Arc<Server>,
-    pub(super) client_stop: Option<oneshot::Sender<()>>,
-    pub(super) client: JoinHandle<Failure>,
-    tasks: Vec<JoinHandle<()>>,
+    pub(super) stopper: Stopper,
+    pub(super) client: JoinHandle<Result<(), SessionError>>,
+    serving: JoinHandle<()>,
     _path: Option<Path>,
     _home: TempDir,
 }
 
+/// The client end is told nothing besides.
+pub(super) fn nothing_more(_: &mut ClientOptions) {}
+
 impl World {
-    /// A relay over `link`, both ways alike, or over bare loopback if it is empty, whose ends have these options beside the necessary.
-    pub(super) async fn new(link: &str, serve: &[&str], connect: &[&str]) -> World {
-        let mut world = World::started(link, serve, connect).await;
+    /// A relay over `link`, both ways alike, or over bare loopback if it is empty. The server allows
+    /// one target, and the client is told `connect` besides.
+    pub(super) async fn new(
+        link: &str,
+        allow: &str,
+        rules: &[&str],
+        connect: impl FnOnce(&mut ClientOptions),
+    ) -> World {
+        let mut world = World::started(link, allow, rules, connect).await;
         world.connected().await;
         world
     }
 
     /// As [`World::new`], but whether they come together remains to be seen.
-    pub(super) async fn started(link: &str, serve: &[&str], connect: &[&str]) -> World {
+    pub(super) async fn started(
+        link: &str,
+        allow: &str,
+        rules: &[&str],
+        connect: impl FnOnce(&mut ClientOptions),
+    ) -> World {
         let home = tempfile::tempdir().unwrap();
-        let (ours, theirs) = (home.path().join("a.pem"), home.path().join("b.pem"));
-        let fingerprint = |file: &FilePath| {
-            let identity = Identity::load_or_create(file).unwrap();
-            identity.fingerprint().to_string()
-        };
-        let (client, server) = (fingerprint(&ours), fingerprint(&theirs));
+        let identity = |file: &FilePath| Identity::load_or_create(file).unwrap();
+        let ours = identity(&home.path().join("a.pem"));
+        let theirs = identity(&home.path().join("b.pem"));
+        let (client, server) = (ours.fingerprint(), theirs.fingerprint());
 
-        let necessary = ["--listen", "127.0.0.1:0", "--peer", &client, "--identity"];
-        let file = theirs.to_str().unwrap();
-        let args: ServeArgs = parse(&[&necessary[..], &[file], serve].concat());
-        let endpoint = serve::open(&args, QUIET).await.unwrap();
+        let any = "127.0.0.1:0".parse().unwrap();
+        let allowed = Allowed::only([client]);
+        let endpoint = Endpoint::bind(any, theirs, allowed, config()).unwrap();
         let at = endpoint.local_addr().unwrap();
         // Such a path has one client for ever; without one it may come back from another port.
         let path = (!link.is_empty()).then(|| {
             let link = || link.parse().unwrap();
             Path::start(at, link(), link(), 7).unwrap()
         });
-        let server_end = Arc::new(Server::new(args));
+        let options = ServerOptions::new(vec![allow.parse().unwrap()]);
+        let server_end = Server::new(options, |_| {});
         let serving = {
             let server = server_end.clone();
             tokio::spawn(async move {
-                let report = Report::new("relay", "serve", QUIET, None);
-                let never = pin!(std::future::pending::<Exit>());
-                serve::serve(&server, &endpoint, &report, never).await;
+                let _ = server.run(&endpoint, &Stopper::new()).await;
             })
         };
 
         let address = path.as_ref().map_or(at, Path::address).to_string();
-        let necessary = [&address, "--peer", &server, "--identity"];
-        let file = ours.to_str().unwrap();
-        let args: ConnectArgs = parse(&[&necessary[..], &[file], connect].concat());
-        let client = Client::open(args).unwrap();
-        let near = client.near.clone();
-        let mut tasks = vec![serving];
-        for rule in 0..near.rules().len() {
-            tasks.push(tokio::spawn(near.clone().listen(rule as u8)));
-        }
-        let (client_stop, stopped) = oneshot::channel();
-        let client = tokio::spawn(async move {
-            let report = Report::new("relay", "connect", QUIET, None);
-            let stopping = pin!(async {
-                if stopped.await.is_err() {
-                    std::future::pending::<()>().await;
-                }
-                Exit::Terminated
-            });
-            client.serve(&report, stopping).await
-        });
+        let rules = rules.iter().map(|rule| rule.parse().unwrap());
+        let rules: Vec<Rule> = rules.collect();
+        let identity = Some((server, ours));
+        let mut options = ClientOptions::new(address.parse().unwrap(), identity, rules);
+        options.endpoint = config();
+        connect(&mut options);
+        let client = Client::open(options, |_| {}).unwrap();
+        let (near, stopper) = (client.near.clone(), Stopper::new());
+        let client = {
+            let stopper = stopper.clone();
+            tokio::spawn(async move { client.run(&stopper).await })
+        };
         World {
             near,
             server: server_end,
-            client_stop: Some(client_stop),
+            stopper,
             client,
-            tasks,
+            serving,
             _path: path,
             _home: home,
         }
@@ -156,8 +135,16 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         self.client.abort();
-        self.tasks.iter().for_each(JoinHandle::abort);
+        self.serving.abort();
     }
+}
+
+/// As the program has it.
+fn config() -> EndpointConfig {
+    let mut config = EndpointConfig::default();
+    config.session.idle_timeout = Duration::from_secs(30);
+    config.session.keep_alive = Some(Duration::from_millis(7500));
+    config
 }
 
 /// A socket for a program or a target.

@@ -7,14 +7,13 @@ mod codec;
 
 use bytes::Bytes;
 
+pub use super::path::MAX_PATH;
 pub use codec::fuzz_entry;
 
 /// Version of the protocol in [`Frame::Offer`] and [`Frame::Accept`].
 pub const VERSION: u16 = 1;
 /// Most bytes of file data in one [`Frame::Data`].
 pub const MAX_DATA: usize = 64 << 10;
-/// Longest path, in bytes of UTF-8.
-pub const MAX_PATH: usize = 4096;
 /// Longest text for people, in bytes of UTF-8; [`Frame::encode`] cuts longer ones.
 pub const MAX_TEXT: usize = 1024;
 /// Entries that may be announced and not yet begun.

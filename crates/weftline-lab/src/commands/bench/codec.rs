@@ -1,4 +1,4 @@
-//! `weftline bench codec`
+//! `weftline-lab bench codec`
 
 use std::process::Command;
 use std::time::Instant;
@@ -7,20 +7,17 @@ use anyhow::{Context, Result};
 use clap::Args;
 use weftline_bench::{Case, Contest, Error, Machine, Plan, Runner, Scope, Timing, Visitor, report};
 use weftline_bench::{Kernel, selection, workloads};
-
-use crate::exit::{Exit, Failure};
-use crate::options::OutputOptions;
-use crate::output;
+use weftline_cli::ui::{Exit, Failure, OutputOptions, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  weftline bench codec                             what goals and published figures are about: 2 min
-  weftline bench codec --quick                     a few telling cases: below 20 s
-  weftline bench codec --full --json > codec.json  every size, window, block and loss
-  weftline bench codec --filter stream/decode      one workload
-  weftline bench codec --filter window=128         all cases with such a window
-  weftline bench codec --kernel avx2               everything with one kernel
-  weftline bench codec --list                      the cases, without running them
+  weftline-lab bench codec                             what goals and published figures are about: 2 min
+  weftline-lab bench codec --quick                     a few telling cases: below 20 s
+  weftline-lab bench codec --full --json > codec.json  every size, window, block and loss
+  weftline-lab bench codec --filter stream/decode      one workload
+  weftline-lab bench codec --filter window=128         all cases with such a window
+  weftline-lab bench codec --kernel avx2               everything with one kernel
+  weftline-lab bench codec --list                      the cases, without running them
 
 Every contender of a case checks its result once; then they are measured in turn, so that what
 slows the machine down slows all of them, and the median counts. Who cannot do a case is listed

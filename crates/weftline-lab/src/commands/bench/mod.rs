@@ -1,16 +1,14 @@
-//! `weftline bench`: how fast this machine does it, beside others.
+//! `weftline-lab bench`: how fast this machine does it, beside others.
 
 mod codec;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-
-use crate::exit::Exit;
-use crate::options::OutputOptions;
+use weftline_cli::ui::{Exit, OutputOptions};
 
 /// Measure the speed of this machine, beside other libraries
 #[derive(Args, Clone, Debug)]
-pub struct BenchArgs {
+pub(crate) struct BenchArgs {
     #[command(subcommand)]
     what: What,
 }
@@ -24,7 +22,7 @@ enum What {
 ///
 /// # Errors
 /// As the benchmark says.
-pub fn run(args: &BenchArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) fn run(args: &BenchArgs, output: OutputOptions) -> Result<Exit> {
     match &args.what {
         What::Codec(args) => codec::run(args, output),
     }

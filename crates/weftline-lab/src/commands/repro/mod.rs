@@ -1,4 +1,4 @@
-//! `weftline repro`: the papers' figures, run again.
+//! `weftline-lab repro`: the papers' figures, run again.
 
 mod progress;
 
@@ -8,11 +8,9 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use weftline_lab::repro::{self, Figure, Kept, Point, Program, Programs, Report, Scale};
+use weftline_cli::ui::{Exit, Failure, OutputOptions, output};
+use weftline_papers::repro::{self, Figure, Kept, Point, Program, Programs, Report, Scale};
 
-use crate::exit::{Exit, Failure};
-use crate::options::OutputOptions;
-use crate::output;
 use progress::Line;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -26,15 +24,15 @@ stopped, and makes the report again when nothing is left to run.
 Written to DIR: report.html (one file, no scripts), table.md, data/FIGURE.csv, points.jsonl. docs/repro.md has more.
 
 Examples:
-  weftline repro --list
-  weftline repro --quick --out quick                everything, in less than three minutes
-  weftline repro karzand-6 roca --out figures
-  weftline repro --out full --json";
+  weftline-lab repro --list
+  weftline-lab repro --quick --out quick                everything, in less than three minutes
+  weftline-lab repro karzand-6 roca --out figures
+  weftline-lab repro --out full --json";
 
 /// Run the papers' figures again, beside the papers' numbers
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
-pub struct ReproArgs {
+pub(crate) struct ReproArgs {
     /// Figures, or papers [default: all]
     #[arg(value_name = "FIGURE")]
     figures: Vec<String>,
@@ -65,7 +63,7 @@ pub struct ReproArgs {
 ///
 /// # Errors
 /// No figure has such a name, the folder cannot be written, or a point failed.
-pub fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
     let scale = Scale {
         quick: args.quick,
         seed: args.seed,
@@ -81,15 +79,15 @@ pub fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
         bail!("--out DIR is needed: where points are kept and the report is written");
     };
     let programs = Programs {
-        weftline: std::env::current_exe().context("this program cannot find itself")?,
+        lab: std::env::current_exe().context("this program cannot find itself")?,
         ns3: ns3(args.ns3.as_deref()),
     };
-    let build = build(&programs.weftline)?;
+    let build = build(&programs.lab)?;
     let kept = Kept::open(folder, VERSION, &build, args.fresh);
     let mut kept = kept.with_context(|| format!("cannot keep points in {}", folder.display()))?;
     if kept.from_other_builds() > 0 && !output.quiet {
         output::line(&format!(
-            "{} points were run by another build of weftline {VERSION}; --fresh runs them again",
+            "{} points were run by another build of weftline-lab {VERSION}; --fresh runs them again",
             kept.from_other_builds()
         ));
     }
@@ -119,7 +117,7 @@ pub fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
     let mut report = Report::new(&chosen, kept.values(), &failed, &programs);
     report.options = options(args);
     report.command = command(args);
-    report.program = format!("weftline {VERSION}, build {build}");
+    report.program = format!("weftline-lab {VERSION}, build {build}");
     report.effort = effort(&points, &kept);
     write(folder, &report).with_context(|| format!("cannot write to {}", folder.display()))?;
     tell(&report, folder, output);
@@ -209,7 +207,7 @@ fn build(program: &Path) -> Result<String> {
 
 /// The command without the name of the folder.
 fn command(args: &ReproArgs) -> String {
-    let mut words = vec!["weftline repro".to_owned()];
+    let mut words = vec!["weftline-lab repro".to_owned()];
     words.extend(args.figures.iter().map(|figure| output::quoted(figure)));
     words.join(" ") + &options(args) + " --out DIR"
 }

@@ -4,9 +4,8 @@ use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use weftline_lab::repro::Progress;
-
-use crate::options::OutputOptions;
+use weftline_cli::ui::OutputOptions;
+use weftline_papers::repro::Progress;
 
 /// A line that is drawn again on terminals, and written now and then elsewhere.
 pub(super) struct Line {

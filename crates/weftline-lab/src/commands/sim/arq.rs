@@ -1,18 +1,17 @@
-//! `weftline sim arq`.
+//! `weftline-lab sim arq`.
 
 use anyhow::Result;
 use clap::Args;
-use weftline_lab::sim::slots::arq::Arq;
-use weftline_lab::theory::SlotLoss;
+use weftline_cli::ui::{Exit, OutputOptions};
+use weftline_papers::sim::slots::arq::Arq;
+use weftline_papers::theory::SlotLoss;
 
 use super::common::{RunOptions, delays};
-use crate::exit::Exit;
-use crate::options::OutputOptions;
-use crate::theory::show::Computed;
+use crate::commands::theory::show::Computed;
 
 const HELP: &str = "\
 Example:
-  weftline sim arq --loss 0.2 --rtt 126      Karzand et al., Fig. 1a: 25 Mbit/s, RTT 60 ms, 1488 bytes";
+  weftline-lab sim arq --loss 0.2 --rtt 126      Karzand et al., Fig. 1a: 25 Mbit/s, RTT 60 ms, 1488 bytes";
 
 /// Selective-repeat ARQ in slots: what is lost is sent again as soon as the sender knows
 #[derive(Args, Clone, Debug)]

@@ -1,19 +1,18 @@
-//! `weftline sim block`.
+//! `weftline-lab sim block`.
 
 use anyhow::Result;
 use clap::Args;
-use weftline_lab::sim::slots::block::Block;
-use weftline_lab::theory::SlotLoss;
+use weftline_cli::ui::{Exit, OutputOptions};
+use weftline_papers::sim::slots::block::Block;
+use weftline_papers::theory::SlotLoss;
 
 use super::common::{RunOptions, delays};
-use crate::exit::Exit;
-use crate::options::OutputOptions;
-use crate::theory::show::Computed;
+use crate::commands::theory::show::Computed;
 
 const HELP: &str = "\
 Examples:
-  weftline sim block --loss 0.05 --k 32 --n 40                open loop
-  weftline sim block --loss 0.2 --k 32 --n 40 --rtt 126       and ARQ for what is still missing";
+  weftline-lab sim block --loss 0.05 --k 32 --n 40                open loop
+  weftline-lab sim block --loss 0.2 --k 32 --n 40 --rtt 126       and ARQ for what is still missing";
 
 /// A block code in slots: k source packets, then n-k combinations of them
 #[derive(Args, Clone, Debug)]

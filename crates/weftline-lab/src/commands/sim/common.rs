@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use weftline_lab::sim::slots::{Code, DelaySummary, Progress, SlotError};
+use weftline_cli::ui::{Exit, Failure, OutputOptions};
+use weftline_papers::sim::slots::{Code, DelaySummary, Progress, SlotError};
 
-use crate::exit::{Exit, Failure};
-use crate::options::OutputOptions;
-use crate::theory::show::{Computed, short};
+use crate::commands::theory::show::{Computed, short};
 
 /// How a model is run.
 #[derive(Args, Clone, Copy, Debug)]

@@ -1,20 +1,18 @@
-//! `weftline sim engine`: the real engine over simulated links.
+//! `weftline-lab sim engine`: the real engine over simulated links.
 
 use std::time::Duration;
 
+use crate::commands::links::links;
+use crate::sim::engine::{Application, Experiment, Outcome};
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use weftline_lab::links::Links;
-use weftline_lab::load::session_config;
-use weftline_lab::sim::engine::{Application, Experiment, Outcome};
+use weftline_apps::session_text::session_config;
+use weftline_cli::ui::{Exit, Failure, OutputOptions};
 use weftline_netem::units;
 
-use crate::exit::{Exit, Failure};
-use crate::options::OutputOptions;
-
 const HELP: &str = "\
-Settings are those of `weftline load`'s transport weftline, without its carrier: preset=NAME
+Settings are those of `weftline-lab load`'s transport weftline, without its carrier: preset=NAME
 share= l= k= delay= deadline= without= encoding= feedback= topup= symbol= fixed_rate= fixed_window= ...
 Of presets udp-rc and rlc-block: field=2|4|...|256 extra=N|ack pace= header=seed|vector systematic=0|1
 Beside the usual presets there are some to compare with: ac-rlnc, flec-bulk, flec-message, uncoded.
@@ -23,10 +21,10 @@ The session controls its rate itself, as on any carrier, unless fixed_rate= (Mbi
 Delays are from when a message was due until it was read in order: the way takes its part.
 
 Examples:
-  weftline sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:5%' --app cbr:10mbit,1200
-  weftline sim engine preset=streaming l=5 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --seeds 9
-  weftline sim engine deadline=100 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --within 100
-  weftline sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:1%' --app bulk";
+  weftline-lab sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:5%' --app cbr:10mbit,1200
+  weftline-lab sim engine preset=streaming l=5 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --seeds 9
+  weftline-lab sim engine deadline=100 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --within 100
+  weftline-lab sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:1%' --app bulk";
 
 /// Run the real engine over simulated links
 #[derive(Args, Clone, Debug)]
@@ -35,7 +33,7 @@ pub(super) struct EngineArgs {
     /// Settings of the engine, both ends
     #[arg(value_name = "NAME=VALUE")]
     settings: Vec<String>,
-    /// The link there: as of `weftline lab run`
+    /// The link there: as of `weftline-lab run`
     #[arg(
         long,
         value_name = "LINK",
@@ -73,7 +71,7 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
             .ok_or_else(|| usage(format!("--{name} is in seconds, 0 to 86400, not {secs}")))
     };
     let config = session_config(&args.settings).map_err(|e| usage(e.to_string()))?;
-    let links = Links::parse(&args.link, args.back.as_deref()).map_err(|e| usage(e.to_string()))?;
+    let links = links(&args.link, args.back.as_deref())?;
     let mut experiment = Experiment {
         config,
         forward: links.forward,

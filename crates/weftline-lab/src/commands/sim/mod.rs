@@ -1,4 +1,4 @@
-//! `weftline sim`: experiments in virtual time.
+//! `weftline-lab sim`: experiments in virtual time.
 
 mod arq;
 mod block;
@@ -12,16 +12,14 @@ mod udp_rc;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-
-use crate::exit::Exit;
-use crate::options::OutputOptions;
+use weftline_cli::ui::{Exit, OutputOptions};
 
 /// Run experiments in virtual time: deterministic, and faster than the clock
 ///
 /// `engine` runs the real engine over links; the others are the papers' own models, a packet a slot
 /// (docs/sim.md).
 #[derive(Args, Debug)]
-pub struct SimArgs {
+pub(crate) struct SimArgs {
     #[command(subcommand)]
     model: Model,
 }
@@ -44,7 +42,7 @@ enum Model {
 ///
 /// # Errors
 /// What was asked for makes no sense; the message says what would.
-pub fn run(args: &SimArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) fn run(args: &SimArgs, output: OutputOptions) -> Result<Exit> {
     match &args.model {
         Model::Engine(args) => engine::run(args, output),
         Model::Streaming(args) => streaming::run(args, output),

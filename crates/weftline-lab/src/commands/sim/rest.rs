@@ -1,22 +1,21 @@
-//! `weftline sim rest`.
+//! `weftline-lab sim rest`.
 
 use anyhow::Result;
 use clap::Args;
-use weftline_lab::sim::slots::rest::{Loss, Redundancy, Rest};
-use weftline_lab::theory::SlotLoss;
+use weftline_cli::ui::{Exit, OutputOptions};
+use weftline_papers::sim::slots::rest::{Loss, Redundancy, Rest};
+use weftline_papers::theory::SlotLoss;
 
 use super::common::{CodeName, RunOptions};
-use crate::exit::Exit;
-use crate::options::OutputOptions;
-use crate::theory::show::{Computed, short};
+use crate::commands::theory::show::{Computed, short};
 
 const HELP: &str = "\
 The defaults are Table III's: 2^20 bytes in 450-byte packets, RTT 300 ms, 15 % lost.
 
 Examples:
-  weftline sim rest --redundancy 0.2
-  weftline sim rest --adaptive --packets 8000
-  weftline sim rest --loss burst:0.01,20 --window 100 --redundancy 0.3 --runs 20";
+  weftline-lab sim rest --redundancy 0.2
+  weftline-lab sim rest --adaptive --packets 8000
+  weftline-lab sim rest --loss burst:0.01,20 --window 100 --redundancy 0.3 --runs 20";
 
 /// REST in slots (Brulatout et al.): a repair after each k packets, and repairs at the end
 #[derive(Args, Clone, Debug)]

@@ -1,22 +1,21 @@
-//! `weftline sim rlc-block`.
+//! `weftline-lab sim rlc-block`.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use weftline_lab::sim::slots::rlc_block::{Header, RlcBlock};
-use weftline_lab::theory::dcf::Cell;
+use weftline_cli::ui::{Exit, OutputOptions};
+use weftline_papers::sim::slots::rlc_block::{Header, RlcBlock};
+use weftline_papers::theory::dcf::Cell;
 
 use super::common::{CodeName, RunOptions};
-use crate::exit::Exit;
-use crate::options::OutputOptions;
-use crate::theory::show::{Computed, short};
+use crate::commands::theory::show::{Computed, short};
 
 const HELP: &str = "\
 One hop of 802.11b, 11 Mbit/s, 1500-byte packets, each sent once by the MAC.
 
 Examples:
-  weftline sim rlc-block --k 256 --q 8
-  weftline sim rlc-block --k 128 --q 8 --header vector
-  weftline sim rlc-block --k 64 --q 1 --fer 0.3 --code real";
+  weftline-lab sim rlc-block --k 256 --q 8
+  weftline-lab sim rlc-block --k 128 --q 8 --header vector
+  weftline-lab sim rlc-block --k 64 --q 1 --fer 0.3 --code real";
 
 /// Low-overhead block RLC in slots (Garrido et al.): combinations until the acknowledgement is back
 #[derive(Args, Clone, Debug)]

@@ -1,21 +1,20 @@
-//! `weftline sim streaming`.
+//! `weftline-lab sim streaming`.
 
 use anyhow::Result;
 use clap::Args;
-use weftline_lab::sim::slots::coded;
-use weftline_lab::sim::slots::streaming::Streaming;
-use weftline_lab::theory::SlotLoss;
+use weftline_cli::ui::{Exit, OutputOptions};
+use weftline_papers::sim::slots::coded;
+use weftline_papers::sim::slots::streaming::Streaming;
+use weftline_papers::theory::SlotLoss;
 
 use super::common::{CodeName, RunOptions, delays};
-use crate::exit::Exit;
-use crate::options::OutputOptions;
-use crate::theory::show::Computed;
+use crate::commands::theory::show::Computed;
 
 const HELP: &str = "\
 Examples:
-  weftline sim streaming --loss iid:0.05 --spacing 10 --slots 100000000
-  weftline sim streaming --loss markov:0.1,4 --spacing 5 --json     runs of 4 lost slots on average
-  weftline sim streaming --loss 0.05 --spacing 10 --code real --rtt 63 --slots 5000000";
+  weftline-lab sim streaming --loss iid:0.05 --spacing 10 --slots 100000000
+  weftline-lab sim streaming --loss markov:0.1,4 --spacing 5 --json     runs of 4 lost slots on average
+  weftline-lab sim streaming --loss 0.05 --spacing 10 --code real --rtt 63 --slots 5000000";
 
 /// The streaming code in slots (Karzand et al.): L-1 information packets, then a coded one
 #[derive(Args, Clone, Debug)]

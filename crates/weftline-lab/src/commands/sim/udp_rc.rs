@@ -1,24 +1,23 @@
-//! `weftline sim udp-rc`.
+//! `weftline-lab sim udp-rc`.
 
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use weftline_lab::sim::slots::udp_rc::UdpRc;
-use weftline_lab::theory::SlotLoss;
+use weftline_cli::ui::{Exit, Failure, OutputOptions};
 use weftline_netem::units;
+use weftline_papers::sim::slots::udp_rc::UdpRc;
+use weftline_papers::theory::SlotLoss;
 
 use super::common::{CodeName, RunOptions};
-use crate::exit::{Exit, Failure};
-use crate::options::OutputOptions;
-use crate::theory::show::{Computed, short};
+use crate::commands::theory::show::{Computed, short};
 
 const HELP: &str = "\
 Examples:
-  weftline sim udp-rc --k 100 --loss 0.1                               decoding over GF(2)
-  weftline sim udp-rc --message 500kB --rate 1mbit --rtt 50ms --loss 1%
-  weftline sim udp-rc --message 2MB --rate 100mbit --rtt 200ms --loss 0.013%
-  weftline sim udp-rc --message 100kB --rate 2mbit --rtt 20ms --loss 1.06% --q 8";
+  weftline-lab sim udp-rc --k 100 --loss 0.1                               decoding over GF(2)
+  weftline-lab sim udp-rc --message 500kB --rate 1mbit --rtt 50ms --loss 1%
+  weftline-lab sim udp-rc --message 2MB --rate 100mbit --rtt 200ms --loss 0.013%
+  weftline-lab sim udp-rc --message 100kB --rate 2mbit --rtt 20ms --loss 1.06% --q 8";
 
 /// UDP-RC in slots (Chong et al.): k symbols, then random combinations of them
 #[derive(Args, Clone, Debug)]

@@ -1,9 +1,9 @@
-//! `weftline theory bianchi`.
+//! `weftline-lab theory bianchi`.
 
 use clap::{Args, ValueEnum};
-use weftline_lab::theory::TheoryError;
-use weftline_lab::theory::dcf::{Cell, goodput};
-use weftline_lab::theory::rlnc::{Rlnc, Vectors};
+use weftline_papers::theory::TheoryError;
+use weftline_papers::theory::dcf::{Cell, goodput};
+use weftline_papers::theory::rlnc::{Rlnc, Vectors};
 
 use super::show::Computed;
 
@@ -12,9 +12,9 @@ Basic access (no RTS/CTS). A frame that is not answered, by collision or error, 
 long as one that is.
 
 Examples:
-  weftline theory bianchi
-  weftline theory bianchi --stations 2 --transmissions 1 --fer 0.3
-  weftline theory bianchi --transmissions 1 --symbols 128 --q 8      goodput of the block code over it";
+  weftline-lab theory bianchi
+  weftline-lab theory bianchi --stations 2 --transmissions 1 --fer 0.3
+  weftline-lab theory bianchi --transmissions 1 --symbols 128 --q 8      goodput of the block code over it";
 
 /// Saturation throughput of IEEE 802.11b's DCF (Bianchi), and a block code's goodput over it
 #[derive(Args, Clone, Debug)]

@@ -1,16 +1,16 @@
-//! `weftline theory fecframe`.
+//! `weftline-lab theory fecframe`.
 
 use clap::Args;
 use weftline_fecframe::CodeRate;
-use weftline_lab::theory::TheoryError;
-use weftline_lab::theory::fecframe::{Application, block_latency, latency};
+use weftline_papers::theory::TheoryError;
+use weftline_papers::theory::fecframe::{Application, block_latency, latency};
 
 use super::show::Computed;
 
 const HELP: &str = "\
 Examples:
-  weftline theory fecframe --max-latency-ms 167 --bitrate 8mbit --symbol-size 1000 --code-rate 2/3
-  weftline theory fecframe --max-latency-ms 100 --bitrate 10000000 --symbol-size 1400 --code-rate 0.75 --json";
+  weftline-lab theory fecframe --max-latency-ms 167 --bitrate 8mbit --symbol-size 1000 --code-rate 2/3
+  weftline-lab theory fecframe --max-latency-ms 100 --bitrate 10000000 --symbol-size 1400 --code-rate 0.75 --json";
 
 /// Block and window sizes for a latency (Roca et al.; RFC 8681, appendix C)
 #[derive(Args, Clone, Debug)]

@@ -1,4 +1,4 @@
-//! `weftline theory`: the papers' formulas.
+//! `weftline-lab theory`: the papers' formulas.
 
 mod bianchi;
 mod fecframe;
@@ -9,17 +9,15 @@ mod streaming;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use weftline_lab::theory::TheoryError;
-
-use crate::exit::{Exit, Failure};
-use crate::options::OutputOptions;
+use weftline_cli::ui::{Exit, Failure, OutputOptions};
+use weftline_papers::theory::TheoryError;
 
 /// Compute the papers' formulas, with what they get wrong put right
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = "docs/theory.md has each formula in words, and what the papers print instead."
 )]
-pub struct TheoryArgs {
+pub(crate) struct TheoryArgs {
     #[command(subcommand)]
     formula: Formula,
 }
@@ -37,7 +35,7 @@ enum Formula {
 ///
 /// # Errors
 /// What was asked for has no value; the message says why.
-pub fn run(args: &TheoryArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) fn run(args: &TheoryArgs, output: OutputOptions) -> Result<Exit> {
     let computed = match &args.formula {
         Formula::Streaming(args) => streaming::compute(args),
         Formula::Rlnc(args) => rlnc::compute(args),

@@ -1,9 +1,9 @@
-//! `weftline theory rest`.
+//! `weftline-lab theory rest`.
 
 use clap::Args;
 use serde_json::{Value, json};
-use weftline_lab::theory::floor::Stream;
-use weftline_lab::theory::{SlotLoss, TheoryError, rest};
+use weftline_papers::theory::floor::Stream;
+use weftline_papers::theory::{SlotLoss, TheoryError, rest};
 
 use super::show::Computed;
 
@@ -13,9 +13,9 @@ with. Delays count from when a packet is due until it is delivered in order, the
 the link included, the way not.
 
 Examples:
-  weftline theory rest --loss 0.15
-  weftline theory rest --loss 0.1 --share 0.3                      10 Mbit/s over 25 Mbit/s, RTT 60 ms
-  weftline theory rest --loss markov:0.1,4 --share 0.3 --json";
+  weftline-lab theory rest --loss 0.15
+  weftline-lab theory rest --loss 0.1 --share 0.3                      10 Mbit/s over 25 Mbit/s, RTT 60 ms
+  weftline-lab theory rest --loss markov:0.1,4 --share 0.3 --json";
 
 /// Redundancy from a loss rate (REST), and the delay floors of an ideal code
 #[derive(Args, Clone, Debug)]

@@ -1,15 +1,15 @@
-//! `weftline theory rlnc`.
+//! `weftline-lab theory rlnc`.
 
 use clap::Args;
-use weftline_lab::theory::TheoryError;
-use weftline_lab::theory::rlnc::{Rlnc, Vectors};
+use weftline_papers::theory::TheoryError;
+use weftline_papers::theory::rlnc::{Rlnc, Vectors};
 
 use super::show::Computed;
 
 const HELP: &str = "\
 Examples:
-  weftline theory rlnc --q 1 --symbols 64 --received 70
-  weftline theory rlnc --q 8 --symbols 256 --loss 0.1 --sent 290";
+  weftline-lab theory rlnc --q 1 --symbols 64 --received 70
+  weftline-lab theory rlnc --q 8 --symbols 256 --loss 0.1 --sent 290";
 
 /// Decoding, overhead and headers of random linear block codes (Garrido et al.)
 #[derive(Args, Clone, Debug)]

@@ -1,9 +1,7 @@
 //! What a formula gave: a JSON object, or lines for people.
 
 use serde_json::{Map, Value};
-
-use crate::options::OutputOptions;
-use crate::output;
+use weftline_cli::ui::{OutputOptions, output};
 
 /// Values in the order in which they are shown.
 #[derive(Debug, Default)]

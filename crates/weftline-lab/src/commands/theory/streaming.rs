@@ -1,10 +1,10 @@
-//! `weftline theory streaming`.
+//! `weftline-lab theory streaming`.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use weftline_lab::theory::markov::MarkovStreaming;
-use weftline_lab::theory::streaming::Streaming;
-use weftline_lab::theory::{SlotLoss, TheoryError};
+use weftline_papers::theory::markov::MarkovStreaming;
+use weftline_papers::theory::streaming::Streaming;
+use weftline_papers::theory::{SlotLoss, TheoryError};
 
 use super::show::{Computed, short};
 
@@ -13,9 +13,9 @@ Slots: L-1 information packets, then one coded packet. Delays are in slots, from
 until it is delivered in order. With losses in runs all is exact too, but for what is left out.
 
 Examples:
-  weftline theory streaming --loss 0.05 --spacing 10
-  weftline theory streaming --loss markov:0.1,4 --spacing 5     runs of 4 on average
-  weftline theory streaming --loss 0.00099 --spacing 1000 --json";
+  weftline-lab theory streaming --loss 0.05 --spacing 10
+  weftline-lab theory streaming --loss markov:0.1,4 --spacing 5     runs of 4 on average
+  weftline-lab theory streaming --loss 0.00099 --spacing 1000 --json";
 
 /// Delays that are gone through for quantiles: some seconds' work, and not enough only where l e is
 /// above 0.995 or so and l is long.

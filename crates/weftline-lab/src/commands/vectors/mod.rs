@@ -1,4 +1,4 @@
-//! `weftline vectors`: whether a file of test vectors says what this program computes.
+//! `weftline-lab vectors`: whether a file of test vectors says what this program computes.
 
 mod entry;
 mod sections;
@@ -8,15 +8,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-
-use crate::exit::Exit;
-use crate::options::OutputOptions;
-use crate::output;
+use weftline_cli::ui::{Exit, OutputOptions, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  weftline vectors check rfc8681.json          what is wrong, and N passed, M failed
-  weftline vectors check rfc8681.json --json   the same for scripts
+  weftline-lab vectors check rfc8681.json          what is wrong, and N passed, M failed
+  weftline-lab vectors check rfc8681.json --json   the same for scripts
 
 The file holds JSON; docs/fecframe.md says which sections there are and what is in them. Exit code
 1 means that a value is wrong, or that the file cannot be read.";

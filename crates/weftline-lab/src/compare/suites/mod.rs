@@ -342,7 +342,7 @@ mod tests {
             .flat_map(|n| [by_name(n, FULL), by_name(n, QUICK)])
         {
             for case in suite.unwrap().cases {
-                crate::links::Links::parse(&case.link, case.back.as_deref()).unwrap();
+                weftline_emulator::Links::parse(&case.link, case.back.as_deref()).unwrap();
                 for peer in &case.peers {
                     // Whether the kernel has a congestion control is the machine's matter.
                     if !mine.contains(&peer.transport.as_str()) {

@@ -5,7 +5,7 @@ use crate::repro::picture::{Dot, Line, Plot, Source};
 use crate::repro::{Check, Figure, Missing, Paper, Point, Scale, Shown};
 
 fn rlnc(q: u32, k: u32, more: &str) -> Point {
-    Point::weftline(&format!("theory rlnc --q {q} --symbols {k}{more}"))
+    Point::lab(&format!("theory rlnc --q {q} --symbols {k}{more}"))
 }
 
 /// Fig. 3.
@@ -81,7 +81,7 @@ pub(super) fn decoding(scale: Scale) -> Figure {
     });
     let trials = scale.pick(20_000, 400_000);
     // Nothing of a message arrives as it is: of all source symbols lost, combinations only.
-    let simulated = Point::weftline(&format!(
+    let simulated = Point::lab(&format!(
         "sim rlc-block --k 8 --q 1 --blocks {trials} --seed {}",
         scale.seed
     ))
@@ -157,7 +157,7 @@ pub(super) fn excess(scale: Scale) -> Figure {
     let blocks = scale.pick(2_000, 40_000);
     let simulated: [Vec<Point>; 2] = [1, 2].map(|q| {
         let of = |k: &u32| {
-            Point::weftline(&format!(
+            Point::lab(&format!(
                 "sim rlc-block --k {k} --q {q} --blocks {blocks} --seed {}",
                 scale.seed
             ))

@@ -25,7 +25,7 @@ pub(super) fn figures(scale: Scale) -> Vec<Figure> {
 /// One hop of 802.11b.
 fn hop(k: u32, q: u32, header: &str, fer: f64, scale: Scale) -> Point {
     let (blocks, seed) = (scale.pick(500, 10_000), scale.seed);
-    Point::weftline(&format!(
+    Point::lab(&format!(
         "sim rlc-block --k {k} --q {q} --header {header} --fer {fer} --blocks {blocks} --seed {seed}"
     ))
     .about_secs(f64::from(blocks) * f64::from(k) * 4e-8)
@@ -33,7 +33,7 @@ fn hop(k: u32, q: u32, header: &str, fer: f64, scale: Scale) -> Point {
 
 /// The same by equation 6, IP and UDP's 28 bytes counted as headers.
 fn goodput(k: u32, q: u32, header: &str, fer: f64) -> Point {
-    Point::weftline(&format!(
+    Point::lab(&format!(
         "theory bianchi --transmissions 1 --symbols {k} --q {q} --header {header} --other-headers 28 \
          --fer {fer}"
     ))

@@ -17,7 +17,7 @@ pub(super) fn against_blocks(scale: Scale) -> Figure {
         .map(|m| block_code(0.1, 6 * m, 7 * m, scale))
         .collect();
     let stream = streaming(0.1, 7, scale);
-    let theory = Point::weftline("theory streaming --loss 0.1 --spacing 7 --terms 2 --delays 1");
+    let theory = Point::lab("theory streaming --loss 0.1 --spacing 7 --terms 2 --delays 1");
     let engines =
         ["preset=streaming l=7", "preset=block k=48 share=0.1667"].map(|s| engine(s, "10%", scale));
     let mut points = blocks.clone();

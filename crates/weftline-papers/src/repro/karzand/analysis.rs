@@ -16,10 +16,10 @@ impl Pair {
         let seed = scale.seed;
         Self {
             x,
-            theory: Point::weftline(&format!(
+            theory: Point::lab(&format!(
                 "theory streaming --loss {loss} --spacing {spacing} --terms 2 --delays 1"
             )),
-            simulation: Point::weftline(&format!(
+            simulation: Point::lab(&format!(
                 "sim streaming --loss {loss} --spacing {spacing} --slots {slots} --seed {seed}"
             ))
             .about_secs(slots as f64 / 8e7),
@@ -292,7 +292,7 @@ pub(super) fn speed(scale: Scale) -> Figure {
     let losses: &'static [u32] = scale.pick(&[1, 20], &[0, 1, 5, 10, 20]);
     let point = |loss: &u32| {
         let case = format!("stream/decode/window=64/repair=33/loss={loss}/size=1280");
-        Point::weftline(&format!("bench codec --full --filter {case}"))
+        Point::lab(&format!("bench codec --full --filter {case}"))
             .about_secs(2.0)
             .alone()
     };

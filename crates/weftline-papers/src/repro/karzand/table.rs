@@ -28,7 +28,7 @@ const PRINTED_THIRD_MOMENT: f64 = 11.829;
 /// Table I.
 pub(super) fn table_1(scale: Scale) -> Figure {
     let theory = |loss: f64, spacing: u32| {
-        Point::weftline(&format!(
+        Point::lab(&format!(
             "theory streaming --loss {loss} --spacing {spacing} --terms 2 --delays 1"
         ))
     };
@@ -38,7 +38,7 @@ pub(super) fn table_1(scale: Scale) -> Figure {
     let runs: Vec<Point> = (0..scale.pick(4, 16))
         .map(|n| {
             let seed = scale.seed.wrapping_add(n);
-            Point::weftline(&format!(
+            Point::lab(&format!(
                 "sim streaming --loss 0.05 --spacing 10 --slots {slots} --seed {seed}"
             ))
             .about_secs(slots as f64 / 8e7)

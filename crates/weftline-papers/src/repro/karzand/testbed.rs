@@ -16,7 +16,7 @@ fn slots(scale: Scale) -> u64 {
 
 fn arq(loss: f64, scale: Scale) -> Point {
     let (slots, seed) = (slots(scale), scale.seed);
-    Point::weftline(&format!(
+    Point::lab(&format!(
         "sim arq --loss {loss} --rtt {RTT} --slots {slots} --percentiles --seed {seed}"
     ))
     .about_secs(slots as f64 / 3e7)
@@ -24,7 +24,7 @@ fn arq(loss: f64, scale: Scale) -> Point {
 
 pub(super) fn block_code(loss: f64, k: u32, n: u32, scale: Scale) -> Point {
     let (slots, seed) = (slots(scale), scale.seed);
-    Point::weftline(&format!(
+    Point::lab(&format!(
         "sim block --loss {loss} --k {k} --n {n} --rtt {RTT} --slots {slots} --percentiles --seed {seed}"
     ))
     .about_secs(slots as f64 / 3e7)
@@ -32,7 +32,7 @@ pub(super) fn block_code(loss: f64, k: u32, n: u32, scale: Scale) -> Point {
 
 pub(super) fn streaming(loss: f64, l: u32, scale: Scale) -> Point {
     let (slots, seed) = (slots(scale), scale.seed);
-    Point::weftline(&format!(
+    Point::lab(&format!(
         "sim streaming --loss {loss} --spacing {l} --slots {slots} --percentiles --seed {seed}"
     ))
     .about_secs(slots as f64 / 8e7)
@@ -41,7 +41,7 @@ pub(super) fn streaming(loss: f64, l: u32, scale: Scale) -> Point {
 /// The engine with one bandwidth-delay product in flight, 15 Mbit/s of messages.
 pub(super) fn engine(settings: &str, loss: &str, scale: Scale) -> Point {
     let (secs, seed) = (scale.pick(10, 30), scale.seed);
-    Point::weftline(&format!(
+    Point::lab(&format!(
         "sim engine {settings} fixed_window=187500 feedback=datagram:0 \
          --link 'rate=25mbit delay=30ms queue=100ms loss=iid:{loss}' --app cbr:15mbit,1200 \
          --secs {secs} --skip 2 --seed {seed}"

@@ -50,7 +50,7 @@ pub(super) fn figures(scale: Scale) -> Vec<Figure> {
 
 fn run(options: &str, scale: Scale) -> Point {
     let (runs, seed) = (scale.pick(100, 1_000), scale.seed);
-    Point::weftline(&format!("sim rest {options} --runs {runs} --seed {seed}"))
+    Point::lab(&format!("sim rest {options} --runs {runs} --seed {seed}"))
         .about_secs(f64::from(runs) * 2e-3)
 }
 
@@ -96,7 +96,7 @@ fn uniform(scale: Scale) -> Figure {
         .map(|r| (*r, run(&format!("--redundancy {r}"), scale)))
         .collect();
     let adaptive = run("--adaptive", scale);
-    let theory = Point::weftline("theory rest --loss 0.15");
+    let theory = Point::lab("theory rest --loss 0.15");
     let mut all: Vec<Point> = points.iter().map(|(_, point)| point.clone()).collect();
     all.extend([adaptive.clone(), theory.clone()]);
     Figure {

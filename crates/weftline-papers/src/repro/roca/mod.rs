@@ -47,7 +47,7 @@ impl Code {
     fn at(self, loss: u32, scale: Scale) -> Point {
         let (symbols, runs) = scale.pick((40_000, 1), (100_000, 10));
         let (options, seed) = (self.options(), scale.seed);
-        Point::weftline(&format!(
+        Point::lab(&format!(
             "sim fecframe {options} --loss iid:{loss}% --symbols {symbols} --seeds {runs} --symbol-size 16 \
              --seed {seed}"
         ))
@@ -58,7 +58,7 @@ impl Code {
 /// Mean added latency of blocks that all decode.
 fn block_theory(k: u32, loss: u32) -> Point {
     let loss = f64::from(loss) / 100.0;
-    Point::weftline(&format!(
+    Point::lab(&format!(
         "theory fecframe --max-latency-ms {k} --bitrate 8mbit --symbol-size 1000 --code-rate 2/3 --loss {loss}"
     ))
 }

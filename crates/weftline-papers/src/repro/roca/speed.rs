@@ -8,7 +8,7 @@ use crate::sim::fecframe::RLC_SPEED;
 pub(super) fn speed(scale: Scale) -> Figure {
     let symbols = scale.pick(30_000, 100_000);
     let point = |code: &str, loss: u32| {
-        Point::weftline(&format!(
+        Point::lab(&format!(
             "sim fecframe {code} --loss iid:{loss}% --symbols {symbols} --seeds 3 --symbol-size 256 --seed {}",
             scale.seed
         ))

@@ -1,4 +1,4 @@
-//! `weftline sim fecframe`: block against sliding-window codes, tick by tick.
+//! `weftline-lab sim fecframe`: block against sliding-window codes, tick by tick.
 
 mod recommend;
 mod text;
@@ -10,14 +10,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
+use weftline_cli::ui::{Exit, Failure, OutputOptions};
 use weftline_fecframe::{CodeRate, Elimination};
-use weftline_lab::sim::fecframe::{
+use weftline_netem::LossModel;
+use weftline_papers::sim::fecframe::{
     self as study, Code, Experiment, Outcome, StudyError, WindowCode,
 };
-use weftline_netem::LossModel;
-
-use crate::exit::{Exit, Failure};
-use crate::options::OutputOptions;
 
 const HELP: &str = "\
 A tick for each source symbol; latency is that of delivery in order, and a symbol not known dw ticks
@@ -30,10 +28,10 @@ latency_quantiles [min, 50 %, 90 %, 99 %, 99.9 %, max], histogram [symbols by ti
 repair_share, speed {encode_mbit, decode_mbit}}]}. docs/fecframe-study.md explains and has results.
 
 Examples:
-  weftline sim fecframe --loss iid:30% --ew 83 --dw 167 --ls 400 --decoder discarding
-  weftline sim fecframe --code rs --k 167 --loss iid:15% --loss ge:10%,4
-  weftline sim fecframe --sweep paper --out study
-  weftline sim fecframe recommend --max-latency 200ms --rate 8mbit --loss ge:5%,4";
+  weftline-lab sim fecframe --loss iid:30% --ew 83 --dw 167 --ls 400 --decoder discarding
+  weftline-lab sim fecframe --code rs --k 167 --loss iid:15% --loss ge:10%,4
+  weftline-lab sim fecframe --sweep paper --out study
+  weftline-lab sim fecframe recommend --max-latency 200ms --rate 8mbit --loss ge:5%,4";
 
 /// Compare block and sliding-window codes for one-way flows, tick by tick
 #[derive(Args, Clone, Debug)]

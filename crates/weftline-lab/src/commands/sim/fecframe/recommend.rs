@@ -1,4 +1,4 @@
-//! `weftline sim fecframe recommend`: parameters of `weftline cast` by simulation.
+//! `weftline-lab sim fecframe recommend`: parameters of `weftline cast` by simulation.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -6,12 +6,11 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use weftline_lab::sim::fecframe::{Left, Recommendation, Wish, WishError, recommend};
+use weftline_cli::ui::{Exit, Failure, OutputOptions};
 use weftline_netem::{LossModel, units};
+use weftline_papers::sim::fecframe::{Left, Recommendation, Wish, WishError, recommend};
 
 use super::{Progress, failure, jobs, text};
-use crate::exit::{Exit, Failure};
-use crate::options::OutputOptions;
 
 const HELP: &str = "\
 Each of the latencies is tried with each of the rates and losses. What is found is the highest of the

@@ -42,11 +42,6 @@ pub(super) struct Weftline {
     endpoints: Mutex<Vec<Endpoint>>,
 }
 
-/// The engine's options alone.
-pub(super) fn session(settings: &mut Settings) -> Result<weftline::Config, LoadError> {
-    engine::take_session(settings)
-}
-
 impl Weftline {
     pub(super) fn take(settings: &mut Settings) -> Result<Self, LoadError> {
         let messages = settings.choice("as", &[("stream", false), ("messages", true)])?;

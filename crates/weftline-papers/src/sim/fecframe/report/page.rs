@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::super::Outcome;
 use super::pictures::pictures;
 use super::tables::{self, Rows};
-use crate::plot::{CHART_STYLE, PAGE_STYLE, escape, figure};
+use weftline_plot::{CHART_STYLE, PAGE_STYLE, escape, figure};
 
 /// The page; `command` is what makes it again.
 pub fn page(outcomes: &[Outcome], command: &str) -> String {

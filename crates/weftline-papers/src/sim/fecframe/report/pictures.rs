@@ -3,7 +3,7 @@
 use super::super::paper::{BLOCK_LATENCY, ON_TIME_AT_30_PERCENT, RLC_SPEED};
 use super::super::{Code, Outcome, WindowCode};
 use super::set::{Codes, Set, independent, line};
-use crate::plot::{Axis, CHART_STYLE, Marks, Series, chart};
+use weftline_plot::{Axis, CHART_STYLE, Marks, Series, chart};
 
 /// A chart of the study.
 #[derive(Clone, Debug)]

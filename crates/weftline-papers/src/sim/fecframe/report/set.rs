@@ -4,7 +4,7 @@ use weftline_fecframe::Elimination;
 use weftline_netem::LossModel;
 
 use super::super::{Code, Outcome, WindowCode};
-use crate::plot::{Marks, STYLES, Series};
+use weftline_plot::{Marks, STYLES, Series};
 
 /// A figure of an outcome.
 pub(super) type Value = fn(&Outcome) -> f64;

@@ -1,21 +1,19 @@
-//! `weftline lab compare`.
+//! `weftline-lab compare`.
 
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
-use weftline_lab::compare::{
+use crate::compare::{
     Ended, Peer, Progress, Record, Results, RunError, Runs, Scale, SessionError, Suite, Tools,
     markdown, page, session, suites,
 };
-use weftline_lab::path::{PathError, Stop};
+use anyhow::{Context, Result, anyhow, bail};
+use weftline_cli::ui::{Exit, OutputOptions, output};
+use weftline_emulator::{PathError, Stop};
 
 use super::CompareArgs;
 use super::signals::Signals;
-use crate::exit::Exit;
-use crate::options::OutputOptions;
-use crate::output;
 
 /// Runs a suite, or lists them.
 pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode> {
@@ -98,7 +96,10 @@ fn report(records: &[Record], folder: &Path, output: OutputOptions) -> Result<()
     }
     let json = serde_json::to_string(&results)?;
     let files = [
-        ("report.html", page(&results, &output::quoted_command(""))),
+        (
+            "report.html",
+            page(&results, &output::quoted_command("weftline-lab", "")),
+        ),
         ("table.md", markdown(&results)),
         ("results.json", format!("{json}\n")),
     ];
@@ -130,7 +131,7 @@ fn with_cases(suite: Suite, args: &CompareArgs) -> Result<Suite> {
     let suite = suite.keep_cases(&args.cases);
     if suite.cases.is_empty() {
         bail!(
-            "--cases: suite {} has no case with `{}` in its name: `weftline lab compare list` has them",
+            "--cases: suite {} has no case with `{}` in its name: `weftline-lab compare list` has them",
             suite.name,
             args.cases.join("` or `")
         );

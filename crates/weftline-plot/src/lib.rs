@@ -1,4 +1,5 @@
-//! Pictures for reports: SVG without scripts, coloured by a style sheet that knows light and dark.
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
 
 mod bars;
 mod chart;

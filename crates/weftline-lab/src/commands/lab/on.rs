@@ -1,13 +1,13 @@
-//! `weftline lab on`.
+//! `weftline-lab on`.
 
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use weftline_lab::path::{Side, running};
+use weftline_cli::ui::output;
+use weftline_emulator::{Side, running};
 
 use super::{NOT_FOUND, OnArgs, SideName, exists, or_shell};
-use crate::output;
 
 /// Becomes the command, on one side of a lab.
 pub(super) fn run(args: &OnArgs) -> Result<ExitCode> {

@@ -6,7 +6,7 @@ use std::thread;
 
 use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
-use weftline_lab::path::Stop;
+use weftline_emulator::Stop;
 
 const NONE: u8 = 0;
 const INTERRUPT: u8 = 1;

@@ -179,7 +179,8 @@ pub fn running(side: Side) -> Result<Command, PathError> {
                 (Some(lab), 1) => *lab,
                 (None, _) => {
                     return Err(PathError::Setting(
-                        "no lab is running: start one with `weftline lab run`".to_owned(),
+                        "no lab is running: start one, for example with `weftline-lab run`"
+                            .to_owned(),
                     ));
                 }
                 (_, count) => {

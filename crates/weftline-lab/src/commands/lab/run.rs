@@ -1,20 +1,19 @@
-//! `weftline lab run`.
+//! `weftline-lab run`.
 
 use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
-use weftline_lab::links::Links;
-use weftline_lab::path::{Ended, Lab, PathConfig, PathError, Programs, Report};
+use weftline_cli::ui::{OutputOptions, output};
+use weftline_emulator::{Ended, Lab, PathConfig, PathError, Programs, Report};
 
 use super::signals::Signals;
 use super::{NOT_FOUND, RunArgs, exists, or_shell};
-use crate::options::OutputOptions;
-use crate::output;
+use crate::commands::links::links;
 
 /// Runs the commands on a new path and tells what the path did.
 pub(super) fn run(args: &RunArgs, output: OutputOptions) -> Result<ExitCode> {
-    let mut config = PathConfig::new(Links::parse(&args.link, args.back.as_deref())?);
+    let mut config = PathConfig::new(links(&args.link, args.back.as_deref())?);
     config.seed = args.seed;
     config.mtu = args.mtu;
     config.pcap = args.pcap.clone();

@@ -1,0 +1,131 @@
+//! `weftline cast recv`: the receiving end.
+
+use std::cell::Cell;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use weftline_apps::cast::{
+    Description, GroupKey, Interface, Receiver, ReceiverEvent, ReceiverOptions, Receiving,
+};
+use weftline_fecframe::Order;
+
+use super::failure::cannot_open;
+use super::options::{latency, local_flow, period};
+use super::unprotected;
+use crate::ui::progress::Reporter;
+use crate::ui::report::Report;
+use crate::ui::stop::stop;
+use crate::ui::{Exit, Failure, OutputOptions, exit};
+
+const EXAMPLES: &str = "\
+The description says where to listen: at a multicast group, which is joined and may have several
+receivers on one host, or at an address of this host. Each of its flows needs an --out, in its order.
+
+Examples:
+  weftline cast recv --sdp a.sdp --out udp://127.0.0.1:5004
+  weftline cast recv --sdp a.sdp --out udp://:5004 --out udp://:5005 --interface eth1 --stats 1s
+  weftline cast recv --sdp a.sdp --out udp://:5004 --source 192.0.2.1 --group-key group.key
+
+Then, for example: ffplay udp://127.0.0.1:5004";
+
+/// Receive what `weftline cast send` sends, make up for losses, and hand it on
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct RecvArgs {
+    /// The session description that the sender wrote
+    #[arg(long, value_name = "FILE")]
+    sdp: PathBuf,
+    /// Where a flow is handed on to: udp://IP:PORT, or udp://:PORT on this host; one for each flow
+    #[arg(long = "out", value_name = "URL", required = true, value_parser = local_flow)]
+    outputs: Vec<SocketAddr>,
+    /// The interface on which a multicast group is joined: its address or name
+    #[arg(long, value_name = "ADDR|NAME")]
+    interface: Option<Interface>,
+    /// Take packets of this host only [default: what the description says]
+    #[arg(long, value_name = "ADDR")]
+    source: Option<IpAddr>,
+    /// Hand on in the order of sending; those behind a lost one wait until it is there or too late
+    /// (default)
+    #[arg(long, conflicts_with = "as_decoded")]
+    in_order: bool,
+    /// Hand on each datagram as soon as it is received or decoded
+    #[arg(long)]
+    as_decoded: bool,
+    /// How long a datagram may be waited for [default: what the description says]
+    #[arg(long, value_name = "TIME", value_parser = latency)]
+    max_latency: Option<Duration>,
+    /// Take only packets that this key opens
+    #[arg(long, value_name = "FILE")]
+    group_key: Option<PathBuf>,
+    /// Print a line of statistics this often
+    #[arg(long, value_name = "TIME", value_parser = period)]
+    stats: Option<Duration>,
+}
+
+/// Runs the command.
+pub(super) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
+    let mut stopping = std::pin::pin!(stop());
+    // One look at it puts the signal handlers in place.
+    tokio::select! {
+        biased;
+        exit = &mut stopping => return Ok(exit),
+        () = std::future::ready(()) => {}
+    }
+    let report = Report::new("cast", "recv", output, args.stats);
+    let mut receiver = match open(args, &report.reporter) {
+        Ok(receiver) => receiver,
+        Err(error) => return Ok(report.end(None::<&Receiving>, &exit::wrap(&error))),
+    };
+    let counts = Cell::new(Receiving::default());
+    let running = receiver.run(
+        |now| counts.set(*now),
+        |event| tell(&event, &report.reporter),
+    );
+    let exit = tokio::select! {
+        exit = stopping => exit,
+        never = running => match never {},
+        never = report.watch(|| counts.get()) => match never {},
+    };
+    let last = receiver.finish().await;
+    Ok(report.end(Some(&last), &Failure::new(exit, "stopped")))
+}
+
+fn open(args: RecvArgs, reporter: &Reporter) -> Result<Receiver> {
+    let description = Description::read(&args.sdp)
+        .map_err(|error| Failure::new(Exit::General, error.to_string()))?;
+    let key = args.group_key.as_deref().map(GroupKey::read).transpose();
+    let key = key.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
+    let is_sealed = key.is_some();
+    let mut options = ReceiverOptions::new(description, args.outputs);
+    options.interface = args.interface;
+    options.source = args.source;
+    if args.as_decoded {
+        options.order = Order::AsDecoded;
+    }
+    options.max_latency = args.max_latency;
+    options.group_key = key;
+    let receiver = Receiver::open(&options).map_err(|error| cannot_open(&error))?;
+    for (at, to) in receiver.flows() {
+        reporter.note(&format!("{at} -> udp://{to}"));
+    }
+    if !is_sealed {
+        unprotected();
+    }
+    Ok(receiver)
+}
+
+fn tell(event: &ReceiverEvent, reporter: &Reporter) {
+    match event {
+        ReceiverEvent::Silent { since } => reporter.warn(&format!(
+            "nothing has come for {} s: is the sender running, is --interface right, does a firewall drop it?",
+            since.as_secs()
+        )),
+        ReceiverEvent::WrongKey => reporter.warn(
+            "no packet opens with this group key: does the sender use the same --group-key?",
+        ),
+        _ => {}
+    }
+}

@@ -1,0 +1,166 @@
+//! `weftline forward`: the client end.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use weftline::Fingerprint;
+use weftline_apps::forward::{
+    Client, ClientOptions, Entry, Event, MOST_RULES, OpenError, Snapshot,
+};
+use weftline_apps::{Address, Stopper, Target};
+
+use super::options::{BoundsOptions, local, within};
+use super::{THERE, draining};
+use crate::home;
+use crate::options::SessionOptions;
+use crate::supervise::supervise;
+use crate::ui::progress::Reporter;
+use crate::ui::report::Report;
+use crate::ui::stop::stop;
+use crate::ui::{Exit, Failure, OutputOptions, exit, failure};
+
+/// What the client end is told.
+#[derive(Args, Clone, Debug)]
+pub(super) struct ConnectArgs {
+    /// Where `weftline forward serve` waits: HOST or HOST:PORT (UDP, default port 9338)
+    #[arg(long, value_name = "ADDR", required = true)]
+    via: Option<Address>,
+    /// Fingerprint of the other end, as `weftline forward serve` prints it
+    #[arg(long, value_name = "FINGERPRINT", required = true)]
+    peer: Option<Fingerprint>,
+    /// Where programs here connect to: PORT (of 127.0.0.1), IPv4:PORT or [IPv6]:PORT; may be
+    /// repeated, each with its --to
+    #[arg(long, value_name = "LISTEN", value_parser = local)]
+    listen: Vec<SocketAddr>,
+    /// Where the other end leads what connects to --listen: HOST:PORT, as that host knows it
+    #[arg(long, value_name = "TARGET")]
+    to: Vec<Target>,
+    /// Where programs here say by SOCKS 5 what the other end shall connect to; may be repeated
+    #[arg(long, value_name = "LISTEN", value_parser = local)]
+    socks: Vec<SocketAddr>,
+    /// Where programs on the other end connect to; may be repeated, each with its --remote-to
+    #[arg(long, value_name = "LISTEN", value_parser = local)]
+    remote_listen: Vec<SocketAddr>,
+    /// Where this end leads what connects to --remote-listen: HOST:PORT, as this host knows it
+    #[arg(long, value_name = "TARGET")]
+    remote_to: Vec<Target>,
+    /// How long a connection waits here while there is no session
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait)]
+    wait: Duration,
+    #[command(flatten)]
+    bounds: BoundsOptions,
+    /// How the session is protected and paced, and who this host is
+    #[command(flatten)]
+    session: SessionOptions,
+}
+
+/// Runs the command.
+pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit> {
+    let mut stopping = std::pin::pin!(stop());
+    // One look at it puts the signal handlers in place.
+    tokio::select! {
+        biased;
+        exit = &mut stopping => return Ok(exit),
+        () = std::future::ready(()) => {}
+    }
+    let report = Report::new("forward", "connect", output, args.bounds.stats);
+    let client = match open(args, &report.reporter).await {
+        Ok(client) => client,
+        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
+    };
+    let (counts, stopper) = (client.counts(), Stopper::new());
+    let running = client.run(&stopper);
+    let failure = match supervise(&report, stopping, &stopper, running, &counts).await {
+        Ok(exit) => Failure::new(exit, "stopped"),
+        Err(error) => failure::session(&error, THERE),
+    };
+    Ok(report.end(Some(&counts()), &failure))
+}
+
+async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<Client> {
+    let usage = |message: String| Failure::new(Exit::Usage, message);
+    let endpoint = args.bounds.endpoint(&args.session)?;
+    let (Some(via), Some(peer)) = (args.via, args.peer) else {
+        return Err(usage("--via ADDR and --peer FINGERPRINT are needed".into()).into());
+    };
+    for (listen, to, what) in [
+        (&args.listen, &args.to, "--listen has its --to"),
+        (
+            &args.remote_listen,
+            &args.remote_to,
+            "--remote-listen has its --remote-to",
+        ),
+    ] {
+        if listen.len() != to.len() {
+            let (ours, theirs) = (listen.len(), to.len());
+            return Err(usage(format!("each {what}: there are {ours} and {theirs}")).into());
+        }
+        if listen.len() > MOST_RULES {
+            let message = format!("more than {MOST_RULES}: start a second forward for the rest");
+            return Err(usage(message).into());
+        }
+    }
+    let identity = || home::identity(args.session.identity.as_deref());
+    let targets = args.to.into_iter().map(Entry::To);
+    let socks = args.socks.into_iter().map(|at| (at, Entry::Socks));
+    let listen: Vec<_> = args.listen.into_iter().zip(targets).chain(socks).collect();
+    if listen.is_empty() && args.remote_listen.is_empty() {
+        let message = "nothing to forward: give --listen and --to, --socks, or --remote-listen and --remote-to";
+        return Err(usage(message.into()).into());
+    }
+    let mut options = ClientOptions::new(via, (peer, identity()?.0));
+    options.listen = listen;
+    options.remote = args.remote_listen.into_iter().zip(args.remote_to).collect();
+    options.wait = args.wait;
+    options.timeout = args.session.timeout;
+    options.bounds = args.bounds.bounds()?;
+    options.endpoint = endpoint;
+    let reporter = reporter.clone();
+    let client = Client::open(options, move |event| tell(&event, &reporter)).await;
+    Ok(client.map_err(|error| match &error {
+        OpenError::Listen { .. } => {
+            Failure::new(Exit::General, format!("{error}; choose another port"))
+        }
+        error => usage(error.to_string()),
+    })?)
+}
+
+fn tell(event: &Event<'_>, reporter: &Reporter) {
+    match event {
+        Event::Connected {
+            remote,
+            entries,
+            reverse,
+        } => {
+            let mut text = format!("connected to {remote}");
+            for (at, entry) in *entries {
+                text += &match entry {
+                    Entry::To(target) => format!("\n  {at} -> {target}"),
+                    Entry::Socks => format!("\n  {at} -> whatever SOCKS asks for"),
+                };
+            }
+            for (at, target) in *reverse {
+                text += &format!("\n  over there {at} -> {target}");
+            }
+            reporter.note(&text);
+        }
+        Event::UnknownTarget { reason } => reporter.warn(reason),
+        Event::NoLongerListens { at } => {
+            reporter.warn(&format!("the other end no longer listens at {at}"));
+        }
+        Event::Retrying { error, wait } => {
+            let failure = failure::session(error, THERE);
+            let seconds = wait.as_secs_f64();
+            reporter.warn(&format!("{failure}; trying again in {seconds} s"));
+        }
+        Event::NoConnection { reason, .. } => reporter.warn(&format!("no connection: {reason}")),
+        Event::Draining { open, patience } => draining(*open, *patience, reporter),
+        _ => {}
+    }
+}
+
+fn wait(text: &str) -> Result<Duration, String> {
+    within(text, Duration::ZERO, "give 0s to 3600s")
+}

@@ -1,0 +1,154 @@
+//! `weftline forward serve`: the server end.
+
+use anyhow::{Context, Result};
+use clap::Args;
+use weftline::{Endpoint, Fingerprint};
+use weftline_apps::forward::{Event, Server, ServerOptions, Snapshot};
+use weftline_apps::{Address, Allow, Stopper};
+
+use super::options::BoundsOptions;
+use super::{THERE, draining};
+use crate::home;
+use crate::listen::{allowed, bind, reachable, turned_away};
+use crate::options::SessionOptions;
+use crate::supervise::supervise;
+use crate::ui::progress::Reporter;
+use crate::ui::report::Report;
+use crate::ui::stop::stop;
+use crate::ui::{Exit, Failure, OutputOptions, exit, failure, output};
+
+const EXAMPLES: &str = "\
+Allowed targets: --allow HOST:PORT
+  HOST  an address (10.0.0.7, [fd00::7]), a network (10.0.0.0/8, [fd00::/8]), a name that clients
+        must ask for as such (git.example), or * for any
+  PORT  a port, a range (8000-8099), or * for any
+--allow-listen takes the same, for the addresses at which clients may have this host listen.
+
+Examples:
+  weftline forward serve --allow 127.0.0.1:80,db.lan:5432 --peer abcd-...
+  weftline forward serve --allow '*:443' --listen 0.0.0.0:4000
+  weftline forward serve --allow-listen 127.0.0.1:2222 --peer abcd-...
+
+It prints the command for the other end. Only hosts whose fingerprint is given with --peer, or
+stands in ~/.config/weftline/allowed (one a line; what follows it is a comment), and this host
+itself may use it, and they reach nothing but what --allow names. With `*` that is this host's own
+services too, and whatever else this host reaches.";
+
+/// Connect to targets that this host reaches, for `weftline forward`
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES, mut_arg("insecure_udp", |arg| arg.hide(true)))]
+pub(super) struct ServeArgs {
+    /// Targets that clients may reach, separated by commas; may be repeated
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        required_unless_present = "allow_listen",
+        value_delimiter = ','
+    )]
+    allow: Vec<Allow>,
+    /// Addresses at which clients may have this host listen [default: none]
+    #[arg(long, value_name = "ADDR:PORT", value_delimiter = ',')]
+    allow_listen: Vec<Allow>,
+    /// UDP address to wait at [default: all of this host's, port 9338]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<Address>,
+    /// Let the host with this fingerprint use it; may be repeated
+    #[arg(long, value_name = "FINGERPRINT")]
+    peer: Vec<Fingerprint>,
+    /// Let anyone who can reach this port use it
+    #[arg(long)]
+    peer_anyone: bool,
+    #[command(flatten)]
+    bounds: BoundsOptions,
+    /// How the session is protected and paced, and who this host is
+    #[command(flatten)]
+    session: SessionOptions,
+}
+
+/// Runs the command.
+pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> {
+    let mut stopping = std::pin::pin!(stop());
+    // One look at it puts the signal handlers in place before anybody is told to go on.
+    tokio::select! {
+        biased;
+        exit = &mut stopping => return Ok(exit),
+        () = std::future::ready(()) => {}
+    }
+    let report = Report::new("forward", "serve", output, args.bounds.stats);
+    let endpoint = match open(&args, output).await {
+        Ok(endpoint) => endpoint,
+        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
+    };
+    let mut options = ServerOptions::default();
+    options.bounds = args.bounds.bounds()?;
+    options.allow = args.allow;
+    options.allow_listen = args.allow_listen;
+    let reporter = report.reporter.clone();
+    let server = Server::new(options, move |event| tell(&event, &reporter));
+    let stopper = Stopper::new();
+    let running = server.run(&endpoint, &stopper);
+    let ended = supervise(&report, stopping, &stopper, running, || server.snapshot()).await;
+    let failure = match ended {
+        Ok(exit) => Failure::new(exit, "stopped"),
+        Err(error) => failure::session(&error, THERE),
+    };
+    Ok(report.end(Some(&server.snapshot()), &failure))
+}
+
+async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Endpoint> {
+    let config = args.bounds.endpoint(&args.session)?;
+    let (identity, _) = home::identity(args.session.identity.as_deref())?;
+    let allowed = allowed(&identity, args.peer_anyone, &args.peer)?;
+    let at = |addr| Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone());
+    let endpoint = bind(args.listen.as_ref(), at).await?;
+    if !output.quiet {
+        announce(args, &endpoint)?;
+    }
+    Ok(endpoint)
+}
+
+/// Tells how to use it.
+fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
+    let local = endpoint
+        .local_addr()
+        .context("cannot tell the address bound")?;
+    let fingerprint = endpoint.fingerprint();
+    let fingerprint = fingerprint.context("cannot tell this host's fingerprint")?;
+    output::line(&format!("fingerprint {fingerprint}"));
+    output::line(&format!("listening on {local}; on the other host, run:"));
+    let what = match args.allow.is_empty() {
+        true => "--remote-listen PORT --remote-to TARGET",
+        false => "--listen PORT --to TARGET",
+    };
+    output::line(&format!(
+        "  weftline forward --via {} --peer {fingerprint} {what}",
+        reachable(local)
+    ));
+    if args.peer_anyone {
+        output::line("warning: --peer-anyone: whoever reaches this port reaches the targets");
+    }
+    Ok(())
+}
+
+fn tell(event: &Event<'_>, reporter: &Reporter) {
+    match event {
+        Event::Joined { peer, remote } => {
+            reporter.note(&format!("connection from {peer} at {remote}"));
+        }
+        Event::Left {
+            peer,
+            remote,
+            error,
+        } => {
+            let failure = failure::session(error, THERE);
+            reporter.note(&format!("{peer} at {remote}: {failure}"));
+        }
+        Event::NoConnection {
+            client: Some(client),
+            reason,
+        } => reporter.note(&format!("no connection for {client}: {reason}")),
+        Event::Draining { open, patience } => draining(*open, *patience, reporter),
+        Event::TurnedAway(refusal) => turned_away(refusal, "--peer", "let it in"),
+        _ => {}
+    }
+}

@@ -1,0 +1,171 @@
+//! `weftline relay connect`: the client end.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use weftline::Fingerprint;
+use weftline_apps::relay::{
+    Client, ClientOptions, Event, OpenError, Rule, Snapshot, wireguard_mtu,
+};
+use weftline_apps::{Address, Stopper};
+
+use super::options::{idle, most_flows};
+use super::{THERE, too_long};
+use crate::home;
+use crate::options::{AgainOptions, SessionOptions};
+use crate::supervise::supervise;
+use crate::ui::progress::Reporter;
+use crate::ui::report::Report;
+use crate::ui::stop::stop;
+use crate::ui::{Exit, Failure, OutputOptions, exit, failure, output};
+
+const EXAMPLES: &str = "\
+Rules: --udp LISTEN=TARGET[,DELIVERY]
+  LISTEN    where programs here send to: PORT (of 127.0.0.1), IPv4:PORT or [IPv6]:PORT
+  TARGET    where the other end sends it: HOST:PORT, as that host knows it
+  DELIVERY  unordered        each datagram as soon as it is there; none is given up (default)
+            in-order         as they were sent; those behind a lost one wait until it is recovered
+            deadline=80ms    as soon as it is there, but never later than 80 ms after it was sent
+
+Each local program that sends to LISTEN is a flow of its own. The other end gives it a UDP port of
+its own towards TARGET, and answers come back to that program.
+
+Examples:
+  weftline relay connect vpn.example --peer abcd-... --udp 51820=127.0.0.1:51820
+  weftline relay connect host --peer abcd-... --udp 27015=game.lan:27015,deadline=80ms
+  weftline relay connect host --peer abcd-... --udp 5004=10.0.0.7:5004,deadline=200ms \\
+      --udp 5005=10.0.0.7:5005,in-order
+
+WireGuard: run the first example beside it, and set `Endpoint = 127.0.0.1:51820` for that peer and
+`MTU = 1280` for the interface: what does not fit a packet is dropped. This program prints the MTU
+that fits the path, once it knows: 1328 on most, and 1056 on all. With --fragment longer datagrams
+pass too, in pieces. The other end runs
+  weftline relay serve --allow 127.0.0.1:51820 --peer FINGERPRINT-OF-THIS-HOST";
+
+/// Forward UDP from here to targets that the other end reaches
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ConnectArgs {
+    /// Where `weftline relay serve` waits: HOST or HOST:PORT (UDP, default port 9338)
+    #[arg(value_name = "ADDR")]
+    address: Address,
+    /// Fingerprint of the other end, as `weftline relay serve` prints it
+    #[arg(
+        long,
+        value_name = "FINGERPRINT",
+        required_unless_present = "insecure_udp",
+        conflicts_with = "insecure_udp"
+    )]
+    peer: Option<Fingerprint>,
+    /// What to forward, and how; may be repeated
+    #[arg(long = "udp", value_name = "LISTEN=TARGET[,DELIVERY]", required = true)]
+    rules: Vec<Rule>,
+    /// Cut datagrams that do not fit a packet in pieces, both ways, instead of dropping them
+    #[arg(long)]
+    fragment: bool,
+    /// Forget a flow that was not used for this long
+    #[arg(long, value_name = "TIME", default_value = "180s", value_parser = idle)]
+    idle: Duration,
+    /// Flows at once; for a further one, that which was idle for longest is forgotten
+    #[arg(long, value_name = "NUMBER", default_value = "500", value_parser = most_flows)]
+    flows: usize,
+    /// Print a line of statistics this often
+    #[arg(long, value_name = "TIME", value_parser = idle)]
+    stats: Option<Duration>,
+    /// How the session is protected and paced, and who this host is
+    #[command(flatten)]
+    session: SessionOptions,
+    /// What a session takes over from the one before.
+    #[command(flatten)]
+    again: AgainOptions,
+}
+
+/// Runs the command.
+pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit> {
+    let mut stopping = std::pin::pin!(stop());
+    // One look at it puts the signal handlers in place.
+    tokio::select! {
+        biased;
+        exit = &mut stopping => return Ok(exit),
+        () = std::future::ready(()) => {}
+    }
+    let report = Report::new("relay", "connect", output, args.stats);
+    let client = match open(args, &report.reporter) {
+        Ok(client) => client,
+        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
+    };
+    let stopper = Stopper::new();
+    let running = client.run(&stopper);
+    let ended = supervise(&report, stopping, &stopper, running, || client.snapshot()).await;
+    let failure = match ended {
+        Ok(exit) => Failure::new(exit, "stopped"),
+        Err(error) => failure::session(&error, THERE),
+    };
+    Ok(report.end(Some(&client.snapshot()), &failure))
+}
+
+fn open(args: ConnectArgs, reporter: &Reporter) -> Result<Client> {
+    let mut endpoint = args.session.endpoint()?;
+    args.again.complete(&mut endpoint);
+    let identity = match args.peer {
+        Some(peer) => Some((peer, home::identity(args.session.identity.as_deref())?.0)),
+        None => {
+            output::insecure();
+            None
+        }
+    };
+    let mut options = ClientOptions::new(args.address, identity, args.rules);
+    options.fragment = args.fragment;
+    options.idle = args.idle;
+    options.flows = args.flows;
+    options.timeout = args.session.timeout;
+    options.endpoint = endpoint;
+    let reporter = reporter.clone();
+    let client = Client::open(options, move |event| tell(&event, &reporter));
+    Ok(client.map_err(|error| cannot_open(&error))?)
+}
+
+fn cannot_open(error: &OpenError) -> Failure {
+    match error {
+        OpenError::TooManyRules { most, .. } => {
+            let message = format!("more than {most} rules: start a second relay for the rest");
+            Failure::new(Exit::Usage, message)
+        }
+        OpenError::Listen { .. } => Failure::new(
+            Exit::General,
+            format!("{error}; choose another port in --udp"),
+        ),
+        error => Failure::new(Exit::General, error.to_string()),
+    }
+}
+
+fn tell(event: &Event<'_>, reporter: &Reporter) {
+    match event {
+        Event::Connected { remote, routes } => {
+            let mut text = format!("connected to {remote}");
+            for route in *routes {
+                let longest = route.longest;
+                text += &format!(
+                    "\n  {} -> {}, {}, datagrams of up to {longest} bytes (WireGuard: MTU = {})",
+                    route.at,
+                    route.rule.target,
+                    route.rule.delivery,
+                    wireguard_mtu(longest)
+                );
+            }
+            reporter.note(&text);
+        }
+        Event::PathChanged { longest } => reporter.note(&format!(
+            "the path takes datagrams of up to {longest} bytes now (WireGuard: MTU = {})",
+            wireguard_mtu(*longest)
+        )),
+        Event::Retrying { error, wait } => {
+            let failure = failure::session(error, THERE);
+            let seconds = wait.as_secs_f64();
+            reporter.warn(&format!("{failure}; trying again in {seconds} s"));
+        }
+        Event::TooLong(datagram) => too_long(datagram),
+        _ => {}
+    }
+}

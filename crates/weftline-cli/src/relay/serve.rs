@@ -1,0 +1,167 @@
+//! `weftline relay serve`: the server end.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use weftline::{Endpoint, Fingerprint};
+use weftline_apps::relay::{Event, Server, ServerOptions, Snapshot};
+use weftline_apps::{Address, Allow, Stopper};
+
+use super::options::{idle, most_flows};
+use super::{THERE, too_long};
+use crate::home;
+use crate::listen::{allowed, bind, reachable, turned_away};
+use crate::options::{AgainOptions, SessionOptions};
+use crate::supervise::supervise;
+use crate::ui::progress::Reporter;
+use crate::ui::report::Report;
+use crate::ui::stop::stop;
+use crate::ui::{Exit, Failure, OutputOptions, exit, failure, output};
+
+const EXAMPLES: &str = "\
+Allowed targets: --allow HOST:PORT
+  HOST  an address (10.0.0.7, [fd00::7]), a network (10.0.0.0/8, [fd00::/8]), a name that clients
+        must ask for as such (media.example), or * for any
+  PORT  a port, a range (5000-5999), or * for any
+
+Examples:
+  weftline relay serve --allow 127.0.0.1:51820 --peer abcd-...
+  weftline relay serve --allow 10.0.0.0/24:5000-5999,game.lan:27015 --listen 0.0.0.0:4000
+
+It prints the command for the other end. Only hosts whose fingerprint is given with --peer, or
+stands in ~/.config/weftline/allowed (one a line; what follows it is a comment), and this host
+itself may use it, and they reach nothing but what --allow names.";
+
+/// Send what `weftline relay connect` forwards on to targets that this host reaches
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ServeArgs {
+    /// Targets that clients may reach, separated by commas; may be repeated
+    #[arg(long, value_name = "HOST:PORT", required = true, value_delimiter = ',')]
+    allow: Vec<Allow>,
+    /// UDP address to wait at [default: all of this host's, port 9338]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<Address>,
+    /// Let the host with this fingerprint use it; may be repeated
+    #[arg(long, value_name = "FINGERPRINT", conflicts_with = "insecure_udp")]
+    peer: Vec<Fingerprint>,
+    /// Let anyone who can reach this port use it
+    #[arg(long, conflicts_with = "insecure_udp")]
+    peer_anyone: bool,
+    /// Forget a flow that was not used for this long
+    #[arg(long, value_name = "TIME", default_value = "180s", value_parser = idle)]
+    idle: Duration,
+    /// Flows at once of each client; each takes a socket here
+    #[arg(long, value_name = "NUMBER", default_value = "500", value_parser = most_flows)]
+    flows: usize,
+    /// Print a line of statistics this often
+    #[arg(long, value_name = "TIME", value_parser = idle)]
+    stats: Option<Duration>,
+    /// How the session is protected and paced, and who this host is
+    #[command(flatten)]
+    session: SessionOptions,
+    /// What a session takes over from the one before.
+    #[command(flatten)]
+    again: AgainOptions,
+}
+
+/// Runs the command.
+pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> {
+    let mut stopping = std::pin::pin!(stop());
+    // One look at it puts the signal handlers in place before anybody is told to go on.
+    tokio::select! {
+        biased;
+        exit = &mut stopping => return Ok(exit),
+        () = std::future::ready(()) => {}
+    }
+    let report = Report::new("relay", "serve", output, args.stats);
+    let endpoint = match open(&args, output).await {
+        Ok(endpoint) => endpoint,
+        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
+    };
+    let mut options = ServerOptions::new(args.allow);
+    options.idle = args.idle;
+    options.flows = args.flows;
+    options.timeout = args.session.timeout;
+    let reporter = report.reporter.clone();
+    let server = Server::new(options, move |event| tell(&event, &reporter));
+    let stopper = Stopper::new();
+    let running = server.run(&endpoint, &stopper);
+    let ended = supervise(&report, stopping, &stopper, running, || server.snapshot()).await;
+    let failure = match ended {
+        Ok(exit) => Failure::new(exit, "stopped"),
+        Err(error) => failure::session(&error, THERE),
+    };
+    Ok(report.end(Some(&server.snapshot()), &failure))
+}
+
+async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Endpoint> {
+    let mut config = args.session.endpoint()?;
+    args.again.complete(&mut config);
+    let listen = args.listen.as_ref();
+    let endpoint = if args.session.insecure_udp {
+        output::insecure();
+        bind(listen, |addr| {
+            Endpoint::bind_insecure_udp(addr, config.clone())
+        })
+        .await?
+    } else {
+        let (identity, _) = home::identity(args.session.identity.as_deref())?;
+        let allowed = allowed(&identity, args.peer_anyone, &args.peer)?;
+        bind(listen, |addr| {
+            Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
+        })
+        .await?
+    };
+    if !output.quiet {
+        announce(args, &endpoint)?;
+    }
+    Ok(endpoint)
+}
+
+/// Tells how to use it.
+fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
+    let local = endpoint
+        .local_addr()
+        .context("cannot tell the address bound")?;
+    let whose = match endpoint.fingerprint() {
+        Some(fingerprint) => {
+            output::line(&format!("fingerprint {fingerprint}"));
+            format!("--peer {fingerprint}")
+        }
+        None => "--insecure-udp".to_owned(),
+    };
+    output::line(&format!("listening on {local}; on the other host, run:"));
+    output::line(&format!(
+        "  weftline relay connect {} {whose} --udp PORT=TARGET",
+        reachable(local)
+    ));
+    if args.peer_anyone && !args.session.insecure_udp {
+        output::line("warning: --peer-anyone: whoever reaches this port reaches the targets");
+    }
+    Ok(())
+}
+
+fn tell(event: &Event<'_>, reporter: &Reporter) {
+    let name = |peer: &Option<Fingerprint>| match peer {
+        Some(peer) => peer.to_string(),
+        None => "an unknown client".to_owned(),
+    };
+    match event {
+        Event::Joined { peer, remote } => {
+            reporter.note(&format!("connection from {} at {remote}", name(peer)));
+        }
+        Event::Left {
+            peer,
+            remote,
+            error,
+        } => {
+            let failure = failure::session(error, THERE);
+            reporter.note(&format!("{} at {remote}: {failure}", name(peer)));
+        }
+        Event::TurnedAway(refusal) => turned_away(refusal, "--peer", "let it in"),
+        Event::TooLong(datagram) => too_long(datagram),
+        _ => {}
+    }
+}
