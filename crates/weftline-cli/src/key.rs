@@ -6,10 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-use crate::exit::Exit;
 use crate::home;
-use crate::options::OutputOptions;
-use crate::output;
+use crate::ui::{Exit, OutputOptions, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,7 +21,7 @@ The fingerprint names this host to others: give it to whoever should accept your
 /// Show this host's identity, and make it if there is none
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct KeyArgs {
+pub(crate) struct KeyArgs {
     /// Key file [default: ~/.config/weftline/identity.pem]
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
@@ -33,7 +31,7 @@ pub struct KeyArgs {
 ///
 /// # Errors
 /// The key can be neither read nor made.
-pub fn run(args: &KeyArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) fn run(args: &KeyArgs, output: OutputOptions) -> Result<Exit> {
     let new = !home::identity_file(args.identity.as_deref())?.exists();
     let (identity, path) = home::identity(args.identity.as_deref())?;
     if new && !output.quiet {

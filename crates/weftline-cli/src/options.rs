@@ -7,19 +7,19 @@ use clap::{Args, ValueEnum};
 use weftline::proto::{RateControl, Redundancy};
 use weftline::{Congestion, EndpointConfig, KnownPeers};
 
-use crate::exit::{Exit, Failure};
 use crate::preset::PresetChoice;
+use crate::ui::{Exit, Failure};
 
 /// How a session is protected and paced, and who this host is.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Session")]
-pub struct SessionOptions {
+pub(crate) struct SessionOptions {
     /// Key file of this host; made on first use [default: ~/.config/weftline/identity.pem]
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
     /// How lost packets are made up for: auto (repairs when they are worth most), streaming (evenly
-    /// woven in), rest, udp-rc, block, rlc-block, arq (sent again); options of `weftline load`'s
-    /// transport weftline may follow, as in udp-rc,field=256
+    /// woven in), rest, udp-rc, block, rlc-block, arq (sent again); options of the engine may
+    /// follow (docs/presets.md), as in udp-rc,field=256
     #[arg(long, default_value = "auto", value_name = "NAME[,OPTION=VALUE...]")]
     pub preset: PresetChoice,
     /// Repair packets for each data packet, for example 0.15; with auto, at most so many
@@ -45,7 +45,7 @@ pub struct SessionOptions {
 
 /// How sessions begin that take the place of others.
 #[derive(Args, Clone, Debug, Default)]
-pub struct AgainOptions {
+pub(crate) struct AgainOptions {
     /// Begin later sessions of the same run with data in the first packet (QUIC's 0-RTT), a round
     /// trip earlier; both ends must ask for it
     #[arg(
@@ -61,24 +61,10 @@ pub struct AgainOptions {
 
 impl AgainOptions {
     /// Completes what `config` says of a session by what remains from those before.
-    pub fn complete(&self, config: &mut EndpointConfig) {
+    pub(crate) fn complete(&self, config: &mut EndpointConfig) {
         config.early_data = self.early_data;
         config.known_peers = self.known_peers.clone();
     }
-}
-
-/// What is shown.
-#[derive(Args, Clone, Copy, Debug, Default)]
-pub struct OutputOptions {
-    /// Print the result as one line of JSON on standard output
-    #[arg(long, global = true, help_heading = "Output")]
-    pub json: bool,
-    /// Show nothing but warnings and errors
-    #[arg(short, long, global = true, help_heading = "Output")]
-    pub quiet: bool,
-    /// Log what happens: -v connections, -vv details, -vvv everything
-    #[arg(short, long, global = true, help_heading = "Output", action = clap::ArgAction::Count)]
-    pub verbose: u8,
 }
 
 /// Congestion controllers by name.
@@ -111,7 +97,7 @@ impl SessionOptions {
     ///
     /// # Errors
     /// The options contradict each other.
-    pub fn endpoint(&self) -> Result<EndpointConfig, Failure> {
+    pub(crate) fn endpoint(&self) -> Result<EndpointConfig, Failure> {
         let fixed = self.rate.is_some() || self.window.is_some();
         let usage = |message: String| Failure::new(Exit::Usage, message);
         let mut session = self.preset.config().map_err(usage)?;
@@ -146,7 +132,7 @@ impl SessionOptions {
 }
 
 /// Repairs for each source symbol, as the engine takes it.
-pub fn repair_share(text: &str) -> Result<f64, String> {
+pub(crate) fn repair_share(text: &str) -> Result<f64, String> {
     let share = match text.strip_suffix('%') {
         Some(percent) => percent.parse::<f64>().map(|p| p / 100.0),
         None => text.parse(),

@@ -4,12 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use weftline::{Config, Preset};
-use weftline_lab::load::session_config;
+use weftline_apps::session_text::session_config;
 
-/// A preset, and what it is told besides. The options are those of `weftline load`'s transport
-/// weftline.
+/// A preset, and what it is told besides: options of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PresetChoice {
+pub(crate) struct PresetChoice {
     /// The preset.
     pub preset: Preset,
     options: Vec<String>,
@@ -20,7 +19,7 @@ impl PresetChoice {
     ///
     /// # Errors
     /// An option is unknown, or contradicts another one or the preset.
-    pub fn config(&self) -> Result<Config, String> {
+    pub(crate) fn config(&self) -> Result<Config, String> {
         let mut settings = vec![format!("preset={}", self.preset)];
         settings.extend(self.options.iter().cloned());
         session_config(&settings).map_err(|e| e.to_string())
@@ -30,7 +29,7 @@ impl PresetChoice {
     ///
     /// # Errors
     /// One of them is none, or is there twice with different options.
-    pub fn list(text: &str) -> Result<Vec<PresetChoice>, String> {
+    pub(crate) fn list(text: &str) -> Result<Vec<PresetChoice>, String> {
         let mut texts: Vec<String> = Vec::new();
         for piece in text.split(',') {
             match texts.last_mut().filter(|_| piece.contains('=')) {

@@ -1,6 +1,5 @@
 //! `weftline recv`
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -8,17 +7,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use tokio::task::JoinSet;
-use weftline::{Allowed, Connection, Endpoint, Fingerprint, Identity, Refusal};
+use weftline::{Connection, Endpoint, Fingerprint};
+use weftline_apps::transfer::{Sink, Summary, receive};
+use weftline_apps::{Address, close, farewell};
 
-use crate::address::{Address, DEFAULT_PORT, reachable};
-use crate::console;
-use crate::exit::{self, Exit, Failure, close};
 use crate::home;
-use crate::options::{OutputOptions, SessionOptions};
-use crate::output::{self, quoted_command};
-use crate::reporter::Reporter;
-use crate::session::{Record, Side, farewell, stop, stopped, watch};
-use crate::transfer::{Sink, Summary, receive};
+use crate::listen::{allowed, bind, reachable, turned_away};
+use crate::options::SessionOptions;
+use crate::ui::failure;
+use crate::ui::progress::Reporter;
+use crate::ui::stop::{stop, stopped};
+use crate::ui::summary::{self, Record, Side, show, watch};
+use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 
 /// How long a sender may take to say goodbye once it has the final verdict.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -39,7 +39,7 @@ as .NAME.weftline-part, from where an interrupted transfer goes on.";
 /// Receive files and directories from `weftline send` on another host
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct RecvArgs {
+pub(crate) struct RecvArgs {
     /// Where files go; `-` writes one file to standard output
     #[arg(value_name = "DIR", default_value = ".")]
     pub directory: PathBuf,
@@ -67,7 +67,7 @@ pub struct RecvArgs {
 ///
 /// # Errors
 /// Whatever kept it from starting; what happened later is in the exit code, and was told.
-pub async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
     // One look at it puts the signal handlers in place before anybody is told to go on.
     tokio::select! {
@@ -79,7 +79,7 @@ pub async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
         Ok(endpoint) => Ok(serve(&args, output, &endpoint, stopping).await),
         Err(error) => {
             let record = Record::failed(exit::wrap(&error));
-            output::result(&record, Side::Recv, output);
+            summary::result(&record, Side::Recv, output);
             Ok(record.exit())
         }
     }
@@ -121,46 +121,6 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Endpoint> {
         announce(args, &endpoint)?;
     }
     Ok(endpoint)
-}
-
-/// Whom a server with this identity serves: anyone, or those named, those in the program's list and
-/// this host itself.
-pub(crate) fn allowed(identity: &Identity, anyone: bool, named: &[Fingerprint]) -> Result<Allowed> {
-    if anyone {
-        return Ok(Allowed::anyone());
-    }
-    // Whoever holds this host's own key need not be told apart from it. It also makes the
-    // list never empty: an endpoint that allows nobody would not even answer.
-    let own = identity.fingerprint();
-    let listed = home::allowed()?;
-    let named = named.iter().copied();
-    Ok(Allowed::only(listed.into_iter().chain(named).chain([own])))
-}
-
-/// Binds the address asked for; by default all of IPv6 and IPv4, or IPv4 alone where there is
-/// nothing else.
-pub(crate) async fn bind<E>(
-    listen: Option<&Address>,
-    bind: impl Fn(SocketAddr) -> Result<Endpoint, E>,
-) -> Result<Endpoint>
-where
-    E: std::error::Error + Send + Sync + 'static,
-{
-    let candidates = match listen {
-        Some(address) => address.resolve().await?,
-        None => vec![
-            SocketAddr::from((Ipv6Addr::UNSPECIFIED, DEFAULT_PORT)),
-            SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)),
-        ],
-    };
-    let mut result = Err(anyhow::anyhow!("no address to listen at"));
-    for addr in candidates {
-        result = bind(addr).context("cannot wait there; choose another address with --listen ADDR");
-        if result.is_ok() {
-            break;
-        }
-    }
-    result
 }
 
 /// Tells how to send here.
@@ -206,13 +166,15 @@ async fn serve(
                 }
                 None => break,
             },
-            Some(refusal) = endpoint.refused() => tell(args, &refusal),
+            Some(refusal) = endpoint.refused() => {
+                turned_away(&refusal, "--allow", "allow it");
+            }
             Some(done) = sessions.join_next() => {
                 // A session that panicked has said so; the others go on.
                 if let Ok(record) = done {
                     exit = record.exit();
                     // A terminal that takes nothing must not keep further senders waiting.
-                    results.spawn_blocking(move || output::result(&record, Side::Recv, output));
+                    results.spawn_blocking(move || summary::result(&record, Side::Recv, output));
                 }
                 if !args.keep {
                     break;
@@ -229,7 +191,7 @@ async fn serve(
                 sessions.shutdown().await;
                 farewell(endpoint, close::INTERRUPTED, "stopped").await;
                 while results.join_next().await.is_some() {}
-                output::result(&Record::failed(failure), Side::Recv, output);
+                summary::result(&Record::failed(failure), Side::Recv, output);
                 return exit;
             }
         }
@@ -273,7 +235,7 @@ async fn session(connection: Connection, args: RecvArgs, output: OutputOptions) 
     };
     match result {
         Ok(summary) => {
-            record.failure = exit::judging(&summary);
+            record.failure = failure::judging(&summary);
             record.summary = Some(summary);
             // The sender closes once it has the last frame; closing first could lose it.
             let _ = tokio::time::timeout(GOODBYE, connection.closed()).await;
@@ -297,7 +259,7 @@ async fn transfer(
     let stream = match opened {
         Ok(Ok(stream)) => stream,
         Ok(Err(reason)) => {
-            return Err(exit::closed(&reason));
+            return Err(failure::closed(&reason));
         }
         Err(_) => {
             return Err(Failure::new(
@@ -314,19 +276,8 @@ async fn transfer(
             overwrite: args.overwrite,
         }
     };
-    let received = receive(stream, sink, reporter).await;
-    received.map_err(|error| exit::transferring(&error, connection.close_reason().as_ref()))
-}
-
-fn tell(args: &RecvArgs, refusal: &Refusal) {
-    match refusal {
-        Refusal::UnknownPeer { peer, .. } => {
-            let command = quoted_command(&format!("--allow {peer}"));
-            console::offer(format!("refused {peer}: to allow it, run: {command}"));
-        }
-        refusal if args.session.insecure_udp => console::offer(refusal.to_string()),
-        refusal => console::offer(crate::transfer::path::printable(&refusal.to_string())),
-    }
+    let received = receive(stream, sink, &show(Side::Recv, reporter)).await;
+    received.map_err(|error| failure::transferring(&error, connection.close_reason().as_ref()))
 }
 
 fn is_stdout(directory: &Path) -> bool {

@@ -1,25 +1,27 @@
 //! `weftline send`
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Args;
-use tokio::task::JoinSet;
-use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Fingerprint, Identity};
+use weftline::{Connection, Endpoint, Fingerprint};
+use weftline_apps::transfer::{Listing, collect, send};
+use weftline_apps::{Address, close, connect, farewell};
 
-use crate::address::{Address, any_like};
-use crate::exit::{self, Exit, Failure, close};
 use crate::home;
-use crate::options::{OutputOptions, SessionOptions};
-use crate::output;
-use crate::reporter::Reporter;
-use crate::session::{Record, Side, farewell, stop, stopped, watch};
-use crate::transfer::{Listing, collect, send};
+use crate::options::SessionOptions;
+use crate::ui::failure::{self, There};
+use crate::ui::progress::Reporter;
+use crate::ui::stop::{stop, stopped};
+use crate::ui::summary::{self, Record, Side, show, watch};
+use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 
-/// Head start of an address over the next.
-const STAGGER: Duration = Duration::from_millis(300);
+/// What runs at the other end.
+const THERE: There = There {
+    serve: "weftline recv",
+    allow: "weftline recv --allow",
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,7 +36,7 @@ where it stopped when both commands are run again. Symbolic links are not sent."
 /// Send files and directories to `weftline recv` on another host
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct SendArgs {
+pub(crate) struct SendArgs {
     /// Files and directories to send; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -61,14 +63,14 @@ pub struct SendArgs {
 ///
 /// # Errors
 /// Whatever kept it from starting; what happened later is in the exit code, and was told.
-pub async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
     let record = match prepare(&args, output).await {
         Ok((listing, endpoint, connection)) => {
             transfer(&listing, &endpoint, &connection, output).await
         }
         Err(error) => Record::failed(exit::wrap(&error)),
     };
-    output::result(&record, Side::Send, output);
+    summary::result(&record, Side::Send, output);
     Ok(record.exit())
 }
 
@@ -98,62 +100,17 @@ async fn prepare(
             None
         }
     };
-    let addresses = args.address.resolve().await?;
     let peer = args.peer.zip(identity);
-    let connecting = connect(addresses, peer, &config, "weftline recv --allow");
     let (endpoint, connection) = tokio::select! {
-        connected = connecting => connected?,
+        connected = connect(&args.address, peer, &config) => {
+            connected.map_err(|error| failure::session(&error, THERE))?
+        }
         exit = stop() => {
             let message = "stopped before the connection was made";
             return Err(Failure::new(exit, message).into());
         }
     };
     Ok((listing, endpoint, connection))
-}
-
-/// Connects to the first of `addresses` that answers. A later one is tried when those before
-/// it have not answered for a while: an unreachable one does not say so. `allow` is the command
-/// that lets this end in over there.
-pub(crate) async fn connect(
-    addresses: Vec<SocketAddr>,
-    identities: Option<(Fingerprint, Identity)>,
-    config: &EndpointConfig,
-    allow: &'static str,
-) -> Result<(Endpoint, Connection)> {
-    let mut attempts: JoinSet<Result<_>> = JoinSet::new();
-    for (place, addr) in (0..).zip(addresses) {
-        let (identities, config) = (identities.clone(), config.clone());
-        attempts.spawn(async move {
-            tokio::time::sleep(STAGGER * place).await;
-            let local = any_like(addr);
-            let (endpoint, connected) = match identities {
-                Some((peer, identity)) => {
-                    let endpoint = Endpoint::bind(local, identity, Allowed::nobody(), config)?;
-                    let connected = endpoint.connect(addr, &peer).await;
-                    (endpoint, connected)
-                }
-                None => {
-                    let endpoint = Endpoint::bind_insecure_udp(local, config)?;
-                    let connected = endpoint.connect_insecure(addr).await;
-                    (endpoint, connected)
-                }
-            };
-            match connected {
-                Ok(connection) => Ok((endpoint, connection)),
-                Err(error) => Err(exit::connecting(&error, allow).into()),
-            }
-        });
-    }
-    let mut failure = anyhow!("the address stands for no host");
-    while let Some(attempt) = attempts.join_next().await {
-        match attempt? {
-            Ok(connected) => return Ok(connected),
-            // Whoever has another identity, or refuses ours, is the answer to report.
-            Err(error) if Exit::of(&error) == Exit::Refused => return Err(error),
-            Err(error) => failure = error,
-        }
-    }
-    Err(failure)
 }
 
 async fn transfer(
@@ -169,14 +126,10 @@ async fn transfer(
         let stream = connection
             .open_stream()
             .await
-            .map_err(|reason| exit::closed(&reason))?;
-        match send(stream, listing, tokio::io::stdin(), &reporter).await {
-            Ok(summary) => Ok(summary),
-            Err(error) => Err(exit::transferring(
-                &error,
-                connection.close_reason().as_ref(),
-            )),
-        }
+            .map_err(|reason| failure::closed(&reason))?;
+        let shown = show(Side::Send, &reporter);
+        let sent = send(stream, listing, tokio::io::stdin(), &shown).await;
+        sent.map_err(|error| failure::transferring(&error, connection.close_reason().as_ref()))
     };
     let result = tokio::select! {
         result = sending => result,
@@ -192,7 +145,7 @@ async fn transfer(
     };
     let (code, reason) = match result {
         Ok(summary) => {
-            record.failure = exit::judging(&summary);
+            record.failure = failure::judging(&summary);
             record.summary = Some(summary);
             (close::DONE, String::new())
         }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use inside::{Running, path, receive};
 use serde_json::Value;
-use weftline_lab::path::{Lab, Side};
+use weftline_emulator::{Lab, Side};
 
 /// Longest wait for anything, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,17 +1,15 @@
-//! Experiments on emulated paths.
+//! The laboratory, and its program `weftline-lab`.
 //!
-//! [`load`] measures a transport from the application's side. `path` (Linux) joins two network
-//! namespaces by TUN devices and an emulator that uses the links of `weftline-netem`, so that any
-//! program runs over them unchanged; [`links`] reads those as people write them. [`theory`] has the papers' formulas, [`sim`] what runs in virtual
-//! time.
+//! [`load`] measures a transport from the application's side. [`compare`] runs loads of several
+//! transports over emulated paths (`weftline-emulator`, Linux) and makes tables and pictures of them.
+//! [`sim`] runs the engine in virtual time. The papers' formulas, simulators and figures are in
+//! `weftline-papers`. Nothing that is installed with `weftline` depends on this crate.
 #![deny(unsafe_code)]
 
+mod cli;
+pub mod commands;
 pub mod compare;
-pub mod links;
 pub mod load;
-#[cfg(target_os = "linux")]
-pub mod path;
-pub mod plot;
-pub mod repro;
 pub mod sim;
-pub mod theory;
+
+pub use cli::main;

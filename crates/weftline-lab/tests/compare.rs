@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use weftline_lab::compare::{Record, Results, Runs, markdown, page};
-use weftline_lab::plot::escape;
+use weftline_plot::escape;
 
 /// Real runs of the quick suites, shortened; some made worse, to see what becomes of them.
 fn kept() -> Vec<Record> {

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod abandoned;
 mod check;
 mod clock;
 mod config;
@@ -33,6 +34,7 @@ mod stats;
 mod streams;
 mod text;
 mod time;
+mod violation;
 pub mod wire;
 
 pub use check::ConfigError;
@@ -51,6 +53,7 @@ pub use session::Session;
 pub use settings::{Settings, TextError};
 pub use stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};
 pub use time::Time;
+pub use violation::Violation;
 
 /// How to write a scheme outside of the engine, for research. It may change in any release.
 ///

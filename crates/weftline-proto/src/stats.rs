@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use crate::time::Time;
+
 /// A snapshot of a session's counters and estimates. Counters only ever rise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -51,6 +53,8 @@ pub struct ReceivedStats {
     pub datagrams: u64,
     /// Their bytes, without what the carrier adds.
     pub bytes: u64,
+    /// When the newest of them arrived; before the first, when the session began.
+    pub last_heard: Time,
     /// Source symbols that were new.
     pub source_symbols: u64,
     /// Repair symbols of any use or none.

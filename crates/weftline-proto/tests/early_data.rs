@@ -16,7 +16,7 @@ fn what_the_carrier_dropped_arrives_without_a_timer_and_once() {
         pair.client.write(id, &data).expect("room");
         pair.client.finish(id).expect("open");
         pair.client
-            .send_message(pair.now, b"early", None)
+            .send_message(pair.now, &b"early"[..], None)
             .expect("room");
         assert!(
             transmit_all(&mut pair.client, pair.now).len() > 7,

@@ -279,7 +279,7 @@ fn a_message_crosses_with_the_smallest_symbols() {
     config.symbol_size = 128;
     let mut pair = Pair::connected(config);
     pair.client
-        .send_message(pair.now, &[1; 200], None)
+        .send_message(pair.now, vec![1; 200], None)
         .expect("room");
     for ms in 1..1000 {
         pair.at(ms * 1000).exchange();
@@ -299,11 +299,11 @@ fn the_longest_message_is_one_that_fits_the_session_credit() {
     // of the credit may not have been given back yet.
     let limit = (256 << 10) * 3 / 4 / 320 * 64;
     let long = vec![7; 500_000];
-    let refused = pair.client.send_message(pair.now, &long, None);
+    let refused = pair.client.send_message(pair.now, long.clone(), None);
     let got = long.len();
     assert_eq!(refused, Err(SendMessageError::TooLong { got, limit }));
     pair.client
-        .send_message(pair.now, &long[..limit], None)
+        .send_message(pair.now, long[..limit].to_vec(), None)
         .expect("within the limit");
     for ms in 1..1000 {
         pair.at(ms * 1000).exchange();
@@ -338,7 +338,7 @@ fn expired_messages_do_not_use_up_the_credit_for_ever() {
         let mut pair = Pair::connected(config);
         for _ in 0..100 {
             pair.client
-                .send_message(pair.now, &[1; 1000], Some(50 * MILLISECOND))
+                .send_message(pair.now, vec![1; 1000], Some(50 * MILLISECOND))
                 .expect("room");
         }
         // The first thirty datagrams are lost, and reports are back when all has expired: before
@@ -350,7 +350,7 @@ fn expired_messages_do_not_use_up_the_credit_for_ever() {
         pair.now = Time::from_micros(101_000);
         pair.exchange();
         pair.client
-            .send_message(pair.now, b"after", None)
+            .send_message(pair.now, &b"after"[..], None)
             .expect("room");
         let mut arrived = false;
         for ms in 102..1000 {
@@ -377,7 +377,7 @@ fn a_clock_beyond_71_minutes_changes_nothing() {
             // Of every second message one of three symbols is lost and, being late, not repaired.
             pair.at(zero + i * 100_000);
             pair.client
-                .send_message(pair.now, &[1; 3000], Some(5 * MILLISECOND))
+                .send_message(pair.now, vec![1; 3000], Some(5 * MILLISECOND))
                 .expect("room");
             let mut sources = 0;
             for datagram in transmit_all(&mut pair.client, pair.now) {
@@ -426,14 +426,14 @@ fn a_perishable_message_overtakes_reliable_ones_that_wait_for_credit() {
     let mut pair = Pair::connected(config);
     for _ in 0..20 {
         pair.client
-            .send_message(pair.now, &[1; 16_000], None)
+            .send_message(pair.now, vec![1; 16_000], None)
             .expect("room");
     }
     pair.at(1000).exchange();
     assert!(pair.client.stats().path.queued > 0, "the credit is spent");
     pair.at(2000);
     pair.client
-        .send_message(pair.now, b"urgent", Some(50 * MILLISECOND))
+        .send_message(pair.now, &b"urgent"[..], Some(50 * MILLISECOND))
         .expect("room");
     for ms in 3..100 {
         pair.at(ms * 1000).exchange();
@@ -455,7 +455,7 @@ fn nothing_is_spent_on_an_expired_symbol_behind_a_lost_durable_one() {
     assert_eq!(transmit_all(&mut pair.client, pair.now).len(), 1);
     for _ in 0..10 {
         pair.client
-            .send_message(pair.now, &[1; 1000], Some(5 * MILLISECOND))
+            .send_message(pair.now, vec![1; 1000], Some(5 * MILLISECOND))
             .expect("room");
     }
     // All of that is lost; then something arrives and a report says so.

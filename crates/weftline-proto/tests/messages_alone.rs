@@ -44,7 +44,7 @@ fn each_message_alone_has_its_own_symbol_whatever_its_length() {
         for len in [0, 1, 200, most, 3] {
             let sent = pair
                 .client
-                .send_message_alone(pair.now, &vec![7; len], deadline);
+                .send_message_alone(pair.now, vec![7; len], deadline);
             sent.expect("it fits");
         }
         let one = |len: usize| vec![Some((len as u64, len))];
@@ -63,13 +63,13 @@ fn streams_and_other_messages_use_symbols_of_their_own_beside_it() {
         pair.client.write(stream, &[1; 100]).expect("room");
         let client = &mut pair.client;
         client
-            .send_message(pair.now, &[2; 10], deadline)
+            .send_message(pair.now, vec![2; 10], deadline)
             .expect("room");
         client
-            .send_message_alone(pair.now, &[3; 20], deadline)
+            .send_message_alone(pair.now, vec![3; 20], deadline)
             .expect("room");
         client
-            .send_message(pair.now, &[4; 30], deadline)
+            .send_message(pair.now, vec![4; 30], deadline)
             .expect("room");
         assert_eq!(
             symbols(client, pair.now),
@@ -94,7 +94,7 @@ fn the_longest_message_alone_is_known_beforehand() {
         let got = limit + 1;
         let refused = pair
             .client
-            .send_message_alone(pair.now, &vec![0; got], DEADLINES[1]);
+            .send_message_alone(pair.now, vec![0; got], DEADLINES[1]);
         assert_eq!(refused, Err(SendMessageError::TooLong { got, limit }));
     }
 }
@@ -110,7 +110,7 @@ fn the_longest_header_leaves_room_for_the_longest_message_alone() {
     let most = pair.client.message_alone_max();
     let sent = pair
         .client
-        .send_message_alone(pair.now, &vec![0; most], DEADLINES[1]);
+        .send_message_alone(pair.now, vec![0; most], DEADLINES[1]);
     sent.expect("it fits");
     let all = symbols(&mut pair.client, pair.now);
     assert_eq!(all, [vec![Some((most as u64, most))]]);
@@ -127,7 +127,7 @@ fn without_the_credit_for_it_a_message_alone_waits_whole() {
     for _ in 0..count {
         let sent = pair
             .client
-            .send_message_alone(pair.now, &vec![7; most], None);
+            .send_message_alone(pair.now, vec![7; most], None);
         sent.expect("room");
     }
     let mut got = 0;

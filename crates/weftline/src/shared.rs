@@ -1,21 +1,23 @@
-//! A session shared by its driver and by the handles of the application.
+//! A connection, shared by its driver and by the handles of the application.
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use weftline_proto::{CloseReason, Config, Event, Role, Session, StreamId, Time};
+use weftline_proto::{CloseReason, Config, Event, MessageId, Role, Session, StreamId, Time};
 
 use crate::carrier::Carrier;
+use crate::receipt::Undelivered;
 
-/// One session: its engine, its carrier, and who waits for what.
+/// One connection: the engine's session, its carrier, and which tasks wait for what.
 ///
-/// The rule that keeps it alive: whoever changed the session under the lock drains its events
-/// before unlocking and wakes the driver afterwards. [`Shared::with`] does both.
+/// The rule that keeps it alive: a change of the session under the lock is followed by draining its
+/// events before unlocking, and by waking the driver afterwards. [`Shared::with`] does both.
 pub(crate) struct Shared {
     pub(crate) carrier: Carrier,
     state: Mutex<State>,
@@ -24,7 +26,6 @@ pub(crate) struct Shared {
     pub(crate) changed: Notify,
     pub(crate) connected: Notify,
     pub(crate) stream_opened: Notify,
-    pub(crate) stream_finished: Notify,
     pub(crate) streams_available: Notify,
     pub(crate) message_received: Notify,
     pub(crate) message_writable: Notify,
@@ -40,6 +41,8 @@ pub(crate) struct State {
     pub(crate) closing: Option<(u64, String)>,
     readers: HashMap<StreamId, Waker>,
     writers: HashMap<StreamId, Writer>,
+    /// Of messages whose receipt the application holds.
+    receipts: HashMap<MessageId, Pending>,
     /// The carrier ended before the session did.
     lost: Option<CloseReason>,
 }
@@ -47,9 +50,35 @@ pub(crate) struct State {
 /// The writing half of a stream that the application holds.
 #[derive(Default)]
 pub(crate) struct Writer {
+    /// Of the task that waits for room.
     pub(crate) waker: Option<Waker>,
+    /// Wakes the tasks that wait for the stream's fate.
+    pub(crate) fate: Option<Arc<Notify>>,
     pub(crate) acknowledged: bool,
     pub(crate) stopped: Option<u64>,
+}
+
+impl Writer {
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+        if self.acknowledged || self.stopped.is_some() {
+            self.wake_fate();
+        }
+    }
+
+    fn wake_fate(&self) {
+        if let Some(fate) = &self.fate {
+            fate.notify_waiters();
+        }
+    }
+}
+
+/// What is known of a message whose receipt the application holds.
+enum Pending {
+    Waiting(Option<Waker>),
+    Known(Result<(), Undelivered>),
 }
 
 impl Shared {
@@ -62,13 +91,13 @@ impl Shared {
                 closing: None,
                 readers: HashMap::new(),
                 writers: HashMap::new(),
+                receipts: HashMap::new(),
                 lost: None,
             }),
             start: Instant::now(),
             changed: Notify::new(),
             connected: Notify::new(),
             stream_opened: Notify::new(),
-            stream_finished: Notify::new(),
             streams_available: Notify::new(),
             message_received: Notify::new(),
             message_writable: Notify::new(),
@@ -143,12 +172,22 @@ impl Shared {
         })
     }
 
+    /// Waits until both ends know each other's limits.
+    pub(crate) async fn ready(&self) -> Result<(), CloseReason> {
+        self.wait(&self.connected, |state, _| match state.over() {
+            Some(reason) => Poll::Ready(Err(reason.clone())),
+            None if state.connected => Poll::Ready(Ok(())),
+            None => Poll::Pending,
+        })
+        .await
+    }
+
     /// The instant that the session calls `time`.
     pub(crate) fn instant(&self, time: Time) -> Instant {
         self.start + time.since(Time::ZERO)
     }
 
-    fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         let micros = self.start.elapsed().as_micros();
         Time::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
     }
@@ -173,16 +212,15 @@ impl Shared {
             Event::StreamWritable(id) => state.writer(id, |_| ()),
             Event::StreamFinished(id) => {
                 state.writer(id, |writer| writer.acknowledged = true);
-                self.stream_finished.notify_waiters();
             }
             Event::StreamStopped { id, code } => {
                 state.writer(id, |writer| writer.stopped = Some(code));
-                self.stream_finished.notify_waiters();
             }
             Event::StreamsAvailable => self.streams_available.notify_waiters(),
             Event::MessageReceived => self.message_received.notify_waiters(),
             Event::MessageWritable => self.message_writable.notify_waiters(),
-            Event::MessageExpired(id) => tracing::debug!(id = id.0, "message expired unsent"),
+            Event::MessageDelivered(id) => state.settle(id, Ok(())),
+            Event::MessageExpired(id) => state.settle(id, Err(Undelivered::Expired)),
             Event::Closed(_) => self.wake_all(state),
             _ => {}
         }
@@ -193,14 +231,19 @@ impl Shared {
             waker.wake();
         }
         for writer in state.writers.values_mut() {
-            if let Some(waker) = writer.waker.take() {
+            writer.wake();
+            writer.wake_fate();
+        }
+        for pending in state.receipts.values_mut() {
+            if let Pending::Waiting(waker) = pending
+                && let Some(waker) = waker.take()
+            {
                 waker.wake();
             }
         }
         for notify in [
             &self.connected,
             &self.stream_opened,
-            &self.stream_finished,
             &self.streams_available,
             &self.message_received,
             &self.message_writable,
@@ -245,13 +288,48 @@ impl State {
         self.readers.remove(&id);
     }
 
-    /// Updates a writing half that is still held and wakes whoever writes there.
+    /// The application holds this message's receipt from now on.
+    pub(crate) fn add_receipt(&mut self, id: MessageId) {
+        self.receipts.insert(id, Pending::Waiting(None));
+    }
+
+    pub(crate) fn remove_receipt(&mut self, id: MessageId) {
+        self.receipts.remove(&id);
+    }
+
+    /// What became of a message, or who wants to know.
+    pub(crate) fn poll_receipt(
+        &mut self,
+        id: MessageId,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Undelivered>> {
+        let over = self.over().cloned();
+        match (self.receipts.get_mut(&id), over) {
+            (Some(Pending::Known(fate)), _) => Poll::Ready(fate.clone()),
+            (_, Some(reason)) => Poll::Ready(Err(Undelivered::Closed(reason))),
+            (Some(Pending::Waiting(waker)), None) => {
+                *waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            // A receipt removes its entry only when it is dropped.
+            (None, None) => Poll::Pending,
+        }
+    }
+
+    /// The engine told what became of a message.
+    fn settle(&mut self, id: MessageId, fate: Result<(), Undelivered>) {
+        if let Some(pending) = self.receipts.get_mut(&id)
+            && let Pending::Waiting(Some(waker)) = std::mem::replace(pending, Pending::Known(fate))
+        {
+            waker.wake();
+        }
+    }
+
+    /// Updates a writing half that is still held and wakes the tasks that wait for it.
     fn writer(&mut self, id: StreamId, update: impl FnOnce(&mut Writer)) {
         if let Some(writer) = self.writers.get_mut(&id) {
             update(writer);
-            if let Some(waker) = writer.waker.take() {
-                waker.wake();
-            }
+            writer.wake();
         }
     }
 }

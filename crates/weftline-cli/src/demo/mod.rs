@@ -5,7 +5,7 @@ mod html;
 mod json;
 mod lateness;
 mod limits;
-pub(crate) mod path;
+mod path;
 mod run;
 mod sentence;
 mod table;
@@ -27,11 +27,10 @@ use self::lateness::Exactness;
 use self::run::{Run, Setup, Workload, run};
 use self::target::Target;
 use self::workload::MessageStream;
-use crate::exit::{Exit, Failure};
-use crate::options::{OutputOptions, repair_share};
-use crate::output;
+use crate::options::repair_share;
 use crate::preset::PresetChoice;
-use crate::session::interrupted;
+use crate::ui::stop::interrupted;
+use crate::ui::{Exit, Failure, OutputOptions, output};
 
 /// What the carrier, UDP and IP add to a message of its own: it decides the time that
 /// an undisturbed message takes on the link.
@@ -63,7 +62,7 @@ the same share, and auto has it as its limit. arq sends none.";
 /// See what erasure coding does on a lossy path, right here
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct DemoArgs {
+pub(crate) struct DemoArgs {
     /// Presets to compare, each with its options behind it: arq,udp-rc,field=256,auto
     #[arg(
         long,
@@ -136,7 +135,7 @@ struct Report<'a> {
 ///
 /// # Errors
 /// The options make no sense, a report cannot be written, or the demo cannot be set up.
-pub fn run_command(args: &DemoArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) fn run_command(args: &DemoArgs, output: OutputOptions) -> Result<Exit> {
     let started = Instant::now();
     limits::check(args)?;
     let targets = Targets::open(args, output)?;
@@ -249,7 +248,7 @@ impl Targets {
 
 /// Each preset once, in the order in which they were given.
 #[derive(Clone, Debug)]
-pub struct Presets(Vec<PresetChoice>);
+pub(crate) struct Presets(Vec<PresetChoice>);
 
 fn presets(text: &str) -> Result<Presets, String> {
     PresetChoice::list(text).map(Presets)

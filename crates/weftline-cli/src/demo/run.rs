@@ -12,8 +12,8 @@ use weftline_netem::LinkConfig;
 
 use super::path::{Path, PathReport};
 use super::workload::{MessageStream, Outcome, file, messages};
-use crate::exit::{Exit, Failure};
 use crate::preset::PresetChoice;
+use crate::ui::{Exit, Failure};
 
 /// How much of the link's rate the engine uses: the rest is for QUIC's own packets.
 const RATE_SHARE: f64 = 0.95;
@@ -85,7 +85,7 @@ impl Run {
 
     /// Delivered Mbit/s.
     pub(super) fn goodput_mbps(&self) -> f64 {
-        crate::reporter::megabits(self.outcome.bytes, self.outcome.elapsed)
+        crate::ui::progress::megabits(self.outcome.bytes, self.outcome.elapsed)
     }
 }
 

@@ -1,31 +1,24 @@
-//! `weftline forward`: TCP connections over a session.
-//!
-//! The client end (`connect`, with its connections in `near`) takes connections from local
-//! programs; the server end (`serve`, with its sessions in `far`) makes them again to their
-//! targets. Reverse rules turn that round. What both do with a connection is in `carry`, what they
-//! say to each other in `wire`.
+//! `weftline forward`: TCP connections over a session (`weftline_apps::forward`).
 
-mod agree;
-mod carry;
 mod connect;
-mod counts;
-mod dial;
-mod far;
-mod listeners;
-mod near;
 mod options;
 mod serve;
-mod socks;
-mod wire;
+mod standing;
 
-#[cfg(test)]
-mod tests;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::exit::Exit;
-use crate::options::OutputOptions;
+use crate::ui::failure::There;
+use crate::ui::progress::Reporter;
+use crate::ui::{Exit, OutputOptions};
+
+/// What runs at the other end of a client.
+const THERE: There = There {
+    serve: "weftline forward serve",
+    allow: "weftline forward serve --allow TARGET --peer",
+};
 
 const HELP: &str = "\
 One host runs `weftline forward serve` and names the targets that may be reached from it; the other
@@ -58,7 +51,7 @@ tells what can be allowed.";
     subcommand_negates_reqs = true,
     mut_arg("insecure_udp", |arg| arg.hide(true))
 )]
-pub struct ForwardArgs {
+pub(crate) struct ForwardArgs {
     #[command(subcommand)]
     end: Option<End>,
     #[command(flatten)]
@@ -74,9 +67,17 @@ enum End {
 ///
 /// # Errors
 /// Whatever kept it from starting; what happened later is in the exit code, and was told.
-pub async fn run(args: ForwardArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) async fn run(args: ForwardArgs, output: OutputOptions) -> Result<Exit> {
     match args.end {
         Some(End::Serve(args)) => serve::run(*args, output).await,
         None => connect::run(args.connect, output).await,
     }
+}
+
+/// Tells that connections may go on for a while.
+fn draining(open: u64, patience: Duration, reporter: &Reporter) {
+    let seconds = patience.as_secs_f64();
+    reporter.note(&format!(
+        "stopping: {open} connections may go on for {seconds} s; stop again to cut them"
+    ));
 }

@@ -1,32 +1,22 @@
-//! `weftline relay`: UDP flows over a session.
-//!
-//! The client (`connect`, with its flows in `near`) takes datagrams from local programs; the
-//! server (`serve`, with its flows in `far`) sends them on to their targets, and answers come
-//! back. What both do with a flow is in `table`, what they say to each other in `wire`.
+//! `weftline relay`: UDP flows over a session (`weftline_apps::relay`).
 
-pub(crate) mod allow;
 mod connect;
-mod counts;
-mod delivery;
-mod far;
-mod inward;
-mod near;
 mod options;
-mod order;
-mod rule;
 mod serve;
-mod table;
-pub(crate) mod target;
-mod wire;
-
-#[cfg(test)]
-mod tests;
+mod standing;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use weftline_apps::relay::{TooLong, wireguard_mtu};
 
-use crate::exit::Exit;
-use crate::options::OutputOptions;
+use crate::ui::failure::There;
+use crate::ui::{Exit, OutputOptions, terminal};
+
+/// What runs at the other end of a client.
+const THERE: There = There {
+    serve: "weftline relay serve",
+    allow: "weftline relay serve --allow TARGET --peer",
+};
 
 const HELP: &str = "\
 One host runs `serve` and names the targets that may be reached from it; the other runs `connect`
@@ -42,7 +32,7 @@ can be allowed.";
 /// Carry UDP (WireGuard, games, RTP) between two hosts, its losses repaired
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
-pub struct RelayArgs {
+pub(crate) struct RelayArgs {
     #[command(subcommand)]
     end: End,
 }
@@ -57,9 +47,19 @@ enum End {
 ///
 /// # Errors
 /// Whatever kept it from starting; what happened later is in the exit code, and was told.
-pub async fn run(args: RelayArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) async fn run(args: RelayArgs, output: OutputOptions) -> Result<Exit> {
     match args.end {
         End::Connect(args) => connect::run(*args, output).await,
         End::Serve(args) => serve::run(*args, output).await,
     }
+}
+
+/// Tells of a datagram that is too long.
+fn too_long(datagram: &TooLong) {
+    let TooLong { bytes, longest } = datagram;
+    terminal::offer(format!(
+        "warning: dropped a datagram of {bytes} bytes: about {longest} pass in one piece; lower the MTU of \
+         what sends them (WireGuard: MTU = {}), or start the client with --fragment",
+        wireguard_mtu(*longest)
+    ));
 }

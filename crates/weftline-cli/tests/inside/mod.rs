@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
-use weftline_lab::links::Links;
-use weftline_lab::path::{Lab, PathConfig, Side};
+use weftline_emulator::{Lab, Links, PathConfig, Side};
 
 /// Longest wait for anything, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);

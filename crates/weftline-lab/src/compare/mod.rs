@@ -1,4 +1,4 @@
-//! Peers side by side: `weftline lab compare`.
+//! Peers side by side: `weftline-lab compare`.
 //!
 //! A [`Suite`] is data: paths, workloads and peers. [`jobs`] puts its runs in an order in which
 //! whatever changes on the machine hits all peers alike; [`session`] runs each in a fresh lab with
@@ -11,7 +11,7 @@
 //! | `suite`, `suites` | what a comparison is made of; those there are |
 //! | `plan` | the order of runs |
 //! | `tools` | programs that measure, and which are missing |
-//! | `run`, `process` | one run, one end of a flow |
+//! | `run`, `process`, `result` | one run, one end of a flow, what it prints |
 //! | `record` | what is kept of a run, and the file of all |
 //! | `session` | all runs, with repeats and from wherever they stopped |
 //! | `measures`, `statistics` | what is told of a run, and of several |
@@ -26,6 +26,8 @@ mod plan;
 #[cfg(target_os = "linux")]
 mod process;
 mod record;
+#[cfg(target_os = "linux")]
+mod result;
 mod results;
 #[cfg(target_os = "linux")]
 mod run;

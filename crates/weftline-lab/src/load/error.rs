@@ -3,6 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use weftline_apps::session_text::SettingError;
+
 /// A measurement cannot be made, or not to its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -17,32 +19,9 @@ pub enum LoadError {
         /// The names there are.
         known: String,
     },
-    /// An argument after the port is no setting.
-    #[error("`{0}` is no setting: write NAME=VALUE, for example secs=10")]
-    NotASetting(String),
-    /// The same setting is there twice.
-    #[error("the setting `{0}` is given twice: leave one")]
-    GivenTwice(String),
-    /// No such setting for this transport and workload.
-    #[error("unknown setting `{name}`: {what} takes {known}")]
-    UnknownSetting {
-        /// The setting given.
-        name: String,
-        /// The transport and the workload.
-        what: String,
-        /// The names of the settings there are.
-        known: String,
-    },
-    /// A setting has a value that it cannot have.
-    #[error("{name}={value} is not possible: {name} takes {expected}")]
-    BadValue {
-        /// The setting's name.
-        name: &'static str,
-        /// The value given.
-        value: String,
-        /// What it takes.
-        expected: String,
-    },
+    /// A setting cannot be used.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// Settings, or a transport and a workload, that do not go together.
     #[error("{0}")]
     Contradiction(String),
@@ -107,10 +86,7 @@ impl LoadError {
     pub fn kind(&self) -> Failed {
         match self {
             LoadError::UnknownTransport { .. }
-            | LoadError::NotASetting(_)
-            | LoadError::GivenTwice(_)
-            | LoadError::UnknownSetting { .. }
-            | LoadError::BadValue { .. }
+            | LoadError::Setting(_)
             | LoadError::Contradiction(_) => Failed::Usage,
             LoadError::NoAddress { .. }
             | LoadError::Connect { .. }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// A transport that a program measures: `NAME=PROGRAM` on the command line.
 ///
 /// The program is called as `PROGRAM recv|send MODE HOST PORT [NAME=VALUE...]` and answers as
-/// `weftline load` does.
+/// `weftline-lab load` does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct External {
     /// The transport's name.

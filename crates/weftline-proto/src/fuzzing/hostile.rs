@@ -304,7 +304,7 @@ impl Victim {
                 let deadline = input
                     .flag()
                     .then(|| Duration::from_micros(input.u16().into()));
-                let _ = self.session.send_message(self.now, &data, deadline);
+                let _ = self.session.send_message(self.now, data, deadline);
             }
             10 => drop(self.session.recv_message()),
             _ if input.u8() == 0 => self.session.close(self.now, input.u62(), "enough"),

@@ -324,7 +324,7 @@ impl Pair {
         let id = direction.messages.len() as u64;
         let data = bytes(end, !id, 0, len);
         let session = &mut self.ends[end].session;
-        if let Ok(given) = session.send_message(self.now, &data, deadline) {
+        if let Ok(given) = session.send_message(self.now, data.clone(), deadline) {
             assert_eq!(given.0, id);
             self.bytes += len;
             direction.messages.push(Sent {

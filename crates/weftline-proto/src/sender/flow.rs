@@ -6,6 +6,7 @@ use core::time::Duration;
 use weftline_codec::{Esi, WindowEncoder};
 
 use super::flight::Flight;
+use crate::abandoned::Abandoned;
 use crate::limits::Limits;
 use crate::loss::LossEstimator;
 use crate::rtt::RttEstimator;
@@ -27,6 +28,8 @@ pub(super) struct Flow {
     /// Symbols whose latest transmission was lost and that the peer is not known to have. With
     /// retransmission those on their way again are left out.
     pub(super) lost: BTreeSet<Esi>,
+    /// What became of symbols that were given up.
+    pub(super) abandoned: Abandoned,
     /// Equations that the peer holds, by its newest report.
     pub(super) rank: u64,
     /// Repairs over the oldest window that arrived since its edge last moved.

@@ -15,6 +15,7 @@ use std::collections::{BTreeSet, VecDeque};
 use core::time::Duration;
 use weftline_codec::{Esi, WindowEncoder};
 
+use crate::abandoned::Abandoned;
 use crate::limits::Limits;
 use crate::loss::LossEstimator;
 use crate::rtt::RttEstimator;
@@ -102,6 +103,7 @@ impl Sender {
                 rtt: RttEstimator::new(setup.initial_rtt),
                 loss: LossEstimator::default(),
                 lost: BTreeSet::new(),
+                abandoned: Abandoned::default(),
                 rank: 0,
                 top_ups_arrived: 0,
                 credit: u64::from(peer.symbols),
@@ -138,6 +140,11 @@ impl Sender {
     /// Lowest ESI not known to be with the peer.
     pub(crate) fn edge(&self) -> Esi {
         self.flow.encoder.first()
+    }
+
+    /// What became of symbols that were given up.
+    pub(crate) fn abandoned(&mut self) -> &mut Abandoned {
+        &mut self.flow.abandoned
     }
 
     pub(crate) fn is_idle(&self) -> bool {

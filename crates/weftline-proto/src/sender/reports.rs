@@ -8,6 +8,7 @@ use super::flow::Flow;
 use super::scheme::Report;
 use super::situation::Situation;
 use super::{Inconsistent, Sender};
+use crate::abandoned::Outcome;
 use crate::rate::Progress;
 use crate::time::Time;
 use crate::wire::{FeedbackView, complete};
@@ -115,6 +116,7 @@ impl Sender {
             match transmission {
                 Transmission::Source { esi, .. } => {
                     let Some(record) = flow.record_mut(esi) else {
+                        flow.abandoned.on_fate(esi, number, lost);
                         continue;
                     };
                     if !lost {
@@ -203,7 +205,14 @@ impl Flow {
         while let Some(front) = self.records.front()
             && (front.known || front.expires.is_some_and(|t| now > t))
         {
-            skipped |= !front.known;
+            if !front.known {
+                skipped = true;
+                let outcome = match self.lost.contains(&edge) {
+                    true => Outcome::Lost,
+                    false => Outcome::Pending,
+                };
+                self.abandoned.add(edge, front.transmission, outcome);
+            }
             self.records.pop_front();
             edge += 1;
         }

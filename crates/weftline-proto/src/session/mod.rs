@@ -6,6 +6,7 @@ mod pieces;
 
 use core::time::Duration;
 
+use bytes::Bytes;
 use tracing::{debug, trace};
 
 use crate::check::ConfigError;
@@ -19,6 +20,7 @@ use crate::receiver::{Drop, Receiver};
 use crate::sender::{Action, Sender, Setup};
 use crate::stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};
 use crate::time::Time;
+use crate::violation::Violation;
 use crate::wire::{
     CloseClass, Datagram, MIN_SYMBOL_SIZE, Malformed, REPAIR_OVERHEAD, is_piece, pad_source,
 };
@@ -31,6 +33,9 @@ use pieces::{Cutter, Joiner};
 const MOST_PADDING: usize = 48;
 /// Bytes of an acknowledgement in QUIC, usually.
 const BESIDE: usize = 16;
+
+/// A report may be late by this much besides the usual variation.
+const REPORT_PATIENCE: Duration = Duration::from_millis(25);
 
 /// A session that is over does not stay for long, even if an outage has spoiled its estimate of
 /// the round-trip time.
@@ -161,7 +166,7 @@ impl Session {
         let parsed = match Datagram::parse(datagram) {
             Ok(parsed) => parsed,
             Err(Malformed::Version(_)) => {
-                self.fail(now, "the peer speaks another version of the protocol");
+                self.fail(now, Violation::Version);
                 return;
             }
             Err(error) => {
@@ -189,7 +194,7 @@ impl Session {
             Datagram::Feedback(report) => {
                 self.received.feedback += 1;
                 let taken = self.sender.on_feedback(now, &report);
-                self.payload.acknowledged(self.sender.edge());
+                self.acknowledged(now);
                 match taken {
                     Ok(Some(progress)) => {
                         self.pacer.on_report(now, &progress);
@@ -234,6 +239,14 @@ impl Session {
             Err(Drop::Inconsistent) => self.dropped.inconsistent += 1,
         }
         self.deliver(now);
+    }
+
+    /// Tells streams and messages what the peer has.
+    fn acknowledged(&mut self, now: Time) {
+        let edge = self.sender.edge();
+        let patience = self.sender.rtt().probe_timeout(REPORT_PATIENCE);
+        let abandoned = self.sender.abandoned();
+        self.payload.acknowledged(now, edge, abandoned, patience);
     }
 
     fn join(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
@@ -305,8 +318,8 @@ impl Session {
     }
 
     /// The peer broke the protocol.
-    fn fail(&mut self, now: Time, violation: &'static str) {
-        debug!(violation, "session failed");
+    fn fail(&mut self, now: Time, violation: Violation) {
+        debug!(%violation, "session failed");
         let linger = self.linger();
         self.end(Closing::by_violation(now, linger, violation));
     }
@@ -347,7 +360,7 @@ impl Session {
             self.pacer.timed_out(self.sender.timeouts_in_a_row());
             trace!("retransmission timer");
         }
-        self.payload.acknowledged(self.sender.edge());
+        self.acknowledged(now);
         if self.keep_alive_time().is_some_and(|t| t <= now) {
             self.probe_due = true;
         }
@@ -376,6 +389,7 @@ impl Session {
             self.receiver.report_due(),
             self.sender.next_timeout(),
             self.payload.next_timeout(),
+            self.payload.next_fate(),
             self.keep_alive_time(),
             self.paced_until,
         ]
@@ -588,15 +602,18 @@ impl Session {
     ///
     /// With a `deadline`, counted from now, it is worthless to the peer when it would arrive
     /// later: nothing more is spent on it then. Without, it is delivered whatever it takes.
+    ///
+    /// [`Event::MessageDelivered`] or [`Event::MessageExpired`] tells later what became of it,
+    /// unless the session ends first.
     pub fn send_message(
         &mut self,
         now: Time,
-        data: &[u8],
+        data: impl Into<Bytes>,
         deadline: Option<Duration>,
     ) -> Result<MessageId, SendMessageError> {
         self.alive().map_err(SendMessageError::Closed)?;
         let latest = self.latest(now, deadline);
-        self.payload.send_message(data, latest)
+        self.payload.send_message(data.into(), latest)
     }
 
     /// As [`Self::send_message`], but the message has a source symbol to itself: it is never cut
@@ -605,13 +622,13 @@ impl Session {
     pub fn send_message_alone(
         &mut self,
         now: Time,
-        data: &[u8],
+        data: impl Into<Bytes>,
         deadline: Option<Duration>,
     ) -> Result<MessageId, SendMessageError> {
         self.alive().map_err(SendMessageError::Closed)?;
         let latest = self.latest(now, deadline);
         let size = usize::from(self.symbol_size);
-        self.payload.send_message_alone(data, latest, size)
+        self.payload.send_message_alone(data.into(), latest, size)
     }
 
     /// Bytes of the longest message that [`Self::send_message_alone`] takes: the symbol size
@@ -682,6 +699,7 @@ impl Session {
                 ..self.sent
             },
             received: ReceivedStats {
+                last_heard: self.last_received,
                 source_symbols,
                 repair_symbols: counts.repair_symbols,
                 useful_repairs: counts.useful_repairs,

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use weftline_netem::{LinkConfig, Node, RunEnd, Simulation};
 use weftline_proto::{
-    CloseReason, Config, Event, Message, OpenError, ReadError, Role, SendMessageError, Session,
-    StreamId, Time, WriteError,
+    CloseReason, Config, Event, Message, MessageId, OpenError, ReadError, Role, SendMessageError,
+    Session, StreamId, Time, WriteError,
 };
 
 pub(crate) fn time(now: Duration) -> Time {
@@ -60,6 +60,8 @@ pub(crate) struct Peer {
     incoming: Vec<StreamId>,
     pub(crate) resets: BTreeMap<u64, u64>,
     pub(crate) messages: Vec<Message>,
+    /// What was told of each message sent: the peer has it.
+    pub(crate) fates: Vec<(MessageId, bool)>,
     live: Option<Live>,
     /// Delay from scheduled writing to in-order reading of each live message.
     pub(crate) live_delays: Vec<Duration>,
@@ -91,6 +93,7 @@ impl Peer {
             incoming: Vec::new(),
             resets: BTreeMap::new(),
             messages: Vec::new(),
+            fates: Vec::new(),
             live: None,
             live_delays: Vec::new(),
             live_read: Vec::new(),
@@ -140,6 +143,8 @@ impl Peer {
                         self.messages.push(message);
                     }
                 }
+                Event::MessageDelivered(id) => self.fates.push((id, true)),
+                Event::MessageExpired(id) => self.fates.push((id, false)),
                 Event::Closed(reason) => self.closed = Some(reason),
                 _ => {}
             }
@@ -227,7 +232,10 @@ impl Peer {
                 let body = (0..len as u64).map(|i| byte(name, i));
                 name.to_be_bytes().into_iter().chain(body).collect()
             });
-            match self.session.send_message(time(self.now), &data, deadline) {
+            match self
+                .session
+                .send_message(time(self.now), data.clone(), deadline)
+            {
                 Ok(_) => drop(self.script.messages.pop_front()),
                 // Before HELLO the assumed limit is small: wait for it.
                 Err(SendMessageError::Full | SendMessageError::TooLong { .. }) => {

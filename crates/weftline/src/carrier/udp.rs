@@ -1,4 +1,5 @@
-//! Plain UDP: for the lab and for links one owns. **Nothing is encrypted or authenticated.**
+//! Plain UDP: for the laboratory, and for links that you own. **Nothing is encrypted or
+//! authenticated.**
 //!
 //! A datagram is an 8-byte session id, big endian, and the session's datagram. The client draws
 //! the id at random; with the sender's address it names the session. Whoever can write to the
@@ -18,7 +19,7 @@ use tokio::time::Instant;
 use weftline_proto::{CloseReason, wire};
 
 use super::socket;
-use crate::{BindError, EndpointConfig};
+use crate::{BindError, EndpointConfig, random};
 
 /// Bytes that this carrier puts before a datagram.
 pub(crate) const OVERHEAD: u16 = 8;
@@ -43,14 +44,14 @@ pub(crate) struct Udp {
 
 impl Udp {
     /// Also gives the sessions that peers open.
-    pub(crate) fn bind(
-        addr: SocketAddr,
+    pub(crate) fn new(
+        socket: std::net::UdpSocket,
         config: &EndpointConfig,
     ) -> Result<(Self, mpsc::Receiver<Link>), BindError> {
-        let failed = |source| BindError::Socket { addr, source };
-        let socket = socket::bind(addr, config.socket_buffer).map_err(failed)?;
-        let socket = Arc::new(UdpSocket::from_std(socket).map_err(failed)?);
-        let (opened, incoming) = mpsc::channel(config.max_sessions.max(1));
+        socket.set_nonblocking(true).map_err(BindError::Given)?;
+        let socket = UdpSocket::from_std(socket).map_err(BindError::Given)?;
+        let socket = Arc::new(socket);
+        let (opened, incoming) = mpsc::channel(config.max_sessions);
         let table = Arc::new(Table::default());
         tokio::spawn(demultiplex(socket.clone(), table.clone(), opened));
         Ok((Udp { socket, table }, incoming))
@@ -68,7 +69,7 @@ impl Udp {
         }
         let addr = socket::for_family(addr, v6);
         let mut id = [0; ID_BYTES];
-        aws_lc_rs::rand::fill(&mut id).map_err(|_| io::Error::other("no random numbers"))?;
+        random::fill(&mut id)?;
         let key = (addr, u64::from_be_bytes(id));
         let (inbox, received) = mpsc::channel(INBOX);
         self.table.lock().sessions.insert(key, inbox);

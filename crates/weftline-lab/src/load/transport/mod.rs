@@ -13,9 +13,9 @@ use std::pin::Pin;
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
+use weftline_apps::session_text::Settings;
 
 use super::LoadError;
-use super::settings::Settings;
 
 /// The names of the transports.
 pub const NAMES: [&str; 5] = ["weftline", "tcp", "quinn", "kcp", "udp"];
@@ -97,18 +97,6 @@ pub(crate) trait Messages: Send {
 
     /// Ends the connection once the peer has what was sent, if the transport cares.
     fn close(self: Box<Self>) -> Task<'static, ()>;
-}
-
-/// The engine of transport `weftline`, from `NAME=VALUE` settings: all that it can be told but for
-/// its carrier.
-///
-/// # Errors
-/// A setting is unknown, its value is none, or two contradict each other.
-pub fn session_config(arguments: &[String]) -> Result<::weftline::Config, LoadError> {
-    let mut settings = Settings::parse(arguments)?;
-    let config = weftline::session(&mut settings)?;
-    settings.finish("the engine")?;
-    Ok(config)
 }
 
 /// The transport of this name, with the settings that it takes.

@@ -7,13 +7,8 @@ const LOOPBACK: &str = "127.0.0.1:0";
 
 fn bind(identity: &Identity, allowed: Allowed) -> Quic {
     let config = EndpointConfig::default();
-    Quic::bind(
-        LOOPBACK.parse().unwrap(),
-        identity.clone(),
-        allowed,
-        &config,
-    )
-    .unwrap()
+    let socket = UdpSocket::bind(LOOPBACK).unwrap();
+    Quic::new(socket, identity.clone(), allowed, &config).unwrap()
 }
 
 /// What each end makes of a client that asks for `expected`.
@@ -138,11 +133,7 @@ async fn an_endpoint_that_nothing_would_limit_is_refused() {
         ..EndpointConfig::default()
     };
     config.session.rate = weftline_proto::RateControl::Carrier;
-    let result = Quic::bind(
-        LOOPBACK.parse().unwrap(),
-        Identity::generate(),
-        Allowed::nobody(),
-        &config,
-    );
+    let socket = UdpSocket::bind(LOOPBACK).unwrap();
+    let result = Quic::new(socket, Identity::generate(), Allowed::nobody(), &config);
     assert!(matches!(result.err(), Some(BindError::Unlimited)));
 }

@@ -1,0 +1,239 @@
+//! The client end: a session with the server, whenever there can be one.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use weftline::{CloseReason, Connection, Endpoint, Stream};
+
+use super::agree::{Agreed, agree};
+use super::bounds::MOST_RULES;
+use super::counts::Snapshot;
+use super::event::{Event, OnEvent};
+use super::near::Near;
+use super::options::{ClientOptions, Entry, OpenError};
+use crate::error::SessionError;
+use crate::reconnect::{Rejoin, reconnect};
+use crate::session::{close, connect, farewell};
+use crate::stopper::Stopper;
+use crate::target::Target;
+
+/// How long what is under way may take to be acknowledged, or connections to be cut, at the end.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// The client end of a forwarding.
+pub struct Client {
+    options: ClientOptions,
+    targets: Vec<Target>,
+    remote: Vec<SocketAddr>,
+    pub(super) near: Arc<Near>,
+    listeners: Vec<TcpListener>,
+    on_event: OnEvent,
+}
+
+impl Client {
+    /// Opens the local listeners.
+    ///
+    /// # Errors
+    /// There is nothing to forward or too much, or a local address cannot be used.
+    pub async fn open(
+        options: ClientOptions,
+        on_event: impl Fn(Event<'_>) + Send + Sync + 'static,
+    ) -> Result<Self, OpenError> {
+        if options.listen.is_empty() && options.remote.is_empty() {
+            return Err(OpenError::Nothing);
+        }
+        let targets = options.listen.iter().filter_map(|(_, entry)| match entry {
+            Entry::To(target) => Some(target.clone()),
+            Entry::Socks => None,
+        });
+        let targets: Vec<Target> = targets.collect();
+        let got = targets.len().max(options.remote.len());
+        if got > MOST_RULES {
+            return Err(OpenError::TooManyRules {
+                got,
+                most: MOST_RULES,
+            });
+        }
+        let (mut entries, mut listeners) = (Vec::new(), Vec::new());
+        for (addr, entry) in &options.listen {
+            let failed = |source| OpenError::Listen {
+                addr: *addr,
+                source,
+            };
+            let listener = TcpListener::bind(addr).await.map_err(failed)?;
+            entries.push((listener.local_addr().map_err(failed)?, entry.clone()));
+            listeners.push(listener);
+        }
+        let (remote, reverse) = options.remote.iter().cloned().unzip();
+        let on_event: OnEvent = Arc::new(on_event);
+        let connections = options.bounds.connections();
+        let near = Near::new(
+            entries,
+            reverse,
+            connections,
+            options.wait,
+            on_event.clone(),
+        );
+        Ok(Client {
+            options,
+            targets,
+            remote,
+            near: Arc::new(near),
+            listeners,
+            on_event,
+        })
+    }
+
+    /// The local addresses that were bound, and what for.
+    pub fn entries(&self) -> &[(SocketAddr, Entry)] {
+        &self.near.entries
+    }
+
+    /// Gives [`Snapshot`]s, also while this runs.
+    pub fn counts(&self) -> impl Fn() -> Snapshot + Send + Sync + use<> {
+        let near = self.near.clone();
+        move || near.snapshot()
+    }
+
+    /// Forwards connections and keeps a session, until `stopper` asks for the end.
+    ///
+    /// # Errors
+    /// The first session failed in a way that another attempt does not change.
+    pub async fn run(mut self, stopper: &Stopper) -> Result<(), SessionError> {
+        let mut listening = JoinSet::new();
+        let entries = self.near.entries.iter().map(|(_, entry)| entry.clone());
+        for (listener, entry) in std::mem::take(&mut self.listeners).into_iter().zip(entries) {
+            listening.spawn(self.near.clone().listen(listener, entry));
+        }
+        let running = Running {
+            client: self,
+            listening: Mutex::new(listening),
+            stopper: stopper.clone(),
+        };
+        reconnect(&running, stopper).await
+    }
+}
+
+/// A client whose listeners take connections.
+struct Running {
+    client: Client,
+    listening: Mutex<JoinSet<()>>,
+    stopper: Stopper,
+}
+
+impl Running {
+    fn announce(&self, connection: &Connection, agreed: &Agreed) {
+        let client = &self.client;
+        let bound = agreed.listeners.iter().map(|(at, _)| at.clone());
+        let targets = client.options.remote.iter().map(|(_, to)| to.clone());
+        let reverse: Vec<_> = bound.zip(targets).collect();
+        (client.on_event)(Event::Connected {
+            remote: connection.remote_addr(),
+            entries: &client.near.entries,
+            reverse: &reverse,
+        });
+        for reason in &agreed.warnings {
+            (client.on_event)(Event::UnknownTarget { reason });
+        }
+    }
+}
+
+impl Rejoin for Running {
+    type Agreed = Agreed;
+
+    async fn begin(&self) -> Result<(Endpoint, Connection, Agreed), SessionError> {
+        let client = &self.client;
+        let options = &client.options;
+        let mut config = options.endpoint.clone();
+        options.bounds.apply(&mut config);
+        let identity = Some(options.identity.clone());
+        let (endpoint, connection) = connect(&options.server, identity, &config).await?;
+        let agreeing = agree(&connection, &client.targets, &client.remote);
+        match timeout(options.timeout, agreeing).await {
+            Ok(Ok(agreed)) => {
+                self.announce(&connection, &agreed);
+                client.near.attach(connection.clone());
+                Ok((endpoint, connection, agreed))
+            }
+            Ok(Err(error)) => {
+                farewell(&endpoint, close::FAILED, "").await;
+                Err(error)
+            }
+            Err(_) => Err(SessionError::Silent),
+        }
+    }
+
+    /// Serves what the other end opens.
+    async fn carry(&self, connection: &Connection, agreed: Agreed) -> CloseReason {
+        let client = &self.client;
+        let mut listeners = JoinSet::new();
+        for (at, stream) in agreed.listeners {
+            listeners.spawn(async move {
+                over(stream).await;
+                at
+            });
+        }
+        loop {
+            tokio::select! {
+                opened = connection.accept_stream() => match opened {
+                    Ok(stream) => {
+                        tokio::spawn(client.near.clone().incoming(stream));
+                    }
+                    Err(reason) => return reason,
+                },
+                Some(Ok(at)) = listeners.join_next() => {
+                    if connection.close_reason().is_none() {
+                        (client.on_event)(Event::NoLongerListens { at: &at });
+                    }
+                }
+            }
+        }
+    }
+
+    fn on_lost(&self) {
+        self.client.near.detach();
+    }
+
+    fn on_retry(&self, error: &SessionError, wait: Duration) {
+        (self.client.on_event)(Event::Retrying { error, wait });
+    }
+
+    /// Lets connections go on to their end for a while, and what they brought arrive.
+    async fn leave(
+        &self,
+        connection: &Connection,
+        carried: Pin<&mut (impl Future<Output = CloseReason> + Send)>,
+    ) {
+        self.listening.lock().await.shutdown().await;
+        let near = &self.client.near;
+        let open = near.snapshot().open;
+        let patience = self.client.options.bounds.drain();
+        if open > 0 {
+            (self.client.on_event)(Event::Draining { open, patience });
+        }
+        let drained = async {
+            near.drained().await;
+            let _ = timeout(SETTLE, connection.flushed()).await;
+        };
+        tokio::select! {
+            _ = timeout(patience, drained) => {}
+            _ = carried => {}
+            () = self.stopper.insisted() => {}
+        }
+    }
+
+    async fn left(&self) {
+        let _ = timeout(SETTLE, self.client.near.drained()).await;
+    }
+}
+
+/// Waits for the end of a stream that has nothing more to say.
+async fn over(mut stream: Stream) {
+    let _ = tokio::io::AsyncReadExt::read_u8(&mut stream).await;
+}

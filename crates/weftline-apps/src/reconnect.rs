@@ -1,0 +1,97 @@
+//! A session that is made again whenever it is lost: what the clients of relay and forward share.
+
+use std::pin::{Pin, pin};
+use std::time::Duration;
+
+use tokio::time::sleep;
+use weftline::{CloseReason, Connection, Endpoint};
+
+use crate::error::SessionError;
+use crate::session::{close, farewell};
+use crate::stopper::Stopper;
+
+/// Time before the first new attempt to connect, and before any later one at most.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(8);
+
+/// What is done with each session.
+pub(crate) trait Rejoin: Sync {
+    /// What both ends settle when a session begins.
+    type Agreed: Send;
+
+    /// Connects, and settles what is to be settled.
+    fn begin(
+        &self,
+    ) -> impl Future<Output = Result<(Endpoint, Connection, Self::Agreed), SessionError>> + Send;
+
+    /// Serves the session until it ends.
+    fn carry(
+        &self,
+        connection: &Connection,
+        agreed: Self::Agreed,
+    ) -> impl Future<Output = CloseReason> + Send;
+
+    /// A session was lost.
+    fn on_lost(&self);
+
+    /// There will be a new attempt after `wait`.
+    fn on_retry(&self, error: &SessionError, wait: Duration);
+
+    /// Lets what is under way arrive, before the session is closed on request.
+    fn leave(
+        &self,
+        connection: &Connection,
+        carried: Pin<&mut (impl Future<Output = CloseReason> + Send)>,
+    ) -> impl Future<Output = ()> + Send;
+
+    /// The session is closed.
+    fn left(&self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+}
+
+/// Keeps a session until `stopper` asks for the end.
+///
+/// # Errors
+/// The first session failed in a way that another attempt does not change. Later ones may: a session
+/// that worked before is tried for ever.
+pub(crate) async fn reconnect(work: &impl Rejoin, stopper: &Stopper) -> Result<(), SessionError> {
+    let mut wait = FIRST_WAIT;
+    let mut served = false;
+    loop {
+        let begun = tokio::select! {
+            begun = work.begin() => begun,
+            () = stopper.asked() => return Ok(()),
+        };
+        let error = match begun {
+            Ok((endpoint, connection, agreed)) => {
+                served = true;
+                wait = FIRST_WAIT;
+                let mut carried = pin!(work.carry(&connection, agreed));
+                let ended = tokio::select! {
+                    ended = &mut carried => ended,
+                    () = stopper.asked() => {
+                        work.leave(&connection, carried).await;
+                        farewell(&endpoint, close::INTERRUPTED, "stopped").await;
+                        work.left().await;
+                        return Ok(());
+                    }
+                };
+                work.on_lost();
+                connection.close(close::FAILED, "the session failed");
+                SessionError::Closed(ended)
+            }
+            Err(error) => error,
+        };
+        // What a person must change will not change by trying again, unless it worked before.
+        if !served && !error.is_transient() {
+            return Err(error);
+        }
+        work.on_retry(&error, wait);
+        tokio::select! {
+            () = sleep(wait) => {}
+            () = stopper.asked() => return Ok(()),
+        }
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}

@@ -1,0 +1,248 @@
+//! The server's flows, for one client: a socket of its own for each, as a NAT would have.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use socket2::SockRef;
+use tokio::net::UdpSocket;
+use tokio::task::AbortHandle;
+use weftline::Connection;
+
+use super::counts::Snapshot;
+use super::delivery::Delivery;
+use super::event::{Event, OnEvent};
+use super::socket::connected;
+use super::table::{Hostile, Table};
+use super::wire::Head;
+
+/// Datagrams read from a socket before others get their turn.
+const BATCH: usize = 64;
+/// The client says when a flow ends; if it never does, the flow ends this much later.
+const GRACE: Duration = Duration::from_secs(30);
+/// Flows of which the client has not said yet that they ended.
+const SLACK: usize = 64;
+
+/// The server's end of one client's flows. It outlives sessions.
+pub(super) struct Far {
+    idle: Duration,
+    state: Mutex<State>,
+    on_event: OnEvent,
+}
+
+#[derive(Debug)]
+struct State {
+    table: Table<Outlet>,
+    rules: Vec<Granted>,
+    /// Counts the sessions, so that the end of an old one does not end the next.
+    generation: u64,
+    used: Instant,
+}
+
+/// A rule of the client's, as it was granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Granted {
+    /// Where its target is; empty if it was refused.
+    pub(super) target: Vec<SocketAddr>,
+    /// How its flows are delivered.
+    pub(super) delivery: Delivery,
+}
+
+/// A flow's socket. Dropping it stops whoever reads there.
+#[derive(Debug)]
+struct Outlet {
+    socket: Arc<UdpSocket>,
+    reader: AbortHandle,
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+impl Far {
+    /// For a client with `most` flows at once.
+    pub(super) fn new(most: usize, idle: Duration, on_event: OnEvent) -> Arc<Self> {
+        let state = State {
+            table: Table::new(most + SLACK),
+            rules: Vec::new(),
+            generation: 0,
+            used: Instant::now(),
+        };
+        Arc::new(Far {
+            idle,
+            state: Mutex::new(state),
+            on_event,
+        })
+    }
+
+    /// The client has a new session, which replaces the one it had; returns that and the number
+    /// of the new one.
+    pub(super) fn attach(
+        &self,
+        session: Connection,
+        fragment: bool,
+        rules: Vec<Granted>,
+    ) -> (Option<Connection>, u64) {
+        let mut state = self.lock();
+        if state.rules != rules {
+            state.table.clear();
+            state.rules = rules;
+        }
+        let old = state.table.detach();
+        state.table.attach(session, fragment);
+        state.generation += 1;
+        (old, state.generation)
+    }
+
+    /// The session of this number is over.
+    pub(super) fn detach(&self, generation: u64) {
+        let mut state = self.lock();
+        if state.generation == generation {
+            state.table.detach();
+            state.used = Instant::now();
+        }
+    }
+
+    /// Takes no more from targets; returns the session.
+    pub(super) fn stop(&self) -> Option<Connection> {
+        let mut state = self.lock();
+        state.table.clear();
+        state.table.detach()
+    }
+
+    /// What the client sent. True: there is more for [`Far::hand_on`].
+    ///
+    /// # Errors
+    /// No honest client would.
+    pub(super) fn inward(self: &Arc<Self>, message: Bytes) -> Result<bool, Hostile> {
+        let state = &mut *self.lock();
+        match Head::take(message) {
+            Some((head, datagram)) => self.take(state, head, datagram)?,
+            None => state.table.stray(),
+        }
+        Ok(state.table.has_ready())
+    }
+
+    /// Hands on more of what waited; false if there is no more.
+    pub(super) fn hand_on(&self) -> bool {
+        self.lock().table.hand_on(deliver)
+    }
+
+    fn take(
+        self: &Arc<Self>,
+        state: &mut State,
+        head: Head,
+        datagram: Bytes,
+    ) -> Result<(), Hostile> {
+        let now = Instant::now();
+        if !state.table.contains(head.flow) {
+            let rule = state.rules.get(usize::from(head.rule));
+            let Some(rule) = rule.filter(|r| !r.target.is_empty()) else {
+                state.table.stray();
+                return Ok(());
+            };
+            let room = state.table.make_room(now);
+            let outlet = self.outlet(head.flow, &rule.target);
+            let (Ok(_), Ok(outlet)) = (room, outlet) else {
+                state.table.refuse();
+                return Ok(());
+            };
+            let delivery = rule.delivery;
+            state
+                .table
+                .insert(head.flow, head.rule, delivery, outlet, now);
+        }
+        state.table.receive(head, datagram, now, deliver)
+    }
+
+    /// The client has ended these flows.
+    pub(super) fn end(&self, flows: &[u32]) {
+        let mut state = self.lock();
+        for id in flows {
+            state.table.remove(*id);
+        }
+    }
+
+    /// Ends flows that were idle for too long. True: nothing is left of the client.
+    pub(super) fn sweep(&self) -> bool {
+        let mut state = self.lock();
+        let now = Instant::now();
+        // Without a session nobody says when they end, and nobody wants a longer life for them.
+        let grace = match state.table.is_attached() {
+            true => self.idle + GRACE,
+            false => self.idle,
+        };
+        state.table.expire(now, grace);
+        !state.table.is_attached()
+            && state.table.is_empty()
+            && now.saturating_duration_since(state.used) >= self.idle.min(GRACE)
+    }
+
+    /// How things stand.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.lock().table.snapshot()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A socket that talks to the first of these addresses that it can.
+    fn outlet(self: &Arc<Self>, flow: u32, targets: &[SocketAddr]) -> io::Result<Outlet> {
+        let mut result = Err(io::Error::from(io::ErrorKind::AddrNotAvailable));
+        for &target in targets {
+            result = connected(target);
+            if result.is_ok() {
+                break;
+            }
+        }
+        let socket = Arc::new(result?);
+        let reading = listen(Arc::downgrade(self), flow, socket.clone());
+        let reader = tokio::spawn(reading).abort_handle();
+        Ok(Outlet { socket, reader })
+    }
+}
+
+fn deliver(outlet: &Outlet, datagram: &[u8]) -> bool {
+    // Not the runtime's own call: that fails until the runtime has heard of a new socket.
+    let socket = SockRef::from(&*outlet.socket);
+    match socket.send(datagram) {
+        // The first call after an ICMP error reports that, and sends nothing.
+        Err(error) if is_refusal(&error) => socket.send(datagram).is_ok(),
+        sent => sent.is_ok(),
+    }
+}
+
+/// Nobody listened at the target, some time ago.
+fn is_refusal(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionRefused
+}
+
+/// What the target answers, until the flow ends.
+async fn listen(far: Weak<Far>, flow: u32, socket: Arc<UdpSocket>) {
+    let mut buffer = vec![0; 1 << 16];
+    while socket.readable().await.is_ok() {
+        let Some(far) = far.upgrade() else { return };
+        let mut too_long = None;
+        let mut state = far.lock();
+        for _ in 0..BATCH {
+            match socket.try_recv(&mut buffer) {
+                Ok(len) => {
+                    let sent = state.table.send(flow, &buffer[..len], Instant::now());
+                    too_long = too_long.or(sent);
+                }
+                // Nobody listens there now; somebody may later.
+                Err(error) if is_refusal(&error) => {}
+                Err(_) => break,
+            }
+        }
+        drop(state);
+        if let Some(too_long) = too_long {
+            (far.on_event)(Event::TooLong(too_long));
+        }
+    }
+}

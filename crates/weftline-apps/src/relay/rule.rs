@@ -1,0 +1,95 @@
+//! What is forwarded from where to where.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::str::FromStr;
+
+use super::delivery::{BadDelivery, Delivery};
+use crate::target::{BadTarget, Target};
+
+/// Datagrams that arrive at `listen` here go to `target` over there. As text:
+/// `LISTEN=TARGET[,DELIVERY]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The local UDP address that programs send to.
+    pub listen: SocketAddr,
+    /// Where the far end sends what arrives there.
+    pub target: Target,
+    /// How, in both directions.
+    pub delivery: Delivery,
+}
+
+/// The text is no rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadRule {
+    /// It has no `=`.
+    #[error("`{0}` names no target: give LISTEN=HOST:PORT, for example 5004=10.0.0.7:5004")]
+    NoTarget(String),
+    /// Nobody can listen there.
+    #[error("`{0}` is no local address: give PORT, IPv4:PORT or [IPv6]:PORT")]
+    Listen(String),
+    /// What stands behind the `=` is no target.
+    #[error(transparent)]
+    Target(#[from] BadTarget),
+    /// What stands behind the comma is no delivery.
+    #[error(transparent)]
+    Delivery(#[from] BadDelivery),
+}
+
+impl FromStr for Rule {
+    type Err = BadRule;
+
+    fn from_str(text: &str) -> Result<Self, BadRule> {
+        let (ends, delivery) = match text.split_once(',') {
+            Some((ends, delivery)) => (ends, delivery.parse()?),
+            None => (text, Delivery::default()),
+        };
+        let (listen, target) = ends
+            .split_once('=')
+            .ok_or_else(|| BadRule::NoTarget(text.to_owned()))?;
+        let listen = match listen.parse::<u16>() {
+            Ok(port) => SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            Err(_) => listen
+                .parse()
+                .map_err(|_| BadRule::Listen(listen.to_owned()))?,
+        };
+        let target = target.parse()?;
+        Ok(Rule {
+            listen,
+            target,
+            delivery,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_forms_people_type_are_read() {
+        let rule: Rule = "51820=127.0.0.1:51820".parse().unwrap();
+        assert_eq!(rule.listen, "127.0.0.1:51820".parse().unwrap());
+        assert_eq!(rule.delivery, Delivery::Unordered);
+        let rule: Rule = "[::]:5004=media.example:6000,deadline=80ms"
+            .parse()
+            .unwrap();
+        assert_eq!(rule.listen, "[::]:5004".parse().unwrap());
+        assert_eq!(rule.target.to_string(), "media.example:6000");
+        assert_eq!(rule.delivery, Delivery::Deadline(Duration::from_millis(80)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, named) in [
+            ("51820", "names no target"),
+            ("51820=host", "`host` is not a target"),
+            ("localhost:5=host:1", "`localhost:5` is no local address"),
+            ("5=host:1,fast", "`fast` is no delivery"),
+        ] {
+            let error = text.parse::<Rule>().unwrap_err().to_string();
+            assert!(error.contains(named), "{text}: {error}");
+        }
+    }
+}

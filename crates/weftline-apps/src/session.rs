@@ -1,0 +1,97 @@
+//! How a session with another host begins and ends.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use weftline::{
+    Allowed, ConnectError, Connection, Endpoint, EndpointConfig, Fingerprint, Identity,
+};
+
+use crate::address::{Address, any_like};
+use crate::error::SessionError;
+
+/// Head start of an address over the next.
+const STAGGER: Duration = Duration::from_millis(300);
+/// How long a closing session may take to tell its peer.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Application error codes with which the applications close a session.
+pub mod close {
+    /// All was said.
+    pub const DONE: u64 = 0;
+    /// A person stopped it.
+    pub const INTERRUPTED: u64 = 1;
+    /// It failed; the reason says why.
+    pub const FAILED: u64 = 2;
+    /// The receiver serves another sender, and only one.
+    pub const BUSY: u64 = 3;
+}
+
+/// Connects to the first of a host's addresses that answers; each has a head start over the next.
+///
+/// `identity` is the peer's fingerprint and this end's key pair. Without it the session is plain
+/// UDP: nothing is encrypted and nobody is authenticated.
+///
+/// # Errors
+/// The name is unknown, this end has no endpoint, or no address answers as it should. An address
+/// whose host is another one, or refuses this one, decides the error.
+pub async fn connect(
+    address: &Address,
+    identity: Option<(Fingerprint, Identity)>,
+    config: &EndpointConfig,
+) -> Result<(Endpoint, Connection), SessionError> {
+    let mut attempts = JoinSet::new();
+    for (i, addr) in (0..).zip(address.resolve().await?) {
+        let (identity, config) = (identity.clone(), config.clone());
+        attempts.spawn(async move {
+            tokio::time::sleep(STAGGER * i).await;
+            attempt(addr, identity, config).await
+        });
+    }
+    let mut last = None;
+    while let Some(attempted) = attempts.join_next().await {
+        let attempted = attempted.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(error) => Err(SessionError::Failed(error.to_string())),
+        });
+        match attempted {
+            Ok(connected) => return Ok(connected),
+            // A host that has another identity, or refuses ours, is the answer to report.
+            Err(
+                error @ SessionError::Connect(
+                    ConnectError::PeerMismatch { .. } | ConnectError::Refused { .. },
+                ),
+            ) => return Err(error),
+            Err(error) => last = Some(error),
+        }
+    }
+    // Resolving promises one address at least.
+    Err(last.unwrap_or(SessionError::Silent))
+}
+
+async fn attempt(
+    addr: SocketAddr,
+    identity: Option<(Fingerprint, Identity)>,
+    config: EndpointConfig,
+) -> Result<(Endpoint, Connection), SessionError> {
+    let local = any_like(addr);
+    match identity {
+        Some((peer, identity)) => {
+            let endpoint = Endpoint::bind(local, identity, Allowed::nobody(), config)?;
+            let connection = endpoint.connect(addr, &peer).await?;
+            Ok((endpoint, connection))
+        }
+        None => {
+            let endpoint = Endpoint::bind_insecure_udp(local, config)?;
+            let connection = endpoint.connect_insecure(addr).await?;
+            Ok((endpoint, connection))
+        }
+    }
+}
+
+/// Closes all sessions of `endpoint` and waits, for 2 s at most, until the peers can know.
+pub async fn farewell(endpoint: &Endpoint, code: u64, reason: &str) {
+    endpoint.close(code, reason);
+    let _ = tokio::time::timeout(FAREWELL, endpoint.wait_idle()).await;
+}

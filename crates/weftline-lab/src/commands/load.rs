@@ -1,0 +1,146 @@
+//! `weftline-lab load`: how a transport does, seen from the application.
+
+use std::io::{self, Write};
+
+use crate::load::{External, Failed, LoadError, Mode, Request, Side};
+use anyhow::{Result, anyhow};
+use clap::{Args, ValueEnum};
+use weftline_cli::ui::{Exit, Failure};
+
+const HELP: &str = "\
+Workloads and their settings (both ends get the same ones):
+  bulk    as much as gets through: secs=10 skip=0 [series=SECS]; over udp also rate= size=
+  stream  messages at a constant rate: secs=10 skip=0 rate=10 (Mbit/s) size=1200 drain=2 [cdf=1]
+  xfer    transfers one after the other: n=10 size=100000 (bytes) reuse=0 gap=0
+  any     timeout=30 ip=4|6
+
+Transports and their settings:
+  weftline  preset=auto|arq|block|streaming|rest|udp-rc|rlc-block carrier=quic|udp
+            cc=engine|cubic|bbr|newreno share= k= as=stream|messages, of the last two presets
+            field= extra= pace= header= systematic= control=on|off, and all else that the engine
+            can be told
+  tcp       cc=cubic|bbr|reno|... (what the kernel has)
+  quinn     cc=cubic|bbr|newreno
+  kcp       fast3; window=1024 (packets)
+  udp       bare datagrams
+  NAME      a program of yours, with --ext NAME=PROGRAM
+
+A setting that does not exist is answered with the names of all that do. Times are in seconds.
+
+Examples:
+  weftline-lab load recv tcp stream 127.0.0.1 5000 secs=5 &
+  weftline-lab load send tcp stream 127.0.0.1 5000 secs=5
+  weftline-lab run --link 'rate=25mbit delay=30ms loss=iid:5%' \\
+      --b 'weftline-lab load recv weftline stream b 5000' -- weftline-lab load send weftline stream b 5000
+
+docs/load.md has the contract for programs of yours.";
+
+/// Measure a transport from the application's side: throughput, delays, transfer times
+///
+/// Prints one line of JSON at the end; the receiver first prints {"listening":true}. Run both ends
+/// on one machine (the two sides of `weftline-lab run` are), because times are compared.
+#[derive(Args, Debug)]
+#[command(after_help = HELP)]
+pub(crate) struct LoadArgs {
+    /// Which end this is: start recv first
+    #[arg(value_enum)]
+    side: SideName,
+    /// What is measured: weftline, tcp, quinn, kcp, udp, or the name of an --ext program
+    transport: String,
+    /// What it has to carry: bulk, stream or xfer
+    workload: Mode,
+    /// The receiver's host: a name or an address
+    host: String,
+    /// The receiver's port
+    port: u16,
+    /// Settings, as listed below
+    #[arg(value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+    /// A program that measures a transport of its own to the same contract
+    #[arg(long, value_name = "NAME=PROGRAM")]
+    ext: Vec<External>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SideName {
+    Recv,
+    Send,
+}
+
+impl From<SideName> for Side {
+    fn from(name: SideName) -> Self {
+        match name {
+            SideName::Recv => Side::Recv,
+            SideName::Send => Side::Send,
+        }
+    }
+}
+
+/// Runs the command. Whatever goes wrong is also a line of JSON on standard output.
+pub(crate) async fn run(args: LoadArgs) -> Result<Exit> {
+    let measured = match args.ext.iter().find(|ext| ext.name == args.transport) {
+        Some(ext) => Err(become_program(ext, &args)),
+        None => measure(args).await,
+    };
+    match measured {
+        Ok(()) => Ok(Exit::Ok),
+        Err(error) => {
+            print(&error.to_json())?;
+            let exit = match error.kind() {
+                Failed::Usage => Exit::Usage,
+                Failed::Lost => Exit::Lost,
+                Failed::Corrupt => Exit::Corrupt,
+                Failed::General => Exit::General,
+            };
+            Err(anyhow!(Failure::new(exit, error.to_string())))
+        }
+    }
+}
+
+async fn measure(args: LoadArgs) -> Result<(), LoadError> {
+    let request = Request::new(
+        args.side.into(),
+        &args.transport,
+        args.workload,
+        &args.host,
+        args.port,
+        &args.settings,
+    )?;
+    // On a worker: the main thread would be woken anew for each packet.
+    let running = tokio::spawn(async move {
+        // Whoever has closed the output does not wait for it either.
+        request.run(|line| drop(print(line))).await
+    });
+    let ended = running.await;
+    ended.unwrap_or_else(|e| {
+        Err(LoadError::Setup(format!(
+            "the measurement was stopped: {e}"
+        )))
+    })
+}
+
+/// Replaces this process by the program, so that its output, its signals and its exit code are
+/// the program's own. Returns only if that fails.
+#[cfg(unix)]
+fn become_program(ext: &External, args: &LoadArgs) -> LoadError {
+    use std::os::unix::process::CommandExt;
+    let mut command = std::process::Command::new(&ext.program);
+    let side = args.side.into();
+    let arguments = ext.arguments(side, args.workload, &args.host, args.port, &args.settings);
+    let error = command.args(arguments).exec();
+    LoadError::Setup(format!("cannot run {}: {error}", ext.program.display()))
+}
+
+#[cfg(not(unix))]
+fn become_program(ext: &External, _: &LoadArgs) -> LoadError {
+    LoadError::Setup(format!(
+        "--ext needs a Unix system: run {} itself",
+        ext.program.display()
+    ))
+}
+
+fn print(line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
+}

@@ -1,0 +1,52 @@
+//! `weftline-lab theory`: the papers' formulas.
+
+mod bianchi;
+mod fecframe;
+mod rest;
+mod rlnc;
+pub(crate) mod show;
+mod streaming;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use weftline_cli::ui::{Exit, Failure, OutputOptions};
+use weftline_papers::theory::TheoryError;
+
+/// Compute the papers' formulas, with what they get wrong put right
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = "docs/theory.md has each formula in words, and what the papers print instead."
+)]
+pub(crate) struct TheoryArgs {
+    #[command(subcommand)]
+    formula: Formula,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Formula {
+    Streaming(streaming::StreamingArgs),
+    Rlnc(rlnc::RlncArgs),
+    Bianchi(bianchi::BianchiArgs),
+    Fecframe(fecframe::FecframeArgs),
+    Rest(rest::RestArgs),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What was asked for has no value; the message says why.
+pub(crate) fn run(args: &TheoryArgs, output: OutputOptions) -> Result<Exit> {
+    let computed = match &args.formula {
+        Formula::Streaming(args) => streaming::compute(args),
+        Formula::Rlnc(args) => rlnc::compute(args),
+        Formula::Bianchi(args) => bianchi::compute(args),
+        Formula::Fecframe(args) => fecframe::compute(args),
+        Formula::Rest(args) => rest::compute(args),
+    };
+    computed.map_err(refused)?.print(output);
+    Ok(Exit::Ok)
+}
+
+fn refused(error: TheoryError) -> Failure {
+    Failure::new(Exit::Usage, error.to_string())
+}

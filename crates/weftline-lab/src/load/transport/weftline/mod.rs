@@ -1,0 +1,328 @@
+//! Weftline: a stream, or messages, under any preset and policy.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::timeout;
+use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Identity, Stream};
+
+use super::socket::any_port;
+use super::{
+    ByteStream, Hall, Link, Listener, LoadError, Messages, Settings, Symbols, Task, Transport,
+};
+
+mod engine;
+
+use engine::Carrier;
+
+/// How long closing waits for the peer to have everything.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// The least time over which it is looked for a ticket, 20 times.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The seeds of the two ends' key pairs. Anyone can have them: they let the two ends name each
+/// other without exchanging anything, and protect nothing.
+const RECEIVER: [u8; 32] = *b"weftline load: the receiving end";
+const SENDER: [u8; 32] = *b"weftline load, the sending end..";
+
+/// Weftline over one carrier.
+pub(super) struct Weftline {
+    config: EndpointConfig,
+    carrier: Carrier,
+    messages: bool,
+    /// Messages that cannot be there so soon are given up.
+    expires: Option<Duration>,
+    /// All that were made; the sender's is kept from connection to connection.
+    endpoints: Mutex<Vec<Endpoint>>,
+}
+
+impl Weftline {
+    pub(super) fn take(settings: &mut Settings) -> Result<Self, LoadError> {
+        let messages = settings.choice("as", &[("stream", false), ("messages", true)])?;
+        let expires = settings.number("expires", "milliseconds", 1.0..=60_000.0)?;
+        if expires.is_some() && messages != Some(true) {
+            let message = "only messages expire: give as=messages too";
+            return Err(LoadError::Contradiction(message.to_owned()));
+        }
+        let (config, carrier) = engine::take(settings)?;
+        Ok(Weftline {
+            config,
+            carrier,
+            messages: messages.unwrap_or(false),
+            expires: expires.map(|millis: f64| Duration::from_secs_f64(millis / 1000.0)),
+            endpoints: Mutex::new(Vec::new()),
+        })
+    }
+
+    fn endpoint(
+        &self,
+        at: SocketAddr,
+        ours: &[u8; 32],
+        allowed: Allowed,
+    ) -> Result<Endpoint, LoadError> {
+        let config = self.config.clone();
+        let endpoint = match self.carrier {
+            Carrier::Quic => Endpoint::bind(at, identity(ours)?, allowed, config),
+            Carrier::Udp => Endpoint::bind_insecure_udp(at, config),
+        };
+        let endpoint = endpoint.map_err(|e| match e {
+            weftline::BindError::Socket { addr, source } => LoadError::Listen {
+                at: addr,
+                reason: source.to_string(),
+            },
+            other => LoadError::Setup(other.to_string()),
+        })?;
+        self.lock().push(endpoint.clone());
+        Ok(endpoint)
+    }
+
+    /// The sender's endpoint, made on first use.
+    fn sender(&self, to: SocketAddr) -> Result<Endpoint, LoadError> {
+        let kept = self.lock().first().cloned();
+        match kept {
+            Some(endpoint) => Ok(endpoint),
+            None => self.endpoint(any_port(to), &SENDER, Allowed::nobody()),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Endpoint>> {
+        self.endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The key pair of this seed.
+fn identity(seed: &[u8; 32]) -> Result<Identity, LoadError> {
+    /// What stands before the 32 bytes of an Ed25519 key in PKCS#8 (RFC 8410 section 7).
+    const PKCS8: [u8; 16] = [
+        0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04,
+        0x20,
+    ];
+    let load = || {
+        let pem = data_encoding::BASE64.encode(&[&PKCS8[..], seed].concat());
+        let mut file = tempfile::NamedTempFile::new()?;
+        write!(
+            file,
+            "-----BEGIN PRIVATE KEY-----\n{pem}\n-----END PRIVATE KEY-----\n"
+        )?;
+        Identity::load(file.path()).map_err(io::Error::other)
+    };
+    load().map_err(|e: io::Error| LoadError::Setup(format!("no key pair: {e}")))
+}
+
+impl Transport for Weftline {
+    fn listen(&self, at: SocketAddr) -> Task<'_, Box<dyn Listener>> {
+        Box::pin(async move {
+            let allowed = Allowed::only([identity(&SENDER)?.fingerprint()]);
+            let endpoint = self.endpoint(at, &RECEIVER, allowed)?;
+            Ok(Box::new(Door {
+                endpoint,
+                messages: self.messages,
+                hall: Hall::default(),
+            }) as Box<dyn Listener>)
+        })
+    }
+
+    /// With `0rtt=1` a session of its own, which carries nothing, before what is measured; and once
+    /// more when the tickets of earlier ones are used up or lost.
+    fn meet(&self, to: SocketAddr) -> Task<'_, ()> {
+        Box::pin(async move {
+            if !self.config.early_data {
+                return Ok(());
+            }
+            let (endpoint, peer) = (self.sender(to)?, identity(&RECEIVER)?.fingerprint());
+            let known = || self.config.known_peers.has_ticket(&peer);
+            while !known() {
+                let connected = endpoint.connect(to, &peer).await;
+                let connection = connected.map_err(|e| LoadError::Connect {
+                    to,
+                    reason: e.to_string(),
+                })?;
+                // The ticket comes with the end of the handshake, or after a loss a little later.
+                let mut looks = 0..100;
+                while !known() && looks.next().is_some() {
+                    tokio::time::sleep(connection.rtt().max(LOOK) / 20).await;
+                }
+                connection.close(0, "met");
+            }
+            Ok(())
+        })
+    }
+
+    fn connect(&self, to: SocketAddr) -> Task<'_, Link> {
+        Box::pin(async move {
+            let endpoint = self.sender(to)?;
+            let connected = match self.carrier {
+                Carrier::Quic => {
+                    let peer = identity(&RECEIVER)?.fingerprint();
+                    endpoint.connect_early(to, &peer).await
+                }
+                Carrier::Udp => endpoint.connect_insecure_early(to).await,
+            };
+            let connection = connected.map_err(|e| LoadError::Connect {
+                to,
+                reason: e.to_string(),
+            })?;
+            if self.messages {
+                let deadline = self.expires;
+                return Ok(Link::Messages(Box::new(Mail {
+                    connection,
+                    deadline,
+                })));
+            }
+            let stream = connection.open_stream().await.map_err(io::Error::other)?;
+            Ok(Link::Bytes(Box::new(Bytes { connection, stream })))
+        })
+    }
+
+    fn is_messages(&self) -> bool {
+        self.messages
+    }
+
+    fn idle(&self) -> Task<'_, ()> {
+        Box::pin(async move {
+            let endpoints = self.lock().clone();
+            for endpoint in endpoints {
+                endpoint.close(0, "");
+                endpoint.wait_idle().await;
+            }
+            Ok(())
+        })
+    }
+}
+
+struct Door {
+    endpoint: Endpoint,
+    messages: bool,
+    hall: Hall,
+}
+
+impl Listener for Door {
+    fn accept(&mut self) -> Task<'_, Link> {
+        Box::pin(async move {
+            loop {
+                tokio::select! {
+                    connection = self.endpoint.accept() => match connection {
+                        Some(connection) if self.messages => {
+                            let mail = Mail { connection, deadline: None };
+                            return Ok(Link::Messages(Box::new(mail)));
+                        }
+                        Some(connection) => self.hall.enter(async move {
+                            let stream = connection.accept_stream().await;
+                            let stream = stream.map_err(io::Error::other)?;
+                            Ok(Link::Bytes(Box::new(Bytes { connection, stream })))
+                        }),
+                        None => return Err(io::Error::from(io::ErrorKind::NotConnected).into()),
+                    },
+                    link = self.hall.next() => return Ok(link),
+                }
+            }
+        })
+    }
+}
+
+struct Bytes {
+    connection: Connection,
+    stream: Stream,
+}
+
+impl ByteStream for Bytes {
+    fn close(mut self: Box<Self>) -> Task<'static, ()> {
+        Box::pin(async move {
+            // It fails when the peer has closed already, and then all is said.
+            if self.stream.finish().is_ok() {
+                let _ = timeout(LINGER, self.stream.finished()).await;
+            }
+            self.connection.close(0, "");
+            Ok(())
+        })
+    }
+
+    fn symbols(&self) -> Option<Symbols> {
+        let sent = self.connection.stats().sent;
+        Some(Symbols {
+            source: sent.source_symbols,
+            resent: sent.retransmissions,
+            repair: sent.repair_symbols,
+        })
+    }
+}
+
+impl AsyncRead for Bytes {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Bytes {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+struct Mail {
+    connection: Connection,
+    deadline: Option<Duration>,
+}
+
+impl Messages for Mail {
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Task<'a, ()> {
+        Box::pin(async move {
+            let sent = self.connection.send_message(message, self.deadline).await;
+            sent.map_err(io::Error::other)?;
+            Ok(())
+        })
+    }
+
+    fn recv<'a>(&'a mut self, message: &'a mut [u8]) -> Task<'a, usize> {
+        Box::pin(async move {
+            let came = self
+                .connection
+                .recv_message()
+                .await
+                .map_err(io::Error::other)?;
+            let len = came.data.len().min(message.len());
+            message[..len].copy_from_slice(&came.data[..len]);
+            Ok(len)
+        })
+    }
+
+    fn farewell(&mut self) -> Task<'_, ()> {
+        Box::pin(async move {
+            let sent = self.connection.send_message([], None).await;
+            sent.map_err(io::Error::other)?;
+            Ok(())
+        })
+    }
+
+    fn close(self: Box<Self>) -> Task<'static, ()> {
+        Box::pin(async move {
+            let _ = timeout(LINGER, self.connection.flushed()).await;
+            self.connection.close(0, "");
+            Ok(())
+        })
+    }
+}
