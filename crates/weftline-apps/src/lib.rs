@@ -13,7 +13,6 @@ mod printable;
 mod reconnect;
 pub mod relay;
 mod session;
-pub mod session_text;
 mod stopper;
 mod target;
 pub mod transfer;

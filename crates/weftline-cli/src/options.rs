@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use weftline::proto::{RateControl, Redundancy};
-use weftline::{Congestion, EndpointConfig, KnownPeers};
+use weftline::{Congestion, EndpointConfig, KnownPeers, RateControl};
 
 use crate::preset::PresetChoice;
 use crate::ui::{Exit, Failure};
@@ -102,17 +101,12 @@ impl SessionOptions {
         let usage = |message: String| Failure::new(Exit::Usage, message);
         let mut session = self.preset.config().map_err(usage)?;
         if let Some(share) = self.repair_share {
-            match &mut session.policies.redundancy {
-                Redundancy::Share(spaced) => *spaced = share,
-                Redundancy::Auto(auto) => auto.limit = Some(share),
-                measured @ Redundancy::Measured(_) => *measured = Redundancy::Share(share),
-                _ => {
-                    let message = format!(
-                        "--repair-share has no meaning with --preset {}, which sends no repairs, as many as it takes, or by another system's rule: choose another preset",
-                        self.preset
-                    );
-                    return Err(usage(message));
-                }
+            if !session.scheme.set_share(share) {
+                let message = format!(
+                    "--repair-share has no meaning with --preset {}, which sends no repairs, or as many as are needed: choose another preset",
+                    self.preset
+                );
+                return Err(usage(message));
             }
         }
         if fixed {
@@ -180,6 +174,7 @@ fn timeout(text: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
     use clap::Parser;
+    use weftline::Config;
 
     #[derive(Parser)]
     struct Test {
@@ -214,7 +209,7 @@ mod tests {
                 window: Some(60_000)
             }
         );
-        assert_eq!(config.session.policies.redundancy, Redundancy::Share(0.2));
+        assert_eq!(config.session.scheme, Config::streaming().share(0.2).into());
         assert_eq!(config.session.keep_alive, Some(Duration::from_secs(1)));
         assert_eq!(config.congestion, None);
     }
@@ -222,10 +217,7 @@ mod tests {
     #[test]
     fn a_repair_share_is_the_limit_of_auto() {
         let config = endpoint(&["--repair-share", "0.2"]).unwrap();
-        let Redundancy::Auto(auto) = config.session.policies.redundancy else {
-            panic!("auto is the default")
-        };
-        assert_eq!(auto.limit, Some(0.2));
+        assert_eq!(config.session.scheme, Config::auto().overhead(0.2).into());
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use weftline::{Config, Preset};
-use weftline_apps::session_text::session_config;
 
 /// A preset, and what it is told besides: options of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,9 +19,8 @@ impl PresetChoice {
     /// # Errors
     /// An option is unknown, or contradicts another one or the preset.
     pub(crate) fn config(&self) -> Result<Config, String> {
-        let mut settings = vec![format!("preset={}", self.preset)];
-        settings.extend(self.options.iter().cloned());
-        session_config(&settings).map_err(|e| e.to_string())
+        let config: Result<Config, _> = self.to_string().parse();
+        config.map_err(|e| e.to_string())
     }
 
     /// Reads presets separated by commas, each with its options behind it; every one but once.
@@ -81,15 +79,12 @@ impl fmt::Display for PresetChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weftline::proto::Code;
 
     #[test]
     fn a_preset_has_its_options_behind_it() {
         let choice: PresetChoice = "rlc-block,k=128,field=2".parse().unwrap();
-        let Code::Random(code) = choice.config().unwrap().policies.code else {
-            panic!("{choice:?}")
-        };
-        assert_eq!((code.k, code.bits), (128, 1));
+        let scheme = choice.config().unwrap().scheme;
+        assert_eq!(scheme, Config::rlc_block().k(128).field(1).into());
         assert_eq!(choice.to_string(), "rlc-block,k=128,field=2");
         let plain: PresetChoice = "auto".parse().unwrap();
         assert_eq!(plain.config().unwrap(), Config::default());

@@ -10,6 +10,7 @@ mod cli;
 pub mod commands;
 pub mod compare;
 pub mod load;
+pub mod schemes;
 pub mod sim;
 
 pub use cli::main;

@@ -87,7 +87,7 @@ impl End {
         while self.next_message().is_some_and(|at| at <= now) {
             let mut message = [7; SIZE];
             message[..8].copy_from_slice(&(MESSAGES - self.to_send).to_be_bytes());
-            let sent = self.session.send_message(time(now), &message, None);
+            let sent = self.session.send_message(time(now), message.to_vec(), None);
             sent.expect("the send buffer has room");
             self.to_send -= 1;
         }

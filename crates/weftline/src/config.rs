@@ -110,27 +110,7 @@ impl EndpointConfig {
 
     /// Refuses what contradicts itself.
     pub(crate) fn check(&self) -> Result<(), BindError> {
-        let session = &self.session;
-        check(
-            session.send_buffer > 0,
-            "send_buffer",
-            session.send_buffer,
-            "at least 1 byte: with none, writing would wait for ever",
-        )?;
-        check(
-            !session.idle_timeout.is_zero(),
-            "idle_timeout",
-            format_args!("{:?}", session.idle_timeout),
-            "more than zero: with none, a connection is over at once",
-        )?;
-        if let Some(interval) = session.keep_alive {
-            check(
-                !interval.is_zero() && interval < session.idle_timeout,
-                "keep_alive",
-                format_args!("{interval:?}"),
-                "more than zero and less than idle_timeout, or none",
-            )?;
-        }
+        self.session.check()?;
         check(
             !self.connect_timeout.is_zero(),
             "connect_timeout",

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use weftline_proto::CloseReason;
+use weftline_proto::{CloseReason, ConfigError};
 
 use crate::Fingerprint;
 
@@ -32,6 +32,9 @@ pub enum BindError {
         /// What it may be.
         allowed: &'static str,
     },
+    /// The configuration of the engine cannot be used.
+    #[error("the configuration cannot be used: {0}")]
+    Config(#[from] ConfigError),
     /// Nothing would limit how fast the endpoint sends.
     #[error(
         "nothing would limit the sending rate: with Congestion::Engine, set RateControl::Adaptive, or RateControl::Fixed with a rate or a window, or choose another congestion controller"

@@ -50,6 +50,8 @@ pub use stream::{ReadHalf, Stream, WriteHalf};
 #[doc(no_inline)]
 pub use bytes::Bytes;
 pub use weftline_proto::{
-    CloseReason, Config, DroppedStats, Limits, Message, MessageId, PathStats, Policies, Preset,
-    RateControl, ReceivedStats, SentStats, Stats, StreamId, Violation,
+    Arq, Auto, Block, CloseReason, Config, ConfigError, DroppedStats, EncodingWindow, Feedback,
+    Limits, Measured, Message, MessageId, PathStats, Preset, RateControl, Rateless, ReceivedStats,
+    Rest, RestShare, Scheme, SentStats, Stats, StreamId, Streaming, TextError, VectorHeader,
+    Violation,
 };

@@ -86,7 +86,8 @@ impl Shared {
         Shared {
             carrier,
             state: Mutex::new(State {
-                session: Session::new(role, config, seed, Time::ZERO),
+                session: Session::new(role, config, seed, Time::ZERO)
+                    .expect("the endpoint has checked the configuration"),
                 connected: false,
                 closing: None,
                 readers: HashMap::new(),

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use weftline::proto::Preset;
+use weftline::Preset;
 use weftline_netem::{LinkConfig, LossModel, Queue, units};
 
 use self::lateness::Exactness;

@@ -6,8 +6,9 @@ use std::path::Path as FilePath;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use weftline::proto::{Preset, RateControl, Redundancy};
-use weftline::{Allowed, Congestion, Connection, Endpoint, EndpointConfig, Identity, Stats};
+use weftline::{
+    Allowed, Congestion, Connection, Endpoint, EndpointConfig, Identity, RateControl, Stats,
+};
 use weftline_netem::LinkConfig;
 
 use super::path::{Path, PathReport};
@@ -163,11 +164,7 @@ async fn carry(
 fn config(setup: &Setup<'_>, choice: &PresetChoice) -> Result<EndpointConfig> {
     let usage = |message: String| Failure::new(Exit::Usage, message);
     let mut session = choice.config().map_err(usage)?;
-    match &mut session.policies.redundancy {
-        Redundancy::Share(share) => *share = setup.repair_share,
-        Redundancy::Auto(auto) => auto.limit = Some(setup.repair_share),
-        _ => {}
-    }
+    session.scheme.set_share(setup.repair_share);
     let rate = (setup.rate as f64 * RATE_SHARE) as u64;
     session.rate = RateControl::Fixed {
         rate: Some(rate),

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use weftline_apps::session_text::SettingError;
+use weftline_proto::TextError;
 
 /// A measurement cannot be made, or not to its end.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum LoadError {
     },
     /// A setting cannot be used.
     #[error(transparent)]
-    Setting(#[from] SettingError),
+    Setting(#[from] TextError),
     /// Settings, or a transport and a workload, that do not go together.
     #[error("{0}")]
     Contradiction(String),

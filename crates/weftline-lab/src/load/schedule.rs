@@ -2,7 +2,7 @@
 
 use super::LoadError;
 use super::clock::nanos;
-use weftline_apps::session_text::Settings;
+use weftline_proto::Settings;
 
 /// Most messages in a run: what the receiver keeps about each is one bit.
 const MOST: u64 = 100_000_000;

@@ -35,7 +35,12 @@ impl Rule for Uncoded {
         self.owed += SHARE;
     }
 
-    fn on_repair(&mut self, _at: &Situation<'_>, _window: &Range<u64>, top_up: bool) -> Option<u64> {
+    fn on_repair(
+        &mut self,
+        _at: &Situation<'_>,
+        _window: &Range<u64>,
+        top_up: bool,
+    ) -> Option<u64> {
         if !top_up {
             self.owed -= 1.0;
         }

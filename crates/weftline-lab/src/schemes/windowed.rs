@@ -69,7 +69,12 @@ impl<T: Timing> Rule for Windowed<T> {
         self.timing.on_source(at);
     }
 
-    fn on_repair(&mut self, _at: &Situation<'_>, _window: &Range<u64>, top_up: bool) -> Option<u64> {
+    fn on_repair(
+        &mut self,
+        _at: &Situation<'_>,
+        _window: &Range<u64>,
+        top_up: bool,
+    ) -> Option<u64> {
         if !top_up {
             self.timing.on_repair();
         }

@@ -85,8 +85,7 @@ async fn what_losses_would_make_late_is_dropped() {
     // Without repairs each loss costs a round trip, of which the deadline has room for one.
     let link = "delay=20ms loss=iid:25%";
     let (world, target) = relay(link, "deadline=75ms", |options| {
-        let arq = Config::preset(Preset::Arq);
-        options.endpoint.session.policies = arq.policies;
+        options.endpoint.session.scheme = Config::arq().into();
     })
     .await;
     let arrived = numbers(&world, &target, 1000).await.len() as u64;

@@ -13,7 +13,7 @@ use std::pin::Pin;
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
-use weftline_apps::session_text::Settings;
+use weftline_proto::Settings;
 
 use super::LoadError;
 

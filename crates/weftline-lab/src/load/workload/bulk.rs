@@ -14,7 +14,7 @@ use crate::load::delays::Summary;
 use crate::load::filler::Filler;
 use crate::load::schedule::{HEADER, LARGEST, LONGEST, Schedule};
 use crate::load::transport::{ByteStream, Link, Listener, Messages, Symbols};
-use weftline_apps::session_text::Settings;
+use weftline_proto::Settings;
 
 /// How much longer than asked the sender sends, in seconds: the receiver starts its clock with
 /// the first byte, which is later by the path's delay.

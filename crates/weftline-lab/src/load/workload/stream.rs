@@ -14,7 +14,7 @@ use crate::load::delays::{Delays, Summary};
 use crate::load::filler::Filler;
 use crate::load::schedule::{LONGEST, Schedule};
 use crate::load::transport::{Link, Listener, Symbols};
-use weftline_apps::session_text::Settings;
+use weftline_proto::Settings;
 
 /// From connecting to the first message, in nanoseconds.
 const LEAD_IN: i64 = 20_000_000;
