@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use weftline::proto::{RateControl, Redundancy};
 use weftline::{Congestion, EndpointConfig, KnownPeers};
+use weftline_proto::{RateControl, Redundancy};
 
 use crate::preset::PresetChoice;
 use crate::ui::{Exit, Failure};

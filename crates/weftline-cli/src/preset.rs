@@ -81,7 +81,7 @@ impl fmt::Display for PresetChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weftline::proto::Code;
+    use weftline_proto::Code;
 
     #[test]
     fn a_preset_has_its_options_behind_it() {

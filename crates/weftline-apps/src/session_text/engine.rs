@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use weftline::proto::{
+use weftline::{Config, Preset};
+use weftline_proto::{
     Code, Compared, EncodingWindow, Feedback, Ingredients, RateControl, Redundancy, TopUp,
 };
-use weftline::{Config, Preset};
 
 use super::random;
 use super::settings::{SettingError, Settings};

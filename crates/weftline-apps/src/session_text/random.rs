@@ -1,7 +1,7 @@
 //! The options of presets `udp-rc` and `rlc-block`.
 
 use weftline::Config;
-use weftline::proto::{Code, RandomCode, RateControl, Rateless, Redundancy, VectorHeader};
+use weftline_proto::{Code, RandomCode, RateControl, Rateless, Redundancy, VectorHeader};
 
 use super::settings::{SettingError, Settings};
 

@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use weftline::proto::Preset;
 use weftline_netem::{LinkConfig, LossModel, Queue, units};
+use weftline_proto::Preset;
 
 use self::lateness::Exactness;
 use self::run::{Run, Setup, Workload, run};

@@ -6,9 +6,9 @@ use std::path::Path as FilePath;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use weftline::proto::{Preset, RateControl, Redundancy};
 use weftline::{Allowed, Congestion, Connection, Endpoint, EndpointConfig, Identity, Stats};
 use weftline_netem::LinkConfig;
+use weftline_proto::{Preset, RateControl, Redundancy};
 
 use super::path::{Path, PathReport};
 use super::workload::{MessageStream, Outcome, file, messages};
@@ -147,7 +147,7 @@ async fn carry(
 ) -> Result<(Outcome, Connection, Connection)> {
     let connecting = async {
         client
-            .connect(path.address(), &peer)
+            .connect(path.address(), peer)
             .await
             .context("connecting")
     };

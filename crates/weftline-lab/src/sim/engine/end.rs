@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use weftline::proto::{Config, Role, Session, Stats, StreamId, Time};
 use weftline_netem::Node;
+use weftline_proto::{Config, Role, Session, Stats, StreamId, Time};
 
 use super::application::Application;
 use crate::load::Delays;

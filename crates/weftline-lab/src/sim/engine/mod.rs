@@ -1,6 +1,6 @@
 //! The real engine over simulated links.
 //!
-//! Two [`Session`](weftline::proto::Session)s, an application on the first and its reader on the
+//! Two [`Session`](weftline_proto::Session)s, an application on the first and its reader on the
 //! second, and the links of `weftline-netem` between them. Nothing waits, and the same experiment
 //! gives the same result to the bit.
 
@@ -10,8 +10,8 @@ mod end;
 use std::time::Duration;
 
 use serde::Serialize;
-use weftline::proto::{Config, Role, Stats};
 use weftline_netem::{LinkConfig, RunEnd, Simulation};
+use weftline_proto::{Config, Role, Stats};
 
 pub use application::{Application, UnknownApplication};
 

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
     use weftline::Preset;
-    use weftline::proto::{
+    use weftline_proto::{
         Code, Compared, EncodingWindow, Feedback, RateControl, Redundancy, TopUp,
     };
 
