@@ -4,7 +4,7 @@ use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use tokio::time::sleep;
-use weftline::{CloseReason, Connection, Endpoint};
+use weftline::{CloseReason, Connection, Port};
 
 use crate::error::SessionError;
 use crate::session::{close, farewell};
@@ -22,7 +22,7 @@ pub(crate) trait Rejoin: Sync {
     /// Connects, and settles what is to be settled.
     fn begin(
         &self,
-    ) -> impl Future<Output = Result<(Endpoint, Connection, Self::Agreed), SessionError>> + Send;
+    ) -> impl Future<Output = Result<(Port, Connection, Self::Agreed), SessionError>> + Send;
 
     /// Serves the session until it ends.
     fn carry(

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use weftline::{
     Allowed, ConnectError, Connection, Endpoint, EndpointConfig, Fingerprint, Identity,
+    InsecureEndpoint, Port,
 };
 
 use crate::address::{Address, any_like};
@@ -40,7 +41,7 @@ pub async fn connect(
     address: &Address,
     identity: Option<(Fingerprint, Identity)>,
     config: &EndpointConfig,
-) -> Result<(Endpoint, Connection), SessionError> {
+) -> Result<(Port, Connection), SessionError> {
     let mut attempts = JoinSet::new();
     for (i, addr) in (0..).zip(address.resolve().await?) {
         let (identity, config) = (identity.clone(), config.clone());
@@ -74,24 +75,24 @@ async fn attempt(
     addr: SocketAddr,
     identity: Option<(Fingerprint, Identity)>,
     config: EndpointConfig,
-) -> Result<(Endpoint, Connection), SessionError> {
+) -> Result<(Port, Connection), SessionError> {
     let local = any_like(addr);
     match identity {
         Some((peer, identity)) => {
             let endpoint = Endpoint::bind(local, identity, Allowed::nobody(), config)?;
-            let connection = endpoint.connect(addr, &peer).await?;
-            Ok((endpoint, connection))
+            let connection = endpoint.connect(addr, peer).await?;
+            Ok((endpoint.into(), connection))
         }
         None => {
-            let endpoint = Endpoint::bind_insecure_udp(local, config)?;
-            let connection = endpoint.connect_insecure(addr).await?;
-            Ok((endpoint, connection))
+            let endpoint = InsecureEndpoint::bind(local, config)?;
+            let connection = endpoint.connect(addr).await?;
+            Ok((endpoint.into(), connection))
         }
     }
 }
 
 /// Closes all sessions of `endpoint` and waits, for 2 s at most, until the peers can know.
-pub async fn farewell(endpoint: &Endpoint, code: u64, reason: &str) {
+pub async fn farewell(endpoint: &Port, code: u64, reason: &str) {
     endpoint.close(code, reason);
     let _ = tokio::time::timeout(FAREWELL, endpoint.wait_idle()).await;
 }

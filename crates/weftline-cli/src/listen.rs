@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use anyhow::{Context, Result};
-use weftline::{Allowed, Endpoint, Fingerprint, Identity, Refusal};
+use weftline::{Allowed, Fingerprint, Identity, Refusal};
 use weftline_apps::{Address, DEFAULT_PORT, printable};
 
 use crate::home;
@@ -26,10 +26,10 @@ pub(crate) fn allowed(identity: &Identity, anyone: bool, named: &[Fingerprint]) 
 
 /// Binds the address asked for; by default all of IPv6 and IPv4, or IPv4 alone where there is
 /// nothing else.
-pub(crate) async fn bind<E>(
+pub(crate) async fn bind<P, E>(
     listen: Option<&Address>,
-    bind: impl Fn(SocketAddr) -> Result<Endpoint, E>,
-) -> Result<Endpoint>
+    bind: impl Fn(SocketAddr) -> Result<P, E>,
+) -> Result<P>
 where
     E: std::error::Error + Send + Sync + 'static,
 {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use tokio::task::JoinSet;
-use weftline::{Connection, Endpoint, Fingerprint};
+use weftline::{Connection, Endpoint, Fingerprint, InsecureEndpoint, Port};
 use weftline_apps::transfer::{Sink, Summary, receive};
 use weftline_apps::{Address, close, farewell};
 
@@ -85,7 +85,7 @@ pub(crate) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
     }
 }
 
-async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Endpoint> {
+async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Port> {
     let to_stdout = is_stdout(&args.directory);
     if to_stdout && args.keep {
         return Err(Failure::new(
@@ -103,12 +103,13 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Endpoint> {
             .with_context(|| format!("cannot make the directory {}", args.directory.display()))?;
     }
     let config = args.session.endpoint()?;
-    let endpoint = if args.session.insecure_udp {
+    let endpoint: Port = if args.session.insecure_udp {
         output::insecure();
         bind(args.listen.as_ref(), |addr| {
-            Endpoint::bind_insecure_udp(addr, config.clone())
+            InsecureEndpoint::bind(addr, config.clone())
         })
         .await?
+        .into()
     } else {
         let (identity, _) = home::identity(args.session.identity.as_deref())?;
         let allowed = allowed(&identity, args.allow_anyone, &args.allow)?;
@@ -116,6 +117,7 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Endpoint> {
             Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
         })
         .await?
+        .into()
     };
     if !output.quiet {
         announce(args, &endpoint)?;
@@ -124,7 +126,7 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Endpoint> {
 }
 
 /// Tells how to send here.
-fn announce(args: &RecvArgs, endpoint: &Endpoint) -> Result<()> {
+fn announce(args: &RecvArgs, endpoint: &Port) -> Result<()> {
     let local = endpoint
         .local_addr()
         .context("cannot tell the address bound")?;
@@ -149,7 +151,7 @@ fn announce(args: &RecvArgs, endpoint: &Endpoint) -> Result<()> {
 async fn serve(
     args: &RecvArgs,
     output: OutputOptions,
-    endpoint: &Endpoint,
+    endpoint: &Port,
     mut stopping: Pin<&mut impl Future<Output = Exit>>,
 ) -> Exit {
     let mut sessions: JoinSet<Record> = JoinSet::new();

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use weftline::{Connection, Endpoint, Fingerprint};
+use weftline::{Connection, Fingerprint, Port};
 use weftline_apps::transfer::{Listing, collect, send};
 use weftline_apps::{Address, close, connect, farewell};
 
@@ -74,10 +74,7 @@ pub(crate) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
     Ok(record.exit())
 }
 
-async fn prepare(
-    args: &SendArgs,
-    output: OutputOptions,
-) -> Result<(Listing, Endpoint, Connection)> {
+async fn prepare(args: &SendArgs, output: OutputOptions) -> Result<(Listing, Port, Connection)> {
     if args.name.is_some() && !args.files.iter().any(|f| f.as_os_str() == "-") {
         let message = "--name is for standard input: give `-` as a file, or leave --name out";
         return Err(Failure::new(Exit::Usage, message).into());
@@ -115,7 +112,7 @@ async fn prepare(
 
 async fn transfer(
     listing: &Listing,
-    endpoint: &Endpoint,
+    endpoint: &Port,
     connection: &Connection,
     output: OutputOptions,
 ) -> Record {

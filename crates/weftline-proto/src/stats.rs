@@ -6,6 +6,7 @@ use crate::time::Time;
 
 /// A snapshot of a session's counters and estimates. Counters only ever rise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Stats {
     /// What this end sent.
@@ -20,6 +21,7 @@ pub struct Stats {
 
 /// What one end sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct SentStats {
     /// Datagrams of every kind.
@@ -47,6 +49,7 @@ pub struct SentStats {
 
 /// What one end received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ReceivedStats {
     /// Datagrams of every kind that passed all checks.
@@ -78,6 +81,7 @@ pub struct ReceivedStats {
 
 /// Datagrams that were dropped, by the check that they failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct DroppedStats {
     /// Truncated, oversized or not of a known kind.
@@ -99,6 +103,7 @@ impl DroppedStats {
 
 /// What one end knows of the path it sends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct PathStats {
     /// Smoothed round-trip time.

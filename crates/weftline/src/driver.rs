@@ -1,8 +1,8 @@
 //! The task that moves datagrams between the engine's session and its carrier.
 //!
-//! Whatever has arrived is given to the session, a bounded batch under one lock. One datagram at a
-//! time is taken from the session when the carrier has room, so that the session decides at the
-//! last moment what is worth sending; in between, its timers run. One task does both, so that an
+//! What has arrived is given to the engine, a bounded batch under one lock. One datagram at a time is
+//! asked of the engine when the carrier has room, so that the engine decides at the last moment
+//! what is worth sending; in between, its timers run. One task does both, so that an
 //! arrival that lets something out wakes nobody else.
 
 use std::future::{Future, pending, poll_fn};
@@ -70,7 +70,7 @@ async fn drive(shared: &Shared) {
     }
 }
 
-/// Waits for datagrams and gives the session a batch of them. Dropped half-way, it loses none.
+/// Waits for datagrams and gives the engine a batch of them. Dropped half-way, it loses none.
 async fn receive(shared: &Shared, inbox: &mut Vec<Bytes>) {
     if let Err(reason) = shared.carrier.recv(inbox, BATCH).await {
         shared.lose(reason);
@@ -155,7 +155,7 @@ fn deadline(shared: &Shared, state: &State, now: Time) -> Option<Instant> {
     Some(shared.instant(due.max(now + MIN_SLEEP)))
 }
 
-/// Waits for what may let the session send: an arrival, a change by the application, a timer.
+/// Waits for what may let the engine send: an arrival, a change by the application, a timer.
 async fn wait(shared: &Shared, deadline: Option<Instant>, inbox: &mut Vec<Bytes>) {
     let timer = async {
         match deadline {

@@ -89,6 +89,9 @@ impl Endpoint {
     /// Replaces the rule that says which peers may connect, from the next handshake on. Open
     /// connections stay as they are: close those of a peer that is not allowed any more.
     ///
+    /// [`accept`](Port::accept) returns `None` as soon as nobody is allowed; call it again after a
+    /// later change.
+    ///
     /// # Errors
     ///
     /// The cryptographic library refuses its configuration.

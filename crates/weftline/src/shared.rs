@@ -43,7 +43,7 @@ pub(crate) struct State {
     writers: HashMap<StreamId, Writer>,
     /// Of messages whose receipt the application holds.
     receipts: HashMap<MessageId, Pending>,
-    /// The carrier ended before the session did.
+    /// The carrier ended before the engine did.
     lost: Option<CloseReason>,
 }
 
@@ -107,7 +107,7 @@ impl Shared {
         }
     }
 
-    /// Changes the session: then wakes whom its events concern, and the driver.
+    /// Changes the state, then wakes the tasks that the engine's events concern, and the driver.
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> R {
         let result = self.with_as_driver(change);
         self.changed.notify_one();
@@ -117,7 +117,7 @@ impl Shared {
     /// As [`Shared::with`], for the driver itself.
     pub(crate) fn with_as_driver<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> R {
         let mut state = self.lock();
-        // Read under the lock: the session's time must not go backwards.
+        // Read under the lock: the engine's time must not go backwards.
         let result = change(&mut state, self.now());
         while let Some(event) = state.session.poll_event() {
             self.dispatch(&mut state, event);
@@ -125,7 +125,7 @@ impl Shared {
         result
     }
 
-    /// Looks at the session without changing it.
+    /// Looks at the state without changing it.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&State) -> R) -> R {
         look(&self.lock())
     }
@@ -147,7 +147,7 @@ impl Shared {
         }
     }
 
-    /// Starts an orderly close, unless the session is over.
+    /// Starts an orderly close, unless the connection is over.
     pub(crate) fn close(&self, code: u64, reason: &str) {
         self.with(|state, now| {
             if state.over().is_none() {
@@ -157,7 +157,7 @@ impl Shared {
         });
     }
 
-    /// The carrier ended: so does the session, unless it did before.
+    /// The carrier ended: so does the connection, unless it did before.
     pub(crate) fn lose(&self, reason: CloseReason) {
         self.with(|state, _| {
             state.lost.get_or_insert(reason);
@@ -165,7 +165,7 @@ impl Shared {
         });
     }
 
-    /// Waits for the end of the session.
+    /// Waits for the end of the connection.
     pub(crate) fn over(&self) -> impl Future<Output = CloseReason> {
         self.wait(&self.closed, |state, _| match state.over() {
             Some(reason) => Poll::Ready(reason.clone()),
@@ -183,7 +183,7 @@ impl Shared {
         .await
     }
 
-    /// The instant that the session calls `time`.
+    /// The instant that the engine calls `time`.
     pub(crate) fn instant(&self, time: Time) -> Instant {
         self.start + time.since(Time::ZERO)
     }
@@ -194,7 +194,7 @@ impl Shared {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere must not spread to every handle of the session.
+        // A panic elsewhere must not spread to every handle of the connection.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -257,7 +257,7 @@ impl Shared {
 }
 
 impl State {
-    /// Why the session is over, if it is.
+    /// Why the connection is over, if it is.
     pub(crate) fn over(&self) -> Option<&CloseReason> {
         self.session.close_reason().or(self.lost.as_ref())
     }

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use weftline::{CloseReason, Connection, Endpoint, Stream};
+use weftline::{CloseReason, Connection, Port, Stream};
 
 use super::agree::{Agreed, agree};
 use super::bounds::MOST_RULES;
@@ -147,7 +147,7 @@ impl Running {
 impl Rejoin for Running {
     type Agreed = Agreed;
 
-    async fn begin(&self) -> Result<(Endpoint, Connection, Agreed), SessionError> {
+    async fn begin(&self) -> Result<(Port, Connection, Agreed), SessionError> {
         let client = &self.client;
         let options = &client.options;
         let mut config = options.endpoint.clone();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use weftline::{Connection, Endpoint};
+use weftline::{Connection, Port};
 
 use super::counts::Snapshot;
 use super::event::Event;
@@ -54,7 +54,7 @@ impl Server {
     /// The endpoint was closed.
     pub async fn run(
         self: &Arc<Self>,
-        endpoint: &Endpoint,
+        endpoint: &Port,
         stopper: &Stopper,
     ) -> Result<(), SessionError> {
         let mut sessions: JoinSet<()> = JoinSet::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
-use weftline::{CloseReason, Connection, Endpoint, Stream};
+use weftline::{CloseReason, Connection, Port, Stream};
 
 use super::counts::Snapshot;
 use super::delivery::Delivery;
@@ -171,7 +171,7 @@ impl Client {
 impl Rejoin for Client {
     type Agreed = (Stream, Answer);
 
-    async fn begin(&self) -> Result<(Endpoint, Connection, Self::Agreed), SessionError> {
+    async fn begin(&self) -> Result<(Port, Connection, Self::Agreed), SessionError> {
         let options = &self.options;
         let connecting = connect(&options.server, options.identity.clone(), &options.endpoint);
         let (endpoint, connection) = connecting.await?;
@@ -202,7 +202,10 @@ impl Rejoin for Client {
             );
             match inward.await {
                 Ok(reason) => reason,
-                Err(Hostile) => CloseReason::Protocol("more datagrams out of order than can be"),
+                Err(Hostile) => {
+                    let what = "more datagrams out of order than can be";
+                    CloseReason::Carrier(what.to_owned())
+                }
             }
         };
         let reason = tokio::select! {

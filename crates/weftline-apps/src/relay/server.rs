@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
-use weftline::{Connection, Endpoint, Fingerprint, Stream};
+use weftline::{Connection, Fingerprint, Port, Stream};
 
 use super::counts::{Counts, Snapshot};
 use super::event::{Event, OnEvent};
@@ -82,7 +82,7 @@ impl Server {
     /// The endpoint was closed.
     pub async fn run(
         self: &Arc<Self>,
-        endpoint: &Endpoint,
+        endpoint: &Port,
         stopper: &Stopper,
     ) -> Result<(), SessionError> {
         let mut sessions: JoinSet<()> = JoinSet::new();

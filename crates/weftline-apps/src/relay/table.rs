@@ -238,13 +238,14 @@ impl<E> Table<E> {
         head.put(&mut self.message);
         self.message.extend_from_slice(datagram);
         let deadline = flow.delivery.deadline();
-        let mut sent = session.try_send_message_alone(&self.message, deadline);
+        let message = Bytes::copy_from_slice(&self.message);
+        let mut sent = session.try_send_message_alone(message.clone(), deadline);
         let is_settling = self.settled.is_some() && datagram.len() <= LONGEST_FOUND;
         let in_pieces = self.fragment || is_settling || datagram.len() <= self.fitted;
         match sent {
             Ok(_) => self.fitted = self.fitted.max(datagram.len()),
             Err(SendError::TooLong { .. }) if in_pieces => {
-                sent = session.try_send_message(&self.message, deadline);
+                sent = session.try_send_message(message, deadline);
             }
             Err(_) => {}
         }

@@ -148,7 +148,7 @@ async fn carry(
 ) -> Result<(Outcome, Connection, Connection)> {
     let connecting = async {
         client
-            .connect(path.address(), &peer)
+            .connect(path.address(), peer)
             .await
             .context("connecting")
     };

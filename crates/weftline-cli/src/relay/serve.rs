@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use weftline::{Endpoint, Fingerprint};
+use weftline::{Endpoint, Fingerprint, InsecureEndpoint, Port};
 use weftline_apps::relay::{Event, Server, ServerOptions, Snapshot};
 use weftline_apps::{Address, Allow, Stopper};
 
@@ -96,16 +96,15 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
     Ok(report.end(Some(&server.snapshot()), &failure))
 }
 
-async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Endpoint> {
+async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Port> {
     let mut config = args.session.endpoint()?;
     args.again.complete(&mut config);
     let listen = args.listen.as_ref();
-    let endpoint = if args.session.insecure_udp {
+    let endpoint: Port = if args.session.insecure_udp {
         output::insecure();
-        bind(listen, |addr| {
-            Endpoint::bind_insecure_udp(addr, config.clone())
-        })
-        .await?
+        bind(listen, |addr| InsecureEndpoint::bind(addr, config.clone()))
+            .await?
+            .into()
     } else {
         let (identity, _) = home::identity(args.session.identity.as_deref())?;
         let allowed = allowed(&identity, args.peer_anyone, &args.peer)?;
@@ -113,6 +112,7 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Endpoint> {
             Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
         })
         .await?
+        .into()
     };
     if !output.quiet {
         announce(args, &endpoint)?;
@@ -121,7 +121,7 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Endpoint> {
 }
 
 /// Tells how to use it.
-fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
+fn announce(args: &ServeArgs, endpoint: &Port) -> Result<()> {
     let local = endpoint
         .local_addr()
         .context("cannot tell the address bound")?;

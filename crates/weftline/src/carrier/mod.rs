@@ -1,4 +1,4 @@
-//! What takes the session's datagrams across the network.
+//! What takes the engine's datagrams across the network.
 //!
 //! A further carrier is a file here, a variant of [`Carrier`] and of [`Backend`], and a kind of
 //! endpoint.
@@ -31,9 +31,9 @@ pub(crate) use tls::{Refused, TicketStore};
 
 /// Application close codes are smaller; the ones from here on are the runtime's own.
 const RESERVED_CODES: u64 = 1 << 60;
-/// The peer broke the session's protocol.
+/// The peer broke the engine's protocol.
 pub(crate) const PROTOCOL_ERROR: u64 = RESERVED_CODES;
-/// All sessions are taken.
+/// All connections are taken.
 pub(crate) const BUSY: u64 = RESERVED_CODES + 1;
 /// Nothing was heard of the peer for the idle timeout.
 pub(crate) const TIMED_OUT: u64 = RESERVED_CODES + 2;
@@ -208,7 +208,7 @@ impl Carrier {
         }
     }
 
-    /// Why the carrier ended while connecting, if it knows better than the session.
+    /// Why the carrier ended while connecting, if it knows better than the engine.
     pub(crate) fn connect_error(&self, addr: SocketAddr) -> Option<ConnectError> {
         match self {
             #[cfg(feature = "quic")]
@@ -226,7 +226,7 @@ impl Carrier {
         }
     }
 
-    /// Fits a session's configuration to this carrier and path.
+    /// Fits the engine's configuration to this carrier and path.
     pub(crate) fn fit(&self, endpoint: &EndpointConfig, config: &mut Config) {
         let overhead = match self {
             #[cfg(feature = "quic")]

@@ -1,6 +1,6 @@
 //! QUIC DATAGRAM (RFC 9221) through quinn: the default carrier.
 //!
-//! Each datagram of the session is one QUIC DATAGRAM; QUIC streams are not used. QUIC brings
+//! Each datagram of the engine is one QUIC DATAGRAM; QUIC streams are not used. QUIC brings
 //! encryption, both ends' identities, address validation, migration and path MTU discovery.
 
 mod early;
@@ -35,9 +35,9 @@ pub(crate) use link::Link;
 /// at most 4 bytes, AEAD tag, and the frame's type and length.
 pub(crate) const OVERHEAD: u16 = 1 + 8 + 4 + 16 + 3;
 
-/// Datagrams waiting in QUIC: a few packets, so that the session decides late what to send.
+/// Datagrams waiting in QUIC: a few packets, so that the engine decides late what to send.
 const SEND_BUFFER: usize = 8 << 10;
-/// QUIC outlives the session's idle timeout by this much, so that the session reports it.
+/// QUIC outlives the engine's idle timeout by this much, so that the engine reports it.
 const IDLE_MARGIN: Duration = Duration::from_secs(5);
 /// Unfinished handshakes from which on a client must first prove its address.
 const RETRY_FROM: usize = 16;

@@ -179,7 +179,7 @@ impl World {
         let (nobody, config) = (Allowed::nobody(), EndpointConfig::default());
         let endpoint = Endpoint::bind(any(), ours.clone(), nobody, config).unwrap();
         let peer = theirs.fingerprint();
-        let connection = soon(endpoint.connect(self.at, &peer)).await.unwrap();
+        let connection = soon(endpoint.connect(self.at, peer)).await.unwrap();
         (endpoint, connection)
     }
 

@@ -137,3 +137,14 @@ async fn an_endpoint_that_nothing_would_limit_is_refused() {
     let result = Quic::new(socket, Identity::generate(), Allowed::nobody(), &config);
     assert!(matches!(result.err(), Some(BindError::Unlimited)));
 }
+
+#[test]
+fn the_longest_protocol_name_fits_tls() {
+    let longest = "x".repeat(244);
+    let alpn = tls::alpn(std::slice::from_ref(&longest));
+    assert_eq!(alpn[0].len(), 255);
+    assert_eq!(tls::application(&alpn[0]), Some(longest));
+    assert_eq!(tls::alpn(&[]), [b"weftline/1".to_vec()]);
+    assert_eq!(tls::application(b"weftline/1"), None);
+    assert_eq!(tls::application(b"weftline/10"), None);
+}

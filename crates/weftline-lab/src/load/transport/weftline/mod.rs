@@ -1,7 +1,8 @@
 //! Weftline: a stream, or messages, under any preset and policy.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -9,7 +10,10 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
-use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Identity, Stream};
+use weftline::{
+    Allowed, Connecting, Connection, Endpoint, EndpointConfig, Fingerprint, Identity,
+    InsecureEndpoint, Port, Stream,
+};
 
 use super::socket::any_port;
 use super::{
@@ -39,7 +43,7 @@ pub(super) struct Weftline {
     /// Messages that cannot be there so soon are given up.
     expires: Option<Duration>,
     /// All that were made; the sender's is kept from connection to connection.
-    endpoints: Mutex<Vec<Endpoint>>,
+    endpoints: Mutex<Vec<Either>>,
 }
 
 impl Weftline {
@@ -65,11 +69,11 @@ impl Weftline {
         at: SocketAddr,
         ours: &[u8; 32],
         allowed: Allowed,
-    ) -> Result<Endpoint, LoadError> {
+    ) -> Result<Either, LoadError> {
         let config = self.config.clone();
         let endpoint = match self.carrier {
-            Carrier::Quic => Endpoint::bind(at, identity(ours)?, allowed, config),
-            Carrier::Udp => Endpoint::bind_insecure_udp(at, config),
+            Carrier::Quic => Endpoint::bind(at, identity(ours)?, allowed, config).map(Either::Quic),
+            Carrier::Udp => InsecureEndpoint::bind(at, config).map(Either::Udp),
         };
         let endpoint = endpoint.map_err(|e| match e {
             weftline::BindError::Socket { addr, source } => LoadError::Listen {
@@ -83,7 +87,7 @@ impl Weftline {
     }
 
     /// The sender's endpoint, made on first use.
-    fn sender(&self, to: SocketAddr) -> Result<Endpoint, LoadError> {
+    fn sender(&self, to: SocketAddr) -> Result<Either, LoadError> {
         let kept = self.lock().first().cloned();
         match kept {
             Some(endpoint) => Ok(endpoint),
@@ -91,10 +95,37 @@ impl Weftline {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Endpoint>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Either>> {
         self.endpoints
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An endpoint of either carrier.
+#[derive(Clone)]
+enum Either {
+    Quic(Endpoint),
+    Udp(InsecureEndpoint),
+}
+
+impl Either {
+    fn connect(&self, to: SocketAddr, peer: Fingerprint) -> Connecting {
+        match self {
+            Either::Quic(endpoint) => endpoint.connect(to, peer),
+            Either::Udp(endpoint) => endpoint.connect(to),
+        }
+    }
+}
+
+impl Deref for Either {
+    type Target = Port;
+
+    fn deref(&self) -> &Port {
+        match self {
+            Either::Quic(endpoint) => endpoint,
+            Either::Udp(endpoint) => endpoint,
+        }
     }
 }
 
@@ -105,16 +136,8 @@ fn identity(seed: &[u8; 32]) -> Result<Identity, LoadError> {
         0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04,
         0x20,
     ];
-    let load = || {
-        let pem = data_encoding::BASE64.encode(&[&PKCS8[..], seed].concat());
-        let mut file = tempfile::NamedTempFile::new()?;
-        write!(
-            file,
-            "-----BEGIN PRIVATE KEY-----\n{pem}\n-----END PRIVATE KEY-----\n"
-        )?;
-        Identity::load(file.path()).map_err(io::Error::other)
-    };
-    load().map_err(|e: io::Error| LoadError::Setup(format!("no key pair: {e}")))
+    Identity::from_der([&PKCS8[..], seed].concat())
+        .map_err(|e| LoadError::Setup(format!("no key pair: {e}")))
 }
 
 impl Transport for Weftline {
@@ -140,7 +163,7 @@ impl Transport for Weftline {
             let (endpoint, peer) = (self.sender(to)?, identity(&RECEIVER)?.fingerprint());
             let known = || self.config.known_peers.has_ticket(&peer);
             while !known() {
-                let connected = endpoint.connect(to, &peer).await;
+                let connected = endpoint.connect(to, peer).await;
                 let connection = connected.map_err(|e| LoadError::Connect {
                     to,
                     reason: e.to_string(),
@@ -159,14 +182,8 @@ impl Transport for Weftline {
     fn connect(&self, to: SocketAddr) -> Task<'_, Link> {
         Box::pin(async move {
             let endpoint = self.sender(to)?;
-            let connected = match self.carrier {
-                Carrier::Quic => {
-                    let peer = identity(&RECEIVER)?.fingerprint();
-                    endpoint.connect_early(to, &peer).await
-                }
-                Carrier::Udp => endpoint.connect_insecure_early(to).await,
-            };
-            let connection = connected.map_err(|e| LoadError::Connect {
+            let connecting = endpoint.connect(to, identity(&RECEIVER)?.fingerprint());
+            let connection = connecting.early().await.map_err(|e| LoadError::Connect {
                 to,
                 reason: e.to_string(),
             })?;
@@ -199,7 +216,7 @@ impl Transport for Weftline {
 }
 
 struct Door {
-    endpoint: Endpoint,
+    endpoint: Either,
     messages: bool,
     hall: Hall,
 }
@@ -291,7 +308,10 @@ struct Mail {
 impl Messages for Mail {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Task<'a, ()> {
         Box::pin(async move {
-            let sent = self.connection.send_message(message, self.deadline).await;
+            let sent = self
+                .connection
+                .send_message(message.to_vec(), self.deadline)
+                .await;
             sent.map_err(io::Error::other)?;
             Ok(())
         })
@@ -312,7 +332,7 @@ impl Messages for Mail {
 
     fn farewell(&mut self) -> Task<'_, ()> {
         Box::pin(async move {
-            let sent = self.connection.send_message([], None).await;
+            let sent = self.connection.send_message("", None).await;
             sent.map_err(io::Error::other)?;
             Ok(())
         })
