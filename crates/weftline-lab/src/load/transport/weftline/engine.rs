@@ -46,10 +46,8 @@ pub(super) fn take(settings: &mut Settings) -> Result<(EndpointConfig, Carrier),
 mod tests {
     use super::*;
     use std::time::Duration;
-    use weftline::Preset;
-    use weftline::proto::{
-        Code, Compared, EncodingWindow, Feedback, RateControl, Redundancy, TopUp,
-    };
+    use weftline::Config;
+    use weftline::proto::{Code, Compared, Feedback, RateControl, Redundancy, TopUp};
 
     fn engine(arguments: &[&str]) -> Result<(EndpointConfig, Carrier), SettingError> {
         let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
