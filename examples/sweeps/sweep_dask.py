@@ -59,8 +59,8 @@ def figures(program, names, folder):
     points = {}
     for figure in listed["figures"]:
         for point in figure["points"]:
-            # Speeds are measured where the report is made, and ns-3 is not installed everywhere.
-            if point["program"] != "weftline-ns3" and not point["alone"]:
+            # Speeds are measured where the report is made, and ns-3 is not everywhere.
+            if point["program"] == "weftline-lab" and not point["alone"]:
                 points[point["command"]] = point["arguments"]
     todo = {command: arguments for command, arguments in points.items() if command not in known}
     return listed, todo
@@ -68,7 +68,7 @@ def figures(program, names, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--weftline", default="weftline-lab", help="the program")
+    parser.add_argument("--program", default="weftline-lab", help="the program")
     parser.add_argument("--workers", type=int, default=2, help="local workers")
     parser.add_argument("--scheduler", help="address of a Dask cluster's scheduler")
     parser.add_argument("--slots", type=int, default=5_000_000)
@@ -93,9 +93,9 @@ def main():
 
     with client:
         if args.figures:
-            listed, points = figures(args.weftline, args.figures, args.out)
+            listed, points = figures(args.program, args.figures, args.out)
             futures = {
-                client.submit(run, args.weftline, arguments, pure=False): command
+                client.submit(run, args.program, arguments, pure=False): command
                 for command, arguments in points.items()
             }
             args.out.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def main():
             return
 
         points = list(sweep(args.slots, args.seed))
-        futures = [client.submit(run, args.weftline, arguments, pure=False) for *_, arguments in points]
+        futures = [client.submit(run, args.program, arguments, pure=False) for *_, arguments in points]
         results = [value for value, _ in client.gather(futures)]
 
     print(f"{'loss':<15} {'l':>3} {'mean delay, slots':>18} {'+-':>8} {'p99':>6}")
@@ -124,7 +124,7 @@ def main():
         print(f"{loss:<15} {spacing:>3} {mean:>18.4f} {error:>8.4f} {value['delay_slots']['p99']:>6}")
     if args.check:
         for (*_, arguments), value in zip(points, results):
-            assert run(args.weftline, arguments)[0] == value, f"{arguments}: different numbers"
+            assert run(args.program, arguments)[0] == value, f"{arguments}: different numbers"
         print(f"{len(points)} points in a plain loop: the same numbers, to the last digit")
 
 

@@ -1,4 +1,4 @@
-//! The workloads of `weftline bench codec`, one contender after the other under
+//! The workloads of `weftline-lab bench codec`, one contender after the other under
 //! criterion: for working on the code, with `--save-baseline` and `--baseline`.
 //! Ratios between contenders are better taken from the program, which lets them
 //! take turns.

@@ -1,5 +1,5 @@
 //! Whole packets are those of the vectors, and a receiver makes ADUs of them. (What is
-//! below packets is checked with the same file by the codec and by `weftline vectors`.)
+//! below packets is checked with the same file by the codec and by `weftline-lab vectors`.)
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;

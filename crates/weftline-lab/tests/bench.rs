@@ -1,4 +1,4 @@
-//! `weftline bench codec` as scripts run it.
+//! `weftline-lab bench codec` as scripts run it.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn bench(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
     command.args(["bench", "codec"]).args(arguments);
     command.env_remove("WEFTLINE_KERNEL").output().unwrap()
 }

@@ -20,7 +20,7 @@ fn the_tables_of_kept_runs() {
 #[test]
 fn the_page_has_every_suite_and_loads_nothing() {
     let results = Results::of(&kept());
-    let page = page(&results, "weftline lab compare B --out <DIR>");
+    let page = page(&results, "weftline-lab compare B --out <DIR>");
     for suite in &results.suites {
         let title = escape(&suite.title);
         assert!(page.contains(&format!("<h2>{}: {title}</h2>", suite.name)));

@@ -1,4 +1,4 @@
-//! `weftline lab compare` as others see it.
+//! `weftline-lab compare` as others see it.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 fn compare(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
     command
-        .args(["lab", "compare"])
+        .args(["compare"])
         .args(arguments)
         .stdin(Stdio::null());
     command
@@ -87,7 +87,7 @@ fn wrong_requests_say_what_is_right() {
 #[test]
 fn the_report_is_made_again_from_the_runs() {
     let folder = tempfile::tempdir().unwrap();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../weftline-lab/tests/data/runs.jsonl");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs.jsonl");
     fs::copy(data, folder.path().join("runs.jsonl")).unwrap();
     let out = folder.path().to_str().unwrap();
     let output = compare(&["B", "--out", out, "--report-only"])

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 fn ext() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../weftline-lab/ext")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("ext")
 }
 
 /// The helper of this name, built for these tests; or why there is none.
@@ -86,7 +86,7 @@ fn measure(program: &Path, mode: &str, settings: &[&str]) -> (Value, Value) {
         command
             .args([side, mode, "127.0.0.1", &port])
             .args(settings);
-        command.env("WEFTLINE", env!("CARGO_BIN_EXE_weftline"));
+        command.env("WEFTLINE", env!("CARGO_BIN_EXE_weftline-lab"));
         command
             .stdin(Stdio::null())
             .stderr(Stdio::null())
@@ -195,7 +195,7 @@ fn an_unknown_setting_is_refused_by_name() {
             &port().to_string(),
             "colour=red",
         ]);
-        command.env("WEFTLINE", env!("CARGO_BIN_EXE_weftline"));
+        command.env("WEFTLINE", env!("CARGO_BIN_EXE_weftline-lab"));
         let output = command.stderr(Stdio::null()).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{}", program.display());
         let said = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -1,4 +1,4 @@
-//! `weftline lab` with real processes. Needs Linux and root; elsewhere each test says
+//! `weftline-lab` with real processes. Needs Linux and root; elsewhere each test says
 //! why it is skipped.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -38,8 +38,8 @@ fn alone() -> Option<MutexGuard<'static, ()>> {
 }
 
 fn lab(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
-    command.args(["lab", "run"]).args(arguments);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
+    command.args(["run"]).args(arguments);
     command
 }
 
@@ -365,8 +365,8 @@ fn two_labs_at_once_do_not_touch_each_other() {
 #[test]
 fn a_script_reaches_both_sides() {
     let Some(_alone) = alone() else { return };
-    let program = env!("CARGO_BIN_EXE_weftline");
-    let script = format!("{program} lab on b cat /sys/class/net/lab0/mtu /etc/hosts");
+    let program = env!("CARGO_BIN_EXE_weftline-lab");
+    let script = format!("{program} on b cat /sys/class/net/lab0/mtu /etc/hosts");
     let output = run(&[
         "--link", "mtu=1400", "--mtu", "1300", "--", "sh", "-c", &script,
     ]);

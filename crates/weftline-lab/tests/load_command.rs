@@ -1,4 +1,4 @@
-//! `weftline load` as others see it: lines on standard output and exit codes.
+//! `weftline-lab load` as others see it: lines on standard output and exit codes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,12 +8,12 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-fn weftline() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_weftline"))
+fn lab() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_weftline-lab"))
 }
 
 fn load(arguments: &[&str]) -> Output {
-    let output = weftline().arg("load").args(arguments).output();
+    let output = lab().arg("load").args(arguments).output();
     output.expect("the program runs")
 }
 
@@ -46,7 +46,7 @@ fn two_processes_measure_a_stream() {
             "secs=0.5",
             "rate=4",
         ];
-        let mut receiver = weftline()
+        let mut receiver = lab()
             .args(["load", "recv"])
             .args(rest)
             .stdout(Stdio::piped())

@@ -1,4 +1,4 @@
-//! `weftline repro`: figures, reports and points that are not run twice.
+//! `weftline-lab repro`: figures, reports and points that are not run twice.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-fn weftline(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
+fn lab(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
     command.args(arguments).output().unwrap()
 }
 
@@ -37,7 +37,7 @@ fn a_report_is_made_and_its_points_are_not_run_twice() {
         out,
         "--json",
     ];
-    let first: Value = serde_json::from_str(&printed(&weftline(&arguments))).unwrap();
+    let first: Value = serde_json::from_str(&printed(&lab(&arguments))).unwrap();
     let status = |figure: usize| first["figures"][figure]["status"].as_str().unwrap();
     // In the report's order, whatever that of the command line.
     assert_eq!([0, 1, 2].map(status), ["shown", "shown", "skipped"]);
@@ -84,21 +84,21 @@ fn a_report_is_made_and_its_points_are_not_run_twice() {
         "{command}"
     );
     let words: Vec<&str> = command.split(' ').skip(1).collect();
-    let alone: Value = serde_json::from_str(&printed(&weftline(&words))).unwrap();
+    let alone: Value = serde_json::from_str(&printed(&lab(&words))).unwrap();
     assert_eq!(alone, point["value"]);
     let mean = alone["mean_delay_s"]["mean"].as_f64().unwrap();
     let csv = read(folder.path(), "data/rest-table-3.csv");
     assert!(csv.contains(&format!(",0.2,\"s\",{mean},")), "{mean} {csv}");
 
     // Again: the same report, and no point run.
-    let again: Value = serde_json::from_str(&printed(&weftline(&arguments))).unwrap();
+    let again: Value = serde_json::from_str(&printed(&lab(&arguments))).unwrap();
     assert_eq!(again, first);
     assert_eq!(read(folder.path(), "points.jsonl"), points);
     // Stopped in the middle of a line: only that point is run again.
     let cut = points.trim_end().len() - 20;
     std::fs::write(folder.path().join("points.jsonl"), &points[..cut]).unwrap();
     assert_eq!(
-        serde_json::from_str::<Value>(&printed(&weftline(&arguments))).unwrap(),
+        serde_json::from_str::<Value>(&printed(&lab(&arguments))).unwrap(),
         first
     );
     let kept = read(folder.path(), "points.jsonl");
@@ -115,32 +115,26 @@ fn a_report_is_made_and_its_points_are_not_run_twice() {
 
 #[test]
 fn figures_are_listed_with_their_commands() {
-    let text = printed(&weftline(&["repro", "--list"]));
+    let text = printed(&lab(&["repro", "--list"]));
     assert!(
         text.lines().count() > 30 && text.contains("karzand-table-1"),
         "{text}"
     );
-    let text = printed(&weftline(&[
-        "repro",
-        "karzand-6",
-        "--list",
-        "--quick",
-        "--json",
-    ]));
+    let text = printed(&lab(&["repro", "karzand-6", "--list", "--quick", "--json"]));
     let list: Value = serde_json::from_str(&text).unwrap();
     let points = list["figures"][0]["points"].as_array().unwrap();
     let simulated = |point: &&Value| {
         let command = point["command"].as_str().unwrap();
-        command.starts_with("weftline sim streaming --loss 0.1 ")
+        command.starts_with("weftline-lab sim streaming --loss 0.1 ")
     };
     let point = points.iter().find(simulated).unwrap();
-    assert_eq!(point["program"], "weftline");
+    assert_eq!(point["program"], "weftline-lab");
     assert_eq!(point["arguments"][0], "sim");
 }
 
 #[test]
 fn a_figure_that_does_not_exist_is_answered_with_those_that_do() {
-    let output = weftline(&["repro", "karzand-3", "--out", "nowhere"]);
+    let output = lab(&["repro", "karzand-3", "--out", "nowhere"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(
@@ -149,5 +143,5 @@ fn a_figure_that_does_not_exist_is_answered_with_those_that_do() {
     );
     assert!(!Path::new("nowhere").exists());
     // Without --out there is nowhere to keep anything.
-    assert_eq!(weftline(&["repro"]).status.code(), Some(2));
+    assert_eq!(lab(&["repro"]).status.code(), Some(2));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weftline_lab::load::session_config;
+use weftline_apps::session_text::session_config;
 use weftline_lab::sim::engine::{Application, Experiment, Outcome};
 
 fn experiment(settings: &[&str], link: &str, application: &str, secs: u64) -> Experiment {

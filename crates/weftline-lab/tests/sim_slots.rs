@@ -1,4 +1,4 @@
-//! `weftline sim streaming|block|arq|rest|udp-rc|rlc-block`: keys, repeatability, refusals.
+//! `weftline-lab sim streaming|block|arq|rest|udp-rc|rlc-block`: keys, repeatability, refusals.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn sim(arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
     command.arg("sim").args(arguments.split(' '));
     command.output().unwrap()
 }

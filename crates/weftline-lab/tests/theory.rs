@@ -1,4 +1,4 @@
-//! `weftline theory`: the keys that scripts rely on, and errors that say what to do.
+//! `weftline-lab theory`: the keys that scripts rely on, and errors that say what to do.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn theory(arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
     command.arg("theory").args(arguments.split(' '));
     command.output().unwrap()
 }

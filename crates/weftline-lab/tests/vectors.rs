@@ -1,10 +1,10 @@
-//! `weftline vectors check` passes our vectors and finds every value that is changed.
+//! `weftline-lab vectors check` passes our vectors and finds every value that is changed.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use weftline_cli::vectors::{Report, check};
+use weftline_lab::commands::vectors::{Report, check};
 
 const FILE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -16,7 +16,7 @@ fn vectors() -> Value {
 }
 
 fn program(file: &str, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
     command.args(["vectors", "check", file]).args(arguments);
     command.output().unwrap()
 }

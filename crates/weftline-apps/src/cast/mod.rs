@@ -34,3 +34,5 @@ pub use options::{OpenError, ReceiverOptions, SenderOptions};
 pub use plan::PlanError;
 pub use receiver::Receiver;
 pub use sender::{Fragments, Sender};
+/// What options, events and counters are made of.
+pub use weftline_fecframe::{CodeRate, EncodingId, Order, SendError, SenderStats};

@@ -8,9 +8,8 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use weftline_apps::cast::{
-    Description, GroupKey, Interface, Receiver, ReceiverEvent, ReceiverOptions, Receiving,
+    Description, GroupKey, Interface, Order, Receiver, ReceiverEvent, ReceiverOptions, Receiving,
 };
-use weftline_fecframe::Order;
 
 use super::failure::cannot_open;
 use super::options::{latency, local_flow, period};

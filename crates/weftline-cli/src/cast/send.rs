@@ -8,8 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use weftline_apps::Address;
-use weftline_apps::cast::{GroupKey, Interface, Sender, SenderEvent, SenderOptions, Sending};
-use weftline_fecframe::{CodeRate, EncodingId, SendError};
+use weftline_apps::cast::{
+    CodeRate, EncodingId, GroupKey, Interface, SendError, Sender, SenderEvent, SenderOptions,
+    Sending,
+};
 
 use super::failure::cannot_open;
 use super::options::{encoding_id, latency, local_flow, period, rate};

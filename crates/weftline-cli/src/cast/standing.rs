@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use weftline_apps::cast::{Receiving, Sending, Traffic};
-use weftline_fecframe::SenderStats;
+use weftline_apps::cast::{Receiving, SenderStats, Sending, Traffic};
 
 use crate::ui::progress::{megabits, size};
 use crate::ui::report::Standing;
