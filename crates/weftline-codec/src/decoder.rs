@@ -3,12 +3,13 @@
 mod config;
 mod news;
 mod repair;
+mod shape;
 mod stats;
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::Esi;
+use crate::esi::Esi;
 use crate::buffers::{Buffers, Coded};
 use crate::error::DecodeError;
 use crate::field::Arithmetic;
@@ -17,7 +18,7 @@ use crate::symbol::{LENGTH_BYTES, MAX_SYMBOL_SIZE};
 use crate::system::{Settled, System};
 
 use news::News;
-use repair::Shape;
+use shape::Shape;
 
 pub use config::DecoderConfig;
 pub use stats::{DecoderStats, Outcome};

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::Esi;
+use crate::esi::Esi;
 
 /// A rule for the encoding window of repair symbols (RFC 8681, section 3.1,
 /// and the policies found in the literature).

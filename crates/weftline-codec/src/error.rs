@@ -4,7 +4,7 @@ use core::error::Error;
 use core::fmt;
 use core::ops::Range;
 
-use crate::Esi;
+use crate::esi::Esi;
 use crate::coefficients::CoefficientsError;
 use crate::symbol::LENGTH_BYTES;
 

@@ -20,10 +20,10 @@
 //! rounded up to whole groups of [`Arithmetic::group`] bytes.
 
 mod arithmetic;
-mod tables;
 
 pub use arithmetic::Arithmetic;
-pub(crate) use tables::{Nibbles, Tables};
+
+use crate::tables;
 
 /// One of the fields GF(2^q); see the [module](self).
 pub trait Field: Copy + core::fmt::Debug + Send + Sync + 'static {
@@ -92,54 +92,39 @@ pub trait Field: Copy + core::fmt::Debug + Send + Sync + 'static {
 }
 
 macro_rules! fields {
-    ($($(#[$doc:meta])* $name:ident: $bits:literal, $polynomial:literal, $generator:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $tables:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         pub struct $name;
 
         impl Field for $name {
-            const BITS: u32 = $bits;
-            const POLYNOMIAL: u16 = $polynomial;
-            const GENERATOR: u8 = $generator;
+            const BITS: u32 = tables::$tables.bits;
+            const POLYNOMIAL: u16 = tables::$tables.polynomial;
+            const GENERATOR: u8 = tables::$tables.generator();
 
             #[inline]
             fn arithmetic() -> Arithmetic {
-                const ORDER: usize = 1 << $bits;
-                static ROWS: [[u8; 256]; ORDER] = tables::rows($bits, $polynomial);
-                static NIBBLES: [tables::Nibbles; ORDER] = tables::nibbles(&tables::rows($bits, $polynomial));
-                static MATRICES: [u64; ORDER] = tables::matrices(&tables::rows($bits, $polynomial));
-                static POWERS: [u8; 256] = tables::powers($bits, $polynomial, $generator);
-                static INVERSES: [u8; ORDER] = tables::inverses($bits, &tables::powers($bits, $polynomial, $generator));
-                static TABLES: Tables = Tables {
-                    bits: $bits,
-                    polynomial: $polynomial,
-                    rows: &ROWS,
-                    nibbles: &NIBBLES,
-                    matrices: &MATRICES,
-                    powers: &POWERS,
-                    inverses: &INVERSES,
-                };
-                Arithmetic::new(&TABLES)
+                Arithmetic::new(&tables::$tables)
             }
         }
     )*};
 }
 
 fields! {
-    /// GF(2): XOR.
-    Gf2: 1, 0b11, 1;
-    /// GF(2^2), four elements a byte.
-    Gf4: 2, 0x7, 2;
+    /// GF(2): addition is XOR.
+    Gf2: GF2;
+    /// GF(2^2), four elements to a byte.
+    Gf4: GF4;
     /// GF(2^3), 64 elements in three words of 8 bytes.
-    Gf8: 3, 0xB, 2;
-    /// GF(2^4), two elements a byte.
-    Gf16: 4, 0x13, 2;
+    Gf8: GF8;
+    /// GF(2^4), two elements to a byte.
+    Gf16: GF16;
     /// GF(2^5), 64 elements in five words of 8 bytes.
-    Gf32: 5, 0x25, 2;
+    Gf32: GF32;
     /// GF(2^6), 64 elements in six words of 8 bytes.
-    Gf64: 6, 0x43, 2;
+    Gf64: GF64;
     /// GF(2^7), 64 elements in seven words of 8 bytes.
-    Gf128: 7, 0x89, 2;
-    /// GF(2^8), an element a byte: the default of every code.
-    Gf256: 8, 0x11D, 2;
+    Gf128: GF128;
+    /// GF(2^8), one element to a byte: the default of every code.
+    Gf256: GF256;
 }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::Esi;
+use crate::esi::Esi;
 use crate::buffers::{Buffers, Coded};
 
 /// Slots that a ring begins with, and below which it does not turn earlier.

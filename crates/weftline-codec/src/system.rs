@@ -17,7 +17,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::Esi;
+use crate::esi::Esi;
 use crate::buffers::{Buffers, Coded};
 use crate::field::Arithmetic;
 use crate::symbol::{self, is_zero};

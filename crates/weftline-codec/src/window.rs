@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::Esi;
+use crate::esi::Esi;
 use crate::buffers::{Buffers, Coded};
 use crate::coefficients::Coefficients;
 use crate::error::{PushError, RepairError};

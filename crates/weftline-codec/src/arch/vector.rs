@@ -93,7 +93,7 @@ macro_rules! vector_kernel {
     ($kernel:ident, $feature:literal, $width:literal, $rows:literal x $short:literal) => {
         use crate::arch::Onto;
         use crate::arch::vector::{Tail, methods};
-        use crate::field::Tables;
+        use crate::tables::Tables;
 
         methods!($kernel);
 
@@ -178,7 +178,7 @@ macro_rules! vector_kernel {
 
         #[target_feature(enable = $feature)]
         fn sum(dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
-            combine::<true>(crate::arch::vector::gf2(), dst, terms, onto);
+            combine::<true>(&crate::tables::GF2, dst, terms, onto);
         }
 
         /// Adds every `c * src` to `dst`; with `SUM` all `c` are 0 or 1.
@@ -496,12 +496,6 @@ macro_rules! vector_kernel {
             }
         }
     };
-}
-
-/// The tables of GF(2), for the bytes that no register takes.
-pub(super) fn gf2() -> &'static crate::field::Tables {
-    use crate::field::{Field, Gf2};
-    Gf2::arithmetic().tables()
 }
 
 pub(super) use {methods, vector_kernel};

@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use super::equations::Equations;
 use super::known::Known;
-use crate::Esi;
+use crate::esi::Esi;
 use crate::buffers::{Buffers, Coded};
 use crate::coefficients::Coefficients;
 use crate::decoder::{DecoderStats, Outcome};

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::Esi;
+use crate::esi::Esi;
 use crate::coefficients::Coefficients;
 use crate::error::{PushError, RepairError};
 use crate::field::Arithmetic;

@@ -3,7 +3,7 @@
 use core::error::Error;
 use core::fmt;
 
-use super::MAX_DENSITY_THRESHOLD;
+use super::rfc8681::MAX_DENSITY_THRESHOLD;
 
 /// Why there is no such coding vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -63,10 +63,8 @@ mod rfc8681;
 use crate::field::Arithmetic;
 use lanes::{LANES, Lanes, scaled};
 
+pub use rfc8681::MAX_DENSITY_THRESHOLD;
 pub use error::CoefficientsError;
-
-/// The highest density threshold, with which every position is kept.
-pub const MAX_DENSITY_THRESHOLD: u8 = 15;
 
 /// How the coding vector of a repair symbol is made.
 ///

@@ -11,9 +11,11 @@
 //! a number; and with a threshold of 15 no number is drawn to decide whether a
 //! position is kept, so that vector is not where those below 15 tend to.
 
-use super::MAX_DENSITY_THRESHOLD;
 use crate::field::Arithmetic;
 use crate::tinymt32::TinyMt32;
+
+/// The highest density threshold (DT), with which every position is kept.
+pub const MAX_DENSITY_THRESHOLD: u8 = 15;
 
 /// Calls `term` with the position and the coefficient of each symbol of a window
 /// of `length`, coefficients of 0 too. O(`length`) on average.

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use core::ops::Range;
 
-use crate::Esi;
+use crate::esi::Esi;
 
 /// ESIs in the order in which they came, stretches of consecutive ones as one.
 ///

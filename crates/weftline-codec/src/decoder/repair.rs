@@ -2,8 +2,8 @@
 
 use core::ops::Range;
 
-use super::{Outcome, WindowDecoder};
-use crate::Esi;
+use super::{Outcome, Shape, WindowDecoder};
+use crate::esi::Esi;
 use crate::buffers::Coded;
 use crate::coefficients::Coefficients;
 use crate::error::DecodeError;
@@ -11,26 +11,6 @@ use crate::field::Arithmetic;
 use crate::kernel::Terms;
 use crate::store::Store;
 use crate::symbol::LENGTH_BYTES;
-
-/// What repair symbols look like.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    /// Bytes in which there is a whole number of elements.
-    group: usize,
-    /// The fewest bytes, and the most.
-    min: usize,
-    max: usize,
-}
-
-impl Shape {
-    pub(super) fn new(field: Arithmetic, max_symbol_size: usize) -> Self {
-        Self {
-            group: field.group(),
-            min: field.whole_groups(LENGTH_BYTES),
-            max: field.whole_groups(LENGTH_BYTES + max_symbol_size),
-        }
-    }
-}
 
 impl WindowDecoder {
     /// Takes a repair symbol made over `window` with these coefficients, or

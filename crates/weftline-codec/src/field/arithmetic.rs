@@ -1,8 +1,8 @@
 //! A field chosen at run time, and its operations on long byte strings.
 
-use super::{Field, Gf2, Gf4, Gf8, Gf16, Gf32, Gf64, Gf128, Gf256, Tables};
 use crate::arch::Onto;
 use crate::kernel::{self, Terms};
+use crate::tables::{self, Tables};
 
 /// Bytes of the words of a group.
 const WORD: usize = 8;
@@ -34,17 +34,7 @@ impl Arithmetic {
     /// The field GF(2^`bits`); `None` unless `bits` is 1 to 8.
     #[must_use]
     pub fn with_bits(bits: u32) -> Option<Self> {
-        Some(match bits {
-            1 => Gf2::arithmetic(),
-            2 => Gf4::arithmetic(),
-            3 => Gf8::arithmetic(),
-            4 => Gf16::arithmetic(),
-            5 => Gf32::arithmetic(),
-            6 => Gf64::arithmetic(),
-            7 => Gf128::arithmetic(),
-            8 => Gf256::arithmetic(),
-            _ => return None,
-        })
+        tables::with_bits(bits).map(Self::new)
     }
 
     /// Bits of an element, q.
@@ -316,7 +306,7 @@ impl Eq for Arithmetic {}
 impl Default for Arithmetic {
     /// GF(2^8).
     fn default() -> Self {
-        Gf256::arithmetic()
+        Self::new(&tables::GF256)
     }
 }
 

@@ -5,7 +5,10 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::fmt;
 
-use super::{ENVIRONMENT, Kernel, Ops};
+use super::ops::{Kernel, Ops};
+
+/// The environment variable that forces a kernel by name.
+pub const ENVIRONMENT: &str = "WEFTLINE_KERNEL";
 
 /// The kernel in use, and what became of a request for another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +57,30 @@ pub fn selection() -> Selection {
     }
 }
 
+impl Kernel {
+    /// The kernel that the functions of [`kernel`](crate::kernel) use.
+    #[must_use]
+    pub fn active() -> Self {
+        active_ops().kernel()
+    }
+}
+
 /// The operations of the kernel in use.
-pub(super) fn chosen() -> Ops {
+#[cfg(feature = "std")]
+#[inline]
+pub(crate) fn active_ops() -> Ops {
+    static ACTIVE: std::sync::OnceLock<Ops> = std::sync::OnceLock::new();
+    *ACTIVE.get_or_init(chosen)
+}
+
+/// The operations of the kernel in use.
+#[cfg(not(feature = "std"))]
+#[inline]
+pub(crate) fn active_ops() -> Ops {
+    chosen()
+}
+
+fn chosen() -> Ops {
     select(requested().as_deref()).0
 }
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::pool::Pool;
-use crate::Esi;
+use crate::esi::Esi;
 use crate::buffers::{Buffers, Coded};
 use crate::echelon::Echelon;
 use crate::field::Arithmetic;

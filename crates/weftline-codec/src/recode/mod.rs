@@ -8,7 +8,7 @@ use core::ops::Range;
 
 use holding::{Held, Holding, extent};
 
-use crate::Esi;
+use crate::esi::Esi;
 use crate::coefficients::Coefficients;
 use crate::decoder::Outcome;
 use crate::error::{DecodeError, RepairError};

@@ -2,8 +2,9 @@
 
 use alloc::vec::Vec;
 
+use super::code::{Code, check_groups, check_length, combine};
+use super::error::ShardError;
 use super::points::MOST;
-use super::{Code, ShardError, check_groups, check_length, combine};
 
 /// Makes missing shards of a [`Code`] from any k that are left.
 ///
@@ -129,7 +130,7 @@ impl Present {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reed_solomon::Construction;
+    use crate::reed_solomon::construction::Construction;
     use alloc::vec;
 
     #[test]

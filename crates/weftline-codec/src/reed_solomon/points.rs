@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::Construction;
+use super::construction::Construction;
 use crate::field::Arithmetic;
 
 /// More shards than this no field has points for.

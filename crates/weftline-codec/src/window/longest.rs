@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::Esi;
+use crate::esi::Esi;
 
 /// The symbols longer than all that came after them: among these is the longest
 /// of any number of the latest, so that it is found without looking at each.

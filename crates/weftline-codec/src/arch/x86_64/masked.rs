@@ -9,7 +9,7 @@ macro_rules! masked_kernel {
     ($kernel:ident, $feature:literal) => {
         use crate::arch::Onto;
         use crate::arch::vector::methods;
-        use crate::field::Tables;
+        use crate::tables::Tables;
 
         methods!($kernel);
 
@@ -56,7 +56,7 @@ macro_rules! masked_kernel {
 
         #[target_feature(enable = $feature)]
         fn sum(dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
-            combine::<true>(crate::arch::vector::gf2(), dst, terms, onto);
+            combine::<true>(&crate::tables::GF2, dst, terms, onto);
         }
 
         /// Adds every `c * src` to `dst`; with `SUM` all `c` are 0 or 1.
