@@ -9,9 +9,9 @@ mod stats;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::esi::Esi;
 use crate::buffers::{Buffers, Coded};
 use crate::error::DecodeError;
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 use crate::store::Store;
 use crate::symbol::{LENGTH_BYTES, MAX_SYMBOL_SIZE};
@@ -21,7 +21,7 @@ use news::News;
 use shape::Shape;
 
 pub use config::DecoderConfig;
-pub use stats::{DecoderStats, Outcome};
+pub use stats::{DecoderStats, Outcome, Skipped};
 
 /// Recovers missing source symbols from repair symbols as they arrive.
 ///
@@ -74,6 +74,32 @@ impl WindowDecoder {
             buffers: Buffers::default(),
             stats: DecoderStats::default(),
         }
+    }
+
+    /// An empty decoder with the same limits and field that expects `esi` first:
+    /// for a receiver that joins a running flow. Symbols below `esi` count as
+    /// forgotten, not as lost.
+    ///
+    /// A repair symbol that covers anything below `esi` is refused with
+    /// [`DecodeError::NotHeld`]. To use those that straddle the first symbol
+    /// heard, start below it by up to the length of a window; the symbols
+    /// between are then missing.
+    ///
+    /// ```
+    /// use weftline_codec::{DecoderConfig, Outcome, WindowDecoder};
+    ///
+    /// // The first packet heard has the ESI 700,000.
+    /// let mut decoder = WindowDecoder::new(DecoderConfig::default()).starting_at(700_000);
+    /// assert_eq!(decoder.source(700_000, b"weft")?, Outcome::Innovative);
+    /// assert_eq!(decoder.next_known(), Some(700_000));
+    /// # Ok::<(), weftline_codec::DecodeError>(())
+    /// ```
+    #[must_use]
+    pub fn starting_at(self, esi: Esi) -> Self {
+        let mut decoder = Self::with_field(self.config, self.field);
+        decoder.store.start_at(esi);
+        decoder.news.skip(0, esi);
+        decoder
     }
 
     /// Takes a source symbol and copies it. If `esi` is past [`end`](Self::end),
@@ -310,6 +336,48 @@ impl WindowDecoder {
             }
             self.store.drop_before(esi, &mut self.buffers);
         }
+    }
+
+    /// Raises the floor to `esi` as [`forget_before`](Self::forget_before) does,
+    /// and tells what that passed over: for a receiver that cannot wait for what
+    /// is missing, or that has heard nothing for longer than its limits allow.
+    ///
+    /// After an outage every call fails with [`DecodeError::OutOfSpan`] or
+    /// [`DecodeError::TooManyUnknowns`] until the floor rises. Whatever the
+    /// decoder holds, a source symbol `esi` within the size limit is accepted
+    /// after `skip_to(esi)` if [`max_span`](DecoderConfig::max_span) is 1 or more.
+    /// Read the known symbols first ([`each_known`](Self::each_known)), and
+    /// [`missing`](Self::missing) if you must know which are lost.
+    ///
+    /// O([`max_span`](DecoderConfig::max_span)), however far it skips.
+    ///
+    /// ```
+    /// use weftline_codec::{DecodeError, DecoderConfig, WindowDecoder};
+    ///
+    /// let mut decoder = WindowDecoder::new(DecoderConfig::new(64, 1200, 32, 32));
+    /// decoder.source(0, b"warp")?;
+    /// decoder.source(2, b"weft")?;
+    /// // Nothing arrives for a while; then comes symbol 5000.
+    /// let refused = decoder.source(5000, b"loom");
+    /// assert!(matches!(refused, Err(DecodeError::OutOfSpan { .. })));
+    /// let skipped = decoder.skip_to(5000);
+    /// assert_eq!((skipped.known, skipped.missing, skipped.unheard), (2, 1, 4997));
+    /// decoder.source(5000, b"loom")?;
+    /// # Ok::<(), DecodeError>(())
+    /// ```
+    pub fn skip_to(&mut self, esi: Esi) -> Skipped {
+        let (first, end) = (self.first(), self.end());
+        if esi <= first {
+            return Skipped::default();
+        }
+        let missing = self.system.unknowns_before(esi) as u64;
+        let skipped = Skipped {
+            known: esi.min(end) - first - missing,
+            missing,
+            unheard: esi.saturating_sub(end),
+        };
+        self.forget_before(esi);
+        skipped
     }
 
     /// What happened so far.

@@ -4,8 +4,8 @@ use core::error::Error;
 use core::fmt;
 use core::ops::Range;
 
-use crate::esi::Esi;
 use crate::coefficients::CoefficientsError;
+use crate::esi::Esi;
 use crate::symbol::LENGTH_BYTES;
 
 /// Why a source symbol was not taken into the encoding window.
@@ -42,7 +42,8 @@ impl fmt::Display for PushError {
         match self {
             Self::Full { capacity } => write!(
                 f,
-                "the encoding window is full with {capacity} symbols; discard acknowledged ones first"
+                "the encoding window is full with {capacity} symbols; discard acknowledged ones first \
+                 or use an encoder that evicts"
             ),
             Self::TooLong { got, limit } => write!(
                 f,
@@ -189,8 +190,8 @@ impl fmt::Display for DecodeError {
         match self {
             Self::OutOfSpan { end, limit } => write!(
                 f,
-                "symbols up to {end} reach past {limit}, the end of what is kept; \
-                 forget older symbols or raise max_span"
+                "symbols up to {end} exceed the span, which ends at {limit}; \
+                 skip or forget older symbols, or raise max_span"
             ),
             Self::SymbolTooLong { got, limit } => write!(
                 f,
@@ -203,8 +204,8 @@ impl fmt::Display for DecodeError {
             ),
             Self::TooManyUnknowns { got, limit } => write!(
                 f,
-                "{got} symbols would be missing, at most {limit} may be; \
-                 give older ones up or raise max_unknowns"
+                "{got} symbols would be missing, but at most {limit} may be; \
+                 skip or forget older symbols, or raise max_unknowns"
             ),
             Self::RepairLength { got, min, max } => write!(
                 f,

@@ -31,10 +31,10 @@ pub mod tinymt32;
 mod window;
 
 pub use block::{BlockDecoder, BlockEncoder};
-pub use decoder::{DecoderConfig, DecoderStats, Outcome, WindowDecoder};
+pub use decoder::{DecoderConfig, DecoderStats, Outcome, Skipped, WindowDecoder};
 pub use encoding_window::EncodingWindow;
 pub use error::{DecodeError, PushError, RepairError};
-pub use esi::{Esi, expand};
+pub use esi::{Esi, expand_esi};
 pub use recode::Recoder;
 pub use symbol::{LENGTH_BYTES, MAX_SYMBOL_SIZE};
 pub use window::WindowEncoder;

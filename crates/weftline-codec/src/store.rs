@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::esi::Esi;
 use crate::buffers::{Buffers, Coded};
+use crate::esi::Esi;
 
 /// Slots that a ring begins with, and below which it does not turn earlier.
 const LEAST: usize = 16;
@@ -53,6 +53,13 @@ impl Store {
             filled: 0,
             lent: 0,
         }
+    }
+
+    /// Makes an empty store expect `esi` first.
+    pub(crate) fn start_at(&mut self, esi: Esi) {
+        debug_assert!(self.first == self.end, "nothing is held");
+        (self.first, self.end) = (esi, esi);
+        self.begin(self.turn);
     }
 
     #[inline]
@@ -267,8 +274,8 @@ impl Store {
     #[cold]
     fn drop_all(&mut self, esi: Esi, buffers: &mut Buffers) {
         self.give_back(self.end, buffers);
-        (self.first, self.end) = (esi, esi);
-        self.begin(self.turn);
+        self.first = self.end;
+        self.start_at(esi);
     }
 
     /// Takes the caller's buffers out of the slots below `esi`.

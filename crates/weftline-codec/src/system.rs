@@ -17,8 +17,8 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::esi::Esi;
 use crate::buffers::{Buffers, Coded};
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 use crate::symbol::{self, is_zero};
 
@@ -91,6 +91,11 @@ impl System {
 
     pub(crate) fn first_unknown(&self) -> Option<Esi> {
         self.esis().next()
+    }
+
+    /// How many unknowns lie below `esi`. O(log unknowns).
+    pub(crate) fn unknowns_before(&self, esi: Esi) -> usize {
+        self.columns.partition_point(|column| column.esi < esi)
     }
 
     pub(crate) fn is_unknown_within(&self, window: &Range<Esi>) -> bool {
@@ -249,7 +254,7 @@ impl System {
         if self.first_unknown().is_none_or(|first| first >= esi) {
             return 0;
         }
-        let count = self.columns.partition_point(|column| column.esi < esi);
+        let count = self.unknowns_before(esi);
         for column in self.columns.drain(..count) {
             if let Some(row) = column.row {
                 row.recycle(&mut self.spare, buffers);

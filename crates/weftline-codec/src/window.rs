@@ -7,10 +7,10 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::esi::Esi;
 use crate::buffers::{Buffers, Coded};
 use crate::coefficients::Coefficients;
 use crate::error::{PushError, RepairError};
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 use crate::symbol::{LENGTH_BYTES, MAX_SYMBOL_SIZE};
 use covered::Covered;
@@ -42,6 +42,8 @@ pub struct WindowEncoder {
     longest: Longest,
     buffers: Buffers,
     capacity: usize,
+    /// Whether a full window drops its oldest symbol for a new one.
+    evicts: bool,
     max_symbol_size: usize,
 }
 
@@ -63,19 +65,39 @@ impl WindowEncoder {
             longest: Longest::default(),
             buffers: Buffers::default(),
             capacity,
+            evicts: false,
             max_symbol_size: max_symbol_size.min(MAX_SYMBOL_SIZE),
         }
     }
 
-    /// Takes a copy of the next source symbol in and returns its ESI.
+    /// The same encoder, but when its window is full, a push drops the oldest
+    /// symbol instead of failing: for senders that get no acknowledgements.
+    ///
+    /// ```
+    /// use weftline_codec::WindowEncoder;
+    ///
+    /// let mut encoder = WindowEncoder::new(2, 1200).evicting();
+    /// for payload in ["warp", "weft", "loom"] {
+    ///     encoder.push(payload.as_bytes())?;
+    /// }
+    /// assert_eq!(encoder.held(), 1..3);
+    /// # Ok::<(), weftline_codec::PushError>(())
+    /// ```
+    #[must_use]
+    pub fn evicting(mut self) -> Self {
+        self.evicts = true;
+        self
+    }
+
+    /// Copies the next source symbol into the window and returns its ESI.
     /// O(payload).
     ///
     /// # Errors
     ///
-    /// [`PushError::TooLong`] or, when nothing can be taken in before
-    /// [`discard_before`](Self::discard_before), [`PushError::Full`].
+    /// [`PushError::TooLong`], or [`PushError::Full`] if the window is full and
+    /// the encoder does not [evict](Self::evicting).
     pub fn push(&mut self, payload: &[u8]) -> Result<Esi, PushError> {
-        self.check_push(payload.len())?;
+        self.make_room(payload.len())?;
         let coded = self.buffers.code(payload);
         Ok(self.hold(coded))
     }
@@ -92,7 +114,7 @@ impl WindowEncoder {
     pub fn push_owned(&mut self, buffer: Vec<u8>, payload: Range<usize>) -> Result<Esi, PushError> {
         let inside = payload.start >= LENGTH_BYTES && buffer.get(payload.clone()).is_some();
         let checked = if inside {
-            self.check_push(payload.len())
+            self.make_room(payload.len())
         } else {
             Err(PushError::PayloadRange {
                 start: payload.start,
@@ -156,7 +178,8 @@ impl WindowEncoder {
         self.symbols.is_empty()
     }
 
-    /// Whether a push would fail for want of room.
+    /// Whether the window holds as many symbols as it may, so that a push
+    /// [evicts](Self::evicting) one or fails.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.symbols.len() >= self.capacity
@@ -327,8 +350,8 @@ impl WindowEncoder {
         esi
     }
 
-    /// Whether a payload of this length can be taken in.
-    fn check_push(&self, length: usize) -> Result<(), PushError> {
+    /// Makes sure that a payload of this length can be taken in.
+    fn make_room(&mut self, length: usize) -> Result<(), PushError> {
         if length > self.max_symbol_size {
             return Err(PushError::TooLong {
                 got: length,
@@ -336,9 +359,12 @@ impl WindowEncoder {
             });
         }
         if self.is_full() {
-            return Err(PushError::Full {
-                capacity: self.capacity,
-            });
+            if !self.evicts || self.capacity == 0 {
+                return Err(PushError::Full {
+                    capacity: self.capacity,
+                });
+            }
+            self.discard_before(self.first + 1);
         }
         Ok(())
     }
@@ -523,6 +549,39 @@ mod tests {
         encoder.discard_before(u64::MAX);
         assert!(encoder.is_empty());
         assert_eq!(encoder.push(b"3"), Ok(3));
+    }
+
+    #[test]
+    fn an_encoder_that_evicts_holds_the_newest_symbols_and_never_is_too_full() {
+        let mut evicting = WindowEncoder::new(3, 4).evicting();
+        let mut discarding = WindowEncoder::new(3, 4);
+        for i in 0..40_u8 {
+            let payload = &[i; 4][..usize::from(i % 5)];
+            if discarding.is_full() {
+                discarding.discard_before(discarding.first() + 1);
+            }
+            assert_eq!(discarding.push(payload), Ok(i.into()));
+            let pushed = match i % 2 {
+                0 => evicting.push(payload),
+                _ => evicting.push_owned([&[0xEE; 9], payload].concat(), 9..9 + payload.len()),
+            };
+            assert_eq!(pushed, Ok(i.into()));
+            assert_eq!(evicting.held(), discarding.held());
+            // What is refused evicts nothing.
+            assert!(evicting.push(&[0; 5]).is_err());
+            assert!(evicting.push_owned(vec![0; 9], 4..9).is_err());
+            let (mut one, mut other) = (Vec::new(), Vec::new());
+            evicting.repair(evicting.held(), 7, &mut one).unwrap();
+            discarding.repair(discarding.held(), 7, &mut other).unwrap();
+            assert_eq!(one, other);
+            let held = evicting.held().map(|esi| evicting.symbol(esi));
+            assert!(held.eq(discarding.held().map(|esi| discarding.symbol(esi))));
+        }
+        // Nobody reclaimed the buffers, and no more than can be used are kept.
+        let waiting = core::iter::from_fn(|| evicting.reclaim()).count();
+        assert!(waiting <= 3, "{waiting}");
+        let mut none = WindowEncoder::new(0, 4).evicting();
+        assert_eq!(none.push(b"0"), Err(PushError::Full { capacity: 0 }));
     }
 
     #[test]

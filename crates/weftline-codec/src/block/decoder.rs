@@ -5,11 +5,11 @@ use core::ops::Range;
 
 use super::equations::Equations;
 use super::known::Known;
-use crate::esi::Esi;
 use crate::buffers::{Buffers, Coded};
 use crate::coefficients::Coefficients;
 use crate::decoder::{DecoderStats, Outcome};
 use crate::error::DecodeError;
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 use crate::symbol::{self, LENGTH_BYTES, MAX_SYMBOL_SIZE};
 

@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::esi::Esi;
 use crate::coefficients::Coefficients;
 use crate::error::{PushError, RepairError};
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 use crate::window::WindowEncoder;
 

@@ -63,8 +63,8 @@ mod rfc8681;
 use crate::field::Arithmetic;
 use lanes::{LANES, Lanes, scaled};
 
-pub use rfc8681::MAX_DENSITY_THRESHOLD;
 pub use error::CoefficientsError;
+pub use rfc8681::MAX_DENSITY_THRESHOLD;
 
 /// How the coding vector of a repair symbol is made.
 ///

@@ -3,10 +3,10 @@
 use core::ops::Range;
 
 use super::{Outcome, Shape, WindowDecoder};
-use crate::esi::Esi;
 use crate::buffers::Coded;
 use crate::coefficients::Coefficients;
 use crate::error::DecodeError;
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 use crate::kernel::Terms;
 use crate::store::Store;

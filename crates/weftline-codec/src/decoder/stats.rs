@@ -10,6 +10,20 @@ pub enum Outcome {
     Redundant,
 }
 
+/// What [`skip_to`](crate::WindowDecoder::skip_to) passed over, in symbols. The
+/// three counts add up to the symbols between the old floor and the new one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Skipped {
+    /// Symbols that were known, received or recovered, and are dropped.
+    pub known: u64,
+    /// Symbols that were missing and are given up.
+    pub missing: u64,
+    /// Symbols from the old [`end`](crate::WindowDecoder::end) on: no packet had
+    /// told of them.
+    pub unheard: u64,
+}
+
 /// What a decoder has seen and done, in symbols since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::pool::Pool;
-use crate::esi::Esi;
 use crate::buffers::{Buffers, Coded};
 use crate::echelon::Echelon;
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 
 /// An equation about source symbols.

@@ -8,10 +8,10 @@ use core::ops::Range;
 
 use holding::{Held, Holding, extent};
 
-use crate::esi::Esi;
 use crate::coefficients::Coefficients;
 use crate::decoder::Outcome;
 use crate::error::{DecodeError, RepairError};
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 use crate::symbol::{self, LENGTH_BYTES, MAX_SYMBOL_SIZE};
 

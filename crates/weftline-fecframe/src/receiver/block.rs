@@ -4,6 +4,7 @@ mod delivery;
 
 use std::collections::VecDeque;
 
+use weftline_codec::expand_esi;
 use weftline_codec::field::Arithmetic;
 use weftline_codec::reed_solomon::{Code, Construction, Decoder};
 
@@ -271,7 +272,8 @@ impl BlockReceiver {
         let near = near.min(1 << (bits - 2));
         if self.joined {
             let newest = self.first + self.blocks.len() as u64 - 1;
-            let number = serial::unwrap(newest, id.block, bits);
+            // Block numbers wrap as ESIs do.
+            let number = expand_esi(id.block, bits, newest);
             let number = number.filter(|number| *number <= newest + u64::from(near));
             if let Some(number) = number.filter(|number| *number >= self.first) {
                 self.hold(number);

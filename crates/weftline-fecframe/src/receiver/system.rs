@@ -39,8 +39,7 @@ impl System {
         first: u64,
     ) -> Self {
         let symbol_size = config.max_symbol_size as u16;
-        let mut decoder = WindowDecoder::with_field(config, field);
-        decoder.forget_before(first);
+        let decoder = WindowDecoder::with_field(config, field).starting_at(first);
         Self {
             field,
             decoder,

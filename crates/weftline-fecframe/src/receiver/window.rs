@@ -4,7 +4,7 @@ mod delivery;
 
 use weftline_codec::coefficients::Coefficients;
 use weftline_codec::field::{Arithmetic, Field, Gf256};
-use weftline_codec::{DecodeError, DecoderConfig, Outcome as Coded};
+use weftline_codec::{DecodeError, DecoderConfig, Outcome as Coded, expand_esi};
 
 use super::follow::Follow;
 use super::layout::{Adui, Layout, Rules};
@@ -315,7 +315,7 @@ impl WindowReceiver {
             .max_jump
             .unwrap_or(self.linear_system().max(LEAST_JUMP));
         let furthest = state.end + u64::from(near);
-        let start = serial::unwrap(state.end, wire, 32);
+        let start = expand_esi(wire, 32, state.end);
         let start = start.filter(|start| start + symbols <= furthest);
         if let Some(start) = start.filter(|start| *start >= state.system.first()) {
             return Ok(Some(start));

@@ -51,7 +51,7 @@ impl WindowSender {
         let field = field.unwrap_or_else(Gf256::arithmetic);
         Ok(Self {
             field,
-            encoder: WindowEncoder::with_field(window, symbol_size, field),
+            encoder: WindowEncoder::with_field(window, symbol_size, field).evicting(),
             expiries: VecDeque::new(),
             spaced: (0, 0),
             key: config.first_key,
@@ -90,11 +90,11 @@ impl WindowSender {
         let esi = self.wire(self.encoder.next());
         let mut symbols = 0;
         for symbol in self.adui.chunks_exact(usize::from(symbol_size)) {
-            if self.encoder.is_full() {
-                self.encoder.discard_before(self.encoder.first() + 1);
-            }
             let pushed = self.encoder.push(symbol);
-            debug_assert!(pushed.is_ok(), "room was made and symbols have their size");
+            debug_assert!(
+                pushed.is_ok(),
+                "the encoder evicts and symbols have their size"
+            );
             symbols += 1;
         }
         if let Some(validity) = self.config.validity {

@@ -129,7 +129,9 @@ pub(crate) fn window(data: &[u8]) {
             _ => {
                 let far = u64::from(input.byte()) << input.below(57);
                 copying.forget_before(far);
-                owning.forget_before(far);
+                let skipped = owning.skip_to(far);
+                let passed = skipped.known + skipped.missing + skipped.unheard;
+                assert_eq!(passed, far.saturating_sub(floor));
                 honest = false;
                 continue;
             }
