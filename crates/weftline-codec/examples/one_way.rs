@@ -1,13 +1,13 @@
-//! One way over UDP: a sender that hears nothing back, and a receiver that joins
-//! late, loses every tenth packet, and sits through an outage. It ends by itself,
-//! and fails unless every payload is what was sent and all losses are accounted
+//! One way over UDP: a sender without feedback, and a receiver that joins late,
+//! loses every tenth packet, and sits through an outage. The example ends by
+//! itself. It fails unless every payload is right and every loss is accounted
 //! for.
 //!
 //! ```sh
 //! cargo run -p weftline-codec --example one_way
 //! ```
 //!
-//! A packet of this example is one of two, with numbers in big endian:
+//! There are two kinds of packet; numbers are big endian:
 //!
 //! ```text
 //! source:  0, ESI (16 bits), payload
@@ -26,12 +26,13 @@ use weftline_codec::{
 const WINDOW: u8 = 48;
 /// Source symbols to each repair.
 const SPACING: u64 = 4;
-/// Symbols sent before the receiver joins, whose ESIs fill nearly 16 bits.
+/// Symbols sent before the receiver joins. Soon after it joins, ESIs exceed 16
+/// bits.
 const BEFORE: u64 = 65_000;
 /// Symbols sent while it listens, and those of them in the outage.
 const LISTENED: u64 = 2000;
 const OUTAGE: std::ops::Range<u64> = BEFORE + 900..BEFORE + 1300;
-/// One packet in so many is lost at other times.
+/// Outside the outage, one packet in this many is lost.
 const LOSS: u32 = 10;
 
 fn payload(esi: u64) -> String {
@@ -54,7 +55,7 @@ impl Sender {
         mut delivered: impl FnMut() -> Result<(), Box<dyn Error>>,
     ) -> Result<(), Box<dyn Error>> {
         let text = payload(self.encoder.next());
-        // The window drops its oldest symbol: there is nothing else to do.
+        // A full window drops its oldest symbol by itself.
         let esi = self.encoder.push(text.as_bytes())?;
         self.packet.clear();
         self.packet.push(0);
@@ -64,7 +65,7 @@ impl Sender {
         if esi % SPACING == 0 {
             let window = self.encoder.held();
             let symbols = (window.end - window.start) as u8;
-            // A key for each repair over a window: the ESI will do.
+            // Each repair needs its own key: the ESI.
             let key = esi as u32;
             self.packet.clear();
             self.packet.push(1);
@@ -133,7 +134,7 @@ impl Receiver {
         if let Some(esi) = wrong {
             return Err(format!("payload {esi} is not what was sent").into());
         }
-        // Repairs to come cover the latest symbols only: the others are given up.
+        // Later repairs cover only the latest symbols, so give up the others.
         let floor = decoder.end().saturating_sub(WINDOW.into());
         decoder.forget_before(floor);
         Ok(())

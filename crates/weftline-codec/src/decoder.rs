@@ -25,19 +25,18 @@ pub use stats::{DecoderStats, Outcome, Skipped};
 
 /// Recovers missing source symbols from repair symbols as they arrive.
 ///
-/// Symbols may come in any order and more than once. Each one that becomes
-/// known, because it arrived or because the repair symbols determine it, is
-/// reported by [`next_known`](Self::next_known) at once, not when a block is
-/// complete. Repair symbols count only for what is missing: one whose window is
+/// Symbols may come in any order and more than once. A symbol becomes known
+/// when it arrives or when the repair symbols determine it;
+/// [`next_known`](Self::next_known) reports it at once, not when a block is
+/// complete. Repair symbols count only for missing symbols: one whose window is
 /// all known costs two binary searches.
 ///
-/// The decoder keeps the symbols `first..end`. They leave by
-/// [`forget_before`](Self::forget_before), which the caller drives from what the
-/// peer says it still covers. Buffers are reused; limits are those of
-/// [`DecoderConfig`].
+/// The decoder keeps the symbols `first..end`. The caller drops old ones with
+/// [`forget_before`](Self::forget_before), usually those that the peer no
+/// longer covers. Buffers are reused, and [`DecoderConfig`] sets the limits.
 ///
-/// The payloads themselves are not authenticated here: with coding, one forged
-/// repair symbol can spoil others, so the carrier must keep forgeries out.
+/// The decoder does not authenticate payloads. One forged repair symbol can
+/// corrupt other symbols, so the carrier must keep forgeries out.
 #[derive(Clone, Debug)]
 pub struct WindowDecoder {
     config: DecoderConfig,
@@ -46,7 +45,7 @@ pub struct WindowDecoder {
     store: Store,
     system: System,
     news: News,
-    /// The coding vector of the repair symbol in hand.
+    /// The coding vector of the repair symbol being processed.
     vector: Vec<u8>,
     buffers: Buffers,
     stats: DecoderStats,
@@ -102,18 +101,17 @@ impl WindowDecoder {
         decoder
     }
 
-    /// Takes a source symbol and copies it. If `esi` is past [`end`](Self::end),
-    /// the ones between become missing.
+    /// Takes a source symbol and copies its payload. If `esi` is past
+    /// [`end`](Self::end), the symbols between become missing.
     ///
-    /// For the symbol that follows the last one, O(payload) for the copy and O(1)
-    /// besides, with hardly more time than the copy takes; for a missing symbol
-    /// O(rank x payload) at most.
+    /// For the next symbol in order this costs little more than the copy; for a
+    /// missing symbol it costs at most O(rank x payload).
     ///
     /// # Errors
     ///
     /// [`DecodeError::SymbolTooLong`], [`DecodeError::OutOfSpan`] or
     /// [`DecodeError::TooManyUnknowns`].
-    // Always: a call and its result are as many stores as all the rest.
+    // Always: a call would cost as many stores as the work itself.
     #[inline(always)]
     pub fn source(&mut self, esi: Esi, payload: &[u8]) -> Result<Outcome, DecodeError> {
         let follows = esi == self.store.end() && payload.len() <= self.config.max_symbol_size;
@@ -125,13 +123,13 @@ impl WindowDecoder {
         self.source_unprepared(esi, payload)
     }
 
-    /// Takes source symbols, such as come in one reading of a socket, as
-    /// [`source`](Self::source) one after the other, and calls `known` with each
-    /// symbol that was or became known and is not reported yet, as
+    /// Takes several source symbols, such as those of one read from a socket,
+    /// as [`source`](Self::source) would one after the other. Calls `known`
+    /// with each symbol that is known and not yet reported, as
     /// [`each_known`](Self::each_known) does. Returns how many were innovative.
     ///
-    /// What it takes besides the copies is mostly done once for all symbols that
-    /// follow each other, so let many come in one call.
+    /// Most of the work besides the copies is done once for all consecutive
+    /// symbols, so pass many in one call.
     ///
     /// ```
     /// use weftline_codec::{DecoderConfig, WindowDecoder};
@@ -148,7 +146,7 @@ impl WindowDecoder {
     /// # Errors
     ///
     /// As [`source`](Self::source), for the first symbol that is refused; those
-    /// before it have been taken, those after it have not.
+    /// before it were taken, those after it were not.
     #[inline(always)]
     pub fn sources<'a>(
         &mut self,
@@ -175,14 +173,14 @@ impl WindowDecoder {
     }
 
     /// As [`source`](Self::source), without the copy: the decoder keeps the
-    /// buffer the payload arrived in, `payload` being its place there. At least
-    /// [`LENGTH_BYTES`] bytes must precede it, as those of a packet's header do;
-    /// they may be overwritten. The buffer comes back by
-    /// [`reclaim`](Self::reclaim): at once if the symbol is of no use or an
-    /// error is returned, else when the symbol is forgotten.
+    /// buffer that the payload arrived in, and `payload` is the range of the
+    /// payload in it. At least [`LENGTH_BYTES`] bytes must precede the payload,
+    /// such as a packet's header; they may be overwritten.
+    /// [`reclaim`](Self::reclaim) returns the buffer: at once if the symbol is
+    /// redundant or refused, otherwise when the symbol is forgotten.
     ///
-    /// A buffer with a capacity above [`DecoderConfig::max_buffer`] is copied
-    /// from and comes back at once.
+    /// If the buffer's capacity exceeds [`DecoderConfig::max_buffer`], the
+    /// decoder copies the payload and returns the buffer at once.
     ///
     /// # Errors
     ///
@@ -215,16 +213,16 @@ impl WindowDecoder {
     }
 
     /// A buffer given to [`source_owned`](Self::source_owned) that is no longer
-    /// needed, to receive the next packet in. Buffers nobody reclaims are kept
-    /// within the bound of [`DecoderConfig`] and dropped beyond.
+    /// needed; use it for the next packet. The decoder keeps unclaimed buffers
+    /// up to the bound of [`DecoderConfig`] and drops the rest.
     #[inline]
     pub fn reclaim(&mut self) -> Option<Vec<u8>> {
         self.buffers.reclaim()
     }
 
-    /// The next symbol that became known, received or recovered: each once, in
-    /// the order in which they became known. Symbols forgotten before they were
-    /// reported are left out.
+    /// The next symbol that became known, received or recovered. Each is
+    /// reported once, in the order in which they became known. Symbols
+    /// forgotten before they were reported are left out.
     #[inline]
     pub fn next_known(&mut self) -> Option<Esi> {
         self.news.pop(self.first(), self.end())
@@ -253,15 +251,15 @@ impl WindowDecoder {
         self.store.get(esi).is_some()
     }
 
-    /// The floor: everything below it is forgotten.
+    /// The floor: all symbols below it are forgotten.
     #[inline]
     #[must_use]
     pub fn first(&self) -> Esi {
         self.store.first()
     }
 
-    /// The in-order edge: the lowest ESI from [`first`](Self::first) on that is
-    /// not known.
+    /// The in-order edge: the lowest ESI, from [`first`](Self::first) on, that
+    /// is not known.
     #[inline]
     #[must_use]
     pub fn contiguous(&self) -> Esi {
@@ -275,8 +273,8 @@ impl WindowDecoder {
         self.store.end()
     }
 
-    /// Learns from the peer that all ESIs below `end` exist: those not heard of
-    /// become missing.
+    /// Tells the decoder that all symbols below `end` exist. Those it has not
+    /// heard of become missing.
     ///
     /// # Errors
     ///
@@ -289,8 +287,8 @@ impl WindowDecoder {
         Ok(())
     }
 
-    /// The missing ESIs as maximal ranges, ascending. The first few cost no more
-    /// than the symbols in them.
+    /// The missing ESIs as maximal ranges, ascending. The iterator is lazy: it
+    /// looks only at the symbols of the ranges it gives.
     pub fn missing(&self) -> impl Iterator<Item = Range<Esi>> {
         let mut esis = self.system.esis().peekable();
         core::iter::from_fn(move || {
@@ -303,31 +301,32 @@ impl WindowDecoder {
         })
     }
 
-    /// How many symbols are missing.
+    /// The number of missing symbols.
     #[must_use]
     pub fn unknowns(&self) -> usize {
         self.system.unknowns()
     }
 
-    /// How many independent equations about missing symbols are held.
+    /// The number of independent equations about missing symbols.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.system.rank()
     }
 
-    /// How many more innovative symbols it takes until nothing is missing.
+    /// The number of further innovative symbols needed until nothing is
+    /// missing.
     #[must_use]
     pub fn deficit(&self) -> usize {
         self.unknowns() - self.rank()
     }
 
-    /// Raises the floor to `esi`: the peer no longer covers the symbols below.
-    /// Known ones are dropped; missing ones are given up, with only as many
-    /// equations as cannot do without them. No effect on a floor that is higher
-    /// already.
+    /// Raises the floor to `esi`, because the peer no longer covers the symbols
+    /// below. Known symbols are dropped; missing symbols are given up, together
+    /// with the equations that need them, and no others. No effect if the floor
+    /// is higher already.
     ///
-    /// O(1) however many symbols are dropped, if none of them is missing or in
-    /// a buffer of the caller's.
+    /// O(1) for any number of symbols, if none of them is missing or in a
+    /// buffer of the caller's.
     #[inline]
     pub fn forget_before(&mut self, esi: Esi) {
         if esi > self.first() {
@@ -380,7 +379,7 @@ impl WindowDecoder {
         skipped
     }
 
-    /// What happened so far.
+    /// Counts of what happened so far.
     #[must_use]
     pub fn stats(&self) -> &DecoderStats {
         &self.stats
@@ -393,8 +392,8 @@ impl WindowDecoder {
     }
 
     /// Bytes of memory held now, buffers kept for reuse included; bounded as
-    /// [`DecoderConfig`] says. The cost grows with the symbols held: this is for
-    /// reports, not for every packet.
+    /// [`DecoderConfig`] says. The cost grows with the symbols held: call it
+    /// for reports, not for every packet.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.store.memory()
@@ -404,7 +403,8 @@ impl WindowDecoder {
             + self.vector.capacity()
     }
 
-    /// As [`each_known`](Self::each_known), if there may be any.
+    /// As [`each_known`](Self::each_known), where there may be unreported
+    /// symbols.
     #[inline(never)]
     fn tell(&mut self, known: &mut impl FnMut(Esi, &[u8])) {
         while let Some(run) = self.news.pop_run(self.first(), self.end()) {
@@ -416,13 +416,13 @@ impl WindowDecoder {
         }
     }
 
-    /// As [`source`](Self::source), without counting on anything.
+    /// As [`source`](Self::source), for all cases.
     #[inline(never)]
     fn source_unprepared(&mut self, esi: Esi, payload: &[u8]) -> Result<Outcome, DecodeError> {
         let outcome = self.admit(esi, payload.len())?;
         if outcome == Outcome::Innovative {
             if esi == self.end() {
-                // Its buffer is too small, or there is none.
+                // The buffer of its slot is too small or missing.
                 self.store.vacate_next(&mut self.buffers);
             }
             let coded = self.buffers.code(payload);
@@ -431,8 +431,8 @@ impl WindowDecoder {
         Ok(outcome)
     }
 
-    /// As [`source_owned`](Self::source_owned), without counting on anything but
-    /// whether the payload has its place in the buffer.
+    /// As [`source_owned`](Self::source_owned), for all cases. `fits` tells
+    /// whether the payload lies in the buffer, with room before it.
     #[inline(never)]
     fn source_owned_unprepared(
         &mut self,
@@ -472,10 +472,11 @@ impl WindowDecoder {
         outcome
     }
 
-    /// Gives up what is missing below `esi`.
+    /// Gives up the missing symbols below `esi`.
     #[cold]
     fn give_up_before(&mut self, esi: Esi) {
-        // Symbols never heard of exist too if the peer speaks of what follows.
+        // Symbols from `end` to `esi` are lost too, although no packet told of
+        // them.
         let unheard = esi.saturating_sub(self.end());
         let given_up = self.system.give_up_before(esi, &mut self.buffers) as u64;
         self.stats.abandoned = self
@@ -485,7 +486,7 @@ impl WindowDecoder {
             .saturating_add(unheard);
     }
 
-    /// Whether a source symbol is new, and makes those before it missing.
+    /// Whether a source symbol is new; makes the symbols before it missing.
     #[inline(always)]
     fn admit(&mut self, esi: Esi, length: usize) -> Result<Outcome, DecodeError> {
         if length > self.config.max_symbol_size {
@@ -502,7 +503,7 @@ impl WindowDecoder {
             }
             return Ok(Outcome::Innovative);
         }
-        // The last ESI of all would leave `end` no value.
+        // The highest ESI would leave no value for `end`.
         let next = esi.checked_add(1).ok_or(DecodeError::OutOfSpan {
             end: esi,
             limit: self.limit(),
@@ -519,7 +520,7 @@ impl WindowDecoder {
         self.news.skip(self.end(), end);
         self.system.push_unknowns(self.end()..end);
         self.store.extend_to(end, &mut self.buffers);
-        // All may become known at once.
+        // All missing symbols may become known at once.
         self.news.reserve(self.system.unknowns());
     }
 
@@ -528,7 +529,7 @@ impl WindowDecoder {
     fn learn(&mut self, esi: Esi, coded: Coded) {
         self.stats.sources += 1;
         if esi == self.end() {
-            // No equation has heard of it.
+            // No equation contains it.
             self.store.push(coded, &mut self.buffers);
             self.announce(esi);
             return;
@@ -549,15 +550,15 @@ impl WindowDecoder {
         self.settle();
     }
 
-    /// Keeps a buffer of the caller's until it is reclaimed.
+    /// Keeps a buffer of the caller until it is reclaimed.
     #[cold]
     fn give_back(&mut self, buffer: Vec<u8>) {
         self.buffers.give_back(buffer);
         self.limit_buffers();
     }
 
-    /// Drops buffers nobody needs: each symbol or equation has one, and no more
-    /// are kept than there can be of them.
+    /// Drops unneeded buffers: each symbol or equation has one, and no more are
+    /// kept than there can be symbols and equations.
     #[inline(always)]
     fn limit_buffers(&mut self) {
         let used = self.store.filled() + self.system.rank();
@@ -567,14 +568,15 @@ impl WindowDecoder {
         }
     }
 
-    /// Reports the symbol that was the next one until now.
+    /// Reports the symbol that was the next one in order.
     #[inline(always)]
     fn announce(&mut self, esi: Esi) {
         let (first, most) = (self.store.first(), self.store.len());
         self.news.push_next(esi, first, most);
     }
 
-    /// Stores what the equations determine; the lowest impossible one, if any.
+    /// Stores the symbols that the equations determine. Returns the lowest
+    /// impossible one, if any.
     fn settle(&mut self) -> Option<Esi> {
         let Self {
             store, news, stats, ..

@@ -1,15 +1,15 @@
-//! The inner loops of every code, and the choice of the fastest way to run
-//! them on this CPU.
+//! The inner loops of every code, and the choice of the fastest implementation
+//! for this CPU.
 //!
-//! The free functions use the kernel chosen once per process: the best the CPU
-//! has, or the one named by the environment variable [`ENVIRONMENT`]
-//! ([`Kernel::name`]), which helps to find out whether a
-//! kernel is at fault and what it gains. [`selection`] tells what was chosen
-//! and whether a request was ignored. Tests and benchmarks run a particular
-//! kernel through [`Kernel::ops`].
+//! The free functions use one kernel per process: the best that the CPU has, or
+//! the one that the environment variable [`ENVIRONMENT`] names
+//! ([`Kernel::name`]), to test whether a kernel is at fault or to measure what
+//! it gains. [`selection`] tells which kernel was chosen and whether a request
+//! was ignored. Tests and benchmarks run a particular kernel through
+//! [`Kernel::ops`].
 //!
-//! Without the `std` feature the choice is made when compiling, from the
-//! target features, and the environment is not read.
+//! Without the `std` feature the target features decide at compile time, and
+//! the environment is not read.
 
 mod ops;
 mod selection;
@@ -69,22 +69,22 @@ pub fn xor_multi(dst: &mut [u8], srcs: &[&[u8]]) {
     active_ops().xor_multi(dst, srcs);
 }
 
-/// Several destinations from the same sources: `dsts[d] ^= sum of
-/// matrix[d * srcs.len() + s] * srcs[s]`, where any source may be shorter than
-/// the destinations. Faster than a [`mul_add_multi`] for each destination,
-/// because each source is read, and taken apart, once for up to four of them.
+/// Several destinations from the same sources: `dsts[d] ^= sum of matrix[d *
+/// srcs.len() + s] * srcs[s]`, where any source may be shorter than the
+/// destinations. Faster than a [`mul_add_multi`] for each destination, because
+/// each source is read and split once for up to four of them.
 ///
 /// # Panics
 ///
-/// When the matrix has not `dsts.len() * srcs.len()` elements, the destinations
-/// differ in length or a source is longer.
+/// When the matrix does not have `dsts.len() * srcs.len()` elements, the
+/// destinations differ in length, or a source is longer than they are.
 #[inline]
 pub fn mul_add_matrix(dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
     active_ops().mul_add_matrix(dsts, srcs, matrix);
 }
 
 /// `dst = ` the sum of every `c * src`, any of which may be shorter than `dst`:
-/// as [`mul_add_multi`] into zeros, without writing or reading them.
+/// as [`mul_add_multi`], but `dst` is overwritten without being read.
 ///
 /// # Panics
 ///
@@ -94,10 +94,10 @@ pub fn dot(dst: &mut [u8], terms: &[(u8, &[u8])]) {
     active_ops().dot(dst, terms);
 }
 
-/// Several destinations from the same sources: `dsts[d] = sum of
-/// matrix[d * srcs.len() + s] * srcs[s]`, where any source may be shorter than
-/// the destinations: as [`mul_add_matrix`] into zeros, without writing or reading
-/// them.
+/// Several destinations from the same sources: `dsts[d] = sum of matrix[d *
+/// srcs.len() + s] * srcs[s]`, where any source may be shorter than the
+/// destinations: as [`mul_add_matrix`], but the destinations are overwritten
+/// without being read.
 ///
 /// # Panics
 ///

@@ -1,12 +1,11 @@
-//! Reed-Solomon codes: any k of k + m equal shards give back all of them.
+//! Reed-Solomon codes: any k of k + m equally long shards recover all of them.
 //!
-//! A [`Code`] turns k *source shards* into up to m *repair shards* of the same
-//! length; a [`Decoder`] makes whatever is missing from any k that are left.
-//! Unlike a random code these never fail with k shards (they are MDS, maximum
-//! distance separable), but k + m is bounded by the field: see
-//! [`Construction`]. The codes are systematic: source shards travel as they
-//! are. Shards are numbered as RFC 6865 numbers symbols, the source shards
-//! 0..k, the repair shards k..k + m.
+//! A [`Code`] makes up to m *repair shards* from k *source shards* of the same
+//! length; a [`Decoder`] makes missing shards from any k others. Unlike random
+//! codes, these never fail with k shards (they are MDS, maximum distance
+//! separable), but the field bounds k + m: see [`Construction`]. The codes are
+//! systematic: source shards travel unchanged. Shards have the numbers that RFC
+//! 6865 gives symbols: source shards 0..k, repair shards k..k + m.
 //!
 //! ```
 //! use weftline_codec::reed_solomon::{Code, Construction, Decoder};
@@ -27,13 +26,13 @@
 //!
 //! # The maths
 //!
-//! Shard i has a point p_i of the field, which no other shard has, and a weight
-//! w_i that is not 0; the [`Construction`] decides both. The shards c_i of a
-//! codeword are those for which a polynomial of degree below k exists that at
-//! each p_i has the value `w_i c_i prod (p_i + p_m)`, the product over all
-//! sources m but i. Any k values determine such a polynomial. With a repair
-//! shard in the place of each source shard that is missing, Lagrange's formula
-//! then gives every other shard t from those given, g:
+//! Shard i has a point p_i of the field, different from all others, and a
+//! weight w_i that is not 0; the [`Construction`] decides both. The shards c_i
+//! form a codeword if a polynomial of degree below k exists that has, at each
+//! p_i, the value `w_i c_i prod (p_i + p_m)`, where the product is over all
+//! sources m except i. Any k values determine the polynomial. Put a repair
+//! shard in the place of each missing source shard; Lagrange's formula then
+//! gives every other shard t from the given shards g:
 //!
 //! ```text
 //! c_t = sum over g of  s_g / (s_t (p_g + p_t))  c_g
@@ -41,10 +40,10 @@
 //!         / prod over given repairs r but i of (p_i + p_r)
 //! ```
 //!
-//! With nothing missing, `s_i = w_i`, and this is the encoder: a Cauchy matrix
-//! with scaled rows and columns, whichever the construction. A decoder has
-//! nothing to invert: with e shards missing the coefficients take O(e k)
-//! look-ups, and one pass over the k shards makes all that is wanted.
+//! With nothing missing, `s_i = w_i`, and this is the encoder: in every
+//! construction a Cauchy matrix with scaled rows and columns. A decoder inverts
+//! no matrix: with e shards missing the coefficients take O(e k) look-ups, and
+//! one pass over the k shards makes all wanted shards.
 
 mod code;
 mod construction;

@@ -1,9 +1,9 @@
 //! The tables of the eight fields, computed at compile time: what both the
 //! kernels and the arithmetic look up.
 
-/// What a field's operations look up. Every product is a linear map of the
-/// bits of a byte that holds elements; where q does not divide 8, a byte holds
-/// one element in its low bits and what is above does not count.
+/// The tables of one field. Multiplying by a constant is a linear map of the
+/// bits of a byte that holds elements. Where q does not divide 8, a byte holds
+/// one element in its low bits, and the higher bits are ignored.
 #[derive(Debug)]
 pub(crate) struct Tables {
     pub(crate) bits: u32,
@@ -110,7 +110,7 @@ const fn multiply(a: usize, b: usize, bits: u32, polynomial: u16) -> u8 {
 
 const fn rows<const ORDER: usize>(bits: u32, polynomial: u16) -> [[u8; 256]; ORDER] {
     let mask = ORDER - 1;
-    // Where q does not divide 8, only the lowest element counts.
+    // Where q does not divide 8, a byte holds one element.
     let elements = if 8 % bits == 0 { 8 / bits } else { 1 };
     let mut rows = [[0; 256]; ORDER];
     let mut c = 0;
@@ -155,8 +155,8 @@ const fn nibbles<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [Nibbles; ORD
     table
 }
 
-/// Byte `7 - i` of a matrix is its row `i`: the bits of the argument whose sum
-/// is bit `i` of the product.
+/// Byte `7 - i` of a matrix is its row `i`: it marks the bits of the argument
+/// whose sum is bit `i` of the product.
 const fn matrices<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [u64; ORDER] {
     let mut table = [0; ORDER];
     let mut c = 0;

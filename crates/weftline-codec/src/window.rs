@@ -16,23 +16,24 @@ use crate::symbol::{LENGTH_BYTES, MAX_SYMBOL_SIZE};
 use covered::Covered;
 use longest::Longest;
 
-/// Coefficients at hand while several repairs are made at once.
+/// Coefficients on the stack while several repairs are made at once.
 const INLINE: usize = 2048;
-/// Repairs made at once.
+/// Repairs made in one pass.
 const ABREAST: usize = 8;
-/// Sources combined at once.
+/// Sources combined in one pass.
 const BATCH: usize = 64;
 
 /// Holds recent source symbols and makes repair symbols over any run of them.
 ///
-/// The application's payloads are [pushed](Self::push) and get consecutive
-/// ESIs; the payload itself is what travels as the source symbol. A
-/// [repair](Self::repair) covers a window of symbols still held; its window and
-/// key must travel with it. Symbols leave at the lower edge, usually when the
-/// peer has acknowledged them.
+/// The application [pushes](Self::push) payloads, which get consecutive ESIs.
+/// The payload itself travels as the source symbol. A [repair](Self::repair)
+/// covers a window of held symbols; its window and key must travel with it.
+/// Symbols leave at the lower edge: when the caller
+/// [discards](Self::discard_before) acknowledged ones, or by themselves if the
+/// encoder [evicts](Self::evicting).
 ///
-/// Memory is at most `capacity` times the longest payload pushed, or the largest
-/// buffer, and some 200 bytes; buffers are used again.
+/// Memory is at most `capacity` times the longest payload pushed, or the
+/// largest buffer, plus about 200 bytes. Buffers are reused.
 #[derive(Clone, Debug)]
 pub struct WindowEncoder {
     field: Arithmetic,
@@ -49,7 +50,7 @@ pub struct WindowEncoder {
 
 impl WindowEncoder {
     /// An empty window for at most `capacity` symbols of at most
-    /// `max_symbol_size` bytes (above [`MAX_SYMBOL_SIZE`] that limit counts).
+    /// `max_symbol_size` bytes (a larger limit counts as [`MAX_SYMBOL_SIZE`]).
     #[must_use]
     pub fn new(capacity: usize, max_symbol_size: usize) -> Self {
         Self::with_field(capacity, max_symbol_size, Arithmetic::default())
@@ -103,9 +104,9 @@ impl WindowEncoder {
     }
 
     /// As [`push`](Self::push), without the copy: the encoder keeps the buffer,
-    /// `payload` being the place of the payload there. At least
-    /// [`LENGTH_BYTES`] bytes must precede it; they are overwritten. The buffer
-    /// comes back by [`reclaim`](Self::reclaim) when the symbol has been
+    /// and `payload` is the range of the payload in it. At least
+    /// [`LENGTH_BYTES`] bytes must precede the payload; they are overwritten.
+    /// [`reclaim`](Self::reclaim) returns the buffer when the symbol is
     /// discarded, or at once after an error. O(1).
     ///
     /// # Errors
@@ -142,8 +143,8 @@ impl WindowEncoder {
     }
 
     /// A buffer given to [`push_owned`](Self::push_owned) that is no longer
-    /// needed. No more than [`capacity`](Self::capacity) of them wait here;
-    /// those beyond are dropped.
+    /// needed. At most [`capacity`](Self::capacity) buffers wait here; the rest
+    /// are dropped.
     pub fn reclaim(&mut self) -> Option<Vec<u8>> {
         self.buffers.reclaim()
     }
@@ -166,7 +167,7 @@ impl WindowEncoder {
         self.first..self.next()
     }
 
-    /// How many symbols are held.
+    /// The number of symbols held.
     #[must_use]
     pub fn len(&self) -> usize {
         self.symbols.len()
@@ -185,7 +186,7 @@ impl WindowEncoder {
         self.symbols.len() >= self.capacity
     }
 
-    /// How many symbols may be held.
+    /// The number of symbols that may be held.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
@@ -198,9 +199,9 @@ impl WindowEncoder {
         self.symbols.get(index).map(Coded::payload)
     }
 
-    /// Moves the window's lower edge up: symbols below `esi` can no longer be
-    /// covered. No effect when the edge is there already; an `esi` above
-    /// [`next`](Self::next) empties the window without skipping ESIs.
+    /// Moves the window's lower edge up to `esi`: symbols below it can no
+    /// longer be covered. No effect if the edge is higher already. An `esi`
+    /// above [`next`](Self::next) empties the window but skips no ESI.
     pub fn discard_before(&mut self, esi: Esi) {
         while self.first < esi {
             let Some(coded) = self.symbols.pop_front() else {
@@ -213,9 +214,9 @@ impl WindowEncoder {
     }
 
     /// The bytes of a repair symbol over `window`: [`LENGTH_BYTES`] more than
-    /// its longest payload, rounded up to whole
-    /// [groups](Arithmetic::group) of the field. O(log window) for a window up to
-    /// [`next`](Self::next), else O(window).
+    /// its longest payload, rounded up to whole [groups](Arithmetic::group) of
+    /// the field. O(log window) if the window ends at [`next`](Self::next),
+    /// otherwise O(window).
     ///
     /// # Errors
     ///
@@ -233,9 +234,8 @@ impl WindowEncoder {
 
     /// Appends to `out` the repair symbol over `window` with these
     /// coefficients, or those of a key: [`repair_len`](Self::repair_len) bytes.
-    /// O(window x symbol), but symbols left out by
-    /// [`Fading`](Coefficients::Fading) vectors do not count. Allocates only
-    /// where `out` has no room.
+    /// O(window x symbol); symbols that [`Fading`](Coefficients::Fading)
+    /// vectors leave out cost nothing. Allocates only if `out` lacks capacity.
     ///
     /// # Errors
     ///
@@ -252,10 +252,10 @@ impl WindowEncoder {
         self.repairs(window, &coefficients, core::slice::from_mut(out))
     }
 
-    /// Several repair symbols over one window: appends to `out[i]` that with the
-    /// coefficients `coefficients[i]`. The same as one [`repair`](Self::repair)
-    /// after another, but faster, because every source symbol is read once for
-    /// several of them.
+    /// Several repair symbols over one window: appends the one with
+    /// `coefficients[i]` to `out[i]`. Faster than one [`repair`](Self::repair)
+    /// after another, because each source symbol is read once for several of
+    /// them.
     ///
     /// # Errors
     ///
@@ -263,7 +263,7 @@ impl WindowEncoder {
     ///
     /// # Panics
     ///
-    /// When `out` has not one buffer for each of `coefficients`.
+    /// When `out` does not have one buffer for each of `coefficients`.
     pub fn repairs(
         &self,
         window: Range<Esi>,
@@ -273,7 +273,7 @@ impl WindowEncoder {
         assert_eq!(
             coefficients.len(),
             out.len(),
-            "each repair symbol needs a buffer of its own"
+            "each repair symbol needs its own buffer"
         );
         let length = self.repair_len(window.clone())?;
         let symbols = (window.end - window.start) as usize;
@@ -282,7 +282,8 @@ impl WindowEncoder {
         }
         let thins_out = |c: &Coefficients<'_>| matches!(c, Coefficients::Fading { .. });
         let abreast = coefficients.len().min(ABREAST).min(INLINE / symbols);
-        // Together they would read every symbol, also those left out.
+        // Made together, they would read every symbol, including those left
+        // out.
         if abreast < 2 || coefficients.iter().any(thins_out) {
             for (coefficients, out) in coefficients.iter().zip(out) {
                 let start = out.len();
@@ -340,7 +341,7 @@ impl WindowEncoder {
         }
     }
 
-    /// Takes in the symbol that follows.
+    /// Appends the next symbol.
     #[inline]
     fn hold(&mut self, coded: Coded) -> Esi {
         let esi = self.next();

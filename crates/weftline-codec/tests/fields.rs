@@ -189,7 +189,7 @@ fn zero_has_no_inverse() {
 }
 
 #[test]
-#[should_panic(expected = "no whole number of groups")]
+#[should_panic(expected = "not a whole number of groups")]
 fn a_destination_of_broken_groups_is_refused() {
     Gf8::arithmetic().mul_add(&mut [0; 25], &[1], 3);
 }

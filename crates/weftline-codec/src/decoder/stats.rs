@@ -1,12 +1,12 @@
-//! What a decoder has seen and done.
+//! Results and statistics of a decoder.
 
-/// Whether a symbol helped.
+/// Whether a symbol was useful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It told something new.
+    /// It added information.
     Innovative,
-    /// It told nothing new: a duplicate, from below the floor, or a repair
-    /// over symbols that are known or determined without it.
+    /// It added nothing: a duplicate, a symbol below the floor, or a repair
+    /// symbol that follows from what is held.
     Redundant,
 }
 
@@ -24,23 +24,23 @@ pub struct Skipped {
     pub unheard: u64,
 }
 
-/// What a decoder has seen and done, in symbols since it was made.
+/// Statistics of a decoder, in symbols since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecoderStats {
-    /// Source symbols received that were missing until then.
+    /// Source symbols received that were not known.
     pub sources: u64,
     /// Source symbols received that were known or forgotten.
     pub redundant_sources: u64,
-    /// Repair symbols that told something new.
+    /// Repair symbols that were innovative.
     pub repairs: u64,
-    /// Repair symbols that told nothing new.
+    /// Repair symbols that were redundant.
     pub redundant_repairs: u64,
-    /// Repair symbols useless because they need forgotten symbols.
+    /// Repair symbols refused because they need forgotten symbols.
     pub not_held: u64,
     /// Missing symbols recovered from repair symbols.
     pub recovered: u64,
-    /// Symbols forgotten while still missing.
+    /// Symbols given up: forgotten while missing, or skipped unheard.
     pub abandoned: u64,
     /// Equations dropped because they contradict a symbol or determine an
     /// impossible one; 0 with an honest peer.

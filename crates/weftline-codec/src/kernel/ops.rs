@@ -14,7 +14,7 @@ use crate::arch::x86_64::{
 };
 use crate::tables::{self, Tables};
 
-/// A way to run the inner loops, named after the instructions it uses.
+/// An implementation of the inner loops, named after the instructions it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kernel {
@@ -50,7 +50,7 @@ impl Kernel {
         Self::Gfni512,
     ];
 
-    /// The kernels this CPU and this build can run, slowest first.
+    /// The kernels that this CPU and this build can run, slowest first.
     pub fn available() -> impl DoubleEndedIterator<Item = Self> {
         Self::ALL
             .iter()
@@ -113,7 +113,7 @@ impl fmt::Display for Kernel {
     }
 }
 
-/// The operations of one kernel, which the CPU is known to have.
+/// The operations of one kernel that this CPU can run.
 #[derive(Clone, Copy, Debug)]
 pub struct Ops(Implementation);
 
@@ -159,7 +159,7 @@ macro_rules! dispatch {
 }
 
 impl Ops {
-    /// Those of the fastest kernel available.
+    /// The operations of the fastest kernel available.
     pub(super) fn best() -> Self {
         let scalar = Self(Implementation::Scalar(Scalar));
         let mut fastest_first = Kernel::ALL.iter().rev();
@@ -287,8 +287,8 @@ impl Ops {
         }
     }
 
-    /// The sum of every `c * src` in the field of these tables, onto `dst` or in
-    /// its place.
+    /// The sum of every `c * src` in the field of these tables, added to `dst`
+    /// or overwriting it.
     #[inline]
     pub(crate) fn mul_add_multi_with(
         self,
@@ -334,7 +334,7 @@ impl Ops {
         }
         match (&mut *dsts, srcs) {
             (_, []) => dsts.iter_mut().for_each(|dst| onto.prepare(dst)),
-            // Sums of one product need no registers to gather in.
+            // A sum of one product needs no registers to collect it.
             (_, [src]) => {
                 for (dst, &c) in dsts.iter_mut().zip(matrix) {
                     onto.prepare(dst);
@@ -355,8 +355,8 @@ impl Ops {
         }
     }
 
-    /// [`mul_add_multi_with`](Self::mul_add_multi_with) without a slice of the
-    /// terms, many at a time. Those with a coefficient of 0 cost next to nothing.
+    /// As [`mul_add_multi_with`](Self::mul_add_multi_with), for terms that are
+    /// not in a slice. Terms with a coefficient of 0 cost almost nothing.
     pub(crate) fn combine<'a>(
         self,
         tables: &'static Tables,
@@ -364,7 +364,7 @@ impl Ops {
         terms: impl Terms<'a>,
         onto: Onto,
     ) {
-        // Room for many costs more than a handful of terms.
+        // Preparing a long list costs more than a few terms.
         if terms.at_most() <= 8 {
             self.combine_by::<8>(tables, dst, terms, onto);
         } else {
@@ -384,7 +384,7 @@ impl Ops {
         let mut held = 0;
         terms.each(|c, src| {
             batch[held] = (c, src);
-            // No branch: whether a coefficient is 0 cannot be foreseen.
+            // No branch: it could not be predicted whether a coefficient is 0.
             held += usize::from(c != 0);
             if held == BATCH {
                 self.mul_add_multi_with(tables, dst, &batch, onto);
@@ -399,10 +399,10 @@ impl Ops {
     }
 }
 
-/// Coefficients and sources of products that are to be added. Any iterator over
-/// them will do.
+/// Terms of a sum: coefficients and sources. Every iterator over them
+/// implements this.
 pub(crate) trait Terms<'a> {
-    /// A bound on their number.
+    /// An upper bound on their number.
     fn at_most(&self) -> usize;
 
     /// Calls `term` for each of them.
@@ -425,7 +425,7 @@ impl<'a, I: Iterator<Item = (u8, &'a [u8])>> Terms<'a> for I {
 pub(crate) fn assert_fits(dst: &[u8], src: &[u8]) {
     assert!(
         src.len() <= dst.len(),
-        "a source of {} bytes does not fit the {} bytes it is added to",
+        "a source of {} bytes is longer than its destination of {}",
         src.len(),
         dst.len()
     );
@@ -436,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[should_panic(expected = "does not fit")]
+    #[should_panic(expected = "longer than its destination")]
     fn a_source_longer_than_its_destination_is_refused() {
         Ops::best().mul_add(&mut [0; 3], &[0; 4], 7);
     }

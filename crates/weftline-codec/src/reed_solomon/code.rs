@@ -8,16 +8,15 @@ use super::error::{CodeError, ShardError};
 use super::points::Points;
 use crate::field::{Arithmetic, Field, Gf2};
 
-/// A Reed-Solomon code: how many shards, over which field, by which
-/// construction. Makes the repair shards.
+/// A Reed-Solomon code: its numbers of shards, its field and its construction.
+/// Makes the repair shards.
 ///
-/// Holds its k x m coefficients. Nothing in it changes with use, so threads may
-/// share one.
+/// Holds k x m coefficients. It never changes, so threads may share one.
 #[derive(Clone, Debug)]
 pub struct Code {
     construction: Construction,
     pub(super) points: Points,
-    /// The coefficients of all repair shards: a row each.
+    /// The coefficients of the repair shards, a row for each.
     matrix: Vec<u8>,
 }
 
@@ -27,7 +26,7 @@ impl Code {
     ///
     /// # Errors
     ///
-    /// When there are none of one kind, or together more than
+    /// When `sources` or `repairs` is 0, or their sum exceeds
     /// [`Construction::max_shards`].
     pub fn new(
         construction: Construction,
@@ -38,8 +37,8 @@ impl Code {
     }
 
     /// As [`new`](Self::new), over another field. Shards hold elements as
-    /// [`field`](crate::field) says, and must be whole
-    /// [groups](Arithmetic::group) long.
+    /// [`field`](crate::field) describes, and must consist of whole
+    /// [groups](Arithmetic::group).
     ///
     /// # Errors
     ///
@@ -106,21 +105,21 @@ impl Code {
         self.points.len()
     }
 
-    /// The k coefficients of repair shard `repair` (0..m), one a byte; `None`
-    /// if there is no such repair shard.
+    /// The k coefficients of repair shard `repair` (0..m), one to a byte;
+    /// `None` if it does not exist.
     #[must_use]
     pub fn coefficients(&self, repair: usize) -> Option<&[u8]> {
         self.matrix.chunks_exact(self.sources()).nth(repair)
     }
 
     /// Makes the first `repairs.len()` repair shards from all source shards,
-    /// overwriting `repairs`. O(k x `repairs.len()` x bytes of a shard), the
-    /// sources being read once for several repair shards.
+    /// overwriting `repairs`. O(k x `repairs.len()` x bytes of a shard); each
+    /// source is read once for several repair shards.
     ///
     /// # Errors
     ///
-    /// When there are not k sources or more than m repairs, or lengths differ or
-    /// are not whole groups; `repairs` is then as before.
+    /// When the number of sources is not k, there are more than m repairs, or
+    /// lengths differ or are not whole groups. `repairs` is then unchanged.
     pub fn encode(&self, sources: &[&[u8]], repairs: &mut [&mut [u8]]) -> Result<(), ShardError> {
         if repairs.len() > self.repairs() {
             return Err(ShardError::Repairs {
@@ -142,8 +141,8 @@ impl Code {
     ///
     /// # Errors
     ///
-    /// When there are not k sources or no such repair shard, or lengths differ
-    /// or are not whole groups; `out` is then as before.
+    /// When the number of sources is not k, the repair shard does not exist, or
+    /// lengths differ or are not whole groups. `out` is then unchanged.
     pub fn encode_one(
         &self,
         repair: usize,
