@@ -1,20 +1,20 @@
-//! Numbers that wrap on the wire and do not inside.
+//! Numbers that wrap on the wire but not in memory.
 //!
-//! RFC 8681 says that an ESI wraps to 0 after 2^32 - 1, and no more. Inside, ESIs
-//! have 64 bits and never wrap; [`weftline_codec::expand_esi`] takes a number from the
-//! wire as the nearest one to a reference.
+//! RFC 8681 says only that an ESI wraps to 0 after 2^32 - 1. In memory, ESIs have 64
+//! bits and never wrap; [`weftline_codec::expand_esi`] takes a number from the wire as
+//! the nearest one to a reference.
 
-/// The base of the first number ever heard of: high enough that no number before
-/// it is below 0, and a multiple of every range, so that the low bits of a number
-/// are what the wire has.
+/// The base of the first number received: high enough that earlier numbers are not
+/// below 0, and a multiple of every range, so that the low bits of a number are those
+/// on the wire.
 const BASE: u64 = 1 << 40;
 
-/// The first number heard of.
+/// The first number received.
 pub(crate) fn first(wire: u32) -> u64 {
     BASE + u64::from(wire)
 }
 
-/// The low bits of a number, as they stand on the wire.
+/// The low bits of a number, as sent on the wire.
 pub(crate) fn wire(number: u64, bits: u32) -> u32 {
     (number & ((1 << bits) - 1)) as u32
 }

@@ -168,5 +168,5 @@ fn errors_name_what_was_wrong() {
             .contains("250 source and 7 repair shards exceed the 256")
     );
     let error = ShardError::TooFew { got: 2, needed: 3 };
-    assert_eq!(error.to_string(), "2 shards given, any 3 are needed");
+    assert_eq!(error.to_string(), "2 shards were given, but any 3 are needed");
 }
