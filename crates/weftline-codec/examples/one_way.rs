@@ -62,7 +62,7 @@ impl Sender {
         self.packet.extend_from_slice(&(esi as u16).to_be_bytes());
         self.packet.extend_from_slice(text.as_bytes());
         self.transmit(esi, &mut delivered)?;
-        if esi % SPACING == 0 {
+        if esi.is_multiple_of(SPACING) {
             let window = self.encoder.held();
             let symbols = (window.end - window.start) as u8;
             // Each repair needs its own key: the ESI.
@@ -88,7 +88,7 @@ impl Sender {
             .dice
             .wrapping_mul(1_664_525)
             .wrapping_add(1_013_904_223);
-        let is_lost = (self.dice >> 16) % LOSS == 0;
+        let is_lost = (self.dice >> 16).is_multiple_of(LOSS);
         if esi < BEFORE || OUTAGE.contains(&esi) || is_lost {
             return Ok(());
         }
@@ -132,7 +132,7 @@ impl Receiver {
             }
         });
         if let Some(esi) = wrong {
-            return Err(format!("payload {esi} is not what was sent").into());
+            return Err(format!("payload {esi} differs from the one sent").into());
         }
         // Later repairs cover only the latest symbols, so give up the others.
         let floor = decoder.end().saturating_sub(WINDOW.into());

@@ -162,7 +162,7 @@ impl WindowDecoder {
             let other = self.store.push_copies(&mut symbols, longest, &mut known);
             let taken = self.store.end() - end;
             self.stats.sources += taken;
-            self.news.tell(self.store.end());
+            self.news.report_up_to(self.store.end());
             innovative += taken as usize;
             let Some((esi, payload)) = other else {
                 return Ok(innovative);
@@ -232,8 +232,8 @@ impl WindowDecoder {
     /// would report from now on, and its payload.
     #[inline]
     pub fn each_known(&mut self, mut known: impl FnMut(Esi, &[u8])) {
-        if !self.news.are_told(self.end()) {
-            self.tell(&mut known);
+        if !self.news.are_reported(self.end()) {
+            self.report(&mut known);
         }
     }
 
@@ -337,9 +337,10 @@ impl WindowDecoder {
         }
     }
 
-    /// Raises the floor to `esi` as [`forget_before`](Self::forget_before) does,
-    /// and tells what that passed over: for a receiver that cannot wait for what
-    /// is missing, or that has heard nothing for longer than its limits allow.
+    /// Raises the floor to `esi` as [`forget_before`](Self::forget_before)
+    /// does, and reports the symbols that it skips. For a receiver that cannot
+    /// wait for the missing symbols, or that has heard nothing for longer than
+    /// its limits allow.
     ///
     /// After an outage every call fails with [`DecodeError::OutOfSpan`] or
     /// [`DecodeError::TooManyUnknowns`] until the floor rises. Whatever the
@@ -406,7 +407,7 @@ impl WindowDecoder {
     /// As [`each_known`](Self::each_known), where there may be unreported
     /// symbols.
     #[inline(never)]
-    fn tell(&mut self, known: &mut impl FnMut(Esi, &[u8])) {
+    fn report(&mut self, known: &mut impl FnMut(Esi, &[u8])) {
         while let Some(run) = self.news.pop_run(self.first(), self.end()) {
             for (esi, slot) in run.clone().zip(self.store.range(&run)) {
                 if let Some(coded) = slot {
@@ -475,8 +476,8 @@ impl WindowDecoder {
     /// Gives up the missing symbols below `esi`.
     #[cold]
     fn give_up_before(&mut self, esi: Esi) {
-        // Symbols from `end` to `esi` are lost too, although no packet told of
-        // them.
+        // Symbols from `end` to `esi` are lost too, although no packet
+        // announced them.
         let unheard = esi.saturating_sub(self.end());
         let given_up = self.system.give_up_before(esi, &mut self.buffers) as u64;
         self.stats.abandoned = self

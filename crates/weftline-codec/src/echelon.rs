@@ -1,16 +1,17 @@
-//! Which combinations of equations determine which unknowns, found out from
-//! their coefficients alone.
+//! Finds, from their coefficients alone, which combinations of equations
+//! determine which unknowns.
 //!
-//! Equations are named by *slots* and stay with the caller, coefficients and
-//! data; held here are *rows*, combinations of them in reduced form:
+//! The caller keeps the equations, coefficients and data, and names them by
+//! *slots*. An [`Echelon`] holds *rows*, combinations of the equations in reduced
+//! form:
 //!
 //! - every row has a pivot, a column in which it has a 1 and all other rows
 //!   have a 0;
-//! - every row tells what combination of the slots it is.
+//! - every row records the combination of slots that it is.
 //!
-//! So once the pivots are all the columns that are left, the combinations are
-//! the rows of the inverse of the matrix of equations, and the caller applies
-//! them to the data, which nobody had to touch before.
+//! So once every remaining column has a pivot, the combinations are the rows of
+//! the inverse of the matrix of equations. The caller applies them to the data,
+//! which nothing had to touch before.
 
 use alloc::vec::Vec;
 

@@ -162,7 +162,7 @@ impl System {
         };
         // The vector was not all zero, so the row has a pivot.
         let adopted = self.adopt(row, buffers);
-        debug_assert!(adopted, "an equation that tells something new has a pivot");
+        debug_assert!(adopted, "an innovative equation has a pivot");
     }
 
     /// Substitutes the value of an unknown that became known by other means.

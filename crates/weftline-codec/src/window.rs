@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn several_repairs_at_once_are_those_made_one_by_one() {
+    fn repairs_made_at_once_equal_those_made_one_by_one() {
         let (fields, symbols) = if cfg!(miri) { (2, 150) } else { (8, 2100) };
         for bits in [8, 1, 3, 2, 4, 5, 6, 7].into_iter().take(fields) {
             let field = Arithmetic::with_bits(bits).unwrap();
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn no_repair_is_made_if_one_cannot_be() {
+    fn no_repair_is_made_if_one_is_impossible() {
         let encoder = encoder(&[b"0", b"1", b"2"]);
         let refused = Coefficients::Explicit(&[1, 2]);
         let mut out = [vec![1], vec![2]];
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn owned_payloads_are_taken_where_they_are_and_their_buffers_come_back() {
+    fn owned_payloads_are_used_in_place_and_their_buffers_come_back() {
         let mut encoder = WindowEncoder::new(2, 5);
         let packet = vec![9, 9, 9, 9, b'a', b'b', 9];
         let address = packet.as_ptr();
@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn an_encoder_that_evicts_holds_the_newest_symbols_and_never_is_too_full() {
+    fn an_evicting_encoder_holds_the_newest_symbols() {
         let mut evicting = WindowEncoder::new(3, 4).evicting();
         let mut discarding = WindowEncoder::new(3, 4);
         for i in 0..40_u8 {
@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_longer_than_a_length_can_say_are_refused() {
+    fn symbols_longer_than_the_length_field_allows_are_refused() {
         let mut encoder = WindowEncoder::new(1, usize::MAX);
         let error = PushError::TooLong {
             got: 65_536,

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_adui_is_recognised() {
+    fn invalid_aduis_are_recognised() {
         assert_eq!(read(&[]), None);
         assert_eq!(read(&[1, 0]), None);
         assert_eq!(read(&[1, 0, 2, 7]), None);

@@ -34,7 +34,7 @@ pub enum ConfigError {
     },
     /// Repair would exceed the source data.
     #[error(
-        "a code rate of {got} is below 1/2, so repair would exceed what it protects \
+        "a code rate of {got} is below 1/2, so repair would exceed the data it protects \
          (RFC 6363, section 8.2); raise it, or lift the bandwidth cap on a network you own"
     )]
     CodeRate {

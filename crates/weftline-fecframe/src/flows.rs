@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_has_what_was_put_in() {
+    fn a_set_contains_the_inserted_flows() {
         let all = [0, 1, 63, 64, 127, 200, 255];
         let set: FlowSet = all.into_iter().collect();
         assert!(set.iter().eq(all));

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_wrong_part() {
         let parse = |text| Fssi::parse(EncodingId::RlcGf256, text);
         let range = |name, got| Err(FssiError::Range { name, got });
         assert_eq!(parse("E:0,WSR:1"), range("E", 0));

@@ -60,15 +60,16 @@ pub enum SizingError {
     NoSymbolSize,
 }
 
-/// What an application knows about its rate.
+/// The rate of the data to protect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Rate {
-    /// Source data comes at so many bit/s.
+    /// The rate of source data, in bit/s.
     ConstantInput(u64),
-    /// Source and repair data leave at so many bit/s, at this code rate.
+    /// The rate of source and repair data together, in bit/s, at this code
+    /// rate.
     ConstantOutput(u64, CodeRate),
-    /// So many source symbols a second: ADUs a second times symbols of an ADU.
+    /// Source symbols per second: ADUs per second times symbols of an ADU.
     Symbols(u64),
 }
 
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_size_is_refused_and_nothing_overflows() {
+    fn impossible_sizes_are_refused_and_nothing_overflows() {
         let hour = Duration::from_secs(3600);
         let refused = |latency, rate, e, wsr| sizes(latency, rate, e, wsr).unwrap_err();
         let input = Rate::ConstantInput;

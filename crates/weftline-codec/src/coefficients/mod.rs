@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_what_its_line_of_the_table_says_in_every_field() {
+    fn every_kind_follows_its_row_of_the_table_in_every_field() {
         let mut vector = [0; 103];
         for (bits, key) in (1..=8).zip([0, 1, 2, 0xDEAD_BEEF, 77, u32::MAX, 5, 6]) {
             let field = Arithmetic::with_bits(bits).unwrap();
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_vector_is_refused_and_leaves_the_place_for_it_alone() {
+    fn invalid_vectors_are_refused_and_leave_the_buffer_unchanged() {
         let field = |bits| Arithmetic::with_bits(bits).unwrap();
         let mut out = [7; 3];
         let mut refused = |coefficients: Coefficients<'_>, bits| {
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_ask_gives_what_the_definition_says() {
+    fn all_functions_agree_with_the_definition() {
         let mut whole = [0; 300];
         let keys = [0, u32::MAX, 1, 2, 77];
         for key in &keys[..if cfg!(miri) { 2 } else { 5 }] {

@@ -31,16 +31,16 @@ impl Default for News {
 
 impl News {
     /// Whether all symbols below the decoder's `end` are reported, so that the
-    /// next ones in order may be [told](Self::tell) at once.
+    /// next ones in order may be [reported](Self::report_up_to) at once.
     #[inline(always)]
-    pub(super) fn are_told(&self, end: Esi) -> bool {
+    pub(super) fn are_reported(&self, end: Esi) -> bool {
         self.is_open() && self.now.start >= end
     }
 
     /// All symbols up to the decoder's new `end` came in order and are
     /// reported.
     #[inline(always)]
-    pub(super) fn tell(&mut self, end: Esi) {
+    pub(super) fn report_up_to(&mut self, end: Esi) {
         debug_assert!(self.is_open(), "all before was taken");
         self.now.start = end;
     }

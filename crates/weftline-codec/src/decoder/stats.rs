@@ -10,7 +10,7 @@ pub enum Outcome {
     Redundant,
 }
 
-/// What [`skip_to`](crate::WindowDecoder::skip_to) passed over, in symbols. The
+/// The symbols that [`skip_to`](crate::WindowDecoder::skip_to) skipped. The
 /// three counts add up to the symbols between the old floor and the new one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -19,8 +19,8 @@ pub struct Skipped {
     pub known: u64,
     /// Symbols that were missing and are given up.
     pub missing: u64,
-    /// Symbols from the old [`end`](crate::WindowDecoder::end) on: no packet had
-    /// told of them.
+    /// Symbols from the old [`end`](crate::WindowDecoder::end) on, which no
+    /// packet had announced.
     pub unheard: u64,
 }
 

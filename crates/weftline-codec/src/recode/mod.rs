@@ -237,7 +237,7 @@ impl Recoder {
         self.holding.held().len()
     }
 
-    /// The symbols that what is held is about: from the lowest to one past the
+    /// The symbols in the held equations: from the lowest to one past the
     /// highest that is part of any. Empty when nothing is held.
     #[must_use]
     pub fn window(&self) -> Range<Esi> {

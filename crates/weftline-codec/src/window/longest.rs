@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_of_the_latest_is_that_found_by_looking_at_all() {
+    fn the_longest_of_the_latest_agrees_with_a_full_search() {
         let lengths = [5, 5, 9, 1, 7, 7, 3, 0, 8, 2, 2, 1, 0, 0, 6, 10, 4];
         let mut longest = Longest::default();
         for end in 0..lengths.len() {

@@ -349,7 +349,7 @@ impl Packets {
 
     fn take(&mut self, place: usize) -> Vec<u8> {
         let packet = self.0[place].take();
-        packet.expect("the decoder gives back what it forgets, when asked at once")
+        packet.expect("the decoder returns forgotten packets at once")
     }
 
     fn put_back(&mut self, packet: Vec<u8>) {
