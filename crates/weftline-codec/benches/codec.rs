@@ -1,6 +1,6 @@
-//! The workloads of `weftline-lab bench codec`, one contender after the other under
-//! criterion: for working on the code, with `--save-baseline` and `--baseline`.
-//! Ratios between contenders are better taken from the program, which lets them
+//! The workloads of `weftline-lab bench codec`, one contender after the other
+//! under criterion, for work on the code with `--save-baseline` and
+//! `--baseline`. For ratios between contenders use the command, which lets them
 //! take turns.
 //!
 //! ```sh
@@ -14,7 +14,7 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use weftline_bench::{Case, Contest, Error, Plan, Scope, Visitor, workloads};
 
-/// Hands every contest to criterion.
+/// Passes every contest to criterion.
 struct Harness<'a>(&'a mut Criterion);
 
 impl Visitor for Harness<'_> {
@@ -39,7 +39,7 @@ impl Visitor for Harness<'_> {
     }
 }
 
-/// The scope asked for, the quick one by default.
+/// The requested scope; the default is the quick one.
 fn scope() -> Scope {
     let name = std::env::var("WEFTLINE_BENCH_SCOPE").unwrap_or_default();
     match name.as_str() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use weftline::{
-    Allowed, Congestion, Connection, Endpoint, EndpointConfig, Identity, RateControl, Stats,
+    Allowed, Congestion, Connection, Endpoint, EndpointConfig, Identity, Preset, RateControl, Stats,
 };
 use weftline_netem::LinkConfig;
 

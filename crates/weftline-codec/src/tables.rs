@@ -1,8 +1,9 @@
-//! The tables of a field, computed when compiling.
+//! The tables of the eight fields, computed at compile time: what both the
+//! kernels and the arithmetic look up.
 
-/// What a field's operations look up. Every product is a linear map of the
-/// bits of a byte that holds elements; where q does not divide 8, a byte holds
-/// one element in its low bits and what is above does not count.
+/// The tables of one field. Multiplying by a constant is a linear map of the
+/// bits of a byte that holds elements. Where q does not divide 8, a byte holds
+/// one element in its low bits, and the higher bits are ignored.
 #[derive(Debug)]
 pub(crate) struct Tables {
     pub(crate) bits: u32,
@@ -40,6 +41,57 @@ pub(crate) struct Nibbles {
     pub(crate) high: [u8; 16],
 }
 
+macro_rules! tables {
+    ($($name:ident: $bits:literal, $polynomial:literal, $generator:literal;)*) => {
+        $(
+            pub(crate) static $name: Tables = {
+                const ORDER: usize = 1 << $bits;
+                static ROWS: [[u8; 256]; ORDER] = rows($bits, $polynomial);
+                static NIBBLES: [Nibbles; ORDER] = nibbles(&rows($bits, $polynomial));
+                static MATRICES: [u64; ORDER] = matrices(&rows($bits, $polynomial));
+                static POWERS: [u8; 256] = powers($bits, $polynomial, $generator);
+                static INVERSES: [u8; ORDER] = inverses($bits, &powers($bits, $polynomial, $generator));
+                Tables {
+                    bits: $bits,
+                    polynomial: $polynomial,
+                    rows: &ROWS,
+                    nibbles: &NIBBLES,
+                    matrices: &MATRICES,
+                    powers: &POWERS,
+                    inverses: &INVERSES,
+                }
+            };
+        )*
+
+        /// The tables of GF(2^`bits`); `None` unless `bits` is 1 to 8.
+        pub(crate) fn with_bits(bits: u32) -> Option<&'static Tables> {
+            match bits {
+                $($bits => Some(&$name),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+// Bits of an element, reduction polynomial (RFC 5510, section 8.1), generator.
+tables! {
+    GF2: 1, 0b11, 1;
+    GF4: 2, 0x7, 2;
+    GF8: 3, 0xB, 2;
+    GF16: 4, 0x13, 2;
+    GF32: 5, 0x25, 2;
+    GF64: 6, 0x43, 2;
+    GF128: 7, 0x89, 2;
+    GF256: 8, 0x11D, 2;
+}
+
+impl Tables {
+    /// The element whose powers are all non-zero elements.
+    pub(crate) const fn generator(&self) -> u8 {
+        self.powers[1]
+    }
+}
+
 const fn multiply(a: usize, b: usize, bits: u32, polynomial: u16) -> u8 {
     let mut product = 0;
     let mut bit = bits;
@@ -56,9 +108,9 @@ const fn multiply(a: usize, b: usize, bits: u32, polynomial: u16) -> u8 {
     product as u8
 }
 
-pub(super) const fn rows<const ORDER: usize>(bits: u32, polynomial: u16) -> [[u8; 256]; ORDER] {
+const fn rows<const ORDER: usize>(bits: u32, polynomial: u16) -> [[u8; 256]; ORDER] {
     let mask = ORDER - 1;
-    // Where q does not divide 8, only the lowest element counts.
+    // Where q does not divide 8, a byte holds one element.
     let elements = if 8 % bits == 0 { 8 / bits } else { 1 };
     let mut rows = [[0; 256]; ORDER];
     let mut c = 0;
@@ -83,7 +135,7 @@ pub(super) const fn rows<const ORDER: usize>(bits: u32, polynomial: u16) -> [[u8
     rows
 }
 
-pub(super) const fn nibbles<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [Nibbles; ORDER] {
+const fn nibbles<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [Nibbles; ORDER] {
     let mut table = [const {
         Nibbles {
             low: [0; 16],
@@ -103,9 +155,9 @@ pub(super) const fn nibbles<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [N
     table
 }
 
-/// Byte `7 - i` of a matrix is its row `i`: the bits of the argument whose sum
-/// is bit `i` of the product.
-pub(super) const fn matrices<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [u64; ORDER] {
+/// Byte `7 - i` of a matrix is its row `i`: it marks the bits of the argument
+/// whose sum is bit `i` of the product.
+const fn matrices<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [u64; ORDER] {
     let mut table = [0; ORDER];
     let mut c = 0;
     while c < ORDER {
@@ -126,7 +178,7 @@ pub(super) const fn matrices<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [
     table
 }
 
-pub(super) const fn powers(bits: u32, polynomial: u16, generator: u8) -> [u8; 256] {
+const fn powers(bits: u32, polynomial: u16, generator: u8) -> [u8; 256] {
     let mut table = [1; 256];
     let mut n = 1;
     while n < 256 {
@@ -136,7 +188,7 @@ pub(super) const fn powers(bits: u32, polynomial: u16, generator: u8) -> [u8; 25
     table
 }
 
-pub(super) const fn inverses<const ORDER: usize>(bits: u32, powers: &[u8; 256]) -> [u8; ORDER] {
+const fn inverses<const ORDER: usize>(bits: u32, powers: &[u8; 256]) -> [u8; ORDER] {
     let cycle = (1 << bits) - 1;
     let mut table = [0; ORDER];
     let mut n = 0;
