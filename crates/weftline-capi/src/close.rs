@@ -79,7 +79,7 @@ pub extern "C" fn weftline_session_close_reason(
             proto::CloseReason::Local => (CloseClass::Local, 0, reason.to_string()),
             proto::CloseReason::Peer { code, reason } => (CloseClass::Peer, *code, reason.clone()),
             proto::CloseReason::TimedOut { .. } => (CloseClass::TimedOut, 0, reason.to_string()),
-            proto::CloseReason::Protocol(_) => (CloseClass::Protocol, 0, reason.to_string()),
+            proto::CloseReason::Violation(_) => (CloseClass::Protocol, 0, reason.to_string()),
             proto::CloseReason::Refused(_) => (CloseClass::Refused, 0, reason.to_string()),
             _ => (CloseClass::Other, 0, reason.to_string()),
         };

@@ -62,7 +62,7 @@ pub unsafe extern "C" fn weftline_session_send_message(
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
         let data = unsafe { raw::bytes(data, length) }?;
         let session = &mut given(session)?.session;
-        let sent = session.send_message(time(now_ns), data, deadline(deadline_ns));
+        let sent = session.send_message(time(now_ns), data.to_vec(), deadline(deadline_ns));
         put_sent(message, sent)
     })
 }
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn weftline_session_send_message_alone(
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
         let data = unsafe { raw::bytes(data, length) }?;
         let session = &mut given(session)?.session;
-        let sent = session.send_message_alone(time(now_ns), data, deadline(deadline_ns));
+        let sent = session.send_message_alone(time(now_ns), data.to_vec(), deadline(deadline_ns));
         put_sent(message, sent)
     })
 }

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use weftline_proto::{Event as Happened, Output as Next};
+use weftline_proto::{Event as Happened, MessageId, Output as Next};
 
 use crate::guard::{given, guard};
 use crate::raw;
@@ -35,8 +35,10 @@ pub enum EventKind {
     MessageReceived = 9,
     /// There is room to send messages again.
     MessageWritable = 10,
-    /// The deadline of `message` passed before it could be sent; it was dropped.
+    /// The deadline of `message` passed before the peer acknowledged all of it; nothing more is done for it.
     MessageExpired = 11,
+    /// The peer has `message`.
+    MessageDelivered = 12,
     /// An event that this version of the header does not know. Ignore it.
     Other = 255,
 }
@@ -72,6 +74,10 @@ impl Event {
             stream,
             ..plain(kind)
         };
+        let message = |kind, id: MessageId| Event {
+            message: id.0,
+            ..plain(kind)
+        };
         match happened {
             Happened::Connected => plain(EventKind::Connected),
             Happened::StreamOpened => plain(EventKind::StreamOpened),
@@ -85,10 +91,8 @@ impl Event {
             Happened::StreamsAvailable => plain(EventKind::StreamsAvailable),
             Happened::MessageReceived => plain(EventKind::MessageReceived),
             Happened::MessageWritable => plain(EventKind::MessageWritable),
-            Happened::MessageExpired(id) => Event {
-                message: id.0,
-                ..plain(EventKind::MessageExpired)
-            },
+            Happened::MessageExpired(id) => message(EventKind::MessageExpired, id),
+            Happened::MessageDelivered(id) => message(EventKind::MessageDelivered, id),
             Happened::Closed(_) => plain(EventKind::Closed),
             _ => plain(EventKind::Other),
         }

@@ -74,24 +74,29 @@ pub fn config(settings: &mut Settings) -> Result<Config, TextError> {
     Ok(config)
 }
 
+/// The session that words of the form `NAME=VALUE` describe, and nothing else.
+///
+/// # Errors
+/// As for [`config`]; or a setting is not one of a session.
+pub fn read<S: AsRef<str>>(words: &[S]) -> Result<Config, TextError> {
+    let mut settings = Settings::parse(words)?;
+    let config = config(&mut settings)?;
+    settings.finish("the engine")?;
+    Ok(config)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(words: &[&str]) -> Result<Config, TextError> {
-        let mut settings = Settings::parse(words)?;
-        let config = config(&mut settings)?;
-        settings.finish("the engine")?;
-        Ok(config)
-    }
-
     #[test]
     fn names_of_both_kinds_are_found() {
-        assert_eq!(read(&[]).unwrap(), Config::default());
+        assert_eq!(read::<&str>(&[]).unwrap(), Config::default());
         let streaming = read(&["preset=streaming", "l=5"]).unwrap();
         assert_eq!(streaming, "streaming,l=5".parse().unwrap());
         for (name, _) in COMPARED {
-            let config = read(&[&format!("preset={name}"), "symbol=450"]).unwrap();
+            let preset = format!("preset={name}");
+            let config = read(&[preset.as_str(), "symbol=450"]).unwrap();
             assert_eq!((config.scheme.name(), config.symbol_size), (name, 450));
         }
     }

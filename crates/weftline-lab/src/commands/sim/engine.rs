@@ -7,7 +7,6 @@ use crate::sim::engine::{Application, Experiment, Outcome};
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use weftline_proto::Settings;
 
 use crate::schemes;
 use weftline_cli::ui::{Exit, Failure, OutputOptions};
@@ -72,11 +71,7 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
         fits.then(|| Duration::from_secs_f64(secs))
             .ok_or_else(|| usage(format!("--{name} is in seconds, 0 to 86400, not {secs}")))
     };
-    let config = Settings::parse(&args.settings).and_then(|mut settings| {
-        let config = schemes::config(&mut settings)?;
-        settings.finish("the engine").map(|()| config)
-    });
-    let config = config.map_err(|e| usage(e.to_string()))?;
+    let config = schemes::read(&args.settings).map_err(|e| usage(e.to_string()))?;
     let links = links(&args.link, args.back.as_deref())?;
     let mut experiment = Experiment {
         config,
