@@ -61,14 +61,15 @@ impl<P> Pipe<P> {
 
     /// Takes the next packet that has arrived by `now`.
     pub fn recv(&mut self, now: Duration) -> Option<P> {
-        self.in_flight
-            .pop_front_if(|(at, _)| *at <= now)
-            .map(|(_, payload)| payload)
+        self.recv_timed(now).map(|(_, payload)| payload)
     }
 
     /// Takes the next packet that has arrived by `now`, with the time it arrived at.
     pub fn recv_timed(&mut self, now: Duration) -> Option<(Duration, P)> {
-        self.in_flight.pop_front_if(|(at, _)| *at <= now)
+        if self.next_arrival()? > now {
+            return None;
+        }
+        self.in_flight.pop_front()
     }
 
     /// Packets sent and not yet taken out, second copies included.

@@ -84,7 +84,10 @@ impl Transmitter {
     }
 
     fn begin_until(&mut self, now: Duration) {
-        while let Some((_, len)) = self.waiting.pop_front_if(|(start, _)| *start <= now) {
+        while let Some(&(start, len)) = self.waiting.front()
+            && start <= now
+        {
+            self.waiting.pop_front();
             self.waiting_bytes = self.waiting_bytes.saturating_sub(len);
         }
     }

@@ -110,7 +110,8 @@ fn two_hundred_sparse_streams_survive_lost_symbols() {
             for &id in ids.iter().filter(|_| ms < 2000) {
                 written += pair.client.write(id, &[1]).unwrap_or(0);
             }
-            while let Some((_, to_server, datagram)) = air.pop_front_if(|(at, ..)| *at <= ms) {
+            while air.front().is_some_and(|(at, ..)| *at <= ms) {
+                let (_, to_server, datagram) = air.pop_front().unwrap();
                 match to_server {
                     true => pair.server.handle_datagram(pair.now, &datagram),
                     false => pair.client.handle_datagram(pair.now, &datagram),

@@ -17,7 +17,9 @@ impl Longest {
     /// average.
     #[inline]
     pub(super) fn push(&mut self, esi: Esi, length: usize, held: usize) {
-        while self.peaks.pop_back_if(|peak| peak.1 <= length).is_some() {}
+        while self.peaks.back().is_some_and(|peak| peak.1 <= length) {
+            self.peaks.pop_back();
+        }
         // Room for as many as there can be, lest it be needed later.
         self.peaks.reserve(held.saturating_sub(self.peaks.len()));
         self.peaks.push_back((esi, length));
@@ -32,7 +34,9 @@ impl Longest {
     /// Forgets the symbols below `esi`.
     #[inline]
     pub(super) fn forget_before(&mut self, esi: Esi) {
-        while self.peaks.pop_front_if(|peak| peak.0 < esi).is_some() {}
+        while self.peaks.front().is_some_and(|peak| peak.0 < esi) {
+            self.peaks.pop_front();
+        }
     }
 }
 

@@ -298,7 +298,8 @@ fn text(body: &mut Bytes) -> Option<String> {
 }
 
 fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MAX_TEXT)]
+    let end = (0..=MAX_TEXT.min(text.len())).rfind(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
 }
 
 #[cfg(test)]
