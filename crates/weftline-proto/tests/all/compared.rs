@@ -1,10 +1,8 @@
 //! Other senders' rules, to compare with: how much they send, and when.
 
-mod support;
-
 use std::time::Duration;
 
-use support::{Peer, Script, run};
+use crate::support::{Peer, Script, run};
 use weftline_netem::{LinkConfig, Simulation};
 use weftline_proto::{Compared, Config, Preset, RateControl, Redundancy, Role, Stats};
 

@@ -1,12 +1,10 @@
 //! Sessions of two honest ends neither hang nor die, and send nothing in vain.
 
-mod support;
-
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use support::pair::{Pair, events, transmit, transmit_all};
-use support::{Peer, Script};
+use crate::support::pair::{Pair, events, transmit, transmit_all};
+use crate::support::{Peer, Script};
 use weftline_netem::{LinkConfig, Simulation};
 use weftline_proto::{
     Code, Config, Event, OpenError, Preset, RateControl, Role, SendMessageError, Time, wire,
