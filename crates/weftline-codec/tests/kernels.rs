@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use weftline_codec::field::{Field, Gf256};
-use weftline_codec::kernel::{Kernel, Ops};
+use weftline_codec::kernel::{ENVIRONMENT, Ignored, Kernel, Ops, selection};
 
 /// Bytes around a destination that no kernel may change.
 const GUARD: usize = 64;
@@ -181,6 +181,22 @@ fn a_kernel_is_found_by_its_name() {
         assert_eq!(Kernel::from_name(kernel.name()), Some(kernel));
     }
     assert!(Kernel::available().any(|kernel| kernel == Kernel::active()));
+}
+
+#[test]
+#[cfg(all(feature = "std", not(any(target_family = "wasm", miri))))]
+fn the_kernel_that_is_asked_for_is_the_one_that_runs() {
+    let asked = std::env::var(ENVIRONMENT).unwrap_or_default();
+    let selection = selection();
+    match selection.ignored {
+        None if asked.is_empty() => assert_eq!(Some(selection.active), Kernel::available().last()),
+        None => assert_eq!(selection.active.name(), asked),
+        // Then all these tests say nothing of the kernel that was asked for.
+        Some(Ignored::Unavailable(kernel)) => {
+            weftline_testkit::unable(kernel.name(), "this CPU does not have the kernel");
+        }
+        Some(ignored) => panic!("{ignored}"),
+    }
 }
 
 /// The cases, the longest destination and the most sources of the test below.

@@ -22,20 +22,6 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Why there can be no lab here, if so.
-fn no_lab() -> Option<&'static str> {
-    let id = Command::new("id").arg("-u").output();
-    let tun = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/dev/net/tun");
-    match (id.is_ok_and(|o| o.stdout == b"0\n"), tun) {
-        (false, _) => Some("not root"),
-        (_, Err(_)) => Some("/dev/net/tun cannot be used"),
-        _ => None,
-    }
-}
-
 fn lines(folder: &Path) -> Vec<Value> {
     let text = fs::read_to_string(folder.join("runs.jsonl")).unwrap_or_default();
     text.lines()
@@ -104,8 +90,7 @@ fn the_report_is_made_again_from_the_runs() {
 /// goes on to its end.
 #[test]
 fn a_comparison_that_was_stopped_goes_on() {
-    if let Some(reason) = no_lab() {
-        eprintln!("SKIPPED, the lab cannot run here: {reason}");
+    if !weftline_testkit::can_emulate_paths() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

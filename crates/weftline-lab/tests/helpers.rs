@@ -1,5 +1,5 @@
-//! The programs that measure SRT, UDT and kcptun, on loopback. Each test says why it is skipped
-//! where something is not installed.
+//! The programs that measure SRT, UDT and kcptun, on loopback. Each test says what is
+//! missing where something is not installed.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
@@ -161,32 +161,43 @@ fn keeps_the_contract(program: &Path) {
     );
 }
 
-fn checked(program: Result<PathBuf, String>) {
-    match program {
-        Ok(program) => keeps_the_contract(&program),
-        Err(reason) => eprintln!("SKIPPED: {reason}"),
+/// The helpers and kcptun, each with its short name for `.ci/unable`.
+const PROGRAMS: [&str; 3] = ["srt", "udt", "kcptun"];
+
+fn program(name: &str) -> Option<PathBuf> {
+    let program = match name {
+        "kcptun" => kcptun(),
+        _ => helper(name),
+    };
+    program
+        .inspect_err(|why| weftline_testkit::unable(name, why))
+        .ok()
+}
+
+fn checked(name: &str) {
+    if let Some(program) = program(name) {
+        keeps_the_contract(&program);
     }
 }
 
 #[test]
 fn srt_keeps_to_the_contract() {
-    checked(helper("srt"));
+    checked("srt");
 }
 
 #[test]
 fn udt_keeps_to_the_contract() {
-    checked(helper("udt"));
+    checked("udt");
 }
 
 #[test]
 fn kcptun_keeps_to_the_contract() {
-    checked(kcptun());
+    checked("kcptun");
 }
 
 #[test]
 fn an_unknown_setting_is_refused_by_name() {
-    for program in [helper("srt"), helper("udt"), kcptun()] {
-        let Ok(program) = program else { continue };
+    for program in PROGRAMS.into_iter().filter_map(program) {
         let mut command = Command::new(&program);
         command.args([
             "recv",

@@ -1,5 +1,5 @@
-//! `weftline-lab` with real processes. Needs Linux and root; elsewhere each test says
-//! why it is skipped.
+//! `weftline-lab` with real processes. Needs Linux, root and a TUN device; elsewhere each test
+//! says what is missing.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
@@ -19,22 +19,8 @@ const TASK: &str = "LAB_TEST_TASK";
 /// One lab test at a time: they measure time, and one leaves things behind on purpose.
 fn alone() -> Option<MutexGuard<'static, ()>> {
     static ONE: Mutex<()> = Mutex::new(());
-    let is_root = Command::new("id")
-        .arg("-u")
-        .output()
-        .is_ok_and(|o| o.stdout == b"0\n");
-    let tun = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/dev/net/tun");
-    let reason = match (is_root, tun, Command::new("ip").arg("-V").output()) {
-        (false, ..) => "not root".to_owned(),
-        (_, Err(error), _) => format!("/dev/net/tun: {error}"),
-        (.., Err(error)) => format!("ip: {error}"),
-        (true, Ok(_), Ok(_)) => return Some(ONE.lock().unwrap_or_else(PoisonError::into_inner)),
-    };
-    eprintln!("SKIPPED, the lab cannot run here: {reason}");
-    None
+    weftline_testkit::can_emulate_paths()
+        .then(|| ONE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn lab(arguments: &[&str]) -> Command {
@@ -246,8 +232,7 @@ fn a_round_trip_takes_twice_the_delay_in_both_families() {
 #[test]
 fn ping_sees_the_delay_of_both_ways() {
     let Some(_alone) = alone() else { return };
-    if Command::new("ping").arg("-V").output().is_err() {
-        eprintln!("SKIPPED: there is no `ping`");
+    if !weftline_testkit::has_command("ping", "-V", "iputils-ping") {
         return;
     }
     let ping = ["--", "ping", "-n", "-c", "10", "-i", "0.05", "b"];

@@ -192,7 +192,8 @@ impl From<WireError> for Reply {
 }
 
 fn put(out: &mut Vec<u8>, text: &str) {
-    let text = &text[..text.floor_char_boundary(LONGEST)];
+    let end = (0..=LONGEST.min(text.len())).rfind(|&end| text.is_char_boundary(end));
+    let text = &text[..end.unwrap_or(0)];
     out.extend_from_slice(&(text.len() as u16).to_be_bytes());
     out.extend_from_slice(text.as_bytes());
 }

@@ -1,12 +1,10 @@
 //! What the tests of C programs share: the compiler, the libraries and their folders.
 #![allow(dead_code, reason = "no test program uses all of it")]
 
-mod unable;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub(crate) use unable::unable;
+pub(crate) use weftline_testkit::unable;
 
 /// What the Rust standard library needs from the system.
 pub(crate) const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];

@@ -17,19 +17,6 @@ use weftline_emulator::{Lab, Links, PathConfig, Side};
 /// Longest wait for anything, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Why there can be no path here, if so.
-pub(crate) fn hindrance() -> Option<String> {
-    let id = Command::new("id").arg("-u").output();
-    let tun = File::options().read(true).write(true).open("/dev/net/tun");
-    let ip = Command::new("ip").arg("-V").output();
-    match (id.is_ok_and(|id| id.stdout == b"0\n"), tun, ip) {
-        (false, ..) => Some("not root".to_owned()),
-        (_, Err(error), _) => Some(format!("/dev/net/tun: {error}")),
-        (.., Err(error)) => Some(format!("ip: {error}")),
-        (true, Ok(_), Ok(_)) => None,
-    }
-}
-
 /// A path whose forward direction, and `back` if given, are as the text says.
 pub(crate) fn path(link: &str, back: Option<&str>, seed: u64) -> Lab {
     let mut config = PathConfig::new(Links::parse(link, back).unwrap());

@@ -17,7 +17,9 @@ impl Longest {
     /// Notes the next symbol, the last of `held`. O(1) on average.
     #[inline]
     pub(super) fn push(&mut self, esi: Esi, length: usize, held: usize) {
-        while self.peaks.pop_back_if(|peak| peak.1 <= length).is_some() {}
+        while self.peaks.back().is_some_and(|peak| peak.1 <= length) {
+            self.peaks.pop_back();
+        }
         // Reserve now what may be needed, so that later pushes do not allocate.
         self.peaks.reserve(held.saturating_sub(self.peaks.len()));
         self.peaks.push_back((esi, length));
@@ -32,7 +34,9 @@ impl Longest {
     /// Forgets the symbols below `esi`.
     #[inline]
     pub(super) fn forget_before(&mut self, esi: Esi) {
-        while self.peaks.pop_front_if(|peak| peak.0 < esi).is_some() {}
+        while self.peaks.front().is_some_and(|peak| peak.0 < esi) {
+            self.peaks.pop_front();
+        }
     }
 }
 

@@ -31,8 +31,10 @@ async fn an_ipv6_endpoint_serves_an_ipv4_client_under_its_ipv4_address() {
                 .map(Either::Quic),
             Kind::Udp => InsecureEndpoint::bind(any, config()).map(Either::Udp),
         };
-        // Not every machine has IPv6.
-        let Ok(server) = bound else { return };
+        let server = match bound {
+            Ok(server) => server,
+            Err(error) => return weftline_testkit::unable("ipv6", &error.to_string()),
+        };
         let client = bind(kind, Allowed::nobody(), config());
         let port = server.local_addr().unwrap().port();
         let addr = format!("127.0.0.1:{port}").parse().unwrap();

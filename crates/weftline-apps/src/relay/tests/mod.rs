@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::net::UdpSocket;
 
-use weftline::{Config, Preset};
+use weftline::Config;
 
 use self::world::{World, drain, nothing_more, receive, soon, target, until};
 use super::ClientOptions;

@@ -298,7 +298,8 @@ fn text(body: &mut Bytes) -> Option<String> {
 }
 
 fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MAX_TEXT)]
+    let end = (0..=MAX_TEXT.min(text.len())).rfind(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
 }
 
 #[cfg(test)]
@@ -464,13 +465,10 @@ mod tests {
         assert_eq!(text, "ü".repeat(MAX_TEXT / 2));
     }
 
-    /// Inputs that the fuzzer found worth keeping; none outside the project's repository.
+    /// Inputs that the fuzzer found worth keeping.
     #[test]
     fn the_fuzzers_corpus_is_parsed() {
         let fuzz = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
-        if !fuzz.join("Cargo.toml").exists() {
-            return;
-        }
         let folder = std::fs::read_dir(fuzz.join("corpus/transfer")).unwrap();
         let inputs: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
         assert!(!inputs.is_empty());

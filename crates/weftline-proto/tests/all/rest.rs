@@ -1,11 +1,9 @@
 //! REST (Brulatout et al.) as a preset: spacing by the measured losses, a mobile window, an end that
 //! needs no retransmission.
 
-mod support;
-
 use std::time::Duration;
 
-use support::{Peer, Script, run};
+use crate::support::{Peer, Script, run};
 use weftline_netem::LinkConfig;
 use weftline_proto::{Config, EncodingWindow, Preset, RateControl, Role, Scheme, Stats};
 

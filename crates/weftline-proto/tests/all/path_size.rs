@@ -1,10 +1,8 @@
 //! A path that takes longer datagrams after a while, and shorter ones again.
 
-mod support;
-
 use std::time::Duration;
 
-use support::{Peer, Script};
+use crate::support::{Peer, Script};
 use weftline_netem::{LinkConfig, RunEnd, Simulation};
 use weftline_proto::{Config, Preset, RateControl, Role};
 

@@ -1,10 +1,8 @@
 //! A message with a source symbol to itself is never cut, and nothing shares its fate.
 
-mod support;
-
 use std::time::Duration;
 
-use support::pair::{Pair, transmit_all};
+use crate::support::pair::{Pair, transmit_all};
 use weftline_proto::wire::{Datagram, Frame, Frames};
 use weftline_proto::{Config, Preset, SendMessageError, Session, Time};
 

@@ -1,8 +1,6 @@
 //! What a carrier says that it has dropped, all of it, leaves again at once.
 
-mod support;
-
-use support::pair::{Pair, transmit_all};
+use crate::support::pair::{Pair, transmit_all};
 use weftline_proto::{Config, Preset, RateControl, Time};
 
 #[test]

@@ -1,10 +1,8 @@
 //! Reports as seldom as a delay allows, and a sender that hears nothing.
 
-mod support;
-
 use std::time::Duration;
 
-use support::{Peer, Script};
+use crate::support::{Peer, Script};
 use weftline_netem::{LinkConfig, Simulation};
 use weftline_proto::{Config, Feedback, Preset, RateControl, Role, Stats};
 

@@ -1,10 +1,8 @@
 //! What `auto` makes of a deadline, and of a limit that leaves little.
 
-mod support;
-
 use std::time::Duration;
 
-use support::{Peer, Script};
+use crate::support::{Peer, Script};
 use weftline_netem::{LinkConfig, Simulation};
 use weftline_proto::{Auto, Config, Preset, RateControl, Role, Scheme};
 

@@ -1,8 +1,6 @@
 //! What one hostile peer can make an end hold or send.
 
-mod support;
-
-use support::pair::{events, transmit_all};
+use crate::support::pair::{events, transmit_all};
 use weftline_proto::wire::{Coded, FRAGMENT_COST};
 use weftline_proto::{CloseReason, Config, Role, Session, Time, Violation};
 

@@ -1,11 +1,9 @@
 //! Messages arrive whole, in any order, and are not waited for beyond their deadline.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use support::{Peer, Script, byte, run};
+use crate::support::{Peer, Script, byte, run};
 use weftline_netem::LinkConfig;
 use weftline_proto::{Config, Preset, RateControl, Role};
 

@@ -1,11 +1,9 @@
 //! What each preset costs and buys: a change of behaviour shows as a change of this table.
 
-mod support;
-
 use std::fmt::Write;
 use std::time::Duration;
 
-use support::{Peer, Script};
+use crate::support::{Peer, Script};
 use weftline_netem::{LinkConfig, Simulation};
 use weftline_proto::{Config, Preset, RateControl, Role};
 

@@ -1,12 +1,10 @@
 //! Low-overhead RLC (Garrido et al.) as a preset: nothing but combinations of a block until its
 //! acknowledgement is back.
 
-mod support;
-
 use std::time::Duration;
 
-use support::pair::{Pair, transmit, transmit_all};
-use support::rateless::{code, counted, symbols_needed, transfer};
+use crate::support::pair::{Pair, transmit, transmit_all};
+use crate::support::rateless::{code, counted, symbols_needed, transfer};
 use weftline_proto::wire::{CodingVector, Datagram, is_hello};
 use weftline_proto::{Config, Feedback, Preset, RateControl, Session, Time, VectorHeader};
 
@@ -19,7 +17,7 @@ fn rlc_block() -> Config {
     config
 }
 
-/// `WEFTLINE_BLOCKS=20 cargo test -p weftline-proto --test rlc_block theory -- --nocapture` counts
+/// `WEFTLINE_BLOCKS=20 cargo test -p weftline-proto --test all rlc_block::as_many -- --nocapture` counts
 /// over twenty times as many blocks.
 #[test]
 fn as_many_symbols_are_received_as_theory_says() {

@@ -1,12 +1,10 @@
 //! Sessions of two honest ends neither hang nor die, and send nothing in vain.
 
-mod support;
-
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use support::pair::{Pair, events, transmit, transmit_all};
-use support::{Peer, Script};
+use crate::support::pair::{Pair, events, transmit, transmit_all};
+use crate::support::{Peer, Script};
 use weftline_netem::{LinkConfig, Simulation};
 use weftline_proto::{
     Config, Event, OpenError, Preset, RateControl, Role, SendMessageError, Time, wire,
@@ -110,7 +108,8 @@ fn two_hundred_sparse_streams_survive_lost_symbols() {
             for &id in ids.iter().filter(|_| ms < 2000) {
                 written += pair.client.write(id, &[1]).unwrap_or(0);
             }
-            while let Some((_, to_server, datagram)) = air.pop_front_if(|(at, ..)| *at <= ms) {
+            while air.front().is_some_and(|(at, ..)| *at <= ms) {
+                let (_, to_server, datagram) = air.pop_front().unwrap();
                 match to_server {
                     true => pair.server.handle_datagram(pair.now, &datagram),
                     false => pair.client.handle_datagram(pair.now, &datagram),

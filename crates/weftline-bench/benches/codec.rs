@@ -4,8 +4,8 @@
 //! take turns.
 //!
 //! ```sh
-//! cargo bench -p weftline-codec -- window/repair
-//! WEFTLINE_BENCH_SCOPE=full cargo bench -p weftline-codec -- stream/decode/window=64
+//! cargo bench -p weftline-bench --features criterion -- window/repair
+//! WEFTLINE_BENCH_SCOPE=full cargo bench -p weftline-bench --features criterion -- stream/decode/window=64
 //! ```
 #![allow(missing_docs)]
 

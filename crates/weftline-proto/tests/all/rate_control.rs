@@ -1,12 +1,10 @@
 //! Adaptive rate control over links with queues: alone, beside its own kind, beside a flow that goes
 //! by losses.
 
-mod support;
-
 use std::time::Duration;
 
-use support::cubic::{Cubic, Sink};
-use support::{Peer, Script};
+use crate::support::cubic::{Cubic, Sink};
+use crate::support::{Peer, Script};
 use weftline_netem::{LinkConfig, Node, Simulation};
 use weftline_proto::{Config, Role};
 

@@ -1,13 +1,11 @@
 //! UDP-RC (Chong et al.) as a preset: source symbols, then random combinations of them until the
 //! message is acknowledged.
 
-mod support;
-
 use std::time::Duration;
 
-use support::pair::{events, transmit_all};
-use support::rateless::{code, counted, link, symbols_needed, transfer};
-use support::{Peer, Script, run};
+use crate::support::pair::{events, transmit_all};
+use crate::support::rateless::{code, counted, link, symbols_needed, transfer};
+use crate::support::{Peer, Script, run};
 use weftline_proto::{
     CloseReason, Config, Event, Preset, RateControl, ReadError, Role, Session, Time,
 };
@@ -36,7 +34,7 @@ fn excess(bits: u8, messages: u64, extra: usize) -> (f64, f64) {
     (mean, within as f64 / messages as f64)
 }
 
-/// `WEFTLINE_MESSAGES=20000 cargo test -p weftline-proto --test udp_rc over_gf -- --nocapture` counts
+/// `WEFTLINE_MESSAGES=20000 cargo test -p weftline-proto --test all over_gf -- --nocapture` counts
 /// over so many.
 #[test]
 fn ten_more_symbols_decode_999_of_1000_messages_over_gf2() {

@@ -1,12 +1,10 @@
 //! What became of a message is told once, and it is true.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use support::pair::{Pair, events};
-use support::{Peer, Script};
+use crate::support::pair::{Pair, events};
+use crate::support::{Peer, Script};
 use weftline_netem::{LinkConfig, Simulation};
 use weftline_proto::{Config, Event, MessageId, Preset, RateControl, Role};
 

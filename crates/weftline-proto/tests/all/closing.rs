@@ -1,10 +1,8 @@
 //! However a session ends, both ends learn it.
 
-mod support;
-
 use std::time::Duration;
 
-use support::{Peer, Script, time};
+use crate::support::{Peer, Script, time};
 use weftline_netem::{LinkConfig, Simulation};
 use weftline_proto::{CloseReason, Config, Role, Violation, WriteError};
 

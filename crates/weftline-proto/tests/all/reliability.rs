@@ -1,10 +1,8 @@
 //! Whatever the path does, every byte arrives exactly once, in order, and both ends finish.
 
-mod support;
-
 use std::time::Duration;
 
-use support::{Peer, Script, run};
+use crate::support::{Peer, Script, run};
 use weftline_netem::LinkConfig;
 use weftline_proto::{Config, Preset, RateControl, Role};
 
@@ -21,7 +19,13 @@ fn link(text: &str) -> LinkConfig {
     text.parse().expect("the test's link is well-formed")
 }
 
-fn transfer(preset: Preset, forward: &str, back: &str, bytes: u64, seed: u64) -> support::Outcome {
+fn transfer(
+    preset: Preset,
+    forward: &str,
+    back: &str,
+    bytes: u64,
+    seed: u64,
+) -> crate::support::Outcome {
     let up = Script {
         streams: vec![bytes, bytes / 10],
         expect_streams: vec![bytes / 5],
@@ -178,7 +182,7 @@ fn random_session(seed: u64) {
     }
 }
 
-/// `WEFTLINE_SESSIONS=10000 cargo test --release -p weftline-proto --test reliability random`
+/// `WEFTLINE_SESSIONS=10000 cargo test --release -p weftline-proto --test all reliability::random`
 /// runs ten thousand; `WEFTLINE_SEED` begins at another one.
 #[test]
 fn random_sessions_over_random_paths_lose_nothing_and_end() {
