@@ -9,7 +9,7 @@
 use core::time::Duration;
 
 use super::base::Base;
-use super::company::{Company, Share};
+use super::competition::{Competition, Share};
 use super::losses::Losses;
 use super::progress::Progress;
 use super::rates::Rates;
@@ -150,7 +150,7 @@ pub(super) struct Adaptive {
     base_before: Duration,
     /// For flows that fill the queue.
     watch: Watch,
-    company: Option<Company>,
+    competition: Option<Competition>,
     /// The first train in company is not reported yet.
     joined: bool,
     rates: Rates,
@@ -180,7 +180,7 @@ impl Adaptive {
             shown: false,
             base_before: Duration::ZERO,
             watch: Watch::default(),
-            company: None,
+            competition: None,
             joined: false,
             rates: Rates::default(),
             train: Train::Arriving,
@@ -208,7 +208,7 @@ impl Adaptive {
             return TRAIN_GAIN * self.rates.path();
         }
         if let Some(gain) = self
-            .company
+            .competition
             .as_ref()
             .and_then(|c| c.pace(self.rates.share()))
         {
@@ -342,7 +342,7 @@ impl Adaptive {
         if queue <= target / 4 {
             self.emptied = now;
         }
-        self.look_for_company(now, &found);
+        self.look_for_competition(now, &found);
         match self.phase {
             Phase::Start => {}
             Phase::Drain => {
@@ -356,8 +356,8 @@ impl Adaptive {
                     self.losses.rested(round, self.packet);
                 }
                 self.shown |= queue <= target / 4;
-                if self.watch.take_suspicion() && !self.shown {
-                    self.join_company(now);
+                if self.watch.end_suspicion() && !self.shown {
+                    self.start_competing(now);
                 }
                 // Less than ever before: it may not be the end yet.
                 self.shown &= base + target / 8 >= self.base_before;
@@ -367,7 +367,7 @@ impl Adaptive {
             }
             Phase::Steady if round.limited => {
                 self.backlogged += 1;
-                match &self.company {
+                match &self.competition {
                     Some(_) => self.compete(now, round, &found),
                     None => self.follow_queue(now, round, &found),
                 }
@@ -402,11 +402,11 @@ impl Adaptive {
             rtt: self.srtt,
         };
         let congested = self.losses.beyond(round, self.packet);
-        let Some(company) = &mut self.company else {
+        let Some(competition) = &mut self.competition else {
             return;
         };
-        let window = company.window(now, congested, &share);
-        if company.refills() {
+        let window = competition.window(now, congested, &share);
+        if competition.is_refilling() {
             self.train = Train::Leaving;
         }
         self.set_window(window);
@@ -458,7 +458,7 @@ impl Adaptive {
         self.set_window(window.min(most));
     }
 
-    fn look_for_company(&mut self, now: Time, found: &Found) {
+    fn look_for_competition(&mut self, now: Time, found: &Found) {
         let window = match self.phase {
             Phase::Drain => self.after,
             _ => self.window,
@@ -470,18 +470,18 @@ impl Adaptive {
             target: found.target,
             window,
         };
-        if self.company.is_none() {
-            self.watch.alone(&sight);
-        } else if self.watch.in_company(&sight) {
-            self.company = None;
+        if self.competition.is_none() {
+            self.watch.on_lone_round(&sight);
+        } else if self.watch.on_competing_round(&sight) {
+            self.competition = None;
         }
     }
 
     /// What giving way has cost until this was found out is taken back in one step.
-    fn join_company(&mut self, now: Time) {
+    fn start_competing(&mut self, now: Time) {
         self.watch = Watch::default();
         self.set_window(self.window.max(self.fair_window()));
-        self.company = Some(Company::new(self.window, now));
+        self.competition = Some(Competition::new(self.window, now));
         self.train = Train::Leaving;
         self.joined = true;
     }

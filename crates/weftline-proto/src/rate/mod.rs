@@ -2,7 +2,7 @@
 
 mod adaptive;
 mod base;
-mod company;
+mod competition;
 mod losses;
 mod progress;
 mod rates;

@@ -51,12 +51,12 @@ impl Watch {
         self.suspicious
     }
 
-    pub(super) fn take_suspicion(&mut self) -> bool {
+    pub(super) fn end_suspicion(&mut self) -> bool {
         core::mem::take(&mut self.suspicious)
     }
 
     /// A round without known company.
-    pub(super) fn alone(&mut self, sight: &Sight) {
+    pub(super) fn on_lone_round(&mut self, sight: &Sight) {
         if sight.queue <= sight.target.mul_f64(TOO_LONG) {
             self.filled = None;
             return;
@@ -69,7 +69,7 @@ impl Watch {
     }
 
     /// A round in company; whether that is over.
-    pub(super) fn in_company(&mut self, sight: &Sight) -> bool {
+    pub(super) fn on_competing_round(&mut self, sight: &Sight) -> bool {
         if !sight.is_empty() {
             return false;
         }
@@ -118,7 +118,7 @@ mod tests {
     fn suspicion(queue: impl Fn(u64) -> u64, kept: f64) -> Option<u64> {
         let mut watch = Watch::default();
         (0..8000).step_by(60).find(|ms| {
-            watch.alone(&sight(
+            watch.on_lone_round(&sight(
                 *ms,
                 queue(*ms),
                 1e5 * kept.powf(*ms as f64 / 1000.0),
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn company_is_over_when_the_queue_is_empty_twice_in_a_while() {
         let mut watch = Watch::default();
-        let mut empty = |ms| watch.in_company(&sight(ms, 1, 1e5));
+        let mut empty = |ms| watch.on_competing_round(&sight(ms, 1, 1e5));
         assert!(!empty(0));
         assert!(!empty(300));
         assert!(!empty(9000));

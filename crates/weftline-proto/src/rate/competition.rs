@@ -46,7 +46,7 @@ const SMALL: f64 = 0.45;
 const PACES: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
 #[derive(Clone, Debug)]
-pub(super) struct Company {
+pub(super) struct Competition {
     /// Bytes in flight before the last decrease, and when that was.
     most: f64,
     since: Time,
@@ -85,9 +85,9 @@ pub(super) struct Share {
     pub(super) rtt: Duration,
 }
 
-impl Company {
+impl Competition {
     pub(super) fn new(window: f64, now: Time) -> Self {
-        Company {
+        Competition {
             most: window,
             since: now,
             reno: window,
@@ -109,7 +109,7 @@ impl Company {
     }
 
     /// Whether much may leave at once now.
-    pub(super) fn refills(&self) -> bool {
+    pub(super) fn is_refilling(&self) -> bool {
         self.refills
     }
 
@@ -169,10 +169,10 @@ impl Company {
                 0 => self.next_insist,
                 _ => INSIST,
             };
-            *self = Company {
+            *self = Competition {
                 waiting_since: self.waiting_since,
                 next_insist,
-                ..Company::new(window, now)
+                ..Competition::new(window, now)
             };
             return window;
         }
