@@ -79,7 +79,7 @@ const DRAIN_SHARE: f64 = 0.5;
 /// other flows filled it meanwhile.
 const SOONER: u32 = 4;
 
-/// The first window beside competing traffic, as a part of the highest rate seen.
+/// The first rate beside competing traffic, as a part of the highest rate seen.
 const FAIR_GUESS: f64 = 0.45;
 
 /// A flow that the window held up for this many rounds fills any window.

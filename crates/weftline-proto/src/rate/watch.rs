@@ -41,7 +41,7 @@ impl Sight {
 pub(super) struct Watch {
     /// Since when the queue has been too long.
     filled: Option<Filled>,
-    /// Competing traffic is likely: a drain of this flow's part of the queue must show it.
+    /// Competing traffic is likely: a drain of this flow's part of the queue must confirm it.
     suspicious: bool,
     /// When the queue was seen empty beside competing traffic.
     seen_empty: Option<Time>,
