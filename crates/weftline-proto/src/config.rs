@@ -105,8 +105,8 @@ impl Config {
         Config::new(preset.scheme())
     }
 
-    /// Options of scheme `auto`, the default: a repair symbol when it is worth its price. They convert
-    /// into a configuration.
+    /// Options of scheme `auto`, the default: a repair symbol when it is worth its price. They
+    /// convert into a configuration.
     pub fn auto() -> Auto {
         Auto::new()
     }

@@ -25,9 +25,9 @@ pub enum Feedback {
         /// Time between two reports, 1 ms to 10 s.
         interval: Duration,
     },
-    /// When a block of [`Rateless`](crate::Rateless) is complete, and again at once for each further
-    /// repair symbol of that block. Otherwise once in each `interval` while data arrives, for the rate
-    /// control and the estimates of the path. Only `Rateless` has such blocks.
+    /// When a block of [`Rateless`](crate::Rateless) is complete, and again at once for each
+    /// further repair symbol of that block. Otherwise once in each `interval` while data arrives,
+    /// for the rate control and the estimates of the path. Only `Rateless` has such blocks.
     Block {
         /// Time between two reports while no block completes, 1 ms to 10 s.
         interval: Duration,

@@ -15,7 +15,7 @@ pub const MIN_FRAGMENT: usize = 64;
 /// Most symbols: the span of a datagram has 16 bits and may cover twice the credit.
 const MOST_SYMBOLS: u32 = 16_384;
 
-/// Most bytes of any buffer: what the wire format can express, with room to add.
+/// Most bytes of any buffer: the wire format can express them, with room for sums.
 const MOST_BYTES: u64 = 1 << 60;
 
 /// What one end accepts from the other. The limits bound its memory and its work per datagram.

@@ -25,7 +25,8 @@ impl FromStr for Config {
 }
 
 impl Config {
-    /// The configuration of `preset`, changed by the settings. Settings for other readers may be left.
+    /// The configuration of `preset`, changed by the settings. Settings for other readers may be
+    /// left.
     ///
     /// # Errors
     /// A value is not allowed, or settings contradict each other.

@@ -22,9 +22,9 @@ const MAX_FLIGHT: usize = 256;
 const HOP: Duration = Duration::from_micros(100);
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Runs any sequence of calls and of fates of datagrams. Only sent data arrives, and in order. Once the
-/// path stops losing datagrams, everything arrives and both ends become idle; if one end has closed
-/// the session, both learn it.
+/// Runs any sequence of calls and of fates of datagrams. Only sent data arrives, and in order. Once
+/// the path stops losing datagrams, everything arrives and both ends become idle; if one end has
+/// closed the session, both learn it.
 pub fn session(data: &[u8]) {
     let mut input = Input::new(data);
     let mut pair = Pair::new(&mut input);

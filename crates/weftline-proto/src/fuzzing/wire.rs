@@ -6,7 +6,8 @@ use crate::wire::{
     MIN_FRAGMENT, Run, put_close,
 };
 
-/// Parses any bytes as a datagram. If they parse, the datagram can be written again and reads the same.
+/// Parses any bytes as a datagram. If they parse, the datagram can be written again and reads the
+/// same.
 pub fn datagram(data: &[u8]) {
     let Ok(parsed) = Datagram::parse(data) else {
         return;

@@ -95,13 +95,13 @@ enum Phase {
     /// The window doubles until the path is found full.
     Start,
     Steady,
-    /// The queue is emptied, for a round.
+    /// A small window empties the queue, for a round.
     Drain,
     /// The packets sent while the queue was drained are reported.
     Rested,
 }
 
-/// What a round found.
+/// The measurements at the end of a round.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     /// The round trip without a queue.
@@ -276,7 +276,7 @@ impl Adaptive {
         }
         if self.phase == Phase::Start {
             let arrived = before.map_or(0, |before| point.arrived - before.arrived);
-            self.start(arrived as f64);
+            self.on_report_in_start(arrived as f64);
         }
         if progress.number >= self.round.end {
             let round = core::mem::replace(&mut self.round, Round::new(progress.next, Some(point)));
@@ -292,7 +292,7 @@ impl Adaptive {
     }
 
     /// A report in the start: `arrived` bytes are new.
-    fn start(&mut self, arrived: f64) {
+    fn on_report_in_start(&mut self, arrived: f64) {
         let Some(base) = self.base.get() else { return };
         let kept = 1.0 - self.round.loss().min(START_LOSS);
         if self.round.limited {
@@ -331,7 +331,7 @@ impl Adaptive {
         if let Some(rate) = round.mean_rate() {
             self.rates.add(rate);
         }
-        self.move_train();
+        self.advance_train();
         let rate = self.rates.recent();
         let target = self.target(base, rate);
         let found = Found {
@@ -378,7 +378,7 @@ impl Adaptive {
     }
 
     /// The train that left in the last round is reported in the round that begins.
-    fn move_train(&mut self) {
+    fn advance_train(&mut self) {
         self.train = match self.train {
             Train::Leaving => Train::Arriving,
             Train::Arriving if self.phase != Phase::Start => {

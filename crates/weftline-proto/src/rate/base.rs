@@ -1,4 +1,4 @@
-//! What a path's round trip takes without a queue.
+//! The round-trip time of a path without a queue.
 
 use std::collections::VecDeque;
 

@@ -106,7 +106,7 @@ impl Competition {
 
     /// How much faster than the measured rate to send; `None` means the window's pace.
     pub(super) fn pace(&self, share: f64) -> Option<f64> {
-        let catch_up = insisting(share) / IN_FLIGHT;
+        let catch_up = round_trips_in_flight(share) / IN_FLIGHT;
         (self.insist > 0).then(|| PACES[(self.insist % 8) as usize] * catch_up)
     }
 
@@ -135,14 +135,14 @@ impl Competition {
             self.waiting_since = now;
         }
         if self.insist > 0 {
-            return self.insisting(now, path);
+            return self.window_while_insisting(now, path);
         }
         self.congested = (self.congested << 1 | u32::from(congested)) & ((1 << LOSSY_OF) - 1);
         let lossy = self.congested.count_ones() >= LOSSY;
         if lossy || path.share < STARVED && self.is_pinned() {
             self.insist = self.next_insist;
             self.next_insist = (2 * self.next_insist).min(MOST_INSIST);
-            return insisting(path.share) * path.holds;
+            return round_trips_in_flight(path.share) * path.holds;
         }
         if congested {
             self.most = path.window;
@@ -158,7 +158,7 @@ impl Competition {
         cubic.max(self.reno).clamp(path.window, 1.5 * path.window)
     }
 
-    fn insisting(&mut self, now: Time, path: &Share) -> f64 {
+    fn window_while_insisting(&mut self, now: Time, path: &Share) -> f64 {
         self.insist -= 1;
         self.plenty = if path.share > PLENTY {
             self.plenty + 1
@@ -178,7 +178,7 @@ impl Competition {
             };
             return window;
         }
-        insisting(path.share) * path.holds
+        round_trips_in_flight(path.share) * path.holds
     }
 
     /// The queue hardly changes: no flow responds to losses.
@@ -194,6 +194,6 @@ impl Competition {
 }
 
 /// Round trips' worth to keep in flight with this share.
-fn insisting(share: f64) -> f64 {
+fn round_trips_in_flight(share: f64) -> f64 {
     IN_FLIGHT + CATCH_UP * (1.0 - share / SMALL).max(0.0)
 }

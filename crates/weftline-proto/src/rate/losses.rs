@@ -69,8 +69,8 @@ impl Losses {
         Some(if certain { excess } else { 0.0 })
     }
 
-    /// Whether a round lost more than chance explains. One loss is enough on a path that loses nothing
-    /// without a queue.
+    /// Whether a round lost more than chance explains. One loss is enough on a path that loses
+    /// nothing without a queue.
     pub(super) fn is_excessive(&self, round: &Round, packet: f64) -> bool {
         let packets = round.packets(packet);
         let usual = self.random() * packets;

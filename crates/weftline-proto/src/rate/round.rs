@@ -1,4 +1,4 @@
-//! What one round trip showed.
+//! The measurements of one round trip.
 
 use core::time::Duration;
 
@@ -35,7 +35,8 @@ impl Point {
         }
     }
 
-    /// Bytes a second that arrived since `first`, if at least `bytes` arrived and took at least `time`.
+    /// Bytes a second that arrived since `first`, if at least `bytes` arrived and took at least
+    /// `time`.
     pub(super) fn rate_since(&self, first: &Point, bytes: f64, time: Duration) -> Option<f64> {
         let arrived = (self.arrived - first.arrived) as f64;
         let took = self.at.since(first.at);

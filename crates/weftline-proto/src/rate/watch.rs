@@ -17,7 +17,7 @@ const SHRUNK: f64 = 0.8;
 const EMPTY_ROUNDS: u32 = 12;
 const EMPTY_AGAIN: Duration = Duration::from_secs(8);
 
-/// What a round showed.
+/// The measurements of a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     pub(super) now: Time,
@@ -116,8 +116,8 @@ mod tests {
         }
     }
 
-    /// The time, in ms, at which a queue like this becomes suspicious, if it is seen every 60 ms while
-    /// the window shrinks.
+    /// The time, in ms, at which a queue like this becomes suspicious, if it is seen every 60 ms
+    /// while the window shrinks.
     fn suspicion(queue: impl Fn(u64) -> u64, kept: f64) -> Option<u64> {
         let mut watch = Watch::default();
         (0..8000).step_by(60).find(|ms| {

@@ -12,7 +12,7 @@ pub enum Action {
     New,
     /// New source symbols, for a block that is sent only as repair symbols.
     FillBlock,
-    /// A source symbol once more.
+    /// A source symbol that was sent before.
     Again(Esi),
     /// A repair symbol over this encoding window.
     Repair {

@@ -24,8 +24,8 @@ pub(super) struct Flow {
     pub(super) flight: Flight,
     pub(super) rtt: RttEstimator,
     pub(super) loss: LossEstimator,
-    /// Symbols whose latest transmission was lost and that the peer is not known to have. Symbols that
-    /// are sent again are not among them.
+    /// Symbols whose latest transmission was lost and that the peer is not known to have. Symbols
+    /// that are sent again are not among them.
     pub(super) lost: BTreeSet<Esi>,
     /// Equations that the peer holds, by its newest report.
     pub(super) rank: u64,

@@ -213,8 +213,9 @@ impl Sender {
     }
 
     fn probe_time(&self) -> Option<Time> {
-        // If everything is acknowledged, a lost probe does no harm, with two exceptions: the peer must
-        // learn from it where its credit starts, or this end must learn the fate of what fills the window.
+        // If everything is acknowledged, a lost probe does no harm, with two exceptions: the peer
+        // must learn from it where its credit starts, or this end must learn the fate of what fills
+        // the window.
         let stuck = self.window_shut || !self.flow.has_room();
         let waiting = !self.is_idle() || stuck && !self.flow.flight.is_empty();
         if self.probes_due > 0 || !waiting {

@@ -13,8 +13,8 @@ use crate::time::Time;
 use crate::wire::{FeedbackView, complete};
 
 impl Sender {
-    /// The peer reported its state. Returns what that says about the path, if it is new. Reports older
-    /// than the newest are ignored.
+    /// The peer reported its state. Returns what that says about the path, if it is new. Reports
+    /// older than the newest are ignored.
     pub(crate) fn on_feedback(
         &mut self,
         now: Time,
@@ -135,7 +135,8 @@ impl Sender {
         }
     }
 
-    /// Moves the lower edge over symbols that the peer has and over symbols that are worthless by now.
+    /// Moves the lower edge over symbols that the peer has and over symbols that are worthless by
+    /// now.
     pub(super) fn advance(&mut self, now: Time) {
         let skipped = self.flow.advance(now);
         self.on_progress(now);
@@ -144,8 +145,8 @@ impl Sender {
         }
     }
 
-    /// Tells the peer the edge after it moved over worthless symbols, because the peer's credit starts
-    /// from its own edge. The next symbol would tell it, but may have no credit.
+    /// Tells the peer the edge after it moved over worthless symbols, because the peer's credit
+    /// starts from its own edge. The next symbol would tell it, but may have no credit.
     fn tell_edge(&mut self) {
         if self.is_idle() && !self.flow.has_room() {
             self.probes_due = self.probes_due.max(1);

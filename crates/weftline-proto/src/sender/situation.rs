@@ -1,4 +1,4 @@
-//! What a scheme may look at when it decides.
+//! The view of a flow on which a scheme bases its decisions.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -164,8 +164,8 @@ impl<'a> Situation<'a> {
 
     /// A repair for symbols that reports show to be missing, unless enough repairs are in flight.
     ///
-    /// The count includes what is in flight. The path will lose its share of the repairs, and the same
-    /// share of the source symbols will need repairs of their own.
+    /// The count includes what is in flight. The path will lose its share of the repairs, and the
+    /// same share of the source symbols will need repairs of their own.
     pub fn answer_deficit(&self, window: EncodingWindow) -> Option<Action> {
         let flow = self.flow;
         let loss = self.expected_loss();
@@ -226,8 +226,8 @@ impl<'a> Situation<'a> {
     }
 }
 
-/// Whether the receiver needs more repairs than will arrive of `in_flight`, of which the path loses the
-/// share `loss`. Half a repair either way is left to later reports.
+/// Whether the receiver needs more repairs than will arrive of `in_flight`, of which the path loses
+/// the share `loss`. Half a repair either way is left to later reports.
 pub(super) fn is_short(needed: f64, in_flight: u64, loss: f64) -> bool {
     // On a path that looks dead, ever more repairs at once would not help.
     needed >= in_flight as f64 * (1.0 - loss.min(0.75)) + 0.5

@@ -96,7 +96,8 @@ impl Sender {
         true
     }
 
-    /// Writes header and coded symbol of a repair. Returns false if the encoder does not hold the window.
+    /// Writes header and coded symbol of a repair. Returns false if the encoder does not hold the
+    /// window.
     fn put_repair(&mut self, now: Time, window: &Range<Esi>, out: &mut Vec<u8>) -> bool {
         let coded = self.coded(now, window.start);
         let nss = (window.end - window.start) as u16;

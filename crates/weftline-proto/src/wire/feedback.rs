@@ -134,8 +134,8 @@ pub struct FeedbackWriter {
 }
 
 impl FeedbackWriter {
-    /// Appends the report to `out`, with as many runs as fit in `max` bytes. At most half of the space
-    /// after the fixed part goes to `symbols`, the rest to `transmissions`.
+    /// Appends the report to `out`, with as many runs as fit in `max` bytes. At most half of the
+    /// space after the fixed part goes to `symbols`, the rest to `transmissions`.
     pub fn write(
         &self,
         symbols: impl Iterator<Item = Run>,

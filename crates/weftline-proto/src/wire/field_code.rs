@@ -12,8 +12,8 @@ pub enum CodingVector<'a> {
     /// An arbitrary element for each symbol, drawn from this seed as
     /// [`Coefficients::Uniform`] does.
     Seed(u32),
-    /// The elements, one after the other from the highest bit of the first byte on. Unused bits of the
-    /// last byte are 0.
+    /// The elements, one after the other from the highest bit of the first byte on. Unused bits of
+    /// the last byte are 0.
     Explicit(&'a [u8]),
 }
 
@@ -118,8 +118,8 @@ fn unpack(packed: &[u8], bits: u8, index: usize) -> u8 {
     ((two >> shift) & ((1 << bits) - 1)) as u8
 }
 
-/// Bytes of the longest source symbol whose repair, in this field and with a coding vector of `vector`
-/// bytes (a seed if `None`), fits a datagram of `longest` bytes.
+/// Bytes of the longest source symbol whose repair, in this field and with a coding vector of
+/// `vector` bytes (a seed if `None`), fits a datagram of `longest` bytes.
 pub(crate) fn symbol_room(longest: usize, bits: u8, vector: Option<usize>) -> usize {
     let header = match vector {
         None => FIELD_REPAIR_HEADER,

@@ -22,8 +22,8 @@ pub struct Block {
     /// Repair symbols for each source symbol, 0 to 4, sent after each block and rounded to whole
     /// symbols: 1/6 unless set.
     pub share: f64,
-    /// Whether a block that lacks repairs gets more of them: yes unless switched off. If not, only the
-    /// retransmission timer repairs losses that the share does not cover.
+    /// Whether a block that lacks repairs gets more of them: yes unless switched off. If not, only
+    /// the retransmission timer repairs losses that the share does not cover.
     pub top_up: bool,
 }
 
@@ -88,7 +88,7 @@ impl BlockRule {
     }
 
     fn answer_deficit(&self, at: &Situation<'_>) -> Option<Action> {
-        let window = self.blocks.short(at.lost(), at.expected_loss())?;
+        let window = self.blocks.oldest_short(at.lost(), at.expected_loss())?;
         Some(Action::top_up(window.start.max(at.first())..window.end))
     }
 }
@@ -104,7 +104,7 @@ impl Rule for BlockRule {
             }
             self.is_sated = true;
         }
-        if let Some(window) = self.blocks.owing(at.first()) {
+        if let Some(window) = self.blocks.oldest_owing(at.first()) {
             return Some(Action::repair(window.start.max(at.first())..window.end));
         }
         at.can_send_new().then_some(Action::New)
@@ -207,7 +207,7 @@ impl Blocks {
     }
 
     /// The oldest block that still owes repairs and is not wholly below `edge`.
-    fn owing(&self, edge: Esi) -> Option<Range<Esi>> {
+    fn oldest_owing(&self, edge: Esi) -> Option<Range<Esi>> {
         // Owed repairs are sent before the next block fills: the debtors are the newest blocks.
         let debtors = self.blocks.iter().rev().skip_while(|b| !b.full);
         let oldest = debtors
@@ -217,7 +217,7 @@ impl Blocks {
     }
 
     /// The oldest full block that lacks more symbols than it has repairs, arrived or in flight.
-    fn short(&self, lost: &BTreeSet<Esi>, loss: f64) -> Option<Range<Esi>> {
+    fn oldest_short(&self, lost: &BTreeSet<Esi>, loss: f64) -> Option<Range<Esi>> {
         let from = self.index_of(*lost.first()?)?;
         self.blocks
             .iter()
@@ -299,7 +299,7 @@ mod tests {
         let mut blocks = two_blocks();
         // 1.5 repairs a block: one, then two.
         let mut order = Vec::new();
-        while let Some(window) = blocks.owing(0) {
+        while let Some(window) = blocks.oldest_owing(0) {
             order.push(window.start);
             blocks.on_repair(window.end - 1, true);
         }
@@ -311,10 +311,10 @@ mod tests {
         let mut blocks = Blocks::new(0.4);
         (0..3).for_each(|esi| blocks.on_source(esi, 32));
         let lost = BTreeSet::from([0, 1, 2]);
-        assert_eq!(blocks.short(&lost, 0.0), None);
+        assert_eq!(blocks.oldest_short(&lost, 0.0), None);
         blocks.close();
-        assert_eq!(blocks.owing(0), Some(0..3));
-        assert_eq!(blocks.short(&lost, 0.0), Some(0..3));
+        assert_eq!(blocks.oldest_owing(0), Some(0..3));
+        assert_eq!(blocks.oldest_short(&lost, 0.0), Some(0..3));
         blocks.on_source(3, 32);
         assert_eq!(blocks.window_of(3, 32, 4), 3..4);
     }
@@ -322,23 +322,23 @@ mod tests {
     #[test]
     fn a_block_is_short_until_enough_repairs_are_in_flight() {
         let mut blocks = two_blocks();
-        while let Some(window) = blocks.owing(0) {
+        while let Some(window) = blocks.oldest_owing(0) {
             blocks.on_repair(window.end - 1, true);
         }
         let lost = BTreeSet::from([1, 2, 5]);
         // Block 0 lost two and has one repair in flight; block 1 lost one and has two.
-        assert_eq!(blocks.short(&lost, 0.0), Some(0..4));
+        assert_eq!(blocks.oldest_short(&lost, 0.0), Some(0..4));
         blocks.on_repair(3, false);
-        assert_eq!(blocks.short(&lost, 0.0), None);
+        assert_eq!(blocks.oldest_short(&lost, 0.0), None);
         blocks.on_fate(0, true);
-        assert_eq!(blocks.short(&lost, 0.0), Some(0..4));
+        assert_eq!(blocks.oldest_short(&lost, 0.0), Some(0..4));
         blocks.on_fate(0, false);
         blocks.on_repair(3, false);
-        assert_eq!(blocks.short(&lost, 0.0), None);
+        assert_eq!(blocks.oldest_short(&lost, 0.0), None);
         // Both arrived and the block is not decoded: they were not independent.
         blocks.on_fate(0, false);
-        assert_eq!(blocks.short(&lost, 0.0), Some(0..4));
+        assert_eq!(blocks.oldest_short(&lost, 0.0), Some(0..4));
         blocks.discard_before(4);
-        assert_eq!(blocks.short(&BTreeSet::from([5]), 0.0), None);
+        assert_eq!(blocks.oldest_short(&BTreeSet::from([5]), 0.0), None);
     }
 }

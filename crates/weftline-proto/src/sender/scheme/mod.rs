@@ -70,8 +70,8 @@ impl Scheme {
     }
 
     /// Sets the repair share: repair symbols for each source symbol, 0 to 4. For `auto` it is the
-    /// maximum in the long run; `rest` stops measuring. Returns true if the scheme has a share: `arq`,
-    /// `rateless` and custom schemes do not.
+    /// maximum in the long run; `rest` stops measuring. Returns true if the scheme has a share:
+    /// `arq`, `rateless` and custom schemes do not.
     pub fn set_share(&mut self, share: f64) -> bool {
         match self {
             Scheme::Block(block) => block.share = share,

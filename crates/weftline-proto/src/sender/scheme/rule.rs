@@ -1,4 +1,4 @@
-//! What a sender asks its scheme.
+//! The interface between a sender and its scheme.
 
 use core::fmt::Debug;
 use std::ops::Range;
@@ -15,9 +15,9 @@ use crate::wire::{FeedbackView, FieldCode};
 /// How a scheme decides what leaves next.
 ///
 /// The sender calls `on_*` when something has happened, `next_timeout` for the time at which
-/// [`on_timeout`](Self::on_timeout) is due, and [`choose`](Self::choose) whenever a datagram may leave.
-/// Each call gets a [`Situation`]: what the sender knows at that time. Every method but `choose` and
-/// `probe` may be left out.
+/// [`on_timeout`](Self::on_timeout) is due, and [`choose`](Self::choose) whenever a datagram may
+/// leave. Each call gets a [`Situation`]: what the sender knows at that time. Every method but
+/// `choose` and `probe` may be left out.
 ///
 /// Before it calls `choose`, the sender answers its retransmission timer, with
 /// [`probe`](Self::probe), and sends again what the carrier dropped.
@@ -55,7 +55,8 @@ pub trait Rule: Debug + Send {
     /// The fate of a repair symbol of the block `block` is known.
     fn on_fate(&mut self, _block: u64, _lost: bool) {}
 
-    /// The fate of the next transmission, in order of sending, is known. Estimates of the path need it.
+    /// The fate of the next transmission, in order of sending, is known. Estimates of the path need
+    /// it.
     fn on_fate_in_order(&mut self, _lost: bool) {}
 
     /// The peer may have more symbols, or symbols were given up.
@@ -92,8 +93,8 @@ pub trait Rule: Debug + Send {
     /// The application has no more symbols for the block that was filled.
     fn on_block_filled(&mut self, _at: &Situation<'_>) {}
 
-    /// The coding vector of the next repair symbol over `nss` source symbols; `None` means a repair key,
-    /// over GF(2^8).
+    /// The coding vector of the next repair symbol over `nss` source symbols; `None` means a repair
+    /// key, over GF(2^8).
     #[doc(hidden)]
     fn draw(&mut self, _nss: u16) -> Option<Drawn<'_>> {
         None
@@ -116,8 +117,8 @@ pub struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// How many symbols from `edge` on the receiver knows of and lacks. The sender gave up all symbols
-    /// below its own edge.
+    /// How many symbols from `edge` on the receiver knows of and lacks. The sender gave up all
+    /// symbols below its own edge.
     pub fn missing_from(&self, edge: Esi) -> u64 {
         let mut esi = self.next;
         let mut missing = 0;

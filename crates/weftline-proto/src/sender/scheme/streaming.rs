@@ -22,8 +22,8 @@ pub struct Streaming {
     pub share: f64,
     /// The encoding window: elastic, at most 256 symbols, unless set.
     pub window: EncodingWindow,
-    /// Whether further repairs answer the deficits that the receiver reports: yes unless switched off.
-    /// If not, only the retransmission timer repairs losses that the share does not cover.
+    /// Whether further repairs answer the deficits that the receiver reports: yes unless switched
+    /// off. If not, only the retransmission timer repairs losses that the share does not cover.
     pub top_up: bool,
 }
 

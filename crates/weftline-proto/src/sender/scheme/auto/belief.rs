@@ -67,9 +67,9 @@ impl Belief {
         }
     }
 
-    /// The worth of one more repair symbol: the probability that it arrives and is needed, weighted by
-    /// how much the wait grows with the deficit (a stream that lacks d equations waits in proportion
-    /// to d squared, so the d-th repair saves 2d - 1).
+    /// The worth of one more repair symbol: the probability that it arrives and is needed, weighted
+    /// by how much the wait grows with the deficit (a stream that lacks d equations waits in
+    /// proportion to d squared, so the d-th repair saves 2d - 1).
     pub(super) fn worth(&self, losses: &Losses) -> f64 {
         let arrives = [1.0 - losses.after_arrival, 1.0 - losses.after_loss];
         let deficits = self.at[..=self.top].iter().enumerate().skip(1);

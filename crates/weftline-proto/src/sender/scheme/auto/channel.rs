@@ -1,7 +1,7 @@
 //! The path's losses as a two-state chain, estimated from the fate of each numbered datagram.
 //!
-//! The estimate is biased upwards on purpose. Redundancy for too high a loss rate moves along the curve
-//! of delay against overhead; redundancy for too low a loss rate falls off it.
+//! The estimate is biased upwards on purpose. Redundancy for too high a loss rate moves along the
+//! curve of delay against overhead; redundancy for too low a loss rate falls off it.
 
 /// The shares that the two counters forget with each datagram.
 const SLOW: f64 = 1.0 / 1000.0;

@@ -8,21 +8,21 @@ use crate::settings::{Settings, TextError};
 
 /// Options of scheme `auto`.
 ///
-/// The sender estimates how many equations the receiver lacks, from its reports and the losses of the
-/// path. It sends a repair symbol when its expected worth exceeds a price. The default is the shortest
-/// delay within a limit that suits most paths.
+/// The sender estimates how many equations the receiver lacks, from its reports and the losses of
+/// the path. It sends a repair symbol when its expected worth exceeds a price. The default is the
+/// shortest delay within a limit that suits most paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Auto {
     /// The target in-order delay beyond the path's own, at most 60 s; `None` is as short as possible.
     pub delay: Option<Duration>,
-    /// The time in which stream data should be read at the far end after it was written, 1 ms to 60 s.
-    /// The sender spends its repairs to meet this deadline, and drops nothing. If reports and their
-    /// answers come in time, this costs hardly more than the losses.
+    /// The time in which stream data should be read at the far end after it was written, 1 ms to 60
+    /// s. The sender spends its repairs to meet this deadline, and drops nothing. If reports and
+    /// their answers come in time, this costs hardly more than the losses.
     pub deadline: Option<Duration>,
-    /// Most repairs for each source symbol in the long run, 0 to 4. Beyond this limit, the sender only
-    /// repairs symbols that the receiver is known to lack. `None` is 0.28, or 2.4 times the loss rate
-    /// if that is more, at most 1.
+    /// Most repairs for each source symbol in the long run, 0 to 4. Beyond this limit, the sender
+    /// only repairs symbols that the receiver is known to lack. `None` is 0.28, or 2.4 times the
+    /// loss rate if that is more, at most 1.
     pub overhead: Option<f64>,
     /// The parts of the rule that are on.
     pub(crate) ingredients: Ingredients,

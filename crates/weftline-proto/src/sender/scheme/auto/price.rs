@@ -26,7 +26,8 @@ const SHORT: core::ops::RangeInclusive<Duration> =
 const WITH_REPORTS: f64 = 4.0;
 /// Such a target is at least this many round trips.
 const ENOUGH: f64 = 0.75;
-/// A flow that is backlogged for this many round trips is a long transfer: reports come in time for it.
+/// A flow that is backlogged for this many round trips is a long transfer: reports come in time for
+/// it.
 const LONG: u32 = 2;
 /// A flow of fewer source symbols a second may spend more than the usual limit.
 const FEW: f64 = 50.0;
@@ -270,8 +271,8 @@ impl Price {
         f64::from(sum) / self.rounds.len() as f64
     }
 
-    /// The share of repairs that the target delay needs, within the limit: enough to repair the losses
-    /// of one horizon within it, with a margin of about one standard deviation.
+    /// The share of repairs that the target delay needs, within the limit: enough to repair the
+    /// losses of one horizon within it, with a margin of about one standard deviation.
     fn share(&self, srtt: Duration) -> f64 {
         let Losses { rate, spread, .. } = self.losses;
         let per_round = self.per_round();
@@ -321,9 +322,10 @@ impl Price {
         self.has_runs() && self.slack(srtt).is_some_and(|slack| slack > needed)
     }
 
-    /// Whether there are hardly more repairs than losses. Symbols that several repairs recover together
-    /// then wait longer for the last repair than for a retransmission. A deficit that drifts down by
-    /// `spare` for each source symbol, with this variance, lasts for variance / (2 spare^2) symbols.
+    /// Whether there are hardly more repairs than losses. Symbols that several repairs recover
+    /// together then wait longer for the last repair than for a retransmission. A deficit that
+    /// drifts down by `spare` for each source symbol, with this variance, lasts for variance / (2
+    /// spare^2) symbols.
     fn is_scarce(&self, srtt: Duration) -> bool {
         let Losses { mean, spread, .. } = self.losses;
         let share = self.share(srtt);

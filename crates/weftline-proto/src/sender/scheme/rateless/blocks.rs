@@ -67,7 +67,8 @@ impl Blocks {
         self.blocks.iter().map(|b| b.window.end - b.known).sum()
     }
 
-    /// A new source symbol was sent. It joins the newest block, of at most `k` symbols, or starts one.
+    /// A new source symbol was sent. It joins the newest block, of at most `k` symbols, or starts
+    /// one.
     pub(super) fn on_source(&mut self, now: Time, srtt: Duration, esi: Esi, k: u16) {
         if !self.is_open() {
             self.blocks.push_back(Block {
@@ -115,16 +116,16 @@ impl Blocks {
     /// The block whose repair symbols leave at full speed; `new`: there is a source symbol to send as
     /// well, which goes before the repair symbols of a block that ended early.
     pub(super) fn at_speed(&self, new: bool) -> Option<Range<Esi>> {
-        let next = self.hurried(new).next()?;
+        let next = self.blocks_at_speed(new).next()?;
         next.has_room().then(|| next.window.clone())
     }
 
     /// Whether a new source symbol may leave: no closed block still sends at full speed.
     pub(super) fn may_begin(&self) -> bool {
-        self.is_open() || self.hurried(true).next().is_none()
+        self.is_open() || self.blocks_at_speed(true).next().is_none()
     }
 
-    fn hurried(&self, new: bool) -> impl Iterator<Item = &Block> {
+    fn blocks_at_speed(&self, new: bool) -> impl Iterator<Item = &Block> {
         let waits = move |b: &&Block| new && self.options.systematic && b.closed == Some(false);
         let blocks = self.blocks.iter();
         blocks.filter(move |b| b.closed.is_some() && b.at_speed > 0 && !waits(b))
@@ -133,7 +134,7 @@ impl Blocks {
     /// The block whose next paced repair symbol is due; `late`: only if its acknowledgement is
     /// overdue, a round trip and an eighth after its symbols at full speed.
     pub(super) fn paced(&self, now: Time, srtt: Duration, late: bool) -> Option<Range<Esi>> {
-        let block = self.pacing()?;
+        let block = self.oldest_paced()?;
         let paced = block.paced?;
         let overdue = now >= paced.since + srtt * 9 / 8;
         let due = paced.due || now >= paced.next;
@@ -141,13 +142,13 @@ impl Blocks {
     }
 
     /// The oldest block that has sent all its symbols at full speed. Other such blocks wait for it.
-    fn pacing(&self) -> Option<&Block> {
+    fn oldest_paced(&self) -> Option<&Block> {
         self.blocks.iter().find(|b| b.paced.is_some())
     }
 
     /// When the next paced repair symbol is due.
     pub(super) fn next_timeout(&self) -> Option<Time> {
-        let block = self.pacing().filter(|b| b.has_room())?;
+        let block = self.oldest_paced().filter(|b| b.has_room())?;
         block.paced.filter(|p| !p.due).map(|p| p.next)
     }
 
@@ -235,8 +236,8 @@ impl Block {
         });
     }
 
-    /// Whether more repair symbols may be in flight. Nearly every path delivers enough of twice as many
-    /// as the block has symbols; a dead path is left to the retransmission timer.
+    /// Whether more repair symbols may be in flight. Nearly every path delivers enough of twice as
+    /// many as the block has symbols; a dead path is left to the retransmission timer.
     fn has_room(&self) -> bool {
         self.repairs_in_flight < 2 * (self.window.end - self.window.start) + 16
     }

@@ -34,8 +34,8 @@ impl RatelessRule {
         }
     }
 
-    /// Whether a block has room for a symbol. The peer lacks a symbol that is not sent itself until it
-    /// decodes the block.
+    /// Whether a block has room for a symbol. The peer lacks a symbol that is not sent itself until
+    /// it decodes the block.
     fn has_room(&self, at: &Situation<'_>) -> bool {
         let fits = self.options.systematic || self.blocks.outstanding() < at.most_missing();
         at.has_room() && fits

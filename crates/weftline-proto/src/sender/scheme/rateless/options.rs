@@ -13,9 +13,9 @@ use crate::wire::{packed_len, symbol_room};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Rateless {
-    /// Most source symbols of a block, 1 to 1024. A block has fewer if the peer allows fewer, or if the
-    /// application has no more: it ends at once at the end of a message or stream, else after a pause
-    /// of an eighth of a round trip.
+    /// Most source symbols of a block, 1 to 1024. A block has fewer if the peer allows fewer, or if
+    /// the application has no more: it ends at once at the end of a message or stream, else after a
+    /// pause of an eighth of a round trip.
     pub k: u16,
     /// Bits of an element of the field: q of GF(2^q), 1 to 8.
     pub bits: u8,
@@ -46,7 +46,8 @@ impl Rateless {
     /// The value of [`Rateless::extra`] that means without end.
     pub const ENDLESS: u16 = u16::MAX;
 
-    /// UDP-RC (Chong et al.): source symbols, then combinations in GF(2), the first ten at full speed.
+    /// UDP-RC (Chong et al.): source symbols, then combinations in GF(2), the first ten at full
+    /// speed.
     pub fn udp_rc() -> Self {
         Rateless {
             k: 1024,

@@ -28,7 +28,8 @@ impl Vectors {
         }
     }
 
-    /// Draws the next vector, for `nss` symbols. It is never zero, because a zero vector carries nothing.
+    /// Draws the next vector, for `nss` symbols. It is never zero, because a zero vector carries
+    /// nothing.
     pub(super) fn draw(&mut self, nss: u16) -> Drawn<'_> {
         let bits = self.bits;
         let key = loop {
