@@ -11,7 +11,7 @@ pub(crate) struct RttEstimator {
     latest: Duration,
 }
 
-/// The timers of the runtime have steps of this size (RFC 9002, kGranularity).
+/// The timers of the runtime are no finer than this (RFC 9002, kGranularity).
 const GRANULARITY: Duration = Duration::from_millis(1);
 
 impl RttEstimator {

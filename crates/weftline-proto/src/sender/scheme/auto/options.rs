@@ -16,8 +16,8 @@ use crate::settings::{Settings, TextError};
 pub struct Auto {
     /// The target in-order delay beyond the path's own, at most 60 s; `None` is as short as possible.
     pub delay: Option<Duration>,
-    /// The time in which stream data should be read at the far end after it was written, 1 ms to 60
-    /// s. The sender spends its repairs to meet this deadline, and drops nothing. If reports and
+    /// The time in which stream data should be read at the far end after it was written, 1 ms to
+    /// 60 s. The sender spends its repairs to meet this deadline, and drops nothing. If reports and
     /// their answers come in time, this costs hardly more than the losses.
     pub deadline: Option<Duration>,
     /// Most repairs for each source symbol in the long run, 0 to 4. Beyond this limit, the sender

@@ -45,8 +45,8 @@ const MANY: usize = 64;
 /// The price keeps the share of repairs at the limit, but needs some round trips to settle. Repairs
 /// beyond this multiple of the limit are held back.
 const LEEWAY: f64 = 1.2;
-/// Repairs do not handle a deficit that lasts for more round trips than this, plus one for each loss
-/// in a round trip. The more is lost in a round trip, the less it helps to send one symbol again.
+/// Lost symbols are sent again if a deficit would last for more round trips than this, plus one for
+/// each loss in a round trip. The more is lost in a round trip, the less one retransmission helps.
 const PATIENCE: f64 = 2.0;
 /// Losses come in runs if the mean run is longer than this.
 const LONG_RUN: f64 = 2.0;
@@ -324,8 +324,8 @@ impl Price {
 
     /// Whether there are hardly more repairs than losses. Symbols that several repairs recover
     /// together then wait longer for the last repair than for a retransmission. A deficit that
-    /// drifts down by `spare` for each source symbol, with this variance, lasts for variance / (2
-    /// spare^2) symbols.
+    /// drifts down by `spare` for each source symbol, with this variance, lasts for
+    /// variance / (2 spare^2) symbols.
     fn is_scarce(&self, srtt: Duration) -> bool {
         let Losses { mean, spread, .. } = self.losses;
         let share = self.share(srtt);
