@@ -3,8 +3,7 @@
 use core::fmt::Debug;
 use core::ops::RangeInclusive;
 
-/// A configuration that cannot be used. Nothing is changed in silence: what is out of range is
-/// refused.
+/// A configuration that cannot be used. Values out of range are refused, never changed silently.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -15,7 +14,7 @@ pub enum ConfigError {
         field: &'static str,
         /// The value given.
         value: String,
-        /// The values that are possible.
+        /// The allowed values.
         allowed: String,
     },
     /// Two fields contradict each other.
@@ -23,7 +22,7 @@ pub enum ConfigError {
     Contradiction(&'static str),
 }
 
-/// Accepts a value within its range, and no NaN.
+/// Accepts a value within its range; refuses NaN.
 pub(crate) fn within<T: PartialOrd + Debug>(
     field: &'static str,
     value: T,
@@ -44,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_out_of_range_is_named_with_what_is_possible() {
+    fn a_value_out_of_range_is_refused_with_the_allowed_range() {
         assert_eq!(within("share", 0.5, 0.0..=4.0), Ok(()));
         let error = within("share", f64::NAN, 0.0..=4.0).unwrap_err();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What a session is configured with.
+//! The configuration of a session.
 
 use core::time::Duration;
 
@@ -10,22 +10,22 @@ use crate::sender::scheme::{Arq, Auto, Block, Rateless, Rest, Scheme, Streaming}
 
 /// How fast the engine itself may send.
 ///
-/// A carrier may be slower (its own congestion controller); the engine never exceeds either.
+/// A carrier with its own congestion controller may be slower; the engine never exceeds either limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum RateControl {
-    /// As fast as the path allows with a short queue, whatever it loses; on any carrier.
+    /// As fast as the path allows with a short queue, at any loss rate and on any carrier.
     #[default]
     Adaptive,
     /// As fast as the carrier takes datagrams: the carrier's congestion controller decides.
     Carrier,
-    /// A fixed rate and, if given, a fixed window: for links one owns, and for experiments
+    /// A fixed rate and, if given, a fixed window: for private links, and for experiments
     /// (Karzand et al. kept one bandwidth-delay product in flight).
     Fixed {
         /// Bits per second on the wire, [`Config::datagram_overhead`] included, at least 1; `None` is
         /// unlimited.
         rate: Option<u64>,
-        /// Bytes in flight, sent and neither acknowledged nor known to be lost, at least 1; `None` is
+        /// Bytes in flight (sent, not acknowledged and not known to be lost), at least 1; `None` is
         /// unlimited.
         window: Option<u64>,
     },
@@ -35,7 +35,7 @@ pub enum RateControl {
 pub(crate) const SMALLEST_SYMBOL: u16 = 128;
 /// Frames have two-byte lengths, which hold 14 bits.
 const LARGEST_SYMBOL: u16 = 1 << 14;
-/// No timer of a session needs longer.
+/// No timer of a session needs to be longer.
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// Configuration of a session. Start from the scheme, and change fields:
@@ -48,26 +48,26 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// config.idle_timeout = Duration::from_secs(5);
 /// ```
 ///
-/// Only [`Limits`] and [`Feedback`] are told to the peer; everything else is this end's own business,
-/// so two ends need not agree on it. [`Config::check`] says what cannot be used.
+/// The peer learns only [`Limits`] and [`Feedback`]; the two ends need not agree on the other fields.
+/// [`Config::check`] refuses what cannot be used.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// How this end makes up for losses.
+    /// How this end repairs losses.
     pub scheme: Scheme,
-    /// What the peer is asked to report, and when.
+    /// When the peer is asked to report.
     pub feedback: Feedback,
     /// How fast this end sends.
     pub rate: RateControl,
     /// Most payload bytes in one source symbol, 128 to 16,384. A repair symbol and its header are
-    /// 21 bytes longer; symbols are shorter while the path, as told with
-    /// [`Session::set_largest_datagram`](crate::Session::set_largest_datagram), takes less.
+    /// 21 bytes longer. Symbols are shorter while the path takes only shorter datagrams, as set with
+    /// [`Session::set_largest_datagram`](crate::Session::set_largest_datagram).
     pub symbol_size: u16,
-    /// Bytes that the carrier, UDP and IP add to each datagram; only rate control uses it.
+    /// Bytes that the carrier, UDP and IP add to each datagram; only rate control uses this field.
     pub datagram_overhead: u16,
     /// What this end accepts from its peer.
     pub limits: Limits,
-    /// Bytes accepted from the application and not yet sent: on each stream, and in messages. At
+    /// Bytes accepted from the application and not yet sent, on each stream and in messages, at
     /// least 1.
     pub send_buffer: usize,
     /// The session is lost when nothing arrives for this long, 1 ms to a day.
@@ -77,7 +77,7 @@ pub struct Config {
     pub keep_alive: Option<Duration>,
     /// Round-trip time assumed until one is measured, at most a day.
     pub initial_rtt: Duration,
-    /// Hand messages over even when their deadline has passed.
+    /// Deliver messages even if their deadline has passed.
     pub deliver_late_messages: bool,
 }
 
@@ -105,13 +105,13 @@ impl Config {
         Config::new(preset.scheme())
     }
 
-    /// Options of scheme `auto`, the default: a repair symbol when it is worth its price. They turn
-    /// into a configuration.
+    /// Options of scheme `auto`, the default: a repair symbol when it is worth its price. They
+    /// convert into a configuration.
     pub fn auto() -> Auto {
         Auto::new()
     }
 
-    /// The options of scheme `arq`, which has none: lost symbols are sent again.
+    /// Scheme `arq`, which sends lost symbols again and has no options.
     pub fn arq() -> Arq {
         Arq::new()
     }
@@ -126,7 +126,7 @@ impl Config {
         Streaming::new()
     }
 
-    /// Options of scheme `rest` (Brulatout et al.): repairs by the measured losses.
+    /// Options of scheme `rest` (Brulatout et al.): as many repairs as the measured losses require.
     pub fn rest() -> Rest {
         Rest::new()
     }
@@ -141,10 +141,10 @@ impl Config {
         Rateless::rlc_block()
     }
 
-    /// Refuses a configuration that cannot be used; [`Session::new`](crate::Session::new) asks it.
+    /// Refuses a configuration that cannot be used; [`Session::new`](crate::Session::new) calls it.
     ///
     /// # Errors
-    /// The first field that is out of range, with its value and what is possible; or two fields that
+    /// The first field that is out of range, with its value and the allowed range; or two fields that
     /// contradict each other.
     pub fn check(&self) -> Result<(), ConfigError> {
         let milli = Duration::from_millis(1);
@@ -195,14 +195,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_preset_is_possible() {
+    fn every_preset_is_accepted() {
         for preset in Preset::ALL {
             assert_eq!(Config::preset(preset).check(), Ok(()), "{preset}");
         }
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_with_field_value_and_range() {
+    fn an_invalid_configuration_is_refused_with_field_value_and_range() {
         let refused = |change: &dyn Fn(&mut Config)| {
             let mut config = Config::default();
             change(&mut config);

@@ -4,13 +4,13 @@ use core::time::Duration;
 
 use crate::check::{ConfigError, within};
 
-/// Reports are not asked for less often than this, or a lost one would stall the sender.
+/// The longest interval between reports. With a longer one a lost report would stall the sender.
 pub(crate) const LONGEST_FEEDBACK_INTERVAL: Duration = Duration::from_secs(10);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// When the receiver reports its state.
 ///
-/// The sender of a flow chooses, and asks its peer for it in HELLO: tuning one end is enough.
+/// The sender of a flow chooses, and tells its peer in HELLO: tuning one end is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Feedback {
@@ -25,17 +25,17 @@ pub enum Feedback {
         /// Time between two reports, 1 ms to 10 s.
         interval: Duration,
     },
-    /// When a block of [`Rateless`](crate::Rateless) is complete, and again at once for each further
-    /// repair symbol of it; else once in each `interval` while data arrives, for the rate control and
-    /// the estimates of the path. Only `Rateless` has such blocks.
+    /// When a block of [`Rateless`](crate::Rateless) is complete, and again at once for each
+    /// further repair symbol of that block. Otherwise once in each `interval` while data arrives,
+    /// for the rate control and the estimates of the path. Only `Rateless` has such blocks.
     Block {
-        /// Time between two reports while no block is completed, 1 ms to 10 s.
+        /// Time between two reports while no block completes, 1 ms to 10 s.
         interval: Duration,
     },
-    /// As seldom as a delay allows: when something has been missing for `target`, or after as many
+    /// As rarely as a delay allows: when something has been missing for `target`, or after as many
     /// datagrams as a report covers at most, and otherwise after [`Feedback::SELDOM`] times `target`.
     Adaptive {
-        /// What waits for a report waits no longer than this, 1 us to 1.25 s.
+        /// Losses wait no longer than this for a report, 1 us to 1.25 s.
         target: Duration,
     },
 }

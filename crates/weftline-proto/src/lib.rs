@@ -22,7 +22,7 @@ mod ranges;
 mod rate;
 mod receiver;
 mod rtt;
-// What the feature shows is private without it, and in part unused.
+// Without the feature, the items that it exports are private, and some are unused.
 #[cfg_attr(
     not(feature = "unstable-scheme"),
     allow(unreachable_pub, dead_code, unused_imports)

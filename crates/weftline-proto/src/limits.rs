@@ -1,30 +1,30 @@
-//! What one end accepts from the other.
+//! The limits of what one end accepts from the other.
 
 use crate::check::{ConfigError, within};
 
 /// A symbol size that every implementation accepts before it has seen HELLO.
 pub const MIN_SYMBOL_SIZE: u16 = 1200;
 
-/// Bytes of flow control credit that a message fragment costs besides its data, so that
+/// Bytes of flow control credit that a message fragment costs in addition to its data, so that
 /// credit bounds the receiver's memory even for empty messages.
 pub const FRAGMENT_COST: u64 = 256;
 
-/// Shortest fragment of a message that is not its last, in bytes.
+/// Shortest fragment of a message, in bytes; only the last one may be shorter.
 pub const MIN_FRAGMENT: usize = 64;
 
-/// Most symbols: the span of a datagram has 16 bits and may reach twice the credit back.
+/// Most symbols: the span of a datagram has 16 bits and may cover twice the credit.
 const MOST_SYMBOLS: u32 = 16_384;
 
-/// Most bytes of any buffer: what the wire format can express, with room to add.
+/// Most bytes of any buffer: the wire format can express them, with room for sums.
 const MOST_BYTES: u64 = 1 << 60;
 
-/// What one end accepts from the other; bounds its memory and its work per datagram.
+/// What one end accepts from the other. The limits bound its memory and its work per datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
     /// Payload bytes of a source symbol, 1200 to 65,535.
     pub symbol_size: u16,
-    /// Source symbols from the lowest unknown one to the highest that may be sent, 256 to 16,384.
+    /// Source symbols from the lowest unknown one to the highest one that may be sent, 256 to 16,384.
     pub symbols: u32,
     /// Source symbols that one repair symbol may cover, 64 to 65,535.
     pub window: u16,
@@ -36,8 +36,8 @@ pub struct Limits {
     pub stream_data: u64,
     /// Streams that the peer may have open at once, at least 8.
     pub streams: u32,
-    /// Bytes of one message, at least 16 KiB. The peer is told less if `session_data` and
-    /// `message_data` cannot hold as much in the shortest fragments.
+    /// Bytes of one message, at least 16 KiB. The peer learns a lower limit if `session_data` and
+    /// `message_data` cannot hold such a message in the shortest fragments.
     pub message_size: u32,
     /// Bytes of messages that are incomplete or not yet read by the application, at least 128 KiB.
     pub message_data: u64,
@@ -60,7 +60,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// What a peer may assume before it has seen HELLO: no limit is lower.
+    /// The limits that a peer may assume before it has seen HELLO: no limit is lower.
     pub(crate) const LEAST: Limits = Limits {
         symbol_size: MIN_SYMBOL_SIZE,
         symbols: 256,
@@ -108,8 +108,8 @@ impl Limits {
         )
     }
 
-    /// The limits that the peer is told. A message must fit its credit even in the shortest
-    /// fragments, and with the quarter of it that the receiver has not given back yet.
+    /// The limits that the peer learns. A message must fit its credit even in the shortest fragments,
+    /// and without the quarter of the credit that the receiver has not given back yet.
     pub(crate) fn announced(self) -> Limits {
         let shortest = MIN_FRAGMENT as u64;
         let credit = self.session_data.min(self.message_data) / 4 * 3;
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_and_the_least_limits_are_possible() {
+    fn the_default_and_the_lowest_limits_are_accepted() {
         assert_eq!(Limits::default().check(), Ok(()));
         assert_eq!(Limits::LEAST.check(), Ok(()));
     }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peer_is_told_of_no_message_longer_than_its_credit() {
+    fn the_announced_message_size_fits_the_credit() {
         let limits = Limits {
             message_size: 8 << 20,
             ..Limits::default()

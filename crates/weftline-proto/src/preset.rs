@@ -10,23 +10,24 @@ use crate::settings::TextError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Preset {
-    /// Selective-repeat ARQ: no code, lost source symbols are sent again (Karzand et al., baseline).
+    /// Selective-repeat ARQ: it sends lost source symbols again, without a code (Karzand et al.,
+    /// baseline).
     Arq,
     /// Systematic block code with an ARQ safety net (Karzand et al., baseline).
     Block,
     /// Streaming code: a repair symbol over all unacknowledged symbols at a fixed spacing
     /// (Karzand et al.).
     Streaming,
-    /// REST: as many repair symbols as the measured losses make necessary, over a mobile window, with
+    /// REST: as many repair symbols as the measured losses require, over a mobile window, with
     /// periodic reports (Brulatout et al.).
     Rest,
-    /// UDP-RC: each message as source symbols and then random combinations of them in GF(2), the first
-    /// 10 at full speed, until it is acknowledged (Chong et al.).
+    /// UDP-RC: the source symbols of each message, then random combinations of them in GF(2) until it
+    /// is acknowledged, the first 10 at full speed (Chong et al.).
     UdpRc,
-    /// Low-overhead RLC: nothing but random combinations of a block until it is acknowledged, in
-    /// GF(2^8) (Garrido et al.).
+    /// Low-overhead RLC: only random combinations of a block, in GF(2^8), until it is acknowledged
+    /// (Garrido et al.).
     RlcBlock,
-    /// Repair symbols where and when they are worth most, for the delay aimed at: the default.
+    /// The default: repair symbols when they are worth their price, for a target delay.
     Auto,
 }
 

@@ -19,7 +19,7 @@ pub enum TextError {
     /// A word is not a setting.
     #[error("`{0}` is not a setting: write NAME=VALUE, for example secs=10")]
     NotASetting(String),
-    /// The same setting is there twice.
+    /// A setting is given twice.
     #[error("the setting `{0}` is given twice: leave one")]
     GivenTwice(String),
     /// No such setting.
@@ -27,7 +27,7 @@ pub enum TextError {
     Unknown {
         /// The setting given.
         name: String,
-        /// What was to be set.
+        /// What the settings are for.
         what: String,
         /// The names of the settings there are.
         known: String,
@@ -39,7 +39,7 @@ pub enum TextError {
         name: &'static str,
         /// The value given.
         value: String,
-        /// What it takes.
+        /// The values that it takes.
         expected: String,
     },
     /// Settings contradict each other.
@@ -47,8 +47,8 @@ pub enum TextError {
     Contradiction(&'static str),
 }
 
-/// Settings as given. Each reader takes its own by name; [`finish`](Self::finish) refuses what is
-/// left, with the names that were asked for.
+/// Settings as given. Each reader takes its own by name. [`finish`](Self::finish) refuses the rest,
+/// and lists the names that readers asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     given: BTreeMap<String, String>,
@@ -59,7 +59,7 @@ impl Settings {
     /// Splits words of the form `NAME=VALUE`.
     ///
     /// # Errors
-    /// A word has no `=`, or a name is there twice.
+    /// A word has no `=`, or a name occurs twice.
     pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Self, TextError> {
         let mut given = BTreeMap::new();
         for argument in arguments {
@@ -82,7 +82,7 @@ impl Settings {
     /// The value of a setting, as `read` understands it; `None` if it was not given.
     ///
     /// # Errors
-    /// `read` does not understand the value; `expected` says what it would.
+    /// `read` does not understand the value; `expected` names the values that it does.
     pub fn take<T>(
         &mut self,
         name: &'static str,
@@ -107,7 +107,7 @@ impl Settings {
     /// A number within bounds; `None` if it was not given.
     ///
     /// # Errors
-    /// The value is not a number, or out of bounds.
+    /// The value is not a number or is out of bounds.
     pub fn number<T>(
         &mut self,
         name: &'static str,
@@ -152,10 +152,10 @@ impl Settings {
         })
     }
 
-    /// Refuses what no reader took; `what` names what is set.
+    /// Refuses settings that no reader took; `what` names what the settings are for.
     ///
     /// # Errors
-    /// A setting is left.
+    /// No reader took one of the settings.
     pub fn finish(mut self, what: &str) -> Result<(), TextError> {
         match self.given.pop_first() {
             None => Ok(()),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_is_answered_with_the_right_ones() {
+    fn the_error_for_a_wrong_name_lists_the_right_ones() {
         let mut settings = settings(&["sise=3"]);
         assert_eq!(settings.number("size", "bytes", 16..=100u32).unwrap(), None);
         assert_eq!(settings.switch("cdf").unwrap(), None);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_answered_with_what_is_possible() {
+    fn the_error_for_a_wrong_value_says_what_is_allowed() {
         for value in ["15", "101", "x", "", "-1"] {
             let error = settings(&[&format!("size={value}")])
                 .number("size", "bytes", 16..=100u32)

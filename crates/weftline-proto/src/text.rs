@@ -25,11 +25,11 @@ impl FromStr for Config {
 }
 
 impl Config {
-    /// The configuration of `preset`, with what the settings say of it. They may have settings for
-    /// others, too.
+    /// The configuration of `preset`, changed by the settings. Settings for other readers may be
+    /// left.
     ///
     /// # Errors
-    /// A value is not possible, or settings contradict each other.
+    /// A value is not allowed, or settings contradict each other.
     pub fn read(preset: Preset, settings: &mut Settings) -> Result<Self, TextError> {
         let mut config = Config::preset(preset);
         config.scheme.read(settings)?;
@@ -37,7 +37,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads what is the same for every scheme; what is not given stays as it is.
+    /// Reads the settings that all schemes share; values that are not given stay as they are.
     ///
     /// # Errors
     /// As for [`Config::read`].
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_every_scheme_has_is_read_too() {
+    fn settings_shared_by_all_schemes_are_read_too() {
         let text = "auto,feedback=adaptive:5,fixed_rate=25,fixed_window=187500,symbol=450,idle=8";
         let config = config(text);
         let target = Duration::from_millis(5);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_and_the_answer_says_what_can() {
+    fn invalid_text_is_refused_with_what_is_allowed() {
         for (text, answer) in [
             ("", "unknown preset ``: use one of arq, block"),
             ("luck", "use one of arq, block"),

@@ -1,4 +1,4 @@
-//! Integer time, so that runs are deterministic and print the same everywhere.
+//! Integer time: runs are deterministic and print the same everywhere.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};

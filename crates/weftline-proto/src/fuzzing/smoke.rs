@@ -94,7 +94,7 @@ fn frames_that_parse_can_be_packed_again() {
 }
 
 #[test]
-fn a_decoder_knows_exactly_what_follows_whatever_arrives() {
+fn a_decoder_knows_exactly_what_follows_from_its_arrivals() {
     smoke("decoder", super::decoder, 300, 400);
 }
 

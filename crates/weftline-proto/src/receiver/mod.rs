@@ -18,28 +18,29 @@ use crate::wire::{Coded, FeedbackWriter, Run, complete};
 pub(crate) struct Receiver {
     limits: Limits,
     decoder: WindowDecoder,
-    /// Bits of the elements that repair symbols are made of, since the first one.
+    /// Bits of a field element in repair symbols; `None` before the first one.
     bits: Option<u8>,
-    /// What the decoder before that had counted, and the new one for the symbols it took over.
+    /// The counts of the decoder before the field changed, and the counts of the new one for the
+    /// symbols that it inherited.
     earlier: DecoderStats,
-    retold: DecoderStats,
-    /// The coding vector in hand.
+    inherited: DecoderStats,
+    /// The current coding vector.
     vector: Vec<u8>,
     /// Transmission numbers that arrived.
     seen: RangeSet,
-    /// When the largest of them did.
+    /// When the largest transmission number arrived.
     largest_at: Time,
     clock: RemoteClock,
     queue_delay: u64,
     /// Unknown symbols and equations held, at the last datagram.
     holes: (usize, usize),
-    /// Since when something has been missing without a pause.
+    /// Since when at least one symbol has been missing.
     missing_since: Option<Time>,
     feedback: Feedback,
     next_report: u64,
     /// When the next report is due, if anything arrived since the last one.
     due: Option<Time>,
-    /// Its time has come; it waits for the carrier.
+    /// A report is due and waits for the carrier.
     wanted: bool,
     last_report: Option<Time>,
     /// Numbered datagrams since the last report.
@@ -47,7 +48,7 @@ pub(crate) struct Receiver {
     stats: Counts,
 }
 
-/// What arrived.
+/// Counts of what arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) repair_symbols: u64,
@@ -63,20 +64,20 @@ pub(crate) enum Drop {
     Inconsistent,
 }
 
-/// What a datagram brought besides its symbol.
+/// The news that a datagram brought for the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
     None,
-    /// A gap in the transmissions, or a change of what is missing.
+    /// A gap in the transmissions, or a change of the missing symbols.
     Change,
-    /// The repair symbol's window is all known.
+    /// All symbols in the window of the repair symbol are known.
     Complete,
 }
 
 /// At full speed a report covers at most this many datagrams.
 const REPORT_EVERY: u32 = 64;
 
-/// Transmission numbers that a report reaches back at most: as many as a sender remembers.
+/// A report covers at most this many transmission numbers: as many as a sender remembers.
 const REPORTED_TRANSMISSIONS: u64 = 1 << 16;
 
 impl Receiver {
@@ -92,7 +93,7 @@ impl Receiver {
             decoder: WindowDecoder::new(config),
             bits: None,
             earlier: DecoderStats::default(),
-            retold: DecoderStats::default(),
+            inherited: DecoderStats::default(),
             vector: Vec::new(),
             seen: RangeSet::default(),
             largest_at: Time::ZERO,
@@ -110,7 +111,7 @@ impl Receiver {
         }
     }
 
-    /// The peer asked for its reports in HELLO.
+    /// The peer asked for these reports in HELLO.
     pub(crate) fn set_feedback(&mut self, feedback: Feedback) {
         self.feedback = feedback;
     }
@@ -144,8 +145,8 @@ impl Receiver {
         let transmission = self.transmission(coded)?;
         let esi = complete(coded.esi, self.decoder.contiguous());
         self.enter(coded, esi, esi + 1)?;
-        let taken = self.decoder.source(esi, symbol);
-        self.taken(now, coded, transmission, taken.map(|_| ()), News::None)
+        let decoded = self.decoder.source(esi, symbol);
+        self.on_numbered(now, coded, transmission, decoded.map(|_| ()), News::None)
     }
 
     pub(crate) fn on_repair(
@@ -166,17 +167,17 @@ impl Receiver {
         let first = complete(coded.esi, self.decoder.contiguous());
         let end = first + u64::from(nss);
         self.enter(coded, first, end)?;
-        let taken = self.decoder.repair(first..end, u32::from(key), data);
-        let taken = self.count_repair(taken);
-        self.taken(now, coded, transmission, taken, News::None)
+        let decoded = self.decoder.repair(first..end, u32::from(key), data);
+        let decoded = self.count_repair(decoded);
+        self.on_numbered(now, coded, transmission, decoded, News::None)
     }
 
     pub(crate) fn on_probe(&mut self, now: Time, coded: &Coded) -> Result<(), Drop> {
         let transmission = self.transmission(coded)?;
         let next = complete(coded.esi, self.decoder.contiguous());
         self.enter(coded, next, next)?;
-        let taken = self.decoder.expect(next);
-        self.taken(now, coded, transmission, taken, News::None)
+        let decoded = self.decoder.expect(next);
+        self.on_numbered(now, coded, transmission, decoded, News::None)
     }
 
     fn transmission(&self, coded: &Coded) -> Result<u64, Drop> {
@@ -198,23 +199,23 @@ impl Receiver {
         if end > edge + u64::from(self.limits.symbols) {
             return Err(Drop::OutOfWindow);
         }
-        // An honest sender never covers symbols from further back than its credit.
+        // An honest sender never covers symbols older than its credit.
         let floor = base.max(edge.saturating_sub(u64::from(self.limits.symbols)));
         self.decoder.forget_before(floor);
         Ok(())
     }
 
-    /// Accounts for a numbered datagram. One that the decoder had no room for counts as lost, so
-    /// that its sender sends it again.
-    fn taken(
+    /// Accounts for a numbered datagram. It counts as lost if the decoder had no room for it, so that
+    /// its sender sends it again.
+    fn on_numbered(
         &mut self,
         now: Time,
         coded: &Coded,
         transmission: u64,
-        taken: Result<(), DecodeError>,
+        decoded: Result<(), DecodeError>,
         news: News,
     ) -> Result<(), Drop> {
-        let refused = match taken {
+        let refused = match decoded {
             Ok(()) => None,
             Err(DecodeError::Inconsistent { .. }) => Some(Drop::Inconsistent),
             Err(DecodeError::OutOfSpan { .. } | DecodeError::TooManyUnknowns { .. }) => {
@@ -241,7 +242,7 @@ impl Receiver {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Sets the time of the next report, with this news for the sender.
+    /// Sets the time of the next report after this news.
     fn schedule(&mut self, now: Time, news: News) {
         let urgent = news != News::None || self.unreported >= REPORT_EVERY;
         let after = |interval| {
@@ -263,7 +264,7 @@ impl Receiver {
         }
     }
 
-    /// When [`Feedback::Adaptive`] wants a report. What was repaired meanwhile needs none.
+    /// When [`Feedback::Adaptive`] wants a report. Symbols repaired meanwhile need none.
     fn adaptive(&self, now: Time, target: Duration) -> Time {
         if self.unreported >= REPORT_EVERY {
             return now;
@@ -272,7 +273,7 @@ impl Receiver {
         let usual = self.last_report.map_or(now, |last| now.max(last + usual));
         let reported = |since| self.last_report.is_some_and(|last| last >= since);
         match self.missing_since {
-            // Said already: what is still missing is said again as often as it may wait.
+            // Already reported: symbols that are still missing are reported again every `target`.
             Some(since) if reported(since) => self
                 .last_report
                 .map_or(now, |last| now.max(last + target))
@@ -336,7 +337,7 @@ impl Receiver {
             let following = received.peek().map_or(run.start, |r| r.end);
             let first = (run.end - run.start).min(left);
             left -= first;
-            // What lies below a run that was cut short is not reported.
+            // Numbers below a run that was cut short are not reported.
             let second = (run.start - following).min(left);
             left -= second;
             Some(Run { first, second })

@@ -10,23 +10,23 @@ use weftline_codec::Esi;
 pub enum Action {
     /// A new source symbol.
     New,
-    /// New source symbols for a block of which only repair symbols are sent.
+    /// New source symbols, for a block that is sent only as repair symbols.
     FillBlock,
-    /// A source symbol once more.
+    /// A source symbol that was sent before.
     Again(Esi),
     /// A repair symbol over this encoding window.
     Repair {
-        /// The source symbols covered, all of them held.
+        /// The source symbols that it covers. The sender still holds all of them.
         window: Range<Esi>,
         /// A report or the retransmission timer asked for it.
         top_up: bool,
     },
-    /// Nothing but a question.
+    /// A datagram without a symbol, which asks for a report.
     Probe,
 }
 
 impl Action {
-    /// A repair symbol of the scheme's own accord.
+    /// A repair symbol that nothing asked for.
     pub fn repair(window: Range<Esi>) -> Self {
         Action::Repair {
             window,

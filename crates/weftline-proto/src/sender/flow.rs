@@ -12,7 +12,7 @@ use crate::loss::LossEstimator;
 use crate::rtt::RttEstimator;
 use crate::time::Time;
 
-/// A pause of this part of a round trip is the end, for now.
+/// After a pause of this part of a round trip, the newest source symbol counts as the last.
 const PAUSE: u32 = 8;
 
 /// The state of a flow, apart from the scheme and the timers.
@@ -20,13 +20,13 @@ const PAUSE: u32 = 8;
 pub(super) struct Flow {
     pub(super) peer: Limits,
     pub(super) encoder: WindowEncoder,
-    /// One for each symbol that the encoder holds.
+    /// One record for each symbol that the encoder holds.
     pub(super) records: VecDeque<Record>,
     pub(super) flight: Flight,
     pub(super) rtt: RttEstimator,
     pub(super) loss: LossEstimator,
-    /// Symbols whose latest transmission was lost and that the peer is not known to have. With
-    /// retransmission those on their way again are left out.
+    /// Symbols whose latest transmission was lost and that the peer is not known to have. Symbols
+    /// that are sent again are not among them.
     pub(super) lost: BTreeSet<Esi>,
     /// What became of symbols that were given up.
     pub(super) abandoned: Abandoned,
@@ -36,13 +36,13 @@ pub(super) struct Flow {
     pub(super) top_ups_arrived: u64,
     /// ESIs below this may be sent.
     pub(super) credit: Esi,
-    /// When the newest source symbol was sent first, and whether the pause after it was noticed.
+    /// When the newest source symbol was first sent, and whether the pause after it was noticed.
     pub(super) last_source: Time,
     pub(super) end_noticed: bool,
     /// A message or a stream ended in the newest source symbol.
     pub(super) at_boundary: bool,
-    /// The retransmission timer fired when this was the next ESI: what was sent before it is made up
-    /// for.
+    /// The next ESI when the retransmission timer fired. Losses below it are repaired even if top-ups
+    /// are off.
     pub(super) stalled_below: Esi,
 }
 
@@ -51,13 +51,13 @@ pub(super) struct Record {
     /// Latest transmission.
     pub(super) transmission: u64,
     pub(super) known: bool,
-    /// Worthless from then on.
+    /// The symbol is worthless after this time.
     pub(super) expires: Option<Time>,
 }
 
 impl Flow {
-    /// A new symbol can be sent: the peer's credit and this end's memory allow it, and the peer
-    /// has no more holes than it can hold.
+    /// A new symbol can be sent: the peer's credit and this end's memory allow it, and the peer lacks
+    /// no more symbols than its limit allows.
     pub(super) fn has_room(&self) -> bool {
         self.encoder.next() < self.credit
             && !self.encoder.is_full()
@@ -68,7 +68,7 @@ impl Flow {
         self.encoder.first() == self.encoder.next()
     }
 
-    /// After a source symbol and a pause of this length, it was the last one.
+    /// After a pause of this length, the newest source symbol counts as the last.
     pub(super) fn pause(&self) -> Duration {
         self.rtt.smoothed() / PAUSE
     }

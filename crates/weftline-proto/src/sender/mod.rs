@@ -1,5 +1,5 @@
-//! The sending side of a flow: symbols, transmission numbers, what the peer has, what is lost. Its
-//! scheme decides what to send next.
+//! The sending side of a flow. It tracks symbols and transmission numbers, what the peer has and what
+//! is lost. Its scheme decides what to send next.
 
 mod action;
 mod flight;
@@ -36,19 +36,19 @@ pub(crate) struct Sender {
     flow: Flow,
     rule: Box<dyn Rule>,
     newest_report: Option<u64>,
-    /// The longest time between two reports that the peer was asked for.
+    /// The longest time between two reports, as this end asked the peer.
     report_interval: Duration,
     next_key: u16,
     /// Transmissions that the retransmission timer asked for.
     probes_due: u8,
     backoff: u32,
-    /// Nothing was acknowledged since the window was found shut.
+    /// The window was full, and nothing was acknowledged since then.
     window_shut: bool,
-    /// What is lost below this was dropped by the carrier, all of it.
+    /// The carrier dropped every lost symbol below this.
     dropped_below: Esi,
     /// Time that timestamps count from.
     zero: Time,
-    /// When progress was last made or something was last sent.
+    /// The time of the last progress or the last transmission.
     last_activity: Time,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Setup<'a> {
     /// Symbols that are kept until they are acknowledged.
     pub(crate) capacity: u32,
     pub(crate) initial_rtt: Duration,
-    /// The longest time between two reports that the peer is asked for.
+    /// The longest time between two reports, as this end asks the peer.
     pub(crate) report_interval: Duration,
     /// Decorrelates repair keys.
     pub(crate) seed: u64,
@@ -74,18 +74,17 @@ pub(crate) struct Setup<'a> {
 /// The retransmission timer does not back off beyond this: after an outage a session must not
 /// stay silent for long.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
-/// Nor beyond this when the round trip seems longer: an outage may have spoiled the estimate.
+/// Nor does it exceed this when the round trip seems longer: an outage may have spoiled the estimate.
 const LONGEST_TIMEOUT_EVER: Duration = Duration::from_secs(5);
 
-/// This many timeouts in a row come at equal intervals, then each twice as long after the last.
-/// Losses that come in runs of packets, whatever the time between them, last the longer the less is
-/// sent.
+/// This many timeouts in a row come at equal intervals; then each interval is twice the last. A run
+/// of losses that spans a number of packets, not a time, lasts longer when less is sent.
 const EQUAL_TIMEOUTS: u32 = 6;
 /// Probes at the first timeout (RFC 9002, section 6.2.4), and at each later one.
 const PROBES: u8 = 2;
 const LATER_PROBES: u8 = 4;
 
-/// Reports wait for the peer's timers at most this long besides the agreed interval.
+/// The peer's timers may delay a report by this much beyond the agreed interval.
 const REPORT_SLACK: Duration = Duration::from_millis(5);
 
 impl Sender {
@@ -132,12 +131,12 @@ impl Sender {
         flow.credit = flow.credit.max(credit);
     }
 
-    /// The ESI that the next new symbol gets.
+    /// The ESI of the next new symbol.
     pub(crate) fn next_esi(&self) -> Esi {
         self.flow.encoder.next()
     }
 
-    /// Lowest ESI not known to be with the peer.
+    /// The lowest ESI that the peer is not known to have.
     pub(crate) fn edge(&self) -> Esi {
         self.flow.encoder.first()
     }
@@ -167,17 +166,17 @@ impl Sender {
         &self.flow.loss
     }
 
-    /// Whether the retransmission timer asked for something: it may exceed the window.
+    /// Whether the retransmission timer asked for a transmission, which may exceed the window.
     pub(crate) fn is_probe_due(&self) -> bool {
         self.probes_due > 0
     }
 
-    /// The rate control keeps what is worth sending from leaving, for all that is in flight.
+    /// The rate control holds a transmission back, because its window is full.
     pub(crate) fn on_window_shut(&mut self) {
         self.window_shut = true;
     }
 
-    /// What is worth sending now, if anything; `pending`: the application has data.
+    /// The next transmission, if any is worth sending; `pending`: the application has data.
     pub(crate) fn next_action(&mut self, now: Time, pending: bool) -> Option<Action> {
         let at = Situation::new(now, pending, &self.flow);
         if self.probes_due > 0 {
@@ -208,7 +207,7 @@ impl Sender {
     /// When [`Self::on_timeout`] is due.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         let at = Situation::new(self.last_activity, false, &self.flow);
-        // A worthless symbol at the edge is given up at once, not when something arrives.
+        // A worthless symbol at the edge is given up at once, not at the next arrival.
         let expiry = self.flow.records.front().and_then(|r| r.expires);
         let expiry = expiry.map(|t| t + Duration::from_micros(1));
         let all = [
@@ -221,8 +220,9 @@ impl Sender {
     }
 
     fn probe_time(&self) -> Option<Time> {
-        // With nothing unacknowledged a lost probe does no harm, unless the peer must learn from it
-        // where its credit starts, or this end what became of what fills the window.
+        // If everything is acknowledged, a lost probe does no harm, with two exceptions: the peer
+        // must learn from it where its credit starts, or this end must learn the fate of what fills
+        // the window.
         let stuck = self.window_shut || !self.flow.has_room();
         let waiting = !self.is_idle() || stuck && !self.flow.flight.is_empty();
         if self.probes_due > 0 || !waiting {
@@ -241,7 +241,7 @@ impl Sender {
         Some(self.last_activity + backed_off.min(longest))
     }
 
-    /// True: the retransmission timer fired.
+    /// Serves the timers that are due. Returns true if the retransmission timer fired.
     pub(crate) fn on_timeout(&mut self, now: Time) -> bool {
         let flow = &mut self.flow;
         if flow.flight.loss_time().is_some_and(|t| t <= now) {

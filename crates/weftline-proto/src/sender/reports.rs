@@ -1,4 +1,4 @@
-//! What reports tell of the peer, and of the path.
+//! What reports say about the peer and the path.
 
 use core::time::Duration;
 use weftline_codec::Esi;
@@ -14,8 +14,8 @@ use crate::time::Time;
 use crate::wire::{FeedbackView, complete};
 
 impl Sender {
-    /// The peer reported its state; what that says about the path, if it is news. Reports older
-    /// than the newest are ignored.
+    /// The peer reported its state. Returns what that says about the path, if it is new. Reports
+    /// older than the newest are ignored.
     pub(crate) fn on_feedback(
         &mut self,
         now: Time,
@@ -58,7 +58,7 @@ impl Sender {
         self.flow.learn(next, report, systematic);
         self.on_progress(now);
         self.advance(now);
-        // The timer's probe may have been called off by this very report.
+        // This report may have cancelled the timer's probe.
         if next < self.edge() {
             self.tell_edge();
         }
@@ -76,7 +76,7 @@ impl Sender {
         }))
     }
 
-    /// The retransmission timer has fired this often in a row.
+    /// How many times in a row the retransmission timer has fired.
     pub(crate) fn timeouts_in_a_row(&self) -> u32 {
         self.backoff
     }
@@ -86,10 +86,10 @@ impl Sender {
             .on_progress(&Situation::new(now, false, &self.flow));
     }
 
-    /// The carrier has dropped all that was sent until now: its source symbols leave again before
-    /// anything else. Nothing follows from it for the path.
+    /// The carrier dropped everything sent so far. Its source symbols leave again before anything
+    /// else. The drop says nothing about the path.
     pub(crate) fn on_all_dropped(&mut self, now: Time) {
-        self.flow.flight.dropped();
+        self.flow.flight.on_all_dropped();
         self.settle_fates();
         self.flow.flight.resolved_in_order().for_each(drop);
         self.dropped_below = self.next_esi();
@@ -99,7 +99,7 @@ impl Sender {
         self.last_activity = now;
     }
 
-    /// Accounts for transmissions that are acknowledged or lost by now.
+    /// Accounts for transmissions whose fate is known now.
     pub(super) fn settle(&mut self) {
         self.settle_fates();
         let Flow { flight, loss, .. } = &mut self.flow;
@@ -137,7 +137,8 @@ impl Sender {
         }
     }
 
-    /// Moves the lower edge over what the peer has and over what is worthless by now.
+    /// Moves the lower edge over symbols that the peer has and over symbols that are worthless by
+    /// now.
     pub(super) fn advance(&mut self, now: Time) {
         let skipped = self.flow.advance(now);
         self.on_progress(now);
@@ -146,8 +147,8 @@ impl Sender {
         }
     }
 
-    /// The peer's credit starts from its own edge: it must learn of one that was moved over
-    /// worthless symbols, and the next symbol, which would tell it, may have no credit.
+    /// Tells the peer the edge after it moved over worthless symbols, because the peer's credit
+    /// starts from its own edge. The next symbol would tell it, but may have no credit.
     fn tell_edge(&mut self) {
         if self.is_idle() && !self.flow.has_room() {
             self.probes_due = self.probes_due.max(1);
@@ -156,8 +157,8 @@ impl Sender {
 }
 
 impl Flow {
-    /// What the peer knows besides what it received: all below `next`, and lost symbols that it
-    /// recovered. Those it received are known by their transmissions.
+    /// Learns which symbols the peer knows without having received them: all below `next`, and lost
+    /// symbols that it recovered. The received ones are known by their transmissions.
     fn learn(&mut self, next: Esi, report: &FeedbackView<'_>, systematic: bool) {
         let first = self.encoder.first();
         let below = next.saturating_sub(first).min(self.records.len() as u64) as usize;
@@ -185,7 +186,8 @@ impl Flow {
         }
     }
 
-    /// What was never sent as itself is known when its block is decoded, in whatever order blocks are.
+    /// Learns which symbols the peer decoded that were sent only as repair symbols. Blocks may be
+    /// decoded in any order.
     fn learn_coded(&mut self, next: Esi, report: &FeedbackView<'_>) {
         let first = self.encoder.first();
         let mut esi = next;
@@ -198,7 +200,7 @@ impl Flow {
         }
     }
 
-    /// Moves the lower edge. True: it moved over a symbol that the peer does not have.
+    /// Moves the lower edge. Returns true if it moved over a symbol that the peer does not have.
     fn advance(&mut self, now: Time) -> bool {
         let mut edge = self.encoder.first();
         let mut skipped = false;

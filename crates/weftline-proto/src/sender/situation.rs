@@ -1,4 +1,4 @@
-//! What a scheme may look at when it decides.
+//! The view of a flow on which a scheme bases its decisions.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -35,22 +35,22 @@ impl<'a> Situation<'a> {
         self.flow.rtt.smoothed()
     }
 
-    /// The application has data for a source symbol.
+    /// Whether the application has data for a source symbol.
     pub fn is_pending(&self) -> bool {
         self.pending
     }
 
-    /// The peer's credit and the memory of this end allow one more source symbol.
+    /// Whether the peer's credit and the memory of this end allow one more source symbol.
     pub fn has_room(&self) -> bool {
         self.flow.has_room()
     }
 
-    /// There is a source symbol to send, and it may be sent.
+    /// Whether there is a source symbol to send, and it may be sent.
     pub fn can_send_new(&self) -> bool {
         self.pending && self.flow.has_room()
     }
 
-    /// Nothing is unacknowledged.
+    /// Whether every source symbol is acknowledged or given up.
     pub fn is_idle(&self) -> bool {
         self.flow.is_idle()
     }
@@ -75,7 +75,7 @@ impl<'a> Situation<'a> {
         self.flow.lost.len() as u64
     }
 
-    /// Independent equations that the receiver holds for them, by its newest report.
+    /// Independent equations that the receiver holds for missing symbols, by its newest report.
     pub fn rank(&self) -> u64 {
         self.flow.rank
     }
@@ -105,27 +105,27 @@ impl<'a> Situation<'a> {
         self.flow.loss.mean_burst()
     }
 
-    /// A message or a stream ended in the newest source symbol.
+    /// Whether a message or a stream ended in the newest source symbol.
     pub fn is_at_boundary(&self) -> bool {
         self.flow.at_boundary
     }
 
-    /// No new source symbol has been sent for an eighth of a round trip.
+    /// Whether no new source symbol was sent for an eighth of a round trip.
     pub fn is_paused(&self) -> bool {
         self.now >= self.flow.last_source + self.flow.pause()
     }
 
-    /// [`is_paused`](Self::is_paused) became true, and a timer has shown it.
+    /// Whether a timer has noticed that [`is_paused`](Self::is_paused) became true.
     pub fn is_pause_noticed(&self) -> bool {
         self.flow.end_noticed
     }
 
-    /// When the pause after the newest source symbol begins; `None` once a timer has shown it.
+    /// When the pause after the newest source symbol begins; `None` once a timer has noticed it.
     pub fn next_pause(&self) -> Option<Time> {
         (!self.flow.end_noticed).then(|| self.flow.last_source + self.flow.pause())
     }
 
-    /// The retransmission timer has fired for symbols that are still unacknowledged.
+    /// Whether the retransmission timer has fired for symbols that are still unacknowledged.
     pub fn is_stalled(&self) -> bool {
         self.first() < self.flow.stalled_below
     }
@@ -135,19 +135,19 @@ impl<'a> Situation<'a> {
         self.flow.lost_from(esi, self.now)
     }
 
-    /// Repairs of new symbols do not reach the oldest lost one any more.
+    /// Whether the newest window no longer covers the oldest lost symbol.
     pub fn is_out_of_reach(&self, window: EncodingWindow) -> bool {
         let oldest = self.flow.lost.first();
         oldest.is_some_and(|&esi| esi < self.newest_window(window).start)
     }
 
-    /// Symbols that one repair may cover, by the options and by the peer's limits.
+    /// The number of symbols that one repair may cover, by the options and by the peer's limits.
     pub fn window_size(&self, window: EncodingWindow) -> u64 {
         let most = self.flow.peer.window.min(self.flow.peer.unknowns);
         u64::from(window.size().min(most)).max(1)
     }
 
-    /// For repairs sent without being asked for: they protect what was sent last.
+    /// The window of repairs that nothing asked for: they protect the newest symbols.
     pub fn newest_window(&self, window: EncodingWindow) -> Range<Esi> {
         let (first, next) = (self.first(), self.next());
         match window {
@@ -156,16 +156,16 @@ impl<'a> Situation<'a> {
         }
     }
 
-    /// For repairs that fill a known hole: they must reach back to it.
+    /// The window of repairs for a symbol known to be missing: it starts at the oldest one.
     pub fn oldest_window(&self, window: EncodingWindow) -> Range<Esi> {
         let (first, next) = (self.first(), self.next());
         first..next.min(first + self.window_size(window))
     }
 
-    /// A repair for what reports show to be missing, unless enough of them are in flight.
+    /// A repair for symbols that reports show to be missing, unless enough repairs are in flight.
     ///
-    /// It counts what is in flight: of the repairs, the share that the path loses will not arrive; of
-    /// the source symbols, the same share will need repairs of their own.
+    /// The count includes what is in flight. The path will lose its share of the repairs, and the
+    /// same share of the source symbols will need repairs of their own.
     pub fn answer_deficit(&self, window: EncodingWindow) -> Option<Action> {
         let flow = self.flow;
         let loss = self.expected_loss();
@@ -175,13 +175,13 @@ impl<'a> Situation<'a> {
         let reached = flow.lost.first().is_some_and(|&e| e >= newest.start);
         let (deficit, expected, in_flight) = if reached {
             let deficit = lost.saturating_sub(flow.rank);
-            // Of what is under way some will be lost too, and take repairs that are under
-            // way with them.
+            // Some of the source symbols in flight will be lost too, and will use up repairs
+            // in flight.
             let to_come = loss * flow.flight.sources() as f64;
             (deficit, deficit as f64 + to_come, flow.flight.repairs())
         } else {
-            // Repairs of newer windows do not reach back to this hole, and the rank may be
-            // theirs: only what was sent for it counts, and while it is open that was short.
+            // Repairs over newer windows do not cover this symbol, and the rank may be theirs.
+            // Only repairs sent for it count, and they are too few while it is missing.
             let held = flow.rank.min(flow.top_ups_arrived);
             let deficit = lost.saturating_sub(held).max(lost.min(1));
             (deficit, deficit as f64, flow.flight.top_ups())
@@ -189,8 +189,8 @@ impl<'a> Situation<'a> {
         if deficit > 0 && is_short(expected, in_flight, loss) {
             return Some(Action::top_up(oldest));
         }
-        // After an outage more is lost than one window covers: beyond it nothing is
-        // gained by coding, and waiting for the window to move costs a round trip each.
+        // After an outage more is lost than one window covers. Coding gains nothing beyond the
+        // window, and each move of the window costs a round trip.
         self.lost_from(oldest.end).map(Action::Again)
     }
 
@@ -199,7 +199,7 @@ impl<'a> Situation<'a> {
         &self.flow.lost
     }
 
-    /// The peer has this symbol, or it was given up.
+    /// Whether the peer has this symbol, or it was given up.
     pub(super) fn is_known(&self, esi: Esi) -> bool {
         match esi.checked_sub(self.first()) {
             Some(index) => {
@@ -214,21 +214,21 @@ impl<'a> Situation<'a> {
         &self.flow.flight
     }
 
-    /// Source symbols of a block of at most `k`, by the peer's limits.
+    /// Source symbols in a block, at most `k` and within the peer's limits.
     pub(super) fn block_size(&self, k: u16) -> u16 {
         let peer = &self.flow.peer;
         k.min(peer.window).min(peer.unknowns)
     }
 
-    /// Symbols that the peer lets be missing at once.
+    /// Symbols that may be missing at once, by the peer's limits.
     pub(super) fn most_missing(&self) -> u64 {
         u64::from(self.flow.peer.unknowns)
     }
 }
 
-/// Whether `in_flight` repairs, of which the share `loss` will not arrive, leave the receiver
-/// short of the `needed` ones; half a repair either way is left to later reports.
+/// Whether the receiver needs more repairs than will arrive of `in_flight`, of which the path loses
+/// the share `loss`. Half a repair either way is left to later reports.
 pub(super) fn is_short(needed: f64, in_flight: u64, loss: f64) -> bool {
-    // On a path that looks dead, sending ever more at once would not help.
+    // On a path that looks dead, ever more repairs at once would not help.
     needed >= in_flight as f64 * (1.0 - loss.min(0.75)) + 0.5
 }

@@ -3,12 +3,12 @@
 use crate::check::{ConfigError, within};
 use crate::settings::{Settings, TextError};
 
-/// Which source symbols a repair symbol of a sliding-window code covers. A peer's limit may make it
-/// shorter.
+/// The source symbols that a repair symbol of a sliding-window code covers. The peer's limits may
+/// shorten the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodingWindow {
-    /// Everything sent and not yet acknowledged, at most the newest `max` symbols.
+    /// All unacknowledged source symbols, at most the newest `max`.
     Elastic {
         /// Upper bound on the number of source symbols covered, at least 1.
         max: u16,
@@ -18,7 +18,7 @@ pub enum EncodingWindow {
         /// Number of source symbols covered, at least 1.
         size: u16,
     },
-    /// The oldest unacknowledged source symbols, at most `size`: it stays until they are
+    /// The oldest unacknowledged source symbols, at most `size`: the window stays until they are
     /// acknowledged (REST's mobile window).
     Mobile {
         /// Upper bound on the number of source symbols covered, at least 1.
@@ -27,7 +27,7 @@ pub enum EncodingWindow {
 }
 
 impl EncodingWindow {
-    /// Most symbols covered.
+    /// The most symbols covered.
     pub(crate) fn size(self) -> u16 {
         match self {
             EncodingWindow::Elastic { max } => max,
@@ -35,7 +35,7 @@ impl EncodingWindow {
         }
     }
 
-    /// Reads a window; without one it is `self`.
+    /// Reads a window; `self` if the settings have none.
     pub(crate) fn read(self, settings: &mut Settings) -> Result<Self, TextError> {
         let window = settings.take("encoding", "elastic:N, fixed:N or mobile:N", |value| {
             let (kind, size) = value.split_once(':')?;

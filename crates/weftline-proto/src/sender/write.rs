@@ -1,4 +1,4 @@
-//! Writes numbered datagrams, and remembers them.
+//! Writes numbered datagrams and remembers them.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::payload::Filled;
 use crate::time::Time;
 use crate::wire::Coded;
 
-/// No transmission carries a symbol of which only repair symbols are sent.
+/// The transmission of a symbol that is sent only as repair symbols.
 const NEVER: u64 = u64::MAX;
 
 impl Sender {
@@ -31,7 +31,7 @@ impl Sender {
         self.write_source(now, esi, false, out)
     }
 
-    /// Takes a new source symbol of which only repair symbols are sent.
+    /// Takes a new source symbol that is sent only as repair symbols.
     pub(crate) fn add_to_block(&mut self, now: Time, symbol: &[u8], filled: Filled) -> bool {
         self.push(now, symbol, filled, NEVER).is_some()
     }
@@ -63,7 +63,7 @@ impl Sender {
         self.write_source(now, esi, true, out)
     }
 
-    /// False, and nothing is written, when the symbol is not held.
+    /// Returns false and writes nothing if the encoder does not hold the symbol.
     fn write_source(&mut self, now: Time, esi: Esi, again: bool, out: &mut Vec<u8>) -> bool {
         let header = self.coded(now, esi);
         let Some(symbol) = self.flow.encoder.symbol(esi) else {
@@ -72,11 +72,11 @@ impl Sender {
         };
         header.put_source(out);
         out.extend_from_slice(symbol);
-        self.transmitted(now, Transmission::Source { esi, again }, out.len());
+        self.on_sent(now, Transmission::Source { esi, again }, out.len());
         true
     }
 
-    /// Writes a repair datagram over `window`; false when the window is not held.
+    /// Writes a repair datagram over `window`. Returns false if the encoder does not hold the window.
     pub(crate) fn send_repair(
         &mut self,
         now: Time,
@@ -92,11 +92,12 @@ impl Sender {
         self.probes_due = self.probes_due.saturating_sub(1);
         let at = Situation::new(now, false, &self.flow);
         let block = self.rule.on_repair(&at, &window, top_up);
-        self.transmitted(now, Transmission::Repair { block, top_up }, out.len());
+        self.on_sent(now, Transmission::Repair { block, top_up }, out.len());
         true
     }
 
-    /// Header and coded symbol of a repair; false when the window is not held.
+    /// Writes header and coded symbol of a repair. Returns false if the encoder does not hold the
+    /// window.
     fn put_repair(&mut self, now: Time, window: &Range<Esi>, out: &mut Vec<u8>) -> bool {
         let coded = self.coded(now, window.start);
         let nss = (window.end - window.start) as u16;
@@ -115,7 +116,7 @@ impl Sender {
     pub(crate) fn send_probe(&mut self, now: Time, out: &mut Vec<u8>) {
         self.probes_due = self.probes_due.saturating_sub(1);
         self.coded(now, self.flow.encoder.next()).put_probe(out);
-        self.transmitted(now, Transmission::Probe, out.len());
+        self.on_sent(now, Transmission::Probe, out.len());
     }
 
     fn coded(&self, now: Time, esi: Esi) -> Coded {
@@ -127,13 +128,13 @@ impl Sender {
         }
     }
 
-    fn transmitted(&mut self, now: Time, transmission: Transmission, len: usize) {
+    fn on_sent(&mut self, now: Time, transmission: Transmission, len: usize) {
         let at = Situation::new(now, false, &self.flow);
         self.rule.on_sent(&at, transmission);
-        if self.flow.flight.sent(now, transmission, len) {
+        if self.flow.flight.on_sent(now, transmission, len) {
             self.settle();
         }
-        // A keep-alive must not put off the retransmission of what is unacknowledged.
+        // A keep-alive must not delay the retransmission of unacknowledged symbols.
         if transmission != Transmission::Probe || self.is_idle() {
             self.last_activity = now;
         }

@@ -11,7 +11,7 @@ use crate::time::micros;
 /// The first datagram of each end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// The sender of this HELLO has seen the other end's: it need not be sent again.
+    /// The sender of this HELLO has seen the other end's HELLO, which need not be sent again.
     pub seen: bool,
     /// What the sender accepts.
     pub limits: Limits,
@@ -52,7 +52,7 @@ impl Hello {
         while !r.is_empty() {
             let (param, len) = (r.varint()?, r.varint()?);
             let len = usize::try_from(len).map_err(|_| Malformed::Truncated)?;
-            let mut value = Reader(r.take(len)?);
+            let mut value = Reader(r.bytes(len)?);
             let mut number = || value.varint();
             let interval = |us: u64| Duration::from_micros(us).min(LONGEST_FEEDBACK_INTERVAL);
             match param {
@@ -128,8 +128,8 @@ impl Hello {
     }
 }
 
-/// A limit never falls below what may be sent before HELLO arrives; a larger value than the
-/// field holds means its maximum.
+/// A limit is never lower than what may be sent before HELLO arrives. A value that the field cannot
+/// hold means its maximum.
 fn at_least<T: Copy + Ord + TryFrom<u64> + Bounded>(initial: T, value: u64) -> T {
     T::try_from(value).unwrap_or(T::MAX).max(initial)
 }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_below_the_least_are_raised_and_a_foreign_version_is_named() {
+    fn limits_below_the_minimum_are_raised_and_an_unknown_version_is_named() {
         let low = [5, VERSION, 0, 2, 1, 3];
         let Ok(Datagram::Hello(hello)) = Datagram::parse(&low) else {
             panic!("not a hello")

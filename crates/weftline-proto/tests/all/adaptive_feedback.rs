@@ -1,4 +1,4 @@
-//! Reports as seldom as a delay allows, and a sender that hears nothing.
+//! Reports as rare as a delay allows, and a sender that gets no report.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ fn link(text: &str) -> LinkConfig {
     text.parse().expect("well-formed")
 }
 
-/// Messages at an even pace over a round trip of 60 ms; both ends' counters, and the delays in order
-/// of length.
+/// Messages at an even pace over a round trip of 60 ms. Returns the counters of both ends, and the
+/// delays sorted by length.
 fn live(
     config: Config,
     period: Duration,
@@ -60,7 +60,7 @@ fn mean(delays: &[Duration]) -> Duration {
 const PATH: &str = "rate=25mbit delay=30ms queue=100ms loss=iid:10%";
 
 #[test]
-fn adaptive_reports_cost_little_and_delay_nothing() {
+fn adaptive_reports_cost_little_and_add_no_delay() {
     let each = with(
         Preset::Auto,
         Feedback::EveryDatagram {
@@ -75,13 +75,13 @@ fn adaptive_reports_cost_little_and_delay_nothing() {
 }
 
 #[test]
-fn where_nothing_is_missing_adaptive_reports_are_eight_times_as_rare() {
+fn adaptive_reports_are_eight_times_as_rare_when_nothing_is_missing() {
     let count = |loss| {
         let path = format!("rate=25mbit delay=30ms loss={loss}");
         let config = with(Preset::Streaming, Feedback::Adaptive { target: 5 * MS });
         live(config, 5 * MS, 2000, &path).1.sent.feedback
     };
-    // Ten seconds: one each 40 ms. Where something is missing most of the time up to one each 5 ms.
+    // In ten seconds: one every 40 ms. If symbols are missing most of the time, up to one every 5 ms.
     let (clean, lossy) = (count("none"), count("iid:20%"));
     assert!((230..300).contains(&clean), "{clean}");
     assert!(lossy > 2 * clean && lossy < 2000, "{lossy}");
@@ -89,8 +89,8 @@ fn where_nothing_is_missing_adaptive_reports_are_eight_times_as_rare() {
 
 #[test]
 fn a_run_of_losses_counted_in_packets_does_not_silence_a_slow_session() {
-    // 50 packets a second: what is in flight is often lost whole, and a run lasts until enough more
-    // has been sent.
+    // At 50 packets a second, all packets in flight are often lost, and a run lasts until enough more
+    // packets have been sent.
     let config = Config::preset(Preset::Auto);
     let path = "rate=2mbit delay=30ms queue=100ms loss=ge:10%,8";
     let (stats, _, delays) = live(config, 20 * MS, 3000, path);

@@ -1,4 +1,4 @@
-//! However a session ends, both ends learn it.
+//! Both ends learn the end of a session, for every way in which it can end.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn a_close_reaches_the_peer_with_its_code_and_reason_despite_losses() {
             CloseReason::Peer { code, reason } => {
                 assert_eq!((code, reason.as_str()), (7, "enough"))
             }
-            // All three copies were lost (2.7 %): then by silence.
+            // All three copies were lost (2.7 %): the peer learns it from silence.
             CloseReason::TimedOut { seconds } => assert_eq!(seconds, 30),
             other => panic!("seed {seed}: {other:?}"),
         }
@@ -49,7 +49,7 @@ fn a_close_reaches_the_peer_with_its_code_and_reason_despite_losses() {
 }
 
 #[test]
-fn a_vanished_peer_is_noticed_after_the_idle_timeout_and_not_before() {
+fn a_lost_peer_is_noticed_after_the_idle_timeout_and_not_before() {
     let mut config = Config::default();
     config.idle_timeout = seconds(5);
     config.keep_alive = Some(seconds(1));
@@ -115,13 +115,13 @@ fn an_outage_shorter_than_the_idle_timeout_is_survived() {
     sim.run_while(seconds(60), |s| !(s.a.is_done() && s.b.is_done()));
     assert!(sim.a.is_done() && sim.b.is_done());
     assert_eq!(sim.b.wrong, 0);
-    // What was left takes 1.6 s at this rate; the timer may sleep 2 s when the path comes back.
+    // The rest takes 1.6 s at this rate; the timer may sleep 2 s when the path comes back.
     let took = sim.now() - healed;
     assert!(took < seconds(6), "{took:?} after the outage");
 }
 
 #[test]
-fn a_reset_drops_what_was_not_read_and_a_stop_silences_the_writer() {
+fn a_reset_drops_unread_data_and_a_stop_silences_the_writer() {
     let mut sim = sim(Config::default(), "delay=20ms loss=iid:20%", 5);
     sim.run_until(seconds(1));
     let (a, b) = (

@@ -1,4 +1,4 @@
-//! What `auto` makes of a deadline, and of a limit that leaves little.
+//! Scheme `auto` with a deadline, and with a limit that leaves few repairs.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use weftline_proto::{Auto, Config, Preset, RateControl, Role, Scheme};
 const MESSAGE: usize = 1000;
 const MS: Duration = Duration::from_millis(1);
 
-/// Delays of a message each ms over a round trip of 60 ms, and datagrams for each source symbol.
+/// The delays of one message every ms over a round trip of 60 ms, and the number of datagrams for
+/// each source symbol.
 fn live(preset: Preset, aim: impl FnOnce(&mut Auto), loss: &str) -> (Vec<Duration>, f64) {
     let mut config = Config::preset(preset);
     config.rate = RateControl::Fixed {
@@ -49,7 +50,7 @@ fn late(delays: &[Duration], deadline: Duration) -> usize {
 }
 
 #[test]
-fn with_a_deadline_more_is_on_time_at_the_same_cost_where_losses_come_in_runs() {
+fn under_runs_of_losses_a_deadline_makes_more_messages_timely_at_the_same_cost() {
     let deadline = 100 * MS;
     let limit = |auto: &mut Auto| auto.overhead = Some(0.2);
     let (without, cost) = live(Preset::Auto, limit, "ge:10%,4");
@@ -64,7 +65,7 @@ fn with_a_deadline_more_is_on_time_at_the_same_cost_where_losses_come_in_runs() 
 }
 
 #[test]
-fn a_deadline_that_can_wait_costs_less_than_haste() {
+fn a_distant_deadline_costs_less_than_the_shortest_delay() {
     let (hasty, cost) = live(Preset::Auto, |_| {}, "iid:10%");
     let deadline = 150 * MS;
     let aim = |auto: &mut Auto| auto.deadline = Some(deadline);

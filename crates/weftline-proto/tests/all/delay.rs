@@ -1,4 +1,4 @@
-//! What each preset costs and buys: a change of behaviour shows as a change of this table.
+//! The delay and cost of each preset: a change of behaviour changes this table.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -24,8 +24,8 @@ struct Row {
     useful: u64,
 }
 
-/// A 10 Mbit/s message stream over 25 Mbit/s, RTT 60 ms (the testbed of Karzand et al.), the
-/// repair share half as much again as the loss makes necessary.
+/// A 10 Mbit/s message stream over 25 Mbit/s, RTT 60 ms (the testbed of Karzand et al.). The repair
+/// share is one and a half times what the losses require.
 fn measure(preset: Preset, loss: &str) -> Row {
     let link: LinkConfig = format!("rate=25mbit delay=30ms queue=60ms loss={loss}")
         .parse()
@@ -56,7 +56,7 @@ fn measure(preset: Preset, loss: &str) -> Row {
         42,
     );
     sim.run_until(period * MESSAGES as u32 + Duration::from_secs(4));
-    // What a message takes when nothing is lost: its way and its time on the link.
+    // The delay of a message without losses: the path's delay and its time on the link.
     let undisturbed = ONE_WAY + Duration::from_micros((MESSAGE as u64 + 28 + 25) * 8 / 25);
     let mut delays: Vec<f64> = sim
         .b
@@ -109,10 +109,10 @@ fn auto_and_streaming_beat_block_beats_arq_at_no_more_bytes_than_block() {
                 "{table}"
             );
             assert!(streaming.p99 < block.p99 && block.p99 < arq.p99, "{table}");
-            // Its limit is the others' share, which they exceed when feedback asks for it.
+            // The limit of `auto` is the share of the others, which exceed it when feedback asks.
             assert!(auto.mean < block.mean && auto.p99 < arq.p99, "{table}");
         }
-        // Half a per cent: the last block may owe its repairs.
+        // Half a per cent, because the last block may still owe its repairs.
         assert!(streaming.wire <= block.wire * 1.005, "{table}");
         assert!(auto.wire <= streaming.wire * 1.02, "{table}");
     }

@@ -1,10 +1,10 @@
-//! What a carrier says that it has dropped, all of it, leaves again at once.
+//! When the carrier reports that it dropped everything, the data leaves again at once.
 
 use crate::support::pair::{Pair, transmit_all};
 use weftline_proto::{Config, Preset, RateControl, Time};
 
 #[test]
-fn what_the_carrier_dropped_arrives_without_a_timer_and_once() {
+fn data_that_the_carrier_dropped_arrives_once_and_without_a_timer() {
     for preset in Preset::ALL {
         let mut config = Config::preset(preset);
         config.rate = RateControl::Carrier;
@@ -38,7 +38,7 @@ fn what_the_carrier_dropped_arrives_without_a_timer_and_once() {
         let message = pair.server.recv_message().expect("it is there");
         assert_eq!(message.data, &b"early"[..]);
         assert!(pair.server.recv_message().is_none());
-        // Some presets report now and then only.
+        // Some presets report only from time to time.
         for ms in 20..1000 {
             pair.at(ms * 1000).exchange();
         }

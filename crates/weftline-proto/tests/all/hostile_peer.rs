@@ -1,4 +1,4 @@
-//! What one hostile peer can make an end hold or send.
+//! Limits on what a hostile peer can make an end store or send.
 
 use crate::support::pair::{events, transmit_all};
 use weftline_proto::wire::{Coded, FRAGMENT_COST};
@@ -14,7 +14,7 @@ fn varint(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// A server and a client that says to it whatever it likes.
+/// A server, and a client that sends it arbitrary data.
 struct Attack {
     victim: Session,
     now: Time,
@@ -22,7 +22,7 @@ struct Attack {
     messages: u64,
 }
 
-/// Bytes that the messages of an attack claim to have.
+/// The length that the messages of an attack claim.
 const CLAIMED: u64 = 60;
 
 impl Attack {
@@ -36,7 +36,7 @@ impl Attack {
         }
     }
 
-    /// Sends `frames` in the next source symbol, and takes what comes back.
+    /// Sends `frames` in the next source symbol, and reads the answers.
     fn send(&mut self, frames: &[u8]) {
         let mut datagram = Vec::new();
         let coded = Coded {
@@ -53,7 +53,7 @@ impl Attack {
         events(&mut self.victim);
     }
 
-    /// Appends the last `data` of a message that nothing else is ever sent of.
+    /// Appends `data` as the last fragment of a message. The rest of the message is never sent.
     fn fragment(&mut self, frames: &mut Vec<u8>, deadline: Option<Time>, data: &[u8]) {
         frames.push(0x22 | u8::from(deadline.is_some()));
         varint(frames, self.messages);
@@ -67,7 +67,7 @@ impl Attack {
         self.messages += 1;
     }
 
-    /// Sends one source symbol full of one-byte fragments of as many messages.
+    /// Sends one source symbol full of one-byte fragments, each of its own message.
     fn send_tiny_fragments(&mut self, deadline: Option<Time>) {
         let mut frames = Vec::new();
         while frames.len() < 1100 {
@@ -79,7 +79,7 @@ impl Attack {
 
 #[test]
 fn an_unverified_hello_is_answered_with_little() {
-    // The shortest HELLO there is, from an address that may be another's, and then nothing.
+    // The shortest HELLO, from an address that may be forged, and then nothing.
     let hello = [5, 1, 0];
     let mut now = Time::ZERO;
     let config = Config::default();
@@ -100,10 +100,10 @@ fn an_unverified_hello_is_answered_with_little() {
         Some(&CloseReason::TimedOut { seconds: 30 })
     );
     assert!(!answers.is_empty(), "an honest client needs an answer");
-    // At once no more than RFC 9000 allows, section 8.1: thrice what came, with IPv4 and UDP.
+    // The first answers stay within RFC 9000, section 8.1: three times what came, with IPv4 and UDP.
     let on_the_wire = |len: usize| len + 28;
     assert!(on_the_wire(answers[0].len()) <= 3 * on_the_wire(hello.len()));
-    // And nothing more later, not even to keep the session alive.
+    // Nothing follows, not even to keep the session alive.
     assert!(bytes <= 120, "{bytes} bytes in {} datagrams", answers.len());
 }
 
@@ -135,7 +135,7 @@ fn tiny_reliable_fragments_end_the_session_once_they_have_spent_its_credit() {
         attack.victim.close_reason(),
         Some(&CloseReason::Violation(Violation::MessageCredit))
     );
-    // Not one too many, and not a whole datagram too early.
+    // The end accepts no message too many, and stops no whole datagram too early.
     assert!(accepted <= affordable, "{accepted} of {affordable}");
     assert!(attack.messages > affordable, "{accepted} of {affordable}");
 }
@@ -165,7 +165,7 @@ fn tiny_perishable_fragments_are_refused_until_older_ones_are_stale() {
 }
 
 #[test]
-fn repairs_in_any_field_bind_no_more_than_the_limits_allow() {
+fn repairs_in_any_field_hold_no_more_memory_than_the_limits_allow() {
     let mut attack = Attack::new(Config::default());
     let limits = Config::default().limits;
     let mut repair = |nss: u16, code: &[u8], data: usize| {
@@ -180,8 +180,8 @@ fn repairs_in_any_field_bind_no_more_than_the_limits_allow() {
         transmit_all(&mut attack.victim, attack.now);
         attack.victim.stats()
     };
-    // Too many symbols, too many bytes, half a group of GF(2^7), bits that mean nothing, and a
-    // vector of which most is missing.
+    // Too many symbols, too many bytes, half a group of GF(2^7), meaningless bits, and a vector that
+    // is mostly missing.
     let longest = usize::from(limits.symbol_size) + 2;
     repair(limits.window + 1, &[7, 0, 0, 0, 0], 100);
     repair(10, &[7, 0, 0, 0, 0], longest + 1);
@@ -192,8 +192,8 @@ fn repairs_in_any_field_bind_no_more_than_the_limits_allow() {
         (stats.dropped.malformed, stats.received.repair_symbols),
         (5, 1)
     );
-    // The third named a field. Of those that follow as many are kept as there are unknowns; what they
-    // come to is no symbol, most likely, and thrown away.
+    // The third repair named a field. Of the later ones, the decoder keeps as many as there are
+    // unknowns. Their solution is most likely not a symbol, and is discarded.
     let mut stats = stats;
     for seed in 0..2000u32 {
         let code = [&[6][..], &seed.to_be_bytes()].concat();

@@ -1,4 +1,4 @@
-//! Sessions of two honest ends neither hang nor die, and send nothing in vain.
+//! Sessions of two honest ends neither hang nor fail, and send nothing in vain.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn paced(preset: Preset, rate: u64) -> Config {
     config
 }
 
-/// A client that sends `bytes` on one stream, over `path` both ways.
+/// A client that sends `bytes` on one stream, over `path` in both directions.
 fn transfer(client: Config, server: Config, bytes: u64, path: &str) -> Simulation<Peer, Peer> {
     let writer = Script {
         streams: vec![bytes],
@@ -45,7 +45,7 @@ fn transfer(client: Config, server: Config, bytes: u64, path: &str) -> Simulatio
     )
 }
 
-/// Runs a transfer to its end; returns when that was.
+/// Runs a transfer to its end. Returns the time of the end.
 fn finish(sim: &mut Simulation<Peer, Peer>, limit: Duration) -> Duration {
     sim.run_while(limit, |s| !(s.a.is_done() && s.b.is_done()));
     let stats = sim.a.session.stats();
@@ -54,7 +54,7 @@ fn finish(sim: &mut Simulation<Peer, Peer>, limit: Duration) -> Duration {
     sim.now()
 }
 
-/// Two megabytes at 10 Mbit/s, with an outage on the way; returns how long they took.
+/// Sends two megabytes at 10 Mbit/s, with an outage. Returns how long they took.
 fn with_outage(client: Config, server: Config, outage: Duration) -> Duration {
     let mut sim = transfer(client, server, 2_000_000, "delay=20ms");
     sim.run_until(500 * MILLISECOND);
@@ -102,7 +102,7 @@ fn two_hundred_sparse_streams_survive_lost_symbols() {
         let mut air: VecDeque<(u64, bool, Vec<u8>)> = VecDeque::new();
         let (mut written, mut read) = (0, 0);
         let mut buf = [0; 4096];
-        // A byte each millisecond on each stream for two seconds; the round trip takes 300 ms.
+        // One byte every millisecond on each stream for two seconds; the round trip takes 300 ms.
         for ms in 0..4000 {
             pair.at(ms * 1000);
             for &id in ids.iter().filter(|_| ms < 2000) {
@@ -161,7 +161,7 @@ fn a_hole_older_than_the_window_is_filled_within_round_trips() {
         sim.a_to_b.set_config(link(&path));
         sim.run_until(12_000 * period + 5 * rtt);
         assert_eq!(sim.b.live_delays.len(), 12_000);
-        // Half a round trip to arrive, one to hear of the loss and mend it, and one to spare.
+        // Half a round trip to arrive, one to learn of the loss and repair it, and one to spare.
         let worst = sim.b.live_delays.iter().max().expect("many");
         let bound = rtt * 5 / 2 + 100 * MILLISECOND;
         assert!(*worst < bound, "{worst:?} with a round trip of {rtt:?}");
@@ -169,8 +169,8 @@ fn a_hole_older_than_the_window_is_filled_within_round_trips() {
 }
 
 #[test]
-fn a_pause_of_the_feedback_does_not_send_everything_again() {
-    // But for REST: at its end it repairs whatever it has not heard of.
+fn a_pause_of_the_feedback_does_not_make_the_sender_send_everything_again() {
+    // Except with REST: at its end it repairs everything that is not acknowledged.
     for preset in Preset::ALL.into_iter().filter(|p| *p != Preset::Rest) {
         let config = paced(preset, 50_000_000);
         let mut sim = transfer(config.clone(), config, 10_000_000, "delay=10ms");
@@ -187,12 +187,12 @@ fn a_pause_of_the_feedback_does_not_send_everything_again() {
 }
 
 #[test]
-fn a_server_that_hears_first_stops_repeating_hello() {
+fn a_server_that_hears_its_peer_first_stops_repeating_hello() {
     let mut config = Config::default();
     config.keep_alive = None;
     config.idle_timeout = 1000 * SECOND;
     let mut pair = Pair::new(config.clone(), config, Time::ZERO);
-    // The client's HELLO is there before the server has said anything.
+    // The client's HELLO arrives before the server has sent anything.
     let hello = transmit(&mut pair.client, pair.now).expect("HELLO");
     pair.server.handle_datagram(pair.now, &hello);
     let mut hellos = 0;
@@ -210,7 +210,7 @@ fn a_server_that_hears_first_stops_repeating_hello() {
 }
 
 #[test]
-fn hello_wakes_a_blocked_open() {
+fn hello_unblocks_an_open() {
     let config = Config::default();
     let mut pair = Pair::new(config.clone(), config, Time::ZERO);
     while pair.client.open_stream().is_ok() {}
@@ -221,7 +221,7 @@ fn hello_wakes_a_blocked_open() {
     assert!(pair.client.open_stream().is_ok());
 }
 
-/// More stream data per stream than per session, so that one stream can use up the credit.
+/// A stream may hold more data than the session, so that one stream can use up the credit.
 fn little_credit() -> Config {
     let mut config = Config::default();
     config.limits.session_data = 256 << 10;
@@ -232,7 +232,7 @@ fn little_credit() -> Config {
 }
 
 #[test]
-fn an_end_needs_no_credit() {
+fn the_end_of_a_stream_needs_no_credit() {
     let mut pair = Pair::connected(little_credit());
     let bulk = pair.client.open_stream().expect("allowed");
     let empty = pair.client.open_stream().expect("allowed");
@@ -288,14 +288,14 @@ fn a_message_crosses_with_the_smallest_symbols() {
 }
 
 #[test]
-fn the_longest_message_is_one_that_fits_the_session_credit() {
+fn the_longest_message_fits_the_session_credit() {
     let mut config = Config::default();
     config.limits.session_data = 256 << 10;
     assert!(u64::from(config.limits.message_size) > config.limits.session_data);
     let mut pair = Pair::connected(config);
     assert!(events(&mut pair.client).contains(&Event::Connected));
-    // In its shortest fragments, of 64 bytes, a message costs five times its length, and a quarter
-    // of the credit may not have been given back yet.
+    // In its shortest fragments, of 64 bytes, a message costs five times its length. A quarter of the
+    // credit may not have been given back yet.
     let limit = (256 << 10) * 3 / 4 / 320 * 64;
     let long = vec![7; 500_000];
     let refused = pair.client.send_message(pair.now, long.clone(), None);
@@ -340,8 +340,8 @@ fn expired_messages_do_not_use_up_the_credit_for_ever() {
                 .send_message(pair.now, vec![1; 1000], Some(50 * MILLISECOND))
                 .expect("room");
         }
-        // The first thirty datagrams are lost, and reports are back when all has expired: before
-        // the retransmission timer, whose probe would help.
+        // The first thirty datagrams are lost. Reports come back when all messages have expired,
+        // before the retransmission timer, whose probe would help.
         pair.at(1000);
         for datagram in transmit_all(&mut pair.client, pair.now).iter().skip(30) {
             pair.server.handle_datagram(pair.now, datagram);
@@ -373,7 +373,7 @@ fn a_clock_beyond_71_minutes_changes_nothing() {
         pair.exchange();
         let mut arrived = 0;
         for i in 1..400 {
-            // Of every second message one of three symbols is lost and, being late, not repaired.
+            // Every second message loses one of three symbols, which is too late to be repaired.
             pair.at(zero + i * 100_000);
             pair.client
                 .send_message(pair.now, vec![1; 3000], Some(5 * MILLISECOND))
@@ -399,7 +399,7 @@ fn a_clock_beyond_71_minutes_changes_nothing() {
         assert_eq!(pair.server.close_reason(), None);
         arrived
     });
-    // Incomplete messages took the room of whole ones if they were not forgotten in time.
+    // Incomplete messages would take the room of whole ones if they were not forgotten in time.
     assert_eq!(arrived, [200, 200]);
 }
 
@@ -437,14 +437,14 @@ fn a_perishable_message_overtakes_reliable_ones_that_wait_for_credit() {
     for ms in 3..100 {
         pair.at(ms * 1000).exchange();
     }
-    // Nobody has taken a message so far, so no credit came back.
+    // The application has not read a message yet, so no credit came back.
     let mut all = core::iter::from_fn(|| pair.server.recv_message());
     let urgent = all.find(|m| &m.data[..] == b"urgent").expect("arrived");
     assert!(!urgent.late);
 }
 
 #[test]
-fn nothing_is_spent_on_an_expired_symbol_behind_a_lost_durable_one() {
+fn nothing_is_sent_for_an_expired_symbol_behind_a_lost_durable_one() {
     let mut config = Config::preset(Preset::Arq);
     config.rate = RateControl::Carrier;
     let mut pair = Pair::connected(config);
@@ -457,7 +457,7 @@ fn nothing_is_spent_on_an_expired_symbol_behind_a_lost_durable_one() {
             .send_message(pair.now, vec![1; 1000], Some(5 * MILLISECOND))
             .expect("room");
     }
-    // All of that is lost; then something arrives and a report says so.
+    // All of these are lost; then a datagram arrives and a report says so.
     assert!(transmit_all(&mut pair.client, pair.now).len() >= 8);
     pair.now = Time::from_micros(50_000);
     for i in 0..5 {
@@ -476,7 +476,7 @@ fn nothing_is_spent_on_an_expired_symbol_behind_a_lost_durable_one() {
 }
 
 #[test]
-fn the_largest_limits_are_no_panic() {
+fn the_largest_limits_do_not_panic() {
     let mut config = Config::default();
     config.limits.session_data = 1 << 60;
     config.limits.stream_data = 1 << 60;

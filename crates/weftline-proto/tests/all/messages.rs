@@ -1,4 +1,4 @@
-//! Messages arrive whole, in any order, and are not waited for beyond their deadline.
+//! Messages arrive whole and in any order. An end does not wait for them beyond their deadline.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -64,7 +64,7 @@ fn reliable_messages_of_all_sizes_arrive_once_each_over_a_bad_path() {
 
 #[test]
 fn messages_that_cannot_arrive_in_time_are_dropped_and_the_rest_are_on_time() {
-    // Four times what the link carries, each message worthless after 100 ms.
+    // Four times what the link carries; each message is worthless after 100 ms.
     let deadline = Duration::from_millis(100);
     let sender = Script {
         messages: (0..2000).map(|_| (1000, Some(deadline))).collect(),
@@ -103,7 +103,7 @@ fn messages_that_cannot_arrive_in_time_are_dropped_and_the_rest_are_on_time() {
 
 #[test]
 fn losses_of_perishable_messages_do_not_hold_up_the_session() {
-    // The path dies for longer than the deadlines while messages are under way.
+    // The path fails for longer than the deadlines while messages are in flight.
     let sender = Script {
         messages: (0..200)
             .map(|_| (900, Some(Duration::from_millis(80))))

@@ -1,4 +1,4 @@
-//! A message with a source symbol to itself is never cut, and nothing shares its fate.
+//! A message that is alone in a source symbol is never cut, and shares its fate with nothing.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ fn pair() -> Pair {
     pair
 }
 
-/// The frames of each source symbol that `session` has to send now: the length of a message and
-/// how much of it, or nothing for any other frame.
+/// The frames of each source symbol that `session` sends now: the length of a message and the length
+/// of its fragment, or `None` for any other frame.
 fn symbols(session: &mut Session, now: Time) -> Vec<Vec<Option<(u64, usize)>>> {
     let datagrams = transmit_all(session, now);
     let sources = datagrams.iter().filter_map(|d| match Datagram::parse(d) {
@@ -35,7 +35,7 @@ fn symbols(session: &mut Session, now: Time) -> Vec<Vec<Option<(u64, usize)>>> {
 }
 
 #[test]
-fn each_message_alone_has_its_own_symbol_whatever_its_length() {
+fn each_message_alone_has_its_own_symbol_at_any_length() {
     for deadline in DEADLINES {
         let mut pair = pair();
         let most = pair.client.message_alone_max();
@@ -54,7 +54,7 @@ fn each_message_alone_has_its_own_symbol_whatever_its_length() {
 }
 
 #[test]
-fn streams_and_other_messages_use_symbols_of_their_own_beside_it() {
+fn streams_and_other_messages_do_not_share_its_symbol() {
     for deadline in DEADLINES {
         let mut pair = pair();
         let stream = pair.client.open_stream().expect("allowed");
@@ -81,7 +81,7 @@ fn streams_and_other_messages_use_symbols_of_their_own_beside_it() {
 }
 
 #[test]
-fn the_longest_message_alone_is_known_beforehand() {
+fn the_longest_message_alone_is_known_in_advance() {
     for symbol_size in [200, 1120, 1400, 9000] {
         let mut config = Config::preset(Preset::Arq);
         config.symbol_size = symbol_size;
@@ -101,7 +101,7 @@ fn the_longest_message_alone_is_known_beforehand() {
 fn the_longest_header_leaves_room_for_the_longest_message_alone() {
     let mut config = Config::preset(Preset::Arq);
     config.idle_timeout = Duration::from_secs(7200);
-    // After an hour the deadline takes its longest form.
+    // After an hour the deadline has its longest form.
     let now = 3_600_000_000;
     let mut pair = Pair::connected(config);
     pair.at(now).exchange();
@@ -115,7 +115,7 @@ fn the_longest_header_leaves_room_for_the_longest_message_alone() {
 }
 
 #[test]
-fn without_the_credit_for_it_a_message_alone_waits_whole() {
+fn a_message_alone_waits_whole_until_it_has_credit() {
     let mut config = Config::preset(Preset::Arq);
     config.limits.session_data = 256 << 10;
     config.send_buffer = 1 << 20;

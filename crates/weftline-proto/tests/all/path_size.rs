@@ -1,4 +1,4 @@
-//! A path that takes longer datagrams after a while, and shorter ones again.
+//! A path that takes longer datagrams after some time, then shorter ones again.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn link(mtu: usize, loss: &str) -> LinkConfig {
     text.parse().expect("a link")
 }
 
-/// Sends 3 MB while the path's size changes as told: (time, bytes of a datagram).
+/// Sends 3 MB while the path's size changes as in `sizes`: (time, bytes of a datagram).
 fn transfer(preset: Preset, sizes: &[(u64, usize)], loss: &str) -> Simulation<Peer, Peer> {
     let script = Script {
         streams: vec![3_000_000],

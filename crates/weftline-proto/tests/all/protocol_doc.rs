@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use weftline_proto::{Config, Event, Role, Session, Time};
 
-/// The datagrams of the example, by the names that the document gives them: "hello" is written
-/// to a stream, the source symbol is lost and the repair symbol brings it.
+/// The datagrams of the example, by their names in the document: "hello" is written to a stream, the
+/// source symbol is lost and the repair symbol recovers it.
 fn example() -> Vec<(&'static str, Vec<u8>)> {
     let config = Config::from(Config::streaming().share(1.0));
     let now = Time::from_micros(1_000_000);
@@ -56,8 +56,8 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The lines `NAME: HEX...` of the document's `example` block, continued by indented lines;
-/// what follows `|` explains.
+/// The lines `NAME: HEX...` of the document's `example` block, continued by indented lines. Text
+/// after `|` is an explanation.
 fn documented() -> BTreeMap<String, String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol.md");
     let text = std::fs::read_to_string(path).expect("docs/protocol.md can be read");
@@ -87,7 +87,7 @@ fn documented() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_documented_example_is_what_is_sent() {
+fn the_sessions_send_the_documented_example() {
     let documented = documented();
     let sent = example();
     for (name, bytes) in &sent {

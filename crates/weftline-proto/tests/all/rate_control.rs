@@ -1,5 +1,5 @@
-//! Adaptive rate control over links with queues: alone, beside its own kind, beside a flow that goes
-//! by losses.
+//! Adaptive rate control over links with queues: alone, beside flows of its kind, and beside a flow
+//! that follows losses.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use weftline_proto::{Config, Role};
 /// The link of the tests: 25 Mbit/s, RTT 60 ms, a queue of 48 ms.
 const LINK: &str = "rate=25mbit delay=30ms queue=60ms,100pkt";
 const MBIT: f64 = 25.0;
-/// IP, UDP and what QUIC adds.
+/// Bytes that IP, UDP and QUIC add.
 const OVERHEAD: usize = 63;
 /// More than any flow can send in a test.
 const ENDLESS: u64 = 1 << 32;
 
 enum Flow {
-    Ours(Box<Peer>),
+    Weftline(Box<Peer>),
     Cubic(Cubic),
     Sink(Sink),
 }
 
-/// Flows that begin at different times, told apart by the first byte of a datagram.
+/// Flows that begin at different times; the first byte of a datagram is the number of its flow.
 struct Host {
     flows: Vec<(Duration, Flow)>,
     next: usize,
@@ -32,7 +32,7 @@ impl Node for Host {
     fn receive(&mut self, now: Duration, datagram: &[u8]) {
         let (flow, rest) = datagram.split_first().expect("a flow's number");
         match &mut self.flows[usize::from(*flow)].1 {
-            Flow::Ours(peer) => peer.receive(now, rest),
+            Flow::Weftline(peer) => peer.receive(now, rest),
             Flow::Cubic(cubic) => cubic.acknowledged(now, rest),
             Flow::Sink(sink) => sink.received(rest),
         }
@@ -40,7 +40,7 @@ impl Node for Host {
 
     fn timeout(&mut self, now: Duration) {
         for (start, flow) in &mut self.flows {
-            if let Flow::Ours(peer) = flow
+            if let Flow::Weftline(peer) = flow
                 && now >= *start
                 && peer.next_timeout().is_some_and(|due| due <= now)
             {
@@ -57,7 +57,7 @@ impl Node for Host {
                 continue;
             }
             let datagram = match flow {
-                Flow::Ours(peer) => peer.transmit(now),
+                Flow::Weftline(peer) => peer.transmit(now),
                 Flow::Cubic(cubic) => cubic.transmit(now),
                 Flow::Sink(sink) => sink.transmit(),
             };
@@ -73,7 +73,7 @@ impl Node for Host {
     fn next_timeout(&self) -> Option<Duration> {
         let due = |(start, flow): &(Duration, Flow)| {
             let due = match flow {
-                Flow::Ours(peer) => peer.next_timeout(),
+                Flow::Weftline(peer) => peer.next_timeout(),
                 Flow::Cubic(cubic) => Some(cubic.next_timeout()),
                 Flow::Sink(_) => None,
             };
@@ -83,10 +83,10 @@ impl Node for Host {
     }
 }
 
-/// A flow of ours, or one of CUBIC, that begins at so many seconds.
+/// A flow of Weftline or of CUBIC, and its start in seconds.
 #[derive(Clone, Copy)]
 enum Kind {
-    Ours(f64, u64),
+    Weftline(f64, u64),
     Cubic(f64),
 }
 
@@ -100,15 +100,15 @@ impl Experiment {
         let mut config = Config::default();
         config.initial_rtt = 2 * forward.delay;
         let peer = |role, seed, script| {
-            Flow::Ours(Box::new(Peer::new(role, config.clone(), seed, script)))
+            Flow::Weftline(Box::new(Peer::new(role, config.clone(), seed, script)))
         };
         let (mut senders, mut receivers) = (Vec::new(), Vec::new());
         for (kind, seed) in kinds.iter().zip(1..) {
             let start = match *kind {
-                Kind::Ours(start, _) | Kind::Cubic(start) => Duration::from_secs_f64(start),
+                Kind::Weftline(start, _) | Kind::Cubic(start) => Duration::from_secs_f64(start),
             };
             let (sender, receiver) = match *kind {
-                Kind::Ours(_, bytes) => {
+                Kind::Weftline(_, bytes) => {
                     let script = Script {
                         streams: vec![bytes],
                         ..Script::default()
@@ -131,10 +131,10 @@ impl Experiment {
         Experiment(sim)
     }
 
-    /// Bytes that each flow's application has.
+    /// Bytes that the application of each flow has received.
     fn received(&self) -> Vec<u64> {
         let received = |(_, flow): &(Duration, Flow)| match flow {
-            Flow::Ours(peer) => peer.read.values().map(|(bytes, _)| bytes).sum(),
+            Flow::Weftline(peer) => peer.read.values().map(|(bytes, _)| bytes).sum(),
             Flow::Sink(sink) => sink.bytes,
             Flow::Cubic(_) => 0,
         };
@@ -168,19 +168,19 @@ fn jain(rates: &[f64]) -> f64 {
     sum * sum / (rates.len() as f64 * rates.iter().map(|r| r * r).sum::<f64>())
 }
 
-/// When a transfer of so many bytes has arrived, in ms.
+/// The time, in ms, until a transfer of `bytes` has arrived.
 fn transfer(link: &str, bytes: u64) -> f64 {
-    let mut experiment = Experiment::new(link, &[Kind::Ours(0.0, bytes)]);
+    let mut experiment = Experiment::new(link, &[Kind::Weftline(0.0, bytes)]);
     let end = Duration::from_secs(60);
     experiment.0.run_while(end, |sim| match &sim.b.flows[0].1 {
-        Flow::Ours(peer) => !peer.read.values().any(|(_, end)| *end),
+        Flow::Weftline(peer) => !peer.read.values().any(|(_, end)| *end),
         _ => false,
     });
     experiment.0.now().as_secs_f64() * 1e3
 }
 
 #[test]
-fn a_link_is_filled_whatever_it_loses_with_a_short_queue() {
+fn a_link_is_filled_with_a_short_queue_at_any_loss_rate() {
     for (loss, goodput) in [
         (0.0, 0.92),
         (0.01, 0.91),
@@ -189,7 +189,7 @@ fn a_link_is_filled_whatever_it_loses_with_a_short_queue() {
         (0.2, 0.72),
     ] {
         let link = format!("{LINK} loss=iid:{loss}");
-        let mut experiment = Experiment::new(&link, &[Kind::Ours(0.0, ENDLESS)]);
+        let mut experiment = Experiment::new(&link, &[Kind::Weftline(0.0, ENDLESS)]);
         let rate = experiment.rates(2.0, 10.5)[0] / MBIT;
         let (queue, wire) = (experiment.queue(), experiment.wire_per_byte());
         assert!(rate >= goodput, "{rate:.3} of the link at {loss}");
@@ -209,7 +209,7 @@ fn other_links_are_filled_too() {
         ),
         ("rate=10mbit delay=300ms queue=300ms loss=iid:3%", 10.0, 0.8),
     ] {
-        let mut experiment = Experiment::new(link, &[Kind::Ours(0.0, ENDLESS)]);
+        let mut experiment = Experiment::new(link, &[Kind::Weftline(0.0, ENDLESS)]);
         let rate = experiment.rates(8.0, 20.0)[0] / mbit;
         assert!(rate >= share, "{rate:.3} of {link}");
         let queue = experiment.queue();
@@ -218,9 +218,9 @@ fn other_links_are_filled_too() {
 }
 
 #[test]
-fn a_queue_too_short_to_show_is_found_by_its_losses() {
+fn a_queue_too_short_to_measure_is_found_by_its_losses() {
     let link = "rate=25mbit delay=30ms queue=5pkt loss=iid:1%";
-    let mut experiment = Experiment::new(link, &[Kind::Ours(0.0, ENDLESS)]);
+    let mut experiment = Experiment::new(link, &[Kind::Weftline(0.0, ENDLESS)]);
     let rate = experiment.rates(5.0, 15.0)[0];
     assert!(rate > 16.0, "{rate} Mbit/s");
     let counters = experiment.0.a_to_b.link().counters();
@@ -229,8 +229,8 @@ fn a_queue_too_short_to_show_is_found_by_its_losses() {
 }
 
 #[test]
-fn a_link_that_became_slower_has_a_short_queue_again_soon() {
-    let mut experiment = Experiment::new(LINK, &[Kind::Ours(0.0, ENDLESS)]);
+fn a_link_that_became_slower_soon_has_a_short_queue_again() {
+    let mut experiment = Experiment::new(LINK, &[Kind::Weftline(0.0, ENDLESS)]);
     experiment.rates(0.0, 5.0);
     let slower = "rate=8mbit delay=30ms queue=200ms"
         .parse()
@@ -247,7 +247,7 @@ fn a_link_that_became_slower_has_a_short_queue_again_soon() {
 }
 
 #[test]
-fn short_transfers_take_hardly_more_than_the_way() {
+fn short_transfers_take_hardly_longer_than_the_path() {
     let link = "rate=100mbit delay=100ms queue=100ms loss=iid:1%";
     for (bytes, most) in [
         (10_000, 105.0),
@@ -261,8 +261,8 @@ fn short_transfers_take_hardly_more_than_the_way() {
 }
 
 #[test]
-fn flows_of_one_kind_share_alike() {
-    let two = [Kind::Ours(0.0, ENDLESS), Kind::Ours(5.0, ENDLESS)];
+fn flows_of_one_kind_share_equally() {
+    let two = [Kind::Weftline(0.0, ENDLESS), Kind::Weftline(5.0, ENDLESS)];
     for loss in ["0%", "5%"] {
         let mut experiment = Experiment::new(&format!("{LINK} loss=iid:{loss}"), &two);
         let rates = experiment.rates(12.0, 18.0);
@@ -270,17 +270,17 @@ fn flows_of_one_kind_share_alike() {
         let queue = experiment.queue();
         assert!(queue < 15.0, "{queue} ms at {loss}");
     }
-    let five = [0.0, 1.0, 2.0, 3.0, 10.0].map(|start| Kind::Ours(start, ENDLESS));
+    let five = [0.0, 1.0, 2.0, 3.0, 10.0].map(|start| Kind::Weftline(start, ENDLESS));
     let mut experiment = Experiment::new(LINK, &five);
     let rates = experiment.rates(15.0, 25.0);
     assert!(jain(&rates) > 0.9, "{rates:?}");
 }
 
 #[test]
-fn beside_a_flow_that_fills_the_queue_ours_gets_its_share_and_leaves_the_other_one_its_own() {
+fn a_flow_shares_a_link_with_a_flow_that_fills_the_queue() {
     for kinds in [
-        [Kind::Ours(0.0, ENDLESS), Kind::Cubic(1.0)],
-        [Kind::Ours(3.0, ENDLESS), Kind::Cubic(0.0)],
+        [Kind::Weftline(0.0, ENDLESS), Kind::Cubic(1.0)],
+        [Kind::Weftline(3.0, ENDLESS), Kind::Cubic(0.0)],
     ] {
         let mut experiment = Experiment::new(LINK, &kinds);
         let rates = experiment.rates(12.0, 32.0);

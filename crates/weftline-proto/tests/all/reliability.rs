@@ -1,4 +1,4 @@
-//! Whatever the path does, every byte arrives exactly once, in order, and both ends finish.
+//! Over any path, every byte arrives exactly once and in order, and both ends finish.
 
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ fn every_preset_delivers_every_byte_over_every_path() {
     }
 }
 
-/// A path and load drawn from a seed: nothing on it is typical, everything is allowed.
+/// A path and a load drawn from a seed. They need not be typical; everything is allowed.
 fn random_session(seed: u64) {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d;
     let mut draw = |below: u64| {
@@ -133,7 +133,7 @@ fn random_session(seed: u64) {
     config.idle_timeout = Duration::from_secs(120);
     config.symbol_size = [200, 1120, 1200][draw(3) as usize];
     if draw(3) == 0 {
-        // The least that the protocol allows: flow control is always the bottleneck.
+        // The lowest limits that the protocol allows: flow control is always the bottleneck.
         config.limits.symbols = 256;
         config.limits.session_data = 256 << 10;
         config.limits.stream_data = 256 << 10;
@@ -223,6 +223,6 @@ fn a_hundred_thousand_symbols_cross_a_lossy_path_in_seconds() {
     assert!(outcome.done, "{stats:#?}");
     assert_eq!(outcome.server.wrong, 0);
     assert!(stats.sent.source_symbols >= 98_000);
-    // The link needs 5.6 s for the data and a sixth more for the repairs.
+    // The link needs 5.6 s for the data, and a sixth more for the repairs.
     assert!(outcome.took < Duration::from_secs(10), "{:?}", outcome.took);
 }

@@ -1,5 +1,5 @@
-//! REST (Brulatout et al.) as a preset: spacing by the measured losses, a mobile window, an end that
-//! needs no retransmission.
+//! REST (Brulatout et al.) as a preset: its spacing follows the measured losses, its window is
+//! mobile, and its end needs no retransmission.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn rest() -> Config {
     config
 }
 
-/// The sender's counters, and how long it took.
+/// The sender's counters, and the duration of the transfer.
 fn transfer(config: Config, bytes: u64, loss: &str) -> (Stats, Duration) {
     let writer = Script {
         streams: vec![bytes],
@@ -59,14 +59,14 @@ fn repairs_follow_the_measured_losses() {
 }
 
 #[test]
-fn hardly_any_repair_is_sent_where_nothing_is_lost() {
+fn hardly_any_repair_is_sent_when_nothing_is_lost() {
     let (stats, _) = transfer(rest(), BYTES, "none");
     let share = stats.sent.repair_symbols as f64 / stats.sent.source_symbols as f64;
     assert!(share < 0.02, "{share}");
 }
 
 #[test]
-fn a_fixed_share_adapts_to_nothing() {
+fn a_fixed_share_does_not_adapt() {
     let mut config = rest();
     config.scheme = Config::rest().share(0.2).into();
     let (stats, _) = transfer(config, BYTES, "none");
@@ -77,7 +77,7 @@ fn a_fixed_share_adapts_to_nothing() {
 
 #[test]
 fn the_end_is_repaired_without_waiting_for_timers() {
-    // Two symbols, one lost with the repairs of the first moment: the rest is up to the end.
+    // One of two symbols is lost, with the first repairs: the repairs at the end must recover it.
     let mut without = rest();
     if let Scheme::Rest(rest) = &mut without.scheme {
         rest.at_end = false;

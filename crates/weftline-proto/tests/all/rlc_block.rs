@@ -1,5 +1,5 @@
-//! Low-overhead RLC (Garrido et al.) as a preset: nothing but combinations of a block until its
-//! acknowledgement is back.
+//! Low-overhead RLC (Garrido et al.) as a preset: only combinations of a block until its
+//! acknowledgement arrives.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ fn rlc_block() -> Config {
     config
 }
 
-/// `WEFTLINE_BLOCKS=20 cargo test -p weftline-proto --test all rlc_block::as_many -- --nocapture` counts
-/// over twenty times as many blocks.
+/// `WEFTLINE_BLOCKS=20 cargo test -p weftline-proto --test all agrees_with_theory -- --nocapture` counts
+/// twenty times as many blocks.
 #[test]
-fn as_many_symbols_are_received_as_theory_says() {
+fn the_number_of_received_symbols_agrees_with_theory() {
     // Mean receptions, and the standard deviation of one block.
     let times = std::env::var("WEFTLINE_BLOCKS").map_or(1, |v| v.parse().expect("a number"));
     for (bits, k, blocks, mean, deviation) in [
@@ -68,7 +68,7 @@ fn every_field_and_both_headers_carry_every_byte() {
     }
 }
 
-/// What the client sends for a block of three symbols until it is stopped.
+/// The datagrams that the client sends for a block of three symbols without an acknowledgement.
 fn block(config: &Config) -> (Pair, Vec<Vec<u8>>) {
     let mut pair = Pair::connected(config.clone());
     let stream = pair.client.open_stream().expect("one may be opened");
@@ -84,7 +84,7 @@ fn carrier() -> Config {
     config
 }
 
-/// Whether the server has a report to send at once; it is lost.
+/// Whether the server sends a report at once. The report is lost.
 fn reports(server: &mut Session, now: Time) -> bool {
     server.handle_timeout(now);
     let datagram = transmit(server, now);
@@ -115,12 +115,12 @@ fn a_header_has_the_seed_or_the_vector() {
 #[test]
 fn a_lost_block_acknowledgement_is_repeated_for_each_further_packet_and_ends_the_block() {
     let (mut pair, datagrams) = block(&carrier());
-    // Twice as many as symbols, and 16: then a dead path is feared.
+    // Twice as many as the block has symbols, and 16: more in flight would suggest a dead path.
     assert_eq!(datagrams.len(), 22);
     let now = Time::from_micros(1000);
     for (n, datagram) in datagrams[..3].iter().enumerate() {
         pair.server.handle_datagram(now, datagram);
-        // The first one is answered, so that the round trip is known, and the block's end.
+        // The server answers the first one, so that the round trip is known, and the block's end.
         assert_eq!(reports(&mut pair.server, now), n != 1, "datagram {n}");
     }
     for datagram in &datagrams[3..6] {
@@ -135,7 +135,7 @@ fn a_lost_block_acknowledgement_is_repeated_for_each_further_packet_and_ends_the
 }
 
 #[test]
-fn one_block_is_under_way_at_a_time_unless_it_has_an_end() {
+fn endless_blocks_are_sent_one_at_a_time_and_finite_blocks_are_not() {
     let longest = |config: &Config| {
         let mut pair = Pair::connected(config.clone());
         let stream = pair.client.open_stream().expect("one may be opened");
@@ -156,7 +156,7 @@ fn one_block_is_under_way_at_a_time_unless_it_has_an_end() {
 }
 
 #[test]
-fn what_fits_one_block_is_sent_in_smaller_ones_by_a_writer_that_pauses() {
+fn pauses_of_the_writer_divide_its_data_into_smaller_blocks() {
     let mut pair = Pair::connected(carrier());
     let stream = pair.client.open_stream().expect("one may be opened");
     for n in 1..=5u64 {
@@ -172,7 +172,7 @@ fn what_fits_one_block_is_sent_in_smaller_ones_by_a_writer_that_pauses() {
 }
 
 #[test]
-fn systematic_blocks_need_fewer_packets_where_little_is_lost() {
+fn systematic_blocks_need_fewer_packets_when_little_is_lost() {
     let packets = |systematic: bool| {
         let mut config = rlc_block();
         code(&mut config).bits = 1;
@@ -192,7 +192,7 @@ fn systematic_blocks_need_fewer_packets_where_little_is_lost() {
 }
 
 #[test]
-fn nothing_but_blocks_is_reported_and_a_timer_stands_in() {
+fn only_blocks_are_reported_and_a_timer_replaces_lost_reports() {
     let mut config = rlc_block();
     let took = |config: &Config| {
         let outcome = transfer(
@@ -214,7 +214,7 @@ fn nothing_but_blocks_is_reported_and_a_timer_stands_in() {
 }
 
 #[test]
-fn a_full_window_and_an_outage_do_not_stop_it_for_good() {
+fn a_full_window_and_an_outage_do_not_stop_a_session() {
     for rate in [RateControl::Adaptive, RateControl::Carrier] {
         let mut config = rlc_block();
         config.rate = rate;
@@ -229,7 +229,7 @@ fn a_full_window_and_an_outage_do_not_stop_it_for_good() {
 }
 
 #[test]
-fn a_flow_keeps_its_field_whatever_it_is_told() {
+fn a_flow_refuses_repairs_in_another_field() {
     let (mut pair, datagrams) = block(&{
         let mut config = carrier();
         code(&mut config).bits = 4;
@@ -237,7 +237,7 @@ fn a_flow_keeps_its_field_whatever_it_is_told() {
     });
     let now = Time::from_micros(1000);
     let mut other = datagrams[1].clone();
-    // The same symbol as one of GF(2^2).
+    // The same symbol, now in GF(2^2).
     assert_eq!(other[17], 3);
     other[17] = 1;
     pair.server.handle_datagram(now, &datagrams[0]);

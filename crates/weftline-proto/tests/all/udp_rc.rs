@@ -19,8 +19,8 @@ fn udp_rc() -> Config {
     config
 }
 
-/// As many messages as are asked for, of about 60 symbols: mean excess over them, and the share
-/// decoded with `extra` more.
+/// Sends `messages` of about 60 symbols. Returns the mean number of excess symbols, and the share of
+/// messages decoded with at most `extra` more.
 fn excess(bits: u8, messages: u64, extra: usize) -> (f64, f64) {
     let config = counted(udp_rc(), 64, bits);
     let needed = (0..messages).map(|seed| {
@@ -35,14 +35,14 @@ fn excess(bits: u8, messages: u64, extra: usize) -> (f64, f64) {
 }
 
 /// `WEFTLINE_MESSAGES=20000 cargo test -p weftline-proto --test all over_gf -- --nocapture` counts
-/// over so many.
+/// this many messages.
 #[test]
 fn ten_more_symbols_decode_999_of_1000_messages_over_gf2() {
     let messages =
         std::env::var("WEFTLINE_MESSAGES").map_or(1500, |v| v.parse().expect("a number"));
     let (mean, share) = excess(1, messages, 10);
     println!("GF(2): mean excess {mean:.4}, {share:.5} with 10 more, of {messages}");
-    // 1.6067, with a standard deviation of 1.66; and 0.99902.
+    // In theory 1.6067, with a standard deviation of 1.66, and 0.99902.
     let n = messages as f64;
     assert!((mean - 1.6067).abs() < 4.0 * 1.66 / n.sqrt(), "{mean}");
     assert!(
@@ -57,7 +57,7 @@ fn hardly_any_message_needs_one_more_symbol_over_gf256() {
         std::env::var("WEFTLINE_MESSAGES").map_or(1000, |v| v.parse().expect("a number"));
     let (mean, share) = excess(8, messages, 1);
     println!("GF(2^8): mean excess {mean:.4}, {share:.5} with 1 more, of {messages}");
-    // 0.0039 and 0.99998.
+    // In theory 0.0039 and 0.99998.
     assert!(
         (mean - 0.0039).abs() < 4.0 * (0.0039 / messages as f64).sqrt(),
         "{mean}"
@@ -66,12 +66,12 @@ fn hardly_any_message_needs_one_more_symbol_over_gf256() {
 }
 
 #[test]
-fn a_message_goes_out_as_source_symbols_and_ten_repairs_at_full_speed() {
+fn a_message_leaves_as_source_symbols_and_ten_repairs_at_full_speed() {
     let config = udp_rc();
     let outcome = transfer(&config, 100_000, "rate=40mbit delay=30ms", "delay=30ms", 1);
     let sent = outcome.client.session.stats().sent;
     assert_eq!(sent.retransmissions, 0);
-    // 72 symbols take 42 ms; until the acknowledgement is here, 60 ms later, half as many a second.
+    // 72 symbols take 42 ms. Half as many a second follow until the acknowledgement, 60 ms later.
     let repairs = sent.repair_symbols;
     assert!((30..70).contains(&repairs), "{repairs} repairs");
     let mut short = config.clone();
@@ -81,11 +81,11 @@ fn a_message_goes_out_as_source_symbols_and_ten_repairs_at_full_speed() {
 }
 
 #[test]
-fn the_first_datagrams_bring_data() {
+fn the_first_datagrams_carry_data() {
     let mut config = udp_rc();
     config.rate = RateControl::Adaptive;
     let outcome = transfer(&config, 2000, "rate=40mbit delay=100ms", "delay=100ms", 1);
-    // There and back again with the acknowledgement, and no round trip before.
+    // One round trip for the data and its acknowledgement, and none before.
     assert!(
         outcome.took < Duration::from_millis(210),
         "{:?}",
@@ -94,7 +94,7 @@ fn the_first_datagrams_bring_data() {
 }
 
 #[test]
-fn losses_reordering_and_repeats_cost_no_byte() {
+fn losses_reordering_and_repeats_change_no_byte() {
     for (n, (forward, back)) in [
         ("rate=25mbit delay=30ms loss=iid:20%", "delay=30ms"),
         ("rate=25mbit delay=30ms", "delay=30ms loss=iid:60%"),
@@ -134,7 +134,7 @@ fn equal_seeds_give_equal_sessions() {
 
 #[test]
 fn a_message_that_comes_in_parts_is_protected_after_each_pause() {
-    // A symbol each 100 ms: all are of ended blocks, and none waits for the next one.
+    // One symbol every 100 ms: each pause ends a block, and no symbol waits for the next one.
     let writer = Script {
         live: Some((Duration::from_millis(100), 500, 100)),
         ..Script::default()
@@ -158,7 +158,7 @@ fn a_message_that_comes_in_parts_is_protected_after_each_pause() {
 }
 
 #[test]
-fn a_peer_that_is_gone_ends_the_session_after_its_timeout() {
+fn a_lost_peer_ends_the_session_after_its_timeout() {
     let mut config = udp_rc();
     config.idle_timeout = Duration::from_secs(5);
     let now = Time::from_micros(1_000_000);

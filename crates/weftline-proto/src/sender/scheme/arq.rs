@@ -1,4 +1,4 @@
-//! Scheme `arq`: lost symbols are sent again, and nothing else (Karzand et al., baseline).
+//! Scheme `arq`: it sends lost symbols again, without a code (Karzand et al., baseline).
 
 use super::rule::Rule;
 use crate::sender::action::Action;

@@ -17,13 +17,13 @@ use crate::settings::{Settings, TextError};
 #[non_exhaustive]
 pub struct Block {
     /// Source symbols in a block, 1 to 1024: 32 unless set, the best of the paper's sizes. The peer's
-    /// limits may make it shorter.
+    /// limits may shorten the block.
     pub k: u16,
     /// Repair symbols for each source symbol, 0 to 4, sent after each block and rounded to whole
     /// symbols: 1/6 unless set.
     pub share: f64,
-    /// Blocks that fall short are answered by further repairs, as they are unless switched off.
-    /// Without, only the retransmission timer makes up for what the share does not.
+    /// Whether a block that lacks repairs gets more of them: yes unless switched off. If not, only
+    /// the retransmission timer repairs losses that the share does not cover.
     pub top_up: bool,
 }
 
@@ -74,7 +74,7 @@ impl Block {
 pub(super) struct BlockRule {
     options: Block,
     blocks: Blocks,
-    /// Nothing has happened since a look found that no top-up is needed.
+    /// No top-up was needed at the last check, and nothing has happened since.
     is_sated: bool,
 }
 
@@ -88,7 +88,7 @@ impl BlockRule {
     }
 
     fn answer_deficit(&self, at: &Situation<'_>) -> Option<Action> {
-        let window = self.blocks.short(at.lost(), at.expected_loss())?;
+        let window = self.blocks.oldest_short(at.lost(), at.expected_loss())?;
         Some(Action::top_up(window.start.max(at.first())..window.end))
     }
 }
@@ -96,7 +96,7 @@ impl BlockRule {
 impl Rule for BlockRule {
     fn choose(&mut self, at: &Situation<'_>) -> Option<Action> {
         if !self.is_sated {
-            // The redundancy did not suffice: the timer alone would bring one symbol each time.
+            // The redundancy was too small; the timer alone would repair one symbol at a time.
             if (self.options.top_up || at.is_stalled())
                 && let Some(action) = self.answer_deficit(at)
             {
@@ -104,7 +104,7 @@ impl Rule for BlockRule {
             }
             self.is_sated = true;
         }
-        if let Some(window) = self.blocks.owing(at.first()) {
+        if let Some(window) = self.blocks.oldest_owing(at.first()) {
             return Some(Action::repair(window.start.max(at.first())..window.end));
         }
         at.can_send_new().then_some(Action::New)
@@ -158,7 +158,7 @@ struct Span {
     window: Range<Esi>,
     /// It gets no more source symbols.
     full: bool,
-    /// Repairs still to send without being asked for.
+    /// Repairs of the share that are still to be sent.
     owed: u32,
     in_flight: u64,
     arrived: u64,
@@ -194,8 +194,8 @@ impl Blocks {
         }
     }
 
-    /// The newest block gets no more symbols: it is full, or the application paused so long that
-    /// what was lost of it cannot wait for the rest.
+    /// The newest block gets no more symbols: it is full, or the application paused too long for the
+    /// lost symbols of the block to wait.
     fn close(&mut self) {
         if let Some(block) = self.blocks.back_mut().filter(|b| !b.full) {
             block.full = true;
@@ -207,7 +207,7 @@ impl Blocks {
     }
 
     /// The oldest block that still owes repairs and is not wholly below `edge`.
-    fn owing(&self, edge: Esi) -> Option<Range<Esi>> {
+    fn oldest_owing(&self, edge: Esi) -> Option<Range<Esi>> {
         // Owed repairs are sent before the next block fills: the debtors are the newest blocks.
         let debtors = self.blocks.iter().rev().skip_while(|b| !b.full);
         let oldest = debtors
@@ -216,16 +216,16 @@ impl Blocks {
         oldest.map(|b| b.window.clone())
     }
 
-    /// The oldest full block that lacks more symbols than repairs have arrived or are on the way.
-    fn short(&self, lost: &BTreeSet<Esi>, loss: f64) -> Option<Range<Esi>> {
+    /// The oldest full block that lacks more symbols than it has repairs, arrived or in flight.
+    fn oldest_short(&self, lost: &BTreeSet<Esi>, loss: f64) -> Option<Range<Esi>> {
         let from = self.index_of(*lost.first()?)?;
         self.blocks
             .iter()
             .skip(from)
             .find(|b| {
                 let missing = lost.range(b.window.clone()).count() as u64;
-                // As many repairs as symbols and still not decoded: one of them told nothing
-                // new, as one in 255 does.
+                // As many repairs as missing symbols arrived, and the block is not decoded: one
+                // repair was not independent, as happens with one in 255.
                 let needed = missing
                     .saturating_sub(b.arrived)
                     .max(u64::from(missing > 0));
@@ -247,7 +247,7 @@ impl Blocks {
         }
     }
 
-    /// A repair was sent for the block that holds `esi`; returns the block's number.
+    /// A repair was sent for the block that holds `esi`. Returns the block's number.
     fn on_repair(&mut self, esi: Esi, owed: bool) -> Option<u64> {
         let index = self.index_of(esi)?;
         let block = &mut self.blocks[index];
@@ -299,7 +299,7 @@ mod tests {
         let mut blocks = two_blocks();
         // 1.5 repairs a block: one, then two.
         let mut order = Vec::new();
-        while let Some(window) = blocks.owing(0) {
+        while let Some(window) = blocks.oldest_owing(0) {
             order.push(window.start);
             blocks.on_repair(window.end - 1, true);
         }
@@ -307,38 +307,38 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_is_closed_early_is_repaired_like_a_full_one() {
+    fn a_block_that_is_closed_early_is_repaired_like_a_full_block() {
         let mut blocks = Blocks::new(0.4);
         (0..3).for_each(|esi| blocks.on_source(esi, 32));
         let lost = BTreeSet::from([0, 1, 2]);
-        assert_eq!(blocks.short(&lost, 0.0), None);
+        assert_eq!(blocks.oldest_short(&lost, 0.0), None);
         blocks.close();
-        assert_eq!(blocks.owing(0), Some(0..3));
-        assert_eq!(blocks.short(&lost, 0.0), Some(0..3));
+        assert_eq!(blocks.oldest_owing(0), Some(0..3));
+        assert_eq!(blocks.oldest_short(&lost, 0.0), Some(0..3));
         blocks.on_source(3, 32);
         assert_eq!(blocks.window_of(3, 32, 4), 3..4);
     }
 
     #[test]
-    fn a_block_is_short_until_enough_repairs_are_on_their_way() {
+    fn a_block_is_short_until_enough_repairs_are_in_flight() {
         let mut blocks = two_blocks();
-        while let Some(window) = blocks.owing(0) {
+        while let Some(window) = blocks.oldest_owing(0) {
             blocks.on_repair(window.end - 1, true);
         }
         let lost = BTreeSet::from([1, 2, 5]);
         // Block 0 lost two and has one repair in flight; block 1 lost one and has two.
-        assert_eq!(blocks.short(&lost, 0.0), Some(0..4));
+        assert_eq!(blocks.oldest_short(&lost, 0.0), Some(0..4));
         blocks.on_repair(3, false);
-        assert_eq!(blocks.short(&lost, 0.0), None);
+        assert_eq!(blocks.oldest_short(&lost, 0.0), None);
         blocks.on_fate(0, true);
-        assert_eq!(blocks.short(&lost, 0.0), Some(0..4));
+        assert_eq!(blocks.oldest_short(&lost, 0.0), Some(0..4));
         blocks.on_fate(0, false);
         blocks.on_repair(3, false);
-        assert_eq!(blocks.short(&lost, 0.0), None);
-        // Both arrived and it is not decoded: they were not independent.
+        assert_eq!(blocks.oldest_short(&lost, 0.0), None);
+        // Both arrived and the block is not decoded: they were not independent.
         blocks.on_fate(0, false);
-        assert_eq!(blocks.short(&lost, 0.0), Some(0..4));
+        assert_eq!(blocks.oldest_short(&lost, 0.0), Some(0..4));
         blocks.discard_before(4);
-        assert_eq!(blocks.short(&BTreeSet::from([5]), 0.0), None);
+        assert_eq!(blocks.oldest_short(&BTreeSet::from([5]), 0.0), None);
     }
 }

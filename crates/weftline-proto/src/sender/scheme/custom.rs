@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::rule::Rule;
 use crate::time::Time;
 
-/// A scheme from outside the engine: a name, and what makes its [`Rule`]. Two are equal when they are
-/// clones of one.
+/// A scheme from outside the engine: a name, and a function that makes its [`Rule`]. Two of them are
+/// equal if they are clones of one.
 #[derive(Clone)]
 pub struct Custom {
     name: &'static str,
@@ -15,7 +15,7 @@ pub struct Custom {
 }
 
 impl Custom {
-    /// A scheme whose flows have the rules that `make` makes; it is given the time at which the flow
+    /// A scheme for whose flows `make` makes the rules. Its argument is the time at which the flow
     /// begins.
     pub fn new<R: Rule + 'static>(
         name: &'static str,

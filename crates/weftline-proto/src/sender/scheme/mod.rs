@@ -1,7 +1,7 @@
-//! Schemes: how a sender makes up for losses. One scheme, one room.
+//! Schemes: how a sender repairs losses. Each scheme has its own module.
 //!
-//! A room has the options of its scheme, for the configuration, and its [`Rule`], which the sender
-//! asks what to send.
+//! The module of a scheme has its options, for the configuration, and its [`Rule`], which tells the
+//! sender what to send.
 
 mod arq;
 mod auto;
@@ -31,23 +31,23 @@ pub use rest::{Measured, Rest, RestShare};
 pub use rule::{Report, Rule};
 pub use streaming::Streaming;
 
-/// How a sender makes up for losses: a published system, with its own options and no others.
+/// How a sender repairs losses: a published system, with its own options and no others.
 ///
-/// Each end chooses for what it sends. The receiver needs no setting.
+/// Each end chooses the scheme for the data that it sends. The receiver needs no setting.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// Lost symbols are sent again; no code.
+    /// Sends lost symbols again; no code.
     Arq(Arq),
-    /// Systematic blocks, and repairs of a block that falls short.
+    /// Systematic blocks, and more repairs for a block that lacks them.
     Block(Block),
     /// Evenly spaced repairs, and more on a deficit (Karzand et al.).
     Streaming(Streaming),
-    /// As many repairs as the measured losses make necessary, over a mobile window (Brulatout et al.).
+    /// As many repairs as the measured losses require, over a mobile window (Brulatout et al.).
     Rest(Rest),
     /// Combinations of a block until it is acknowledged (Chong et al.; Garrido et al.).
     Rateless(Rateless),
-    /// A repair when it is worth its price, for the delay aimed at.
+    /// A repair when it is worth its price, for a target delay.
     Auto(Auto),
     /// A rule from outside the engine, for research.
     #[cfg(feature = "unstable-scheme")]
@@ -55,7 +55,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The name of the scheme, as in its file's name.
+    /// The name of the scheme.
     pub fn name(&self) -> &'static str {
         match self {
             Scheme::Arq(_) => "arq",
@@ -70,8 +70,8 @@ impl Scheme {
     }
 
     /// Sets the repair share: repair symbols for each source symbol, 0 to 4. For `auto` it is the
-    /// most in the long run; `rest` no longer measures. True if the scheme has one: `arq`,
-    /// `rateless` and custom schemes do not.
+    /// maximum in the long run; `rest` stops measuring. Returns true if the scheme has a share:
+    /// `arq`, `rateless` and custom schemes do not.
     pub fn set_share(&mut self, share: f64) -> bool {
         match self {
             Scheme::Block(block) => block.share = share,
@@ -83,7 +83,7 @@ impl Scheme {
         true
     }
 
-    /// Reads the options of this scheme; what is not given stays as it is.
+    /// Reads the options of this scheme; options that are not given stay as they are.
     pub(crate) fn read(&mut self, settings: &mut Settings) -> Result<(), TextError> {
         match self {
             Scheme::Arq(_) => Ok(()),
@@ -110,7 +110,7 @@ impl Scheme {
         }
     }
 
-    /// It has blocks whose completion the receiver can report.
+    /// Whether the scheme has blocks whose completion the receiver can report.
     pub(crate) fn has_blocks_to_report(&self) -> bool {
         matches!(self, Scheme::Rateless(_))
     }

@@ -1,4 +1,4 @@
-//! Scheme `rest`: as many repairs as the measured losses make necessary, over a mobile window, with
+//! Scheme `rest`: as many repairs as the measured losses require, over a mobile window, with
 //! periodic reports (Brulatout et al., REST).
 
 use std::ops::Range;
@@ -23,8 +23,8 @@ pub struct Rest {
     pub share: RestShare,
     /// The encoding window: mobile, at most 1024 symbols, unless set.
     pub window: EncodingWindow,
-    /// After the last source symbol, repairs over what is not acknowledged until it is, no more of
-    /// them in flight than could be of use. On unless switched off.
+    /// Whether repairs follow the last source symbol until all symbols are acknowledged, with no more
+    /// in flight than could be of use: yes unless switched off.
     pub at_end: bool,
 }
 
@@ -32,9 +32,9 @@ pub struct Rest {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RestShare {
-    /// By the measured loss rate.
+    /// As many as the measured loss rate requires.
     Measured(Measured),
-    /// This many for each source symbol, 0 to 4, whatever is lost.
+    /// This many for each source symbol, 0 to 4, at any loss rate.
     Fixed(f64),
 }
 
@@ -48,7 +48,7 @@ pub struct Measured {
     pub interval: Duration,
     /// Weight of the newest measurement in the moving average, 0.0 to 1.0 (the paper's alpha).
     pub weight: f64,
-    /// Most source symbols between two repairs, however little is lost, at least 1.
+    /// Most source symbols between two repairs, even if little is lost, at least 1.
     pub most_apart: u16,
 }
 
@@ -111,7 +111,7 @@ impl Rest {
         match (share, &mut self.share) {
             (Some(_), _) if measures => {
                 return Err(TextError::Contradiction(
-                    "share= fixes the share of repairs; ewma=, weight= and apart= say how it follows the losses: give one or the other",
+                    "share= fixes the share of repairs; ewma=, weight= and apart= make it follow the losses: give one or the other",
                 ));
             }
             (Some(share), mine) => *mine = RestShare::Fixed(share),
@@ -149,7 +149,7 @@ pub(super) struct RestRule {
     options: Rest,
     share: Share,
     spacing: Spacing,
-    /// Nothing has happened since a look found that no top-up is needed.
+    /// No top-up was needed at the last check, and nothing has happened since.
     is_sated: bool,
 }
 
@@ -172,7 +172,7 @@ impl RestRule {
         }
     }
 
-    /// Nothing new has come for a while, and more repairs could be of use than are in flight.
+    /// The application has paused, and more repairs could be of use than are in flight.
     fn should_repair_end(&self, at: &Situation<'_>) -> bool {
         let window = at.window_size(self.options.window);
         self.options.at_end
@@ -190,7 +190,7 @@ impl Rule for RestRule {
     fn choose(&mut self, at: &Situation<'_>) -> Option<Action> {
         let window = self.options.window;
         if !self.is_sated {
-            // The redundancy did not suffice: the timer alone would bring one symbol each time.
+            // The redundancy was too small; the timer alone would repair one symbol at a time.
             if at.is_stalled()
                 && let Some(action) = at.answer_deficit(window)
             {
@@ -258,8 +258,8 @@ impl Rule for RestRule {
 
 /// A moving average of the packet error rate, and the spacing that follows from it.
 ///
-/// In the paper the receiver measures and reports it. The sender knows the fate of each
-/// transmission from the same reports, and needs no field for it.
+/// In the paper the receiver measures and reports the rate. This sender learns the fate of each
+/// transmission from its reports, and needs no field for the rate.
 #[derive(Clone, Copy, Debug)]
 struct Measure {
     options: Measured,
@@ -280,13 +280,13 @@ impl Measure {
         }
     }
 
-    /// The next transmission in order arrived, or did not.
+    /// The next transmission in order arrived or was lost.
     fn on_fate(&mut self, lost: bool) {
         self.total += 1;
         self.lost += u32::from(lost);
     }
 
-    /// Ends an interval whose time has come.
+    /// Ends the interval if its time has passed.
     fn on_report(&mut self, now: Time) {
         if now.since(self.began) < self.options.interval || self.total == 0 {
             return;
@@ -302,13 +302,13 @@ impl Measure {
         };
     }
 
-    /// The estimate; before the first interval has ended, what it has so far.
+    /// The estimate; during the first interval, the loss rate so far.
     fn rate(&self) -> f64 {
         let so_far = f64::from(self.lost) / f64::from(self.total.max(1));
         self.rate.unwrap_or(so_far).clamp(0.0, 0.8)
     }
 
-    /// Repairs for each source symbol: one after `floor(1/R)`, R itself where that is more than one.
+    /// Repairs for each source symbol: one after `floor(1/R)`, or R itself if it exceeds one.
     fn share(&self) -> f64 {
         let rate = self.rate();
         let needed = 1.0 / (1.0 - rate) - 1.0;
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn the_papers_table_iii_has_these_spacings() {
-        // R of 15, 20 and 30 % are packet error rates of R / (1 + R).
+        // An R of 15, 20 or 30 % is a packet error rate of R / (1 + R).
         for (share, apart) in [(0.15, 6.0), (0.2, 5.0), (0.3, 3.0)] {
             let mut measure = measured(&[]);
             measure.rate = Some(share / (1.0 + share));
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn where_more_than_half_is_lost_there_is_more_than_one_repair_for_each_symbol() {
+    fn a_loss_rate_above_half_needs_more_than_one_repair_for_each_symbol() {
         let share = measured(&[(60, 100)]).share();
         assert!((share - 1.5).abs() < 1e-12, "{share}");
     }

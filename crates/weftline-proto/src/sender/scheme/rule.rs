@@ -1,4 +1,4 @@
-//! What a sender asks its scheme.
+//! The interface between a sender and its scheme.
 
 use core::fmt::Debug;
 use std::ops::Range;
@@ -15,25 +15,25 @@ use crate::wire::{FeedbackView, FieldCode};
 /// How a scheme decides what leaves next.
 ///
 /// The sender calls `on_*` when something has happened, `next_timeout` for the time at which
-/// [`on_timeout`](Self::on_timeout) is due, and [`choose`](Self::choose) whenever a datagram may leave.
-/// Each call gets a [`Situation`]: what the sender knows at that time. Every method but `choose` and
-/// `probe` may be left out.
+/// [`on_timeout`](Self::on_timeout) is due, and [`choose`](Self::choose) whenever a datagram may
+/// leave. Each call gets a [`Situation`]: what the sender knows at that time. Every method but
+/// `choose` and `probe` may be left out.
 ///
-/// Before it asks, the sender itself answers its retransmission timer, by
-/// [`probe`](Self::probe), and sends again what the carrier has dropped.
+/// Before it calls `choose`, the sender answers its retransmission timer, with
+/// [`probe`](Self::probe), and sends again what the carrier dropped.
 pub trait Rule: Debug + Send {
-    /// The next transmission, if there is anything worth sending.
+    /// The next transmission, if any is worth sending.
     fn choose(&mut self, at: &Situation<'_>) -> Option<Action>;
 
-    /// The answer to the retransmission timer: whatever helps the oldest unacknowledged symbol, of
-    /// which there is one.
+    /// The answer to the retransmission timer: a transmission that helps the oldest unacknowledged
+    /// symbol. The sender asks only if such a symbol exists.
     fn probe(&mut self, at: &Situation<'_>) -> Action;
 
     /// A new source symbol was taken from the application.
     fn on_source(&mut self, _at: &Situation<'_>, _esi: Esi) {}
 
-    /// A repair symbol over `window` leaves now. The number of its block, if the code has blocks;
-    /// [`on_fate`](Self::on_fate) gets it back.
+    /// A repair symbol over `window` leaves now. Returns the number of its block, if the code has
+    /// blocks; [`on_fate`](Self::on_fate) gets this number.
     fn on_repair(
         &mut self,
         _at: &Situation<'_>,
@@ -46,19 +46,20 @@ pub trait Rule: Debug + Send {
     /// A transmission left.
     fn on_sent(&mut self, _at: &Situation<'_>, _transmission: Transmission) {}
 
-    /// A report arrived. The situation does not show yet what it says.
+    /// A report arrived. The situation does not include it yet.
     fn on_report(&mut self, _at: &Situation<'_>, _report: &Report<'_>) {}
 
-    /// Fates of transmissions may be known that were not.
+    /// The fates of more transmissions may be known now.
     fn on_news(&mut self) {}
 
     /// The fate of a repair symbol of the block `block` is known.
     fn on_fate(&mut self, _block: u64, _lost: bool) {}
 
-    /// The fate of the next transmission in order of sending is known: for estimates of the path.
+    /// The fate of the next transmission, in order of sending, is known. Estimates of the path need
+    /// it.
     fn on_fate_in_order(&mut self, _lost: bool) {}
 
-    /// The peer may have symbols that it lacked, or symbols were given up.
+    /// The peer may have more symbols, or symbols were given up.
     fn on_progress(&mut self, _at: &Situation<'_>) {}
 
     /// A timer fired, the rule's own or another.
@@ -67,23 +68,24 @@ pub trait Rule: Debug + Send {
     /// The retransmission timer fired: nothing has been acknowledged for long.
     fn on_silence(&mut self, _at: &Situation<'_>) {}
 
-    /// When [`choose`](Self::choose) may answer otherwise although nothing happens.
+    /// When the answer of [`choose`](Self::choose) may change without an event.
     fn next_timeout(&self, _at: &Situation<'_>) -> Option<Time> {
         None
     }
 
-    /// Repairs follow a pace of the rule's own, so that the retransmission timer need not make up for
-    /// long runs of losses by equal intervals.
+    /// Whether repairs follow the rule's own pace. If they do, the retransmission timer does not need
+    /// equal intervals against long runs of losses.
     fn has_own_pace(&self) -> bool {
         false
     }
 
-    /// Source symbols are sent as they are. If not, the peer knows none before it decodes a block.
+    /// Whether source symbols are sent as they are. If not, the peer knows none before it decodes a
+    /// block.
     fn is_systematic(&self) -> bool {
         true
     }
 
-    /// A block of which only repair symbols are sent has room for one more source symbol.
+    /// Whether a block that is sent only as repair symbols has room for one more source symbol.
     fn has_room_in_block(&self, _at: &Situation<'_>) -> bool {
         false
     }
@@ -91,18 +93,18 @@ pub trait Rule: Debug + Send {
     /// The application has no more symbols for the block that was filled.
     fn on_block_filled(&mut self, _at: &Situation<'_>) {}
 
-    /// The coding vector of the next repair symbol over `nss` source symbols; `None`: by a repair key,
-    /// over GF(2^8).
+    /// The coding vector of the next repair symbol over `nss` source symbols; `None` means a repair
+    /// key, over GF(2^8).
     #[doc(hidden)]
     fn draw(&mut self, _nss: u16) -> Option<Drawn<'_>> {
         None
     }
 }
 
-/// A coding vector, and how a repair symbol tells it.
+/// A coding vector, and its form in a repair symbol.
 pub(crate) type Drawn<'a> = (FieldCode<'a>, Coefficients<'a>);
 
-/// What a report says of the receiver.
+/// What a report says about the receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
     pub(crate) view: FeedbackView<'a>,
@@ -115,8 +117,8 @@ pub struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// How many symbols the receiver lacks from `edge` on, of those it knows of. The sender gave up
-    /// what is below its own edge.
+    /// How many symbols from `edge` on the receiver knows of and lacks. The sender gave up all
+    /// symbols below its own edge.
     pub fn missing_from(&self, edge: Esi) -> u64 {
         let mut esi = self.next;
         let mut missing = 0;
@@ -135,7 +137,7 @@ mod tests {
     use crate::wire::{Datagram, FeedbackWriter, Run};
 
     #[test]
-    fn what_was_given_up_is_not_missing() {
+    fn symbols_given_up_are_not_missing() {
         // From 70 on: two missing, ten known, three missing, five known.
         let writer = FeedbackWriter {
             number: 1,

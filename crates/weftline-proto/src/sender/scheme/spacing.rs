@@ -26,7 +26,7 @@ impl Spacing {
         self.owed >= 1.0 - 1e-9
     }
 
-    /// A repair was sent for it.
+    /// A repair was sent.
     pub(super) fn on_repair(&mut self) {
         self.owed -= 1.0;
     }

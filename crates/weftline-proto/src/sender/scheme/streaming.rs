@@ -1,4 +1,4 @@
-//! Scheme `streaming`: evenly spaced repairs over everything unacknowledged, and more on a deficit
+//! Scheme `streaming`: evenly spaced repairs over all unacknowledged symbols, and more on a deficit
 //! (Karzand, Leith, Cloud, Médard: Design of FEC for Low Delay in 5G).
 
 use std::ops::Range;
@@ -22,8 +22,8 @@ pub struct Streaming {
     pub share: f64,
     /// The encoding window: elastic, at most 256 symbols, unless set.
     pub window: EncodingWindow,
-    /// Deficits that the receiver reports are answered by further repairs, as they are unless
-    /// switched off. Without, only the retransmission timer makes up for what the share does not.
+    /// Whether further repairs answer the deficits that the receiver reports: yes unless switched
+    /// off. If not, only the retransmission timer repairs losses that the share does not cover.
     pub top_up: bool,
 }
 
@@ -87,7 +87,7 @@ impl Streaming {
 pub(super) struct StreamingRule {
     options: Streaming,
     spacing: Spacing,
-    /// Nothing has happened since a look found that no top-up is needed.
+    /// No top-up was needed at the last check, and nothing has happened since.
     is_sated: bool,
 }
 
@@ -105,7 +105,7 @@ impl Rule for StreamingRule {
     fn choose(&mut self, at: &Situation<'_>) -> Option<Action> {
         let window = self.options.window;
         if !self.is_sated {
-            // The redundancy did not suffice: the timer alone would bring one symbol each time.
+            // The redundancy was too small; the timer alone would repair one symbol at a time.
             if (self.options.top_up || at.is_stalled())
                 && let Some(action) = at.answer_deficit(window)
             {

@@ -1,4 +1,5 @@
-//! A coarse TCP CUBIC: full packets, an acknowledgement for each, losses counted and not repaired.
+//! A coarse TCP CUBIC. It sends full packets and acknowledges each one. It counts losses and does not
+//! repair them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,7 +11,7 @@ const DECREASE: f64 = 0.7;
 const RENO: f64 = 0.53;
 /// A packet counts as lost when one sent this many later has arrived.
 const REORDERING: usize = 3;
-/// A sender that hears nothing begins again after this long.
+/// A sender that gets no acknowledgement starts again after this long.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// The receiving end.
@@ -33,7 +34,7 @@ impl Sink {
 
 /// The sending end.
 pub(crate) struct Cubic {
-    /// When each packet from the oldest unresolved one on left; `None`: its fate is known.
+    /// When each packet left, from the oldest unresolved one on; `None` once its fate is known.
     sent: VecDeque<Option<Duration>>,
     first: u64,
     in_flight: usize,
@@ -42,7 +43,7 @@ pub(crate) struct Cubic {
     most: f64,
     reno: f64,
     since: Option<Duration>,
-    /// Losses among packets sent before are of the last decrease.
+    /// Losses of packets sent before this time belong to the last decrease.
     decreased: Duration,
     heard: Duration,
 }

@@ -18,7 +18,7 @@ pub(crate) fn time(now: Duration) -> Time {
     Time::from_micros(now.as_micros() as u64)
 }
 
-/// Byte `position` of the stream or message `name`: any mix-up or shift shows.
+/// Byte `position` of the stream or message `name`. It reveals any mix-up or shift.
 pub(crate) fn byte(name: u64, position: u64) -> u8 {
     let mut x = name.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (position / 8);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -29,7 +29,7 @@ pub(crate) fn byte(name: u64, position: u64) -> u8 {
 /// What an application does with its session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Script {
-    /// Bytes to send on streams of this end's own.
+    /// Bytes to send on streams that this end opens.
     pub(crate) streams: Vec<u64>,
     /// Messages to send: length and deadline.
     pub(crate) messages: VecDeque<(usize, Option<Duration>)>,
@@ -38,7 +38,7 @@ pub(crate) struct Script {
     /// Bytes to expect from the peer's streams, in the order of their ids.
     pub(crate) expect_streams: Vec<u64>,
     pub(crate) expect_messages: usize,
-    /// The peer's first stream is a live one, of messages of this size.
+    /// The peer's first stream is live and carries messages of this size.
     pub(crate) read_live: Option<usize>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Peer {
     /// What was told of each message sent: the peer has it.
     pub(crate) fates: Vec<(MessageId, bool)>,
     live: Option<Live>,
-    /// Delay from scheduled writing to in-order reading of each live message.
+    /// For each live message, the delay from its scheduled writing to its in-order reading.
     pub(crate) live_delays: Vec<Duration>,
     live_read: Vec<u8>,
     next_message: Option<Vec<u8>>,
@@ -106,7 +106,7 @@ impl Peer {
         }
     }
 
-    /// Everything to be sent is acknowledged and everything expected has arrived.
+    /// Whether all sent data is acknowledged and all expected data has arrived.
     pub(crate) fn is_done(&self) -> bool {
         let live_done = match (&self.script.live, &self.live) {
             (None, _) => true,
@@ -332,7 +332,7 @@ impl Node for Peer {
     }
 }
 
-/// Both ends' outcome.
+/// The outcome of both ends.
 pub(crate) struct Outcome {
     pub(crate) client: Peer,
     pub(crate) server: Peer,

@@ -1,4 +1,4 @@
-//! Two sessions driven by hand: the test says when time passes and what is lost.
+//! Two sessions driven by hand: the test decides when time passes and what is lost.
 
 use weftline_proto::{Config, Event, Role, Session, Time};
 
@@ -13,7 +13,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Two sessions that begin at `now` and know nothing of each other.
+    /// Two sessions that begin at `now`, before any HELLO.
     pub(crate) fn new(client: Config, server: Config, now: Time) -> Self {
         Pair {
             client: Session::new(Role::Client, client, 1, now).expect("it is possible"),
@@ -40,12 +40,12 @@ impl Pair {
         self
     }
 
-    /// All that the two have to say at this moment.
+    /// Exchanges all datagrams that the two ends send at this moment.
     pub(crate) fn exchange(&mut self) {
         self.exchange_unless(|_| false);
     }
 
-    /// All that the two have to say at this moment, but for the client's datagrams that are `lost`.
+    /// Exchanges all datagrams of this moment, except the client's datagrams that are `lost`.
     pub(crate) fn exchange_unless(&mut self, mut lost: impl FnMut(&[u8]) -> bool) {
         for _ in 0..ENDLESS {
             let from_client = transmit(&mut self.client, self.now);
@@ -60,7 +60,7 @@ impl Pair {
                 self.client.handle_datagram(self.now, &datagram);
             }
         }
-        panic!("the two talk without end");
+        panic!("the two ends exchange datagrams without end");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Blocks whose repair symbols go on: how many of the engine's own the engine's decoder needs.
+//! Blocks with endless repair symbols: how many of them the engine's decoder needs.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) fn link(text: &str) -> LinkConfig {
     text.parse().expect("well-formed")
 }
 
-/// One stream of so many bytes, every one of which is compared.
+/// Sends one stream of `bytes`, and compares every byte.
 pub(crate) fn transfer(
     config: &Config,
     bytes: u64,
@@ -54,8 +54,8 @@ pub(crate) fn transfer(
     outcome
 }
 
-/// The symbols of one block, and how many repair symbols the receiver needs when not one of its
-/// source symbols arrives; nothing that is read was not written.
+/// The symbols of one block, and the number of repair symbols that the receiver needs if no source
+/// symbol arrives. It also checks that the receiver reads only what was written.
 pub(crate) fn symbols_needed(config: &Config, bytes: usize, seed: u64) -> (usize, usize) {
     let now = Time::from_micros(1_000_000);
     let mut pair = Pair::new(config.clone(), config.clone(), now);
@@ -96,7 +96,7 @@ pub(crate) fn symbols_needed(config: &Config, bytes: usize, seed: u64) -> (usize
     panic!("never decoded")
 }
 
-/// A configuration for [`symbols_needed`]: small symbols, nothing in the way.
+/// A configuration for [`symbols_needed`]: small symbols, and no limit that interferes.
 pub(crate) fn counted(mut config: Config, k: u16, bits: u8) -> Config {
     config.rate = RateControl::Carrier;
     config.symbol_size = 200;

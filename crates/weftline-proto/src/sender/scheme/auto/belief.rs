@@ -1,8 +1,8 @@
-//! What the sender believes of the receiver: how many equations it is short of.
+//! What the sender believes about the receiver: how many equations it lacks.
 //!
-//! The last report says what the receiver was short of then; everything sent since may have
-//! arrived or not. The belief is the probability of each deficit, and of the state in which the
-//! path was left by the last datagram, computed and not learned.
+//! The last report states the deficit at its time. Datagrams sent since then may have arrived or not.
+//! The belief is the probability of each deficit together with the state of the path after the last
+//! datagram. It is computed, not learned.
 
 use super::channel::Losses;
 
@@ -14,7 +14,7 @@ const NEGLIGIBLE: f64 = 1e-9;
 /// Probability of each deficit and state of the path.
 #[derive(Clone, Debug)]
 pub(super) struct Belief {
-    /// For each deficit: the last datagram arrived, and it was lost.
+    /// For each deficit, the probabilities that the last datagram arrived and that it was lost.
     at: [[f64; 2]; LARGEST + 1],
     /// Deficits above this have no probability.
     top: usize,
@@ -23,16 +23,16 @@ pub(super) struct Belief {
 /// What a datagram does to the deficit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Lost, it raises the deficit: a new source symbol.
+    /// It raises the deficit if it is lost: a new source symbol.
     Source,
-    /// Arrived, it lowers the deficit: a repair symbol, or a source symbol sent again.
+    /// It lowers the deficit if it arrives: a repair symbol, or a source symbol sent again.
     Repair,
     /// Neither.
     Nothing,
 }
 
 impl Belief {
-    /// The receiver is short of `deficit` for certain.
+    /// The receiver certainly lacks `deficit` equations.
     pub(super) fn certain(deficit: u64) -> Self {
         let top = deficit.min(LARGEST as u64) as usize;
         let mut at = [[0.0; 2]; LARGEST + 1];
@@ -59,7 +59,7 @@ impl Belief {
             self.top = (self.top + 1).min(LARGEST);
         }
         while self.top > 0 && self.at[self.top][0] + self.at[self.top][1] < NEGLIGIBLE {
-            // It goes to the next lower one: probabilities still add up to one.
+            // Moves it to the next lower deficit, so that the probabilities still add up to one.
             let [good, bad] = core::mem::take(&mut self.at[self.top]);
             self.top -= 1;
             self.at[self.top][0] += good;
@@ -67,8 +67,8 @@ impl Belief {
         }
     }
 
-    /// What one more repair symbol is worth: the probability that it arrives where it is needed,
-    /// weighted by how much the wait grows with the deficit (a stream that is short of d waits in
+    /// The worth of one more repair symbol: the probability that it arrives and is needed, weighted
+    /// by how much the wait grows with the deficit (a stream that lacks d equations waits in
     /// proportion to d squared, so the d-th repair saves 2d - 1).
     pub(super) fn worth(&self, losses: &Losses) -> f64 {
         let arrives = [1.0 - losses.after_arrival, 1.0 - losses.after_loss];
@@ -80,7 +80,7 @@ impl Belief {
             .sum()
     }
 
-    /// Probability that the receiver is short of anything.
+    /// Probability that the receiver lacks anything.
     #[cfg(test)]
     pub(super) fn short(&self) -> f64 {
         self.at[1..=self.top].iter().flatten().sum()
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_and_a_repair_leave_what_probability_theory_says() {
+    fn a_source_and_a_repair_change_the_belief_as_probability_theory_says() {
         let losses = Losses::independent(0.1);
         let mut belief = Belief::certain(0);
         assert_eq!(belief.worth(&losses), 0.0);
@@ -101,7 +101,7 @@ mod tests {
         assert!((belief.worth(&losses) - 0.09).abs() < 1e-12);
         belief.step(Effect::Repair, &losses);
         assert!((belief.short() - 0.01).abs() < 1e-12);
-        // Two unknown, one repair: short unless at least as many arrive as are needed.
+        // Two source symbols and one repair: the deficit is zero if enough of them arrive.
         belief.step(Effect::Source, &losses);
         let short = 0.01 + 0.99 * 0.1;
         assert!((belief.short() - short).abs() < 1e-12);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn probabilities_add_up_to_one_whatever_is_sent() {
+    fn probabilities_add_up_to_one_after_any_datagrams() {
         let losses = Losses::independent(0.3);
         let mut belief = Belief::certain(60);
         for i in 0..5000 {

@@ -1,15 +1,14 @@
 //! The path's losses as a two-state chain, estimated from the fate of each numbered datagram.
 //!
-//! What it tells is biased upwards on purpose: redundancy for a loss rate that is too high moves
-//! along the curve of delay against overhead, redundancy for one that is too low falls off it.
+//! The estimate is biased upwards on purpose. Redundancy for too high a loss rate moves along the
+//! curve of delay against overhead; redundancy for too low a loss rate falls off it.
 
-/// Weights with which the two counters forget, a datagram at a time.
+/// The shares that the two counters forget with each datagram.
 const SLOW: f64 = 1.0 / 1000.0;
 const FAST: f64 = 1.0 / 64.0;
-/// A loss rate above this is planned for as if it were this: more repairs than sources do not
-/// mend a path that looks dead.
+/// The highest loss rate to plan with: more repairs than sources do not help a path that looks dead.
 const HIGHEST: f64 = 0.6;
-/// Runs longer than 1 in this are not believed.
+/// Lower bound of the recovery probability: the mean run is taken to be no longer than 1 / this.
 const LEAST_RECOVERY: f64 = 0.05;
 
 /// Counts losses, and steps from lost to arrived, with forgetting.
@@ -17,7 +16,7 @@ const LEAST_RECOVERY: f64 = 0.05;
 pub(crate) struct Channel {
     slow: Share,
     fast: Share,
-    /// Datagrams after a lost one: how many of them arrived.
+    /// The share of datagrams that arrived after a lost one.
     after_loss: Share,
     last_lost: bool,
 }
@@ -40,23 +39,23 @@ impl Share {
     }
 }
 
-/// What is believed of the path, for one decision.
+/// What one decision assumes about the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Losses {
     /// Share of datagrams that are lost, biased upwards.
     pub(crate) rate: f64,
-    /// The same without bias.
+    /// The share of datagrams that are lost, without bias.
     pub(crate) mean: f64,
     /// Probability that a datagram is lost after one that arrived.
     pub(crate) after_arrival: f64,
-    /// The same after one that was lost.
+    /// Probability that a datagram is lost after one that was lost.
     pub(crate) after_loss: f64,
     /// How much runs inflate the variance of the number of losses: 1 when there are none.
     pub(crate) spread: f64,
 }
 
 impl Losses {
-    /// Losses that know nothing of each other.
+    /// Independent losses.
     pub(crate) fn independent(rate: f64) -> Self {
         Losses {
             rate,
@@ -74,7 +73,7 @@ impl Losses {
 }
 
 impl Default for Channel {
-    /// One loss in a hundred, with the weight of a hundred datagrams.
+    /// Assumes one loss in a hundred, with the weight of a hundred datagrams.
     fn default() -> Self {
         Channel {
             slow: Share {
@@ -95,7 +94,7 @@ impl Default for Channel {
 }
 
 impl Channel {
-    /// The next datagram in order of sending arrived, or did not.
+    /// The next datagram in order of sending arrived or was lost.
     pub(crate) fn record(&mut self, lost: bool) {
         self.slow.add(lost, SLOW);
         self.fast.add(lost, FAST);
@@ -105,8 +104,8 @@ impl Channel {
         self.last_lost = lost;
     }
 
-    /// What to plan with. The slow counter is raised by half its standard deviation; the fast one
-    /// takes over when it is above by two of its own.
+    /// The losses to plan with. The slow counter is raised by half its standard deviation. The fast
+    /// counter takes over if it is higher even when lowered by two of its own.
     pub(crate) fn losses(&self) -> Losses {
         let slow = self.slow.value();
         let recovery = self
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_path_gives_numbers_that_can_be_reckoned_with() {
+    fn a_dead_path_gives_finite_numbers() {
         let mut channel = Channel::default();
         (0..100_000).for_each(|_| channel.record(true));
         let losses = channel.losses();

@@ -1,4 +1,4 @@
-//! Scheme `auto`: a repair symbol when it is worth its price, for the delay aimed at.
+//! Scheme `auto`: a repair symbol when it is worth its price, for a target delay.
 
 mod belief;
 mod channel;
@@ -15,7 +15,7 @@ use crate::time::Time;
 pub use options::{Auto, Ingredients};
 use price::Price;
 
-/// The newest 1024 symbols: the belief counts on repairs that reach back to what is lost.
+/// The newest 1024 symbols: the belief assumes that repairs cover all lost symbols.
 const WINDOW: EncodingWindow = EncodingWindow::Elastic { max: 1024 };
 
 #[derive(Debug)]

@@ -8,23 +8,23 @@ use crate::settings::{Settings, TextError};
 
 /// Options of scheme `auto`.
 ///
-/// The sender keeps a belief over what the receiver is short of, from its reports and the losses
-/// of the path, and sends a repair symbol when its expected worth exceeds a price. The default is
-/// as fast as possible within a limit that suits most paths.
+/// The sender estimates how many equations the receiver lacks, from its reports and the losses of
+/// the path. It sends a repair symbol when its expected worth exceeds a price. The default is the
+/// shortest delay within a limit that suits most paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Auto {
-    /// The in-order delay aimed at, beyond the path's own, at most 60 s; `None`: as short as possible.
+    /// The target in-order delay beyond the path's own, at most 60 s; `None` is as short as possible.
     pub delay: Option<Duration>,
-    /// How long after it was written stream data should have been read at the far end, 1 ms to 60 s.
-    /// It moves redundancy to where it serves that; nothing is dropped. Where reports and their
-    /// answers come in time, it costs hardly more than the losses.
+    /// The time in which stream data should be read at the far end after it was written, 1 ms to
+    /// 60 s. The sender spends its repairs to meet this deadline, and drops nothing. If reports and
+    /// their answers come in time, this costs hardly more than the losses.
     pub deadline: Option<Duration>,
-    /// Most repairs for each source symbol in the long run, 0 to 4. Beyond it, the sender only makes
-    /// up for what the receiver is known to lack. `None`: 0.28, or 2.4 times the loss rate if that is
-    /// more, at most 1.
+    /// Most repairs for each source symbol in the long run, 0 to 4. Beyond this limit, the sender
+    /// only repairs symbols that the receiver is known to lack. `None` is 0.28, or 2.4 times the
+    /// loss rate if that is more, at most 1.
     pub overhead: Option<f64>,
-    /// Parts of the rule, to see what each is worth.
+    /// The parts of the rule that are on.
     pub(crate) ingredients: Ingredients,
 }
 
@@ -34,13 +34,13 @@ pub struct Auto {
 pub struct Ingredients {
     /// Deficits that the receiver reports raise the worth of a repair.
     pub reports: bool,
-    /// After the last symbol before a pause, repairs are nearly free.
+    /// Repairs after the last symbol before a pause are nearly free.
     pub tail: bool,
-    /// Losses in runs are told from single ones.
+    /// The rule distinguishes runs of losses from single losses.
     pub bursts: bool,
-    /// While more waits to be sent than the path takes, only what is missing is made up for.
+    /// While more data waits than the path takes, only missing symbols are repaired.
     pub backlog: bool,
-    /// Symbols older than the newest encoding window are sent again rather than coded.
+    /// Symbols older than the newest encoding window are sent again, not coded.
     pub retransmit: bool,
 }
 
@@ -64,7 +64,7 @@ impl Auto {
         Self::default()
     }
 
-    /// Sets the in-order delay to aim at, beyond the path's own, at most 60 s.
+    /// Sets the target in-order delay beyond the path's own, at most 60 s.
     #[must_use]
     pub fn delay(self, delay: Duration) -> Self {
         Auto {
@@ -73,7 +73,7 @@ impl Auto {
         }
     }
 
-    /// Sets how long after it was written stream data should have been read, 1 ms to 60 s.
+    /// Sets the time in which stream data should be read after it was written, 1 ms to 60 s.
     #[must_use]
     pub fn deadline(self, deadline: Duration) -> Self {
         Auto {

@@ -1,9 +1,9 @@
-//! The price rule of scheme `auto`: redundancy by what is believed of the receiver.
+//! The price rule of scheme `auto`: redundancy by the belief about the receiver.
 //!
 //! A repair symbol is sent when its expected worth exceeds a price. One rule gives the spacing of
-//! repairs when nothing is known, top-ups when a report shows a deficit, and the repairs after the
-//! last symbol; only the price differs. The price follows from the share of repairs that the delay
-//! aimed at needs.
+//! repairs without news, top-ups when a report shows a deficit, and the repairs after the last
+//! symbol; only the price differs. The price follows from the share of repairs that the target delay
+//! needs.
 
 use std::collections::VecDeque;
 
@@ -17,47 +17,49 @@ use crate::sender::flight::{Flight, Transmission};
 use crate::sender::situation::is_short;
 use crate::time::Time;
 
-/// As short as possible: what is lost is made up for within this part of a round trip, between
-/// these bounds. Few applications gain from less than the lower, or can bear more than the upper.
+/// The shortest target: losses are repaired within this part of a round trip, between these bounds.
+/// Few applications gain from less than the lower bound, or tolerate more than the upper.
 const SHORTEST: u32 = 6;
 const SHORT: core::ops::RangeInclusive<Duration> =
     Duration::from_millis(5)..=Duration::from_millis(40);
-/// A delay that leaves time for a report and its answer needs this much less haste.
+/// A target that leaves time for a report and its answer allows this many times the horizon.
 const WITH_REPORTS: f64 = 4.0;
-/// It is this many round trips.
+/// Such a target is at least this many round trips.
 const ENOUGH: f64 = 0.75;
-/// Backlogged for so many round trips, a flow is a long transfer: reports come in time for it.
+/// A flow that is backlogged for this many round trips is a long transfer: reports come in time for
+/// it.
 const LONG: u32 = 2;
 /// A flow of fewer source symbols a second may spend more than the usual limit.
 const FEW: f64 = 50.0;
-/// After the last symbol a repair delays nothing, and what it mends would else wait for the timer.
+/// Repairs after the last symbol cost this part of the price: they delay nothing, and without them a
+/// loss would wait for the timer.
 const TAIL: f64 = 0.02;
-/// Prices stay within these.
+/// Prices stay within these bounds.
 const PRICES: core::ops::RangeInclusive<f64> = 0.02..=5.0;
 /// Round trips over which the share of repairs is measured.
 const ROUNDS: usize = 8;
-/// Unresolved datagrams that a belief is worked out from at most; of more, the newest.
-const REPLAYED: usize = 1024;
-/// With more than this in flight, a report is only taken into the belief each 16th of a round trip.
+/// The belief is computed from at most this many unresolved datagrams, the newest.
+const NEWEST: usize = 1024;
+/// With more than this in flight, the belief includes new reports only every 16th of a round trip.
 const MANY: usize = 64;
-/// The price keeps the share of repairs at the limit; what would exceed it by this factor is held
-/// back besides, for a price takes some round trips to settle.
+/// The price keeps the share of repairs at the limit, but needs some round trips to settle. Repairs
+/// beyond this multiple of the limit are held back.
 const LEEWAY: f64 = 1.2;
-/// A deficit that lasts for more round trips than this, and one for each loss in a round trip, is not
-/// left to repairs: the more is lost in a round trip, the less it helps to send one symbol again.
+/// Lost symbols are sent again if a deficit would last for more round trips than this, plus one for
+/// each loss in a round trip. The more is lost in a round trip, the less one retransmission helps.
 const PATIENCE: f64 = 2.0;
-/// Losses come in runs when these are longer on average.
+/// Losses come in runs if the mean run is longer than this.
 const LONG_RUN: f64 = 2.0;
-/// A deadline that nothing can meet still asks for haste.
+/// The slack of a deadline that cannot be met.
 const LEAST_SLACK: Duration = Duration::from_millis(1);
-/// Round trips until what a report asks for has arrived, with the time to notice the loss.
+/// Round trips until the answer to a report has arrived, with the time to notice the loss.
 const REPORT_AND_ANSWER: f64 = 1.1;
-/// Repairs that may be owed to the limit at any time: the first symbols of a session need some.
+/// Repairs by which the limit may be exceeded at any time: the first symbols of a session need some.
 const SLACK: f64 = 4.0;
 
-/// The limit where the user named none: enough for the delay aimed at on most paths.
+/// The default limit: enough for the target delay on most paths.
 ///
-/// Of a flow of few symbols a second even one repair for each costs next to nothing.
+/// In a flow of few symbols a second even one repair for each costs very little.
 fn default_limit(rate: f64, per_second: f64) -> f64 {
     (2.4 * rate).max(FEW / per_second.max(1.0)).clamp(0.28, 1.0)
 }
@@ -72,9 +74,9 @@ struct Round {
 /// What the newest report said.
 #[derive(Clone, Copy, Debug, Default)]
 struct Report {
-    /// Symbols that the receiver lacks, of those it knew of.
+    /// Symbols that the receiver knew of and lacked.
     missing: u64,
-    /// Equations for them.
+    /// Equations that it had for them.
     rank: u64,
     /// The largest transmission that had arrived.
     largest: Option<u64>,
@@ -88,23 +90,23 @@ pub(super) struct Price {
     losses: Losses,
     belief: Belief,
     report: Report,
-    replayed_at: Option<Time>,
-    /// The belief does not take the newest report into account yet.
+    updated_at: Option<Time>,
+    /// The belief does not include the newest report yet.
     stale: bool,
-    /// What the receiver was short of for certain, and repairs sent since.
+    /// Equations that the receiver certainly lacked, and repairs sent since.
     deficit: u64,
     under_way: u64,
-    /// Corrects the price for what the formula leaves out.
+    /// Corrects the price for effects that the formula leaves out.
     correction: f64,
     rounds: VecDeque<Round>,
     round: Round,
     round_end: Time,
     /// Repairs that the limit still allows.
     allowance: f64,
-    /// Since when more has waited than could be sent at once.
+    /// Since when more data has waited than could be sent at once.
     waiting_since: Option<Time>,
     last_source: Time,
-    /// The pause after it has been noticed.
+    /// The pause after the last source symbol was noticed.
     pause_noticed: bool,
 }
 
@@ -117,7 +119,7 @@ impl Price {
             channel,
             belief: Belief::certain(0),
             report: Report::default(),
-            replayed_at: None,
+            updated_at: None,
             stale: false,
             deficit: 0,
             under_way: 0,
@@ -132,13 +134,13 @@ impl Price {
         }
     }
 
-    /// The next transmission in order arrived, or did not.
+    /// The next transmission in order arrived or was lost.
     pub(super) fn on_fate(&mut self, lost: bool) {
         self.channel.record(lost);
     }
 
-    /// A report arrived: of the symbols it knew of that are worth anything it lacks `missing`, has `rank` equations for
-    /// them, and had received transmissions up to `largest`.
+    /// A report arrived. The receiver lacks `missing` symbols that are still useful, has `rank`
+    /// equations for them, and had received transmissions up to `largest`.
     pub(super) fn on_report(&mut self, missing: u64, rank: u64, largest: u64) {
         self.report = Report {
             missing,
@@ -148,22 +150,22 @@ impl Price {
         self.stale = true;
     }
 
-    /// Fates were settled without a report.
+    /// The fates of more transmissions may be known, even without a report.
     pub(super) fn on_news(&mut self) {
         self.stale = true;
     }
 
-    /// Works the belief out anew: what the report says, then everything it does not know of.
-    fn replay(&mut self, now: Time, srtt: Duration, flight: &Flight, edge: Esi) {
+    /// Computes the belief again: from the report, then from the transmissions after it.
+    fn update_belief(&mut self, now: Time, srtt: Duration, flight: &Flight, edge: Esi) {
         if !self.stale {
             return;
         }
         let many = flight.unresolved() > MANY;
-        if many && self.replayed_at.is_some_and(|at| now < at + srtt / 16) {
+        if many && self.updated_at.is_some_and(|at| now < at + srtt / 16) {
             return;
         }
         self.stale = false;
-        self.replayed_at = Some(now);
+        self.updated_at = Some(now);
         self.losses = self.channel.losses();
         if !self.options.ingredients.bursts {
             self.losses = Losses::independent(self.losses.rate);
@@ -176,7 +178,7 @@ impl Price {
                 ..self.report
             },
         };
-        // Symbols that the receiver misses and that may still be on their way.
+        // Symbols that the receiver lacks and that may still be in flight.
         let known = |number: u64| report.largest.is_some_and(|largest| number < largest);
         let late = |&(number, kind): &(u64, Transmission)| {
             let first = |esi| esi >= edge;
@@ -187,9 +189,9 @@ impl Price {
         self.deficit = report.missing.saturating_sub(doubtful + report.rank);
         self.belief = Belief::certain(self.deficit);
         self.under_way = 0;
-        for (_, kind) in flight.undecided(REPLAYED) {
+        for (_, kind) in flight.undecided(NEWEST) {
             let effect = match kind {
-                // Given up, as messages are that would come too late.
+                // The symbol was given up, like a message that would be late.
                 Transmission::Source { esi, .. } if esi < edge => Effect::Nothing,
                 kind => effect(kind),
             };
@@ -198,7 +200,8 @@ impl Price {
         }
     }
 
-    /// More has been waiting for a while than the path takes: throughput matters then, not delay.
+    /// Whether more data has waited for some time than the path takes: throughput matters then, not
+    /// delay.
     pub(super) fn is_backlogged(&mut self, now: Time, srtt: Duration, source: bool) -> bool {
         if !source {
             self.waiting_since = None;
@@ -206,17 +209,17 @@ impl Price {
         }
         let since = *self.waiting_since.get_or_insert(now);
         let backlog = self.options.ingredients.backlog && now.since(since) > srtt * LONG;
-        // There is no pause to wait for.
+        // A backlogged flow has no pause to wait for.
         self.pause_noticed |= backlog;
         backlog
     }
 
-    /// Symbols that repairs do not reach any more are sent again.
+    /// Whether symbols that repairs no longer cover are sent again.
     pub(super) fn should_retransmit(&self) -> bool {
         self.options.ingredients.retransmit
     }
 
-    /// Whether to send a repair symbol rather than a source symbol or nothing.
+    /// Whether to send a repair symbol, not a source symbol or nothing.
     pub(super) fn is_repair_worthwhile(
         &mut self,
         now: Time,
@@ -225,9 +228,9 @@ impl Price {
         flight: &Flight,
         edge: Esi,
     ) -> bool {
-        self.replay(now, srtt, flight, edge);
+        self.update_belief(now, srtt, flight, edge);
         let worth = self.belief.worth(&self.losses);
-        // What the receiver is known to lack is made up for at any price, beyond any limit.
+        // Symbols that the receiver is known to lack are repaired at any price and beyond any limit.
         let lacking = is_short(self.deficit as f64, self.under_way, self.losses.rate);
         let worthwhile = worth > self.current_price(now, srtt, source) && self.allowance >= 1.0;
         let wants = worthwhile || self.deficit > 0 && lacking;
@@ -244,13 +247,13 @@ impl Price {
         }
     }
 
-    /// So long after a source symbol it was the last one.
+    /// After a pause of this length, the newest source symbol counts as the last.
     fn pause(&self, srtt: Duration) -> Duration {
         let period = srtt.div_f64(self.per_round().max(1.0));
         (2 * period).max(srtt / 8)
     }
 
-    /// When the price falls although nothing happens.
+    /// When the price falls without an event.
     pub(super) fn next_timeout(&self, srtt: Duration) -> Option<Time> {
         let price = self.price(srtt).min(1.0) * TAIL;
         let waits = self.options.ingredients.tail
@@ -268,8 +271,8 @@ impl Price {
         f64::from(sum) / self.rounds.len() as f64
     }
 
-    /// The share of repairs that the delay aimed at needs, within the limit: so many that the
-    /// losses of one horizon are made up for within it, but for about one standard deviation.
+    /// The share of repairs that the target delay needs, within the limit: enough to repair the
+    /// losses of one horizon within it, with a margin of about one standard deviation.
     fn share(&self, srtt: Duration) -> f64 {
         let Losses { rate, spread, .. } = self.losses;
         let per_round = self.per_round();
@@ -277,7 +280,7 @@ impl Price {
         let slack = self.slack(srtt);
         let delay = slack.or(self.options.delay).unwrap_or(shortest);
         let rounds = delay.as_secs_f64() / srtt.as_secs_f64().max(1e-6);
-        // What may miss an aim in passing must not miss a deadline.
+        // Data may sometimes miss a target, but must not miss a deadline.
         let (ease, deviations) = match slack {
             Some(_) => (1.0, 2.0),
             None if rounds >= ENOUGH => (WITH_REPORTS, self.usual_deviations()),
@@ -301,27 +304,28 @@ impl Price {
         self.losses.mean_run() > LONG_RUN
     }
 
-    /// What the deadline leaves for making up for losses.
+    /// The time that the deadline leaves for repairs.
     fn slack(&self, srtt: Duration) -> Option<Duration> {
         let deadline = self.options.deadline?;
         Some(deadline.saturating_sub(srtt / 2).max(LEAST_SLACK))
     }
 
-    /// Lost symbols are better sent again than coded.
+    /// Whether it is better to send lost symbols again than to code.
     pub(super) fn should_resend(&self, srtt: Duration) -> bool {
         self.options.ingredients.retransmit && (self.has_time(srtt) || self.is_scarce(srtt))
     }
 
-    /// What is sent again arrives before the deadline. After a run of losses that is surer than
-    /// repairs, all of which must wait for the last one needed.
+    /// Whether symbols that are sent again arrive before the deadline. After a run of losses they are
+    /// more certain than repairs, all of which must wait for the last one needed.
     fn has_time(&self, srtt: Duration) -> bool {
         let needed = srtt.mul_f64(REPORT_AND_ANSWER);
         self.has_runs() && self.slack(srtt).is_some_and(|slack| slack > needed)
     }
 
-    /// There are hardly more repairs than losses: what several of them make up for together waits
-    /// longer for the last one than for being sent again. A deficit that drifts down by `spare` for
-    /// each source symbol, with such a variance, lasts for variance / (2 spare^2) of them.
+    /// Whether there are hardly more repairs than losses. Symbols that several repairs recover
+    /// together then wait longer for the last repair than for a retransmission. A deficit that
+    /// drifts down by `spare` for each source symbol, with this variance, lasts for
+    /// variance / (2 spare^2) symbols.
     fn is_scarce(&self, srtt: Duration) -> bool {
         let Losses { mean, spread, .. } = self.losses;
         let share = self.share(srtt);

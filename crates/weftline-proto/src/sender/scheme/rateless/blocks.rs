@@ -21,9 +21,9 @@ pub(super) struct Blocks {
 #[derive(Clone, Debug)]
 struct Block {
     window: Range<Esi>,
-    /// It gets no more source symbols: `Some(true)` when it has as many as a block may have.
+    /// It gets no more source symbols: `Some(true)` if it has as many as a block may have.
     closed: Option<bool>,
-    /// The peer has all below this.
+    /// The peer has all symbols below this.
     known: Esi,
     /// When its first symbol was sent.
     began: Time,
@@ -33,18 +33,18 @@ struct Block {
     paced: Option<Paced>,
 }
 
-/// What follows at a slower pace.
+/// Repair symbols that follow at a slower pace.
 #[derive(Clone, Copy, Debug)]
 struct Paced {
     since: Time,
     apart: Duration,
     next: Time,
-    /// The time of the next one has come.
+    /// The time of the next repair symbol has come.
     due: bool,
 }
 
-/// Paced repair symbols are at least this part of a round trip apart, and a millisecond: the speed of
-/// a short block says little.
+/// Paced repair symbols are at least this part of a round trip apart, and at least a millisecond: the
+/// speed of a short block says little.
 const SHORTEST_PART: u32 = 64;
 const SHORTEST: Duration = Duration::from_millis(1);
 
@@ -57,7 +57,7 @@ impl Blocks {
         }
     }
 
-    /// A block takes more source symbols.
+    /// Whether the newest block takes more source symbols.
     pub(super) fn is_open(&self) -> bool {
         self.blocks.back().is_some_and(|b| b.closed.is_none())
     }
@@ -67,7 +67,8 @@ impl Blocks {
         self.blocks.iter().map(|b| b.window.end - b.known).sum()
     }
 
-    /// A new source symbol belongs to the newest block, of at most `k` symbols, or to one more.
+    /// A new source symbol was sent. It joins the newest block, of at most `k` symbols, or starts
+    /// one.
     pub(super) fn on_source(&mut self, now: Time, srtt: Duration, esi: Esi, k: u16) {
         if !self.is_open() {
             self.blocks.push_back(Block {
@@ -100,7 +101,7 @@ impl Blocks {
             block.closed = Some(full);
             let symbols = (block.window.end - block.window.start) as u32;
             block.at_speed = match (options.extra, options.systematic) {
-                // The peer has all of it already.
+                // The peer has the whole block already.
                 _ if block.is_over() => 0,
                 (Rateless::ENDLESS, _) => u32::MAX,
                 (_, true) => extra,
@@ -112,42 +113,42 @@ impl Blocks {
         }
     }
 
-    /// The block whose repair symbols are sent as fast as they can; `new`: there is a source symbol
-    /// to send as well, which goes before those of a block that ended early.
+    /// The block whose repair symbols leave at full speed; `new`: there is a source symbol to send as
+    /// well, which goes before the repair symbols of a block that ended early.
     pub(super) fn at_speed(&self, new: bool) -> Option<Range<Esi>> {
-        let next = self.hurried(new).next()?;
+        let next = self.blocks_at_speed(new).next()?;
         next.has_room().then(|| next.window.clone())
     }
 
-    /// No block keeps the next one from beginning.
+    /// Whether a new source symbol may leave: no closed block still sends at full speed.
     pub(super) fn may_begin(&self) -> bool {
-        self.is_open() || self.hurried(true).next().is_none()
+        self.is_open() || self.blocks_at_speed(true).next().is_none()
     }
 
-    fn hurried(&self, new: bool) -> impl Iterator<Item = &Block> {
+    fn blocks_at_speed(&self, new: bool) -> impl Iterator<Item = &Block> {
         let waits = move |b: &&Block| new && self.options.systematic && b.closed == Some(false);
         let blocks = self.blocks.iter();
         blocks.filter(move |b| b.closed.is_some() && b.at_speed > 0 && !waits(b))
     }
 
-    /// The block whose next paced repair symbol is due; `late`: only if its acknowledgement should
-    /// have been here by now, a round trip and an eighth after its speedy ones.
+    /// The block whose next paced repair symbol is due; `late`: only if its acknowledgement is
+    /// overdue, a round trip and an eighth after its symbols at full speed.
     pub(super) fn paced(&self, now: Time, srtt: Duration, late: bool) -> Option<Range<Esi>> {
-        let block = self.pacing()?;
+        let block = self.oldest_paced()?;
         let paced = block.paced?;
         let overdue = now >= paced.since + srtt * 9 / 8;
         let due = paced.due || now >= paced.next;
         (due && (overdue || !late) && block.has_room()).then(|| block.window.clone())
     }
 
-    /// The oldest block that has had all its speedy ones: others wait for it.
-    fn pacing(&self) -> Option<&Block> {
+    /// The oldest block that has sent all its symbols at full speed. Other such blocks wait for it.
+    fn oldest_paced(&self) -> Option<&Block> {
         self.blocks.iter().find(|b| b.paced.is_some())
     }
 
-    /// When a paced repair symbol gets due.
+    /// When the next paced repair symbol is due.
     pub(super) fn next_timeout(&self) -> Option<Time> {
-        let block = self.pacing().filter(|b| b.has_room())?;
+        let block = self.oldest_paced().filter(|b| b.has_room())?;
         block.paced.filter(|p| !p.due).map(|p| p.next)
     }
 
@@ -168,7 +169,7 @@ impl Blocks {
         (index < self.blocks.len()).then_some(index)
     }
 
-    /// A repair symbol was sent for the block that holds `esi`; returns the block's number.
+    /// A repair symbol was sent for the block that holds `esi`. Returns the block's number.
     pub(super) fn on_repair(&mut self, now: Time, srtt: Duration, esi: Esi) -> Option<u64> {
         let index = self.index_of(esi)?;
         let options = self.options;
@@ -198,7 +199,7 @@ impl Blocks {
         }
     }
 
-    /// What the peer knows now: whole blocks are over.
+    /// The peer may know more symbols. Blocks that it knows whole are over.
     pub(super) fn on_progress(&mut self, knows: impl Fn(Esi) -> bool) {
         for block in &mut self.blocks {
             while block.known < block.window.end && knows(block.known) {
@@ -221,7 +222,7 @@ impl Block {
         self.closed.is_some() && self.known >= self.window.end
     }
 
-    /// All that leave at full speed have left.
+    /// All symbols at full speed have left: the paced ones begin.
     fn begin_pace(&mut self, now: Time, srtt: Duration, options: &Rateless) {
         let sent = self.window.end - self.window.start + u64::from(options.extra);
         let each = now.since(self.began).as_secs_f64() / sent.max(1) as f64;
@@ -235,8 +236,8 @@ impl Block {
         });
     }
 
-    /// More may be on their way. With twice as many as symbols nearly every path has brought enough
-    /// of them; a dead one is left to the retransmission timer.
+    /// Whether more repair symbols may be in flight. Nearly every path delivers enough of twice as
+    /// many as the block has symbols; a dead path is left to the retransmission timer.
     fn has_room(&self) -> bool {
         self.repairs_in_flight < 2 * (self.window.end - self.window.start) + 16
     }
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn without_extra_symbols_the_first_one_is_paced_too() {
+    fn without_extra_symbols_the_first_repair_symbol_is_paced_too() {
         let mut blocks = blocks(true, 0);
         (0..4).for_each(|esi| blocks.on_source(at(10 * esi), SRTT, esi, 64));
         assert_eq!(blocks.at_speed(false), None);
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_block_keeps_the_next_one_waiting_until_it_is_known() {
+    fn the_next_block_waits_until_an_endless_block_is_known() {
         let mut blocks = blocks(false, Rateless::ENDLESS);
         (0..3).for_each(|esi| blocks.on_source(at(0), SRTT, esi, 64));
         blocks.close(at(0), SRTT);
@@ -303,7 +304,7 @@ mod tests {
             assert!(!blocks.may_begin());
             blocks.on_repair(at(sent), SRTT, 0);
         }
-        // So many are on their way that a dead path must be feared.
+        // This many in flight without an answer suggest a dead path.
         assert_eq!(blocks.at_speed(true), None);
         assert!(!blocks.may_begin());
         blocks.on_fate(0);

@@ -34,8 +34,8 @@ impl RatelessRule {
         }
     }
 
-    /// A block has room for a symbol. What is not sent itself is missing at the peer until its block
-    /// is decoded.
+    /// Whether a block has room for a symbol. The peer lacks a symbol that is not sent itself until
+    /// it decodes the block.
     fn has_room(&self, at: &Situation<'_>) -> bool {
         let fits = self.options.systematic || self.blocks.outstanding() < at.most_missing();
         at.has_room() && fits
@@ -47,7 +47,7 @@ impl Rule for RatelessRule {
         let new = at.is_pending() && self.has_room(at);
         let paused = at.is_pause_noticed() || at.is_paused();
         let (now, srtt) = (at.now(), at.srtt());
-        // Its last symbols must not wait for symbols that may not come.
+        // The last symbols of a block must not wait for symbols that may not come.
         let may_end = at.is_pending() || at.is_at_boundary() || paused;
         if self.blocks.is_open() && !new && may_end {
             self.blocks.close(now, srtt);

@@ -13,40 +13,41 @@ use crate::wire::{packed_len, symbol_room};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Rateless {
-    /// Most source symbols of a block, 1 to 1024. It has fewer when the application has no more: at
-    /// the end of a message or stream at once, else after a pause of an eighth of a round trip; and
-    /// where the peer allows fewer.
+    /// Most source symbols of a block, 1 to 1024. A block has fewer if the peer allows fewer, or if
+    /// the application has no more: it ends at once at the end of a message or stream, else after a
+    /// pause of an eighth of a round trip.
     pub k: u16,
     /// Bits of an element of the field: q of GF(2^q), 1 to 8.
     pub bits: u8,
-    /// The source symbols themselves are sent first. If not, only repair symbols are sent.
+    /// Whether the source symbols themselves are sent first. If not, only repair symbols are sent.
     pub systematic: bool,
-    /// How repair symbols tell their coding vectors.
+    /// How repair symbols carry their coding vectors.
     pub header: VectorHeader,
     /// Symbols beyond the k of a block that are sent as fast as the rate control allows; the next
     /// block begins after them. With [`Rateless::ENDLESS`] they go on until the block is
-    /// acknowledged, and one block is under way at a time (Garrido et al.).
+    /// acknowledged, and only one block is sent at a time (Garrido et al.).
     pub extra: u16,
     /// Further repair symbols are sent at this share, 0.001 to 1, of the rate that the block had
-    /// until then. New symbols go before them until the acknowledgement is due.
+    /// before. New symbols go before them until the acknowledgement is due.
     pub pace: f64,
 }
 
-/// How a repair symbol tells its coding vector (Garrido et al. compare the two).
+/// How a repair symbol carries its coding vector (Garrido et al. compare the two).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VectorHeader {
-    /// By the seed of 4 bytes from which it was drawn.
+    /// As the seed of 4 bytes from which it was drawn.
     Seed,
-    /// By its coefficients, q bits for each symbol of the block.
+    /// As its coefficients, q bits for each symbol of the block.
     Explicit,
 }
 
 impl Rateless {
-    /// The value of [`Rateless::extra`] that is never reached.
+    /// The value of [`Rateless::extra`] that means without end.
     pub const ENDLESS: u16 = u16::MAX;
 
-    /// UDP-RC (Chong et al.): source symbols, then combinations in GF(2), ten of them at full speed.
+    /// UDP-RC (Chong et al.): source symbols, then combinations in GF(2), the first ten at full
+    /// speed.
     pub fn udp_rc() -> Self {
         Rateless {
             k: 1024,
@@ -91,7 +92,7 @@ impl Rateless {
         }
     }
 
-    /// Sets how repair symbols tell their coding vectors.
+    /// Sets how repair symbols carry their coding vectors.
     #[must_use]
     pub fn header(self, header: VectorHeader) -> Self {
         Rateless { header, ..self }
@@ -115,10 +116,10 @@ impl Rateless {
         Rateless { pace, ..self }
     }
 
-    /// The fewest symbols beyond the k of a block with which it is decoded, all of them being
-    /// repair symbols, with 99.9 %: 10 in GF(2), as Chong et al. have it, and 1 in GF(2^8).
+    /// The fewest symbols beyond the k of a block that decode it with a probability of 99.9 %, if all
+    /// symbols are repair symbols: 10 in GF(2), as in Chong et al., and 1 in GF(2^8).
     ///
-    /// The probability of failure is about 2^(-q m) / (2^q - 1) with m more.
+    /// With m more symbols the probability of failure is about 2^(-q m) / (2^q - 1).
     pub fn usual_extra(bits: u8) -> u16 {
         let bits = u32::from(bits.clamp(1, 8));
         let is_enough = |more: &u16| ((1u32 << bits) - 1) << (bits * u32::from(*more)) >= 1 << 10;
@@ -173,7 +174,7 @@ impl Rateless {
         }
     }
 
-    /// A repair symbol with a longer header is over shorter symbols.
+    /// The payload bytes of a symbol: a longer header of repair symbols leaves fewer.
     pub(in crate::sender::scheme) fn symbol_room(&self, longest: usize) -> usize {
         let vector = match self.header {
             VectorHeader::Seed => None,

@@ -6,13 +6,13 @@ use super::options::VectorHeader;
 use crate::sender::scheme::rule::Drawn;
 use crate::wire::{CodingVector, FieldCode, pack};
 
-/// Draws coding vectors one after the other.
+/// Draws one coding vector after the other.
 #[derive(Debug)]
 pub(super) struct Vectors {
     bits: u8,
     header: VectorHeader,
     next_seed: u32,
-    /// The vector in hand, and packed.
+    /// The current vector, unpacked and packed.
     vector: Vec<u8>,
     packed: Vec<u8>,
 }
@@ -28,7 +28,8 @@ impl Vectors {
         }
     }
 
-    /// Draws the next vector, for `nss` symbols. It is not zero, which would tell nothing.
+    /// Draws the next vector, for `nss` symbols. It is never zero, because a zero vector carries
+    /// nothing.
     pub(super) fn draw(&mut self, nss: u16) -> Drawn<'_> {
         let bits = self.bits;
         let key = loop {
@@ -36,7 +37,7 @@ impl Vectors {
             self.next_seed = key.wrapping_add(1);
             let vector = CodingVector::Seed(key);
             FieldCode { bits, vector }.fill(nss, &mut self.vector);
-            // One in two at worst is: of a single symbol in GF(2).
+            // At worst one in two is zero: for a single symbol in GF(2).
             if nss == 0 || self.vector.iter().any(|c| *c != 0) {
                 break key;
             }
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn coding_vectors_are_never_zero_and_never_the_same_for_long() {
+    fn coding_vectors_are_never_zero_and_do_not_repeat() {
         for bits in [1, 4, 8] {
             let mut drawing = Vectors::new(bits, VectorHeader::Explicit, 5);
             let mut vectors = Vec::new();

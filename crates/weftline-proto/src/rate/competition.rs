@@ -1,9 +1,9 @@
 //! Sharing a queue with flows that fill it.
 //!
-//! Whoever goes by the queue gives way to whoever goes by losses until nothing is left. Beside such
-//! flows ours goes by losses too, as CUBIC does (RFC 9438), but for those that the path has anyway.
-//! Where nobody answers to losses ours is like BBR's first version (Cardwell et al. 2016), which
-//! keeps two round trips' worth in flight.
+//! A flow that follows the queue yields to flows that follow losses until it has nothing left. So,
+//! beside such flows, this flow follows losses too, as CUBIC does (RFC 9438), but ignores the losses
+//! that the path has anyway. If no flow responds to losses, this flow insists on a share, as BBR's
+//! first version does (Cardwell et al. 2016): it keeps two round trips' worth in flight.
 
 use std::collections::VecDeque;
 
@@ -16,43 +16,45 @@ const SCALE: f64 = 0.4;
 const DECREASE: f64 = 0.7;
 const RENO: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
 
-/// Flows of our own kind may take each other for strangers. So after this long the window falls to
-/// this part for a round. Whoever sees the queue lower than this part of what it was waits anew, so
-/// that before long all do it at the same time, and see the queue empty.
+/// Flows of this kind may mistake each other for competing traffic. So the window dips to this part
+/// for a round, after this long. A flow that sees the queue fall below this part of its lowest recent
+/// length starts to wait again. So all flows soon dip at the same time, and see the queue empty.
 const DIP_EVERY: Duration = Duration::from_secs(4);
 const DIP: f64 = 0.3;
 const LOWER: f64 = 0.8;
 
-/// Rounds that are looked back on.
+/// Rounds whose queues are remembered.
 const ROUNDS: usize = 32;
-/// With less than this part of the path, and a queue that stayed above this part of its most in all
-/// but a tenth of those rounds, nobody gives way.
+/// No competing flow yields if this flow has less than this part of the path, and the queue stayed
+/// above this part of its maximum in all but a tenth of those rounds.
 const STARVED: f64 = 0.25;
 const PINNED: f64 = 0.7;
-/// Nor where losses do not end although the window shrinks: in so many of so many rounds.
+/// Nor does one yield if losses go on although the window shrinks: in this many rounds of this many.
 const LOSSY: u32 = 4;
 const LOSSY_OF: u32 = 6;
-/// With more than this for a while somebody does (BBR falls silent for 200 ms now and then). It is
-/// also tried again after so many rounds, and twice as many each time that it was in vain.
+/// With more than this share for this many rounds, a competing flow yields (BBR falls silent for
+/// 200 ms now and then), and this flow stops insisting. It also stops after this many rounds, and
+/// after twice as many each time that insisting was in vain.
 const PLENTY: f64 = 0.6;
 const PLENTY_ROUNDS: u32 = 12;
 const INSIST: u32 = 320;
 const MOST_INSIST: u32 = 8 * INSIST;
-/// Round trips' worth that is kept in flight then, so much more with a share below that, and the
-/// paces of eight rounds.
+/// While it insists: round trips' worth in flight, the addition as the share falls below the small
+/// one, and the paces of eight rounds.
 const IN_FLIGHT: f64 = 2.0;
 const CATCH_UP: f64 = 1.5;
 const SMALL: f64 = 0.45;
 const PACES: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
+/// A flow beside competing flows that fill the queue.
 #[derive(Clone, Debug)]
-pub(super) struct Company {
-    /// Bytes in flight before the last decrease, and when that was.
+pub(super) struct Competition {
+    /// Bytes in flight before the last decrease, and the time of that decrease.
     most: f64,
     since: Time,
-    /// What Reno would have now.
+    /// The window that Reno would have now.
     reno: f64,
-    /// The window after the dip that is on, and when the last one was.
+    /// The window after the current dip, and the time from which the wait for the next dip counts.
     after: Option<f64>,
     waiting_since: Time,
     /// The window has just come back from the dip.
@@ -63,13 +65,13 @@ pub(super) struct Company {
     congested: u32,
     /// Rounds left of insisting.
     insist: u32,
-    /// Rounds to insist the next time.
+    /// Rounds for which to insist the next time.
     next_insist: u32,
     /// Rounds in a row with a large share.
     plenty: u32,
 }
 
-/// What a flow has of a path.
+/// A flow's share of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
     /// Bytes that may be in flight, and bytes of a packet.
@@ -77,17 +79,17 @@ pub(super) struct Share {
     pub(super) packet: f64,
     /// Bytes that arrive in a round trip without a queue.
     pub(super) holds: f64,
-    /// The part of what the path can do, as far as is known.
+    /// The part of the path's rate that this flow has, as far as is known.
     pub(super) share: f64,
     /// The shortest queue of the round.
     pub(super) queue: Duration,
-    /// The round trip as it is.
+    /// The current round trip.
     pub(super) rtt: Duration,
 }
 
-impl Company {
+impl Competition {
     pub(super) fn new(window: f64, now: Time) -> Self {
-        Company {
+        Competition {
             most: window,
             since: now,
             reno: window,
@@ -102,18 +104,18 @@ impl Company {
         }
     }
 
-    /// How much faster than the measured rate to send; `None`: at the window's pace.
+    /// How much faster than the measured rate to send; `None` means the window's pace.
     pub(super) fn pace(&self, share: f64) -> Option<f64> {
-        let catch_up = insisting(share) / IN_FLIGHT;
+        let catch_up = round_trips_in_flight(share) / IN_FLIGHT;
         (self.insist > 0).then(|| PACES[(self.insist % 8) as usize] * catch_up)
     }
 
-    /// Whether much may leave at once now.
-    pub(super) fn refills(&self) -> bool {
+    /// Whether the window has just come back from a dip, so that a train may leave.
+    pub(super) fn is_refilling(&self) -> bool {
         self.refills
     }
 
-    /// The window after a round, in bytes; `congested`: it had losses that chance does not explain.
+    /// The window after a round, in bytes; `congested`: chance does not explain the round's losses.
     pub(super) fn window(&mut self, now: Time, congested: bool, path: &Share) -> f64 {
         let queue = path.queue.as_secs_f64();
         let lowest = self.queues.iter().copied().fold(f64::INFINITY, f64::min);
@@ -133,14 +135,14 @@ impl Company {
             self.waiting_since = now;
         }
         if self.insist > 0 {
-            return self.insisting(now, path);
+            return self.window_while_insisting(now, path);
         }
         self.congested = (self.congested << 1 | u32::from(congested)) & ((1 << LOSSY_OF) - 1);
         let lossy = self.congested.count_ones() >= LOSSY;
         if lossy || path.share < STARVED && self.is_pinned() {
             self.insist = self.next_insist;
             self.next_insist = (2 * self.next_insist).min(MOST_INSIST);
-            return insisting(path.share) * path.holds;
+            return round_trips_in_flight(path.share) * path.holds;
         }
         if congested {
             self.most = path.window;
@@ -156,7 +158,7 @@ impl Company {
         cubic.max(self.reno).clamp(path.window, 1.5 * path.window)
     }
 
-    fn insisting(&mut self, now: Time, path: &Share) -> f64 {
+    fn window_while_insisting(&mut self, now: Time, path: &Share) -> f64 {
         self.insist -= 1;
         self.plenty = if path.share > PLENTY {
             self.plenty + 1
@@ -169,17 +171,17 @@ impl Company {
                 0 => self.next_insist,
                 _ => INSIST,
             };
-            *self = Company {
+            *self = Competition {
                 waiting_since: self.waiting_since,
                 next_insist,
-                ..Company::new(window, now)
+                ..Competition::new(window, now)
             };
             return window;
         }
-        insisting(path.share) * path.holds
+        round_trips_in_flight(path.share) * path.holds
     }
 
-    /// The queue hardly changes: nobody answers to losses.
+    /// The queue hardly changes: no flow responds to losses.
     fn is_pinned(&self) -> bool {
         if self.queues.len() < ROUNDS {
             return false;
@@ -192,6 +194,6 @@ impl Company {
 }
 
 /// Round trips' worth to keep in flight with this share.
-fn insisting(share: f64) -> f64 {
+fn round_trips_in_flight(share: f64) -> f64 {
     IN_FLIGHT + CATCH_UP * (1.0 - share / SMALL).max(0.0)
 }
