@@ -279,8 +279,10 @@ mod tests {
 
     #[test]
     fn a_refusal_says_field_value_and_allowed_range() {
-        let mut config = EndpointConfig::default();
-        config.max_sessions = 0;
+        let config = EndpointConfig {
+            max_sessions: 0,
+            ..EndpointConfig::default()
+        };
         let text = config.check().unwrap_err().to_string();
         assert!(
             text.starts_with("max_sessions is 0: it must be 1 to "),
