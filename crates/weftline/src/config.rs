@@ -195,7 +195,7 @@ impl EndpointConfig {
     }
 }
 
-/// So many that no host serves them, and few enough for tokio's semaphores.
+/// More than a host can serve, and few enough for tokio's semaphores.
 const MAX_SESSIONS: usize = 1 << 24;
 /// TLS has names of up to 255 bytes, of which "weftline/1/" takes eleven.
 const LONGEST_PROTOCOL: usize = 255 - 11;
