@@ -175,7 +175,7 @@ impl EndpointConfig {
     }
 }
 
-/// So many that no host serves them, and few enough for tokio's semaphores.
+/// More than a host can serve, and few enough for tokio's semaphores.
 const MAX_SESSIONS: usize = 1 << 24;
 /// TLS has names of up to 255 bytes, of which "weftline/1/" takes eleven.
 const LONGEST_PROTOCOL: usize = 255 - 11;
@@ -259,8 +259,10 @@ mod tests {
 
     #[test]
     fn a_refusal_says_field_value_and_allowed_range() {
-        let mut config = EndpointConfig::default();
-        config.max_sessions = 0;
+        let config = EndpointConfig {
+            max_sessions: 0,
+            ..EndpointConfig::default()
+        };
         let text = config.check().unwrap_err().to_string();
         assert!(
             text.starts_with("max_sessions is 0: it must be 1 to "),

@@ -37,7 +37,7 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, others may read it (Unix), or it holds no Ed25519 key.
+    /// The file cannot be read, other users may read it (Unix), or it holds no Ed25519 key.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, IdentityError> {
         let path = path.as_ref();
         Self::from_pem(read_private(path)?).map_err(|error| IdentityError::NotAKey {
@@ -67,11 +67,10 @@ impl Identity {
         Self::from_pkcs8(pkcs8.as_ref()).map_err(InvalidKey)
     }
 
-    /// Reads the key pair in `path`; makes the file, and folders on the way to it, on first use.
+    /// Reads the key pair in `path`; on first use, creates the file and its parent folders.
     ///
-    /// The file appears whole or not at all, readable by its owner only (folders likewise), and
-    /// a file that is there is never replaced: of two programs that start at once, both end up
-    /// with the same key.
+    /// The file is created whole or not at all, readable by its owner only, as are the folders. A
+    /// file that exists is never replaced: two programs that start at once both get the same key.
     ///
     /// # Errors
     ///
@@ -258,7 +257,7 @@ fn create_private(path: &Path, contents: &[u8]) -> io::Result<()> {
     done
 }
 
-/// Gives the finished file its name; whoever comes second leaves the first one's alone.
+/// Gives the finished file its name, unless another program has created that file first.
 fn publish(temporary: &Path, path: &Path) -> io::Result<()> {
     match fs::hard_link(temporary, path) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -358,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_creates_second_keeps_the_first_key() {
+    fn a_program_that_creates_second_keeps_the_first_key() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("identity.pem");
         let one = Identity::load_or_create(&path).unwrap();

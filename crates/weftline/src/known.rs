@@ -11,7 +11,7 @@ use quinn::crypto::rustls::QuicClientConfig;
 use crate::Fingerprint;
 use crate::carrier::{Refused, TicketStore};
 
-/// Peers remembered; of more, those go first that were not needed for longest.
+/// Peers remembered. When there are more, the least recently used are forgotten.
 const PEERS: usize = 256;
 
 /// What an endpoint remembers of the peers that it connected to, so that the next connection begins
@@ -31,7 +31,7 @@ struct Table {
     uses: u64,
 }
 
-/// Who was known to whom, and what they talk about.
+/// Two identities and the application protocols that this end speaks.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Pair {
     pub(crate) ours: Fingerprint,

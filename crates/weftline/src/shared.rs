@@ -280,7 +280,7 @@ impl State {
         self.writers.remove(&id);
     }
 
-    /// Remembers whom to wake when the stream becomes readable.
+    /// Remembers the task to wake when the stream becomes readable.
     pub(crate) fn set_reader(&mut self, id: StreamId, waker: &Waker) {
         self.readers.insert(id, waker.clone());
     }

@@ -14,12 +14,15 @@ use crate::connection::Handle;
 /// A two-way stream of bytes, reliable and in order, apart from all other streams: a loss in one
 /// does not hold up another.
 ///
-/// `poll_shutdown` finishes the writing half: the peer reads to the end and then sees it. It does
-/// not wait for that; [`Stream::finished`] does. The reading half goes on until the peer finishes
-/// its own.
+/// `poll_shutdown` finishes the writing half: the peer reads to the end and then sees the end. It
+/// does not wait for that; [`Stream::finished`] does. The reading half goes on until the peer
+/// finishes its own writing half.
 ///
-/// Dropping a writing half that was not finished resets it with code 0, and dropping a reading
-/// half before its end tells the peer with code 0 to stop.
+/// Dropping a writing half that was not finished resets it with code 0. Dropping a reading half
+/// before its end tells the peer to stop, with code 0.
+///
+/// Reading and writing are as cancel safe as tokio's own types: `read` and `write` lose nothing when
+/// they are dropped, `read_exact`, `read_to_end` and `write_all` may have moved a part.
 #[derive(Debug)]
 pub struct Stream {
     read: ReadHalf,
@@ -61,7 +64,7 @@ impl Stream {
         self.write.reset(code);
     }
 
-    /// Gives up reading: what comes is thrown away, and the peer's writes fail with the code.
+    /// Gives up reading: what arrives is discarded, and the peer's writes fail with the code.
     pub fn stop(&mut self, code: u64) {
         self.read.stop(code);
     }

@@ -149,7 +149,7 @@ impl Carrier {
         }
     }
 
-    /// Waits until the peer has shown that it is there, and no recording of it.
+    /// Waits until the peer has proved that it is live, and not a recording.
     pub(crate) async fn confirmed(&self) -> Result<(), CloseReason> {
         match self {
             #[cfg(feature = "quic")]
@@ -158,7 +158,7 @@ impl Carrier {
         }
     }
 
-    /// Data goes although the peer has not shown that it is there.
+    /// Data is sent although the peer has not yet proved that it is live.
     pub(crate) fn is_early(&self) -> bool {
         match self {
             #[cfg(feature = "quic")]

@@ -318,7 +318,7 @@ impl Knock {
             storage: again.tickets,
             early: pass.is_some(),
         });
-        // A TLS configuration of its own lets this handshake say whom it refused.
+        // A TLS configuration of its own lets this handshake say which peer it refused.
         let refused = tls::Refused::default();
         let (mut config, allowed) = (self.listener.config, self.listener.allowed);
         let alpn = &self.listener.alpn;

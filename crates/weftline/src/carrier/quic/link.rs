@@ -20,7 +20,7 @@ use super::SEND_BUFFER;
 use super::early::{Handshake, Outcome};
 use crate::{ConnectError, ExportError, Fingerprint};
 
-/// By so much the header of early data is longer than that of other packets: version, source
+/// Bytes by which the header of early data is longer than that of other packets: version, source
 /// connection ID, the lengths of both IDs, and that of the packet (RFC 9000, section 17.2.3).
 const LONG_HEADER: usize = 4 + 20 + 2 + 4;
 
@@ -43,7 +43,7 @@ pub(super) struct Early {
     pub(super) limit: Duration,
     /// The round trip took this long when the peer was last met.
     pub(super) rtt: Option<Duration>,
-    /// Where the handshake leaves whom it refused.
+    /// Where the handshake leaves the peer that it refused.
     pub(super) refused: tls::Refused,
 }
 
@@ -78,7 +78,7 @@ impl Link {
         })
     }
 
-    /// Waits until the peer has shown that it is there.
+    /// Waits until the peer has proved that it is live.
     pub(crate) async fn confirmed(&self) -> Result<(), CloseReason> {
         let Some(early) = &self.early else {
             return Ok(());
@@ -261,7 +261,7 @@ pub(super) fn fingerprint(connection: &quinn::Connection) -> Option<Fingerprint>
     Some(Fingerprint::of_public_key(keys.first()?))
 }
 
-/// What a failed connection means to whoever wanted it.
+/// What a failed connection means to the caller of connect.
 pub(super) fn connect_error(
     error: &ConnectionError,
     addr: SocketAddr,

@@ -22,8 +22,8 @@ const MTU_COOLDOWN: Duration = Duration::from_millis(1);
 /// Packets that the peer may leave unacknowledged; the engine has feedback of its own.
 const ACK_EVERY: u32 = 30;
 /// Assumed where a round trip's time is not known: a lost packet of the handshake is sent again
-/// after three of these. RFC 9002 recommends 333 ms, hence a second. Where the way is longer than
-/// 300 ms a packet or two are sent in vain.
+/// after three of these. RFC 9002 recommends 333 ms, hence a second. On a path with more
+/// than 300 ms, a packet or two are sent again without need.
 const USUAL_RTT: Duration = Duration::from_millis(100);
 /// A handshake takes some computing besides.
 const SHORTEST_RTT: Duration = Duration::from_millis(20);
