@@ -1,4 +1,4 @@
-//! UDP flows to one or many receivers by FECFRAME, with no way back (`docs/cast.md`).
+//! UDP flows to one or many receivers by FECFRAME, with no way back (`docs/use/cast.md`).
 //!
 //! A [`Sender`] takes UDP from local programs and sends it, with repair packets, to a host or a
 //! multicast group. A [`Receiver`] makes up for losses and hands the datagrams on. What both have to

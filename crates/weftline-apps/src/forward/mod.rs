@@ -1,4 +1,4 @@
-//! TCP connections over a session (`docs/forward.md`).
+//! TCP connections over a session (`docs/use/forward.md`).
 //!
 //! The [`Client`] takes connections from local programs; the [`Server`] makes them again to their
 //! targets. Reverse rules turn that round. Targets that the server does not

@@ -1,4 +1,4 @@
-//! UDP flows over a session (`docs/relay.md`).
+//! UDP flows over a session (`docs/use/relay.md`).
 //!
 //! The [`Client`] takes datagrams from local programs at the addresses of its [`Rule`]s. The
 //! [`Server`] sends them on to their targets, each flow from a UDP port of its own, and the answers

@@ -33,7 +33,7 @@ Examples:
   weftline-lab run --link 'rate=25mbit delay=30ms loss=iid:5%' \\
       --b 'weftline-lab load recv weftline stream b 5000' -- weftline-lab load send weftline stream b 5000
 
-docs/load.md has the contract for programs of yours.";
+docs/reference/load.md has the contract for programs of yours.";
 
 /// Measure a transport from the application's side: throughput, delays, transfer times
 ///

@@ -1,7 +1,7 @@
 //! Measuring a transport from the application's side: `weftline-lab load`.
 //!
 //! A sender and a receiver run on one machine, so that their clocks are one: in one network
-//! namespace, or in two that an emulated path joins. `docs/load.md` has the contract to which
+//! namespace, or in two that an emulated path joins. `docs/reference/load.md` has the contract to which
 //! programs of other people join.
 
 mod arrivals;

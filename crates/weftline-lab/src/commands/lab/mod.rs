@@ -72,12 +72,12 @@ Examples:
   Two presets beside TCP with BBR, five seeds:
     weftline-lab compare B --peers weftline/arq,weftline/streaming,l=5,tcp/bbr --seeds 5 --out mine
 
-  A program of yours (docs/load.md has the contract) beside the others:
+  A program of yours (docs/reference/load.md has the contract) beside the others:
     weftline-lab compare A --ext mine=./my-program --out with-mine
 
 Peers: `weftline/streaming,l=5` is the transport `weftline` with preset=streaming l=5, `tcp/bbr` is
 `tcp` with cc=bbr: a value without a name is the preset or the congestion control. srt, udt and
-kcptun take part where their programs are (docs/load.md).
+kcptun take part where their programs are (docs/reference/load.md).
 
 DIR gets runs.jsonl, a line for each run; report.html, table.md and results.json are made of it.";
 

@@ -21,7 +21,7 @@ its figures; without one, everything is run. Each point of a figure is a command
 report names, and is kept in DIR as soon as it has been run: the same command goes on where it was
 stopped, and makes the report again when nothing is left to run.
 
-Written to DIR: report.html (one file, no scripts), table.md, data/FIGURE.csv, points.jsonl. docs/repro.md has more.
+Written to DIR: report.html (one file, no scripts), table.md, data/FIGURE.csv, points.jsonl. docs/reference/repro.md has more.
 
 Examples:
   weftline-lab repro --list

@@ -15,7 +15,7 @@ use weftline_papers::theory::TheoryError;
 /// Compute the papers' formulas, with what they get wrong put right
 #[derive(Args, Clone, Debug)]
 #[command(
-    after_help = "docs/theory.md has each formula in words, and what the papers print instead."
+    after_help = "docs/reference/theory.md has each formula in words, and what the papers print instead."
 )]
 pub(crate) struct TheoryArgs {
     #[command(subcommand)]

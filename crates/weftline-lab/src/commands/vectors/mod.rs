@@ -15,7 +15,7 @@ Examples:
   weftline-lab vectors check rfc8681.json          what is wrong, and N passed, M failed
   weftline-lab vectors check rfc8681.json --json   the same for scripts
 
-The file holds JSON; docs/fecframe.md says which sections there are and what is in them. Exit code
+The file holds JSON; docs/reference/fecframe.md says which sections there are and what is in them. Exit code
 1 means that a value is wrong, or that the file cannot be read.";
 
 /// A file of test vectors may have so many bytes.

@@ -174,7 +174,7 @@ pub(super) fn distribution(scale: Scale) -> Figure {
     }
 }
 
-/// Block sizes, and mean delays that the lab measured (docs/lab-compare.md), ms, at 20 and 10 % loss.
+/// Block sizes, and mean delays that the lab measured (docs/results/compare/karzand.html), ms, at 20 and 10 % loss.
 pub(super) const LAB: [(u32, f64, f64); 7] = [
     (4, 130.0, 81.8),
     (8, 123.0, 63.3),
