@@ -130,7 +130,7 @@ fn of_document(path: &Path, found: &mut Vec<Line>) {
         let is_name = piece
             .split(' ')
             .all(|w| w.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'));
-        if number % 2 == 1 && is_command && !(is_name && !piece.contains(" -")) {
+        if number % 2 == 1 && is_command && (!is_name || piece.contains(" -")) {
             commands(&format!("{name}, in the text"), piece, found);
         }
     }
