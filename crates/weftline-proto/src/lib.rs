@@ -35,6 +35,8 @@ mod streams;
 mod text;
 mod time;
 mod violation;
+// For those who write tests of the wire, and for other implementations: not a stable interface.
+#[doc(hidden)]
 pub mod wire;
 
 pub use check::ConfigError;

@@ -258,6 +258,19 @@ pub enum ExportError {
     },
 }
 
+/// Why a message did not arrive, as far as this end knows.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Undelivered {
+    /// Its deadline passed before the peer acknowledged all of it: it was never sent, or a part of
+    /// it was lost. It may have arrived all the same, by a repair that came after the loss.
+    #[error("the deadline passed before the peer acknowledged the message")]
+    Expired,
+    /// The connection ended before the peer acknowledged it.
+    #[error("the connection ended before the peer acknowledged the message: {0}")]
+    Closed(CloseReason),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

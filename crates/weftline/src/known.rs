@@ -9,7 +9,7 @@ use std::time::Duration;
 use quinn::crypto::rustls::QuicClientConfig;
 
 use crate::Fingerprint;
-use crate::carrier::{Refused, TicketStore};
+use crate::carrier::tls::{Refused, TicketStore};
 
 /// Peers remembered. When there are more, the least recently used are forgotten.
 const PEERS: usize = 256;

@@ -36,7 +36,9 @@ pub use connecting::Connecting;
 pub use connection::Connection;
 #[cfg(feature = "quic")]
 pub use endpoint::Endpoint;
-pub use error::{BindError, ConnectError, ExportError, Refusal, SendError, StreamError};
+pub use error::{
+    BindError, ConnectError, ExportError, Refusal, SendError, StreamError, Undelivered,
+};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};
 #[cfg(feature = "quic")]
 pub use identity::{Identity, IdentityError, InvalidKey};
@@ -44,7 +46,7 @@ pub use insecure::InsecureEndpoint;
 #[cfg(feature = "quic")]
 pub use known::KnownPeers;
 pub use port::Port;
-pub use receipt::{Receipt, Undelivered};
+pub use receipt::Receipt;
 pub use stream::{ReadHalf, Stream, WriteHalf};
 
 #[doc(no_inline)]

@@ -6,8 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use weftline_proto::{CloseReason, MessageId};
+use weftline_proto::MessageId;
 
+use crate::error::Undelivered;
 use crate::shared::Shared;
 
 /// What became of a message that was sent: a future that is ready once that is known.
@@ -54,17 +55,4 @@ impl fmt::Debug for Receipt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Receipt").field(&self.id).finish()
     }
-}
-
-/// Why a message did not arrive, as far as this end knows.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Undelivered {
-    /// Its deadline passed before the peer acknowledged all of it: it was never sent, or a part of
-    /// it was lost. It may have arrived all the same, by a repair that came after the loss.
-    #[error("the deadline passed before the peer acknowledged the message")]
-    Expired,
-    /// The connection ended before the peer acknowledged it.
-    #[error("the connection ended before the peer acknowledged the message: {0}")]
-    Closed(CloseReason),
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use weftline_proto::{CloseReason, Config, Event, MessageId, Role, Session, StreamId, Time};
 
 use crate::carrier::Carrier;
-use crate::receipt::Undelivered;
+use crate::error::Undelivered;
 
 /// One connection: the engine's session, its carrier, and which tasks wait for what.
 ///

@@ -13,6 +13,7 @@ mod sender;
 mod source;
 mod store;
 mod summary;
+#[doc(hidden)]
 pub mod wire;
 
 pub use error::TransferError;

@@ -6,6 +6,7 @@
 //! directions alike, and the interface's counters tell what the run put on the wire.
 
 mod bare;
+mod child;
 mod engine;
 mod options;
 mod pair;
@@ -23,7 +24,7 @@ fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
     if args.next().as_deref() == Some(side::CHILD) {
         let task = args.next().context("a child process needs its task")?;
-        return side::run(serde_json::from_str(&task)?);
+        return child::run(serde_json::from_str(&task)?);
     }
     let Some(options) = Options::parse(std::env::args().skip(1))? else {
         println!("{}", options::HELP);

@@ -11,8 +11,7 @@ use aws_lc_rs::digest::{self, SHA256};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::engine::{Engine, Kind};
-use crate::{bare, pair, weft};
+use crate::engine::Engine;
 
 /// The first argument of a child process.
 pub(crate) const CHILD: &str = "--child";
@@ -21,7 +20,7 @@ pub(crate) const CHILD: &str = "--child";
 pub(crate) const BUFFER: usize = 256 << 10;
 
 /// Seconds that a run may take beyond its limit, for the handshake and the end.
-const GRACE: u64 = 30;
+pub(crate) const GRACE: u64 = 30;
 
 /// What a run brings across.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -65,33 +64,6 @@ pub(crate) struct Ended {
 /// The arguments of a child process.
 pub(crate) fn arguments(role: &Role, task: &Task) -> Result<[String; 2]> {
     Ok([CHILD.to_owned(), serde_json::to_string(&(role, task))?])
-}
-
-/// Plays the role.
-pub(crate) fn run((role, task): (Role, Task)) -> Result<()> {
-    end_with_the_parent(task.limit + GRACE);
-    if let Role::Pair = role {
-        return say(&pair::pair(&task)?);
-    }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    let end = async move {
-        match (role, task.engine.kind) {
-            (Role::Client { addr, key }, Kind::Weftline { .. }) => {
-                weft::client(&task, addr, &key).await
-            }
-            (Role::Client { addr, key }, _) => bare::client(&task, addr, &key).await,
-            (_, Kind::Weftline { .. }) => weft::server(&task).await,
-            (_, _) => bare::server(&task).await,
-        }
-    };
-    // On a worker: the main thread would be woken anew for each piece of the file.
-    let ended = runtime.block_on(runtime.spawn(end))??;
-    say(&ended)?;
-    // A read of the file may still be going on where the limit ended a run.
-    runtime.shutdown_timeout(Duration::from_millis(100));
-    Ok(())
 }
 
 /// Tells the parent.
@@ -226,7 +198,7 @@ fn cpu_seconds() -> Option<f64> {
 }
 
 /// Ends this process once its parent has gone, or after this many seconds.
-fn end_with_the_parent(limit: u64) {
+pub(crate) fn end_with_the_parent(limit: u64) {
     std::thread::spawn(|| {
         io::copy(&mut io::stdin().lock(), &mut io::sink()).ok();
         std::process::exit(1);

@@ -13,7 +13,7 @@ mod congestion;
 pub(crate) mod quic;
 pub(crate) mod socket;
 #[cfg(feature = "quic")]
-mod tls;
+pub(crate) mod tls;
 pub(crate) mod udp;
 
 use std::io;
@@ -25,9 +25,6 @@ use bytes::Bytes;
 use weftline_proto::{CloseReason, Config};
 
 use crate::{ConnectError, EndpointConfig, ExportError, Fingerprint};
-
-#[cfg(feature = "quic")]
-pub(crate) use tls::{Refused, TicketStore};
 
 /// Application close codes are smaller; the ones from here on are the runtime's own.
 const RESERVED_CODES: u64 = 1 << 60;
