@@ -16,7 +16,7 @@ pub struct Address {
     port: u16,
 }
 
-/// The text is no address.
+/// The text is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an address: give HOST, HOST:PORT, IPv4:PORT or [IPv6]:PORT")]
 pub struct BadAddress(String);
@@ -77,16 +77,16 @@ impl Address {
         self.port
     }
 
-    /// The socket addresses it stands for, at least one.
+    /// The socket addresses of this host and port, at least one.
     ///
     /// # Errors
-    /// The name is unknown.
+    /// The name cannot be resolved.
     pub async fn resolve(&self) -> Result<Vec<SocketAddr>, Failure> {
         let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await;
         let found: Vec<_> = found.map(Iterator::collect).unwrap_or_default();
         if found.is_empty() {
             let message = format!(
-                "no address is known for `{}`: check the name, or give an IP address",
+                "`{}` has no known address: check the name, or give an IP address",
                 self.host
             );
             return Err(Failure::new(Exit::Lost, message));
@@ -95,13 +95,13 @@ impl Address {
     }
 }
 
-/// The address from which this host would talk to others, for people to type elsewhere.
+/// The address from which this host would talk to others, for people to type on another host.
 pub fn reachable(local: SocketAddr) -> String {
     if !local.ip().is_unspecified() {
         return local.to_string();
     }
-    // Connecting a UDP socket sends nothing; it only makes the system choose a source address.
-    // The target is an address reserved for documentation.
+    // Connecting a UDP socket sends nothing; the system only chooses a source address. The target
+    // is an address reserved for documentation.
     let outward = || {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
         socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
@@ -113,7 +113,7 @@ pub fn reachable(local: SocketAddr) -> String {
     }
 }
 
-/// Where to bind to talk to `peer`.
+/// The address to bind to when talking to `peer`.
 pub fn any_like(peer: SocketAddr) -> SocketAddr {
     let ip = if peer.is_ipv4() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED)

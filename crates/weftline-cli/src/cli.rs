@@ -59,12 +59,12 @@ enum Command {
     },
 }
 
-/// Runs the program: parses the command line, runs the command, tells what went wrong.
+/// Runs the program: parses the command line, runs the command, reports errors.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Nothing better can be done when the output is closed.
+            // Nothing can be done about an output that is closed.
             let _ = error.print();
             return if error.use_stderr() {
                 Exit::Usage
@@ -89,7 +89,7 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<ExitCode> {
     let output = cli.output;
     let exit = match cli.command {
-        // It ends with the exit code of the command it ran.
+        // The lab exits with the exit code of the command it ran.
         Command::Lab(args) => return Ok(lab::run(&args, output)),
         Command::Key(args) => key::run(&args, output),
         Command::Bench(args) => bench::run(&args, output),
@@ -122,7 +122,7 @@ fn on_runtime(command: impl Future<Output = Result<Exit>>) -> Result<Exit> {
         .enable_all()
         .build()?;
     let result = runtime.block_on(command);
-    // A thread that waits for standard input must not keep the program.
+    // A thread that waits for standard input must not keep the program running.
     runtime.shutdown_background();
     result
 }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn sending_needs_to_know_the_peer_or_to_renounce_it_by_name() {
+    fn sending_needs_a_peer_or_an_explicit_insecure_option() {
         assert!(Cli::try_parse_from(["weftline", "send", "a", "host"]).is_err());
         assert!(Cli::try_parse_from(["weftline", "send", "a", "host", "--insecure-udp"]).is_ok());
     }

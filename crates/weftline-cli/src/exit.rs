@@ -7,19 +7,19 @@ use weftline::{CloseReason, ConnectError};
 use crate::transfer::path::printable;
 use crate::transfer::{Summary, TransferError};
 
-/// What the program's exit code says. `weftline --help` lists them.
+/// The meaning of the program's exit code. `weftline --help` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// All went well.
+    /// Success.
     Ok = 0,
     /// Anything without a code of its own, for example a file that could not be stored.
     General = 1,
     /// The command line is wrong.
     Usage = 2,
-    /// An identity was not accepted: one end's by the other, or a key file.
+    /// An identity was refused by one of the ends, or a key file is unusable.
     Refused = 3,
-    /// The other end cannot be reached, or vanished.
+    /// The peer cannot be reached, or the connection was lost.
     Lost = 4,
     /// What arrived is not what was sent.
     Corrupt = 5,
@@ -32,11 +32,11 @@ pub enum Exit {
 /// The table of exit codes for `--help`.
 pub const TABLE: &str = "\
 Exit codes:
-  0    all went well
+  0    success
   1    general failure, for example a file that could not be stored
   2    wrong command line
-  3    identity refused: by the other end, by this one, or an unusable key file
-  4    the other end could not be reached, or the connection was lost
+  3    identity refused by the peer or by this host, or unusable key file
+  4    the peer could not be reached, or the connection was lost
   5    verification failed: what arrived is not what was sent
   130  stopped by Ctrl-C
   143  stopped by SIGTERM";
@@ -66,12 +66,12 @@ impl From<Exit> for ExitCode {
 pub struct Failure {
     /// The code.
     pub exit: Exit,
-    /// What happened and what to do, for people.
+    /// What happened and what to do about it, for people.
     pub message: String,
 }
 
 impl Failure {
-    /// An error with this code and message. Part of the message may be the peer's words.
+    /// An error with this code and message. The message may quote the peer.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
         Failure {
             exit,
@@ -82,22 +82,23 @@ impl Failure {
 
 /// Application error codes in the session's close.
 pub mod close {
-    /// All was said.
+    /// The session is complete.
     pub const DONE: u64 = 0;
     /// A person stopped it.
     pub const INTERRUPTED: u64 = 1;
-    /// It failed; the reason says why.
+    /// The session failed; the reason says why.
     pub const FAILED: u64 = 2;
-    /// The receiver serves another sender, and only one.
+    /// The receiver accepts one sender only, and is serving another one.
     pub const BUSY: u64 = 3;
 }
 
-/// `error` with all it says in one line, and its code.
+/// `error` and its causes in one line, with its exit code.
 pub fn wrap(error: &anyhow::Error) -> Failure {
     Failure::new(Exit::of(error), text(error))
 }
 
-/// `error` and its causes in one line. A cause that the error above it quotes is not repeated.
+/// `error` and its causes in one line. A cause that the error above already quotes is not
+/// repeated.
 pub fn text(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -110,8 +111,8 @@ pub fn text(error: &anyhow::Error) -> String {
     text
 }
 
-/// What to tell when connecting failed; `allow` is the command over there that, with this end's
-/// fingerprint behind it, lets this end in.
+/// The failure to report when connecting failed. `allow` is the command that, followed by this
+/// host's fingerprint, makes the peer accept this host.
 pub fn connecting(error: &ConnectError, allow: &str) -> Failure {
     if let ConnectError::Closed { reason, .. } = error
         && let Some(failure) = said(reason)
@@ -121,11 +122,11 @@ pub fn connecting(error: &ConnectError, allow: &str) -> Failure {
     let (exit, remedy) = match error {
         ConnectError::PeerMismatch { .. } => (Exit::Refused, String::new()),
         ConnectError::Refused { ours, .. } => {
-            (Exit::Refused, format!("; over there, run: {allow} {ours}"))
+            (Exit::Refused, format!("; on the peer's host, run: {allow} {ours}"))
         }
         ConnectError::TimedOut { .. } => (
             Exit::Lost,
-            ", and that both ends or neither use --insecure-udp".to_owned(),
+            ", and that either both ends or neither use --insecure-udp".to_owned(),
         ),
         ConnectError::Busy { .. }
         | ConnectError::NotWeftline { .. }
@@ -136,7 +137,8 @@ pub fn connecting(error: &ConnectError, allow: &str) -> Failure {
     Failure::new(exit, format!("{error}{remedy}"))
 }
 
-/// What to tell when a transfer ended early; `closed` is why the session ended, if it did.
+/// The failure to report when a transfer ended early. `closed` is the reason why the session
+/// ended, if it did.
 pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Failure {
     match (error, closed) {
         (TransferError::Stream(_) | TransferError::Ended, Some(reason)) => said(reason)
@@ -144,7 +146,7 @@ pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Fail
                 let what = match reason {
                     CloseReason::Peer {
                         code: close::DONE, ..
-                    } => "the other end closed the session early".to_owned(),
+                    } => "the peer closed the session early".to_owned(),
                     reason => format!("connection lost: {reason}"),
                 };
                 Failure::new(Exit::Lost, format!("{what}; {AGAIN}"))
@@ -156,14 +158,14 @@ pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Fail
     }
 }
 
-/// What to tell when the session ended before a stream was open.
+/// The failure to report when the session ended before a stream was open.
 pub fn closed(reason: &CloseReason) -> Failure {
     said(reason).unwrap_or_else(|| Failure::new(Exit::Lost, format!("connection lost: {reason}")))
 }
 
-const AGAIN: &str = "run the same command again to go on where it stopped";
+const AGAIN: &str = "run the same command again to resume the transfer";
 
-/// What the other end meant by closing the session, whenever it did.
+/// The failure that the peer reported when it closed the session, if any.
 fn said(reason: &CloseReason) -> Option<Failure> {
     match reason {
         CloseReason::Peer {
@@ -174,7 +176,7 @@ fn said(reason: &CloseReason) -> Option<Failure> {
             ..
         } => Some(Failure::new(
             Exit::Lost,
-            format!("the other end was stopped; {AGAIN}"),
+            format!("the peer was stopped; {AGAIN}"),
         )),
         _ => None,
     }
@@ -185,7 +187,7 @@ fn busy() -> Failure {
     Failure::new(Exit::Lost, message)
 }
 
-/// The failure that a finished transfer's summary amounts to, if any.
+/// The failure that the summary of a finished transfer reports, if any.
 pub fn judging(summary: &Summary) -> Option<Failure> {
     let (failed, first) = (summary.failed.len(), summary.failed.first()?);
     let exit = if summary.is_corrupt() {
@@ -217,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_reported_once() {
         let error = anyhow::Error::new(TransferError::Stream(std::io::Error::other("no more")));
         assert_eq!(
             text(&error.context("sending")),
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_outweighs_other_failures() {
+    fn damage_takes_precedence_over_other_failures() {
         let outcome = |corrupt| Outcome {
             path: "f".into(),
             reason: "why".into(),
@@ -243,14 +245,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_peer_is_told_from_a_vanished_one() {
+    fn a_stopped_peer_is_distinguished_from_a_lost_one() {
         let stopped = CloseReason::Peer {
             code: close::INTERRUPTED,
             reason: String::new(),
         };
         let failure = transferring(&TransferError::Ended, Some(&stopped));
-        assert!(failure.message.starts_with("the other end was stopped"));
-        // It may happen before the session is ready as well.
+        assert!(failure.message.starts_with("the peer was stopped"));
+        // The peer may also close before the session is ready.
         let at_once = ConnectError::Closed {
             addr: "192.0.2.1:4433".parse().unwrap(),
             reason: stopped.clone(),

@@ -20,7 +20,7 @@ Examples:
 The fingerprint names this host to others: give it to whoever should accept your files
 (weftline recv --allow FINGERPRINT). The key file is the secret behind it: keep it.";
 
-/// Show this host's identity, and make it if there is none
+/// Show this host's identity; create it if there is none
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct KeyArgs {
@@ -32,7 +32,7 @@ pub struct KeyArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// The key can be neither read nor made.
+/// The key can neither be read nor created.
 pub fn run(args: &KeyArgs, output: OutputOptions) -> Result<Exit> {
     let new = !home::identity_file(args.identity.as_deref())?.exists();
     let (identity, path) = home::identity(args.identity.as_deref())?;

@@ -20,7 +20,7 @@ use crate::reporter::Reporter;
 use crate::session::{Record, Side, farewell, stop, stopped, watch};
 use crate::transfer::{Sink, Summary, receive};
 
-/// How long a sender may take to say goodbye once it has the final verdict.
+/// How long a sender may take to close the session once it has the final verdict.
 const GOODBYE: Duration = Duration::from_secs(2);
 
 const EXAMPLES: &str = "\
@@ -40,10 +40,10 @@ as .NAME.weftline-part, from where an interrupted transfer goes on.";
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct RecvArgs {
-    /// Where files go; `-` writes one file to standard output
+    /// Directory for the received files; `-` writes one file to standard output
     #[arg(value_name = "DIR", default_value = ".")]
     pub directory: PathBuf,
-    /// UDP address to wait at [default: all of this host's, port 9338]
+    /// UDP address to listen on [default: every address of this host, port 9338]
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<Address>,
     /// Accept files from the host with this fingerprint; may be repeated
@@ -55,10 +55,10 @@ pub struct RecvArgs {
     /// Replace files that exist and differ
     #[arg(long)]
     pub overwrite: bool,
-    /// Stay and receive from further senders until stopped
+    /// Keep running and receive from further senders until stopped
     #[arg(long)]
     pub keep: bool,
-    /// How the session is protected and paced, and who this host is
+    /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     pub session: SessionOptions,
 }
@@ -66,10 +66,10 @@ pub struct RecvArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+/// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place before anybody is told to go on.
+    // Polling once installs the signal handlers before anybody is told to start sending.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -95,7 +95,7 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Endpoint> {
         .into());
     }
     if to_stdout && output.json {
-        let message = "--json and `-` would both write to standard output: leave one out";
+        let message = "--json and `-` would both write to standard output: use only one of them";
         return Err(Failure::new(Exit::Usage, message).into());
     }
     if !to_stdout {
@@ -123,22 +123,22 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Endpoint> {
     Ok(endpoint)
 }
 
-/// Whom a server with this identity serves: anyone, or those named, those in the program's list and
-/// this host itself.
+/// The peers that a server with this identity serves: anyone, or the peers named in the options,
+/// the peers in the program's list and this host itself.
 pub(crate) fn allowed(identity: &Identity, anyone: bool, named: &[Fingerprint]) -> Result<Allowed> {
     if anyone {
         return Ok(Allowed::anyone());
     }
-    // Whoever holds this host's own key need not be told apart from it. It also makes the
-    // list never empty: an endpoint that allows nobody would not even answer.
+    // A holder of this host's own key is as trusted as this host. This also keeps the list from
+    // being empty: an endpoint that allows no peer would not even answer.
     let own = identity.fingerprint();
     let listed = home::allowed()?;
     let named = named.iter().copied();
     Ok(Allowed::only(listed.into_iter().chain(named).chain([own])))
 }
 
-/// Binds the address asked for; by default all of IPv6 and IPv4, or IPv4 alone where there is
-/// nothing else.
+/// Binds the address asked for; by default, all IPv6 and IPv4 addresses, or IPv4 alone on a host
+/// without IPv6.
 pub(crate) async fn bind<E>(
     listen: Option<&Address>,
     bind: impl Fn(SocketAddr) -> Result<Endpoint, E>,
@@ -153,9 +153,9 @@ where
             SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)),
         ],
     };
-    let mut result = Err(anyhow::anyhow!("no address to listen at"));
+    let mut result = Err(anyhow::anyhow!("no address to listen on"));
     for addr in candidates {
-        result = bind(addr).context("cannot wait there; choose another address with --listen ADDR");
+        result = bind(addr).context("cannot listen on this address; choose another one with --listen ADDR");
         if result.is_ok() {
             break;
         }
@@ -163,11 +163,11 @@ where
     result
 }
 
-/// Tells how to send here.
+/// Prints the command that sends files to this host.
 fn announce(args: &RecvArgs, endpoint: &Endpoint) -> Result<()> {
     let local = endpoint
         .local_addr()
-        .context("cannot tell the address bound")?;
+        .context("cannot read the bound address")?;
     let whose = match endpoint.fingerprint() {
         Some(fingerprint) => {
             output::line(&format!("fingerprint {fingerprint}"));
@@ -181,7 +181,7 @@ fn announce(args: &RecvArgs, endpoint: &Endpoint) -> Result<()> {
         reachable(local)
     ));
     if args.allow_anyone && !args.session.insecure_udp {
-        output::line("warning: --allow-anyone: whoever reaches this port can send files here");
+        output::line("warning: --allow-anyone: anyone who can reach this port can send files here");
     }
     Ok(())
 }
@@ -199,7 +199,7 @@ async fn serve(
         tokio::select! {
             accepted = endpoint.accept() => match accepted {
                 Some(connection) if !args.keep && !sessions.is_empty() => {
-                    tokio::spawn(turn_away(connection));
+                    tokio::spawn(refuse_busy(connection));
                 }
                 Some(connection) => {
                     sessions.spawn(session(connection, args.clone(), output));
@@ -208,10 +208,10 @@ async fn serve(
             },
             Some(refusal) = endpoint.refused() => tell(args, &refusal),
             Some(done) = sessions.join_next() => {
-                // A session that panicked has said so; the others go on.
+                // A session that panicked has reported that itself; the others go on.
                 if let Ok(record) = done {
                     exit = record.exit();
-                    // A terminal that takes nothing must not keep further senders waiting.
+                    // A blocked terminal must not keep further senders waiting.
                     results.spawn_blocking(move || output::result(&record, Side::Recv, output));
                 }
                 if !args.keep {
@@ -224,7 +224,7 @@ async fn serve(
                 } else {
                     stopped(exit)
                 };
-                // Before the sessions go, or they would close with a code of their own.
+                // Close before the sessions are dropped; they would close with their own code.
                 endpoint.close(close::INTERRUPTED, "stopped");
                 sessions.shutdown().await;
                 farewell(endpoint, close::INTERRUPTED, "stopped").await;
@@ -239,8 +239,8 @@ async fn serve(
     exit
 }
 
-/// Tells a sender that another one is being served.
-async fn turn_away(connection: Connection) {
+/// Tells a sender that the receiver is serving another one.
+async fn refuse_busy(connection: Connection) {
     connection.close(close::BUSY, "busy with another sender");
     let _ = tokio::time::timeout(GOODBYE, connection.closed()).await;
 }
@@ -249,7 +249,7 @@ async fn turn_away(connection: Connection) {
 async fn session(connection: Connection, args: RecvArgs, output: OutputOptions) -> Record {
     let started = Instant::now();
     let peer = connection.peer().map(|p| p.to_string());
-    // Several bars at once would overwrite each other.
+    // Several progress bars at once would overwrite each other.
     let reporter = if args.keep {
         Reporter::lines(output)
     } else {
@@ -275,11 +275,12 @@ async fn session(connection: Connection, args: RecvArgs, output: OutputOptions) 
         Ok(summary) => {
             record.failure = exit::judging(&summary);
             record.summary = Some(summary);
-            // The sender closes once it has the last frame; closing first could lose it.
+            // The sender closes once it has the last frame; if this end closed first, the frame
+            // could be lost.
             let _ = tokio::time::timeout(GOODBYE, connection.closed()).await;
         }
         Err(failure) => {
-            // Let the reason, if one was sent on the stream, arrive before the close does.
+            // If the peer sent the reason on the stream, let it arrive before the close does.
             let _ = tokio::time::timeout(GOODBYE, connection.flushed()).await;
             connection.close(close::FAILED, &failure.message);
             record.failure = Some(failure);
@@ -302,7 +303,7 @@ async fn transfer(
         Err(_) => {
             return Err(Failure::new(
                 Exit::Lost,
-                "the other end connected and offered nothing",
+                "the peer connected and offered nothing",
             ));
         }
     };

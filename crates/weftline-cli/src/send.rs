@@ -18,7 +18,7 @@ use crate::reporter::Reporter;
 use crate::session::{Record, Side, farewell, stop, stopped, watch};
 use crate::transfer::{Listing, collect, send};
 
-/// Head start of an address over the next.
+/// Head start of an address over the next one.
 const STAGGER: Duration = Duration::from_millis(300);
 
 const EXAMPLES: &str = "\
@@ -38,10 +38,10 @@ pub struct SendArgs {
     /// Files and directories to send; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Where `weftline recv` waits: HOST or HOST:PORT (UDP, default port 9338)
+    /// Address of `weftline recv`: HOST or HOST:PORT (UDP, default port 9338)
     #[arg(value_name = "ADDR")]
     pub address: Address,
-    /// Fingerprint of the other end, as `weftline recv` prints it
+    /// Fingerprint of the receiver, as `weftline recv` prints it
     #[arg(
         long,
         value_name = "FINGERPRINT",
@@ -49,10 +49,10 @@ pub struct SendArgs {
         conflicts_with = "insecure_udp"
     )]
     pub peer: Option<Fingerprint>,
-    /// Name under which standard input arrives [default: stdin]
+    /// File name for standard input at the receiver [default: stdin]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// How the session is protected and paced, and who this host is
+    /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     pub session: SessionOptions,
 }
@@ -60,7 +60,7 @@ pub struct SendArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+/// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
     let record = match prepare(&args, output).await {
         Ok((listing, endpoint, connection)) => {
@@ -77,7 +77,7 @@ async fn prepare(
     output: OutputOptions,
 ) -> Result<(Listing, Endpoint, Connection)> {
     if args.name.is_some() && !args.files.iter().any(|f| f.as_os_str() == "-") {
-        let message = "--name is for standard input: give `-` as a file, or leave --name out";
+        let message = "--name is for standard input only: give `-` as a file, or omit --name";
         return Err(Failure::new(Exit::Usage, message).into());
     }
     let listing = {
@@ -111,9 +111,9 @@ async fn prepare(
     Ok((listing, endpoint, connection))
 }
 
-/// Connects to the first of `addresses` that answers. A later one is tried when those before
-/// it have not answered for a while: an unreachable one does not say so. `allow` is the command
-/// that lets this end in over there.
+/// Connects to the first of `addresses` that answers. The next one is tried when the earlier ones
+/// have not answered for a while, because an unreachable address reports no error. `allow` is the
+/// command that makes the peer accept this host.
 pub(crate) async fn connect(
     addresses: Vec<SocketAddr>,
     identities: Option<(Fingerprint, Identity)>,
@@ -144,11 +144,12 @@ pub(crate) async fn connect(
             }
         });
     }
-    let mut failure = anyhow!("the address stands for no host");
+    let mut failure = anyhow!("the host has no address");
     while let Some(attempt) = attempts.join_next().await {
         match attempt? {
             Ok(connected) => return Ok(connected),
-            // Whoever has another identity, or refuses ours, is the answer to report.
+            // A peer with another identity, or one that refuses this host, is the result to
+            // report.
             Err(error) if Exit::of(&error) == Exit::Refused => return Err(error),
             Err(error) => failure = error,
         }

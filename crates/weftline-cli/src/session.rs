@@ -1,4 +1,4 @@
-//! What sending and receiving share of a session's life: its progress, its end, its result.
+//! What `send` and `recv` share: progress, end and result of a session.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::report;
 use crate::reporter::{Reporter, megabits, rate, size};
 use crate::transfer::Summary;
 
-/// How long a closing session may take to tell its peer.
+/// How long a closing session may take to notify its peer.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Which end of a transfer this is.
@@ -22,10 +22,10 @@ pub enum Side {
     Recv,
 }
 
-/// How a session went.
+/// The result of a session.
 #[derive(Debug, Default)]
 pub struct Record {
-    /// What was transferred, if it came to that.
+    /// The transfer's summary, if the transfer started.
     pub summary: Option<Summary>,
     /// What went wrong.
     pub failure: Option<Failure>,
@@ -38,7 +38,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A session that never came to be.
+    /// A session that was never established.
     pub fn failed(failure: Failure) -> Self {
         Record {
             failure: Some(failure),
@@ -46,7 +46,7 @@ impl Record {
         }
     }
 
-    /// The code for the process.
+    /// The exit code of the process.
     pub fn exit(&self) -> Exit {
         self.failure.as_ref().map_or(Exit::Ok, |f| f.exit)
     }
@@ -103,7 +103,7 @@ impl Record {
             text += &format!(", {}", rate(summary.bytes, self.elapsed));
         }
         if summary.resumed_bytes > 0 {
-            text += &format!(", {} were there from before", size(summary.resumed_bytes));
+            text += &format!(", {} received earlier", size(summary.resumed_bytes));
         }
         if summary.already_there > 0 {
             text += &format!(", {} already complete", summary.already_there);
@@ -141,7 +141,7 @@ pub async fn watch(
     }
 }
 
-/// Closes the session and waits until the peer can know.
+/// Closes the session and waits until the peer has been notified.
 pub async fn farewell(endpoint: &Endpoint, code: u64, reason: &str) {
     endpoint.close(code, reason);
     let _ = tokio::time::timeout(FAREWELL, endpoint.wait_idle()).await;
@@ -150,13 +150,13 @@ pub async fn farewell(endpoint: &Endpoint, code: u64, reason: &str) {
 /// Waits until a person presses Ctrl-C.
 pub async fn interrupted() {
     if tokio::signal::ctrl_c().await.is_err() {
-        // Without a handler the system ends the process on Ctrl-C, which is as good.
+        // Without a handler the system ends the process on Ctrl-C, which is just as good.
         std::future::pending::<()>().await;
     }
 }
 
-/// Waits until somebody stops the program: with Ctrl-C, or on Unix with SIGTERM. Returns the
-/// exit code that goes with it.
+/// Waits until a person or the system stops the program: with Ctrl-C, or on Unix with SIGTERM.
+/// Returns the matching exit code.
 pub async fn stop() -> Exit {
     tokio::select! {
         () = interrupted() => Exit::Interrupted,
@@ -172,7 +172,7 @@ async fn terminated() {
     {
         return;
     }
-    // Without a handler the system ends the process, which is as good.
+    // Without a handler the system ends the process, which is just as good.
     std::future::pending().await
 }
 
@@ -181,11 +181,11 @@ async fn terminated() {
     std::future::pending().await
 }
 
-/// The failure that being stopped in a transfer amounts to; `exit` is from [`stop`].
+/// The failure that reports a stopped transfer; `exit` is from [`stop`].
 pub fn stopped(exit: Exit) -> Failure {
     Failure::new(
         exit,
-        "stopped; run the same command again to go on where it stopped",
+        "stopped; run the same command again to resume the transfer",
     )
 }
 
