@@ -1,7 +1,7 @@
 //! Files over one reliable byte stream, resumable and verified.
 //!
-//! [`send`] and [`receive`] speak the protocol of [`wire`] over anything that reads and
-//! writes; what lies below (Weftline, a pipe, a test) is not their business.
+//! [`send`] and [`receive`] speak the protocol of [`wire`] over any byte stream: Weftline, a pipe
+//! or a test.
 
 mod error;
 mod frames;
