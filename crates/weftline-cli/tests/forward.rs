@@ -106,7 +106,7 @@ fn what_no_retry_can_change_ends_it_with_a_code_of_its_own() {
     assert!(code == 1 && error.contains("cannot listen at"), "{error}");
     // Wrong command lines, told by the parser or by the command.
     for (more, named) in [
-        (&["--listen", "0"][..], "each --listen has its --to"),
+        (&["--listen", "0"][..], "each --listen needs its own --to"),
         (&[], "nothing to forward"),
         (
             &["--socks", "0", "--insecure-udp"],

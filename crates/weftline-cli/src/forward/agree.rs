@@ -1,4 +1,5 @@
-//! What both ends settle when a session begins, so that mistakes show before the first connection.
+//! The agreement of both ends at the start of a session, so that mistakes show before the first
+//! connection.
 
 use std::net::SocketAddr;
 
@@ -9,25 +10,25 @@ use super::wire::{Reply, Request, Status};
 use crate::exit::{self, Exit, Failure};
 use crate::relay::target::Target;
 
-/// What was settled.
+/// The result of the agreement.
 pub(super) struct Agreed {
-    /// Where the other end listens; each for as long as its stream is held.
+    /// Addresses at which the peer listens; each for as long as its stream is held.
     pub(super) listeners: Vec<(String, Stream)>,
-    /// What may go wrong later.
+    /// Warnings: rules that may fail later.
     pub(super) warnings: Vec<String>,
 }
 
-/// Asks whether the targets are allowed, and has the other end listen.
+/// Asks whether the targets are allowed, and makes the peer listen.
 ///
 /// # Errors
-/// A target is not, it cannot listen, or the session failed.
+/// A target is not allowed, the peer cannot listen, or the session failed.
 pub(super) async fn agree(
     connection: &Connection,
     targets: &[Target],
     listen: &[SocketAddr],
 ) -> Result<Agreed, Failure> {
     let mut asked = Vec::new();
-    // Without a question nobody would notice that the other end is something else.
+    // Without any question, a peer of another kind would go unnoticed.
     let targets: Vec<String> = targets.iter().map(Target::to_string).collect();
     let nothing = [String::new()];
     let questions = if targets.is_empty() {
@@ -35,7 +36,7 @@ pub(super) async fn agree(
     } else {
         &targets
     };
-    // All at once, so that they take one round trip together.
+    // All at once, so that together they need one round trip.
     for target in questions {
         let stream = ask(connection, &Request::Ask(target.clone())).await?;
         asked.push((target, stream));
@@ -51,7 +52,7 @@ pub(super) async fn agree(
             Ok(_) => {}
             Err(reply) if reply.status == Status::NotAllowed => {
                 let message = format!(
-                    "the other end refuses {target}: {reply}; over there, run: weftline forward serve --allow {target}"
+                    "the server refuses {target}: {reply}; on its host, run: weftline forward serve --allow {target}"
                 );
                 return Err(Failure::new(Exit::Refused, message));
             }
@@ -65,7 +66,7 @@ pub(super) async fn agree(
             Ok(bound) => listeners.push((bound, stream)),
             Err(reply) if reply.status == Status::NotAllowed => {
                 let message = format!(
-                    "the other end does not listen at {at}: {reply}; over there, run: weftline forward serve --allow-listen {at}"
+                    "the server does not listen at {at}: {reply}; on its host, run: weftline forward serve --allow-listen {at}"
                 );
                 return Err(Failure::new(Exit::Refused, message));
             }
@@ -93,7 +94,7 @@ async fn ask(connection: &Connection, request: &Request) -> Result<Stream, Failu
 fn failed(connection: &Connection, reply: &Reply) -> Failure {
     match connection.close_reason() {
         Some(reason) => exit::closed(&reason),
-        // It may be over in a moment.
+        // The session may end in a moment.
         None if reply.status == Status::Leaving => Failure::new(Exit::Lost, reply.text.clone()),
         None => Failure::new(Exit::General, reply.text.clone()),
     }

@@ -25,43 +25,44 @@ use crate::report::Report;
 use crate::send;
 use crate::session::{farewell, stop};
 
-/// Time before the first new attempt to connect, and before any later one at most.
+/// First and longest time between attempts to connect.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
-/// How long what is under way may take to be acknowledged, or connections to be cut, at the end.
+/// At the end, how long data in flight may take to be acknowledged, and connections to be reset.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// What the client end is told.
+/// Options of the client end.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ConnectArgs {
-    /// Where `weftline forward serve` waits: HOST or HOST:PORT (UDP, default port 9338)
+    /// Address of `weftline forward serve`: HOST or HOST:PORT (UDP, default port 9338)
     #[arg(long, value_name = "ADDR", required = true)]
     via: Option<Address>,
-    /// Fingerprint of the other end, as `weftline forward serve` prints it
+    /// Fingerprint of the server, as `weftline forward serve` prints it
     #[arg(long, value_name = "FINGERPRINT", required = true)]
     peer: Option<Fingerprint>,
-    /// Where programs here connect to: PORT (of 127.0.0.1), IPv4:PORT or [IPv6]:PORT; may be
-    /// repeated, each with its --to
+    /// Address that local programs connect to: PORT (of 127.0.0.1), IPv4:PORT or [IPv6]:PORT; may
+    /// be repeated, each with its own --to
     #[arg(long, value_name = "LISTEN", value_parser = local)]
     listen: Vec<SocketAddr>,
-    /// Where the other end leads what connects to --listen: HOST:PORT, as that host knows it
+    /// Target that the server connects to for --listen: HOST:PORT, as the server resolves it
     #[arg(long, value_name = "TARGET")]
     to: Vec<Target>,
-    /// Where programs here say by SOCKS 5 what the other end shall connect to; may be repeated
+    /// Address of a SOCKS 5 proxy for local programs, which name the target; may be repeated
     #[arg(long, value_name = "LISTEN", value_parser = local)]
     socks: Vec<SocketAddr>,
-    /// Where programs on the other end connect to; may be repeated, each with its --remote-to
+    /// Address on the server that programs there connect to; may be repeated, each with its own
+    /// --remote-to
     #[arg(long, value_name = "LISTEN", value_parser = local)]
     remote_listen: Vec<SocketAddr>,
-    /// Where this end leads what connects to --remote-listen: HOST:PORT, as this host knows it
+    /// Target that this host connects to for --remote-listen: HOST:PORT, as this host resolves it
     #[arg(long, value_name = "TARGET")]
     remote_to: Vec<Target>,
-    /// How long a connection waits here while there is no session
+    /// How long a new connection waits while there is no session
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait)]
     wait: Duration,
     #[command(flatten)]
     pub(super) bounds: Bounds,
-    /// How the session is protected and paced, and who this host is
+    /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
 }
@@ -69,7 +70,7 @@ pub(super) struct ConnectArgs {
 /// Runs the command.
 pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place.
+    // Polling once installs the signal handlers.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -105,11 +106,11 @@ impl Client {
             return Err(usage("--via ADDR and --peer FINGERPRINT are needed".into()).into());
         };
         for (listen, to, what) in [
-            (&args.listen, &args.to, "--listen has its --to"),
+            (&args.listen, &args.to, "--listen needs its own --to"),
             (
                 &args.remote_listen,
                 &args.remote_to,
-                "--remote-listen has its --remote-to",
+                "--remote-listen needs its own --remote-to",
             ),
         ] {
             if listen.len() != to.len() {
@@ -164,7 +165,7 @@ impl Client {
         })
     }
 
-    /// Keeps a session until somebody stops the program or nothing can help.
+    /// Keeps a session until a person stops the program or an error is permanent.
     pub(super) async fn serve(
         mut self,
         report: &Report,
@@ -204,7 +205,7 @@ impl Client {
                 }
                 Err(error) => exit::wrap(&error),
             };
-            // What a person must change will not change by trying again, unless it worked before.
+            // An error that a person must fix is permanent, unless a session has worked before.
             if !served && !matches!(failure.exit, Exit::Lost) {
                 return failure;
             }
@@ -220,8 +221,8 @@ impl Client {
         }
     }
 
-    /// Lets connections go on to their end for a while, and what they brought arrive. A second
-    /// signal ends the patience.
+    /// Lets open connections finish for a while, and their data arrive. A second signal ends the
+    /// wait.
     async fn drain(
         &self,
         report: &Report,
@@ -232,7 +233,7 @@ impl Client {
         if open > 0 {
             let seconds = self.args.bounds.drain_timeout.as_secs_f64();
             report.reporter.note(&format!(
-                "stopping: {open} connections may go on for {seconds} s; stop again to cut them"
+                "stopping: waiting up to {seconds} s for {open} connections to end; stop again to reset them"
             ));
         }
         let drained = async {
@@ -246,7 +247,7 @@ impl Client {
         }
     }
 
-    /// Connects, and agrees with the server on what is forwarded.
+    /// Connects, and agrees with the server on the rules.
     async fn begin(&self, report: &Report) -> Result<(Endpoint, Connection, Agreed)> {
         let config = self.args.bounds.endpoint(&self.args.session)?;
         let addresses = self.via.resolve().await?;
@@ -266,7 +267,7 @@ impl Client {
                 Err(failure.into())
             }
             Err(_) => {
-                let message = "the other end does not answer: is it `weftline forward serve`?";
+                let message = "the peer does not answer: is it `weftline forward serve`?";
                 Err(Failure::new(Exit::Lost, message).into())
             }
         }
@@ -277,11 +278,11 @@ impl Client {
         for (at, entry) in &self.near.entries {
             text += &match entry {
                 Entry::To(target) => format!("\n  {at} -> {target}"),
-                Entry::Socks => format!("\n  {at} -> whatever SOCKS asks for"),
+                Entry::Socks => format!("\n  {at} -> the target that SOCKS names"),
             };
         }
         for ((at, _), target) in agreed.listeners.iter().zip(&self.args.remote_to) {
-            text += &format!("\n  over there {at} -> {target}");
+            text += &format!("\n  on the server {at} -> {target}");
         }
         report.reporter.note(&text);
         for warning in &agreed.warnings {
@@ -289,7 +290,7 @@ impl Client {
         }
     }
 
-    /// Serves what the other end opens, until the session ends.
+    /// Serves the streams that the peer opens, until the session ends.
     async fn carry(&self, report: &Report, connection: &Connection, agreed: Agreed) -> CloseReason {
         let mut listeners = JoinSet::new();
         for (at, stream) in agreed.listeners {
@@ -308,7 +309,7 @@ impl Client {
                 },
                 Some(Ok(at)) = listeners.join_next() => {
                     if connection.close_reason().is_none() {
-                        let text = format!("the other end no longer listens at {at}");
+                        let text = format!("the server no longer listens at {at}");
                         report.reporter.warn(&text);
                     }
                 }
@@ -317,7 +318,7 @@ impl Client {
     }
 }
 
-/// Waits for the end of a stream that has nothing more to say.
+/// Waits for the end of a stream that carries no further data.
 async fn over(mut stream: Stream) {
     let _ = tokio::io::AsyncReadExt::read_u8(&mut stream).await;
 }

@@ -1,4 +1,4 @@
-//! What one end of a forwarding has done.
+//! Counters of one end of `forward`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::wire::Reply;
 use crate::report::{self, Standing};
 use crate::reporter::{megabits, size};
 
-/// Counts of a running end.
+/// Counters of a running end.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     sessions: AtomicU64,
@@ -24,46 +24,46 @@ pub(super) struct Counts {
     inward: AtomicU64,
 }
 
-/// Counts of one moment.
+/// Counters at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Snapshot {
     /// Sessions so far.
     pub(super) sessions: u64,
-    /// Connections that there are.
+    /// Connections that are open.
     pub(super) open: u64,
-    /// Connections so far, whatever became of them.
+    /// Connections so far, with any result.
     pub(super) total: u64,
-    /// Those that came to their end.
+    /// Connections that ended normally.
     pub(super) done: u64,
-    /// Those that broke, or whose session did.
+    /// Connections that failed, or whose session did.
     pub(super) broken: u64,
-    /// Those that never came to be.
+    /// Connections that were never established.
     pub(super) refused: u64,
-    /// Bytes that connections here brought.
+    /// Bytes read from local connections.
     pub(super) sent: u64,
-    /// Bytes that connections here took.
+    /// Bytes written to local connections.
     pub(super) delivered: u64,
-    /// The session of the moment, or one of them.
+    /// The current session, or one of them.
     pub(super) session: Option<Stats>,
 }
 
 impl Counts {
-    /// Bytes that a connection here brought.
+    /// Counts bytes read from a local connection.
     pub(super) fn out(&self, bytes: usize) {
         self.out.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Bytes that a connection here took.
+    /// Counts bytes written to a local connection.
     pub(super) fn inward(&self, bytes: usize) {
         self.inward.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// A session has begun.
+    /// Counts a new session.
     pub(super) fn session(&self) {
         self.sessions.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a connection for as long as `carried` takes, and what becomes of it.
+    /// Counts a connection while `carried` runs, and then its result.
     pub(super) async fn connection(
         &self,
         carried: impl Future<Output = Result<Ended, Reply>>,
@@ -81,7 +81,7 @@ impl Counts {
         ended
     }
 
-    /// How things stand.
+    /// Current counters.
     pub(super) fn snapshot(&self, session: Option<Stats>) -> Snapshot {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Snapshot {
@@ -125,7 +125,7 @@ impl Standing for Snapshot {
             size(self.sent),
             size(self.delivered),
         );
-        for (count, what) in [(self.broken, "broken off"), (self.refused, "refused")] {
+        for (count, what) in [(self.broken, "failed"), (self.refused, "refused")] {
             if count > 0 {
                 text += &format!(", {count} {what}");
             }
@@ -158,7 +158,7 @@ mod tests {
     use crate::forward::wire::Status;
 
     #[tokio::test]
-    async fn what_becomes_of_a_connection_is_counted_once() {
+    async fn the_result_of_a_connection_is_counted_once() {
         let counts = Counts::default();
         let refused = Err(Reply::new(Status::Refused, "no"));
         for ended in [Ok(Ended::Done), Ok(Ended::Broken), refused] {
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!((now.open, now.total), (0, 3));
         assert_eq!((now.done, now.broken, now.refused), (1, 1, 1));
         let text = now.sentence(Duration::from_secs(1));
-        assert!(text.ends_with("1 broken off, 1 refused"), "{text}");
+        assert!(text.ends_with("1 failed, 1 refused"), "{text}");
         assert_eq!(now.json()["connections"]["total"], 3);
     }
 }

@@ -1,9 +1,9 @@
 //! `weftline forward`: TCP connections over a session.
 //!
-//! The client end (`connect`, with its connections in `near`) takes connections from local
-//! programs; the server end (`serve`, with its sessions in `far`) makes them again to their
-//! targets. Reverse rules turn that round. What both do with a connection is in `carry`, what they
-//! say to each other in `wire`.
+//! The client end (`connect`, with its connections in `near`) accepts connections from local
+//! programs. The server end (`serve`, with its sessions in `far`) makes the matching connections
+//! to the targets. Reverse rules swap these roles. `carry` moves a connection's data at both ends,
+//! `wire` holds their messages.
 
 mod agree;
 mod carry;
@@ -28,8 +28,8 @@ use crate::exit::Exit;
 use crate::options::OutputOptions;
 
 const HELP: &str = "\
-One host runs `weftline forward serve` and names the targets that may be reached from it; the other
-runs `weftline forward` and names local ports that lead there. Programs use the local port as if it
+One host runs `weftline forward serve` and lists the targets that clients may reach; the other
+runs `weftline forward` and maps local ports to them. Programs use the local port as if it
 were the target.
 
 Examples:
@@ -40,17 +40,17 @@ Examples:
   Several targets:
     weftline forward --via host-b --peer abcd-... --listen 8080 --to web.lan:80 \\
         --listen 127.0.0.1:5432 --to db.lan:5432
-  A SOCKS proxy (host-b: serve --allow '*:80,*:443'); names are looked up over there:
+  A SOCKS proxy (host-b: serve --allow '*:80,*:443'), which resolves the names):
     weftline forward --via host-b --peer abcd-... --socks 1080
     curl --socks5-hostname 127.0.0.1:1080 https://example.org/
-  Reverse, so that host-b's port 2222 leads to this host's SSH (host-b: serve --allow-listen
+  Reverse, host-b's port 2222 to this host's SSH server (host-b: serve --allow-listen
   127.0.0.1:2222):
     weftline forward --via host-b --peer abcd-... --remote-listen 2222 --remote-to 127.0.0.1:22
 
-Local ports stay open while the session is lost; it is made again. `weftline forward serve --help`
-tells what can be allowed.";
+Local ports stay open while a lost session is restored. `weftline forward serve --help`
+explains what can be allowed.";
 
-/// Carry TCP connections between two hosts, their losses repaired
+/// Carry TCP connections between two hosts and repair losses
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = HELP,
@@ -73,7 +73,7 @@ enum End {
 /// Runs the command.
 ///
 /// # Errors
-/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+/// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub async fn run(args: ForwardArgs, output: OutputOptions) -> Result<Exit> {
     match args.end {
         Some(End::Serve(args)) => serve::run(*args, output).await,

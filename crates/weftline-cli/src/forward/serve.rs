@@ -30,27 +30,27 @@ use crate::reporter::Reporter;
 use crate::session::{farewell, stop};
 use crate::transfer::path::printable;
 
-/// Connections of all sessions together.
+/// Most connections of all sessions together.
 const MOST_RUNNING: u32 = 100_000;
-/// How long what is under way may take to be acknowledged, or connections to be cut, at the end.
+/// At the end, how long data in flight may take to be acknowledged, and connections to be reset.
 const SETTLE: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Allowed targets: --allow HOST:PORT
   HOST  an address (10.0.0.7, [fd00::7]), a network (10.0.0.0/8, [fd00::/8]), a name that clients
-        must ask for as such (git.example), or * for any
+        must ask for by this name (git.example), or * for any
   PORT  a port, a range (8000-8099), or * for any
---allow-listen takes the same, for the addresses at which clients may have this host listen.
+--allow-listen takes the same form, for addresses on this host that clients may listen on.
 
 Examples:
   weftline forward serve --allow 127.0.0.1:80,db.lan:5432 --peer abcd-...
   weftline forward serve --allow '*:443' --listen 0.0.0.0:4000
   weftline forward serve --allow-listen 127.0.0.1:2222 --peer abcd-...
 
-It prints the command for the other end. Only hosts whose fingerprint is given with --peer, or
-stands in ~/.config/weftline/allowed (one a line; what follows it is a comment), and this host
-itself may use it, and they reach nothing but what --allow names. With `*` that is this host's own
-services too, and whatever else this host reaches.";
+It prints the command for the client. Clients are hosts whose fingerprint is given with --peer or
+listed in ~/.config/weftline/allowed (one a line; text after it is a comment), and this host
+itself. They reach only the targets that --allow names. `*` includes this host's own services,
+and everything else that this host reaches.";
 
 /// Connect to targets that this host reaches, for `weftline forward`
 #[derive(Args, Clone, Debug)]
@@ -64,21 +64,21 @@ pub(super) struct ServeArgs {
         value_delimiter = ','
     )]
     pub(super) allow: Vec<Allow>,
-    /// Addresses at which clients may have this host listen [default: none]
+    /// Addresses on this host that clients may listen on [default: none]
     #[arg(long, value_name = "ADDR:PORT", value_delimiter = ',')]
     pub(super) allow_listen: Vec<Allow>,
-    /// UDP address to wait at [default: all of this host's, port 9338]
+    /// UDP address to listen on [default: every address of this host, port 9338]
     #[arg(long, value_name = "ADDR")]
     listen: Option<Address>,
-    /// Let the host with this fingerprint use it; may be repeated
+    /// Serve the host with this fingerprint; may be repeated
     #[arg(long, value_name = "FINGERPRINT")]
     peer: Vec<Fingerprint>,
-    /// Let anyone who can reach this port use it
+    /// Serve anyone who can reach this port
     #[arg(long)]
     peer_anyone: bool,
     #[command(flatten)]
     pub(super) bounds: Bounds,
-    /// How the session is protected and paced, and who this host is
+    /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
 }
@@ -86,7 +86,7 @@ pub(super) struct ServeArgs {
 /// Runs the command.
 pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place before anybody is told to go on.
+    // Polling once installs the signal handlers before anybody is told to start sending.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -117,13 +117,13 @@ pub(super) async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Endp
     Ok(endpoint)
 }
 
-/// Tells how to use it.
+/// Prints the command for the client.
 fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
     let local = endpoint
         .local_addr()
-        .context("cannot tell the address bound")?;
+        .context("cannot read the bound address")?;
     let fingerprint = endpoint.fingerprint();
-    let fingerprint = fingerprint.context("cannot tell this host's fingerprint")?;
+    let fingerprint = fingerprint.context("this host has no fingerprint")?;
     output::line(&format!("fingerprint {fingerprint}"));
     output::line(&format!("listening on {local}; on the other host, run:"));
     let what = match args.allow.is_empty() {
@@ -135,7 +135,7 @@ fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
         reachable(local)
     ));
     if args.peer_anyone {
-        output::line("warning: --peer-anyone: whoever reaches this port reaches the targets");
+        output::line("warning: --peer-anyone: anyone who can reach this port reaches the targets");
     }
     Ok(())
 }
@@ -171,7 +171,7 @@ pub(super) async fn serve(
             } => {
                 endpoint.close(close::INTERRUPTED, "stopped");
                 farewell(endpoint, close::INTERRUPTED, "stopped").await;
-                // Connections that were cut by this must be reset before the process ends.
+                // Connections that this resets must be reset before the process ends.
                 let _ = timeout(SETTLE, server.running.acquire_many(MOST_RUNNING)).await;
                 return Failure::new(exit, "stopped");
             }
@@ -183,13 +183,13 @@ fn tell(refusal: &Refusal) {
     match refusal {
         Refusal::UnknownPeer { peer, .. } => {
             let command = quoted_command(&format!("--peer {peer}"));
-            console::offer(format!("refused {peer}: to let it in, run: {command}"));
+            console::offer(format!("refused {peer}: to allow it, run: {command}"));
         }
         refusal => console::offer(printable(&refusal.to_string())),
     }
 }
 
-/// The server end: what it allows, and its sessions.
+/// The server end: its rules and its sessions.
 pub(super) struct Server {
     pub(super) args: ServeArgs,
     pub(super) counts: Counts,
@@ -197,7 +197,7 @@ pub(super) struct Server {
     pub(super) listeners: Listeners,
     /// Each connection holds a permit.
     pub(super) running: Semaphore,
-    /// Turns true once, when nothing new is to begin.
+    /// Turns true once, when nothing new may start.
     pub(super) leaving: watch::Sender<bool>,
     sessions: Mutex<BTreeMap<u64, Connection>>,
     numbers: AtomicU64,
@@ -221,7 +221,7 @@ impl Server {
     async fn session(self: Arc<Self>, connection: Connection) {
         let from = match connection.peer() {
             Some(peer) => format!("{peer} at {}", connection.remote_addr()),
-            // The QUIC carrier has always made sure; nobody else gets anything.
+            // The QUIC carrier has always authenticated the peer; other sessions get nothing.
             None => return connection.close(close::FAILED, "unknown"),
         };
         self.reporter.note(&format!("connection from {from}"));
@@ -234,13 +234,13 @@ impl Server {
         self.reporter.note(&format!("{from}: {ended}"));
     }
 
-    /// Is nothing new to begin?
+    /// Whether the server is stopping, so that nothing new may start.
     pub(super) fn is_leaving(&self) -> bool {
         *self.leaving.borrow()
     }
 
-    /// Lets connections go on to their end for a while, and what they brought arrive. A second
-    /// signal ends the patience.
+    /// Lets open connections finish for a while, and their data arrive. A second signal ends the
+    /// wait.
     async fn drain(self: Arc<Self>) {
         self.leaving.send_replace(true);
         let open = self.snapshot().open;
@@ -248,16 +248,16 @@ impl Server {
         if open > 0 {
             let seconds = patience.as_secs_f64();
             self.reporter.note(&format!(
-                "stopping: {open} connections may go on for {seconds} s; stop again to cut them"
+                "stopping: waiting up to {seconds} s for {open} connections to end; stop again to reset them"
             ));
         }
         let drained = async {
-            // It only fails if the semaphore is closed, which it never is.
+            // This fails only if the semaphore is closed, which never happens.
             drop(self.running.acquire_many(MOST_RUNNING).await);
             let sessions: Vec<Connection> = self.lock().values().cloned().collect();
             let flushed = async {
                 for connection in &sessions {
-                    // A session that is over has nothing to wait for.
+                    // An ended session has nothing to wait for.
                     let _ = connection.flushed().await;
                 }
             };
@@ -269,7 +269,7 @@ impl Server {
         }
     }
 
-    /// How things stand, all sessions together.
+    /// Current counters of all sessions together.
     pub(super) fn snapshot(&self) -> Snapshot {
         let stats = self.lock().values().next().map(Connection::stats);
         self.counts.snapshot(stats)

@@ -27,24 +27,24 @@ use crate::report::Report;
 use crate::send;
 use crate::session::{farewell, stop};
 
-/// Time before the first new attempt to connect, and before any later one at most.
+/// First and longest time between attempts to connect.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
-/// How long what is under way may take to arrive when the relay is stopped.
+/// How long datagrams in flight may take to arrive when the relay is stopped.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Time between two looks for idle flows.
+/// Time between two checks for idle flows.
 const SWEEP: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Rules: --udp LISTEN=TARGET[,DELIVERY]
-  LISTEN    where programs here send to: PORT (of 127.0.0.1), IPv4:PORT or [IPv6]:PORT
-  TARGET    where the other end sends it: HOST:PORT, as that host knows it
-  DELIVERY  unordered        each datagram as soon as it is there; none is given up (default)
-            in-order         as they were sent; those behind a lost one wait until it is recovered
-            deadline=80ms    as soon as it is there, but never later than 80 ms after it was sent
+  LISTEN    where local programs send to: PORT (of 127.0.0.1), IPv4:PORT or [IPv6]:PORT
+  TARGET    where the server sends it: HOST:PORT, as the server resolves it
+  DELIVERY  unordered        each datagram as soon as it arrives; none is given up (default)
+            in-order         in the order of sending; those behind a lost one wait for it
+            deadline=80ms    as soon as it arrives, but never later than 80 ms after it was sent
 
-Each local program that sends to LISTEN is a flow of its own. The other end gives it a UDP port of
-its own towards TARGET, and answers come back to that program.
+Each local program that sends to LISTEN is a separate flow. The server opens a UDP port for each
+flow towards TARGET, and answers come back to that program.
 
 Examples:
   weftline relay connect vpn.example --peer abcd-... --udp 51820=127.0.0.1:51820
@@ -52,20 +52,20 @@ Examples:
   weftline relay connect host --peer abcd-... --udp 5004=10.0.0.7:5004,deadline=200ms \\
       --udp 5005=10.0.0.7:5005,in-order
 
-WireGuard: run the first example beside it, and set `Endpoint = 127.0.0.1:51820` for that peer and
-`MTU = 1280` for the interface: what does not fit a packet is dropped. This program prints the MTU
-that fits the path, once it knows: 1328 on most, and 1056 on all. With --fragment longer datagrams
-pass too, in pieces. The other end runs
+WireGuard: run the first example on the same host, and set `Endpoint = 127.0.0.1:51820` for that
+peer and `MTU = 1280` for the interface: longer datagrams are dropped. This program prints the MTU
+that fits the path, once known: 1328 on most paths, 1056 on all. With --fragment longer datagrams
+pass too, in pieces. The server runs
   weftline relay serve --allow 127.0.0.1:51820 --peer FINGERPRINT-OF-THIS-HOST";
 
-/// Forward UDP from here to targets that the other end reaches
+/// Forward UDP from this host to targets that the server reaches
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ConnectArgs {
-    /// Where `weftline relay serve` waits: HOST or HOST:PORT (UDP, default port 9338)
+    /// Address of `weftline relay serve`: HOST or HOST:PORT (UDP, default port 9338)
     #[arg(value_name = "ADDR")]
     address: Address,
-    /// Fingerprint of the other end, as `weftline relay serve` prints it
+    /// Fingerprint of the server, as `weftline relay serve` prints it
     #[arg(
         long,
         value_name = "FINGERPRINT",
@@ -73,25 +73,25 @@ pub(super) struct ConnectArgs {
         conflicts_with = "insecure_udp"
     )]
     peer: Option<Fingerprint>,
-    /// What to forward, and how; may be repeated
+    /// Port, target and delivery to forward; may be repeated
     #[arg(long = "udp", value_name = "LISTEN=TARGET[,DELIVERY]", required = true)]
     rules: Vec<Rule>,
-    /// Cut datagrams that do not fit a packet in pieces, both ways, instead of dropping them
+    /// Fragment datagrams that do not fit a packet, in both directions, instead of dropping them
     #[arg(long)]
     fragment: bool,
-    /// Forget a flow that was not used for this long
+    /// Drop a flow that was idle for this long
     #[arg(long, value_name = "TIME", default_value = "180s", value_parser = idle)]
     idle: Duration,
-    /// Flows at once; for a further one, that which was idle for longest is forgotten
+    /// Most flows at once; a further flow replaces the one that was idle for longest
     #[arg(long, value_name = "NUMBER", default_value = "500", value_parser = most_flows)]
     flows: usize,
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = idle)]
     stats: Option<Duration>,
-    /// How the session is protected and paced, and who this host is
+    /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
-    /// What a session takes over from the one before.
+    /// State that a session inherits from the previous one.
     #[command(flatten)]
     again: AgainOptions,
 }
@@ -99,7 +99,7 @@ pub(super) struct ConnectArgs {
 /// Runs the command.
 pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place.
+    // Polling once installs the signal handlers.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -155,7 +155,8 @@ impl Client {
         });
         let hello = Hello {
             weftline_relay: VERSION,
-            // As random as the standard library's hash keys: it only tells two runs apart.
+            // As random as the standard library's hash keys: the number only distinguishes two
+            // runs.
             instance: std::hash::BuildHasher::hash_one(
                 &std::collections::hash_map::RandomState::new(),
                 std::process::id(),
@@ -171,7 +172,7 @@ impl Client {
         })
     }
 
-    /// Keeps a session until somebody stops the program or nothing can help.
+    /// Keeps a session until a person stops the program or an error is permanent.
     pub(super) async fn serve(
         &self,
         report: &Report,
@@ -204,7 +205,7 @@ impl Client {
                 }
                 Err(error) => exit::wrap(&error),
             };
-            // What a person must change will not change by trying again, unless it worked before.
+            // An error that a person must fix is permanent, unless a session has worked before.
             if !served && !matches!(failure.exit, Exit::Lost) {
                 return failure;
             }
@@ -220,7 +221,7 @@ impl Client {
         }
     }
 
-    /// Connects, and agrees with the server on what is forwarded.
+    /// Connects, and agrees with the server on the rules.
     async fn begin(&self, report: &Report) -> Result<(Endpoint, Connection, Stream, Answer)> {
         let mut config = self.args.session.endpoint()?;
         self.args.again.complete(&mut config);
@@ -244,7 +245,7 @@ impl Client {
                 Err(error)
             }
             Err(_) => {
-                let message = "the other end does not answer: is it `weftline relay serve`?";
+                let message = "the peer does not answer: is it `weftline relay serve`?";
                 Err(Failure::new(Exit::Lost, message).into())
             }
         }
@@ -260,7 +261,7 @@ impl Client {
         wire::write(&mut stream, &self.hello).await.map_err(lost)?;
         let answer: Answer = wire::read(&mut stream).await.map_err(lost)?;
         if answer.weftline_relay != VERSION {
-            let message = "the other end runs another version of the relay";
+            let message = "the peer runs another version of the relay";
             return Err(Failure::new(Exit::General, message).into());
         }
         let refused = self.args.rules.iter().zip(&answer.refused);
@@ -270,7 +271,7 @@ impl Client {
         {
             let target = &rule.target;
             let message = format!(
-                "the other end refuses {target}: {why}; over there, run: weftline relay serve --allow {target}"
+                "the server refuses {target}: {why}; on its host, run: weftline relay serve --allow {target}"
             );
             return Err(Failure::new(Exit::Refused, message).into());
         }
@@ -310,7 +311,7 @@ impl Client {
             );
             match inward.await {
                 Ok(reason) => reason,
-                Err(Hostile) => CloseReason::Protocol("more datagrams out of order than can be"),
+                Err(Hostile) => CloseReason::Protocol("more datagrams out of order than the credit allows"),
             }
         };
         let sweep = async {
@@ -322,7 +323,7 @@ impl Client {
                 if std::mem::replace(&mut most, now) != now {
                     let mtu = wireguard_mtu(now);
                     report.reporter.note(&format!(
-                        "the path takes datagrams of up to {now} bytes now (WireGuard: MTU = {mtu})"
+                        "the path now carries datagrams of up to {now} bytes (WireGuard: MTU = {mtu})"
                     ));
                 }
                 let gone = self.near.expire(idle);

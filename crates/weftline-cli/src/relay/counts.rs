@@ -1,4 +1,4 @@
-//! What one end of a relay has carried and what it has not.
+//! Counts of the datagrams that one end of a relay has carried and dropped.
 
 use std::time::Duration;
 
@@ -23,22 +23,22 @@ impl Traffic {
     }
 }
 
-/// Datagrams that went no further, by the reason.
+/// Dropped datagrams, by the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Dropped {
-    /// Longer than what passes.
+    /// Longer than the path carries.
     pub(super) too_long: u64,
-    /// More came than the session takes.
+    /// The session's send queue was full.
     pub(super) no_room: u64,
     /// There was no session.
     pub(super) no_session: u64,
-    /// There were as many flows as there may be, or the system gave no further socket.
+    /// The table of flows was full, or the system gave no further socket.
     pub(super) no_flow: u64,
-    /// They were not sent, or not complete, by their deadline.
+    /// Not sent, or not complete, by their deadline.
     pub(super) late: u64,
-    /// The local program's socket took them not.
+    /// The local program's socket refused them.
     pub(super) not_taken: u64,
-    /// The other end sent what belongs to no flow.
+    /// The peer sent datagrams that belong to no flow.
     pub(super) stray: u64,
 }
 
@@ -57,12 +57,12 @@ impl Dropped {
     }
 }
 
-/// All that one end counts.
+/// All counters of one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Counts {
-    /// From local programs to the other end.
+    /// From local programs to the peer.
     pub(super) sent: Traffic,
-    /// From the other end to local programs.
+    /// From the peer to local programs.
     pub(super) delivered: Traffic,
     pub(super) dropped: Dropped,
     /// Flows that began here.
@@ -72,7 +72,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Counts a datagram that a local program's socket took, or not.
+    /// Counts a datagram that a local program's socket accepted or refused.
     pub(super) fn deliver(&mut self, is_taken: bool, bytes: usize) {
         match is_taken {
             true => self.delivered.add(bytes),
@@ -80,7 +80,7 @@ impl Counts {
         }
     }
 
-    /// Counts another client's with these.
+    /// Adds another client's counters.
     pub(super) fn merge(&mut self, other: &Counts) {
         for (all, more) in [
             (&mut self.sent, other.sent),
@@ -102,15 +102,15 @@ impl Counts {
     }
 }
 
-/// How an end stands at some moment.
+/// Counters of one end at some moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Snapshot {
     pub(super) counts: Counts,
-    /// Flows that there are.
+    /// Number of flows.
     pub(super) open: usize,
-    /// The session of the moment, or one of them.
+    /// The current session, or one of them.
     pub(super) session: Option<Stats>,
-    /// Bytes of the longest datagram that passes in one piece, whatever its delivery.
+    /// Bytes of the longest datagram that fits in one piece, for any delivery.
     pub(super) longest: Option<usize>,
 }
 
@@ -153,11 +153,11 @@ impl Standing for Snapshot {
         } = &self.counts;
         let reasons: Vec<String> = [
             (dropped.too_long, "too long"),
-            (dropped.no_room, "without room"),
+            (dropped.no_room, "for a full queue"),
             (dropped.no_session, "without a session"),
             (dropped.no_flow, "of too many flows"),
             (dropped.late, "late"),
-            (dropped.not_taken, "not taken by the local program"),
+            (dropped.not_taken, "refused by the local program"),
             (dropped.stray, "of no flow"),
         ]
         .into_iter()
@@ -199,7 +199,7 @@ impl Standing for Snapshot {
     }
 }
 
-/// Datagrams that the session gave up because they would be, or were, late.
+/// Datagrams that the session gave up because they were late or would be.
 pub(super) fn late(stats: &Stats) -> u64 {
     stats.sent.expired_messages + stats.received.late_messages
 }

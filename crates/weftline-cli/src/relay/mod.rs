@@ -1,8 +1,8 @@
 //! `weftline relay`: UDP flows over a session.
 //!
-//! The client (`connect`, with its flows in `near`) takes datagrams from local programs; the
-//! server (`serve`, with its flows in `far`) sends them on to their targets, and answers come
-//! back. What both do with a flow is in `table`, what they say to each other in `wire`.
+//! The client (`connect`, with its flows in `near`) receives datagrams from local programs. The
+//! server (`serve`, with its flows in `far`) sends them to their targets and returns the answers.
+//! `table` holds the flow logic of both ends, `wire` their messages.
 
 pub(crate) mod allow;
 mod connect;
@@ -29,17 +29,17 @@ use crate::exit::Exit;
 use crate::options::OutputOptions;
 
 const HELP: &str = "\
-One host runs `serve` and names the targets that may be reached from it; the other runs `connect`
-and names local ports that lead there. Programs use the local port as if it were the target.
+One host runs `serve` and lists the targets that clients may reach; the other runs `connect`
+and maps local ports to them. Programs use the local port as if it were the target.
 
 Examples:
   host-b$ weftline relay serve --allow 127.0.0.1:51820 --peer FINGERPRINT-OF-A
   host-a$ weftline relay connect host-b --peer FINGERPRINT-OF-B --udp 51820=127.0.0.1:51820
 
-`weftline relay connect --help` explains rules and deliveries, `weftline relay serve --help` what
-can be allowed.";
+`weftline relay connect --help` explains rules and deliveries, `weftline relay serve --help`
+explains what can be allowed.";
 
-/// Carry UDP (WireGuard, games, RTP) between two hosts, its losses repaired
+/// Carry UDP (WireGuard, games, RTP) between two hosts and repair losses
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub struct RelayArgs {
@@ -56,7 +56,7 @@ enum End {
 /// Runs the command.
 ///
 /// # Errors
-/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+/// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub async fn run(args: RelayArgs, output: OutputOptions) -> Result<Exit> {
     match args.end {
         End::Connect(args) => connect::run(*args, output).await,

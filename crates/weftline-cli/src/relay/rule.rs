@@ -1,4 +1,4 @@
-//! What `--udp` asks for.
+//! A rule of `--udp`.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
@@ -6,14 +6,14 @@ use std::str::FromStr;
 use super::delivery::Delivery;
 use super::target::Target;
 
-/// Datagrams that arrive at `listen` here go to `target` over there.
+/// Datagrams that arrive at `listen` on this host go to `target`, as the peer reaches it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     /// The local UDP address that programs send to.
     pub(super) listen: SocketAddr,
-    /// Where the far end sends what arrives there.
+    /// The target to which the far end sends the datagrams.
     pub(super) target: Target,
-    /// How, in both directions.
+    /// How datagrams are delivered, in both directions.
     pub(super) delivery: Delivery,
 }
 
@@ -27,13 +27,13 @@ impl FromStr for Rule {
         };
         let (listen, target) = ends.split_once('=').ok_or_else(|| {
             format!(
-                "`{text}` names no target: give LISTEN=HOST:PORT, for example 5004=10.0.0.7:5004"
+                "`{text}` has no target: give LISTEN=HOST:PORT, for example 5004=10.0.0.7:5004"
             )
         })?;
         let listen = match listen.parse::<u16>() {
             Ok(port) => SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
             Err(_) => listen.parse().map_err(|_| {
-                format!("`{listen}` is no local address: give PORT, IPv4:PORT or [IPv6]:PORT")
+                format!("`{listen}` is not a local address: give PORT, IPv4:PORT or [IPv6]:PORT")
             })?,
         };
         let target = target.parse().map_err(|e| format!("{e}"))?;
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_forms_people_type_are_read() {
+    fn every_valid_form_is_read() {
         let rule: Rule = "51820=127.0.0.1:51820".parse().unwrap();
         assert_eq!(rule.listen, "127.0.0.1:51820".parse().unwrap());
         assert_eq!(rule.delivery, Delivery::Unordered);
@@ -65,12 +65,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_invalid_part() {
         for (text, named) in [
-            ("51820", "names no target"),
+            ("51820", "has no target"),
             ("51820=host", "`host` is not a target"),
-            ("localhost:5=host:1", "`localhost:5` is no local address"),
-            ("5=host:1,fast", "`fast` is no delivery"),
+            ("localhost:5=host:1", "`localhost:5` is not a local address"),
+            ("5=host:1,fast", "`fast` is not a delivery"),
         ] {
             let error = text.parse::<Rule>().unwrap_err();
             assert!(error.contains(named), "{text}: {error}");

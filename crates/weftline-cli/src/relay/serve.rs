@@ -29,58 +29,58 @@ use crate::report::Report;
 use crate::session::{farewell, stop};
 use crate::transfer::path::printable;
 
-/// Clients whose flows are kept.
+/// Most clients whose flows are kept.
 const MOST_CLIENTS: usize = 256;
-/// How long what is under way may take to arrive when the relay is stopped.
+/// How long datagrams in flight may take to arrive when the relay is stopped.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Time between two looks for idle flows.
+/// Time between two checks for idle flows.
 const SWEEP: Duration = Duration::from_secs(1);
-/// How long a session that ends may take to say why.
+/// How long an ending session may take to report the reason.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Allowed targets: --allow HOST:PORT
   HOST  an address (10.0.0.7, [fd00::7]), a network (10.0.0.0/8, [fd00::/8]), a name that clients
-        must ask for as such (media.example), or * for any
+        must ask for by this name (media.example), or * for any
   PORT  a port, a range (5000-5999), or * for any
 
 Examples:
   weftline relay serve --allow 127.0.0.1:51820 --peer abcd-...
   weftline relay serve --allow 10.0.0.0/24:5000-5999,game.lan:27015 --listen 0.0.0.0:4000
 
-It prints the command for the other end. Only hosts whose fingerprint is given with --peer, or
-stands in ~/.config/weftline/allowed (one a line; what follows it is a comment), and this host
-itself may use it, and they reach nothing but what --allow names.";
+It prints the command for the client. Clients are hosts whose fingerprint is given with --peer or
+listed in ~/.config/weftline/allowed (one a line; text after it is a comment), and this host
+itself. They reach only the targets that --allow names.";
 
-/// Send what `weftline relay connect` forwards on to targets that this host reaches
+/// Forward datagrams from `weftline relay connect` to targets that this host reaches
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ServeArgs {
     /// Targets that clients may reach, separated by commas; may be repeated
     #[arg(long, value_name = "HOST:PORT", required = true, value_delimiter = ',')]
     allow: Vec<Allow>,
-    /// UDP address to wait at [default: all of this host's, port 9338]
+    /// UDP address to listen on [default: every address of this host, port 9338]
     #[arg(long, value_name = "ADDR")]
     listen: Option<Address>,
-    /// Let the host with this fingerprint use it; may be repeated
+    /// Serve the host with this fingerprint; may be repeated
     #[arg(long, value_name = "FINGERPRINT", conflicts_with = "insecure_udp")]
     peer: Vec<Fingerprint>,
-    /// Let anyone who can reach this port use it
+    /// Serve anyone who can reach this port
     #[arg(long, conflicts_with = "insecure_udp")]
     peer_anyone: bool,
-    /// Forget a flow that was not used for this long
+    /// Drop a flow that was idle for this long
     #[arg(long, value_name = "TIME", default_value = "180s", value_parser = idle)]
     idle: Duration,
-    /// Flows at once of each client; each takes a socket here
+    /// Most flows of each client at once; each one needs a socket on this host
     #[arg(long, value_name = "NUMBER", default_value = "500", value_parser = most_flows)]
     flows: usize,
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = idle)]
     stats: Option<Duration>,
-    /// How the session is protected and paced, and who this host is
+    /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
-    /// What a session takes over from the one before.
+    /// State that a session inherits from the previous one.
     #[command(flatten)]
     again: AgainOptions,
 }
@@ -88,7 +88,7 @@ pub(super) struct ServeArgs {
 /// Runs the command.
 pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place before anybody is told to go on.
+    // Polling once installs the signal handlers before anybody is told to start sending.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -131,11 +131,11 @@ pub(super) async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Endp
     Ok(endpoint)
 }
 
-/// Tells how to use it.
+/// Prints the command for the client.
 fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
     let local = endpoint
         .local_addr()
-        .context("cannot tell the address bound")?;
+        .context("cannot read the bound address")?;
     let whose = match endpoint.fingerprint() {
         Some(fingerprint) => {
             output::line(&format!("fingerprint {fingerprint}"));
@@ -149,7 +149,7 @@ fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
         reachable(local)
     ));
     if args.peer_anyone && !args.session.insecure_udp {
-        output::line("warning: --peer-anyone: whoever reaches this port reaches the targets");
+        output::line("warning: --peer-anyone: anyone who can reach this port reaches the targets");
     }
     Ok(())
 }
@@ -188,12 +188,12 @@ pub(super) async fn serve(
                 let connections = server.detach();
                 let flushed = async {
                     for connection in &connections {
-                        // A session that is over has nothing to wait for.
+                        // An ended session has nothing to wait for.
                         let _ = connection.flushed().await;
                     }
                 };
                 let _ = timeout(DRAIN, flushed).await;
-                // Before the sessions go, or they would close with a code of their own.
+                // Close before the sessions are dropped; they would close with their own code.
                 endpoint.close(close::INTERRUPTED, "stopped");
                 sessions.shutdown().await;
                 farewell(endpoint, close::INTERRUPTED, "stopped").await;
@@ -207,14 +207,14 @@ fn tell(args: &ServeArgs, refusal: &Refusal) {
     match refusal {
         Refusal::UnknownPeer { peer, .. } => {
             let command = quoted_command(&format!("--peer {peer}"));
-            console::offer(format!("refused {peer}: to let it in, run: {command}"));
+            console::offer(format!("refused {peer}: to allow it, run: {command}"));
         }
         refusal if args.session.insecure_udp => console::offer(refusal.to_string()),
         refusal => console::offer(printable(&refusal.to_string())),
     }
 }
 
-/// The server end: what it allows, and its clients.
+/// The server end: its rules and its clients.
 pub(super) struct Server {
     args: ServeArgs,
     clients: Mutex<Clients>,
@@ -226,7 +226,7 @@ type Client = (Option<Fingerprint>, u64);
 #[derive(Default)]
 struct Clients {
     all: HashMap<Client, Arc<Far>>,
-    /// What those that left have done.
+    /// Counts of the clients that have left.
     left: Counts,
 }
 
@@ -245,7 +245,7 @@ impl Server {
             None => Failure::new(Exit::General, error.to_string()),
         };
         let opening = async {
-            // Nothing is done for a recording.
+            // The relay does not serve recordings.
             let confirmed = connection.confirmed().await;
             confirmed.map_err(|reason| exit::closed(&reason))?;
             let stream = connection.accept_stream().await;
@@ -256,7 +256,7 @@ impl Server {
         let (mut stream, hello) = match timeout(self.args.session.timeout, opening).await {
             Ok(Ok(opened)) => opened,
             Ok(Err(failure)) => return failure,
-            Err(_) => return Failure::new(Exit::Lost, "the client asked for nothing"),
+            Err(_) => return Failure::new(Exit::Lost, "the client sent no request"),
         };
         if hello.weftline_relay != VERSION || hello.rules.len() > MOST_RULES {
             let message = "the client runs another version of the relay";
@@ -285,7 +285,7 @@ impl Server {
         ended
     }
 
-    /// What of the client's wishes is granted, and why the rest is not.
+    /// The client's rules that are granted, and why the others are refused.
     async fn grant(&self, hello: &Hello) -> (Vec<Granted>, Vec<Option<String>>) {
         let (mut rules, mut refused) = (Vec::new(), Vec::new());
         for wanted in &hello.rules {
@@ -328,13 +328,13 @@ impl Server {
         });
     }
 
-    /// Takes no more from local programs; returns the sessions.
+    /// Stops reading from targets; returns the sessions.
     fn detach(&self) -> Vec<Connection> {
         let clients = self.lock();
         clients.all.values().filter_map(|far| far.stop()).collect()
     }
 
-    /// How things stand, all clients together.
+    /// Current counters of all clients together.
     pub(super) fn snapshot(&self) -> Snapshot {
         let clients = self.lock();
         let mut all = Snapshot {
@@ -355,14 +355,14 @@ impl Server {
     }
 }
 
-/// Carries datagrams until the session ends; says why it did.
+/// Carries datagrams until the session ends; returns the reason.
 async fn carry(far: &Arc<Far>, connection: &Connection, mut stream: weftline::Stream) -> Failure {
     let inward = async {
         let inward = inward(connection, |message| far.inward(message), || far.hand_on());
         match inward.await {
             Ok(reason) => exit::closed(&reason),
             Err(Hostile) => {
-                let message = "it sends more datagrams out of order than can be";
+                let message = "the peer sends more datagrams out of order than its credit allows";
                 Failure::new(Exit::General, message)
             }
         }
@@ -371,7 +371,8 @@ async fn carry(far: &Arc<Far>, connection: &Connection, mut stream: weftline::St
         loop {
             match wire::read::<Gone>(&mut stream).await {
                 Ok(gone) => far.end(&gone.gone),
-                // A session that ends takes this stream with it, and says why a moment later.
+                // When the session ends, this stream ends first; the session reports the reason a
+                // moment later.
                 Err(error) => match timeout(LAST_WORD, connection.closed()).await {
                     Ok(reason) => return exit::closed(&reason),
                     Err(_) => return Failure::new(Exit::General, error.to_string()),

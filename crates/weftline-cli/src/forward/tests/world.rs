@@ -1,4 +1,4 @@
-//! Both ends of a forwarding in this process, with an impaired path between them.
+//! Both ends of `forward` in this process, with an impaired path between them.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ use crate::forward::serve::{self, ServeArgs, Server};
 use crate::options::OutputOptions;
 use crate::report::Report;
 
-/// Longest wait for anything, on a busy machine.
+/// Longest wait for any event, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const QUIET: OutputOptions = OutputOptions {
@@ -62,7 +62,7 @@ async fn asked(stopped: oneshot::Receiver<()>) -> Exit {
     Exit::Terminated
 }
 
-/// A forwarding; it ends when this is dropped.
+/// A running `forward`; it ends when this is dropped.
 pub(super) struct World {
     pub(super) near: Arc<Near>,
     pub(super) server: Arc<Server>,
@@ -81,22 +81,23 @@ fn fingerprint(file: &FilePath) -> String {
 }
 
 impl World {
-    /// A forwarding over `link`, both ways alike, or over bare loopback if it is empty, whose ends
-    /// have these options beside the necessary.
+    /// A `forward` over `link`, the same in both directions, or over bare loopback if `link` is
+    /// empty. The ends have these options in addition to the required ones.
     pub(super) async fn new(link: &str, serve: &[&str], connect: &[&str]) -> World {
         let world = World::started(link, serve, connect).await;
         world.connected().await;
         world
     }
 
-    /// As [`World::new`], but whether they come together remains to be seen.
+    /// As [`World::new`], but without waiting for a session.
     pub(super) async fn started(link: &str, serve: &[&str], connect: &[&str]) -> World {
         let home = tempfile::tempdir().unwrap();
         let files = [home.path().join("a.pem"), home.path().join("b.pem")];
         let serve: Vec<String> = serve.iter().map(|&s| s.to_owned()).collect();
         let any = "127.0.0.1:0".parse().unwrap();
         let (server, far_end, at) = start_server(&files, any, &serve).await;
-        // Such a path has one client for ever; without one it may come back from another port.
+        // Such a path has one client for ever; without the path the client may return from another
+        // port.
         let path = (!link.is_empty()).then(|| {
             let link = || link.parse().unwrap();
             Path::start(at, link(), link(), 7).unwrap()
@@ -127,7 +128,7 @@ impl World {
         }
     }
 
-    /// Ends the server end.
+    /// Stops the server end.
     pub(super) async fn stop_server(&mut self) {
         self.far_end.stop();
         soon(&mut self.far_end.task).await.unwrap();
@@ -145,7 +146,7 @@ impl World {
         until(|| self.near.snapshot().session.is_some()).await;
     }
 
-    /// Where programs connect to.
+    /// The address that local programs connect to.
     pub(super) fn entry(&self, place: usize) -> SocketAddr {
         self.near.entries[place].0
     }
@@ -154,7 +155,7 @@ impl World {
     pub(super) async fn program(&self) -> TcpStream {
         TcpStream::connect(self.entry(0)).await.unwrap()
     }
-
+    /// A session from the client's host that follows no rules.
     /// A session of the client's host that keeps to no rules.
     pub(super) async fn stranger(&self) -> (Endpoint, Connection) {
         let identity = Identity::load_or_create(&self.files[0]).unwrap();
@@ -166,7 +167,7 @@ impl World {
         (endpoint, connection)
     }
 
-    /// How a program notices that it gets no connection, at whichever step.
+    /// The error of a program that gets no connection, at any step.
     pub(super) async fn refused(&self) -> ErrorKind {
         match TcpStream::connect(self.entry(0)).await {
             Ok(mut program) => {
@@ -195,7 +196,7 @@ async fn start_server(
     let necessary = ["--listen", &at, "--peer", &peer, "--identity", file];
     let more: Vec<&str> = more.iter().map(String::as_str).collect();
     let args: ServeArgs = parse(&[&necessary[..], &more].concat());
-    // What was there before may take a moment to be gone.
+    // The old server may take a moment to release its port.
     let endpoint = soon(async {
         loop {
             match serve::open(&args, QUIET).await {
@@ -227,7 +228,7 @@ pub(super) async fn target() -> (TcpListener, String) {
     (listener, at)
 }
 
-/// A target that sends back what it gets.
+/// A target that echoes what it receives.
 pub(super) async fn echo() -> String {
     let (listener, at) = target().await;
     tokio::spawn(async move {
@@ -242,7 +243,7 @@ pub(super) async fn echo() -> String {
     at
 }
 
-/// Says something to an echo, and hears it.
+/// Sends bytes to an echo target, and receives them back.
 pub(super) async fn echoed(program: &mut TcpStream, words: &[u8]) {
     program.write_all(words).await.unwrap();
     let mut back = vec![0; words.len()];
@@ -250,7 +251,7 @@ pub(super) async fn echoed(program: &mut TcpStream, words: &[u8]) {
     assert_eq!(back, words);
 }
 
-/// What a broken connection gives to who reads it.
+/// The error that a reader of a failed connection gets.
 pub(super) async fn broken(program: &mut TcpStream) -> ErrorKind {
     let mut rest = Vec::new();
     soon(program.read_to_end(&mut rest))
@@ -266,7 +267,7 @@ pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
         .expect("this should have taken a moment")
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 pub(super) async fn until(is_so: impl Fn() -> bool) {
     soon(async {
         while !is_so() {

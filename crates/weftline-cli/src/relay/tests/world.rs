@@ -22,7 +22,7 @@ use crate::relay::near::Near;
 use crate::relay::serve::{self, ServeArgs, Server};
 use crate::report::Report;
 
-/// Longest wait for anything, on a busy machine.
+/// Longest wait for any event, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const QUIET: OutputOptions = OutputOptions {
@@ -54,14 +54,15 @@ pub(super) struct World {
 }
 
 impl World {
-    /// A relay over `link`, both ways alike, or over bare loopback if it is empty, whose ends have these options beside the necessary.
+    /// A relay over `link`, the same in both directions, or over bare loopback if `link` is empty.
+    /// The ends have these options in addition to the required ones.
     pub(super) async fn new(link: &str, serve: &[&str], connect: &[&str]) -> World {
         let mut world = World::started(link, serve, connect).await;
         world.connected().await;
         world
     }
 
-    /// As [`World::new`], but whether they come together remains to be seen.
+    /// As [`World::new`], but without waiting for a session.
     pub(super) async fn started(link: &str, serve: &[&str], connect: &[&str]) -> World {
         let home = tempfile::tempdir().unwrap();
         let (ours, theirs) = (home.path().join("a.pem"), home.path().join("b.pem"));
@@ -76,7 +77,8 @@ impl World {
         let args: ServeArgs = parse(&[&necessary[..], &[file], serve].concat());
         let endpoint = serve::open(&args, QUIET).await.unwrap();
         let at = endpoint.local_addr().unwrap();
-        // Such a path has one client for ever; without one it may come back from another port.
+        // Such a path has one client for ever; without the path the client may return from another
+        // port.
         let path = (!link.is_empty()).then(|| {
             let link = || link.parse().unwrap();
             Path::start(at, link(), link(), 7).unwrap()
@@ -172,7 +174,7 @@ pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
         .expect("this should have taken a moment")
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 pub(super) async fn until(is_so: impl Fn() -> bool) {
     soon(async {
         while !is_so() {
@@ -182,7 +184,7 @@ pub(super) async fn until(is_so: impl Fn() -> bool) {
     .await;
 }
 
-/// What arrives until nothing has for this long.
+/// The datagrams that arrive until nothing has arrived for this long.
 pub(super) async fn drain(socket: &UdpSocket, quiet: Duration) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     let mut buffer = vec![0; 1 << 16];
@@ -192,7 +194,7 @@ pub(super) async fn drain(socket: &UdpSocket, quiet: Duration) -> Vec<Vec<u8>> {
     all
 }
 
-/// The next datagram and where it came from.
+/// The next datagram and its source address.
 pub(super) async fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
     let mut buffer = vec![0; 1 << 16];
     let (len, from) = soon(socket.recv_from(&mut buffer)).await.unwrap();
