@@ -1,4 +1,4 @@
-//! What each end has carried and what it has not.
+//! Counters of the carried and the dropped datagrams of each end.
 
 use std::time::Duration;
 
@@ -23,15 +23,15 @@ impl Traffic {
     }
 }
 
-/// All that a sender counts.
+/// All counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sending {
     pub(super) stats: SenderStats,
-    /// Packets that left, the seal included.
+    /// Packets that were sent, the seal included.
     pub(super) wire: Traffic,
-    /// Datagrams too long to be protected, which were dropped.
+    /// Datagrams too long to be protected; they were dropped.
     pub(super) too_long: u64,
-    /// Packets that the system did not take.
+    /// Packets that the system refused.
     pub(super) not_sent: u64,
     /// Octets of the longest datagram.
     pub(super) longest: usize,
@@ -65,7 +65,7 @@ impl Standing for Sending {
         );
         for (count, what) in [
             (self.too_long, "datagrams too long"),
-            (self.not_sent, "packets not taken by the system"),
+            (self.not_sent, "packets refused by the system"),
             (self.stats.capped, "repairs held back by the bandwidth cap"),
         ] {
             if count > 0 {
@@ -102,49 +102,49 @@ impl Standing for Sending {
     }
 }
 
-/// All that a receiver counts.
+/// All counters of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Receiving {
-    /// Source packets that came, refused ones too.
+    /// Source packets received, refused ones too.
     pub(super) source_packets: u64,
-    /// Repair packets that came, refused ones too.
+    /// Repair packets received, refused ones too.
     pub(super) repair_packets: u64,
-    /// ADUs that came by themselves, in time.
+    /// ADUs received in time.
     pub(super) received: u64,
-    /// ADUs that were decoded in time.
+    /// ADUs decoded in time.
     pub(super) recovered: u64,
-    /// ADUs that came or were decoded when their time was over.
+    /// ADUs received or decoded after their deadline.
     pub(super) late: u64,
-    /// Source symbols that were unknown when their time was over.
+    /// Source symbols still unknown at their deadline.
     pub(super) lost: u64,
-    /// Repair symbols that told something new.
+    /// Innovative repair symbols.
     pub(super) repair_useful: u64,
-    /// Repair symbols that told nothing new, which is most of them where nothing is lost.
+    /// Repair symbols that were not innovative; without losses, that is most of them.
     pub(super) repair_useless: u64,
-    /// Source packets of what was known: twice, or after it was recovered.
+    /// Source packets of known symbols: duplicates, or received after their recovery.
     pub(super) duplicates: u64,
-    /// Packets about what was given up.
+    /// Packets about symbols that were given up.
     pub(super) too_old: u64,
-    /// Packets that are none, or contradict what came before.
+    /// Invalid packets, or packets that contradict earlier ones.
     pub(super) refused: u64,
     /// Packets too far away from the others.
     pub(super) jumps: u64,
-    /// Times that the sender has started again.
+    /// Number of times the sender has restarted.
     pub(super) restarts: u64,
-    /// Packets that did not open with the group key.
+    /// Packets that the group key did not open.
     pub(super) forged: u64,
-    /// Sealed packets that came before, or of an earlier run of the sender.
+    /// Duplicates of sealed packets, or sealed packets of an earlier run of the sender.
     pub(super) replayed: u64,
-    /// Packets of another host than the one asked for.
+    /// Packets from another host than the chosen one.
     pub(super) foreign: u64,
-    /// ADUs handed to local programs.
+    /// ADUs delivered to local programs.
     pub(super) delivered: Traffic,
-    /// ADUs that the system did not take.
+    /// ADUs that the system refused.
     pub(super) not_delivered: u64,
 }
 
 impl Receiving {
-    /// These, and what a receiver has seen and done.
+    /// These counters, with those of a receiver added.
     pub(super) fn with(mut self, stats: &ReceiverStats) -> Self {
         self.source_packets += stats.source_packets;
         self.repair_packets += stats.repair_packets;
@@ -187,7 +187,7 @@ impl Standing for Receiving {
 
     fn sentence(&self, time: Duration) -> String {
         let mut text = format!(
-            "handed on {} datagrams ({}) in {:.0} s: {} received, {} recovered; {} late, {} lost",
+            "delivered {} datagrams ({}) in {:.0} s: {} received, {} recovered; {} late, {} lost",
             self.delivered.datagrams,
             size(self.delivered.bytes),
             time.as_secs_f64(),
@@ -201,7 +201,7 @@ impl Standing for Receiving {
             (self.replayed, "packets were replayed"),
             (self.foreign, "packets of other hosts"),
             (self.refused + self.jumps, "packets refused"),
-            (self.not_delivered, "datagrams not taken by the system"),
+            (self.not_delivered, "datagrams refused by the system"),
         ] {
             if count > 0 {
                 text += &format!("; {count} {what}");
@@ -211,7 +211,7 @@ impl Standing for Receiving {
     }
 
     fn json(&self) -> Value {
-        // Numbers under names, which always have a form.
+        // Numbers and names always have a JSON form.
         serde_json::to_value(self).unwrap_or_default()
     }
 }
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_receivers_past_counts_too() {
+    fn counts_of_earlier_receivers_are_included() {
         let mut stats = ReceiverStats::default();
         (stats.received, stats.symbols_lost, stats.jumps) = (5, 2, 1);
         let both = Receiving::default().with(&stats).with(&stats);

@@ -11,10 +11,10 @@ use crate::exit::{Exit, Failure};
 
 /// Octets of a key.
 const LENGTH: usize = 32;
-/// A key file is no longer.
+/// Longest key file in octets.
 const LONGEST_FILE: u64 = 4096;
 
-/// The secret of a group: whoever has it can read, and can send as any member.
+/// The secret of a group: its holders can read, and can send as any member.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct GroupKey(pub(super) [u8; LENGTH]);
 
@@ -28,7 +28,7 @@ impl GroupKey {
     /// Reads a key file.
     ///
     /// # Errors
-    /// It cannot be read, or is no key.
+    /// The file cannot be read, or is not a key.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let refused = |why: String| {
             let message = format!("the group key {}: {why}", path.display());
@@ -85,7 +85,7 @@ fn base64(text: &str) -> Option<Vec<u8>> {
             bits &= (1 << count) - 1;
         }
     }
-    // What is left over must be padding, and not the rest of something cut short.
+    // The remaining bits must be padding, not the rest of a truncated octet.
     (bits == 0 && count < 6).then_some(octets)
 }
 
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_without_telling_it() {
+    fn an_invalid_key_is_refused_without_revealing_it() {
         for text in [
             "",
             "00",

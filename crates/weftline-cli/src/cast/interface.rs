@@ -6,12 +6,12 @@ use std::str::FromStr;
 
 use crate::exit::{Exit, Failure};
 
-/// What `--interface` names.
+/// The value of `--interface`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Interface {
-    /// That which has this address.
+    /// The interface that has this address.
     Address(IpAddr),
-    /// That of this name.
+    /// The interface of this name.
     Name(String),
 }
 
@@ -26,19 +26,19 @@ impl FromStr for Interface {
     }
 }
 
-/// An interface as sockets take it.
+/// An interface in the form that sockets need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     /// Its IPv4 address, if it has one.
     pub(super) address: Option<Ipv4Addr>,
-    /// Its number; 0 means whichever the system chooses.
+    /// Its index; 0 means that the system chooses.
     pub(super) index: u32,
-    /// The IPv6 address it was named by: what is sent carries it.
+    /// The IPv6 address that names it: sent packets carry it.
     pub(super) source: Option<Ipv6Addr>,
 }
 
 impl Found {
-    /// Whichever the system chooses.
+    /// The system chooses.
     pub(super) const ANY: Found = Found {
         address: Some(Ipv4Addr::UNSPECIFIED),
         index: 0,
@@ -47,10 +47,10 @@ impl Found {
 }
 
 impl Interface {
-    /// Looks it up on this host.
+    /// Looks up the interface on this host.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such interface.
     pub(super) fn find(&self) -> Result<Found, Failure> {
         let all = if_addrs::get_if_addrs().map_err(|error| {
             let message = format!("cannot list this host's interfaces: {error}");
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_interface_names_those_that_are_there() {
+    fn the_error_for_an_unknown_interface_lists_the_known_ones() {
         let error = find("no-such-thing").unwrap_err();
         assert_eq!(error.exit, Exit::Usage);
         assert!(error.message.contains("no-such-thing"), "{error}");

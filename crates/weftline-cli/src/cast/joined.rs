@@ -1,4 +1,4 @@
-//! What a receiver reads in a session description.
+//! The session description, as a receiver reads it.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,7 +18,7 @@ pub(super) const SEALED: &str = "x-weftline-sealed:chacha20-poly1305";
 /// Longest description that is read, in bytes.
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// What a description says.
+/// The contents of a description.
 #[derive(Clone, Debug)]
 pub(super) struct Joined {
     pub(super) ffci: Ffci,
@@ -31,7 +31,7 @@ impl Joined {
     /// Reads a description.
     ///
     /// # Errors
-    /// It cannot be read, or describes no FECFRAME instance.
+    /// The file cannot be read, or describes no FECFRAME instance.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let failed = |why: String| {
             let message = format!("the session description {}: {why}", path.display());
@@ -65,7 +65,7 @@ mod tests {
     use weftline_fecframe::{EncodingId, Fssi};
 
     #[test]
-    fn the_attributes_of_ours_are_read_and_not_needed() {
+    fn weftlines_own_attributes_are_read_and_optional() {
         let fssi = Fssi::Rlc {
             symbol_size: 100,
             window_size_ratio: 128,

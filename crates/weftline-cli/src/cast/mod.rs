@@ -1,8 +1,7 @@
-//! `weftline cast`: UDP flows to one or many receivers by FECFRAME, with no way back.
+//! `weftline cast`: UDP flows to one or many receivers by FECFRAME, without a return path.
 //!
-//! `send` and `recv` are the two ends; what they agree on by a session description is made in
-//! `plan` and read in `joined`. Sockets are in `socket` and `interface`, the group key's seal in
-//! `seal`.
+//! `send` and `recv` are the two ends. `plan` makes the session description that configures both;
+//! `joined` reads it. Sockets are in `socket` and `interface`, the group key's seal in `seal`.
 
 mod counts;
 mod group_key;
@@ -24,9 +23,9 @@ use crate::options::OutputOptions;
 use crate::output;
 
 const HELP: &str = "\
-The sender takes UDP from local programs and sends it with repair packets to a unicast or multicast
-address, and writes a session description (SDP); receivers read that, make up for what was lost, and
-hand the datagrams on in order, each within the maximum latency or never.
+The sender reads UDP from local programs and sends it with repair packets to a unicast or multicast
+address, and writes a session description (SDP); receivers read it, recover losses, and
+deliver the datagrams in order, each within the maximum latency or never.
 
 Examples:
   sender$   weftline cast send --in udp://:5004 --to 239.1.2.3:6000 --max-latency 200ms --sdp a.sdp
@@ -34,7 +33,7 @@ Examples:
 
 `weftline cast send --help` explains rates and ports, `weftline cast recv --help` order and sources.";
 
-/// Send UDP (RTP, MPEG-TS) to one or many receivers, its losses repaired without a way back
+/// Send UDP (RTP, MPEG-TS) to one or many receivers and repair losses without a return path
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub struct CastArgs {
@@ -51,7 +50,7 @@ enum End {
 /// Runs the command.
 ///
 /// # Errors
-/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+/// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub async fn run(args: CastArgs, output: OutputOptions) -> Result<Exit> {
     match args.end {
         End::Send(args) => send::run(*args, output).await,
@@ -59,12 +58,12 @@ pub async fn run(args: CastArgs, output: OutputOptions) -> Result<Exit> {
     }
 }
 
-/// The warning that goes with a group without a key.
+/// The warning for a group without a key.
 fn unprotected() {
     output::line(
         "WARNING: no --group-key: nothing is encrypted or authenticated; anyone who can reach the",
     );
     output::line(
-        "WARNING: receivers can add packets and spoil the flow, and anyone on the way can read it.",
+        "WARNING: receivers can add packets and corrupt the flow, and anyone on the path can read it.",
     );
 }

@@ -29,21 +29,21 @@ use crate::options::OutputOptions;
 use crate::report::Report;
 use crate::session::stop;
 
-/// Packets that may wait here; more wait in the system's buffers.
+/// Packets that may wait here; the system's buffers hold more.
 const WAITING: usize = 512;
-/// Silence at the beginning after which a person should look.
+/// Time without packets at the start after which a warning is printed.
 const SILENCE: Duration = Duration::from_secs(5);
-/// Packets that do not open before the key is called wrong.
+/// Packets that do not open before the key is reported as wrong.
 const ENOUGH_FORGED: u64 = 10;
-/// Datagrams that are handed on at once; the rest follow so much later each time. What waited behind
-/// a lost one would overflow the buffer of a program that does not read at this very moment.
+/// Datagrams that are delivered at once; the rest follow at the interval below. The datagrams
+/// behind a lost one would overflow the buffer of a program that does not read at this moment.
 const BURST: usize = 16;
-/// That time, and the time between two attempts to read from a socket that failed.
+/// This interval; also the time between attempts to read from a socket that failed.
 const GAP: Duration = Duration::from_millis(1);
 
 const EXAMPLES: &str = "\
-The description says where to listen: at a multicast group, which is joined and may have several
-receivers on one host, or at an address of this host. Each of its flows needs an --out, in its order.
+The description says where to listen: a multicast group, which is joined and may have several
+receivers on one host, or an address of this host. Each of its flows needs an --out, in its order.
 
 Examples:
   weftline cast recv --sdp a.sdp --out udp://127.0.0.1:5004
@@ -52,33 +52,33 @@ Examples:
 
 Then, for example: ffplay udp://127.0.0.1:5004";
 
-/// Receive what `weftline cast send` sends, make up for losses, and hand it on
+/// Receive datagrams from `weftline cast send`, recover losses, and deliver them
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RecvArgs {
     /// The session description that the sender wrote
     #[arg(long, value_name = "FILE")]
     sdp: PathBuf,
-    /// Where a flow is handed on to: udp://IP:PORT, or udp://:PORT on this host; one for each flow
+    /// Destination of a flow: udp://IP:PORT, or udp://:PORT on this host; one for each flow
     #[arg(long = "out", value_name = "URL", required = true, value_parser = local_flow)]
     outputs: Vec<SocketAddr>,
     /// The interface on which a multicast group is joined: its address or name
     #[arg(long, value_name = "ADDR|NAME")]
     interface: Option<Interface>,
-    /// Take packets of this host only [default: what the description says]
+    /// Accept packets from this host only [default: as the description says]
     #[arg(long, value_name = "ADDR")]
     source: Option<IpAddr>,
-    /// Hand on in the order of sending; those behind a lost one wait until it is there or too late
-    /// (default)
+    /// Deliver in the order of sending; datagrams behind a lost one wait until it arrives or its
+    /// deadline passes (default)
     #[arg(long, conflicts_with = "as_decoded")]
     in_order: bool,
-    /// Hand on each datagram as soon as it is received or decoded
+    /// Deliver each datagram as soon as it is received or decoded
     #[arg(long)]
     as_decoded: bool,
-    /// How long a datagram may be waited for [default: what the description says]
+    /// How long to wait for a datagram [default: as the description says]
     #[arg(long, value_name = "TIME", value_parser = latency)]
     max_latency: Option<Duration>,
-    /// Take only packets that this key opens
+    /// Accept only packets that this key opens
     #[arg(long, value_name = "FILE")]
     group_key: Option<PathBuf>,
     /// Print a line of statistics this often
@@ -89,7 +89,7 @@ pub(super) struct RecvArgs {
 /// Runs the command.
 pub(super) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place.
+    // Polling once installs the signal handlers.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -112,7 +112,7 @@ pub(super) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
     Ok(report.end(Some(&catcher.counts()), &Failure::new(exit, "stopped")))
 }
 
-/// A packet as it came.
+/// A packet as received.
 struct Caught {
     lane: Lane,
     from: IpAddr,
@@ -128,9 +128,9 @@ struct Catcher {
     source: Option<IpAddr>,
     packets: mpsc::Receiver<Caught>,
     readers: JoinSet<()>,
-    /// By place in the description: identifier, socket and where to.
+    /// By index in the description: identifier, socket and destination.
     outputs: Vec<(u8, UdpSocket, SocketAddr)>,
-    /// All that the present receiver does not count itself.
+    /// Counters of earlier receivers, and of this end.
     past: Receiving,
 }
 
@@ -141,7 +141,7 @@ impl Catcher {
         let usage = |message: String| Failure::new(Exit::Usage, message);
         if sources.len() != args.outputs.len() {
             let message = format!(
-                "the description has {} flows: give --out as often, not {} times",
+                "the description has {} flows: give --out once for each, not {} times",
                 sources.len(),
                 args.outputs.len()
             );
@@ -156,7 +156,7 @@ impl Catcher {
         let interface = match &args.interface {
             Some(_) if !is_group(repair.endpoint.address) => {
                 let at = repair.endpoint.address;
-                let message = format!("--interface is for multicast groups, and {at} is none");
+                let message = format!("--interface is for multicast groups, and {at} is not one");
                 return Err(usage(message).into());
             }
             Some(interface) => interface.find()?,
@@ -178,7 +178,7 @@ impl Catcher {
             let at = endpoint.address;
             let socket = socket::receiver(at, source, interface).map_err(|error| {
                 let message = format!(
-                    "cannot receive at {at}: {error}; it must be an address of this host or a group, and no other program's"
+                    "cannot receive at {at}: {error}; it must be an address of this host or a group, and no other program may use it"
                 );
                 Failure::new(Exit::General, message)
             })?;
@@ -212,7 +212,7 @@ impl Catcher {
         self.past.with(self.receiver.stats())
     }
 
-    /// Receives, recovers and hands on.
+    /// Receives, recovers and delivers.
     async fn run(&mut self, report: &Report, counts: &Cell<Receiving>) -> Infallible {
         let mut silence = Some(Instant::now() + SILENCE);
         let mut warned_forged = false;
@@ -235,7 +235,7 @@ impl Catcher {
                     silence = None;
                     let seconds = SILENCE.as_secs();
                     report.reporter.warn(&format!(
-                        "nothing has come for {seconds} s: is the sender running, is --interface right, does a firewall drop it?"
+                        "nothing was received for {seconds} s: is the sender running, is --interface right, does a firewall drop it?"
                     ));
                 }
             }
@@ -251,7 +251,7 @@ impl Catcher {
         }
     }
 
-    /// Takes a packet in.
+    /// Handles a received packet.
     async fn take(&mut self, report: &Report, caught: &mut Caught) {
         if self.source.is_some_and(|source| source != caught.from) {
             self.past.foreign += 1;
@@ -275,14 +275,14 @@ impl Catcher {
                 Err(Refusal::Replayed) => return self.past.replayed += 1,
             },
         };
-        // Refused packets are counted by the receiver.
+        // The receiver counts refused packets.
         let _ = match caught.lane {
             Lane::Source(flow) => self.receiver.source_packet(flow, packet, now),
             Lane::Repair => self.receiver.repair_packet(packet, now),
         };
     }
 
-    /// Hands on what is ready.
+    /// Delivers the datagrams that are ready.
     async fn hand_on(&mut self) {
         let mut left = BURST;
         while let Some(adu) = self.receiver.poll_adu() {
@@ -303,8 +303,8 @@ impl Catcher {
     }
 }
 
-/// Takes packets from all sockets. One task does it, and looks at source flows first: a repair
-/// packet that overtook what it protects would recover what is there.
+/// Reads packets from all sockets. One task reads source flows first: a repair packet that
+/// overtook the packets that it protects would otherwise recover them although they have arrived.
 async fn read(sockets: Vec<(Lane, UdpSocket)>, queue: mpsc::Sender<Caught>) {
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -329,7 +329,7 @@ async fn read(sockets: Vec<(Lane, UdpSocket)>, queue: mpsc::Sender<Caught>) {
                     return;
                 }
             }
-            // Errors of packets sent earlier are told here on some systems.
+            // Some systems report the errors of earlier packets here.
             (_, Err(_), _) => tokio::time::sleep(GAP).await,
         }
     }

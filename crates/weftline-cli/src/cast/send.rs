@@ -29,33 +29,34 @@ use crate::output;
 use crate::report::Report;
 use crate::session::stop;
 
-/// Most flows of one instance that are worth a port each.
+/// Most flows of one instance that may have separate ports.
 const MOST_FLOWS: usize = 64;
-/// Datagrams that may wait here; more wait in the system's buffers.
+/// Datagrams that may wait here; the system's buffers hold more.
 const WAITING: usize = 256;
-/// Repair packets that leave at once; the rest follow so much later each time.
+/// Repair packets that are sent at once; the rest follow at this interval.
 const BURST: usize = 4;
 const GAP: Duration = Duration::from_millis(1);
-/// Repair packets beyond the code rate when no datagram comes any more, so that the last ones
-/// before a pause are protected too.
+/// Repair packets beyond the code rate when the flow pauses, so that the last datagrams before the
+/// pause are protected too.
 const AFTER_PAUSE: u32 = 2;
-/// Octets that stand before the symbol in a repair packet, at most.
+/// Most octets before the symbol in a repair packet.
 const REPAIR_ID: usize = 8;
-/// ADUs after which it is judged whether the bandwidth cap starves the flow of repair.
+/// ADUs after which the sender checks whether the bandwidth cap starves the flow of repair.
 const ENOUGH: u64 = 200;
 
 const EXAMPLES: &str = "\
-Flows: each --in is a flow of its own; the first goes to the port of --to, the others to those after
-it. Repair packets go to the port of --to + 2, or the first such port behind the flows (+ 4 with three or
-four flows), or to --repair-to. So RTP and its RTCP may be two flows and stay on neighbouring ports.
+Flows: each --in is a separate flow. The first goes to the port of --to, the others to the ports
+after it. Repair packets go to the port of --to + 2, or the first such port after the flows (+ 4
+with three or four flows), or to --repair-to. So RTP and its RTCP may be two flows and stay on
+neighbouring ports.
 
-Latency and rate: losses are made up for within --max-latency after a datagram was due, at the
-receiver; the network's own delay comes on top. With --rate, the flows' bit rate, the window
-has a fixed length; without it time alone decides. --encoding-id 8 needs it.
+Latency and rate: a lost datagram is recovered at most --max-latency after it was due at the
+receiver; the network's own delay is added. With --rate, the flows' bit rate, the window
+has a fixed length; without it, time alone decides. --encoding-id 8 needs it.
 
-Symbols: a datagram takes one symbol of --symbol-size bytes, 3 of which are needed for its length and flow.
-Repair packets have a symbol each and are never more bytes than the flows: for small datagrams (audio)
-give the size of the longest, plus 3.
+Symbols: a datagram uses one symbol of --symbol-size bytes, of which 3 hold its length and flow.
+A repair packet has one symbol. Repair packets never use more bytes than the flows: for small
+datagrams (audio) give the size of the longest datagram, plus 3.
 
 Examples:
   weftline cast send --in udp://:5004 --to 239.1.2.3:6000 --max-latency 200ms --sdp a.sdp
@@ -64,33 +65,33 @@ Examples:
 
 A group key is a file with 32 random bytes in hexadecimal or base64: openssl rand -hex 32 > group.key";
 
-/// Send UDP flows and their repair to a host or a multicast group
+/// Send UDP flows and their repair packets to a host or a multicast group
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct SendArgs {
-    /// Where local programs send a flow to: udp://IP:PORT, or udp://:PORT for this host only; may
-    /// be repeated
+    /// Address that local programs send a flow to: udp://IP:PORT, or udp://:PORT for this host
+    /// only; may be repeated
     #[arg(long = "in", value_name = "URL", required = true, value_parser = local_flow)]
     inputs: Vec<SocketAddr>,
-    /// Where to send it: HOST:PORT of a host or a multicast group (UDP, default port 9338)
+    /// Destination: HOST:PORT of a host or a multicast group (UDP, default port 9338)
     #[arg(long, value_name = "ADDR")]
     to: Address,
-    /// Where repair packets go [default: the port of --to + 2]
+    /// Destination of repair packets [default: the port of --to + 2]
     #[arg(long, value_name = "ADDR")]
     repair_to: Option<Address>,
-    /// How late a datagram may be made up for at the receiver
+    /// How late a datagram may be recovered at the receiver
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = latency)]
     max_latency: Duration,
-    /// Source packets of all packets, 1/2 to 1
+    /// Source packets as a share of all packets, 1/2 to 1
     #[arg(long, value_name = "RATIO", default_value = "2/3")]
     code_rate: CodeRate,
     /// The scheme: 10 (sliding window over GF(2^8)), 9 (over GF(2)), 8 (Reed-Solomon)
     #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = encoding_id)]
     encoding_id: EncodingId,
-    /// Bytes of a symbol: those of the longest datagram and 3
+    /// Bytes of a symbol: the longest datagram plus 3
     #[arg(long, value_name = "BYTES", default_value_t = 1400, value_parser = clap::value_parser!(u16).range(4..))]
     symbol_size: u16,
-    /// Let datagrams take several symbols
+    /// Let datagrams use several symbols
     #[arg(long)]
     long_adus: bool,
     /// Bit rate of all flows together, for example 5mbit
@@ -99,10 +100,10 @@ pub(super) struct SendArgs {
     /// Write the session description that receivers need
     #[arg(long, value_name = "FILE")]
     sdp: Option<PathBuf>,
-    /// The interface by which a multicast group is reached: its address or name
+    /// The interface to a multicast group: its address or name
     #[arg(long, value_name = "ADDR|NAME")]
     interface: Option<Interface>,
-    /// Hops that packets may make [default: 1 to a group]
+    /// Hop limit of packets [default: 1 to a group]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..))]
     ttl: Option<u8>,
     /// Encrypt and authenticate each packet with this key
@@ -116,7 +117,7 @@ pub(super) struct SendArgs {
 /// Runs the command.
 pub(super) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place.
+    // Polling once installs the signal handlers.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -156,7 +157,7 @@ struct Caster {
     readers: JoinSet<()>,
     packet: Vec<u8>,
     counts: Sending,
-    /// Quiet time after which the flow is taken to pause.
+    /// Time without datagrams after which the flow counts as paused.
     pause: Duration,
     warned_long: bool,
     warned_unsent: bool,
@@ -167,7 +168,7 @@ impl Caster {
     async fn open(args: &SendArgs, report: &Report) -> Result<Self> {
         let usage = |message: String| Failure::new(Exit::Usage, message);
         if args.inputs.len() > MOST_FLOWS {
-            let message = format!("more than {MOST_FLOWS} flows: start a second one for the rest");
+            let message = format!("more than {MOST_FLOWS} flows: start a second sender for the rest");
             return Err(usage(message).into());
         }
         let to = first(&args.to).await?;
@@ -177,7 +178,7 @@ impl Caster {
         };
         let interface = match &args.interface {
             Some(_) if !to.ip().is_multicast() => {
-                let message = format!("--interface is for multicast groups, and {to} is none");
+                let message = format!("--interface is for multicast groups, and {to} is not one");
                 return Err(usage(message).into());
             }
             Some(interface) => interface.find()?,
@@ -224,7 +225,7 @@ impl Caster {
         }
         let repair_to = plan.ffci.repair.endpoint.address;
         report.reporter.note(&format!(
-            "repair -> {repair_to}, code rate {}, made up for within {} ms, datagrams of up to {} bytes",
+            "repair -> {repair_to}, code rate {}, losses recovered within {} ms, datagrams of up to {} bytes",
             args.code_rate,
             args.max_latency.as_millis(),
             plan.longest_adu()
@@ -242,7 +243,7 @@ impl Caster {
         let largest = usize::from(args.symbol_size) + REPAIR_ID + sealing;
         if largest > payload {
             report.reporter.warn(&format!(
-                "repair packets of {largest} bytes exceed the {payload} of Ethernet: pieces of them travel, and losing one loses all; use --symbol-size {} or less",
+                "repair packets of {largest} bytes exceed the {payload} of Ethernet: they are fragmented, and losing a fragment loses the packet; use --symbol-size {} or less",
                 payload - REPAIR_ID - sealing
             ));
         }
@@ -266,7 +267,7 @@ impl Caster {
         })
     }
 
-    /// Sends what comes, and its repair.
+    /// Sends the datagrams of the flows, and their repair packets.
     async fn run(&mut self, report: &Report, counts: &Cell<Sending>) -> Infallible {
         let mut more_repair: Option<Instant> = None;
         let mut pause: Option<(Instant, u32)> = None;
@@ -303,7 +304,7 @@ impl Caster {
             }
             self.counts.stats = *self.sender.stats();
             counts.set(self.counts);
-            self.judge(report);
+            self.check_cap(report);
         }
     }
 
@@ -325,7 +326,7 @@ impl Caster {
         }
     }
 
-    /// Sends some of the repair packets that are due; returns whether there may be more.
+    /// Sends some of the due repair packets; returns whether there may be more.
     async fn repair(&mut self, report: &Report, now: Time) -> bool {
         for _ in 0..BURST {
             if self.sender.poll_repair(now, &mut self.packet).is_none() {
@@ -348,15 +349,15 @@ impl Caster {
                 self.counts.not_sent += 1;
                 if !std::mem::replace(&mut self.warned_unsent, true) {
                     let text =
-                        format!("cannot send to {to}: {error}; going on with what comes next");
+                        format!("cannot send to {to}: {error}; continuing with the next packet");
                     report.reporter.warn(&text);
                 }
             }
         }
     }
 
-    /// Warns once if symbols are so much larger than datagrams that repair is held back.
-    fn judge(&mut self, report: &Report) {
+    /// Warns once if symbols are so much larger than datagrams that repair packets are held back.
+    fn check_cap(&mut self, report: &Report) {
         let stats = &self.counts.stats;
         if self.judged || stats.adus < ENOUGH {
             return;
@@ -366,7 +367,7 @@ impl Caster {
         let is_starved = stats.capped * 10 > stats.capped + stats.repair_symbols;
         if is_starved && symbol < usize::from(self.sender.config().fssi.symbol_size()) {
             report.reporter.warn(&format!(
-                "datagrams are much smaller than symbols, and repair may not be more bytes than they are: {} of {} repairs were held back; use --symbol-size {symbol}",
+                "datagrams are much smaller than symbols, and repair packets may not use more bytes than datagrams: {} of {} repairs were held back; use --symbol-size {symbol}",
                 stats.capped,
                 stats.capped + stats.repair_symbols
             ));
@@ -374,7 +375,7 @@ impl Caster {
     }
 }
 
-/// Takes the datagrams of a flow from a local socket.
+/// Reads the datagrams of a flow from a local socket.
 async fn read(socket: UdpSocket, flow: u8, queue: mpsc::Sender<Arrival>) {
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -389,7 +390,7 @@ async fn read(socket: UdpSocket, flow: u8, queue: mpsc::Sender<Arrival>) {
                     return;
                 }
             }
-            // Errors of packets sent earlier are told here on some systems.
+            // Some systems report the errors of earlier packets here.
             Err(_) => tokio::time::sleep(GAP).await,
         }
     }
@@ -397,7 +398,7 @@ async fn read(socket: UdpSocket, flow: u8, queue: mpsc::Sender<Arrival>) {
 
 async fn first(address: &Address) -> Result<SocketAddr, Failure> {
     let mut found = address.resolve().await?;
-    // At least one is promised.
+    // `resolve` returns at least one.
     Ok(found.swap_remove(0))
 }
 

@@ -155,8 +155,8 @@ impl World {
     pub(super) async fn program(&self) -> TcpStream {
         TcpStream::connect(self.entry(0)).await.unwrap()
     }
+
     /// A session from the client's host that follows no rules.
-    /// A session of the client's host that keeps to no rules.
     pub(super) async fn stranger(&self) -> (Endpoint, Connection) {
         let identity = Identity::load_or_create(&self.files[0]).unwrap();
         let any = "127.0.0.1:0".parse().unwrap();
