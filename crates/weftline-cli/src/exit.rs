@@ -121,9 +121,10 @@ pub fn connecting(error: &ConnectError, allow: &str) -> Failure {
     }
     let (exit, remedy) = match error {
         ConnectError::PeerMismatch { .. } => (Exit::Refused, String::new()),
-        ConnectError::Refused { ours, .. } => {
-            (Exit::Refused, format!("; on the peer's host, run: {allow} {ours}"))
-        }
+        ConnectError::Refused { ours, .. } => (
+            Exit::Refused,
+            format!("; on the peer's host, run: {allow} {ours}"),
+        ),
         ConnectError::TimedOut { .. } => (
             Exit::Lost,
             ", and that either both ends or neither use --insecure-udp".to_owned(),

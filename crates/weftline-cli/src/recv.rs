@@ -155,7 +155,8 @@ where
     };
     let mut result = Err(anyhow::anyhow!("no address to listen on"));
     for addr in candidates {
-        result = bind(addr).context("cannot listen on this address; choose another one with --listen ADDR");
+        result = bind(addr)
+            .context("cannot listen on this address; choose another one with --listen ADDR");
         if result.is_ok() {
             break;
         }

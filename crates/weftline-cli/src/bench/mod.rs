@@ -1,4 +1,4 @@
-//! `weftline bench`: how fast this machine does it, beside others.
+//! `weftline bench`: measures the speed of this machine, beside other libraries.
 
 mod codec;
 

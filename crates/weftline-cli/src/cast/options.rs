@@ -13,7 +13,9 @@ const LONGEST_LATENCY: Duration = Duration::from_secs(60);
 /// that some media programs write before an address to listen on is accepted.
 pub(super) fn local_flow(text: &str) -> Result<SocketAddr, String> {
     let bad = || {
-        format!("`{text}` is not a UDP address: give udp://IP:PORT, or udp://:PORT for this host only")
+        format!(
+            "`{text}` is not a UDP address: give udp://IP:PORT, or udp://:PORT for this host only"
+        )
     };
     let rest = text.strip_prefix("udp://").ok_or_else(bad)?;
     let rest = rest.strip_prefix('@').unwrap_or(rest);

@@ -168,7 +168,8 @@ impl Caster {
     async fn open(args: &SendArgs, report: &Report) -> Result<Self> {
         let usage = |message: String| Failure::new(Exit::Usage, message);
         if args.inputs.len() > MOST_FLOWS {
-            let message = format!("more than {MOST_FLOWS} flows: start a second sender for the rest");
+            let message =
+                format!("more than {MOST_FLOWS} flows: start a second sender for the rest");
             return Err(usage(message).into());
         }
         let to = first(&args.to).await?;

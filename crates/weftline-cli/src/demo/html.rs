@@ -292,9 +292,6 @@ mod tests {
             lost(&LossModel::iid(0.1), "there"),
             "10 % loss on the forward path (iid:10%)"
         );
-        assert_eq!(
-            lost(&LossModel::None, "back"),
-            "no loss on the return path"
-        );
+        assert_eq!(lost(&LossModel::None, "back"), "no loss on the return path");
     }
 }

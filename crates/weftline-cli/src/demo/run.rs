@@ -151,7 +151,12 @@ async fn carry(
             .await
             .context("connecting")
     };
-    let accepting = async { server.accept().await.context("the server accepted no client") };
+    let accepting = async {
+        server
+            .accept()
+            .await
+            .context("the server accepted no client")
+    };
     let (from, to) = tokio::try_join!(connecting, accepting)?;
     let outcome = match workload {
         Workload::Stream => messages(&from, &to, setup.load).await?,

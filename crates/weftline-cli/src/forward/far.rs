@@ -191,7 +191,10 @@ impl Far {
             }
             Ok(Err(_)) | Err(_) => {
                 carry::reset(tcp);
-                Err(Reply::new(Status::Unreachable, "the session has no free stream"))
+                Err(Reply::new(
+                    Status::Unreachable,
+                    "the session has no free stream",
+                ))
             }
         }
     }

@@ -311,7 +311,9 @@ impl Client {
             );
             match inward.await {
                 Ok(reason) => reason,
-                Err(Hostile) => CloseReason::Protocol("more datagrams out of order than the credit allows"),
+                Err(Hostile) => {
+                    CloseReason::Protocol("more datagrams out of order than the credit allows")
+                }
             }
         };
         let sweep = async {

@@ -26,9 +26,7 @@ impl FromStr for Rule {
             None => (text, Delivery::default()),
         };
         let (listen, target) = ends.split_once('=').ok_or_else(|| {
-            format!(
-                "`{text}` has no target: give LISTEN=HOST:PORT, for example 5004=10.0.0.7:5004"
-            )
+            format!("`{text}` has no target: give LISTEN=HOST:PORT, for example 5004=10.0.0.7:5004")
         })?;
         let listen = match listen.parse::<u16>() {
             Ok(port) => SocketAddr::from((Ipv4Addr::LOCALHOST, port)),

@@ -136,11 +136,8 @@ pub(super) async fn read<T: DeserializeOwned>(
     }
     let mut text = vec![0; len as usize];
     stream.read_exact(&mut text).await?;
-    serde_json::from_slice(&text).map_err(|e| {
-        io::Error::other(format!(
-            "the peer does not speak the relay's protocol: {e}"
-        ))
-    })
+    serde_json::from_slice(&text)
+        .map_err(|e| io::Error::other(format!("the peer does not speak the relay's protocol: {e}")))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How far a run is, on standard error.
+//! Progress of a run, on standard error.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use weftline_lab::repro::Progress;
 
 use crate::options::OutputOptions;
 
-/// A line that is drawn again on terminals, and written now and then elsewhere.
+/// A line that is redrawn on terminals, and printed now and then elsewhere.
 pub(super) struct Line {
     every: Option<Duration>,
     terminal: bool,
@@ -28,7 +28,7 @@ impl Line {
 
     pub(super) fn tell(&self, now: &Progress) {
         let Some(every) = self.every else { return };
-        // Whoever draws now draws for all.
+        // One thread draws for all.
         let Ok(mut last) = self.last.try_lock() else {
             return;
         };
@@ -38,7 +38,7 @@ impl Line {
         *last = Instant::now();
         let text = text(now);
         let mut err = std::io::stderr();
-        // Nothing better can be done when standard error is closed.
+        // Nothing can be done about a closed standard error.
         let _ = match self.terminal {
             true => write!(err, "\r{text}\x1b[K"),
             false => writeln!(err, "{text}"),
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_told_in_seconds_or_minutes() {
+    fn the_time_left_is_shown_in_seconds_or_minutes() {
         let of = |left| {
             text(&Progress {
                 done: 3,

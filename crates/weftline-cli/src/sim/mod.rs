@@ -18,8 +18,8 @@ use crate::options::OutputOptions;
 
 /// Run experiments in virtual time: deterministic, and faster than the clock
 ///
-/// `engine` runs the real engine over links; the others are the papers' own models, a packet a slot
-/// (docs/sim.md).
+/// `engine` runs the real engine over links; the others are the papers' own models, with a packet
+/// in each slot (docs/sim.md).
 #[derive(Args, Debug)]
 pub struct SimArgs {
     #[command(subcommand)]
@@ -43,7 +43,7 @@ enum Model {
 /// Runs the command.
 ///
 /// # Errors
-/// What was asked for makes no sense; the message says what would.
+/// The options are invalid; the message says which values are allowed.
 pub fn run(args: &SimArgs, output: OutputOptions) -> Result<Exit> {
     match &args.model {
         Model::Engine(args) => engine::run(args, output),

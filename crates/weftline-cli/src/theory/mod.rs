@@ -14,10 +14,10 @@ use weftline_lab::theory::TheoryError;
 use crate::exit::{Exit, Failure};
 use crate::options::OutputOptions;
 
-/// Compute the papers' formulas, with what they get wrong put right
+/// Compute the papers' formulas, with their errors corrected
 #[derive(Args, Clone, Debug)]
 #[command(
-    after_help = "docs/theory.md has each formula in words, and what the papers print instead."
+    after_help = "docs/theory.md gives each formula in words, and the papers' version where it differs."
 )]
 pub struct TheoryArgs {
     #[command(subcommand)]
@@ -36,7 +36,7 @@ enum Formula {
 /// Runs the command.
 ///
 /// # Errors
-/// What was asked for has no value; the message says why.
+/// The options have no result; the message gives the reason.
 pub fn run(args: &TheoryArgs, output: OutputOptions) -> Result<Exit> {
     let computed = match &args.formula {
         Formula::Streaming(args) => streaming::compute(args),

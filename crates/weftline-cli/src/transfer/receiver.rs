@@ -271,9 +271,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
             step: Step::Compared(otherwise),
         } = self.next_pending(id)?
         else {
-            return Err(TransferError::Protocol(
-                "a comparison was not requested",
-            ));
+            return Err(TransferError::Protocol("a comparison was not requested"));
         };
         match (same, otherwise) {
             (true, _) => {
@@ -289,7 +287,8 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
                 Ok(())
             }
             (false, None) => {
-                let text = "a different file of that name exists; to replace it, receive with --overwrite";
+                let text =
+                    "a different file of that name exists; to replace it, receive with --overwrite";
                 self.judge(&entry, Verdict::Refused, text).await
             }
         }
@@ -306,7 +305,9 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         self.reporter.file(&printable(&entry.path));
         let Some(mut part) = part else {
             if offset != 0 {
-                return Err(TransferError::Protocol("a file starts at an offset that this end does not hold"));
+                return Err(TransferError::Protocol(
+                    "a file starts at an offset that this end does not hold",
+                ));
             }
             self.current = Current::Writer {
                 entry,
@@ -317,7 +318,9 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         };
         let held = part.len();
         if offset != 0 && offset != held {
-            return Err(TransferError::Protocol("a file starts at an offset that this end does not hold"));
+            return Err(TransferError::Protocol(
+                "a file starts at an offset that this end does not hold",
+            ));
         }
         if offset == 0 && held > 0 {
             let path = printable(&entry.path);
