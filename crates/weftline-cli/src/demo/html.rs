@@ -289,9 +289,12 @@ mod tests {
         assert_eq!(time(Duration::from_micros(60_500)), "60.5 ms");
         assert_eq!(time(Duration::from_secs(10)), "10000 ms");
         assert_eq!(
-            lost(&LossModel::iid(0.1), "there"),
+            lost(&LossModel::iid(0.1), "forward"),
             "10 % loss on the forward path (iid:10%)"
         );
-        assert_eq!(lost(&LossModel::None, "back"), "no loss on the return path");
+        assert_eq!(
+            lost(&LossModel::None, "return"),
+            "no loss on the return path"
+        );
     }
 }
