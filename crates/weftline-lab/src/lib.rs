@@ -2,8 +2,8 @@
 //!
 //! [`load`] measures a transport from the application's side. `path` (Linux) joins two network
 //! namespaces by TUN devices and an emulator that uses the links of `weftline-netem`, so that any
-//! program runs over them unchanged; [`links`] reads those as people write them. [`theory`] has the papers' formulas, [`sim`] what runs in virtual
-//! time.
+//! program runs over them unchanged; [`links`] parses the links' text form. [`theory`] has the
+//! papers' formulas, [`sim`] the simulations in virtual time.
 #![deny(unsafe_code)]
 
 pub mod compare;
