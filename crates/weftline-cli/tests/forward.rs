@@ -103,7 +103,7 @@ fn what_no_retry_can_change_ends_it_with_a_code_of_its_own() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     let (code, error) = client(&["--peer", &peer, "--socks", &taken]);
-    assert!(code == 1 && error.contains("cannot listen at"), "{error}");
+    assert!(code == 1 && error.contains("cannot listen on"), "{error}");
     // Wrong command lines, told by the parser or by the command.
     for (more, named) in [
         (&["--listen", "0"][..], "each --listen needs its own --to"),

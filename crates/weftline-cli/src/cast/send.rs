@@ -217,7 +217,7 @@ impl Caster {
         for (flow, (input, target)) in args.inputs.iter().zip(&targets).enumerate() {
             let socket = socket::receiver(*input, None, Found::ANY).map_err(|error| {
                 let message =
-                    format!("cannot listen at {input}: {error}; choose another address in --in");
+                    format!("cannot listen on {input}: {error}; choose another address in --in");
                 Failure::new(Exit::General, message)
             })?;
             let at = socket.local_addr()?;

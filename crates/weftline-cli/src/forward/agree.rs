@@ -66,7 +66,7 @@ pub(super) async fn agree(
             Ok(bound) => listeners.push((bound, stream)),
             Err(reply) if reply.status == Status::NotAllowed => {
                 let message = format!(
-                    "the server does not listen at {at}: {reply}; on its host, run: weftline forward serve --allow-listen {at}"
+                    "the server does not listen on {at}: {reply}; on its host, run: weftline forward serve --allow-listen {at}"
                 );
                 return Err(Failure::new(Exit::Refused, message));
             }

@@ -140,7 +140,7 @@ impl Client {
         let (mut entries, mut listeners) = (Vec::new(), Vec::new());
         for (at, entry) in wanted {
             let listener = TcpListener::bind(at).await.map_err(|error| {
-                let message = format!("cannot listen at {at}: {error}; choose another port");
+                let message = format!("cannot listen on {at}: {error}; choose another port");
                 Failure::new(Exit::General, message)
             })?;
             entries.push((listener.local_addr()?, entry));
@@ -309,7 +309,7 @@ impl Client {
                 },
                 Some(Ok(at)) = listeners.join_next() => {
                     if connection.close_reason().is_none() {
-                        let text = format!("the server no longer listens at {at}");
+                        let text = format!("the server no longer listens on {at}");
                         report.reporter.warn(&text);
                     }
                 }

@@ -135,7 +135,7 @@ impl Far {
                     true => listeners.open(at, self.connection.peer()).await,
                     false => Err(Reply::new(
                         Status::NotAllowed,
-                        format!("listening at {at} is not allowed here"),
+                        format!("listening on {at} is not allowed here"),
                     )),
                 }
             }

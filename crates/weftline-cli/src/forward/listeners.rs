@@ -21,7 +21,7 @@ const TRIES: usize = 20;
 /// Most listeners of all clients together.
 const MOST: usize = 16 * MOST_RULES;
 
-/// The client that listens at each address.
+/// The client that listens on each address.
 #[derive(Default)]
 pub(super) struct Listeners {
     held: Mutex<HashMap<SocketAddr, Held>>,
@@ -35,7 +35,7 @@ struct Held {
 /// A listener; give it back with [`Listeners::close`].
 pub(super) struct Open {
     pub(super) listener: TcpListener,
-    /// The address that it listens at.
+    /// The address that it listens on.
     pub(super) local: SocketAddr,
     /// Signals that the same client wants the address for a newer session.
     pub(super) taken: Arc<Notify>,
@@ -55,7 +55,7 @@ impl Listeners {
         let mut taken_over = false;
         if let Some(held) = self.lock().get(&at) {
             if held.peer != peer {
-                let text = format!("another client listens at {at}");
+                let text = format!("another client listens on {at}");
                 return Err(Reply::new(Status::Other, text));
             }
             held.taken.notify_one();
@@ -69,12 +69,12 @@ impl Listeners {
                     sleep(PAUSE).await;
                 }
                 Err(error) => {
-                    let text = format!("cannot listen at {at}: {error}");
+                    let text = format!("cannot listen on {at}: {error}");
                     return Err(Reply::new(Status::Other, text));
                 }
             }
         }
-        let text = format!("cannot listen at {at}: it is in use");
+        let text = format!("cannot listen on {at}: it is in use");
         Err(Reply::new(Status::Other, text))
     }
 

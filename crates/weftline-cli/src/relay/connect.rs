@@ -146,7 +146,7 @@ impl Client {
             }
         };
         let near = Near::open(args.rules.clone(), args.flows).map_err(|(addr, error)| {
-            let message = format!("cannot listen at {addr}: {error}; choose another port in --udp");
+            let message = format!("cannot listen on {addr}: {error}; choose another port in --udp");
             Failure::new(Exit::General, message)
         })?;
         let rules = args.rules.iter().map(|rule| Wanted {

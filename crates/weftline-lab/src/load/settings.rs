@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use super::LoadError;
 
-/// Settings as given. Whoever has settings takes its own by name; what is left at the end is
-/// refused with the names that were asked for.
+/// The given settings. Each consumer removes its own by name; the rest is refused, and the error
+/// lists the valid names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     given: BTreeMap<String, String>,
@@ -15,7 +15,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Takes the arguments apart.
+    /// Parses the arguments.
     pub(crate) fn parse(arguments: &[String]) -> Result<Self, LoadError> {
         let mut given = BTreeMap::new();
         for argument in arguments {
@@ -34,7 +34,7 @@ impl Settings {
         })
     }
 
-    /// The value of a setting, as `read` understands it; `None` if it was not given.
+    /// The value of a setting, parsed by `read`; `None` if it was not given.
     pub(crate) fn take<T>(
         &mut self,
         name: &'static str,
@@ -95,7 +95,7 @@ impl Settings {
         })
     }
 
-    /// Refuses what nobody took; `what` is the transport and the workload.
+    /// Refuses settings that no consumer removed; `what` is the transport and the workload.
     pub(crate) fn finish(mut self, what: &str) -> Result<(), LoadError> {
         match self.given.pop_first() {
             None => Ok(()),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_is_answered_with_the_right_ones() {
+    fn the_error_for_a_wrong_name_lists_the_valid_ones() {
         let mut settings = settings(&["sise=3"]);
         assert_eq!(settings.number("size", "bytes", 16..=100u32).unwrap(), None);
         assert_eq!(settings.switch("cdf").unwrap(), None);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_answered_with_what_is_possible() {
+    fn the_error_for_a_wrong_value_says_what_is_valid() {
         for value in ["15", "101", "x", "", "-1"] {
             let error = settings(&[&format!("size={value}")])
                 .number("size", "bytes", 16..=100u32)
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_setting_is_refused() {
+    fn arguments_that_are_not_settings_are_refused() {
         let parse = |arguments: &[&str]| {
             let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
             Settings::parse(&arguments).unwrap_err()

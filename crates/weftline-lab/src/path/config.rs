@@ -47,7 +47,8 @@ impl PathConfig {
             (None, None) => DEFAULT_MTU,
         };
         if mtu < MIN_MTU {
-            let message = format!("an MTU of {mtu} is too small for an IP packet: give at least {MIN_MTU}");
+            let message =
+                format!("an MTU of {mtu} is too small for an IP packet: give at least {MIN_MTU}");
             return Err(PathError::Setting(message));
         }
         Ok(mtu)

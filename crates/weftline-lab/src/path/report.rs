@@ -137,7 +137,10 @@ impl Report {
             );
             problem(
                 d.overflow > 0,
-                format!("{} packets were dropped because memory was full", d.overflow),
+                format!(
+                    "{} packets were dropped because memory was full",
+                    d.overflow
+                ),
             );
             problem(
                 d.device_drops > 0,
