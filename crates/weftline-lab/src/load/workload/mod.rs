@@ -23,7 +23,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 const PIECE: usize = 256 << 10;
 
 /// The first peer, if it connects in time.
-async fn accept_first(listener: &mut dyn Listener, patience: Duration) -> Result<Link, LoadError> {
+async fn guest(listener: &mut dyn Listener, patience: Duration) -> Result<Link, LoadError> {
     match timeout(patience, listener.accept()).await {
         Ok(link) => link,
         Err(_) => Err(LoadError::NobodyCame {
