@@ -351,7 +351,7 @@ pub(super) mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(Runs::NAME), "{\"a\":1}\n").unwrap();
         let error = Runs::open(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("line 1 is no run"), "{error}");
+        assert!(error.contains("line 1 is not a run"), "{error}");
     }
 
     #[test]

@@ -266,7 +266,7 @@ mod tests {
                 &["rate=3"],
                 "cc, secs, skip, series, amount, stamp, timeout, ip",
             ),
-            ("tcp", Mode::Bulk, &["skip=10"], "lower it"),
+            ("tcp", Mode::Bulk, &["skip=10"], "lower skip"),
             ("tcp", Mode::Stream, &["size=15"], "16 to"),
             ("tcp", Mode::Stream, &["cc=none-such"], "cc takes"),
             ("udp", Mode::Bulk, &[], "give rate="),
