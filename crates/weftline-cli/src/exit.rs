@@ -13,7 +13,7 @@ use crate::transfer::{Summary, TransferError};
 pub enum Exit {
     /// Success.
     Ok = 0,
-    /// Anything without a code of its own, for example a file that could not be stored.
+    /// Any other failure, for example a file that could not be stored.
     General = 1,
     /// The command line is wrong.
     Usage = 2,

@@ -15,10 +15,10 @@ const EXAMPLES: &str = "\
 Examples:
   weftline key                  this host's fingerprint
   weftline key --json           the same for scripts
-  weftline key --identity FILE  of another key
+  weftline key --identity FILE  the fingerprint of another key
 
-The fingerprint names this host to others: give it to whoever should accept your files
-(weftline recv --allow FINGERPRINT). The key file is the secret behind it: keep it.";
+The fingerprint identifies this host: give it to people who should accept your files
+(weftline recv --allow FINGERPRINT). The key file is the secret behind it: keep it safe.";
 
 /// Show this host's identity; create it if there is none
 #[derive(Args, Clone, Debug)]

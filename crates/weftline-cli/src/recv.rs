@@ -29,12 +29,12 @@ Examples:
   weftline recv inbox --allow abcd-efgh-...      from that host, into inbox
   weftline recv - --allow abcd-efgh-... | tar x  to standard output
 
-It prints the command for the other end. Only hosts whose fingerprint is given with --allow,
-or stands in ~/.config/weftline/allowed (one a line; what follows it is a comment), and this
-host itself may send. Whoever else tries is refused, and told how to be allowed.
+It prints the command for the sender. Senders are hosts whose fingerprint is given with --allow
+or listed in ~/.config/weftline/allowed (one a line; text after it is a comment), and this host
+itself. Other senders are refused, and see the command that would allow them.
 
-Files appear under their names when they are complete and verified; until then they are kept
-as .NAME.weftline-part, from where an interrupted transfer goes on.";
+Files appear under their names when they are complete and verified. Until then they are kept
+as .NAME.weftline-part, from which an interrupted transfer resumes.";
 
 /// Receive files and directories from `weftline send` on another host
 #[derive(Args, Clone, Debug)]

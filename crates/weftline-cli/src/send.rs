@@ -27,9 +27,9 @@ Examples:
   weftline send photos notes.txt 192.0.2.7:9338 --peer abcd-efgh-...
   tar c src | weftline send - --name src.tar host.example --peer abcd-efgh-...
 
-The other end runs `weftline recv`, which prints its fingerprint for --peer. It has to know
-this host's fingerprint too: `weftline key` prints it. A transfer that was interrupted goes on
-where it stopped when both commands are run again. Symbolic links are not sent.";
+The receiver runs `weftline recv`, which prints its fingerprint for --peer. It needs this host's
+fingerprint too: `weftline key` prints it. To resume an interrupted transfer, run both commands
+again. Symbolic links are not sent.";
 
 /// Send files and directories to `weftline recv` on another host
 #[derive(Args, Clone, Debug)]

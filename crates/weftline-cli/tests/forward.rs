@@ -108,10 +108,7 @@ fn what_no_retry_can_change_ends_it_with_a_code_of_its_own() {
     for (more, named) in [
         (&["--listen", "0"][..], "each --listen needs its own --to"),
         (&[], "nothing to forward"),
-        (
-            &["--socks", "0", "--insecure-udp"],
-            "leave --insecure-udp out",
-        ),
+        (&["--socks", "0", "--insecure-udp"], "omit --insecure-udp"),
     ] {
         let (code, error) = client(&[&["--peer", &peer], more].concat());
         assert!(code == 2 && error.contains(named), "{code} {error}");

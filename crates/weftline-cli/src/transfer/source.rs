@@ -55,7 +55,7 @@ pub enum SourceError {
         /// The rule that it breaks.
         error: PathError,
     },
-    /// It has no name of its own, like `/` or `..`.
+    /// It has no name, like `/` or `..`.
     #[error("{0} has no name to send it under: give the path of a file or directory")]
     Nameless(String),
     /// Its name is not UTF-8.
