@@ -231,8 +231,8 @@ impl Cell {
 ///
 /// where S is the throughput without errors. `ack_packets` is the length of the wait in packets.
 ///
+/// # Errors
 /// Those of [`Cell::saturation`], or headers as long as the packet.
-/// As [`Cell::saturation`], or headers as long as the packet.
 pub fn goodput(
     cell: &Cell,
     code: &Rlnc,
