@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| weftline_cli::transfer::wire::fuzz_entry(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| weftline_apps::transfer::wire::fuzz_entry(data));

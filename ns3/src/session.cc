@@ -30,15 +30,17 @@ class End {
     End(const Options& options, Ptr<ns3::Node> node, Ptr<FreshQueue> queue, uint16_t port, bool client)
         : session(nullptr, weftline_session_free), queue(queue), datagram(2048),
           socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId())) {
-        WeftlineSessionOptions more{};
-        more.symbol_size = UDP_PAYLOAD;
-        more.largest_datagram = UDP_PAYLOAD;
+        const std::unique_ptr<WeftlineConfig, void (*)(WeftlineConfig*)> config(
+            weftline_config_parse(options.preset.c_str()), weftline_config_free);
+        if (!config)
+            Stop("preset", weftline_last_error());
+        Check(weftline_config_set(config.get(), WEFTLINE_CONFIG_OPTION_SYMBOL_SIZE, UDP_PAYLOAD));
         // IP, UDP and 802.11.
-        more.datagram_overhead = 28 + 36;
-        session.reset(weftline_session_new(client, options.preset.c_str(), &more,
-                                           2 * uint64_t{options.seed} + client, Now()));
+        Check(weftline_config_set(config.get(), WEFTLINE_CONFIG_OPTION_DATAGRAM_OVERHEAD, 28 + 36));
+        session.reset(weftline_session_new(client, config.get(), 2 * uint64_t{options.seed} + client, Now()));
         if (!session)
             Stop("session", weftline_last_error());
+        Check(weftline_session_set_largest_datagram(session.get(), UDP_PAYLOAD));
         if (socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), port)) != 0)
             Stop("socket", "the port is taken");
         socket->SetRecvCallback(MakeCallback(&End::OnReceive, this));

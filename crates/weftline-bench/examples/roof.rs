@@ -1,6 +1,6 @@
-//! What the instructions that our AVX2 kernel is made of can do at most, and what
-//! a copy leaves room for: the figures in `docs/benchmarks-codec.md` under "Where
-//! the rest of the way goes". For x86-64 under Linux and the like.
+//! The highest speed of the instructions in our AVX2 kernel, and what can be
+//! done during a copy: the figures in `docs/benchmarks-codec.md` under "Where
+//! the rest of the way goes". For x86-64 on Unix systems.
 //!
 //! ```sh
 //! cargo run --release -p weftline-bench --example roof
@@ -14,10 +14,11 @@ mod roof {
 
     use rustix::time::{ClockId, clock_gettime};
 
-    /// Bytes of a symbol, and from one to the next.
+    /// Bytes of a symbol, and the distance from one to the next.
     const SIZE: usize = 1280;
     const STRIDE: usize = SIZE + 64;
-    /// Copies from so many symbols into so many others, as `stream/decode` does.
+    /// Copies from this many symbols into as many others, as `stream/decode`
+    /// does.
     const FROM: usize = 260;
     const TO: usize = 129;
     const COPIES: usize = 4 * FROM;
@@ -28,8 +29,8 @@ mod roof {
         Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
     }
 
-    /// Nanoseconds of one call: the lower quartile, for what other programs take
-    /// from the cache or the clock rate only makes it longer.
+    /// Nanoseconds of one call: the lower quartile, because other programs can
+    /// only make a call slower.
     fn nanos(mut work: impl FnMut()) -> f64 {
         let mut times: Vec<_> = (0..200)
             .map(|_| {
@@ -42,7 +43,8 @@ mod roof {
         times[times.len() / 4].as_nanos() as f64
     }
 
-    /// Nanoseconds of a cycle, from additions of which each needs the one before.
+    /// Nanoseconds of a cycle, from additions that each depend on the one
+    /// before.
     fn cycle() -> f64 {
         const ADDITIONS: u64 = 400_000;
         let time = nanos(|| {
@@ -56,8 +58,8 @@ mod roof {
         time / ADDITIONS as f64
     }
 
-    /// A register of 32 bytes is taken apart, and as many products as named are
-    /// added, with nothing loaded or stored.
+    /// Splits a register of 32 bytes and adds this many products, without loads
+    /// or stores.
     macro_rules! mix {
         ($cycle:expr, $destinations:literal: $($sum:literal),*) => {{
             const REPEATS: u64 = 10_000;
@@ -88,7 +90,7 @@ mod roof {
         }};
     }
 
-    /// Copies with something done after each.
+    /// Copies with some work after each.
     fn copies(what: &str, mut after: impl FnMut(usize)) {
         let from = vec![1_u8; FROM * STRIDE + 64];
         let mut to = vec![2_u8; TO * STRIDE + 64];
@@ -173,5 +175,5 @@ fn main() {
     #[cfg(all(unix, target_arch = "x86_64"))]
     roof::report();
     #[cfg(not(all(unix, target_arch = "x86_64")))]
-    println!("for x86-64 under Linux and the like only");
+    println!("this example needs x86-64 and a Unix system");
 }

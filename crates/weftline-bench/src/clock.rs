@@ -1,8 +1,8 @@
-//! The time that this thread has had a CPU.
+//! The CPU time of this thread.
 //!
-//! Work here is done on one thread, so nothing is missed; and what other
-//! programs take meanwhile is not counted, which would count most against the
-//! slowest, whose runs are the longest.
+//! All work is done on one thread, so nothing is missed. The time of other
+//! programs is not counted; it would count most against the slowest contender,
+//! whose runs are the longest.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 #[cfg(unix)]
 pub(crate) const NAME: &str = "CPU time of the thread";
 
-/// A point in time; only differences mean anything.
+/// A point in time; only differences have a meaning.
 #[cfg(unix)]
 pub(crate) fn now() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
@@ -24,7 +24,7 @@ pub(crate) fn now() -> Duration {
 #[cfg(not(unix))]
 pub(crate) const NAME: &str = "elapsed time";
 
-/// A point in time; only differences mean anything.
+/// A point in time; only differences have a meaning.
 #[cfg(not(unix))]
 pub(crate) fn now() -> Duration {
     use std::sync::OnceLock;

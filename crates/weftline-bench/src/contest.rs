@@ -1,25 +1,25 @@
-//! Who does what, and that it is done right.
+//! The cases, the contenders, and the check of their results.
 
 use std::fmt::Write;
 
-/// Why a benchmark cannot go on.
+/// Why a benchmark stops.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A contender did not do what the workload asks for.
-    #[error("{contender} gives a wrong result in {case}: nothing is measured")]
+    /// A contender gave a wrong result.
+    #[error("{contender} gives a wrong result in {case}; nothing was measured")]
     Wrong {
         /// The [id](Case::id) of the case.
         case: String,
-        /// Whose result it is.
+        /// The contender.
         contender: String,
     },
 }
 
-/// A figure that others have published for a case, to compare with.
+/// A figure that others have published for a case, for comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Published {
-    /// Where.
+    /// Where it was published.
     pub source: &'static str,
     /// GB of source symbols per second.
     pub gbps: f64,
@@ -29,15 +29,15 @@ pub struct Published {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Case {
-    /// What is done, for example `kernel/dot`.
+    /// The kind of work, for example `kernel/dot`.
     pub workload: &'static str,
-    /// What a byte of the figures is.
+    /// What the bytes of the figures count.
     pub definition: &'static str,
     /// Numbers by name, in the order of the id.
     pub parameters: Vec<(&'static str, usize)>,
-    /// Bytes that one run counts for.
+    /// The bytes that one run counts as.
     pub bytes: usize,
-    /// What others measured.
+    /// The figure that others measured.
     pub published: Option<Published>,
 }
 
@@ -70,19 +70,19 @@ impl Case {
     }
 }
 
-/// On whose side a contender is.
+/// The kind of a contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Part of this project.
     Ours,
     /// Another library.
     Peer,
-    /// What the memory or XOR alone would take.
+    /// The speed of memory or XOR alone.
     Ceiling,
 }
 
 impl Kind {
-    /// As in reports.
+    /// The name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -95,12 +95,12 @@ impl Kind {
 
 /// One way to do the work of a case.
 pub struct Contender<'a> {
-    /// Unique in the contest.
+    /// The name, unique in the contest.
     pub name: String,
-    /// Whose it is.
+    /// The kind of the contender.
     pub kind: Kind,
-    /// Source symbols sent, and how many of them were neither received nor
-    /// recovered, where a code may leave some.
+    /// Source symbols sent, and those neither received nor recovered, for codes
+    /// that may leave some.
     pub residual: Option<(usize, usize)>,
     run: Box<dyn FnMut() + 'a>,
 }
@@ -113,24 +113,24 @@ impl Contender<'_> {
     }
 }
 
-/// Who cannot take part, and why.
+/// A contender that cannot take part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skipped {
-    /// Who.
+    /// The contender.
     pub contender: String,
-    /// Why, for people.
+    /// The reason, for the user.
     pub reason: String,
 }
 
-/// A case and everyone who takes part.
+/// A case and its contenders.
 #[non_exhaustive]
 pub struct Contest<'a> {
-    /// What is to be done.
+    /// The case.
     pub case: Case,
-    /// Who does it; all have shown that they can.
+    /// The contenders; all have given a right result.
     pub contenders: Vec<Contender<'a>>,
-    /// Who does not.
+    /// The contenders that cannot take part.
     pub skipped: Vec<Skipped>,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Contest<'a> {
         }
     }
 
-    /// Adds a contender whose first run must make `expected` of its state.
+    /// Adds a contender. Its first run must turn its state into `expected`.
     pub(crate) fn enter<S: 'a>(
         &mut self,
         name: impl Into<String>,
@@ -165,7 +165,7 @@ impl<'a> Contest<'a> {
         Ok(())
     }
 
-    /// Adds a contender that has been checked otherwise.
+    /// Adds a contender that was checked in another way.
     pub(crate) fn enter_checked(
         &mut self,
         name: impl Into<String>,
@@ -181,7 +181,7 @@ impl<'a> Contest<'a> {
         });
     }
 
-    /// Tells why a contender is missing.
+    /// Notes why a contender is missing.
     pub(crate) fn skip(&mut self, contender: impl Into<String>, reason: impl Into<String>) {
         self.skipped.push(Skipped {
             contender: contender.into(),
@@ -190,16 +190,16 @@ impl<'a> Contest<'a> {
     }
 }
 
-/// What to do with the contests of a plan.
+/// A function to apply to the contests of a plan.
 pub trait Visitor {
     /// Whether to prepare the contest of this case at all.
     fn wants(&mut self, case: &Case) -> bool;
 
-    /// Takes a contest; what it borrows is gone afterwards.
+    /// Uses a contest; the data it borrows are dropped afterwards.
     ///
     /// # Errors
     ///
-    /// To stop at this contest.
+    /// Stops at this contest.
     fn contest(&mut self, contest: Contest<'_>) -> Result<(), Error>;
 }
 

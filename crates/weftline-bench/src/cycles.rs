@@ -1,4 +1,4 @@
-//! Clock cycles of this thread, where the kernel counts them.
+//! Clock cycles of this thread, if the kernel counts them.
 
 #[cfg(target_os = "linux")]
 mod counter {
@@ -9,11 +9,11 @@ mod counter {
     pub(crate) struct Cycles(Counter);
 
     impl Cycles {
-        /// Why not, for people, if it cannot be had.
+        /// The error is the reason, for the user.
         pub(crate) fn new() -> Result<Self, String> {
             let counter = Builder::new().kind(Hardware::CPU_CYCLES).build();
             let mut counter = counter.map_err(|error| {
-                format!("the kernel gives no cycle counter ({error}); virtual machines often have none, and /proc/sys/kernel/perf_event_paranoid must not exceed 2")
+                format!("the kernel gives no cycle counter ({error}); virtual machines often lack one, and /proc/sys/kernel/perf_event_paranoid must be 2 or less")
             })?;
             counter.enable().map_err(|error| error.to_string())?;
             Ok(Self(counter))

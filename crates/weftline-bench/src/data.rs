@@ -1,20 +1,20 @@
-//! Symbols to work on.
+//! The symbols that the workloads use.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Cache lines and the widest registers are so many bytes.
+/// The bytes of a cache line and of the widest register.
 const ALIGNMENT: usize = 64;
 
-/// Equal symbols, each at the start of a cache line.
+/// Symbols of one length, each at the start of a cache line.
 ///
-/// Between two of them a line stays free: without it, symbols of a few KiB would
-/// all begin at the same place in a memory page, and crowd each other out of
-/// the cache where packets in real buffers do not.
+/// A line between two symbols stays free. Without it, symbols of a few KiB
+/// would all begin at the same offset in a memory page and displace each other
+/// in the cache, which packets in real buffers do not.
 #[derive(Clone, Debug)]
 pub(crate) struct Symbols {
     bytes: Vec<u8>,
-    /// Where the first begins.
+    /// The offset of the first symbol.
     first: usize,
     stride: usize,
     size: usize,
@@ -29,7 +29,7 @@ impl Symbols {
         let first = bytes.as_ptr().align_offset(ALIGNMENT);
         Self {
             bytes,
-            // A machine that cannot tell is content with any place.
+            // If the alignment is not known, any offset works.
             first: if first < ALIGNMENT { first } else { 0 },
             stride,
             size,
@@ -37,7 +37,7 @@ impl Symbols {
         }
     }
 
-    /// `count` symbols that look like compressed data.
+    /// `count` symbols of random bytes, like compressed data.
     pub(crate) fn random(count: usize, size: usize, seed: u64) -> Self {
         let mut symbols = Self::zeroed(count, size);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -79,7 +79,7 @@ impl Symbols {
             .map(move |place| &mut place[..size])
     }
 
-    /// All symbols one after the other.
+    /// All symbols, one after the other.
     pub(crate) fn concat(&self) -> Vec<u8> {
         self.slices().concat()
     }
@@ -101,7 +101,7 @@ impl Draws {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// True in `percent` of 100 draws.
+    /// True in `percent` % of the draws.
     pub(crate) fn percent(&mut self, percent: usize) -> bool {
         self.0.next_u64() % 100 < percent as u64
     }

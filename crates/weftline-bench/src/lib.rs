@@ -1,12 +1,12 @@
-//! How fast the codec is, beside others, on the machine at hand.
+//! The speed of the codec beside others, on this machine.
 //!
-//! A [workload](workloads) is something people want done, such as a repair
-//! symbol over a window. Everyone who can do it enters the same [`Contest`]: our
-//! code with each kernel or kind of coefficients, other libraries (*peers*), and
-//! what no code can beat (*ceilings*: memcpy, XOR). Each checks its result once;
-//! then a [`Visitor`] does with the contest what it likes. [`Runner`] measures
-//! it, contenders in turn, so that a machine that slows down slows all of them;
-//! the benchmarks of `weftline-codec` hand it to their own harness.
+//! A [workload](workloads) is a task that users have, such as a repair symbol
+//! over a window. All contenders that can do it enter the same [`Contest`]: our
+//! code with each kernel or kind of coefficients, other libraries (*peers*),
+//! and limits that no code can beat (*ceilings*: memcpy, XOR). Each result is
+//! checked once; then a [`Visitor`] uses the contest. [`Runner`] measures it
+//! and lets the contenders take turns, so that a machine that slows down slows
+//! all of them. The benchmarks of `weftline-codec` pass it to criterion.
 //!
 //! This crate is the only one that depends on peers.
 #![deny(unsafe_code)]

@@ -1,28 +1,27 @@
-//! On what it was measured.
+//! The machine of a measurement.
 
 use weftline_codec::kernel::{self, Kernel};
 
-/// The machine and what our codec makes of it.
+/// The machine, and the kernels that our codec can run on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Machine {
-    /// The CPU's name, if it can be learnt.
+    /// The name of the CPU, if it is known.
     pub cpu: Option<String>,
     /// The instruction set, for example `x86_64`.
     pub architecture: &'static str,
     /// The operating system.
     pub os: &'static str,
-    /// The kernel of everything that is not measured kernel by kernel.
+    /// The kernel of all workloads that are not measured kernel by kernel.
     pub kernel: Kernel,
-    /// All that could run here, slowest first.
+    /// The kernels that can run here, slowest first.
     pub kernels: Vec<Kernel>,
-    /// The average number of programs that want to run, over the last minute,
-    /// before the measurement.
+    /// The load average of the minute before the measurement.
     pub load: Option<String>,
 }
 
 impl Machine {
-    /// This one.
+    /// Describes this machine.
     #[must_use]
     pub fn this() -> Self {
         Self {
@@ -36,7 +35,7 @@ impl Machine {
     }
 }
 
-/// The model as Linux tells it.
+/// The model of the CPU, as Linux reports it.
 fn cpu() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let value = |name: &str| {
@@ -45,7 +44,7 @@ fn cpu() -> Option<String> {
         Some(value.trim().to_owned())
     };
     let name = value("model name")?;
-    // Clouds hide the model in the name, but not its number.
+    // Cloud machines may hide the model in the name, but not its number.
     match (value("cpu family"), value("model")) {
         (Some(family), Some(model)) => Some(format!("{name}, family {family} model {model}")),
         _ => Some(name),

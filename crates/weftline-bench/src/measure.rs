@@ -1,4 +1,4 @@
-//! Measuring: contenders take turns, and the median counts.
+//! Measurement: contenders take turns, and the median counts.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -8,25 +8,24 @@ use crate::contest::{Case, Contender, Contest, Error, Kind, Skipped, Visitor};
 use crate::cycles::Cycles;
 use crate::plan::{Plan, Scope};
 
-/// Contenders have at least so many samples, however slow they are.
+/// The fewest samples of a contender, even of a slow one.
 const LEAST_ROUNDS: usize = 5;
 
 /// How long and how often to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timing {
-    /// Samples of each contender, if they fit in its time.
+    /// Samples of each contender, if its time allows.
     pub rounds: usize,
-    /// What one sample takes at least. Short: where time goes by while another
-    /// program has the CPU, most samples should end before that.
+    /// The least time of a sample. It is short, so that most samples end before
+    /// another program gets the CPU.
     pub sample: Duration,
-    /// The time of a contender; slow ones have fewer samples, but no fewer
-    /// than 5.
+    /// The time for a contender; slow ones have fewer samples, but at least 5.
     pub budget: Duration,
 }
 
 impl Timing {
-    /// What suits a scope.
+    /// The timing for a scope.
     #[must_use]
     pub fn of(scope: Scope) -> Self {
         let (rounds, sample_micros, budget_millis) = match scope {
@@ -42,7 +41,7 @@ impl Timing {
     }
 }
 
-/// What a contender took in each round, sorted.
+/// The samples of a contender, sorted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples(Vec<f64>);
 
@@ -53,7 +52,7 @@ impl Samples {
         Self(samples)
     }
 
-    /// The sample with a share `rank` (0 to 1) of the others below it.
+    /// The sample that exceeds a share `rank` (0 to 1) of the others.
     fn quantile(&self, rank: f64) -> f64 {
         let place = rank * (self.0.len() - 1) as f64;
         let (below, above) = (place.floor() as usize, place.ceil() as usize);
@@ -61,14 +60,14 @@ impl Samples {
         self.0[below] * (1.0 - part) + self.0[above] * part
     }
 
-    /// How many there are.
+    /// The number of samples.
     #[must_use]
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The middle one.
+    /// The median.
     #[must_use]
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
@@ -86,21 +85,20 @@ impl Samples {
         self.quantile(1.0)
     }
 
-    /// From the lower to the upper quartile, as a share of the median: half of
-    /// the samples are as near to each other.
+    /// The distance between the quartiles, as a share of the median.
     #[must_use]
     pub fn spread(&self) -> f64 {
         (self.quantile(0.75) - self.quantile(0.25)) / self.median()
     }
 }
 
-/// How fast one contender was.
+/// The speed of one contender.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Measurement {
     /// Who.
     pub contender: String,
-    /// Whose.
+    /// Its kind.
     pub kind: Kind,
     /// Nanoseconds of one run.
     pub nanos: Samples,
@@ -125,15 +123,15 @@ impl Measurement {
     }
 }
 
-/// What came out of a contest.
+/// The result of a contest.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// What was done.
+    /// The case.
     pub case: Case,
-    /// By whom, in the order of the contest.
+    /// The contenders, in the order of the contest.
     pub measurements: Vec<Measurement>,
-    /// By whom not.
+    /// The contenders that did not take part.
     pub skipped: Vec<Skipped>,
 }
 
@@ -151,21 +149,21 @@ impl Outcome {
         peers.min_by(|a, b| a.nanos.median().total_cmp(&b.nanos.median()))
     }
 
-    /// The ceiling that is hardest to reach without being out of reach: the
-    /// first one of the contest.
+    /// The ceiling to compare with: the first one of the contest, which is the
+    /// hardest that a code might reach.
     #[must_use]
     pub fn ceiling(&self) -> Option<&Measurement> {
         self.measurements.iter().find(|m| m.kind == Kind::Ceiling)
     }
 
-    /// How many times as fast as `other` a contender is.
+    /// The speed of a contender as a multiple of that of `other`.
     #[must_use]
     pub fn ratio(measurement: &Measurement, other: &Measurement) -> f64 {
         other.nanos.median() / measurement.nanos.median()
     }
 }
 
-/// A contender's part in a contest.
+/// A contender in a running contest.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     /// Runs of a sample.
@@ -183,7 +181,7 @@ pub struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// A runner that tells of each contest when it is over.
+    /// A runner that reports each contest when it is over.
     #[must_use]
     pub fn new(plan: Plan, timing: Timing, progress: impl FnMut(&Outcome) + 'a) -> Self {
         Self {
@@ -195,28 +193,28 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Why cycles are not counted, if they are not.
+    /// The reason if cycles are not counted.
     #[must_use]
     pub fn no_cycles(&self) -> Option<&str> {
         self.cycles.as_ref().err().map(String::as_str)
     }
 
-    /// How it measures.
+    /// The timing in use.
     #[must_use]
     pub fn timing(&self) -> Timing {
         self.timing
     }
 
-    /// What it has measured so far.
+    /// The results so far.
     #[must_use]
     pub fn outcomes(&self) -> &[Outcome] {
         &self.outcomes
     }
 
-    /// How many runs make a sample, and how many samples there is time for.
+    /// The runs in a sample, and the number of samples that the time allows.
     fn calibrate(&self, contender: &mut Contender<'_>) -> Share {
-        // Another program may have the CPU meanwhile: the fastest of a few
-        // attempts tells how fast it is.
+        // Another program may interrupt an attempt, so the fastest of a few
+        // counts.
         let fastest = (0..3).map(|_| self.time_of_run(contender));
         let run = fastest.fold(f64::INFINITY, f64::min);
         let runs = (self.timing.sample.as_secs_f64() / run).ceil().max(1.0);
@@ -228,7 +226,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Seconds that a run takes, more or less.
+    /// The approximate seconds of a run.
     fn time_of_run(&self, contender: &mut Contender<'_>) -> f64 {
         let mut runs = 1u32;
         loop {
@@ -264,7 +262,7 @@ impl<'a> Runner<'a> {
 
 impl Visitor for Runner<'_> {
     fn wants(&mut self, case: &Case) -> bool {
-        // Two lists of parameters may hold the same case.
+        // Two lists of parameters may contain the same case.
         self.plan.includes(case) && self.outcomes.iter().all(|o| o.case.id() != case.id())
     }
 
@@ -278,11 +276,12 @@ impl Visitor for Runner<'_> {
         let mut nanos = vec![Vec::new(); contenders.len()];
         let mut cycles = vec![Vec::new(); contenders.len()];
         for round in 0..self.timing.rounds {
-            // Another one begins each time: nobody always comes after the same.
+            // Each round begins with another contender, so that no contender
+            // always follows the same one.
             for turn in 0..contenders.len() {
                 let index = (round + turn) % contenders.len();
                 let Share { runs, samples } = shares[index];
-                // The samples of a slow one are spread over all rounds.
+                // The samples of a slow contender are spread over all rounds.
                 if round * samples % self.timing.rounds >= samples {
                     continue;
                 }

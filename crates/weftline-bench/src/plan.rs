@@ -1,16 +1,15 @@
-//! What is to be measured.
+//! The choice of cases to measure.
 
 use weftline_codec::kernel::Kernel;
 
 use crate::contest::Case;
 
-/// How much of the workloads' parameters to go through.
+/// How many parameters of the workloads to measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// A few telling cases.
+    /// A few important cases.
     Quick,
-    /// Symbols of 1280 bytes, and the cases that goals and published figures
-    /// are about.
+    /// Symbols of 1280 bytes, and the cases of goals and published figures.
     #[default]
     Default,
     /// Every combination.
@@ -18,7 +17,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// As in reports.
+    /// The name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,11 +42,11 @@ impl Scope {
     }
 }
 
-/// Which cases, with which kernels.
+/// The cases and kernels to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Plan {
-    /// How many cases.
+    /// The scope.
     pub scope: Scope,
     /// Only cases whose [id](Case::id) contains one of these texts; all if there
     /// are none.
@@ -68,7 +67,7 @@ impl Plan {
         }
     }
 
-    /// Whether the filter lets a case through.
+    /// Whether the filter accepts a case.
     #[must_use]
     pub fn includes(&self, case: &Case) -> bool {
         let id = case.id();

@@ -1,4 +1,4 @@
-//! All that is measured is right, whoever does it.
+//! All contenders give right results.
 #![allow(clippy::unwrap_used)]
 
 use weftline_bench::{Case, Contest, Error, Kind, Plan, Scope, Visitor, workloads};
@@ -52,10 +52,10 @@ impl Visitor for Trial {
 }
 
 #[test]
-fn everything_of_the_quick_scope_is_right_and_has_a_peer_and_a_ceiling() {
+fn every_case_of_the_quick_scope_is_right_and_has_a_peer_and_a_ceiling() {
     let trial = Trial::of(Plan::new(Scope::Quick));
     assert!(trial.cases >= 15, "{}", trial.cases);
-    // Where ISA-L is not installed, nobody else has bare inner loops.
+    // Without ISA-L, no peer offers bare inner loops.
     let others = trial
         .without_peer
         .iter()
@@ -89,7 +89,7 @@ fn symbols_of_every_size_come_out_right() {
 }
 
 #[test]
-fn who_cannot_do_a_block_says_why() {
+fn a_contender_that_cannot_do_a_block_says_why() {
     struct Reasons(Vec<(String, String)>);
 
     impl Visitor for Reasons {
@@ -111,7 +111,7 @@ fn who_cannot_do_a_block_says_why() {
     let peers = cfg!(feature = "peers");
     assert!(!peers || who("isa-l") && who("reed-solomon-erasure"));
     for (who, reason) in &reasons.0 {
-        // The numbers of its shards, or what to install.
+        // The reason names the number of shards, or the package to install.
         let tells = ["1024", "1076", "libisal", "AVX2"];
         let told = tells.iter().any(|part| reason.contains(part));
         assert!(told, "{who}: {reason}");

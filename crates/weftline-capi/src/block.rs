@@ -10,15 +10,15 @@ use crate::guard::{free, given, guard, look, make, put, put_outcome, put_symbol}
 use crate::raw;
 use crate::status::{Failure, Status};
 
-/// A block of source symbols, and repair symbols over all of it: send the source symbols and then
-/// repair symbols (systematic), or nothing but repair symbols, as many as it takes.
+/// A block of source symbols, which makes repair symbols over all of them. Send the source symbols and then
+/// repair symbols (systematic), or only repair symbols.
 #[derive(Debug)]
 pub struct BlockEncoder {
     block: codec::BlockEncoder,
     repair: Vec<u8>,
 }
 
-/// Recovers a block from any symbols of it that suffice.
+/// Recovers a block from as many of its symbols as suffice, whichever they are.
 #[derive(Debug)]
 pub struct BlockDecoder(codec::BlockDecoder);
 
@@ -30,8 +30,9 @@ pub(crate) fn push_error(error: PushError) -> Failure {
     Failure::new(status, error)
 }
 
-/// An empty block in GF(2^bits), 1 to 8 bits, for at most `max_symbols` symbols of at most
-/// `max_symbol_size` bytes (65,535 at most). NULL if that cannot be.
+/// Makes an empty block in GF(2^bits), 1 to 8 bits, for at most `max_symbols` symbols
+/// (`WEFTLINE_MAX_SYMBOLS` at most) of at most `max_symbol_size` bytes (65,535 at most). Returns NULL if there
+/// is no such code.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_block_encoder_new(
     bits: u32,
@@ -52,7 +53,8 @@ pub extern "C" fn weftline_block_encoder_free(encoder: Option<Box<BlockEncoder>>
     free(encoder);
 }
 
-/// Takes the next source symbol into the block (a copy) and tells its index, unless `index` is NULL.
+/// Adds a copy of the next source symbol to the block. `index`, unless NULL, gets its index. Returns
+/// `WEFTLINE_STATUS_FULL` when the block has all its symbols.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weftline_block_encoder_push(
     encoder: Option<&mut BlockEncoder>,
@@ -70,7 +72,7 @@ pub unsafe extern "C" fn weftline_block_encoder_push(
 }
 
 /// Writes the repair symbol with these coefficients over the whole block, and its length: 2 bytes
-/// more than the longest payload, rounded up to whole groups of the field.
+/// more than the longest payload of the block, rounded up to whole groups of the field.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weftline_block_encoder_repair(
     encoder: Option<&mut BlockEncoder>,
@@ -90,7 +92,7 @@ pub unsafe extern "C" fn weftline_block_encoder_repair(
     })
 }
 
-/// Empties the block for the next one; memory is reused.
+/// Removes all symbols, so that the next block can begin. The memory is used again.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_block_encoder_clear(encoder: Option<&mut BlockEncoder>) -> Status {
     guard(|| {
@@ -99,8 +101,8 @@ pub extern "C" fn weftline_block_encoder_clear(encoder: Option<&mut BlockEncoder
     })
 }
 
-/// A decoder in GF(2^bits), 1 to 8 bits, for a block of `symbols` symbols of at most
-/// `max_symbol_size` bytes. NULL if that cannot be.
+/// Makes a decoder in GF(2^bits), 1 to 8 bits, for a block of `symbols` symbols of at most
+/// `max_symbol_size` bytes. Returns NULL if there is no such code.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_block_decoder_new(
     bits: u32,
@@ -120,7 +122,8 @@ pub extern "C" fn weftline_block_decoder_free(decoder: Option<Box<BlockDecoder>>
     free(decoder);
 }
 
-/// Takes a source symbol (a copy). `innovative`, unless NULL, tells whether it brought anything new.
+/// Gives the decoder a source symbol, which it copies. `innovative`, unless NULL, says whether the symbol was
+/// new to it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weftline_block_decoder_source(
     decoder: Option<&mut BlockDecoder>,
@@ -137,8 +140,8 @@ pub unsafe extern "C" fn weftline_block_decoder_source(
     })
 }
 
-/// Takes a repair symbol made with these coefficients. `innovative`, unless NULL, tells whether it
-/// brought anything new. The one that makes the block solvable solves it.
+/// Gives the decoder a repair symbol that was made with these coefficients. `innovative`, unless NULL, says
+/// whether it told the decoder something new. The block is solved as soon as that is possible.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weftline_block_decoder_repair(
     decoder: Option<&mut BlockDecoder>,
@@ -155,7 +158,7 @@ pub unsafe extern "C" fn weftline_block_decoder_repair(
     })
 }
 
-/// How many more innovative symbols complete the block; 0 when every symbol is known.
+/// How many more innovative symbols the decoder needs; 0 when every symbol is known.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_block_decoder_deficit(decoder: Option<&BlockDecoder>) -> usize {
     look(decoder, |decoder| decoder.0.deficit())
@@ -167,8 +170,8 @@ pub extern "C" fn weftline_block_decoder_missing(decoder: Option<&BlockDecoder>)
     look(decoder, |decoder| decoder.0.unknowns())
 }
 
-/// Where the payload of a known symbol is, and its length; valid until the decoder is used again
-/// but for looking.
+/// Writes where the payload of a known symbol is, and its length. The payload is valid until the next call
+/// that changes the decoder. Returns `WEFTLINE_STATUS_MISSING` for a symbol that is not known.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_block_decoder_symbol(
     decoder: Option<&BlockDecoder>,
@@ -179,7 +182,8 @@ pub extern "C" fn weftline_block_decoder_symbol(
     guard(|| put_symbol(index, given(decoder)?.0.symbol(index), payload, length))
 }
 
-/// Forgets everything and begins a block of as many symbols; memory is reused.
+/// Forgets everything, so that the next block of the same number of symbols can begin. The memory is used
+/// again.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_block_decoder_clear(decoder: Option<&mut BlockDecoder>) -> Status {
     guard(|| {

@@ -7,42 +7,44 @@ use crate::guard::guard;
 use crate::raw;
 use crate::status::{Failure, Status};
 
-/// Every symbol with a coefficient other than 0, from `key`. In GF(2) that is the plain sum.
+/// A coefficient other than 0 for every symbol, drawn from `key`. In GF(2) that is the plain sum.
 pub const COEFFICIENTS_NON_ZERO: u32 = 0;
-/// Any element for every symbol, 0 too, from `key`.
+/// Any element of the field, also 0, for every symbol, drawn from `key`.
 pub const COEFFICIENTS_UNIFORM: u32 = 1;
-/// A symbol is kept with a probability of (`parameter` + 1) / 16, from `key`.
+/// A coefficient other than 0 for each symbol with a probability of (`parameter` + 1) / 16, drawn from `key`.
 pub const COEFFICIENTS_SPARSE: u32 = 2;
-/// All of the `parameter` newest symbols and fewer the older they are, from `key`.
+/// A coefficient other than 0 for the `parameter` newest symbols, and for fewer of the older ones, drawn from
+/// `key`.
 pub const COEFFICIENTS_FADING: u32 = 3;
-/// RFC 8681's, with `key` as repair key (16 bits) and `parameter` as density threshold.
+/// The coefficients of RFC 8681, with `key` as repair key (16 bits) and `parameter` as density threshold.
 pub const COEFFICIENTS_RFC8681: u32 = 4;
 /// The vector itself: `vector_len` elements, one a byte.
 pub const COEFFICIENTS_EXPLICIT: u32 = 5;
 
-/// What multiplies each symbol of a repair symbol's window: a kind (`WEFTLINE_COEFFICIENTS_...`) and
-/// what that kind needs; other fields are not looked at. `{0}` with a `key` is a good choice in GF(2^8).
+/// The coding vector of a repair symbol, which has one coefficient for each symbol of its window: a kind
+/// (`WEFTLINE_COEFFICIENTS_...`) and the fields that the kind uses. Other fields are ignored. `{0}` with a `key` is
+/// a good choice in GF(2^8).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Coefficients {
     /// One of `WEFTLINE_COEFFICIENTS_...`.
     pub kind: u32,
-    /// Determines the vector of all kinds but the explicit one; give each repair symbol another.
+    /// Determines the vector of all kinds except the explicit one. Use a new key for each repair symbol.
     pub key: u32,
-    /// Of some kinds.
+    /// Some kinds have one.
     pub parameter: u32,
     /// The explicit vector.
     pub vector: *const u8,
-    /// Its elements.
+    /// How many elements it has.
     pub vector_len: usize,
 }
 
 impl Coefficients {
-    /// As the codec has it.
+    /// The vector in the codec's type.
     ///
     /// # Safety
     ///
-    /// Of the explicit kind: `vector` is NULL or valid for reading `vector_len` bytes for as long as
+    /// For the explicit kind, `vector` is NULL or valid for reading `vector_len` bytes for as long as
     /// the result is used.
     pub(crate) unsafe fn to_codec<'a>(self) -> Result<Vector<'a>, Failure> {
         let Coefficients { key, parameter, .. } = self;
@@ -67,7 +69,7 @@ impl Coefficients {
                 Vector::Explicit(vector)
             }
             kind => {
-                let reason = format!("{kind} is no kind of coefficients: use 0 to 5");
+                let reason = format!("there is no kind {kind} of coefficients: use 0 to 5");
                 return Err(Failure::argument(reason));
             }
         })
@@ -102,17 +104,16 @@ pub unsafe extern "C" fn weftline_coefficients_fill(
         codec
             .fill(field(bits)?, &mut made)
             .map_err(Failure::argument)?;
-        place.write_copy_of_slice(&made);
-        Ok(())
+        raw::copy(&made, place)
     })
 }
 
-/// The most symbols of a block, a window or what a recoder holds: decoders need memory for the
-/// square of it.
+/// The most symbols of a block, of a window and of a recoder. A decoder needs memory for the square of its
+/// symbols.
 pub const MAX_SYMBOLS: usize = 8192;
 
-/// The longest payload, in bytes, whose repair symbols in GF(2^bits) are no longer than `room` bytes: those
-/// are 2 longer, rounded up to whole groups of the field. 0 if there is none.
+/// The longest payload, in bytes, whose repair symbols in GF(2^bits) have at most `room` bytes. A repair symbol
+/// is 2 bytes longer than the payload, rounded up to whole groups of the field. 0 if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_longest_payload(bits: u32, room: usize) -> usize {
     let mut longest = 0;
@@ -130,7 +131,7 @@ pub(crate) fn bounded(symbols: usize) -> Result<usize, Failure> {
     if (1..=MAX_SYMBOLS).contains(&symbols) {
         Ok(symbols)
     } else {
-        let reason = format!("{symbols} symbols are none or too many: use 1 to {MAX_SYMBOLS}");
+        let reason = format!("the number of symbols is {symbols}: use 1 to {MAX_SYMBOLS}");
         Err(Failure::argument(reason))
     }
 }

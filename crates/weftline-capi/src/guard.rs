@@ -1,4 +1,4 @@
-//! No panic crosses the boundary, and every failure leaves its reason.
+//! Every function runs its body here: no panic crosses the boundary, and each failure leaves a reason.
 
 use std::fmt::Display;
 use std::mem::MaybeUninit;
@@ -10,8 +10,8 @@ use crate::status::{Failure, Status, remember};
 
 /// Runs the body of a function.
 pub(crate) fn guard(body: impl FnOnce() -> Result<(), Failure>) -> Status {
-    // A handle in use when a panic went through it is not used again but to free it: the
-    // documentation says so, and no state of safe types is undefined.
+    // The documentation says that a handle is only freed after a panic, and no state of safe types
+    // is undefined.
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return Status::Ok,
         Ok(Err(failure)) => failure,
@@ -31,7 +31,7 @@ pub(crate) fn make<T>(body: impl FnOnce() -> Result<T, Failure>) -> Option<Box<T
     made
 }
 
-/// Frees what a handle stands for.
+/// Frees a handle.
 pub(crate) fn free<T>(handle: Option<Box<T>>) {
     guard(|| {
         drop(handle);
@@ -39,7 +39,7 @@ pub(crate) fn free<T>(handle: Option<Box<T>>) {
     });
 }
 
-/// Runs the body of a function that only looks; 0 for a handle that is NULL.
+/// Runs the body of a function that only reads a handle; 0 for a handle that is NULL.
 pub(crate) fn look<T: Default, H>(handle: Option<&H>, body: impl FnOnce(&H) -> T) -> T {
     let mut seen = T::default();
     guard(|| {
@@ -49,7 +49,7 @@ pub(crate) fn look<T: Default, H>(handle: Option<&H>, body: impl FnOnce(&H) -> T
     seen
 }
 
-/// What stands for a handle or a result, unless it is NULL.
+/// The handle or the place for a result, unless it is NULL.
 pub(crate) fn given<T>(pointer: Option<T>) -> Result<T, Failure> {
     pointer.ok_or_else(|| Failure::new(Status::Null, "a handle or a place for a result is NULL"))
 }
@@ -64,7 +64,7 @@ pub(crate) fn put<T>(out: Out<'_, T>, value: T) {
     }
 }
 
-/// Tells whether a symbol brought anything new.
+/// Writes whether a symbol brought anything new.
 pub(crate) fn put_outcome(
     innovative: Out<'_, bool>,
     outcome: Result<Outcome, DecodeError>,
@@ -73,6 +73,7 @@ pub(crate) fn put_outcome(
         let status = match error {
             DecodeError::Inconsistent { .. } => Status::Inconsistent,
             DecodeError::TooManyUnknowns { .. } | DecodeError::OutOfSpan { .. } => Status::Full,
+            DecodeError::NotHeld { .. } => Status::Late,
             _ => Status::Argument,
         };
         Failure::new(status, error)
@@ -81,7 +82,7 @@ pub(crate) fn put_outcome(
     Ok(())
 }
 
-/// Tells where the payload of symbol `number` is, if it is known.
+/// Writes where the payload of symbol `number` is, if it is known.
 pub(crate) fn put_symbol(
     number: impl Display,
     symbol: Option<&[u8]>,

@@ -1,4 +1,4 @@
-//! Bytes and strings of the caller: all of the crate's `unsafe` but the names of symbols.
+//! Bytes and strings of the caller: all `unsafe` code of the crate, except for the names of symbols.
 
 use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
@@ -69,26 +69,32 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char) -> Result<&'a str, Failure
         .map_err(|_| Failure::argument("a string is not UTF-8"))
 }
 
-/// The same bytes, all 0, for what reads into bytes that have a value.
+/// The same bytes, all 0, for code that needs bytes with a value.
 pub(crate) fn initialised(buffer: &mut [MaybeUninit<u8>]) -> &mut [u8] {
     buffer.fill(MaybeUninit::new(0));
-    // SAFETY: every byte was just written.
-    unsafe { buffer.assume_init_mut() }
+    // SAFETY: every byte was just written, and `MaybeUninit<u8>` has the layout of `u8`.
+    unsafe { &mut *(std::ptr::from_mut(buffer) as *mut [u8]) }
 }
 
-/// Copies what was made into the caller's buffer and tells its length, which is the length needed
-/// if it does not fit.
+/// Copies a result into the caller's buffer.
+pub(crate) fn copy(made: &[u8], buffer: &mut [MaybeUninit<u8>]) -> Result<(), Failure> {
+    let given = buffer.len();
+    let place = buffer
+        .get_mut(..made.len())
+        .ok_or_else(|| Failure::too_small(made.len(), given))?;
+    for (place, byte) in place.iter_mut().zip(made) {
+        place.write(*byte);
+    }
+    Ok(())
+}
+
+/// Copies a result into the caller's buffer and writes its length, which is the length needed if the
+/// buffer is too small.
 pub(crate) fn copy_out(
     made: &[u8],
     buffer: &mut [MaybeUninit<u8>],
     length: Out<'_, usize>,
 ) -> Result<(), Failure> {
-    let length = crate::guard::given(length)?;
-    length.write(made.len());
-    let given = buffer.len();
-    let place = buffer
-        .get_mut(..made.len())
-        .ok_or_else(|| Failure::too_small(made.len(), given))?;
-    place.write_copy_of_slice(made);
-    Ok(())
+    crate::guard::given(length)?.write(made.len());
+    copy(made, buffer)
 }

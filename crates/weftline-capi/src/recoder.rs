@@ -10,7 +10,7 @@ use crate::guard::{free, given, guard, look, make, put, put_outcome};
 use crate::raw;
 use crate::status::{Failure, Status};
 
-/// Makes new repair symbols of those that reach a relay, without decoding them.
+/// Makes new repair symbols from the symbols that reach a relay, without decoding them.
 #[derive(Debug)]
 pub struct Recoder {
     recoder: codec::Recoder,
@@ -18,8 +18,9 @@ pub struct Recoder {
     data: Vec<u8>,
 }
 
-/// A relay in GF(2^bits), 1 to 8 bits, that holds at most `max_symbols` symbols of at most
-/// `max_symbol_size` bytes, and combines at most `max_span` consecutive ESIs. NULL if that cannot be.
+/// Makes a relay in GF(2^bits), 1 to 8 bits, that holds at most `max_symbols` symbols of at most
+/// `max_symbol_size` bytes, and combines at most `max_span` consecutive ESIs. Returns NULL if there is no
+/// such code.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_recoder_new(
     bits: u32,
@@ -46,8 +47,8 @@ pub extern "C" fn weftline_recoder_free(recoder: Option<Box<Recoder>>) {
     free(recoder);
 }
 
-/// Takes a source symbol that was received. `innovative`, unless NULL, tells whether it brought
-/// anything new.
+/// Gives the relay a source symbol that it received. `innovative`, unless NULL, says whether it told the
+/// relay something new.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weftline_recoder_source(
     recoder: Option<&mut Recoder>,
@@ -64,8 +65,9 @@ pub unsafe extern "C" fn weftline_recoder_source(
     })
 }
 
-/// Takes a repair symbol that was received, over the symbols from `first` to before `end`.
-/// `innovative`, unless NULL, tells whether it brought anything new.
+/// Gives the relay a repair symbol that it received, over the symbols from `first` up to and without `end`.
+/// `innovative`, unless NULL, says whether it told the relay something new. Returns `WEFTLINE_STATUS_LATE` if it
+/// covers symbols that the relay has forgotten and needs them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weftline_recoder_repair(
     recoder: Option<&mut Recoder>,
@@ -84,10 +86,10 @@ pub unsafe extern "C" fn weftline_recoder_repair(
     })
 }
 
-/// Writes a new repair symbol: its window to `first` and `end`, its explicit coding vector, one element
-/// a byte and as many as the window has symbols, to `vector`, and its data. Give each another `key`.
-/// The vector's elements are `end - first`. If a buffer is too small, window and length of the data
-/// are written all the same.
+/// Writes a new repair symbol: its window to `first` and `end`, its explicit coding vector to `vector`
+/// (`end - first` elements, one a byte), and its data. Use a new `key` for each. If a buffer is too small, the
+/// window and the length of the data are written all the same. Returns `WEFTLINE_STATUS_MISSING` while the
+/// relay holds nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weftline_recoder_recode(
     recoder: Option<&mut Recoder>,
@@ -120,23 +122,18 @@ pub unsafe extern "C" fn weftline_recoder_recode(
         })?;
         put(first, window.start);
         put(end, window.end);
-        let fits = vector_place.len() >= relay.vector.len();
         raw::copy_out(&relay.data, data_place, data_length)?;
-        if !fits {
-            return Err(Failure::too_small(relay.vector.len(), vector_capacity));
-        }
-        vector_place[..relay.vector.len()].write_copy_of_slice(&relay.vector);
-        Ok(())
+        raw::copy(&relay.vector, vector_place)
     })
 }
 
-/// How many symbols are held, all of them independent of each other.
+/// How many symbols the relay holds. They are independent of each other.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_recoder_rank(recoder: Option<&Recoder>) -> usize {
     look(recoder, |relay| relay.recoder.rank())
 }
 
-/// Forgets all symbols below `esi`, keeping what can be said without them.
+/// Forgets all symbols below `esi`, and keeps what is known about the others without them.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_recoder_forget_before(
     recoder: Option<&mut Recoder>,

@@ -11,19 +11,21 @@ use crate::guard::{free, given, guard, look, make, put, put_outcome, put_symbol}
 use crate::raw;
 use crate::status::{Failure, Status};
 
-/// Source symbols numbered by their ESI, and repair symbols over any window of those still held.
+/// Source symbols, numbered by their ESI (encoding symbol id). It makes repair symbols over any window of
+/// the symbols that it still holds.
 #[derive(Debug)]
 pub struct WindowEncoder {
     window: codec::WindowEncoder,
     repair: Vec<u8>,
 }
 
-/// Recovers source symbols from repair symbols, each as soon as it follows from what arrived.
+/// Recovers source symbols from repair symbols, each as soon as the symbols that arrived determine it.
 #[derive(Debug)]
 pub struct WindowDecoder(codec::WindowDecoder);
 
-/// An empty window in GF(2^bits), 1 to 8 bits, that holds at most `capacity` symbols of at most
-/// `max_symbol_size` bytes (65,535 at most). NULL if that cannot be.
+/// Makes an empty encoder in GF(2^bits), 1 to 8 bits, that holds at most `capacity` symbols
+/// (`WEFTLINE_MAX_SYMBOLS` at most) of at most `max_symbol_size` bytes (65,535 at most). Returns NULL if there
+/// is no such code.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_window_encoder_new(
     bits: u32,
@@ -44,8 +46,8 @@ pub extern "C" fn weftline_window_encoder_free(encoder: Option<Box<WindowEncoder
     free(encoder);
 }
 
-/// Takes the next source symbol (a copy) and tells its ESI, unless `esi` is NULL. `WEFTLINE_STATUS_FULL`
-/// while the window holds as many as it may.
+/// Adds a copy of the next source symbol. `esi`, unless NULL, gets its ESI. Returns `WEFTLINE_STATUS_FULL`
+/// while the encoder holds as many symbols as it may.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weftline_window_encoder_push(
     encoder: Option<&mut WindowEncoder>,
@@ -62,7 +64,7 @@ pub unsafe extern "C" fn weftline_window_encoder_push(
     })
 }
 
-/// The symbols held: the first ESI and one past the last.
+/// Writes which symbols the encoder holds: the first ESI, and the ESI after the last.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_window_encoder_held(
     encoder: Option<&WindowEncoder>,
@@ -77,7 +79,7 @@ pub extern "C" fn weftline_window_encoder_held(
     })
 }
 
-/// Lets go of all symbols below `esi`, which the receiver has.
+/// Discards all symbols below `esi`. Call this for symbols that the receiver has.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_window_encoder_discard_before(
     encoder: Option<&mut WindowEncoder>,
@@ -89,8 +91,8 @@ pub extern "C" fn weftline_window_encoder_discard_before(
     })
 }
 
-/// Writes the repair symbol over the symbols from `first` to before `end`, and its length: 2 bytes
-/// more than the longest payload, rounded up to whole groups of the field.
+/// Writes the repair symbol over the symbols from `first` up to and without `end`, and its length: 2 bytes
+/// more than their longest payload, rounded up to whole groups of the field.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weftline_window_encoder_repair(
     encoder: Option<&mut WindowEncoder>,
@@ -113,9 +115,9 @@ pub unsafe extern "C" fn weftline_window_encoder_repair(
     })
 }
 
-/// A decoder in GF(2^bits), 1 to 8 bits, that keeps at most `max_span` symbols of at most
-/// `max_symbol_size` bytes, of which any may be missing, and takes repair symbols over windows of
-/// as many. NULL if that cannot be.
+/// Makes a decoder in GF(2^bits), 1 to 8 bits, that keeps at most `max_span` symbols, known or missing, of at
+/// most `max_symbol_size` bytes, and accepts repair symbols over at most as many. Returns NULL if there is no
+/// such code.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_window_decoder_new(
     bits: u32,
@@ -138,7 +140,9 @@ pub extern "C" fn weftline_window_decoder_free(decoder: Option<Box<WindowDecoder
     free(decoder);
 }
 
-/// Takes a source symbol (a copy). `innovative`, unless NULL, tells whether it brought anything new.
+/// Gives the decoder a source symbol, which it copies. `innovative`, unless NULL, says whether the symbol was
+/// new to it. Returns `WEFTLINE_STATUS_FULL` for a symbol too far above the oldest one that
+/// the decoder keeps: forget older symbols.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weftline_window_decoder_source(
     decoder: Option<&mut WindowDecoder>,
@@ -155,8 +159,9 @@ pub unsafe extern "C" fn weftline_window_decoder_source(
     })
 }
 
-/// Takes a repair symbol over the symbols from `first` to before `end`. `innovative`, unless NULL,
-/// tells whether it brought anything new.
+/// Gives the decoder a repair symbol over the symbols from `first` up to and without `end`. `innovative`,
+/// unless NULL, says whether it told the decoder something new. Returns `WEFTLINE_STATUS_LATE` if it covers
+/// symbols that the decoder has forgotten and needs them: drop the repair symbol and continue.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weftline_window_decoder_repair(
     decoder: Option<&mut WindowDecoder>,
@@ -175,7 +180,7 @@ pub unsafe extern "C" fn weftline_window_decoder_repair(
     })
 }
 
-/// The ESI of the next symbol that became known, received or recovered, each once;
+/// Writes the ESI of the next symbol that became known, received or recovered, each symbol once. Returns
 /// `WEFTLINE_STATUS_MISSING` when there is none now.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_window_decoder_next_known(
@@ -190,8 +195,8 @@ pub extern "C" fn weftline_window_decoder_next_known(
     })
 }
 
-/// Where the payload of a known symbol is, and its length; valid until the decoder is used again
-/// but for looking.
+/// Writes where the payload of a known symbol is, and its length. The payload is valid until the next call
+/// that changes the decoder. Returns `WEFTLINE_STATUS_MISSING` for a symbol that is not known.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_window_decoder_symbol(
     decoder: Option<&WindowDecoder>,
@@ -214,13 +219,13 @@ pub extern "C" fn weftline_window_decoder_missing(decoder: Option<&WindowDecoder
     look(decoder, |decoder| decoder.0.unknowns())
 }
 
-/// How many more innovative symbols it takes until nothing is missing.
+/// How many more innovative symbols the decoder needs until nothing is missing.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_window_decoder_deficit(decoder: Option<&WindowDecoder>) -> usize {
     look(decoder, |decoder| decoder.0.deficit())
 }
 
-/// Forgets all symbols below `esi`; missing ones are given up.
+/// Forgets all symbols below `esi`, and gives up those of them that are missing.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_window_decoder_forget_before(
     decoder: Option<&mut WindowDecoder>,

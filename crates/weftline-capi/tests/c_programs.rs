@@ -1,90 +1,102 @@
 //! Programs in C against the committed header and the static library.
 
-use std::path::{Path, PathBuf};
+mod support;
+
+use std::path::Path;
 use std::process::Command;
 
-/// What the Rust standard library needs from the system.
-const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
+use support::{SYSTEM, compiler, folder, library, root, run};
 
-/// The C compiler, or why there is none.
-fn compiler() -> Option<String> {
-    let name = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let found = Command::new(&name).arg("--version").output();
-    match found {
-        Ok(output) if output.status.success() => Some(name),
-        _ => {
-            println!("skipped: there is no C compiler `{name}`; set CC to one");
-            None
-        }
-    }
-}
-
-/// Cargo leaves the static library beside this program, or one folder above.
-fn library() -> PathBuf {
-    let program = std::env::current_exe().expect("a test knows where it is");
-    let deps = program.parent().expect("a program is in a folder");
-    let named = |folder: &Path| {
-        let entries = std::fs::read_dir(folder).ok()?.flatten();
-        let libraries = entries.filter(|entry| {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            name.starts_with("libweftline_capi") && name.ends_with(".a")
-        });
-        // The newest: others may be of other features or profiles.
-        let newest = libraries.max_by_key(|entry| entry.metadata().and_then(|m| m.modified()).ok());
-        newest.map(|entry| entry.path())
-    };
-    named(deps)
-        .or_else(|| named(deps.parent()?))
-        .expect("cargo builds the static library with the tests")
-}
-
-/// Compiles and runs a program; what it prints.
-fn run(source: &str) -> Option<String> {
-    let compiler = compiler()?;
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let source = root.join(source);
+/// Compiles and runs a program; what it prints. `None` if there is no compiler, which was reported.
+fn printed(source: &str) -> Option<String> {
+    let mut compiler = compiler()?;
+    let source = root().join(source);
     let stem = source.file_stem().expect("it has a name");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(stem);
-    let compiled = Command::new(&compiler)
-        .args([
-            "-std=c99",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-pedantic",
-            "-O1",
-            "-I",
-        ])
-        .arg(root.join("include"))
-        .args([&source, &library()])
-        .args(SYSTEM)
-        .arg("-o")
-        .arg(&program)
-        .output()
-        .expect("the compiler was there a moment ago");
-    let words = String::from_utf8_lossy(&compiled.stderr);
-    assert!(compiled.status.success(), "{}: {words}", source.display());
-    let ran = Command::new(&program).output().expect("it was just made");
-    let words = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success(), "{}: {words}", source.display());
-    Some(String::from_utf8_lossy(&ran.stdout).into_owned())
+    let program = folder().join(format!("static-{}", Path::new(stem).display()));
+    compiler.arg("-I").arg(root().join("include"));
+    compiler.args([&source, &library(".a")]).args(SYSTEM);
+    run(compiler.arg("-o").arg(&program));
+    Some(run(&mut Command::new(&program)))
 }
 
 #[test]
-fn the_example_of_the_documentation_decodes_what_was_lost() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = std::fs::read_to_string(root.join("examples/block.c")).expect("it is committed");
-    let page = std::fs::read_to_string(root.join("../../docs/c-api.md")).expect("it is committed");
-    assert!(page.contains(&program), "docs/c-api.md has another program");
-    if let Some(printed) = run("examples/block.c") {
+fn the_page_shows_the_programs_as_they_are() {
+    let text = |path: &str| std::fs::read_to_string(root().join(path)).expect("it is committed");
+    let programs = [text("examples/block.c"), text("examples/udp.c")];
+    let page = text("../../docs/c-api.md");
+    let shown: Vec<&str> = page
+        .split("```c\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert!(
+        shown.len() >= 2,
+        "docs/c-api.md shows {} programs",
+        shown.len()
+    );
+    for code in shown {
+        let known = programs.iter().any(|program| program.contains(code));
+        assert!(
+            known,
+            "docs/c-api.md shows code that no example has:\n{code}"
+        );
+    }
+}
+
+#[test]
+fn the_example_of_a_block_decodes_what_was_lost() {
+    if let Some(printed) = printed("examples/block.c") {
         assert!(printed.contains("all 10 here"), "{printed}");
     }
 }
 
 #[test]
+fn the_example_of_a_driver_carries_a_stream_and_a_message_over_udp() {
+    if let Some(printed) = printed("examples/udp.c") {
+        let server = "server: 1000000 bytes, then closed by the peer, code 7: goodbye\n";
+        assert!(printed.contains(server), "{printed}");
+        assert!(printed.contains("client: a message in time\n"), "{printed}");
+    }
+}
+
+#[test]
 fn c_gets_what_it_relies_on() {
-    if let Some(printed) = run("tests/c/abi.c") {
+    if let Some(printed) = printed("tests/c/abi.c") {
         assert_eq!(printed, "all as C relies on\n");
+    }
+}
+
+#[test]
+fn sessions_do_in_c_what_they_do_in_rust() {
+    if let Some(printed) = printed("tests/c/session.c") {
+        assert_eq!(printed, "sessions as C relies on\n");
+    }
+}
+
+#[test]
+fn every_function_of_the_header_is_called_by_a_program() {
+    let text = |path: &str| std::fs::read_to_string(root().join(path)).expect("it is committed");
+    let paths = [
+        "examples/block.c",
+        "examples/udp.c",
+        "tests/c/abi.c",
+        "tests/c/check.h",
+        "tests/c/session.c",
+    ];
+    let programs: String = paths.into_iter().map(text).collect();
+    let header = text("include/weftline.h");
+    let declared: Vec<&str> = header
+        .lines()
+        .filter(|line| !line.starts_with("//"))
+        .filter_map(|line| {
+            let (before, _) = line.split_once('(')?;
+            let name = before.rsplit([' ', '*']).next()?;
+            name.starts_with("weftline_").then_some(name)
+        })
+        .collect();
+    assert!(declared.len() > 60, "{declared:?}");
+    for name in declared {
+        let called = programs.contains(&format!("{name}("));
+        assert!(called, "no program in C calls {name}");
     }
 }

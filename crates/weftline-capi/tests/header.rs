@@ -3,13 +3,19 @@
 use std::path::Path;
 
 /// In the order in which they are declared.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 12] = [
     "status",
     "coefficients",
     "block",
     "window",
     "recoder",
+    "config",
     "session",
+    "output",
+    "stream",
+    "message",
+    "close",
+    "stats",
 ];
 
 #[test]

@@ -1,18 +1,14 @@
 //! The command line.
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::exit::{self, Exit};
-use crate::options::OutputOptions;
-use crate::{
-    bench, cast, console, demo, forward, key, lab, load, output, recv, relay, repro, send, sim,
-    theory, vectors,
-};
+use crate::ui::program::{self, on_runtime};
+use crate::ui::{Exit, OutputOptions, exit};
+use crate::{cast, demo, forward, key, recv, relay, send};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,13 +38,6 @@ enum Command {
     Relay(relay::RelayArgs),
     Cast(cast::CastArgs),
     Key(key::KeyArgs),
-    Bench(bench::BenchArgs),
-    Lab(lab::LabArgs),
-    Load(load::LoadArgs),
-    Repro(repro::ReproArgs),
-    Sim(sim::SimArgs),
-    Theory(theory::TheoryArgs),
-    Vectors(vectors::VectorsArgs),
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  weftline completions bash > ~/.local/share/bash-completion/completions/weftline"
@@ -59,44 +48,15 @@ enum Command {
     },
 }
 
-/// Runs the program: parses the command line, runs the command, reports errors.
+/// Runs the program.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => {
-            // Nothing can be done about an output that is closed.
-            let _ = error.print();
-            return if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Ok
-            }
-            .into();
-        }
-    };
-    log(cli.output.verbose);
-    let code = match run(cli) {
-        Ok(code) => code,
-        Err(error) => {
-            output::line(&format!("error: {}", exit::text(&error)));
-            Exit::of(&error).into()
-        }
-    };
-    console::flush();
-    code
+    program::main(|cli: &Cli| cli.output, run)
 }
 
 fn run(cli: Cli) -> Result<ExitCode> {
     let output = cli.output;
     let exit = match cli.command {
-        // The lab exits with the exit code of the command it ran.
-        Command::Lab(args) => return Ok(lab::run(&args, output)),
         Command::Key(args) => key::run(&args, output),
-        Command::Bench(args) => bench::run(&args, output),
-        Command::Repro(args) => repro::run(&args, output),
-        Command::Sim(args) => sim::run(&args, output),
-        Command::Theory(args) => theory::run(&args, output),
-        Command::Vectors(args) => vectors::run(&args, output),
         Command::Completions { shell } => {
             clap_complete::generate(
                 shell,
@@ -112,33 +72,8 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Forward(args) => on_runtime(forward::run(args, output)),
         Command::Relay(args) => on_runtime(relay::run(args, output)),
         Command::Cast(args) => on_runtime(cast::run(args, output)),
-        Command::Load(args) => on_runtime(load::run(args)),
     };
     exit.map(ExitCode::from)
-}
-
-fn on_runtime(command: impl Future<Output = Result<Exit>>) -> Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    let result = runtime.block_on(command);
-    // A thread that waits for standard input must not keep the program running.
-    runtime.shutdown_background();
-    result
-}
-
-fn log(verbose: u8) {
-    let level = match verbose {
-        0 => return,
-        1 => tracing::Level::INFO,
-        2 => tracing::Level::DEBUG,
-        _ => tracing::Level::TRACE,
-    };
-    tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(|| console::Lines)
-        .init();
 }
 
 #[cfg(test)]

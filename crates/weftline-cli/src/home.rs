@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use weftline::{Fingerprint, Identity};
 
-use crate::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 
 /// The program's folder: `$XDG_CONFIG_HOME/weftline`, else `~/.config/weftline`
 /// (`%APPDATA%\weftline` on Windows).
 ///
 /// # Errors
 /// None of the variables that name it is set.
-pub fn folder() -> Result<PathBuf> {
+pub(crate) fn folder() -> Result<PathBuf> {
     // The XDG specification says to ignore relative paths.
     let absolute = |name| {
         env::var_os(name)
@@ -41,7 +41,7 @@ pub fn folder() -> Result<PathBuf> {
 ///
 /// # Errors
 /// The file can neither be read nor created.
-pub fn identity(chosen: Option<&Path>) -> Result<(Identity, PathBuf)> {
+pub(crate) fn identity(chosen: Option<&Path>) -> Result<(Identity, PathBuf)> {
     let path = identity_file(chosen)?;
     let identity =
         Identity::load_or_create(&path).map_err(|e| Failure::new(Exit::Refused, e.to_string()))?;
@@ -52,7 +52,7 @@ pub fn identity(chosen: Option<&Path>) -> Result<(Identity, PathBuf)> {
 ///
 /// # Errors
 /// There is no default, because no variable names the folder.
-pub fn identity_file(chosen: Option<&Path>) -> Result<PathBuf> {
+pub(crate) fn identity_file(chosen: Option<&Path>) -> Result<PathBuf> {
     match chosen {
         Some(path) => Ok(path.to_owned()),
         None => Ok(folder()?.join("identity.pem")),
@@ -63,7 +63,7 @@ pub fn identity_file(chosen: Option<&Path>) -> Result<PathBuf> {
 ///
 /// # Errors
 /// The file cannot be read, or a line of it is not a fingerprint.
-pub fn allowed() -> Result<Vec<Fingerprint>> {
+pub(crate) fn allowed() -> Result<Vec<Fingerprint>> {
     let Ok(folder) = folder() else {
         return Ok(Vec::new());
     };

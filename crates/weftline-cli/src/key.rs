@@ -6,10 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-use crate::exit::Exit;
 use crate::home;
-use crate::options::OutputOptions;
-use crate::output;
+use crate::ui::{Exit, OutputOptions, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,12 +16,12 @@ Examples:
   weftline key --identity FILE  the fingerprint of another key
 
 The fingerprint identifies this host: give it to people who should accept your files
-(weftline recv --allow FINGERPRINT). The key file is the secret behind it: keep it safe.";
+(weftline recv --allow FINGERPRINT). The key file holds the secret key: keep it safe.";
 
 /// Show this host's identity; create it if there is none
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct KeyArgs {
+pub(crate) struct KeyArgs {
     /// Key file [default: ~/.config/weftline/identity.pem]
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
@@ -33,7 +31,7 @@ pub struct KeyArgs {
 ///
 /// # Errors
 /// The key can neither be read nor created.
-pub fn run(args: &KeyArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) fn run(args: &KeyArgs, output: OutputOptions) -> Result<Exit> {
     let new = !home::identity_file(args.identity.as_deref())?.exists();
     let (identity, path) = home::identity(args.identity.as_deref())?;
     if new && !output.quiet {

@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weftline_cli::cli::main()
+    weftline_cli::main()
 }

@@ -1,35 +1,35 @@
-//! Options that several commands share, and what they mean for a session.
+//! Options that several commands share, and the session that they configure.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use weftline::proto::{RateControl, Redundancy};
-use weftline::{Congestion, EndpointConfig, KnownPeers};
+use weftline::{Congestion, EndpointConfig, KnownPeers, RateControl};
 
-use crate::exit::{Exit, Failure};
 use crate::preset::PresetChoice;
+use crate::ui::{Exit, Failure};
 
-/// How a session is protected and paced, and who this host is.
+/// How a session is protected and paced, and the identity of this host.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Session")]
-pub struct SessionOptions {
-    /// Key file of this host; made on first use [default: ~/.config/weftline/identity.pem]
+pub(crate) struct SessionOptions {
+    /// Key file of this host; created on first use [default: ~/.config/weftline/identity.pem]
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
-    /// How lost packets are made up for: auto (repairs when they are worth most), streaming (evenly
-    /// woven in), rest, udp-rc, block, rlc-block, arq (sent again); options of `weftline load`'s
-    /// transport weftline may follow, as in udp-rc,field=256
+    /// How lost packets are recovered: auto (repairs when they help most), streaming (evenly spaced
+    /// repairs), rest, udp-rc, block, rlc-block, arq (retransmission); options of the engine may
+    /// follow (docs/presets.md), as in udp-rc,field=256
     #[arg(long, default_value = "auto", value_name = "NAME[,OPTION=VALUE...]")]
     pub preset: PresetChoice,
-    /// Repair packets for each data packet, for example 0.15; with auto, at most so many
+    /// Repair packets for each data packet, for example 0.15; with auto, an upper limit
     /// [default: the preset's]
     #[arg(long, value_name = "SHARE", value_parser = repair_share)]
     pub repair_share: Option<f64>,
-    /// Send at this rate at most, whatever the network says: for links you own, for example 20mbit
+    /// Send at most at this rate, whatever the network signals: for links you own, for example
+    /// 20mbit
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<u64>,
-    /// Keep at most this many bytes on the way, for example 190kB (rate times round-trip time)
+    /// Keep at most this many bytes in flight, for example 190kB (rate times round-trip time)
     #[arg(long, value_name = "SIZE", value_parser = window)]
     pub window: Option<usize>,
     /// What decides the sending rate [default: delay, or engine with --rate or --window]
@@ -38,15 +38,15 @@ pub struct SessionOptions {
     /// Plain UDP: no encryption and no identities; both ends must ask for it
     #[arg(long)]
     pub insecure_udp: bool,
-    /// Give up when the other end is silent for this long
+    /// Give up when the peer is silent for this long
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = timeout)]
     pub timeout: Duration,
 }
 
-/// How sessions begin that take the place of others.
+/// How a session that replaces an earlier one starts.
 #[derive(Args, Clone, Debug, Default)]
-pub struct AgainOptions {
-    /// Begin later sessions of the same run with data in the first packet (QUIC's 0-RTT), a round
+pub(crate) struct AgainOptions {
+    /// Start later sessions of the same run with data in the first packet (QUIC's 0-RTT), a round
     /// trip earlier; both ends must ask for it
     #[arg(
         long = "0rtt",
@@ -54,39 +54,25 @@ pub struct AgainOptions {
         help_heading = "Session"
     )]
     pub early_data: bool,
-    /// Of all sessions of this run.
+    /// State that all sessions of this run share.
     #[arg(skip)]
     known_peers: KnownPeers,
 }
 
 impl AgainOptions {
-    /// Completes what `config` says of a session by what remains from those before.
-    pub fn complete(&self, config: &mut EndpointConfig) {
+    /// Adds the state of earlier sessions to `config`.
+    pub(crate) fn complete(&self, config: &mut EndpointConfig) {
         config.early_data = self.early_data;
         config.known_peers = self.known_peers.clone();
     }
 }
 
-/// What is shown.
-#[derive(Args, Clone, Copy, Debug, Default)]
-pub struct OutputOptions {
-    /// Print the result as one line of JSON on standard output
-    #[arg(long, global = true, help_heading = "Output")]
-    pub json: bool,
-    /// Show nothing but warnings and errors
-    #[arg(short, long, global = true, help_heading = "Output")]
-    pub quiet: bool,
-    /// Log what happens: -v connections, -vv details, -vvv everything
-    #[arg(short, long, global = true, help_heading = "Output", action = clap::ArgAction::Count)]
-    pub verbose: u8,
-}
-
 /// Congestion controllers by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CongestionName {
-    /// Our own: fills the path but keeps its queue short; random loss does not slow it
+    /// Weftline's own: fills the path but keeps its queue short; random loss does not slow it
     Engine,
-    /// CUBIC: fair beside ordinary traffic, slow where packets are lost at random
+    /// CUBIC: fair to competing traffic, slow under random loss
     Cubic,
     /// BBR: keeps its rate under random loss, but overfills queues
     Bbr,
@@ -111,22 +97,17 @@ impl SessionOptions {
     ///
     /// # Errors
     /// The options contradict each other.
-    pub fn endpoint(&self) -> Result<EndpointConfig, Failure> {
+    pub(crate) fn endpoint(&self) -> Result<EndpointConfig, Failure> {
         let fixed = self.rate.is_some() || self.window.is_some();
         let usage = |message: String| Failure::new(Exit::Usage, message);
         let mut session = self.preset.config().map_err(usage)?;
         if let Some(share) = self.repair_share {
-            match &mut session.policies.redundancy {
-                Redundancy::Share(spaced) => *spaced = share,
-                Redundancy::Auto(auto) => auto.limit = Some(share),
-                measured @ Redundancy::Measured(_) => *measured = Redundancy::Share(share),
-                _ => {
-                    let message = format!(
-                        "--repair-share has no meaning with --preset {}, which sends no repairs, as many as it takes, or by another system's rule: choose another preset",
-                        self.preset
-                    );
-                    return Err(usage(message));
-                }
+            if !session.scheme.set_share(share) {
+                let message = format!(
+                    "--repair-share has no meaning with --preset {}, which sends no repairs, or as many as are needed: choose another preset",
+                    self.preset
+                );
+                return Err(usage(message));
             }
         }
         if fixed {
@@ -145,8 +126,8 @@ impl SessionOptions {
     }
 }
 
-/// Repairs for each source symbol, as the engine takes it.
-pub fn repair_share(text: &str) -> Result<f64, String> {
+/// Repairs for each source symbol, as the engine expects it.
+pub(crate) fn repair_share(text: &str) -> Result<f64, String> {
     let share = match text.strip_suffix('%') {
         Some(percent) => percent.parse::<f64>().map(|p| p / 100.0),
         None => text.parse(),
@@ -159,7 +140,7 @@ pub fn repair_share(text: &str) -> Result<f64, String> {
         })
 }
 
-/// The slowest rate at which a session still gets anywhere, in bit/s.
+/// The slowest rate at which a session still makes progress, in bit/s.
 const MIN_RATE: u64 = 8_000;
 /// The smallest window that holds a few packets, in bytes.
 const MIN_WINDOW: usize = 3_000;
@@ -194,6 +175,7 @@ fn timeout(text: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
     use clap::Parser;
+    use weftline::Config;
 
     #[derive(Parser)]
     struct Test {
@@ -228,7 +210,7 @@ mod tests {
                 window: Some(60_000)
             }
         );
-        assert_eq!(config.session.policies.redundancy, Redundancy::Share(0.2));
+        assert_eq!(config.session.scheme, Config::streaming().share(0.2).into());
         assert_eq!(config.session.keep_alive, Some(Duration::from_secs(1)));
         assert_eq!(config.congestion, None);
     }
@@ -236,10 +218,7 @@ mod tests {
     #[test]
     fn a_repair_share_is_the_limit_of_auto() {
         let config = endpoint(&["--repair-share", "0.2"]).unwrap();
-        let Redundancy::Auto(auto) = config.session.policies.redundancy else {
-            panic!("auto is the default")
-        };
-        assert_eq!(auto.limit, Some(0.2));
+        assert_eq!(config.session.scheme, Config::auto().overhead(0.2).into());
     }
 
     #[test]

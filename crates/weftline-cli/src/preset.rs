@@ -1,36 +1,33 @@
-//! `--preset NAME[,OPTION=VALUE...]`: a preset with options of its own.
+//! `--preset NAME[,OPTION=VALUE...]`: a preset with its own options.
 
 use std::fmt;
 use std::str::FromStr;
 
 use weftline::{Config, Preset};
-use weftline_lab::load::session_config;
 
-/// A preset, and what it is told besides. The options are those of `weftline load`'s transport
-/// weftline.
+/// A preset, with further options of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PresetChoice {
+pub(crate) struct PresetChoice {
     /// The preset.
     pub preset: Preset,
     options: Vec<String>,
 }
 
 impl PresetChoice {
-    /// The session that it stands for.
+    /// The session that it configures.
     ///
     /// # Errors
     /// An option is unknown, or contradicts another one or the preset.
-    pub fn config(&self) -> Result<Config, String> {
-        let mut settings = vec![format!("preset={}", self.preset)];
-        settings.extend(self.options.iter().cloned());
-        session_config(&settings).map_err(|e| e.to_string())
+    pub(crate) fn config(&self) -> Result<Config, String> {
+        let config: Result<Config, _> = self.to_string().parse();
+        config.map_err(|e| e.to_string())
     }
 
-    /// Reads presets separated by commas, each with its options behind it; every one but once.
+    /// Reads presets separated by commas, each followed by its options. Duplicates are dropped.
     ///
     /// # Errors
-    /// One of them is none, or is there twice with different options.
-    pub fn list(text: &str) -> Result<Vec<PresetChoice>, String> {
+    /// An entry is not a preset, or a preset occurs twice with different options.
+    pub(crate) fn list(text: &str) -> Result<Vec<PresetChoice>, String> {
         let mut texts: Vec<String> = Vec::new();
         for piece in text.split(',') {
             match texts.last_mut().filter(|_| piece.contains('=')) {
@@ -82,15 +79,12 @@ impl fmt::Display for PresetChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weftline::proto::Code;
 
     #[test]
     fn a_preset_has_its_options_behind_it() {
         let choice: PresetChoice = "rlc-block,k=128,field=2".parse().unwrap();
-        let Code::Random(code) = choice.config().unwrap().policies.code else {
-            panic!("{choice:?}")
-        };
-        assert_eq!((code.k, code.bits), (128, 1));
+        let scheme = choice.config().unwrap().scheme;
+        assert_eq!(scheme, Config::rlc_block().k(128).field(1).into());
         assert_eq!(choice.to_string(), "rlc-block,k=128,field=2");
         let plain: PresetChoice = "auto".parse().unwrap();
         assert_eq!(plain.config().unwrap(), Config::default());

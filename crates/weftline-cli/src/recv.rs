@@ -1,6 +1,5 @@
 //! `weftline recv`
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -8,17 +7,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use tokio::task::JoinSet;
-use weftline::{Allowed, Connection, Endpoint, Fingerprint, Identity, Refusal};
+use weftline::{Connection, Endpoint, Fingerprint, InsecureEndpoint, Port};
+use weftline_apps::transfer::{Sink, Summary, receive};
+use weftline_apps::{Address, close, farewell};
 
-use crate::address::{Address, DEFAULT_PORT, reachable};
-use crate::console;
-use crate::exit::{self, Exit, Failure, close};
 use crate::home;
-use crate::options::{OutputOptions, SessionOptions};
-use crate::output::{self, quoted_command};
-use crate::reporter::Reporter;
-use crate::session::{Record, Side, farewell, stop, stopped, watch};
-use crate::transfer::{Sink, Summary, receive};
+use crate::listen::{allowed, bind, reachable, turned_away};
+use crate::options::SessionOptions;
+use crate::ui::failure;
+use crate::ui::progress::Reporter;
+use crate::ui::stop::{stop, stopped};
+use crate::ui::summary::{self, Record, Side, show, watch};
+use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 
 /// How long a sender may take to close the session once it has the final verdict.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -39,7 +39,7 @@ as .NAME.weftline-part, from which an interrupted transfer resumes.";
 /// Receive files and directories from `weftline send` on another host
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct RecvArgs {
+pub(crate) struct RecvArgs {
     /// Directory for the received files; `-` writes one file to standard output
     #[arg(value_name = "DIR", default_value = ".")]
     pub directory: PathBuf,
@@ -67,9 +67,9 @@ pub struct RecvArgs {
 ///
 /// # Errors
 /// Anything that prevents the start. Later errors are printed, and returned as the exit code.
-pub async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // Polling once installs the signal handlers before anybody is told to start sending.
+    // Polling once installs the signal handlers before the command for the sender is printed.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -79,13 +79,13 @@ pub async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
         Ok(endpoint) => Ok(serve(&args, output, &endpoint, stopping).await),
         Err(error) => {
             let record = Record::failed(exit::wrap(&error));
-            output::result(&record, Side::Recv, output);
+            summary::result(&record, Side::Recv, output);
             Ok(record.exit())
         }
     }
 }
 
-async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Endpoint> {
+async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Port> {
     let to_stdout = is_stdout(&args.directory);
     if to_stdout && args.keep {
         return Err(Failure::new(
@@ -103,12 +103,13 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Endpoint> {
             .with_context(|| format!("cannot make the directory {}", args.directory.display()))?;
     }
     let config = args.session.endpoint()?;
-    let endpoint = if args.session.insecure_udp {
+    let endpoint: Port = if args.session.insecure_udp {
         output::insecure();
         bind(args.listen.as_ref(), |addr| {
-            Endpoint::bind_insecure_udp(addr, config.clone())
+            InsecureEndpoint::bind(addr, config.clone())
         })
         .await?
+        .into()
     } else {
         let (identity, _) = home::identity(args.session.identity.as_deref())?;
         let allowed = allowed(&identity, args.allow_anyone, &args.allow)?;
@@ -116,6 +117,7 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Endpoint> {
             Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
         })
         .await?
+        .into()
     };
     if !output.quiet {
         announce(args, &endpoint)?;
@@ -123,49 +125,8 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Endpoint> {
     Ok(endpoint)
 }
 
-/// The peers that a server with this identity serves: anyone, or the peers named in the options,
-/// the peers in the program's list and this host itself.
-pub(crate) fn allowed(identity: &Identity, anyone: bool, named: &[Fingerprint]) -> Result<Allowed> {
-    if anyone {
-        return Ok(Allowed::anyone());
-    }
-    // A holder of this host's own key is as trusted as this host. This also keeps the list from
-    // being empty: an endpoint that allows no peer would not even answer.
-    let own = identity.fingerprint();
-    let listed = home::allowed()?;
-    let named = named.iter().copied();
-    Ok(Allowed::only(listed.into_iter().chain(named).chain([own])))
-}
-
-/// Binds the address asked for; by default, all IPv6 and IPv4 addresses, or IPv4 alone on a host
-/// without IPv6.
-pub(crate) async fn bind<E>(
-    listen: Option<&Address>,
-    bind: impl Fn(SocketAddr) -> Result<Endpoint, E>,
-) -> Result<Endpoint>
-where
-    E: std::error::Error + Send + Sync + 'static,
-{
-    let candidates = match listen {
-        Some(address) => address.resolve().await?,
-        None => vec![
-            SocketAddr::from((Ipv6Addr::UNSPECIFIED, DEFAULT_PORT)),
-            SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)),
-        ],
-    };
-    let mut result = Err(anyhow::anyhow!("no address to listen on"));
-    for addr in candidates {
-        result = bind(addr)
-            .context("cannot listen on this address; choose another one with --listen ADDR");
-        if result.is_ok() {
-            break;
-        }
-    }
-    result
-}
-
 /// Prints the command that sends files to this host.
-fn announce(args: &RecvArgs, endpoint: &Endpoint) -> Result<()> {
+fn announce(args: &RecvArgs, endpoint: &Port) -> Result<()> {
     let local = endpoint
         .local_addr()
         .context("cannot read the bound address")?;
@@ -190,7 +151,7 @@ fn announce(args: &RecvArgs, endpoint: &Endpoint) -> Result<()> {
 async fn serve(
     args: &RecvArgs,
     output: OutputOptions,
-    endpoint: &Endpoint,
+    endpoint: &Port,
     mut stopping: Pin<&mut impl Future<Output = Exit>>,
 ) -> Exit {
     let mut sessions: JoinSet<Record> = JoinSet::new();
@@ -207,13 +168,15 @@ async fn serve(
                 }
                 None => break,
             },
-            Some(refusal) = endpoint.refused() => tell(args, &refusal),
+            Some(refusal) = endpoint.refused() => {
+                turned_away(&refusal, "--allow", "allow it");
+            }
             Some(done) = sessions.join_next() => {
                 // A session that panicked has reported that itself; the others go on.
                 if let Ok(record) = done {
                     exit = record.exit();
                     // A blocked terminal must not keep further senders waiting.
-                    results.spawn_blocking(move || output::result(&record, Side::Recv, output));
+                    results.spawn_blocking(move || summary::result(&record, Side::Recv, output));
                 }
                 if !args.keep {
                     break;
@@ -230,7 +193,7 @@ async fn serve(
                 sessions.shutdown().await;
                 farewell(endpoint, close::INTERRUPTED, "stopped").await;
                 while results.join_next().await.is_some() {}
-                output::result(&Record::failed(failure), Side::Recv, output);
+                summary::result(&Record::failed(failure), Side::Recv, output);
                 return exit;
             }
         }
@@ -274,7 +237,7 @@ async fn session(connection: Connection, args: RecvArgs, output: OutputOptions) 
     };
     match result {
         Ok(summary) => {
-            record.failure = exit::judging(&summary);
+            record.failure = failure::judging(&summary);
             record.summary = Some(summary);
             // The sender closes once it has the last frame; if this end closed first, the frame
             // could be lost.
@@ -299,7 +262,7 @@ async fn transfer(
     let stream = match opened {
         Ok(Ok(stream)) => stream,
         Ok(Err(reason)) => {
-            return Err(exit::closed(&reason));
+            return Err(failure::closed(&reason));
         }
         Err(_) => {
             return Err(Failure::new(
@@ -316,19 +279,8 @@ async fn transfer(
             overwrite: args.overwrite,
         }
     };
-    let received = receive(stream, sink, reporter).await;
-    received.map_err(|error| exit::transferring(&error, connection.close_reason().as_ref()))
-}
-
-fn tell(args: &RecvArgs, refusal: &Refusal) {
-    match refusal {
-        Refusal::UnknownPeer { peer, .. } => {
-            let command = quoted_command(&format!("--allow {peer}"));
-            console::offer(format!("refused {peer}: to allow it, run: {command}"));
-        }
-        refusal if args.session.insecure_udp => console::offer(refusal.to_string()),
-        refusal => console::offer(crate::transfer::path::printable(&refusal.to_string())),
-    }
+    let received = receive(stream, sink, &show(Side::Recv, reporter)).await;
+    received.map_err(|error| failure::transferring(&error, connection.close_reason().as_ref()))
 }
 
 fn is_stdout(directory: &Path) -> bool {

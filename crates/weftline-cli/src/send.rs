@@ -1,25 +1,27 @@
 //! `weftline send`
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Args;
-use tokio::task::JoinSet;
-use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Fingerprint, Identity};
+use weftline::{Connection, Fingerprint, Port};
+use weftline_apps::transfer::{Listing, collect, send};
+use weftline_apps::{Address, close, connect, farewell};
 
-use crate::address::{Address, any_like};
-use crate::exit::{self, Exit, Failure, close};
 use crate::home;
-use crate::options::{OutputOptions, SessionOptions};
-use crate::output;
-use crate::reporter::Reporter;
-use crate::session::{Record, Side, farewell, stop, stopped, watch};
-use crate::transfer::{Listing, collect, send};
+use crate::options::SessionOptions;
+use crate::ui::failure::{self, There};
+use crate::ui::progress::Reporter;
+use crate::ui::stop::{stop, stopped};
+use crate::ui::summary::{self, Record, Side, show, watch};
+use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 
-/// Head start of an address over the next one.
-const STAGGER: Duration = Duration::from_millis(300);
+/// The commands of the receiving end.
+const THERE: There = There {
+    serve: "weftline recv",
+    allow: "weftline recv --allow",
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,7 +36,7 @@ again. Symbolic links are not sent.";
 /// Send files and directories to `weftline recv` on another host
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct SendArgs {
+pub(crate) struct SendArgs {
     /// Files and directories to send; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -61,21 +63,18 @@ pub struct SendArgs {
 ///
 /// # Errors
 /// Anything that prevents the start. Later errors are printed, and returned as the exit code.
-pub async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
     let record = match prepare(&args, output).await {
         Ok((listing, endpoint, connection)) => {
             transfer(&listing, &endpoint, &connection, output).await
         }
         Err(error) => Record::failed(exit::wrap(&error)),
     };
-    output::result(&record, Side::Send, output);
+    summary::result(&record, Side::Send, output);
     Ok(record.exit())
 }
 
-async fn prepare(
-    args: &SendArgs,
-    output: OutputOptions,
-) -> Result<(Listing, Endpoint, Connection)> {
+async fn prepare(args: &SendArgs, output: OutputOptions) -> Result<(Listing, Port, Connection)> {
     if args.name.is_some() && !args.files.iter().any(|f| f.as_os_str() == "-") {
         let message = "--name is for standard input only: give `-` as a file, or omit --name";
         return Err(Failure::new(Exit::Usage, message).into());
@@ -98,11 +97,11 @@ async fn prepare(
             None
         }
     };
-    let addresses = args.address.resolve().await?;
     let peer = args.peer.zip(identity);
-    let connecting = connect(addresses, peer, &config, "weftline recv --allow");
     let (endpoint, connection) = tokio::select! {
-        connected = connecting => connected?,
+        connected = connect(&args.address, peer, &config) => {
+            connected.map_err(|error| failure::session(&error, THERE))?
+        }
         exit = stop() => {
             let message = "stopped before the connection was made";
             return Err(Failure::new(exit, message).into());
@@ -111,55 +110,9 @@ async fn prepare(
     Ok((listing, endpoint, connection))
 }
 
-/// Connects to the first of `addresses` that answers. The next one is tried when the earlier ones
-/// have not answered for a while, because an unreachable address reports no error. `allow` is the
-/// command that makes the peer accept this host.
-pub(crate) async fn connect(
-    addresses: Vec<SocketAddr>,
-    identities: Option<(Fingerprint, Identity)>,
-    config: &EndpointConfig,
-    allow: &'static str,
-) -> Result<(Endpoint, Connection)> {
-    let mut attempts: JoinSet<Result<_>> = JoinSet::new();
-    for (place, addr) in (0..).zip(addresses) {
-        let (identities, config) = (identities.clone(), config.clone());
-        attempts.spawn(async move {
-            tokio::time::sleep(STAGGER * place).await;
-            let local = any_like(addr);
-            let (endpoint, connected) = match identities {
-                Some((peer, identity)) => {
-                    let endpoint = Endpoint::bind(local, identity, Allowed::nobody(), config)?;
-                    let connected = endpoint.connect(addr, &peer).await;
-                    (endpoint, connected)
-                }
-                None => {
-                    let endpoint = Endpoint::bind_insecure_udp(local, config)?;
-                    let connected = endpoint.connect_insecure(addr).await;
-                    (endpoint, connected)
-                }
-            };
-            match connected {
-                Ok(connection) => Ok((endpoint, connection)),
-                Err(error) => Err(exit::connecting(&error, allow).into()),
-            }
-        });
-    }
-    let mut failure = anyhow!("the host has no address");
-    while let Some(attempt) = attempts.join_next().await {
-        match attempt? {
-            Ok(connected) => return Ok(connected),
-            // A peer with another identity, or one that refuses this host, is the result to
-            // report.
-            Err(error) if Exit::of(&error) == Exit::Refused => return Err(error),
-            Err(error) => failure = error,
-        }
-    }
-    Err(failure)
-}
-
 async fn transfer(
     listing: &Listing,
-    endpoint: &Endpoint,
+    endpoint: &Port,
     connection: &Connection,
     output: OutputOptions,
 ) -> Record {
@@ -170,14 +123,10 @@ async fn transfer(
         let stream = connection
             .open_stream()
             .await
-            .map_err(|reason| exit::closed(&reason))?;
-        match send(stream, listing, tokio::io::stdin(), &reporter).await {
-            Ok(summary) => Ok(summary),
-            Err(error) => Err(exit::transferring(
-                &error,
-                connection.close_reason().as_ref(),
-            )),
-        }
+            .map_err(|reason| failure::closed(&reason))?;
+        let shown = show(Side::Send, &reporter);
+        let sent = send(stream, listing, tokio::io::stdin(), &shown).await;
+        sent.map_err(|error| failure::transferring(&error, connection.close_reason().as_ref()))
     };
     let result = tokio::select! {
         result = sending => result,
@@ -193,7 +142,7 @@ async fn transfer(
     };
     let (code, reason) = match result {
         Ok(summary) => {
-            record.failure = exit::judging(&summary);
+            record.failure = failure::judging(&summary);
             record.summary = Some(summary);
             (close::DONE, String::new())
         }

@@ -400,8 +400,7 @@ fn two_receivers_of_a_group_on_one_host_both_get_all() {
     let port = ports();
     let group = |port: u16| SocketAddr::from(([239, 255, 76, 5], port));
     if let Err(reason) = has_multicast(group(port)) {
-        eprintln!("SKIPPED: {reason}");
-        return;
+        return weftline_testkit::unable("multicast", &reason);
     }
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -458,8 +457,7 @@ fn two_receivers_of_a_group_on_one_host_both_get_all() {
 #[test]
 fn ipv6_carries_it_too() {
     if UdpSocket::bind("[::1]:0").is_err() {
-        eprintln!("SKIPPED: this host has no IPv6");
-        return;
+        return weftline_testkit::unable("ipv6", "nothing can be bound to [::1]");
     }
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

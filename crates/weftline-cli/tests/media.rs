@@ -1,6 +1,6 @@
 //! Video that ffmpeg makes and ffmpeg decodes, over a path that loses packets: bare, through
 //! `weftline cast` and through `weftline relay`. Needs Linux, root, a TUN device and ffmpeg;
-//! elsewhere each test says why it is skipped.
+//! elsewhere each test says what is missing.
 //!
 //! ```sh
 //! cargo test --release -p weftline-cli --test media -- --ignored --nocapture
@@ -24,6 +24,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use carriage::{Way, play};
 use clip::Clip;
 use watched::Watched;
+use weftline_testkit::{can_emulate_paths, has_command, unable};
 
 /// What a viewer gets by each way over this link. The ways have a path each, with the same
 /// fate for its n-th packet, and run at once.
@@ -53,19 +54,16 @@ fn watch_one(clip: &Clip, way: Way, link: &str, seed: u64) -> Watched {
 /// One test at a time, if they can run at all.
 fn alone() -> Option<MutexGuard<'static, ()>> {
     static ONE: Mutex<()> = Mutex::new(());
+    if !can_emulate_paths() || !has_command("ffmpeg", "-version", "ffmpeg") {
+        return None;
+    }
     let mut ffmpeg = Command::new("ffmpeg");
     let encoders = ffmpeg.arg("-encoders").stdin(Stdio::null()).output();
-    let encoders = encoders.map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
-    let reason = match (inside::hindrance(), encoders) {
-        (Some(reason), _) => reason,
-        (None, Err(error)) => format!("ffmpeg: {error}"),
-        (None, Ok(encoders)) if !encoders.contains("libx264") => {
-            "this ffmpeg has no libx264".to_owned()
-        }
-        (None, Ok(_)) => return Some(ONE.lock().unwrap_or_else(PoisonError::into_inner)),
-    };
-    eprintln!("SKIPPED, media cannot be played here: {reason}");
-    None
+    if !String::from_utf8_lossy(&encoders.unwrap().stdout).contains("libx264") {
+        unable("ffmpeg", "this ffmpeg has no libx264");
+        return None;
+    }
+    Some(ONE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `weftline cast` and `weftline relay` between two hosts of their own: IPv6 groups, groups of
 //! one source, and what an outage leaves. Needs Linux, root and a TUN device; elsewhere each
-//! test says why it is skipped.
+//! test says what is missing.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
@@ -15,18 +15,11 @@ use std::time::{Duration, Instant};
 
 use inside::{Running, path, receive};
 use serde_json::Value;
-use weftline_lab::path::{Lab, Side};
+use weftline_emulator::{Lab, Side};
+use weftline_testkit::can_emulate_paths;
 
-/// Longest wait for anything, on a busy machine.
+/// Longest wait for any event, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-fn is_possible() -> bool {
-    let hindrance = inside::hindrance();
-    if let Some(reason) = &hindrance {
-        eprintln!("SKIPPED, there can be no path here: {reason}");
-    }
-    hindrance.is_none()
-}
 
 /// A cast from side A to side B.
 struct Cast {
@@ -91,7 +84,7 @@ impl Cast {
 
 #[test]
 fn a_cast_to_an_ipv6_group_makes_up_for_what_the_path_loses() {
-    if !is_possible() {
+    if !can_emulate_paths() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -129,7 +122,7 @@ fn add_address(lab: &Lab, address: &str) {
 
 #[test]
 fn a_group_of_one_source_takes_nothing_from_another() {
-    if !is_possible() {
+    if !can_emulate_paths() {
         return;
     }
     // What of it the system keeps out, and what the receiver has to.
@@ -159,7 +152,7 @@ fn a_group_of_one_source_takes_nothing_from_another() {
 
 #[test]
 fn a_group_of_any_source_takes_them() {
-    if !is_possible() {
+    if !can_emulate_paths() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -193,7 +186,7 @@ fn relay(lab: &Lab, folder: &Path, local: &str, server: &str) -> (Running, Runni
 
 #[test]
 fn a_relay_carries_ipv6_over_ipv6() {
-    if !is_possible() {
+    if !can_emulate_paths() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -214,7 +207,7 @@ fn a_relay_carries_ipv6_over_ipv6() {
 
 #[test]
 fn a_session_that_an_outage_ended_is_replaced_over_a_path_that_loses_packets() {
-    if !is_possible() {
+    if !can_emulate_paths() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

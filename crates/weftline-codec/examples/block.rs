@@ -1,6 +1,6 @@
-//! Sends a file's worth of bytes as one block over a link that loses three
-//! packets of ten: the payloads first, then repair symbols until the receiver
-//! has enough. Nobody says what was lost, nobody asks for it.
+//! Sends the bytes of a file as one block over a link that loses three packets
+//! of ten: first the payloads, then repair symbols until the receiver has
+//! enough. The receiver never reports what was lost.
 //!
 //! ```sh
 //! cargo run -p weftline-codec --example block
@@ -17,7 +17,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let block = BlockEncoder::from_slices(file.chunks(SYMBOL))?;
     println!("{} bytes are {} source symbols", file.len(), block.len());
 
-    // The receiver knows how many symbols the block has, not what will come.
+    // The receiver knows how many symbols the block has, but not which will
+    // arrive.
     let mut decoder = BlockDecoder::new(block.len(), SYMBOL);
     let mut dice = 2026_u32;
     let mut is_lost = move || {
@@ -33,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             decoder.source(index, payload)?;
         }
     }
-    println!("lost of them: {lost:?}");
+    println!("lost source symbols: {lost:?}");
 
     let (mut sent, mut repair) = (0, Vec::new());
     while !decoder.is_complete() {

@@ -1,14 +1,15 @@
-//! What vectors that thin out cost in recovery: streams over a path that loses
-//! packets, the same losses for every kind of vector.
+//! What fading vectors cost in recovery: streams over a lossy path, with the
+//! same losses for every kind of vector.
 //!
 //! ```sh
 //! cargo run --release -p weftline-codec --example fading -- [PACKETS]
 //! ```
 //!
 //! For each path and window: how many symbols of the window a repair includes,
-//! the share of symbols never recovered, and how many packets later than sent a
-//! symbol can be given out in order (0 when nothing before it is missing; a
-//! symbol that is given up holds others back until it leaves the window).
+//! the share of symbols never recovered, and the delay, in packets, until a
+//! symbol can be delivered in order (0 when nothing before it is missing; a
+//! symbol that is never recovered delays later ones until it leaves the
+//! window).
 
 use std::collections::VecDeque;
 
@@ -16,12 +17,12 @@ use weftline_codec::coefficients::Coefficients;
 use weftline_codec::field::Arithmetic;
 use weftline_codec::{DecodeError, DecoderConfig, WindowDecoder};
 
-/// Who loses packets.
+/// How packets are lost.
 #[derive(Clone, Copy)]
 enum Path {
     /// Each with the same probability.
     Independent(f64),
-    /// In bursts of so many on average: the share lost, and their length.
+    /// In bursts: the share of packets lost, and the mean length of a burst.
     Bursts(f64, f64),
 }
 
@@ -58,7 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What became of a stream.
+/// The result of a stream.
 struct Outcome {
     terms: f64,
     abandoned: f64,
@@ -66,8 +67,9 @@ struct Outcome {
     delays: Vec<u64>,
 }
 
-/// Sends a stream of empty symbols: what is recovered does not depend on what is
-/// in them. `dense` newest symbols are in each repair, or without it all.
+/// Sends a stream of empty symbols: recovery does not depend on their content.
+/// Each repair includes the `dense` newest symbols in full, or all symbols
+/// without a `dense`.
 fn stream(
     path: Path,
     spacing: u64,
@@ -118,7 +120,7 @@ fn stream(
     })
 }
 
-/// When symbols can be given out in order.
+/// When symbols can be delivered in order.
 #[derive(Default)]
 struct InOrder {
     packets: u64,

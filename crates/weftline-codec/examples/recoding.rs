@@ -1,6 +1,6 @@
 //! Two links in a row, each of which loses every fifth packet on average, and a
-//! relay between them: one that forwards what it gets, and one that sends new
-//! combinations of what it has.
+//! relay between them. One relay forwards packets; another sends new
+//! combinations of what it has received.
 //!
 //! ```sh
 //! cargo run -p weftline-codec --example recoding
@@ -37,8 +37,8 @@ fn packets(seed: u32, recode: bool) -> Result<u32, Box<dyn Error>> {
             relay.repair(0..SYMBOLS as u64, key, &packet)?;
         }
         if recode && second && relay.rank() > 0 {
-            // A combination nobody has seen before. Its coding vector travels
-            // with it, for the part of the block that it covers.
+            // A new combination. Its coding vector travels with it, for the
+            // part of the block that it covers.
             vector.clear();
             data.clear();
             let window = relay.recode(key, &mut vector, &mut data)?;

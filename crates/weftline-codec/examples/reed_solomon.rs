@@ -1,5 +1,6 @@
-//! Reed-Solomon blocks: encode, lose as much as can be lost, reconstruct; with
-//! the speed of each, for both constructions.
+//! Reed-Solomon blocks: encodes, loses as many shards as the code can repair,
+//! reconstructs them, and measures the speed of each step for both
+//! constructions.
 //!
 //! ```sh
 //! cargo run --release -p weftline-codec --example reed_solomon
@@ -14,7 +15,7 @@ use weftline_codec::reed_solomon::{Code, Construction, Decoder};
 
 const SHARD: usize = 1280;
 
-/// GB of source bytes a second: the median of several batches.
+/// GB of source bytes per second: the median of several batches.
 fn speed(sources: usize, mut run: impl FnMut()) -> f64 {
     let batch = Duration::from_millis(10);
     let mut batches: Vec<f64> = (0..9)

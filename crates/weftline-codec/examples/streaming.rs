@@ -1,5 +1,5 @@
-//! How fast a stream is coded and decoded, in GB/s of source: one repair in ten
-//! over a window that slides along, and losses of 0 to 20 %.
+//! How fast a stream is encoded and decoded, in GB/s of source: one repair for
+//! each ten source symbols over a sliding window, and losses of 0 to 20 %.
 //!
 //! ```sh
 //! cargo run --release -p weftline-codec --example streaming -- [SYMBOL_BYTES]
@@ -12,7 +12,7 @@ use std::time::Instant;
 use weftline_codec::kernel::Kernel;
 use weftline_codec::{DecoderConfig, EncodingWindow, WindowDecoder, WindowEncoder};
 
-/// Different payloads; the stream repeats them.
+/// The number of different payloads; the stream repeats them.
 const PAYLOADS: usize = 256;
 const SOURCES: usize = 20_000;
 /// Source symbols for each repair.
@@ -69,7 +69,7 @@ fn median(mut run: impl FnMut() -> Run<f64>) -> Run<f64> {
     Ok(seconds[RUNS / 2])
 }
 
-/// What it costs to copy the stream, and no more.
+/// The cost of only copying the stream.
 fn copy(payloads: &[Vec<u8>], window: usize) -> f64 {
     let mut ring: Vec<Vec<u8>> = vec![payloads[0].clone(); window + 1];
     let start = Instant::now();
@@ -82,7 +82,7 @@ fn copy(payloads: &[Vec<u8>], window: usize) -> f64 {
 }
 
 /// A stream without loss whose packets the decoder keeps instead of copying
-/// them. What writes the packets is not part of it.
+/// them. Writing the packets is not measured.
 fn in_order(payloads: &[Vec<u8>], window: usize) -> Run<f64> {
     let size = payloads[0].len();
     let config = DecoderConfig::new(window + SPACING, size, window, window);
@@ -106,7 +106,7 @@ fn encode(payloads: &[Vec<u8>], window: usize, repairs: &mut Vec<Vec<u8>>) -> Ru
     let mut encoder = WindowEncoder::new(window, size);
     repairs.resize_with(SOURCES / SPACING, Vec::new);
     for repair in repairs.iter_mut() {
-        // Touched now rather than while the clock runs.
+        // Touch the memory before the clock starts.
         repair.resize(size + 2, 1);
         repair.clear();
     }

@@ -1,5 +1,5 @@
-//! How fast this machine codes: every kernel, then encoder and decoder with
-//! the one in use.
+//! How fast this machine codes: every kernel, then the encoder and the decoder
+//! with the kernel in use.
 //!
 //! ```sh
 //! cargo run --release -p weftline-codec --example throughput
@@ -15,7 +15,7 @@ use weftline_codec::{DecoderConfig, WindowDecoder, WindowEncoder};
 const SYMBOL: usize = 1140;
 const WINDOW: usize = 64;
 
-/// Seconds one run takes, the best of a few batches.
+/// Seconds for one run: the best of a few batches.
 fn seconds(mut run: impl FnMut()) -> f64 {
     let batch = Duration::from_millis(30);
     let mut best = f64::INFINITY;
@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut out = Vec::new();
     let encode = seconds(|| {
         out.clear();
-        // The window was held a moment ago.
+        // The window is held.
         let _ = encoder.repair(window.clone(), black_box(1), &mut out);
     });
 
@@ -90,7 +90,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             encoder.repair(window.clone(), key, &mut repair)?;
             repairs.push(repair);
         }
-        // The same window again and again, further up each time.
+        // The same payloads each time, at higher ESIs.
         let mut spent = Duration::ZERO;
         let rounds = 400;
         for _ in 0..rounds {

@@ -41,14 +41,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             } else {
                 let outcome = decoder.repair(window.clone(), key, &repair)?;
                 let verdict = match outcome {
-                    Outcome::Innovative => "arrives and tells something new",
-                    Outcome::Redundant => "arrives and is not needed",
+                    Outcome::Innovative => "arrives and is innovative",
+                    Outcome::Redundant => "arrives and is redundant",
                 };
                 println!("repair over {covered:<6} {verdict}");
             }
         }
 
-        // Known symbols come out at once, received and recovered alike.
+        // Known symbols are reported at once, received and recovered alike.
         while let Some(known) = decoder.next_known() {
             if lost_sources.contains(&known) {
                 let bytes = decoder.symbol(known).unwrap_or_default();
@@ -57,8 +57,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
 
-        // The receiver reports its in-order edge; both sides let go of what
-        // lies below, and later repairs cover less.
+        // The receiver reports its in-order edge. Both sides drop the symbols
+        // below, and later repairs cover less.
         let edge = decoder.contiguous();
         encoder.discard_before(edge);
         decoder.forget_before(edge);

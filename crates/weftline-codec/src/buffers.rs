@@ -1,4 +1,4 @@
-//! Buffers that symbols and equations live in.
+//! The buffers of symbols and equations.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -6,18 +6,18 @@ use core::ops::Range;
 
 use crate::symbol::LENGTH_BYTES;
 
-/// What a buffer of ours begins its bytes at a multiple of: the longest vector
-/// of any kernel, and a line of the cache. Loads that straddle lines cost twice.
+/// The alignment of the bytes in our buffers: the longest register of any
+/// kernel, and a cache line. Loads that straddle lines cost twice.
 const ALIGNMENT: usize = 64;
 
-/// What a buffer has room for beyond its bytes, so that they can be aligned.
+/// The room of a buffer beyond its bytes, so that they can be aligned.
 pub(crate) const SLACK: usize = ALIGNMENT - 1;
 
-/// A run of bytes in a buffer: the coded form of a symbol, or an equation's
-/// data. Without any bytes it is neither, whether it has a buffer or not.
+/// A run of bytes in a buffer: the coded form of a symbol, or the data of an
+/// equation. Without bytes it is neither, with or without a buffer.
 ///
-/// Half a line of the cache, and never in two: a decoder walks through one for
-/// each symbol, and lines of these take the place of lines of symbols.
+/// Half a cache line, and never across two: a decoder reads one for each
+/// symbol, and its cache lines displace those of symbols.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(target_pointer_width = "64", repr(align(32)))]
 pub(crate) struct Coded {
@@ -25,23 +25,22 @@ pub(crate) struct Coded {
     place: Place,
 }
 
-/// Where in its buffer a run of bytes is, and what else there is to know of it,
-/// in one word: it is written with every symbol, and stores are what a stream of
-/// symbols has to wait for.
+/// Where in its buffer a run of bytes is, and its flags, in one word: it is
+/// written with every symbol, and a stream of symbols waits for stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Place(u64);
 
 impl Place {
-    /// The buffer is the caller's, who wants it back.
+    /// The buffer belongs to the caller, who wants it back.
     const LENT: u64 = 1 << 62;
-    /// The bytes of the length are not what they should be.
+    /// The length bytes are not written yet.
     const BARE: u64 = 1 << 63;
     /// The first bit of the length, which is below 2^24, ...
     const LENGTH: u32 = 32;
     /// ... and of the home, below [`ALIGNMENT`].
     const HOME: u32 = 56;
 
-    /// Bytes from `start` on, without a home and with these flags.
+    /// The bytes from `start` on, without a home and with these flags.
     #[inline(always)]
     fn new(start: u32, length: usize, flags: u64) -> Self {
         debug_assert!(length < 1 << (Self::HOME - Self::LENGTH));
@@ -58,7 +57,7 @@ impl Place {
         (self.0 >> Self::LENGTH) as usize & ((1 << (Self::HOME - Self::LENGTH)) - 1)
     }
 
-    /// Where the next coded form begins that [`Coded::overwrite`] makes.
+    /// Where the coded form begins that [`Coded::overwrite`] makes next.
     #[inline(always)]
     fn home(self) -> usize {
         (self.0 >> Self::HOME) as usize % ALIGNMENT
@@ -69,7 +68,7 @@ impl Place {
         self.0 & flag != 0
     }
 
-    /// The same but for the length.
+    /// The same with this length.
     #[inline(always)]
     fn with_length(self, length: usize) -> Self {
         let place = Self::new(
@@ -80,7 +79,7 @@ impl Place {
         place.with_home(self.home())
     }
 
-    /// The same with this home, if it has had none.
+    /// The same with this home, if it had none.
     #[inline(always)]
     fn with_home(self, home: usize) -> Self {
         Self(self.0 | (home as u64) << Self::HOME)
@@ -88,11 +87,11 @@ impl Place {
 }
 
 impl Coded {
-    /// The coded form of the payload at this place of the caller's buffer,
-    /// without a copy; the buffer back if that is impossible.
+    /// The coded form of the payload at this range of the caller's buffer,
+    /// without a copy; returns the buffer if that is impossible.
     ///
     /// The range has been checked: [`LENGTH_BYTES`] precede it, it lies in the
-    /// buffer and is no longer than a symbol may be.
+    /// buffer, and it does not exceed the symbol size.
     #[inline(always)]
     pub(crate) fn in_place(mut buffer: Vec<u8>, payload: Range<usize>) -> Result<Self, Vec<u8>> {
         let first = payload.start - LENGTH_BYTES;
@@ -105,8 +104,8 @@ impl Coded {
         Ok(Self { buffer, place })
     }
 
-    /// As [`in_place`](Self::in_place) in a coded form without a buffer, but
-    /// for the bytes of the length. Returns the buffer if that is impossible.
+    /// As [`in_place`](Self::in_place), in a coded form without a buffer, and
+    /// without the length bytes. Returns the buffer if that is impossible.
     #[inline(always)]
     pub(crate) fn lend(&mut self, buffer: Vec<u8>, payload: Range<usize>) -> Result<(), Vec<u8>> {
         let Ok(start) = u32::try_from(payload.start - LENGTH_BYTES) else {
@@ -121,7 +120,7 @@ impl Coded {
         Ok(())
     }
 
-    /// Takes the caller's buffer back, if it is one.
+    /// Takes the buffer out, if it is the caller's.
     #[inline(always)]
     pub(crate) fn take_lent(&mut self) -> Option<Vec<u8>> {
         if !self.is_lent() {
@@ -152,13 +151,13 @@ impl Coded {
         self.place.has(Place::LENT)
     }
 
-    /// Leaves off all bytes.
+    /// Drops all bytes.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.place = self.place.with_length(0);
     }
 
-    /// Prepares a buffer of ours to be [overwritten](Self::overwrite), with
+    /// Prepares a buffer of ours to be [overwritten](Self::overwrite) with
     /// payloads at a multiple of the [`ALIGNMENT`].
     #[inline]
     pub(crate) fn settle_down(&mut self) {
@@ -166,9 +165,10 @@ impl Coded {
         self.place = self.place.with_home(home);
     }
 
-    /// Becomes the coded form of a payload that is not longer than a symbol may
-    /// be, in the same buffer, but for the bytes of the length. Returns the
-    /// payload there; `None`, and stays as it is, if there is not enough room.
+    /// Becomes the coded form of a payload, which does not exceed the symbol
+    /// size, in the same buffer and without the length bytes. Returns the
+    /// payload there. Returns `None`, and changes nothing, if there is not
+    /// enough room.
     #[inline(always)]
     pub(crate) fn overwrite(&mut self, payload: &[u8]) -> Option<&[u8]> {
         let home = self.place.home();
@@ -180,7 +180,7 @@ impl Coded {
         Some(bytes)
     }
 
-    /// Writes the bytes of the length, unless they are there.
+    /// Writes the length bytes, unless they are there.
     #[inline]
     pub(crate) fn complete(&mut self) {
         if self.place.has(Place::BARE) {
@@ -210,12 +210,12 @@ impl Coded {
         self.buffer.get(payload).unwrap_or_default()
     }
 
-    /// Leaves off all bytes from `length` on.
+    /// Drops all bytes from `length` on.
     pub(crate) fn truncate(&mut self, length: usize) {
         self.place = self.place.with_length(self.len().min(length));
     }
 
-    /// Continues the bytes with zeros to at least `length`.
+    /// Appends zeros up to at least `length` bytes.
     pub(crate) fn lengthen(&mut self, length: usize, buffers: &mut Buffers) {
         let old = self.len();
         if length <= old {
@@ -238,21 +238,21 @@ impl Coded {
 
 /// Buffers between two uses, so that the next symbol needs no allocation.
 ///
-/// Our own buffers are never more than were in use at once. The caller's wait
-/// here to be [reclaimed](Self::reclaim).
+/// There are never more of our own buffers than were in use at once. The
+/// caller's buffers wait here to be [reclaimed](Self::reclaim).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Buffers {
-    /// Ours; their bytes are all initialised, whatever they are.
+    /// Ours; their bytes are initialised, but arbitrary.
     free: Vec<Vec<u8>>,
     /// The caller's.
     spent: Vec<Vec<u8>>,
-    /// The longest run of bytes asked for so far: what new buffers hold, so
-    /// that they need not be replaced one after another when symbols differ.
+    /// The longest run of bytes asked for so far. New buffers hold this many,
+    /// so that they need not be replaced when symbols differ in length.
     longest: usize,
 }
 
 impl Buffers {
-    /// A buffer of ours with `length` bytes, whatever they are.
+    /// A buffer of ours with `length` arbitrary bytes.
     #[inline(always)]
     pub(crate) fn take(&mut self, length: usize) -> Coded {
         let mut buffer = self.free.pop().unwrap_or_default();
@@ -265,8 +265,8 @@ impl Buffers {
         Coded { buffer, place }
     }
 
-    /// The coded form of a payload that is not longer than a symbol may be, in
-    /// a buffer of ours.
+    /// The coded form of a payload, which does not exceed the symbol size, in a
+    /// buffer of ours.
     #[inline(always)]
     pub(crate) fn code(&mut self, payload: &[u8]) -> Coded {
         let mut coded = self.take(LENGTH_BYTES + payload.len());
@@ -283,7 +283,7 @@ impl Buffers {
         coded
     }
 
-    /// Takes back what is done with.
+    /// Takes back a buffer that is no longer used.
     #[inline(always)]
     pub(crate) fn give(&mut self, coded: Coded) {
         if coded.is_lent() {
@@ -293,25 +293,25 @@ impl Buffers {
         }
     }
 
-    /// Takes a buffer of the caller's that is of no more use.
+    /// Takes a buffer of the caller that is no longer used.
     #[inline]
     pub(crate) fn give_back(&mut self, buffer: Vec<u8>) {
         self.spent.push(buffer);
     }
 
-    /// A buffer of the caller's that is done with.
+    /// A buffer of the caller that is no longer used.
     #[inline]
     pub(crate) fn reclaim(&mut self) -> Option<Vec<u8>> {
         self.spent.pop()
     }
 
-    /// How many buffers there are.
+    /// The number of buffers.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.free.len() + self.spent.len()
     }
 
-    /// Drops buffers until there are at most so many, the caller's first.
+    /// Drops buffers until at most `most` are left, the caller's first.
     #[cold]
     pub(crate) fn keep(&mut self, at_most: usize) {
         while self.len() > at_most {
@@ -331,7 +331,7 @@ impl Buffers {
 
     #[cold]
     fn allocate(&mut self, length: usize) -> Vec<u8> {
-        // Who does not fetch spent buffers must not keep more and more.
+        // Callers that never reclaim buffers must not accumulate them.
         self.spent.pop();
         self.longest = self.longest.max(length);
         vec![0; self.longest + SLACK]
@@ -341,7 +341,7 @@ impl Buffers {
 /// Where the first aligned byte of a buffer is.
 #[inline]
 fn aligned(buffer: &[u8]) -> usize {
-    // An evaluator that knows no addresses may say that there is none.
+    // An interpreter without real addresses may find no aligned byte.
     match buffer.as_ptr().align_offset(ALIGNMENT) {
         offset if offset <= SLACK => offset,
         _ => 0,
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn lengthening_keeps_the_bytes_and_adds_zeros_whatever_was_there() {
+    fn lengthening_keeps_the_bytes_and_adds_zeros_over_old_content() {
         let mut buffers = Buffers::default();
         let mut dirty = buffers.take(100);
         dirty.bytes_mut().fill(0xEE);
@@ -393,7 +393,7 @@ mod tests {
         let ours = buffers.code(&[1]);
         assert_ne!(ours.buffer.as_ptr(), address);
         buffers.give(ours);
-        // Making ours made room by dropping the caller's, who did not ask.
+        // Making one of ours dropped the caller's, which nobody reclaimed.
         assert_eq!(buffers.reclaim(), None);
         buffers.give_back(vec![9]);
         assert_eq!(buffers.reclaim(), Some(vec![9]));

@@ -3,40 +3,40 @@
 mod config;
 mod news;
 mod repair;
+mod shape;
 mod stats;
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::Esi;
 use crate::buffers::{Buffers, Coded};
 use crate::error::DecodeError;
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 use crate::store::Store;
 use crate::symbol::{LENGTH_BYTES, MAX_SYMBOL_SIZE};
 use crate::system::{Settled, System};
 
 use news::News;
-use repair::Shape;
+use shape::Shape;
 
 pub use config::DecoderConfig;
-pub use stats::{DecoderStats, Outcome};
+pub use stats::{DecoderStats, Outcome, Skipped};
 
 /// Recovers missing source symbols from repair symbols as they arrive.
 ///
-/// Symbols may come in any order and more than once. Each one that becomes
-/// known, because it arrived or because the repair symbols determine it, is
-/// reported by [`next_known`](Self::next_known) at once, not when a block is
-/// complete. Repair symbols count only for what is missing: one whose window is
+/// Symbols may come in any order and more than once. A symbol becomes known
+/// when it arrives or when the repair symbols determine it;
+/// [`next_known`](Self::next_known) reports it at once, not when a block is
+/// complete. Repair symbols count only for missing symbols: one whose window is
 /// all known costs two binary searches.
 ///
-/// The decoder keeps the symbols `first..end`. They leave by
-/// [`forget_before`](Self::forget_before), which the caller drives from what the
-/// peer says it still covers. Buffers are reused; limits are those of
-/// [`DecoderConfig`].
+/// The decoder keeps the symbols `first..end`. The caller drops old ones with
+/// [`forget_before`](Self::forget_before), usually those that the peer no
+/// longer covers. Buffers are reused, and [`DecoderConfig`] sets the limits.
 ///
-/// The payloads themselves are not authenticated here: with coding, one forged
-/// repair symbol can spoil others, so the carrier must keep forgeries out.
+/// The decoder does not authenticate payloads. One forged repair symbol can
+/// corrupt other symbols, so the carrier must keep forgeries out.
 #[derive(Clone, Debug)]
 pub struct WindowDecoder {
     config: DecoderConfig,
@@ -45,7 +45,7 @@ pub struct WindowDecoder {
     store: Store,
     system: System,
     news: News,
-    /// The coding vector of the repair symbol in hand.
+    /// The coding vector of the repair symbol being processed.
     vector: Vec<u8>,
     buffers: Buffers,
     stats: DecoderStats,
@@ -75,18 +75,43 @@ impl WindowDecoder {
         }
     }
 
-    /// Takes a source symbol and copies it. If `esi` is past [`end`](Self::end),
-    /// the ones between become missing.
+    /// An empty decoder with the same limits and field that expects `esi` first:
+    /// for a receiver that joins a running flow. Symbols below `esi` count as
+    /// forgotten, not as lost.
     ///
-    /// For the symbol that follows the last one, O(payload) for the copy and O(1)
-    /// besides, with hardly more time than the copy takes; for a missing symbol
-    /// O(rank x payload) at most.
+    /// A repair symbol that covers anything below `esi` is refused with
+    /// [`DecodeError::NotHeld`]. To use those that straddle the first symbol
+    /// heard, start below it by up to the length of a window; the symbols
+    /// between are then missing.
+    ///
+    /// ```
+    /// use weftline_codec::{DecoderConfig, Outcome, WindowDecoder};
+    ///
+    /// // The first packet heard has the ESI 700,000.
+    /// let mut decoder = WindowDecoder::new(DecoderConfig::default()).starting_at(700_000);
+    /// assert_eq!(decoder.source(700_000, b"weft")?, Outcome::Innovative);
+    /// assert_eq!(decoder.next_known(), Some(700_000));
+    /// # Ok::<(), weftline_codec::DecodeError>(())
+    /// ```
+    #[must_use]
+    pub fn starting_at(self, esi: Esi) -> Self {
+        let mut decoder = Self::with_field(self.config, self.field);
+        decoder.store.start_at(esi);
+        decoder.news.skip(0, esi);
+        decoder
+    }
+
+    /// Takes a source symbol and copies its payload. If `esi` is past
+    /// [`end`](Self::end), the symbols between become missing.
+    ///
+    /// For the next symbol in order this costs little more than the copy; for a
+    /// missing symbol it costs at most O(rank x payload).
     ///
     /// # Errors
     ///
     /// [`DecodeError::SymbolTooLong`], [`DecodeError::OutOfSpan`] or
     /// [`DecodeError::TooManyUnknowns`].
-    // Always: a call and its result are as many stores as all the rest.
+    // Always: a call would cost as many stores as the work itself.
     #[inline(always)]
     pub fn source(&mut self, esi: Esi, payload: &[u8]) -> Result<Outcome, DecodeError> {
         let follows = esi == self.store.end() && payload.len() <= self.config.max_symbol_size;
@@ -98,13 +123,13 @@ impl WindowDecoder {
         self.source_unprepared(esi, payload)
     }
 
-    /// Takes source symbols, such as come in one reading of a socket, as
-    /// [`source`](Self::source) one after the other, and calls `known` with each
-    /// symbol that was or became known and is not reported yet, as
+    /// Takes several source symbols, such as those of one read from a socket,
+    /// as [`source`](Self::source) would one after the other. Calls `known`
+    /// with each symbol that is known and not yet reported, as
     /// [`each_known`](Self::each_known) does. Returns how many were innovative.
     ///
-    /// What it takes besides the copies is mostly done once for all symbols that
-    /// follow each other, so let many come in one call.
+    /// Most of the work besides the copies is done once for all consecutive
+    /// symbols, so pass many in one call.
     ///
     /// ```
     /// use weftline_codec::{DecoderConfig, WindowDecoder};
@@ -121,7 +146,7 @@ impl WindowDecoder {
     /// # Errors
     ///
     /// As [`source`](Self::source), for the first symbol that is refused; those
-    /// before it have been taken, those after it have not.
+    /// before it were taken, those after it were not.
     #[inline(always)]
     pub fn sources<'a>(
         &mut self,
@@ -137,7 +162,7 @@ impl WindowDecoder {
             let other = self.store.push_copies(&mut symbols, longest, &mut known);
             let taken = self.store.end() - end;
             self.stats.sources += taken;
-            self.news.tell(self.store.end());
+            self.news.report_up_to(self.store.end());
             innovative += taken as usize;
             let Some((esi, payload)) = other else {
                 return Ok(innovative);
@@ -148,14 +173,14 @@ impl WindowDecoder {
     }
 
     /// As [`source`](Self::source), without the copy: the decoder keeps the
-    /// buffer the payload arrived in, `payload` being its place there. At least
-    /// [`LENGTH_BYTES`] bytes must precede it, as those of a packet's header do;
-    /// they may be overwritten. The buffer comes back by
-    /// [`reclaim`](Self::reclaim): at once if the symbol is of no use or an
-    /// error is returned, else when the symbol is forgotten.
+    /// buffer that the payload arrived in, and `payload` is the range of the
+    /// payload in it. At least [`LENGTH_BYTES`] bytes must precede the payload,
+    /// such as a packet's header; they may be overwritten.
+    /// [`reclaim`](Self::reclaim) returns the buffer: at once if the symbol is
+    /// redundant or refused, otherwise when the symbol is forgotten.
     ///
-    /// A buffer with a capacity above [`DecoderConfig::max_buffer`] is copied
-    /// from and comes back at once.
+    /// If the buffer's capacity exceeds [`DecoderConfig::max_buffer`], the
+    /// decoder copies the payload and returns the buffer at once.
     ///
     /// # Errors
     ///
@@ -188,16 +213,16 @@ impl WindowDecoder {
     }
 
     /// A buffer given to [`source_owned`](Self::source_owned) that is no longer
-    /// needed, to receive the next packet in. Buffers nobody reclaims are kept
-    /// within the bound of [`DecoderConfig`] and dropped beyond.
+    /// needed; use it for the next packet. The decoder keeps unclaimed buffers
+    /// up to the bound of [`DecoderConfig`] and drops the rest.
     #[inline]
     pub fn reclaim(&mut self) -> Option<Vec<u8>> {
         self.buffers.reclaim()
     }
 
-    /// The next symbol that became known, received or recovered: each once, in
-    /// the order in which they became known. Symbols forgotten before they were
-    /// reported are left out.
+    /// The next symbol that became known, received or recovered. Each is
+    /// reported once, in the order in which they became known. Symbols
+    /// forgotten before they were reported are left out.
     #[inline]
     pub fn next_known(&mut self) -> Option<Esi> {
         self.news.pop(self.first(), self.end())
@@ -207,8 +232,8 @@ impl WindowDecoder {
     /// would report from now on, and its payload.
     #[inline]
     pub fn each_known(&mut self, mut known: impl FnMut(Esi, &[u8])) {
-        if !self.news.are_told(self.end()) {
-            self.tell(&mut known);
+        if !self.news.are_reported(self.end()) {
+            self.report(&mut known);
         }
     }
 
@@ -226,15 +251,15 @@ impl WindowDecoder {
         self.store.get(esi).is_some()
     }
 
-    /// The floor: everything below it is forgotten.
+    /// The floor: all symbols below it are forgotten.
     #[inline]
     #[must_use]
     pub fn first(&self) -> Esi {
         self.store.first()
     }
 
-    /// The in-order edge: the lowest ESI from [`first`](Self::first) on that is
-    /// not known.
+    /// The in-order edge: the lowest ESI, from [`first`](Self::first) on, that
+    /// is not known.
     #[inline]
     #[must_use]
     pub fn contiguous(&self) -> Esi {
@@ -248,8 +273,8 @@ impl WindowDecoder {
         self.store.end()
     }
 
-    /// Learns from the peer that all ESIs below `end` exist: those not heard of
-    /// become missing.
+    /// Tells the decoder that all symbols below `end` exist. Those it has not
+    /// heard of become missing.
     ///
     /// # Errors
     ///
@@ -262,8 +287,8 @@ impl WindowDecoder {
         Ok(())
     }
 
-    /// The missing ESIs as maximal ranges, ascending. The first few cost no more
-    /// than the symbols in them.
+    /// The missing ESIs as maximal ranges, ascending. The iterator is lazy: it
+    /// looks only at the symbols of the ranges it gives.
     pub fn missing(&self) -> impl Iterator<Item = Range<Esi>> {
         let mut esis = self.system.esis().peekable();
         core::iter::from_fn(move || {
@@ -276,31 +301,32 @@ impl WindowDecoder {
         })
     }
 
-    /// How many symbols are missing.
+    /// The number of missing symbols.
     #[must_use]
     pub fn unknowns(&self) -> usize {
         self.system.unknowns()
     }
 
-    /// How many independent equations about missing symbols are held.
+    /// The number of independent equations about missing symbols.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.system.rank()
     }
 
-    /// How many more innovative symbols it takes until nothing is missing.
+    /// The number of further innovative symbols needed until nothing is
+    /// missing.
     #[must_use]
     pub fn deficit(&self) -> usize {
         self.unknowns() - self.rank()
     }
 
-    /// Raises the floor to `esi`: the peer no longer covers the symbols below.
-    /// Known ones are dropped; missing ones are given up, with only as many
-    /// equations as cannot do without them. No effect on a floor that is higher
-    /// already.
+    /// Raises the floor to `esi`, because the peer no longer covers the symbols
+    /// below. Known symbols are dropped; missing symbols are given up, together
+    /// with the equations that need them, and no others. No effect if the floor
+    /// is higher already.
     ///
-    /// O(1) however many symbols are dropped, if none of them is missing or in
-    /// a buffer of the caller's.
+    /// O(1) for any number of symbols, if none of them is missing or in a
+    /// buffer of the caller's.
     #[inline]
     pub fn forget_before(&mut self, esi: Esi) {
         if esi > self.first() {
@@ -311,7 +337,50 @@ impl WindowDecoder {
         }
     }
 
-    /// What happened so far.
+    /// Raises the floor to `esi` as [`forget_before`](Self::forget_before)
+    /// does, and reports the symbols that it skips. For a receiver that cannot
+    /// wait for the missing symbols, or that has heard nothing for longer than
+    /// its limits allow.
+    ///
+    /// After an outage every call fails with [`DecodeError::OutOfSpan`] or
+    /// [`DecodeError::TooManyUnknowns`] until the floor rises. Whatever the
+    /// decoder holds, a source symbol `esi` within the size limit is accepted
+    /// after `skip_to(esi)` if [`max_span`](DecoderConfig::max_span) is 1 or more.
+    /// Read the known symbols first ([`each_known`](Self::each_known)), and
+    /// [`missing`](Self::missing) if you must know which are lost.
+    ///
+    /// O([`max_span`](DecoderConfig::max_span)), however far it skips.
+    ///
+    /// ```
+    /// use weftline_codec::{DecodeError, DecoderConfig, WindowDecoder};
+    ///
+    /// let mut decoder = WindowDecoder::new(DecoderConfig::new(64, 1200, 32, 32));
+    /// decoder.source(0, b"warp")?;
+    /// decoder.source(2, b"weft")?;
+    /// // Nothing arrives for a while; then comes symbol 5000.
+    /// let refused = decoder.source(5000, b"loom");
+    /// assert!(matches!(refused, Err(DecodeError::OutOfSpan { .. })));
+    /// let skipped = decoder.skip_to(5000);
+    /// assert_eq!((skipped.known, skipped.missing, skipped.unheard), (2, 1, 4997));
+    /// decoder.source(5000, b"loom")?;
+    /// # Ok::<(), DecodeError>(())
+    /// ```
+    pub fn skip_to(&mut self, esi: Esi) -> Skipped {
+        let (first, end) = (self.first(), self.end());
+        if esi <= first {
+            return Skipped::default();
+        }
+        let missing = self.system.unknowns_before(esi) as u64;
+        let skipped = Skipped {
+            known: esi.min(end) - first - missing,
+            missing,
+            unheard: esi.saturating_sub(end),
+        };
+        self.forget_before(esi);
+        skipped
+    }
+
+    /// Counts of what happened so far.
     #[must_use]
     pub fn stats(&self) -> &DecoderStats {
         &self.stats
@@ -324,8 +393,8 @@ impl WindowDecoder {
     }
 
     /// Bytes of memory held now, buffers kept for reuse included; bounded as
-    /// [`DecoderConfig`] says. The cost grows with the symbols held: this is for
-    /// reports, not for every packet.
+    /// [`DecoderConfig`] says. The cost grows with the symbols held: call it
+    /// for reports, not for every packet.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.store.memory()
@@ -335,9 +404,10 @@ impl WindowDecoder {
             + self.vector.capacity()
     }
 
-    /// As [`each_known`](Self::each_known), if there may be any.
+    /// As [`each_known`](Self::each_known), where there may be unreported
+    /// symbols.
     #[inline(never)]
-    fn tell(&mut self, known: &mut impl FnMut(Esi, &[u8])) {
+    fn report(&mut self, known: &mut impl FnMut(Esi, &[u8])) {
         while let Some(run) = self.news.pop_run(self.first(), self.end()) {
             for (esi, slot) in run.clone().zip(self.store.range(&run)) {
                 if let Some(coded) = slot {
@@ -347,13 +417,13 @@ impl WindowDecoder {
         }
     }
 
-    /// As [`source`](Self::source), without counting on anything.
+    /// As [`source`](Self::source), for all cases.
     #[inline(never)]
     fn source_unprepared(&mut self, esi: Esi, payload: &[u8]) -> Result<Outcome, DecodeError> {
         let outcome = self.admit(esi, payload.len())?;
         if outcome == Outcome::Innovative {
             if esi == self.end() {
-                // Its buffer is too small, or there is none.
+                // The buffer of its slot is too small or missing.
                 self.store.vacate_next(&mut self.buffers);
             }
             let coded = self.buffers.code(payload);
@@ -362,8 +432,8 @@ impl WindowDecoder {
         Ok(outcome)
     }
 
-    /// As [`source_owned`](Self::source_owned), without counting on anything but
-    /// whether the payload has its place in the buffer.
+    /// As [`source_owned`](Self::source_owned), for all cases. `fits` tells
+    /// whether the payload lies in the buffer, with room before it.
     #[inline(never)]
     fn source_owned_unprepared(
         &mut self,
@@ -403,10 +473,11 @@ impl WindowDecoder {
         outcome
     }
 
-    /// Gives up what is missing below `esi`.
+    /// Gives up the missing symbols below `esi`.
     #[cold]
     fn give_up_before(&mut self, esi: Esi) {
-        // Symbols never heard of exist too if the peer speaks of what follows.
+        // Symbols from `end` to `esi` are lost too, although no packet
+        // announced them.
         let unheard = esi.saturating_sub(self.end());
         let given_up = self.system.give_up_before(esi, &mut self.buffers) as u64;
         self.stats.abandoned = self
@@ -416,7 +487,7 @@ impl WindowDecoder {
             .saturating_add(unheard);
     }
 
-    /// Whether a source symbol is new, and makes those before it missing.
+    /// Whether a source symbol is new; makes the symbols before it missing.
     #[inline(always)]
     fn admit(&mut self, esi: Esi, length: usize) -> Result<Outcome, DecodeError> {
         if length > self.config.max_symbol_size {
@@ -433,7 +504,7 @@ impl WindowDecoder {
             }
             return Ok(Outcome::Innovative);
         }
-        // The last ESI of all would leave `end` no value.
+        // The highest ESI would leave no value for `end`.
         let next = esi.checked_add(1).ok_or(DecodeError::OutOfSpan {
             end: esi,
             limit: self.limit(),
@@ -450,7 +521,7 @@ impl WindowDecoder {
         self.news.skip(self.end(), end);
         self.system.push_unknowns(self.end()..end);
         self.store.extend_to(end, &mut self.buffers);
-        // All may become known at once.
+        // All missing symbols may become known at once.
         self.news.reserve(self.system.unknowns());
     }
 
@@ -459,7 +530,7 @@ impl WindowDecoder {
     fn learn(&mut self, esi: Esi, coded: Coded) {
         self.stats.sources += 1;
         if esi == self.end() {
-            // No equation has heard of it.
+            // No equation contains it.
             self.store.push(coded, &mut self.buffers);
             self.announce(esi);
             return;
@@ -480,15 +551,15 @@ impl WindowDecoder {
         self.settle();
     }
 
-    /// Keeps a buffer of the caller's until it is reclaimed.
+    /// Keeps a buffer of the caller until it is reclaimed.
     #[cold]
     fn give_back(&mut self, buffer: Vec<u8>) {
         self.buffers.give_back(buffer);
         self.limit_buffers();
     }
 
-    /// Drops buffers nobody needs: each symbol or equation has one, and no more
-    /// are kept than there can be of them.
+    /// Drops unneeded buffers: each symbol or equation has one, and no more are
+    /// kept than there can be symbols and equations.
     #[inline(always)]
     fn limit_buffers(&mut self) {
         let used = self.store.filled() + self.system.rank();
@@ -498,14 +569,15 @@ impl WindowDecoder {
         }
     }
 
-    /// Reports the symbol that was the next one until now.
+    /// Reports the symbol that was the next one in order.
     #[inline(always)]
     fn announce(&mut self, esi: Esi) {
         let (first, most) = (self.store.first(), self.store.len());
         self.news.push_next(esi, first, most);
     }
 
-    /// Stores what the equations determine; the lowest impossible one, if any.
+    /// Stores the symbols that the equations determine. Returns the lowest
+    /// impossible one, if any.
     fn settle(&mut self) -> Option<Esi> {
         let Self {
             store, news, stats, ..

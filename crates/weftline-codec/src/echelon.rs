@@ -1,16 +1,17 @@
-//! Which combinations of equations determine which unknowns, found out from
-//! their coefficients alone.
+//! Finds, from their coefficients alone, which combinations of equations
+//! determine which unknowns.
 //!
-//! Equations are named by *slots* and stay with the caller, coefficients and
-//! data; held here are *rows*, combinations of them in reduced form:
+//! The caller keeps the equations, coefficients and data, and names them by
+//! *slots*. An [`Echelon`] holds *rows*, combinations of the equations in reduced
+//! form:
 //!
 //! - every row has a pivot, a column in which it has a 1 and all other rows
 //!   have a 0;
-//! - every row tells what combination of the slots it is.
+//! - every row records the combination of slots that it is.
 //!
-//! So once the pivots are all the columns that are left, the combinations are
-//! the rows of the inverse of the matrix of equations, and the caller applies
-//! them to the data, which nobody had to touch before.
+//! So once every remaining column has a pivot, the combinations are the rows of
+//! the inverse of the matrix of equations. The caller applies them to the data,
+//! which nothing had to touch before.
 
 use alloc::vec::Vec;
 
@@ -21,28 +22,29 @@ use crate::kernel;
 use crate::references::{Destinations, Sources};
 use crate::symbol::is_zero;
 
-/// How many rows may be fresh.
+/// The most rows that may be fresh.
 const MOST_FRESH: usize = 8;
 
 /// The reduced rows over a number of columns and slots.
 ///
-/// A row takes `columns + slots` bytes, and there are no more rows than columns
-/// or slots. Every operation costs at most two multiply-adds for each row.
+/// A row takes `columns + slots` bytes, and there are at most as many rows as
+/// columns or slots. Every operation costs at most two multiply-adds for each
+/// row.
 #[derive(Clone, Debug)]
 pub(crate) struct Echelon {
     field: Arithmetic,
     columns: usize,
     slots: usize,
     /// Coefficients by column, then factors by slot. The first `old` rows may
-    /// contain the pivots of the others, the *fresh* ones: they are reduced by
-    /// several of them at once, which is much faster.
+    /// contain the pivots of the others, the *fresh* ones: reducing them by
+    /// several fresh rows at once is much faster.
     rows: Vec<Coded>,
     old: usize,
     /// The column of each row's pivot.
     pivots: Vec<usize>,
-    /// The row in hand, if any.
+    /// The row being made, if any.
     candidate: Option<Coded>,
-    /// What to add of some rows to others.
+    /// The factors with which some rows are added to others.
     factors: Vec<u8>,
     buffers: Buffers,
     sums: Destinations,
@@ -67,7 +69,7 @@ impl Echelon {
         }
     }
 
-    /// Starts again, over these columns and slots.
+    /// Drops all rows and starts again, over these columns and slots.
     pub(crate) fn reset(&mut self, columns: usize, slots: usize) {
         self.columns = columns;
         self.slots = slots;
@@ -78,13 +80,13 @@ impl Echelon {
         }
     }
 
-    /// How many rows there are: how many equations are independent.
+    /// The number of rows, which is the number of independent equations.
     pub(crate) fn rank(&self) -> usize {
         self.pivots.len()
     }
 
-    /// Reduces all rows by the fresh ones. After this, and until the next
-    /// equation comes, [`row`](Self::row) tells what the rows are.
+    /// Reduces all rows by the fresh ones. Then, until the next equation,
+    /// [`row`](Self::row) may be called.
     pub(crate) fn settle(&mut self) {
         let (old, fresh) = self.rows.split_at_mut(self.old);
         let pivots = &self.pivots[self.old..];
@@ -116,7 +118,7 @@ impl Echelon {
     }
 
     /// Zeros by column, to be overwritten with the coefficients of the equation
-    /// that [`adopt`](Self::adopt) is to take next.
+    /// that [`adopt`](Self::adopt) takes next.
     pub(crate) fn candidate(&mut self) -> &mut [u8] {
         let length = self.columns + self.slots;
         let candidate = match self.candidate.take() {
@@ -128,16 +130,16 @@ impl Echelon {
         &mut bytes[..self.columns]
     }
 
-    /// Takes the equation written to [`candidate`](Self::candidate) under a
-    /// slot that is not in use. Returns false, and does not take it, if it is a
-    /// combination of those there are.
+    /// Takes the equation written to [`candidate`](Self::candidate) under an
+    /// unused slot. Returns false, and does not take it, if it is a combination
+    /// of the equations held.
     pub(crate) fn adopt(&mut self, slot: usize) -> bool {
         let Some(mut candidate) = self.candidate.take() else {
             return false;
         };
         candidate.bytes_mut()[self.columns + slot] = 1;
         // No row of a kind contains the pivot of another, so reducing by one
-        // changes no factor of the others, and all of them can be had at once.
+        // changes no factor of the others, and all factors can be read at once.
         for kind in [0..self.old, self.old..self.rows.len()] {
             if kind.is_empty() {
                 continue;
@@ -158,9 +160,9 @@ impl Echelon {
         pivot.is_some()
     }
 
-    /// The unknown of a column became known: no equation contains it any more.
-    /// If one of them has become a combination of the others by that, it is
-    /// taken out, and its slot returned.
+    /// The unknown of a column became known, so no equation contains it. If one
+    /// equation has become a combination of the others, removes it and returns
+    /// its slot.
     pub(crate) fn remove_column(&mut self, column: usize) -> Option<usize> {
         self.settle();
         let Some(index) = self.pivots.iter().position(|pivot| *pivot == column) else {
@@ -175,7 +177,7 @@ impl Echelon {
             self.insert(row, pivot);
             return None;
         }
-        // The combination is zero: it tells each of its slots by the others.
+        // The combination is zero, so each of its slots depends on the others.
         let mut combination = row.bytes()[self.columns..].iter();
         let slot = combination.position(|factor| *factor != 0);
         if let Some(slot) = slot {
@@ -185,7 +187,7 @@ impl Echelon {
         slot
     }
 
-    /// Forgets the equation of a slot in use.
+    /// Forgets the equation of a used slot.
     pub(crate) fn remove_slot(&mut self, slot: usize) {
         self.settle();
         let at = self.columns + slot;
@@ -198,7 +200,8 @@ impl Echelon {
     }
 
     /// The caller has subtracted the equation of `slot`, times a factor each,
-    /// from other equations: the rows are combinations of the new ones now.
+    /// from other equations. Rewrites the rows as combinations of the new
+    /// equations.
     pub(crate) fn subtracted(&mut self, slot: usize, from: &[(usize, u8)]) {
         for row in &mut self.rows {
             let combination = &mut row.bytes_mut()[self.columns..];
@@ -224,19 +227,19 @@ impl Echelon {
             + self.sources.memory()
     }
 
-    /// Where a row that is reduced by all others can have its pivot.
+    /// The column where a row that is reduced by all others can have its pivot.
     fn pivot(&self, row: &Coded) -> Option<usize> {
         row.bytes()[..self.columns].iter().position(|c| *c != 0)
     }
 
-    /// Takes a row out; all must be settled.
+    /// Removes a row; all rows must be settled.
     fn take_row(&mut self, index: usize) -> Coded {
         self.old -= 1;
         self.pivots.swap_remove(index);
         self.rows.swap_remove(index)
     }
 
-    /// Adds a fresh row that is reduced by all others, with its pivot there.
+    /// Adds a fresh row that is reduced by all others, with this pivot.
     fn insert(&mut self, mut row: Coded, pivot: usize) {
         debug_assert!(!is_zero(&row.bytes()[self.columns..]));
         self.reduce_by(&mut row, pivot, self.old);
@@ -325,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_stay_reduced_combinations_of_the_equations_whatever_is_done() {
+    fn rows_stay_reduced_combinations_of_the_equations_after_any_operation() {
         for bits in 1..=8 {
             let field = Arithmetic::with_bits(bits).unwrap();
             let mut random = Random(u64::from(bits));
@@ -373,7 +376,8 @@ mod tests {
                             };
                             let mut equation = [0; COLUMNS];
                             for (x, gone) in equation.iter_mut().zip(gone) {
-                                // Mostly zeros, to meet dependence often.
+                                // Mostly zeros, so that equations are often
+                                // dependent.
                                 if !gone && random.below(6) == 0 {
                                     *x = random.below(field.order()) as u8;
                                 }

@@ -1,11 +1,11 @@
-//! Which symbols a sender's next repair covers.
+//! The rules for the symbols that a repair covers.
 
 use core::ops::Range;
 
-use crate::Esi;
+use crate::esi::Esi;
 
-/// A rule for the encoding window of repair symbols (RFC 8681, section 3.1,
-/// and the policies found in the literature).
+/// A rule for the encoding window of repair symbols (RFC 8681, section 3.1, and
+/// policies from the literature).
 ///
 /// ```
 /// use weftline_codec::{EncodingWindow, WindowEncoder};
@@ -14,7 +14,7 @@ use crate::Esi;
 /// for payload in ["a", "b", "c", "d", "e"] {
 ///     encoder.push(payload.as_bytes())?;
 /// }
-/// // The receiver has told that it lacks symbol 1 and all that follow it.
+/// // The receiver has reported that symbol 1 is its lowest missing one.
 /// let (unacknowledged, held) = (1, encoder.held());
 /// assert_eq!(EncodingWindow::Elastic.range(unacknowledged, held.clone()), 1..5);
 /// assert_eq!(EncodingWindow::Fixed(2).range(unacknowledged, held.clone()), 3..5);
@@ -24,21 +24,21 @@ use crate::Esi;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EncodingWindow {
-    /// All symbols from the lowest one not acknowledged on: any repair helps
-    /// with any loss, and costs more the longer acknowledgements take.
+    /// All symbols from the lowest unacknowledged one on. Any repair helps with
+    /// any loss; its cost grows with the time that acknowledgements take.
     Elastic,
-    /// The latest so many symbols, whatever is acknowledged: needs no feedback;
-    /// what it has moved past can no longer be repaired.
+    /// The latest symbols, this many of them. Needs no feedback; symbols that
+    /// left the window can no longer be repaired.
     Fixed(usize),
-    /// The oldest so many symbols not acknowledged: stays where it is until
-    /// they are, so that nothing is given up.
+    /// The oldest unacknowledged symbols, this many of them. The window stays
+    /// until they are acknowledged, so nothing is given up.
     Mobile(usize),
 }
 
 impl EncodingWindow {
     /// The symbols of `held` (see [`WindowEncoder::held`]) to cover, if
-    /// `unacknowledged` is the lowest ESI not acknowledged; empty if there is
-    /// none. O(1).
+    /// `unacknowledged` is the lowest unacknowledged ESI. Empty if there is
+    /// nothing to cover. O(1).
     ///
     /// [`WindowEncoder::held`]: crate::WindowEncoder::held
     #[must_use]
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_takes_the_symbols_it_names() {
+    fn each_rule_covers_the_symbols_it_names() {
         let range = |window: EncodingWindow, lowest| window.range(lowest, 10..20);
         assert_eq!(range(EncodingWindow::Elastic, 13), 13..20);
         assert_eq!(range(EncodingWindow::Elastic, 3), 10..20);

@@ -1,34 +1,34 @@
-//! What can be wrong with what a caller, or a peer, gives the codec.
+//! The errors of encoders, decoders and relays.
 
 use core::error::Error;
 use core::fmt;
 use core::ops::Range;
 
-use crate::Esi;
 use crate::coefficients::CoefficientsError;
+use crate::esi::Esi;
 use crate::symbol::LENGTH_BYTES;
 
-/// Why a source symbol was not taken into the encoding window.
+/// Why an encoder refused a source symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PushError {
-    /// The window holds as many symbols as it may; discard some first.
+    /// The window is full; discard some symbols first, or use an encoder that
+    /// evicts.
     Full {
         /// Symbols the window may hold.
         capacity: usize,
     },
-    /// The payload is longer than a symbol may be.
+    /// The payload exceeds the symbol size.
     TooLong {
         /// Bytes given.
         got: usize,
         /// Bytes allowed.
         limit: usize,
     },
-    /// The payload in a buffer given lies beyond its end or too close to its
+    /// The payload range exceeds the buffer or starts too close to its
     /// beginning.
     PayloadRange {
-        /// Where the payload starts; [`LENGTH_BYTES`] at
-        /// least.
+        /// Where the payload starts; it must be [`LENGTH_BYTES`] or more.
         start: usize,
         /// Where it ends.
         end: usize,
@@ -42,7 +42,8 @@ impl fmt::Display for PushError {
         match self {
             Self::Full { capacity } => write!(
                 f,
-                "the encoding window is full with {capacity} symbols; discard acknowledged ones first"
+                "the encoding window is full with {capacity} symbols; discard acknowledged ones first \
+                 or use an encoder that evicts"
             ),
             Self::TooLong { got, limit } => write!(
                 f,
@@ -63,14 +64,14 @@ impl Error for PushError {}
 pub enum RepairError {
     /// The window covers no symbol.
     EmptyWindow,
-    /// The window covers symbols that are not held, or not yet.
+    /// The window covers symbols that are not held.
     NotHeld {
         /// The window asked for.
         window: Range<Esi>,
         /// The symbols held.
         held: Range<Esi>,
     },
-    /// There is no such coding vector.
+    /// The coding vector is not valid.
     Coefficients(CoefficientsError),
 }
 
@@ -86,7 +87,7 @@ impl fmt::Display for RepairError {
             Self::EmptyWindow => f.write_str("a repair symbol must cover at least one symbol"),
             Self::NotHeld { window, held } => write!(
                 f,
-                "a repair over symbols {window:?} needs them all, but the encoder holds {held:?}"
+                "a repair symbol over {window:?} needs all of these symbols, but the encoder holds {held:?}"
             ),
             Self::Coefficients(error) => error.fmt(f),
         }
@@ -95,19 +96,20 @@ impl fmt::Display for RepairError {
 
 impl Error for RepairError {}
 
-/// Why a decoder refused what it was given. Unless a variant says otherwise,
-/// the decoder is as it was before the call.
+/// Why a decoder or a relay refused a symbol. Unless a variant says otherwise,
+/// the call had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// A symbol lies too far above the oldest one held.
+    /// A symbol lies too far above the floor. After an outage,
+    /// [`skip_to`](crate::WindowDecoder::skip_to) it.
     OutOfSpan {
         /// One past the highest ESI given.
         end: Esi,
         /// The highest end allowed now: the floor plus the configured span.
         limit: Esi,
     },
-    /// A source symbol is longer than a symbol may be.
+    /// A source symbol exceeds the symbol size.
     SymbolTooLong {
         /// Bytes given.
         got: usize,
@@ -123,9 +125,10 @@ pub enum DecodeError {
         /// Symbols allowed.
         limit: usize,
     },
-    /// Too many symbols would be missing at once.
+    /// Too many symbols would be missing at once. After an outage,
+    /// [`skip_to`](crate::WindowDecoder::skip_to) the newest.
     TooManyUnknowns {
-        /// Missing symbols there would be.
+        /// Symbols that would be missing.
         got: u64,
         /// Missing symbols allowed.
         limit: usize,
@@ -134,41 +137,40 @@ pub enum DecodeError {
     RepairLength {
         /// Bytes given.
         got: usize,
-        /// The least bytes possible: the length field, or what the longest
-        /// known symbol of the window needs.
+        /// The fewest bytes possible: the length field, or the needs of the
+        /// longest known symbol of the window.
         min: usize,
         /// The most bytes possible.
         max: usize,
     },
-    /// A repair symbol needs symbols from below the floor, which are forgotten.
+    /// A repair symbol needs forgotten symbols, from below the floor.
     NotHeld {
         /// The first symbol of its window.
         start: Esi,
         /// The floor.
         first: Esi,
     },
-    /// A repair symbol makes a symbol out to be what no symbol can be: it, or
-    /// one before it, was not made from the symbols it claims to cover. That
-    /// symbol stays missing and the equation for it is dropped; all else the
-    /// repair symbol tells has been used.
+    /// A repair symbol determines a symbol that cannot exist: this repair
+    /// symbol, or one before it, was not made from the symbols it claims to
+    /// cover. The symbol stays missing and its equation is dropped; the other
+    /// information of the repair symbol is used.
     Inconsistent {
-        /// The symbol that came out impossible; the lowest if several did.
+        /// The impossible symbol; the lowest if there are several.
         esi: Esi,
     },
-    /// The payload in a buffer given lies beyond its end or too close to its
+    /// The payload range exceeds the buffer or starts too close to its
     /// beginning.
     PayloadRange {
-        /// Where the payload starts; [`LENGTH_BYTES`] at
-        /// least.
+        /// Where the payload starts; it must be [`LENGTH_BYTES`] or more.
         start: usize,
         /// Where it ends.
         end: usize,
         /// Bytes in the buffer.
         buffer: usize,
     },
-    /// A repair symbol has no such coding vector.
+    /// The coding vector of a repair symbol is not valid.
     Coefficients(CoefficientsError),
-    /// A repair symbol is no whole number of groups of bytes; see
+    /// A repair symbol is not a whole number of groups of bytes; see
     /// [`Arithmetic::group`](crate::field::Arithmetic::group).
     RepairGroups {
         /// Bytes given.
@@ -189,8 +191,8 @@ impl fmt::Display for DecodeError {
         match self {
             Self::OutOfSpan { end, limit } => write!(
                 f,
-                "symbols up to {end} reach past {limit}, the end of what is kept; \
-                 forget older symbols or raise max_span"
+                "symbols up to {end} exceed the span, which ends at {limit}; \
+                 skip or forget older symbols, or raise max_span"
             ),
             Self::SymbolTooLong { got, limit } => write!(
                 f,
@@ -199,24 +201,24 @@ impl fmt::Display for DecodeError {
             Self::WindowEmpty => f.write_str("a repair symbol must cover at least one symbol"),
             Self::WindowTooLong { got, limit } => write!(
                 f,
-                "a repair over {got} symbols exceeds the longest window of {limit}"
+                "a repair symbol over {got} symbols exceeds the longest window of {limit}"
             ),
             Self::TooManyUnknowns { got, limit } => write!(
                 f,
-                "{got} symbols would be missing, at most {limit} may be; \
-                 give older ones up or raise max_unknowns"
+                "{got} symbols would be missing, but at most {limit} may be; \
+                 skip or forget older symbols, or raise max_unknowns"
             ),
             Self::RepairLength { got, min, max } => write!(
                 f,
-                "a repair symbol of {got} bytes cannot be: its window needs {min} to {max}"
+                "a repair symbol of {got} bytes is not possible: its window needs {min} to {max} bytes"
             ),
             Self::NotHeld { start, first } => write!(
                 f,
-                "a repair from symbol {start} on needs symbols below {first}, which are forgotten"
+                "a repair symbol from symbol {start} on needs symbols below {first}, which are forgotten"
             ),
             Self::Inconsistent { esi } => write!(
                 f,
-                "repair symbols contradict each other: symbol {esi} came out impossible"
+                "repair symbols contradict each other: they determine an impossible symbol {esi}"
             ),
             Self::PayloadRange { start, end, buffer } => {
                 write_payload_range(f, *start, *end, *buffer)
@@ -224,7 +226,7 @@ impl fmt::Display for DecodeError {
             Self::Coefficients(error) => error.fmt(f),
             Self::RepairGroups { got, group } => write!(
                 f,
-                "a repair symbol of {got} bytes is no whole number of groups of {group}"
+                "a repair symbol of {got} bytes is not a whole number of groups of {group} bytes"
             ),
         }
     }
@@ -240,7 +242,7 @@ fn write_payload_range(
 ) -> fmt::Result {
     write!(
         f,
-        "a payload at {start}..{end} of a buffer of {buffer} bytes: it must lie within, \
-         behind {LENGTH_BYTES} bytes at least"
+        "the payload range {start}..{end} is not possible in a buffer of {buffer} bytes: \
+         it must lie in the buffer and start at {LENGTH_BYTES} or later"
     )
 }

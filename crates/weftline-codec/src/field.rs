@@ -1,29 +1,28 @@
-//! The fields GF(2^q), q = 1..8, that the codes compute in.
+//! The fields GF(2^q), q = 1 to 8, that the codes compute in.
 //!
 //! An element is a byte below 2^q, addition is XOR, multiplication is that of
-//! polynomials over GF(2) modulo the field's [`POLYNOMIAL`](Field::POLYNOMIAL):
-//! those that RFC 5510 (section 8.1) lists, so GF(2^8) is also the one of
-//! RFC 8681 (section 3.7.1). In all of them the element 2 generates every
-//! non-zero element (in GF(2) there is only 1).
+//! polynomials over GF(2) modulo the field's [`POLYNOMIAL`](Field::POLYNOMIAL).
+//! The polynomials are those that RFC 5510 (section 8.1) lists; that of GF(2^8)
+//! is also the one of RFC 8681 (section 3.7.1). In all of them the element 2
+//! generates every non-zero element (in GF(2) there is only 1).
 //!
-//! [`Field`] is the trait of the eight types, for code written for a field
-//! that is known when compiling; [`Arithmetic`] is the same as a value, for
-//! codes whose field is chosen at run time, and the place of the operations on
-//! long byte strings.
+//! [`Field`] is the trait of the eight types, for code whose field is known at
+//! compile time. [`Arithmetic`] is a field as a value, for code that chooses
+//! its field at run time; it also has the operations on long byte strings.
 //!
 //! # How bytes hold elements
 //!
-//! Data are bytes, whatever the field. Where q divides 8, a byte holds 8/q
-//! elements side by side. Otherwise a *group* of q words of 8 bytes holds 64:
-//! bit `i` of byte `j` of the words, lowest word first, is element `8 j + i`.
-//! Either way a combination of byte strings is as long as the longest of them,
+//! Data are bytes in every field. Where q divides 8, a byte holds 8/q elements
+//! side by side. Otherwise a *group* of q words of 8 bytes holds 64: bit `i` of
+//! byte `j` of the words, lowest word first, is element `8 j + i`. In both
+//! cases a combination of byte strings is as long as the longest of them,
 //! rounded up to whole groups of [`Arithmetic::group`] bytes.
 
 mod arithmetic;
-mod tables;
 
 pub use arithmetic::Arithmetic;
-pub(crate) use tables::{Nibbles, Tables};
+
+use crate::tables;
 
 /// One of the fields GF(2^q); see the [module](self).
 pub trait Field: Copy + core::fmt::Debug + Send + Sync + 'static {
@@ -36,7 +35,7 @@ pub trait Field: Copy + core::fmt::Debug + Send + Sync + 'static {
     /// The element whose powers are all non-zero elements.
     const GENERATOR: u8;
 
-    /// How many elements there are.
+    /// The number of elements, 2^q.
     const ORDER: usize = 1 << Self::BITS;
 
     /// The field as a value.
@@ -53,8 +52,8 @@ pub trait Field: Copy + core::fmt::Debug + Send + Sync + 'static {
     ///
     /// # Panics
     ///
-    /// When `a` is no element, that is, not below [`ORDER`](Self::ORDER). A
-    /// `b` that is none is undefined, but no panic.
+    /// When `a` is not an element, that is, not below [`ORDER`](Self::ORDER).
+    /// If `b` is not an element, the result is unspecified.
     #[inline]
     #[must_use]
     fn mul(a: u8, b: u8) -> u8 {
@@ -65,7 +64,7 @@ pub trait Field: Copy + core::fmt::Debug + Send + Sync + 'static {
     ///
     /// # Panics
     ///
-    /// When `a` is 0, as integer division does, or no element.
+    /// When `a` is 0 or not an element.
     #[inline]
     #[must_use]
     fn inv(a: u8) -> u8 {
@@ -76,7 +75,7 @@ pub trait Field: Copy + core::fmt::Debug + Send + Sync + 'static {
     ///
     /// # Panics
     ///
-    /// When `b` is 0 or no element.
+    /// When `b` is 0 or not an element.
     #[inline]
     #[must_use]
     fn div(a: u8, b: u8) -> u8 {
@@ -92,54 +91,39 @@ pub trait Field: Copy + core::fmt::Debug + Send + Sync + 'static {
 }
 
 macro_rules! fields {
-    ($($(#[$doc:meta])* $name:ident: $bits:literal, $polynomial:literal, $generator:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $tables:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         pub struct $name;
 
         impl Field for $name {
-            const BITS: u32 = $bits;
-            const POLYNOMIAL: u16 = $polynomial;
-            const GENERATOR: u8 = $generator;
+            const BITS: u32 = tables::$tables.bits;
+            const POLYNOMIAL: u16 = tables::$tables.polynomial;
+            const GENERATOR: u8 = tables::$tables.generator();
 
             #[inline]
             fn arithmetic() -> Arithmetic {
-                const ORDER: usize = 1 << $bits;
-                static ROWS: [[u8; 256]; ORDER] = tables::rows($bits, $polynomial);
-                static NIBBLES: [tables::Nibbles; ORDER] = tables::nibbles(&tables::rows($bits, $polynomial));
-                static MATRICES: [u64; ORDER] = tables::matrices(&tables::rows($bits, $polynomial));
-                static POWERS: [u8; 256] = tables::powers($bits, $polynomial, $generator);
-                static INVERSES: [u8; ORDER] = tables::inverses($bits, &tables::powers($bits, $polynomial, $generator));
-                static TABLES: Tables = Tables {
-                    bits: $bits,
-                    polynomial: $polynomial,
-                    rows: &ROWS,
-                    nibbles: &NIBBLES,
-                    matrices: &MATRICES,
-                    powers: &POWERS,
-                    inverses: &INVERSES,
-                };
-                Arithmetic::new(&TABLES)
+                Arithmetic::new(&tables::$tables)
             }
         }
     )*};
 }
 
 fields! {
-    /// GF(2): XOR.
-    Gf2: 1, 0b11, 1;
-    /// GF(2^2), four elements a byte.
-    Gf4: 2, 0x7, 2;
+    /// GF(2): addition is XOR.
+    Gf2: GF2;
+    /// GF(2^2), four elements to a byte.
+    Gf4: GF4;
     /// GF(2^3), 64 elements in three words of 8 bytes.
-    Gf8: 3, 0xB, 2;
-    /// GF(2^4), two elements a byte.
-    Gf16: 4, 0x13, 2;
+    Gf8: GF8;
+    /// GF(2^4), two elements to a byte.
+    Gf16: GF16;
     /// GF(2^5), 64 elements in five words of 8 bytes.
-    Gf32: 5, 0x25, 2;
+    Gf32: GF32;
     /// GF(2^6), 64 elements in six words of 8 bytes.
-    Gf64: 6, 0x43, 2;
+    Gf64: GF64;
     /// GF(2^7), 64 elements in seven words of 8 bytes.
-    Gf128: 7, 0x89, 2;
-    /// GF(2^8), an element a byte: the default of every code.
-    Gf256: 8, 0x11D, 2;
+    Gf128: GF128;
+    /// GF(2^8), one element to a byte: the default of every code.
+    Gf256: GF256;
 }

@@ -1,36 +1,24 @@
-//! The inner loops of every code, and the choice of the fastest way to run
-//! them on this CPU.
+//! The inner loops of every code, and the choice of the fastest implementation
+//! for this CPU.
 //!
-//! The free functions use the kernel chosen once per process: the best the CPU
-//! has, or the one named by the environment variable [`ENVIRONMENT`]
-//! ([`Kernel::name`]), which helps to find out whether a
-//! kernel is at fault and what it gains. [`selection`] tells what was chosen
-//! and whether a request was ignored. Tests and benchmarks run a particular
-//! kernel through [`Kernel::ops`].
+//! The free functions use one kernel per process: the best that the CPU has, or
+//! the one that the environment variable [`ENVIRONMENT`] names
+//! ([`Kernel::name`]), to test whether a kernel is at fault or to measure what
+//! it gains. [`selection`] tells which kernel was chosen and whether a request
+//! was ignored. Tests and benchmarks run a particular kernel through
+//! [`Kernel::ops`].
 //!
-//! Without the `std` feature the choice is made when compiling, from the
-//! target features, and the environment is not read.
+//! Without the `std` feature the target features decide at compile time, and
+//! the environment is not read.
 
+mod ops;
 mod selection;
 
-use core::fmt;
+pub use ops::{Kernel, Ops};
+pub use selection::{ENVIRONMENT, Ignored, Selection, selection};
 
-use crate::arch::Onto;
-#[cfg(target_arch = "aarch64")]
-use crate::arch::aarch64::neon::Neon;
-use crate::arch::scalar::Scalar;
-#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-use crate::arch::wasm32::simd128::Simd128;
-#[cfg(target_arch = "x86_64")]
-use crate::arch::x86_64::{
-    avx2::Avx2, avx512::Avx512, gfni256::Gfni256, gfni512::Gfni512, ssse3::Ssse3,
-};
-use crate::field::{Field, Gf2, Gf256, Tables};
-
-pub use selection::{Ignored, Selection, selection};
-
-/// The environment variable that forces a kernel by name.
-pub const ENVIRONMENT: &str = "WEFTLINE_KERNEL";
+pub(crate) use ops::{Terms, assert_fits};
+pub(crate) use selection::active_ops;
 
 /// `dst ^= src`, where `src` may be shorter than `dst`.
 ///
@@ -81,22 +69,22 @@ pub fn xor_multi(dst: &mut [u8], srcs: &[&[u8]]) {
     active_ops().xor_multi(dst, srcs);
 }
 
-/// Several destinations from the same sources: `dsts[d] ^= sum of
-/// matrix[d * srcs.len() + s] * srcs[s]`, where any source may be shorter than
-/// the destinations. Faster than a [`mul_add_multi`] for each destination,
-/// because each source is read, and taken apart, once for up to four of them.
+/// Several destinations from the same sources: `dsts[d] ^= sum of matrix[d *
+/// srcs.len() + s] * srcs[s]`, where any source may be shorter than the
+/// destinations. Faster than a [`mul_add_multi`] for each destination, because
+/// each source is read and split once for up to four of them.
 ///
 /// # Panics
 ///
-/// When the matrix has not `dsts.len() * srcs.len()` elements, the destinations
-/// differ in length or a source is longer.
+/// When the matrix does not have `dsts.len() * srcs.len()` elements, the
+/// destinations differ in length, or a source is longer than they are.
 #[inline]
 pub fn mul_add_matrix(dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
     active_ops().mul_add_matrix(dsts, srcs, matrix);
 }
 
 /// `dst = ` the sum of every `c * src`, any of which may be shorter than `dst`:
-/// as [`mul_add_multi`] into zeros, without writing or reading them.
+/// as [`mul_add_multi`], but `dst` is overwritten without being read.
 ///
 /// # Panics
 ///
@@ -106,10 +94,10 @@ pub fn dot(dst: &mut [u8], terms: &[(u8, &[u8])]) {
     active_ops().dot(dst, terms);
 }
 
-/// Several destinations from the same sources: `dsts[d] = sum of
-/// matrix[d * srcs.len() + s] * srcs[s]`, where any source may be shorter than
-/// the destinations: as [`mul_add_matrix`] into zeros, without writing or reading
-/// them.
+/// Several destinations from the same sources: `dsts[d] = sum of matrix[d *
+/// srcs.len() + s] * srcs[s]`, where any source may be shorter than the
+/// destinations: as [`mul_add_matrix`], but the destinations are overwritten
+/// without being read.
 ///
 /// # Panics
 ///
@@ -117,457 +105,4 @@ pub fn dot(dst: &mut [u8], terms: &[(u8, &[u8])]) {
 #[inline]
 pub fn dot_matrix(dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
     active_ops().dot_matrix(dsts, srcs, matrix);
-}
-
-/// A way to run the inner loops, named after the instructions it uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Kernel {
-    /// Table look-ups, on any CPU.
-    Scalar,
-    /// x86-64 with SSSE3: 16 bytes at a time.
-    Ssse3,
-    /// x86-64 with AVX2: 32 bytes at a time.
-    Avx2,
-    /// x86-64 with AVX-512 F and BW: 64 bytes at a time.
-    Avx512,
-    /// x86-64 with GFNI and AVX2: 32 bytes at a time, without look-ups.
-    Gfni256,
-    /// x86-64 with GFNI and AVX-512 F and BW: 64 bytes at a time, without
-    /// look-ups.
-    Gfni512,
-    /// 64-bit ARM with NEON: 16 bytes at a time.
-    Neon,
-    /// WebAssembly with SIMD128: 16 bytes at a time.
-    Simd128,
-}
-
-impl Kernel {
-    /// Every kernel, slowest first.
-    pub const ALL: &[Self] = &[
-        Self::Scalar,
-        Self::Ssse3,
-        Self::Neon,
-        Self::Simd128,
-        Self::Avx2,
-        Self::Avx512,
-        Self::Gfni256,
-        Self::Gfni512,
-    ];
-
-    /// The kernels this CPU and this build can run, slowest first.
-    pub fn available() -> impl DoubleEndedIterator<Item = Self> {
-        Self::ALL
-            .iter()
-            .copied()
-            .filter(|kernel| kernel.ops().is_some())
-    }
-
-    /// The kernel the functions of this module use.
-    #[must_use]
-    pub fn active() -> Self {
-        active_ops().kernel()
-    }
-
-    /// The kernel with this [`name`](Self::name), whether available or not.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|kernel| kernel.name() == name)
-    }
-
-    /// The name [`ENVIRONMENT`] takes, such as `avx2`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Scalar => "scalar",
-            Self::Ssse3 => "ssse3",
-            Self::Avx2 => "avx2",
-            Self::Avx512 => "avx512",
-            Self::Gfni256 => "gfni256",
-            Self::Gfni512 => "gfni512",
-            Self::Neon => "neon",
-            Self::Simd128 => "simd128",
-        }
-    }
-
-    /// The operations of this kernel; `None` where it is not available.
-    #[must_use]
-    pub fn ops(self) -> Option<Ops> {
-        match self {
-            Self::Scalar => Some(Ops(Implementation::Scalar(Scalar))),
-            #[cfg(target_arch = "x86_64")]
-            Self::Ssse3 => Ssse3::new().map(|kernel| Ops(Implementation::Ssse3(kernel))),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => Avx2::new().map(|kernel| Ops(Implementation::Avx2(kernel))),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => Avx512::new().map(|kernel| Ops(Implementation::Avx512(kernel))),
-            #[cfg(target_arch = "x86_64")]
-            Self::Gfni256 => Gfni256::new().map(|kernel| Ops(Implementation::Gfni256(kernel))),
-            #[cfg(target_arch = "x86_64")]
-            Self::Gfni512 => Gfni512::new().map(|kernel| Ops(Implementation::Gfni512(kernel))),
-            #[cfg(target_arch = "aarch64")]
-            Self::Neon => Neon::new().map(|kernel| Ops(Implementation::Neon(kernel))),
-            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-            Self::Simd128 => Simd128::new().map(|kernel| Ops(Implementation::Simd128(kernel))),
-            #[allow(unreachable_patterns)]
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Kernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// The operations of one kernel, which the CPU is known to have.
-#[derive(Clone, Copy, Debug)]
-pub struct Ops(Implementation);
-
-#[derive(Clone, Copy, Debug)]
-enum Implementation {
-    Scalar(Scalar),
-    #[cfg(target_arch = "x86_64")]
-    Ssse3(Ssse3),
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2),
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Avx512),
-    #[cfg(target_arch = "x86_64")]
-    Gfni256(Gfni256),
-    #[cfg(target_arch = "x86_64")]
-    Gfni512(Gfni512),
-    #[cfg(target_arch = "aarch64")]
-    Neon(Neon),
-    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-    Simd128(Simd128),
-}
-
-macro_rules! dispatch {
-    ($ops:expr, $kernel:ident => $call:expr) => {
-        match $ops.0 {
-            Implementation::Scalar($kernel) => $call,
-            #[cfg(target_arch = "x86_64")]
-            Implementation::Ssse3($kernel) => $call,
-            #[cfg(target_arch = "x86_64")]
-            Implementation::Avx2($kernel) => $call,
-            #[cfg(target_arch = "x86_64")]
-            Implementation::Avx512($kernel) => $call,
-            #[cfg(target_arch = "x86_64")]
-            Implementation::Gfni256($kernel) => $call,
-            #[cfg(target_arch = "x86_64")]
-            Implementation::Gfni512($kernel) => $call,
-            #[cfg(target_arch = "aarch64")]
-            Implementation::Neon($kernel) => $call,
-            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-            Implementation::Simd128($kernel) => $call,
-        }
-    };
-}
-
-impl Ops {
-    /// Those of the fastest kernel available.
-    fn best() -> Self {
-        let scalar = Self(Implementation::Scalar(Scalar));
-        let mut fastest_first = Kernel::ALL.iter().rev();
-        fastest_first
-            .find_map(|kernel| kernel.ops())
-            .unwrap_or(scalar)
-    }
-
-    /// The kernel these operations belong to.
-    #[must_use]
-    pub fn kernel(self) -> Kernel {
-        match self.0 {
-            Implementation::Scalar(_) => Kernel::Scalar,
-            #[cfg(target_arch = "x86_64")]
-            Implementation::Ssse3(_) => Kernel::Ssse3,
-            #[cfg(target_arch = "x86_64")]
-            Implementation::Avx2(_) => Kernel::Avx2,
-            #[cfg(target_arch = "x86_64")]
-            Implementation::Avx512(_) => Kernel::Avx512,
-            #[cfg(target_arch = "x86_64")]
-            Implementation::Gfni256(_) => Kernel::Gfni256,
-            #[cfg(target_arch = "x86_64")]
-            Implementation::Gfni512(_) => Kernel::Gfni512,
-            #[cfg(target_arch = "aarch64")]
-            Implementation::Neon(_) => Kernel::Neon,
-            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-            Implementation::Simd128(_) => Kernel::Simd128,
-        }
-    }
-
-    /// As [`xor`].
-    ///
-    /// # Panics
-    ///
-    /// When `src` is longer than `dst`.
-    #[inline]
-    pub fn xor(self, dst: &mut [u8], src: &[u8]) {
-        assert_fits(dst, src);
-        dispatch!(self, kernel => kernel.xor(dst, src));
-    }
-
-    /// As [`mul`].
-    #[inline]
-    pub fn mul(self, dst: &mut [u8], c: u8) {
-        self.mul_with(gf256(), dst, c);
-    }
-
-    /// As [`mul_add`].
-    ///
-    /// # Panics
-    ///
-    /// When `src` is longer than `dst`.
-    #[inline]
-    pub fn mul_add(self, dst: &mut [u8], src: &[u8], c: u8) {
-        self.mul_add_with(gf256(), dst, src, c);
-    }
-
-    /// As [`mul_add_multi`].
-    ///
-    /// # Panics
-    ///
-    /// When a `src` is longer than `dst`.
-    #[inline]
-    pub fn mul_add_multi(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
-        self.mul_add_multi_with(gf256(), dst, terms, Onto::All);
-    }
-
-    /// As [`dot`].
-    ///
-    /// # Panics
-    ///
-    /// When a `src` is longer than `dst`.
-    #[inline]
-    pub fn dot(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
-        self.mul_add_multi_with(gf256(), dst, terms, Onto::Nothing);
-    }
-
-    /// As [`xor_multi`].
-    ///
-    /// # Panics
-    ///
-    /// When a `src` is longer than `dst`.
-    pub fn xor_multi(self, dst: &mut [u8], srcs: &[&[u8]]) {
-        if let [src] = srcs {
-            return self.xor(dst, src);
-        }
-        let tables = Gf2::arithmetic().tables();
-        self.combine(tables, dst, srcs.iter().map(|src| (1, *src)), Onto::All);
-    }
-
-    /// As [`mul_add_matrix`].
-    ///
-    /// # Panics
-    ///
-    /// As [`mul_add_matrix`].
-    pub fn mul_add_matrix(self, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
-        self.mul_add_matrix_with(gf256(), dsts, srcs, matrix, Onto::All);
-    }
-
-    /// As [`dot_matrix`].
-    ///
-    /// # Panics
-    ///
-    /// As [`mul_add_matrix`].
-    pub fn dot_matrix(self, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
-        self.mul_add_matrix_with(gf256(), dsts, srcs, matrix, Onto::Nothing);
-    }
-
-    /// `dst = c * dst` in the field of these tables.
-    #[inline]
-    pub(crate) fn mul_with(self, tables: &'static Tables, dst: &mut [u8], c: u8) {
-        if c != 1 {
-            dispatch!(self, kernel => kernel.mul(tables, dst, c));
-        }
-    }
-
-    /// `dst ^= c * src` in the field of these tables.
-    #[inline]
-    pub(crate) fn mul_add_with(self, tables: &'static Tables, dst: &mut [u8], src: &[u8], c: u8) {
-        assert_fits(dst, src);
-        match c {
-            0 => {}
-            1 => dispatch!(self, kernel => kernel.xor(dst, src)),
-            _ => dispatch!(self, kernel => kernel.mul_add(tables, dst, src, c)),
-        }
-    }
-
-    /// The sum of every `c * src` in the field of these tables, onto `dst` or in
-    /// its place.
-    #[inline]
-    pub(crate) fn mul_add_multi_with(
-        self,
-        tables: &'static Tables,
-        dst: &mut [u8],
-        terms: &[(u8, &[u8])],
-        onto: Onto,
-    ) {
-        for (_, src) in terms {
-            assert_fits(dst, src);
-        }
-        if tables.bits == 1 {
-            dispatch!(self, kernel => kernel.sum(dst, terms, onto));
-        } else {
-            dispatch!(self, kernel => kernel.mul_add_multi(tables, dst, terms, onto));
-        }
-    }
-
-    /// As [`mul_add_matrix`] or [`dot_matrix`], in the field of these tables.
-    pub(crate) fn mul_add_matrix_with(
-        self,
-        tables: &'static Tables,
-        dsts: &mut [&mut [u8]],
-        srcs: &[&[u8]],
-        matrix: &[u8],
-        onto: Onto,
-    ) {
-        assert_eq!(
-            matrix.len(),
-            dsts.len() * srcs.len(),
-            "a matrix needs a row for each destination and a column for each source"
-        );
-        let [first, others @ ..] = &*dsts else { return };
-        for src in srcs {
-            assert_fits(first, src);
-        }
-        for other in others {
-            assert_eq!(
-                other.len(),
-                first.len(),
-                "all destinations need the same length"
-            );
-        }
-        match (&mut *dsts, srcs) {
-            (_, []) => dsts.iter_mut().for_each(|dst| onto.prepare(dst)),
-            // Sums of one product need no registers to gather in.
-            (_, [src]) => {
-                for (dst, &c) in dsts.iter_mut().zip(matrix) {
-                    onto.prepare(dst);
-                    self.mul_add_with(tables, dst, src, c);
-                }
-            }
-            ([dst], _) => {
-                let terms = matrix.iter().copied().zip(srcs.iter().copied());
-                self.combine(tables, dst, terms, onto);
-            }
-            _ if tables.bits == 1 => {
-                for (dst, row) in dsts.iter_mut().zip(matrix.chunks_exact(srcs.len())) {
-                    let terms = row.iter().copied().zip(srcs.iter().copied());
-                    self.combine(tables, dst, terms, onto);
-                }
-            }
-            _ => dispatch!(self, kernel => kernel.mul_add_matrix(tables, dsts, srcs, matrix, onto)),
-        }
-    }
-
-    /// [`mul_add_multi_with`](Self::mul_add_multi_with) without a slice of the
-    /// terms, many at a time. Those with a coefficient of 0 cost next to nothing.
-    pub(crate) fn combine<'a>(
-        self,
-        tables: &'static Tables,
-        dst: &mut [u8],
-        terms: impl Terms<'a>,
-        onto: Onto,
-    ) {
-        // Room for many costs more than a handful of terms.
-        if terms.at_most() <= 8 {
-            self.combine_by::<8>(tables, dst, terms, onto);
-        } else {
-            self.combine_by::<64>(tables, dst, terms, onto);
-        }
-    }
-
-    #[inline]
-    fn combine_by<'a, const BATCH: usize>(
-        self,
-        tables: &'static Tables,
-        dst: &mut [u8],
-        terms: impl Terms<'a>,
-        mut onto: Onto,
-    ) {
-        let mut batch: [(u8, &[u8]); BATCH] = [(0, &[]); BATCH];
-        let mut held = 0;
-        terms.each(|c, src| {
-            batch[held] = (c, src);
-            // No branch: whether a coefficient is 0 cannot be foreseen.
-            held += usize::from(c != 0);
-            if held == BATCH {
-                self.mul_add_multi_with(tables, dst, &batch, onto);
-                (held, onto) = (0, Onto::All);
-            }
-        });
-        if held > 0 {
-            self.mul_add_multi_with(tables, dst, &batch[..held], onto);
-        } else {
-            onto.prepare(dst);
-        }
-    }
-}
-
-/// Coefficients and sources of products that are to be added. Any iterator over
-/// them will do.
-pub(crate) trait Terms<'a> {
-    /// A bound on their number.
-    fn at_most(&self) -> usize;
-
-    /// Calls `term` for each of them.
-    fn each(self, term: impl FnMut(u8, &'a [u8]));
-}
-
-impl<'a, I: Iterator<Item = (u8, &'a [u8])>> Terms<'a> for I {
-    fn at_most(&self) -> usize {
-        self.size_hint().1.unwrap_or(usize::MAX)
-    }
-
-    #[inline]
-    fn each(self, mut term: impl FnMut(u8, &'a [u8])) {
-        self.for_each(|(c, src)| term(c, src));
-    }
-}
-
-/// The tables of the field the public functions compute in.
-#[inline]
-fn gf256() -> &'static Tables {
-    Gf256::arithmetic().tables()
-}
-
-#[cfg(feature = "std")]
-#[inline]
-pub(crate) fn active_ops() -> Ops {
-    static ACTIVE: std::sync::OnceLock<Ops> = std::sync::OnceLock::new();
-    *ACTIVE.get_or_init(selection::chosen)
-}
-
-#[cfg(not(feature = "std"))]
-#[inline]
-pub(crate) fn active_ops() -> Ops {
-    selection::chosen()
-}
-
-#[inline]
-#[track_caller]
-pub(crate) fn assert_fits(dst: &[u8], src: &[u8]) {
-    assert!(
-        src.len() <= dst.len(),
-        "a source of {} bytes does not fit the {} bytes it is added to",
-        src.len(),
-        dst.len()
-    );
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[should_panic(expected = "does not fit")]
-    fn a_source_longer_than_its_destination_is_refused() {
-        mul_add(&mut [0; 3], &[0; 4], 7);
-    }
 }

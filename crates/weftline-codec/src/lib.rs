@@ -15,6 +15,7 @@ mod decoder;
 mod echelon;
 mod encoding_window;
 mod error;
+mod esi;
 pub mod field;
 pub mod kernel;
 #[doc = include_str!("../docs/maths.md")]
@@ -25,19 +26,15 @@ mod references;
 mod store;
 mod symbol;
 mod system;
+mod tables;
 pub mod tinymt32;
 mod window;
 
 pub use block::{BlockDecoder, BlockEncoder};
-pub use decoder::{DecoderConfig, DecoderStats, Outcome, WindowDecoder};
+pub use decoder::{DecoderConfig, DecoderStats, Outcome, Skipped, WindowDecoder};
 pub use encoding_window::EncodingWindow;
 pub use error::{DecodeError, PushError, RepairError};
+pub use esi::{Esi, expand_esi};
 pub use recode::Recoder;
 pub use symbol::{LENGTH_BYTES, MAX_SYMBOL_SIZE};
 pub use window::WindowEncoder;
-
-/// Encoding symbol id: the number of a source symbol in its flow, from 0.
-///
-/// Sixty-four bits never wrap in practice; how an ESI is shortened on the wire
-/// is the protocol's concern.
-pub type Esi = u64;

@@ -1,4 +1,4 @@
-//! Memory for lists of references, kept from one use to the next.
+//! Memory for lists of references, reused from one use to the next.
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 pub(crate) struct Destinations(Vec<&'static mut [u8]>);
 
 impl Destinations {
-    /// Lends the list, to be [given back](Self::give).
+    /// Lends the list; [`give`](Self::give) takes it back.
     pub(crate) fn take<'a>(&mut self) -> Vec<&'a mut [u8]> {
         emptied_mut(core::mem::take(&mut self.0))
     }
@@ -33,7 +33,7 @@ impl Clone for Destinations {
 pub(crate) struct Sources(Vec<&'static [u8]>);
 
 impl Sources {
-    /// Lends the list, to be [given back](Self::give).
+    /// Lends the list; [`give`](Self::give) takes it back.
     pub(crate) fn take<'a>(&mut self) -> Vec<&'a [u8]> {
         emptied(core::mem::take(&mut self.0))
     }
@@ -55,7 +55,7 @@ impl Clone for Sources {
 }
 
 /// An empty list in the same memory, for references of another lifetime:
-/// collecting from a vector into one reuses its allocation.
+/// collecting an emptied vector reuses its allocation.
 fn emptied<'a>(list: Vec<&[u8]>) -> Vec<&'a [u8]> {
     list.into_iter().map_while(|_| None).collect()
 }

@@ -3,44 +3,45 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::Esi;
 use crate::buffers::{Buffers, Coded};
+use crate::esi::Esi;
 
-/// Slots that a ring begins with, and below which it does not turn earlier.
+/// The slots that a ring begins with, and the fewest it shrinks to.
 const LEAST: usize = 16;
 
-/// Known symbols by ESI, and a hole for each one that is missing.
+/// Known symbols by ESI, and a hole for each missing one.
 ///
-/// A ring of slots. One whose symbol was forgotten keeps its buffer for the
-/// symbol that comes a turn later, so symbols that arrive in order and are
-/// copied move nothing but their bytes. Holes have no buffer: an equation about
-/// the missing symbol has one instead.
+/// A ring of slots. The slot of a forgotten symbol keeps its buffer for the
+/// symbol that comes one turn later, so copying symbols that arrive in order
+/// moves only their bytes. Holes have no buffer: an equation about the missing
+/// symbol has one instead.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     first: Esi,
     end: Esi,
     /// Empty where there is a hole.
     slots: Vec<Coded>,
-    /// Slots that may ever be.
+    /// The most slots there may be.
     most: usize,
-    /// What is in the first slot since the ring began again: the slot of `end`
-    /// comes `end - base` slots later, fewer than `turn`. The slots beyond are
-    /// those of symbols before it.
+    /// The ESI in the first slot since the ring turned: the slot of `end` comes
+    /// `end - base` slots later, which is less than `turn`. The slots after
+    /// that hold symbols from before `base`.
     base: Esi,
-    /// After so many slots the ring begins again. The others rest, so that what
-    /// is used stays in the cache after a time in which more was needed.
+    /// After this many slots the ring turns. The slots beyond are unused, so
+    /// that the used ones stay in the cache after a time in which more were
+    /// needed.
     turn: usize,
-    /// The `end` at which the ring begins again, or looks for a chance to do so
+    /// The `end` at which the ring turns, or checks whether it can turn
     /// earlier.
     goal: Esi,
-    /// Slots with a buffer, whether their symbol is forgotten or not.
+    /// Slots with a buffer, including those of forgotten symbols.
     filled: usize,
-    /// Symbols in buffers of the caller's.
+    /// Symbols in buffers of the caller.
     lent: usize,
 }
 
 impl Store {
-    /// No symbols, of never more than so many.
+    /// An empty store for at most `most` symbols.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             first: 0,
@@ -55,6 +56,13 @@ impl Store {
         }
     }
 
+    /// Makes an empty store expect `esi` first.
+    pub(crate) fn start_at(&mut self, esi: Esi) {
+        debug_assert!(self.first == self.end, "nothing is held");
+        (self.first, self.end) = (esi, esi);
+        self.begin(self.turn);
+    }
+
     #[inline]
     pub(crate) fn first(&self) -> Esi {
         self.first
@@ -66,13 +74,13 @@ impl Store {
         self.end
     }
 
-    /// How many symbols there are, known or not.
+    /// The number of symbols, known or not.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         (self.end - self.first) as usize
     }
 
-    /// How many buffers there are in slots, those of forgotten symbols too.
+    /// The number of slots with a buffer, including those of forgotten symbols.
     #[inline]
     pub(crate) fn filled(&self) -> usize {
         self.filled
@@ -86,12 +94,12 @@ impl Store {
         self.slots.get(self.place(esi)).filter(|s| !s.is_empty())
     }
 
-    /// The slots of a range, of which those not there are left out: the part
-    /// from the [`first`](Self::first) to the [`end`](Self::end).
+    /// The slots of the part of a range that is held, from
+    /// [`first`](Self::first) to [`end`](Self::end).
     pub(crate) fn range(&self, window: &Range<Esi>) -> impl Iterator<Item = Option<&Coded>> {
         let index = |esi: Esi| (esi.clamp(self.first, self.end) - self.first) as usize;
         let (start, end) = (index(window.start), index(window.end));
-        // Straight on to the turn, and on from the beginning.
+        // First the slots up to the turn, then those from the beginning.
         let head = self.place(self.first);
         let straight = self.turn - head;
         let upper = head + start.min(straight)..head + end.min(straight);
@@ -100,8 +108,8 @@ impl Store {
         slots.map(|slot| (!slot.is_empty()).then_some(slot))
     }
 
-    /// Copies the payload of the symbol that follows, if its slot has a buffer
-    /// that can hold it; does nothing and returns false otherwise.
+    /// Copies the payload of the next symbol if its slot has a buffer that can
+    /// hold it; otherwise does nothing and returns false.
     #[inline(always)]
     pub(crate) fn push_copy(&mut self, payload: &[u8]) -> bool {
         if self.len() == self.turn || self.end == Esi::MAX {
@@ -118,12 +126,12 @@ impl Store {
         copied
     }
 
-    /// Takes symbols from `symbols` as long as they follow the last one and
-    /// there is a slot with a buffer that can hold their payload, of at most
-    /// `longest` bytes; copies it, and hands the copy to `taken`. Returns the
-    /// first that is none of this.
-    // Always, so that the caller's iterator is in registers: in memory, reading
-    // it would wait for the copy before.
+    /// Takes symbols from `symbols` while they are the next in order, have at
+    /// most `longest` bytes, and find a slot with a buffer that can hold them.
+    /// Copies each and passes the copy to `taken`. Returns the first symbol
+    /// that fails one of these conditions.
+    // Always, so that the caller's iterator stays in registers: in memory,
+    // reading it would wait for the previous copy.
     #[inline(always)]
     pub(crate) fn push_copies<'a>(
         &mut self,
@@ -160,7 +168,7 @@ impl Store {
         }
     }
 
-    /// The slots in a row that the symbols that follow may take.
+    /// The consecutive slots that the next symbols may take.
     #[inline]
     fn row(&mut self) -> &mut [Coded] {
         let tail = self.tail();
@@ -171,8 +179,8 @@ impl Store {
         self.slots.get_mut(tail..tail + room).unwrap_or_default()
     }
 
-    /// Keeps the payload of the symbol that follows where it is, if its slot is
-    /// ready; gives the buffer back otherwise.
+    /// Keeps the payload of the next symbol in its buffer if its slot is ready;
+    /// otherwise returns the buffer.
     #[inline(always)]
     pub(crate) fn push_lent(
         &mut self,
@@ -193,8 +201,7 @@ impl Store {
         Ok(())
     }
 
-    /// Adds the symbol that follows, for which the caller has found room within
-    /// the bound.
+    /// Adds the next symbol. The caller has checked the bound.
     #[inline(always)]
     pub(crate) fn push(&mut self, coded: Coded, buffers: &mut Buffers) {
         self.make_room();
@@ -203,7 +210,8 @@ impl Store {
         self.advance();
     }
 
-    /// Writes the lengths before the payloads of a range of which all is there.
+    /// Writes the lengths before the payloads of a range that is completely
+    /// known.
     pub(crate) fn complete(&mut self, window: &Range<Esi>) {
         for esi in window.start.max(self.first)..window.end.min(self.end) {
             let place = self.place(esi);
@@ -211,7 +219,7 @@ impl Store {
         }
     }
 
-    /// Adds holes up to `end`, which the caller has bounded.
+    /// Adds holes up to `end`. The caller has checked the bound.
     pub(crate) fn extend_to(&mut self, end: Esi, buffers: &mut Buffers) {
         while self.end < end {
             self.make_room();
@@ -220,7 +228,7 @@ impl Store {
         }
     }
 
-    /// Takes the buffer of the slot that follows, if there is one, before
+    /// Takes the buffer out of the next slot, if it has one, before
     /// [`push`](Self::push).
     pub(crate) fn vacate_next(&mut self, buffers: &mut Buffers) {
         self.make_room();
@@ -253,7 +261,7 @@ impl Store {
         self.first = esi;
     }
 
-    /// As [`drop_before`](Self::drop_before), whatever is held.
+    /// As [`drop_before`](Self::drop_before), for all cases.
     #[inline(never)]
     fn drop_with_care(&mut self, esi: Esi, buffers: &mut Buffers) {
         if esi > self.end {
@@ -263,12 +271,12 @@ impl Store {
         self.first = esi;
     }
 
-    /// Forgets everything and begins again at `esi`.
+    /// Forgets all symbols and begins again at `esi`.
     #[cold]
     fn drop_all(&mut self, esi: Esi, buffers: &mut Buffers) {
         self.give_back(self.end, buffers);
-        (self.first, self.end) = (esi, esi);
-        self.begin(self.turn);
+        self.first = self.end;
+        self.start_at(esi);
     }
 
     /// Takes the caller's buffers out of the slots below `esi`.
@@ -298,13 +306,13 @@ impl Store {
         (self.end - self.base) as usize
     }
 
-    /// The slot that follows is in use now.
+    /// Marks the next slot as used.
     #[inline(always)]
     fn advance(&mut self) {
         self.advance_to(self.end + 1);
     }
 
-    /// The slots of a [row](Self::row) are in use now up to `end`.
+    /// Marks the slots of a [row](Self::row) as used, up to `end`.
     #[inline(always)]
     fn advance_to(&mut self, end: Esi) {
         self.end = end;
@@ -313,7 +321,7 @@ impl Store {
         }
     }
 
-    /// Turns the ring, here already if nothing that is held lies beyond.
+    /// Turns the ring; earlier than planned if no held symbol lies beyond.
     #[cold]
     fn reach_goal(&mut self) {
         let tail = self.tail();
@@ -328,14 +336,15 @@ impl Store {
         }
     }
 
-    /// What follows has the first slot; after `until` slots the ring may turn.
+    /// The next symbol gets the first slot; after `until` slots the ring may
+    /// turn.
     fn begin(&mut self, until: usize) {
         self.base = self.end;
-        // At the last ESI of all nothing turns any more.
+        // Near the highest ESI the goal wraps, and the ring never turns again.
         self.goal = self.base.wrapping_add(until as u64);
     }
 
-    /// Makes sure that the slot that follows exists and is not in use.
+    /// Makes sure that the next slot exists and is unused.
     #[inline(always)]
     fn make_room(&mut self) {
         if self.len() == self.turn {
@@ -343,7 +352,7 @@ impl Store {
         }
     }
 
-    /// A full ring turns later.
+    /// Makes a full ring longer.
     #[cold]
     fn grow(&mut self) {
         let length = self.turn;
@@ -392,7 +401,7 @@ mod tests {
 
     const MOST: usize = if cfg!(miri) { 40 } else { 150 };
 
-    /// A store, what must be in it, and its buffers.
+    /// A store, a model of its contents, and its buffers.
     struct Both {
         store: Store,
         model: BTreeMap<Esi, Option<Vec<u8>>>,
@@ -496,7 +505,7 @@ mod tests {
         let mut turns = [usize::MAX, 0];
         let (rounds, each) = if cfg!(miri) { (5, 60) } else { (60, 400) };
         for _ in 0..rounds {
-            // How many symbols to hold, and how they come.
+            // How many symbols to hold, and in which ways they arrive.
             let (held, kinds) = ([3, 10, 40, MOST as u64][below(4) as usize], 2 + below(8));
             for _ in 0..each {
                 both.push(below(kinds), below(60) as usize);
@@ -522,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_that_needed_more_once_uses_few_slots_again() {
+    fn a_ring_that_was_large_once_shrinks_again() {
         let mut both = Both::new();
         (0..MOST).for_each(|_| both.push(2, 10));
         assert_eq!(both.store.turn, MOST);
@@ -532,7 +541,7 @@ mod tests {
             both.check();
         }
         assert!(both.store.turn <= 3 * 11, "{}", both.store.turn);
-        // Without a buffer lost: when it grows again, nothing is allocated.
+        // No buffer is lost: when the ring grows again, nothing is allocated.
         assert_eq!(both.store.filled, MOST);
         assert_eq!(both.buffers.len(), 0);
     }

@@ -1,10 +1,10 @@
-//! Symbols as the code sees them: length, payload, and zeros to any length.
+//! The coded form of symbols: length, payload, and zeros up to any length.
 //!
-//! Source symbols may differ in length, linear combinations cannot. So a
-//! symbol of `n` payload bytes is coded as `n` in two bytes (big endian), the
-//! payload, and as many zeros as the longest symbol of the combination asks
-//! for. The zeros are never stored: all that is kept is the *coded form*, the
-//! length and the payload.
+//! Source symbols may differ in length, but the terms of a linear combination
+//! must not. So a symbol of `n` payload bytes is coded as `n` in two bytes (big
+//! endian), the payload, and zeros up to the length of the longest symbol of
+//! the combination. The zeros are never stored: the *coded form* is the length
+//! and the payload.
 
 /// Bytes that coding adds to the longest payload of a window.
 pub const LENGTH_BYTES: usize = 2;
@@ -12,8 +12,8 @@ pub const LENGTH_BYTES: usize = 2;
 /// The longest payload, in bytes, whose length can be coded.
 pub const MAX_SYMBOL_SIZE: usize = 65_535;
 
-/// How many bytes of a solved equation are a coded form, or `None` if no symbol
-/// of at most `max_symbol_size` bytes looks like it.
+/// The length of the coded form in a solved equation, or `None` if no symbol of
+/// at most `max_symbol_size` bytes has this form.
 pub(crate) fn coded_length(solved: &[u8], max_symbol_size: usize) -> Option<usize> {
     let length = solved.first_chunk::<LENGTH_BYTES>()?;
     let length = usize::from(u16::from_be_bytes(*length));
@@ -26,8 +26,7 @@ pub(crate) fn coded_length(solved: &[u8], max_symbol_size: usize) -> Option<usiz
 
 /// Whether all bytes are 0.
 pub(crate) fn is_zero(bytes: &[u8]) -> bool {
-    // Whole chunks at a time, because a loop that may stop at any byte is not
-    // vectorised.
+    // Whole chunks, because a loop that may stop at any byte is not vectorised.
     let (chunks, rest) = bytes.as_chunks::<32>();
     chunks
         .iter()
@@ -47,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn coded_length_is_that_without_the_padding() {
+    fn coded_length_leaves_out_the_padding() {
         for length in [0, 1, 255, 256, 1200, MAX_SYMBOL_SIZE] {
             let symbol = coded(&vec![7; length]);
             let padded = [&symbol[..], &[0; 77]].concat();
@@ -57,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_symbol_looks_like_has_no_coded_length() {
+    fn bytes_that_no_symbol_can_have_have_no_coded_length() {
         assert_eq!(coded_length(&[], 100), None);
         assert_eq!(coded_length(&[0], 100), None);
         // A length beyond the data, a length beyond the limit, dirty padding.

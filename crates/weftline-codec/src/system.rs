@@ -17,12 +17,12 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::Esi;
 use crate::buffers::{Buffers, Coded};
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 use crate::symbol::{self, is_zero};
 
-/// Unknowns and equations; see the module's description.
+/// Unknowns and equations; see the description of the module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct System {
     field: Arithmetic,
@@ -30,13 +30,14 @@ pub(crate) struct System {
     rank: usize,
     /// The coefficients of the equation that is being added, by column.
     vector: Vec<u8>,
-    /// What to add to that equation to reduce it: pivot columns with factors.
+    /// The rows to add to that equation to reduce it: pivot columns with
+    /// factors.
     factors: Vec<(usize, u8)>,
     /// Columns whose rows changed since the last [`settle`](Self::settle).
     changed: Vec<usize>,
     /// Columns to remove, ascending.
     removed: Vec<usize>,
-    /// Memory for rows' coefficients.
+    /// Memory for the coefficients of rows.
     spare: Vec<Vec<u8>>,
 }
 
@@ -49,21 +50,21 @@ struct Column {
 
 #[derive(Clone, Debug)]
 struct Row {
-    /// By column from `skip` on; zero beyond the end, since unknowns are added
-    /// there.
+    /// The coefficients by column, from `skip` on. Those beyond the end are 0,
+    /// because new unknowns are added there.
     elements: Vec<u8>,
-    /// How many columns were given up since the row was made: they are zeros,
-    /// left where they are because moving the others would cost more.
+    /// The number of columns given up since the row was made. Their zeros stay,
+    /// because moving the other coefficients would cost more.
     skip: usize,
-    /// What the combination of unknowns amounts to.
+    /// The value of the combination of unknowns.
     data: Coded,
 }
 
-/// A system's verdict on determined unknowns.
+/// The value of a determined unknown.
 pub(crate) enum Settled {
     /// The symbol.
     Known(Coded),
-    /// The equations make it out to be what no symbol can be.
+    /// The equations give a value that no symbol can have.
     Impossible,
 }
 
@@ -79,7 +80,7 @@ impl System {
         self.columns.len()
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub(crate) fn rank(&self) -> usize {
         self.rank
     }
@@ -93,16 +94,21 @@ impl System {
         self.esis().next()
     }
 
+    /// How many unknowns lie below `esi`. O(log unknowns).
+    pub(crate) fn unknowns_before(&self, esi: Esi) -> usize {
+        self.columns.partition_point(|column| column.esi < esi)
+    }
+
     pub(crate) fn is_unknown_within(&self, window: &Range<Esi>) -> bool {
         !self.columns_within(window).is_empty()
     }
 
-    /// Adds unknowns, which must lie above all there are.
+    /// Adds unknowns above all existing ones.
     pub(crate) fn push_unknowns(&mut self, esis: Range<Esi>) {
         self.columns
             .extend(esis.map(|esi| Column { esi, row: None }));
-        // Make room here for all that may be noted about them, rather than
-        // whenever more of them than ever before take part in something.
+        // Make room for all notes about them here, rather than each time that
+        // more of them than ever before are involved.
         let most = self.columns.len();
         make_room(&mut self.vector, most);
         make_room(&mut self.factors, most);
@@ -111,7 +117,7 @@ impl System {
     }
 
     /// Takes the coefficients of a new equation and reduces them. Returns
-    /// whether the equation tells anything new; if so, [`insert`](Self::insert)
+    /// whether the equation is innovative; if so, [`insert`](Self::insert)
     /// takes its data.
     pub(crate) fn reduce(&mut self, window: &Range<Esi>, coefficient: impl Fn(Esi) -> u8) -> bool {
         let Self {
@@ -127,8 +133,8 @@ impl System {
         let within = columns_within(columns, window);
         for (index, column) in within.clone().zip(&columns[within]) {
             vector[index] = coefficient(column.esi);
-            // Rows have no pivots but their own, so reducing by one changes
-            // no other factor, and all of them can be had at once.
+            // A row contains no pivot but its own, so reducing by one row
+            // changes no other factor, and all factors can be read at once.
             if column.row.is_some() && vector[index] != 0 {
                 factors.push((index, vector[index]));
             }
@@ -138,7 +144,8 @@ impl System {
         !is_zero(vector)
     }
 
-    /// Completes the equation that [`reduce`](Self::reduce) found to be new.
+    /// Completes the equation that [`reduce`](Self::reduce) found to be
+    /// innovative.
     pub(crate) fn insert(&mut self, mut data: Coded, buffers: &mut Buffers) {
         let rows = || terms(&self.columns, &self.factors, |row| row.data.bytes());
         let longest = rows().map(|(_, data)| data.len()).max();
@@ -153,14 +160,14 @@ impl System {
             skip: 0,
             data,
         };
-        // The vector was not all zero, so the row has a pivot to go to.
+        // The vector was not all zero, so the row has a pivot.
         let adopted = self.adopt(row, buffers);
-        debug_assert!(adopted, "an equation that tells something new has a pivot");
+        debug_assert!(adopted, "an innovative equation has a pivot");
     }
 
-    /// Puts the value of an unknown that became known by other means into the
-    /// equations. Returns how many of them it proves inconsistent and thereby
-    /// removes, 0 with an honest peer.
+    /// Substitutes the value of an unknown that became known by other means.
+    /// Returns the number of equations that contradict it and are removed; 0
+    /// with an honest peer.
     pub(crate) fn substitute(&mut self, esi: Esi, value: &[u8], buffers: &mut Buffers) -> usize {
         let Ok(index) = self.columns.binary_search_by_key(&esi, |column| column.esi) else {
             return 0;
@@ -170,7 +177,7 @@ impl System {
         if orphan.is_some() {
             self.rank -= 1;
         }
-        // A pivot is in no other row; anything else only in rows with an
+        // A pivot is in no other row; any other unknown only in rows with an
         // older pivot.
         let rows = if orphan.is_some() { 0 } else { index };
         for holder in 0..rows {
@@ -208,9 +215,9 @@ impl System {
         inconsistent
     }
 
-    /// Removes the unknowns that the rows changed since the last call
-    /// determine, and hands each over, in order of ESI. Those that come out
-    /// impossible stay unknown, without their row.
+    /// Removes the unknowns that are determined by rows changed since the last
+    /// call, and passes each to `settled`, in order of ESI. Those with an
+    /// impossible value stay unknown and lose their row.
     pub(crate) fn settle(
         &mut self,
         max_symbol_size: usize,
@@ -243,13 +250,13 @@ impl System {
         self.remove_columns();
     }
 
-    /// Gives up the unknowns below `esi` with the rows that contain them;
-    /// returns how many unknowns that are.
+    /// Gives up the unknowns below `esi` and the rows that contain them.
+    /// Returns the number of these unknowns.
     pub(crate) fn give_up_before(&mut self, esi: Esi, buffers: &mut Buffers) -> usize {
         if self.first_unknown().is_none_or(|first| first >= esi) {
             return 0;
         }
-        let count = self.columns.partition_point(|column| column.esi < esi);
+        let count = self.unknowns_before(esi);
         for column in self.columns.drain(..count) {
             if let Some(row) = column.row {
                 row.recycle(&mut self.spare, buffers);
@@ -277,8 +284,9 @@ impl System {
             + (self.changed.capacity() + self.removed.capacity()) * size_of::<usize>()
     }
 
-    /// Gives a row that is reduced by all others a pivot and reduces them by
-    /// it. Returns false, and drops the row, if it contains no unknown.
+    /// Gives a pivot to a row that is reduced by all others, and reduces the
+    /// others by it. If the row contains no unknown, drops it and returns
+    /// false.
     fn adopt(&mut self, mut row: Row, buffers: &mut Buffers) -> bool {
         let Some(pivot) = row.coefficients().iter().position(|c| *c != 0) else {
             row.recycle(&mut self.spare, buffers);
@@ -310,7 +318,7 @@ impl System {
         true
     }
 
-    /// Removes the columns listed in `removed`, which own no row any more.
+    /// Removes the columns listed in `removed`, which no longer own a row.
     fn remove_columns(&mut self) {
         if self.removed.is_empty() {
             return;
@@ -345,7 +353,7 @@ impl Row {
         self.coefficients().get(column).copied().unwrap_or(0)
     }
 
-    /// Continues the coefficients with zeros up to so many columns.
+    /// Appends zeros to the coefficients, up to this many columns.
     fn lengthen(&mut self, columns: usize) {
         let length = self.skip + columns;
         if length > self.elements.len() {
@@ -358,7 +366,7 @@ impl Row {
         }
     }
 
-    /// Whether the unknown of the pivot's column is the only one contained.
+    /// Whether the row contains only the unknown of its pivot.
     fn is_alone(&self, pivot: usize) -> bool {
         is_zero(&self.coefficients()[pivot + 1..])
     }
@@ -380,7 +388,7 @@ fn columns_within(columns: &[Column], window: &Range<Esi>) -> Range<usize> {
     start..start + count
 }
 
-/// A part of each row that `factors` name, with its factor.
+/// A part of each row named by `factors`, with its factor.
 fn terms<'a>(
     columns: &'a [Column],
     factors: &'a [(usize, u8)],
@@ -400,7 +408,7 @@ fn make_room<T>(notes: &mut Vec<T>, most: usize) {
     }
 }
 
-/// Makes room for so many elements, in steps: rows grow by a column or two.
+/// Makes room for this many elements, in steps: rows grow by a column or two.
 fn reserve(elements: &mut Vec<u8>, columns: usize) {
     const STEP: usize = 64;
     let missing = columns
@@ -409,8 +417,8 @@ fn reserve(elements: &mut Vec<u8>, columns: usize) {
     elements.reserve_exact(missing);
 }
 
-/// Removes the bytes at ascending `positions` from `origin` on, of which some
-/// may lie beyond the end.
+/// Removes the bytes at ascending `positions`, counted from `origin`. Positions
+/// beyond the end are ignored.
 fn remove_at(bytes: &mut Vec<u8>, origin: usize, positions: &[usize]) {
     let end = bytes.len();
     let place = |position: usize| end.min(origin + position);

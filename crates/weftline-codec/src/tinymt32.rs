@@ -1,5 +1,5 @@
-//! The pseudo-random number generator of RFC 8682, for those who check vectors or
-//! draw other things from it. Coding vectors come from
+//! The pseudo-random number generator of RFC 8682, for checking test vectors or
+//! for other uses. Coding vectors come from
 //! [`Coefficients::Rfc8681`](crate::coefficients::Coefficients::Rfc8681).
 
 const MAT1: u32 = 0x8F70_11EE;
@@ -16,7 +16,7 @@ impl TinyMt32 {
     /// The parameters mat1, mat2 and tmat.
     pub const PARAMETERS: [u32; 3] = [MAT1, MAT2, TMAT];
 
-    /// The generator in its state after seeding; any seed will do.
+    /// The generator in its state after seeding. Every seed is valid.
     #[must_use]
     pub fn new(seed: u32) -> Self {
         let mut state = [seed, MAT1, MAT2, TMAT];
@@ -37,7 +37,7 @@ impl TinyMt32 {
         self.next()
     }
 
-    /// The next 32 bits, where the call must not cost anything.
+    /// The next 32 bits, always inlined.
     #[inline]
     pub(crate) fn next(&mut self) -> u32 {
         self.step();

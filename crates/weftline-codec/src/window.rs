@@ -7,32 +7,33 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::Esi;
 use crate::buffers::{Buffers, Coded};
 use crate::coefficients::Coefficients;
 use crate::error::{PushError, RepairError};
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 use crate::symbol::{LENGTH_BYTES, MAX_SYMBOL_SIZE};
 use covered::Covered;
 use longest::Longest;
 
-/// Coefficients at hand while several repairs are made at once.
+/// Coefficients on the stack while several repairs are made at once.
 const INLINE: usize = 2048;
-/// Repairs made at once.
+/// Repairs made in one pass.
 const ABREAST: usize = 8;
-/// Sources combined at once.
+/// Sources combined in one pass.
 const BATCH: usize = 64;
 
 /// Holds recent source symbols and makes repair symbols over any run of them.
 ///
-/// The application's payloads are [pushed](Self::push) and get consecutive
-/// ESIs; the payload itself is what travels as the source symbol. A
-/// [repair](Self::repair) covers a window of symbols still held; its window and
-/// key must travel with it. Symbols leave at the lower edge, usually when the
-/// peer has acknowledged them.
+/// The application [pushes](Self::push) payloads, which get consecutive ESIs.
+/// The payload itself travels as the source symbol. A [repair](Self::repair)
+/// covers a window of held symbols; its window and key must travel with it.
+/// Symbols leave at the lower edge: when the caller
+/// [discards](Self::discard_before) acknowledged ones, or by themselves if the
+/// encoder [evicts](Self::evicting).
 ///
-/// Memory is at most `capacity` times the longest payload pushed, or the largest
-/// buffer, and some 200 bytes; buffers are used again.
+/// Memory is at most `capacity` times the longest payload pushed, or the
+/// largest buffer, plus about 200 bytes. Buffers are reused.
 #[derive(Clone, Debug)]
 pub struct WindowEncoder {
     field: Arithmetic,
@@ -42,12 +43,14 @@ pub struct WindowEncoder {
     longest: Longest,
     buffers: Buffers,
     capacity: usize,
+    /// Whether a full window drops its oldest symbol for a new one.
+    evicts: bool,
     max_symbol_size: usize,
 }
 
 impl WindowEncoder {
     /// An empty window for at most `capacity` symbols of at most
-    /// `max_symbol_size` bytes (above [`MAX_SYMBOL_SIZE`] that limit counts).
+    /// `max_symbol_size` bytes (a larger limit counts as [`MAX_SYMBOL_SIZE`]).
     #[must_use]
     pub fn new(capacity: usize, max_symbol_size: usize) -> Self {
         Self::with_field(capacity, max_symbol_size, Arithmetic::default())
@@ -63,27 +66,47 @@ impl WindowEncoder {
             longest: Longest::default(),
             buffers: Buffers::default(),
             capacity,
+            evicts: false,
             max_symbol_size: max_symbol_size.min(MAX_SYMBOL_SIZE),
         }
     }
 
-    /// Takes a copy of the next source symbol in and returns its ESI.
+    /// The same encoder, but when its window is full, a push drops the oldest
+    /// symbol instead of failing: for senders that get no acknowledgements.
+    ///
+    /// ```
+    /// use weftline_codec::WindowEncoder;
+    ///
+    /// let mut encoder = WindowEncoder::new(2, 1200).evicting();
+    /// for payload in ["warp", "weft", "loom"] {
+    ///     encoder.push(payload.as_bytes())?;
+    /// }
+    /// assert_eq!(encoder.held(), 1..3);
+    /// # Ok::<(), weftline_codec::PushError>(())
+    /// ```
+    #[must_use]
+    pub fn evicting(mut self) -> Self {
+        self.evicts = true;
+        self
+    }
+
+    /// Copies the next source symbol into the window and returns its ESI.
     /// O(payload).
     ///
     /// # Errors
     ///
-    /// [`PushError::TooLong`] or, when nothing can be taken in before
-    /// [`discard_before`](Self::discard_before), [`PushError::Full`].
+    /// [`PushError::TooLong`], or [`PushError::Full`] if the window is full and
+    /// the encoder does not [evict](Self::evicting).
     pub fn push(&mut self, payload: &[u8]) -> Result<Esi, PushError> {
-        self.check_push(payload.len())?;
+        self.make_room(payload.len())?;
         let coded = self.buffers.code(payload);
         Ok(self.hold(coded))
     }
 
     /// As [`push`](Self::push), without the copy: the encoder keeps the buffer,
-    /// `payload` being the place of the payload there. At least
-    /// [`LENGTH_BYTES`] bytes must precede it; they are overwritten. The buffer
-    /// comes back by [`reclaim`](Self::reclaim) when the symbol has been
+    /// and `payload` is the range of the payload in it. At least
+    /// [`LENGTH_BYTES`] bytes must precede the payload; they are overwritten.
+    /// [`reclaim`](Self::reclaim) returns the buffer when the symbol is
     /// discarded, or at once after an error. O(1).
     ///
     /// # Errors
@@ -92,7 +115,7 @@ impl WindowEncoder {
     pub fn push_owned(&mut self, buffer: Vec<u8>, payload: Range<usize>) -> Result<Esi, PushError> {
         let inside = payload.start >= LENGTH_BYTES && buffer.get(payload.clone()).is_some();
         let checked = if inside {
-            self.check_push(payload.len())
+            self.make_room(payload.len())
         } else {
             Err(PushError::PayloadRange {
                 start: payload.start,
@@ -120,8 +143,8 @@ impl WindowEncoder {
     }
 
     /// A buffer given to [`push_owned`](Self::push_owned) that is no longer
-    /// needed. No more than [`capacity`](Self::capacity) of them wait here;
-    /// those beyond are dropped.
+    /// needed. At most [`capacity`](Self::capacity) buffers wait here; the rest
+    /// are dropped.
     pub fn reclaim(&mut self) -> Option<Vec<u8>> {
         self.buffers.reclaim()
     }
@@ -144,7 +167,7 @@ impl WindowEncoder {
         self.first..self.next()
     }
 
-    /// How many symbols are held.
+    /// The number of symbols held.
     #[must_use]
     pub fn len(&self) -> usize {
         self.symbols.len()
@@ -156,13 +179,14 @@ impl WindowEncoder {
         self.symbols.is_empty()
     }
 
-    /// Whether a push would fail for want of room.
+    /// Whether the window holds as many symbols as it may, so that a push
+    /// [evicts](Self::evicting) one or fails.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.symbols.len() >= self.capacity
     }
 
-    /// How many symbols may be held.
+    /// The number of symbols that may be held.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
@@ -175,9 +199,9 @@ impl WindowEncoder {
         self.symbols.get(index).map(Coded::payload)
     }
 
-    /// Moves the window's lower edge up: symbols below `esi` can no longer be
-    /// covered. No effect when the edge is there already; an `esi` above
-    /// [`next`](Self::next) empties the window without skipping ESIs.
+    /// Moves the window's lower edge up to `esi`: symbols below it can no
+    /// longer be covered. No effect if the edge is higher already. An `esi`
+    /// above [`next`](Self::next) empties the window but skips no ESI.
     pub fn discard_before(&mut self, esi: Esi) {
         while self.first < esi {
             let Some(coded) = self.symbols.pop_front() else {
@@ -190,9 +214,9 @@ impl WindowEncoder {
     }
 
     /// The bytes of a repair symbol over `window`: [`LENGTH_BYTES`] more than
-    /// its longest payload, rounded up to whole
-    /// [groups](Arithmetic::group) of the field. O(log window) for a window up to
-    /// [`next`](Self::next), else O(window).
+    /// its longest payload, rounded up to whole [groups](Arithmetic::group) of
+    /// the field. O(log window) if the window ends at [`next`](Self::next),
+    /// otherwise O(window).
     ///
     /// # Errors
     ///
@@ -210,9 +234,8 @@ impl WindowEncoder {
 
     /// Appends to `out` the repair symbol over `window` with these
     /// coefficients, or those of a key: [`repair_len`](Self::repair_len) bytes.
-    /// O(window x symbol), but symbols left out by
-    /// [`Fading`](Coefficients::Fading) vectors do not count. Allocates only
-    /// where `out` has no room.
+    /// O(window x symbol); symbols that [`Fading`](Coefficients::Fading)
+    /// vectors leave out cost nothing. Allocates only if `out` lacks capacity.
     ///
     /// # Errors
     ///
@@ -229,10 +252,10 @@ impl WindowEncoder {
         self.repairs(window, &coefficients, core::slice::from_mut(out))
     }
 
-    /// Several repair symbols over one window: appends to `out[i]` that with the
-    /// coefficients `coefficients[i]`. The same as one [`repair`](Self::repair)
-    /// after another, but faster, because every source symbol is read once for
-    /// several of them.
+    /// Several repair symbols over one window: appends the one with
+    /// `coefficients[i]` to `out[i]`. Faster than one [`repair`](Self::repair)
+    /// after another, because each source symbol is read once for several of
+    /// them.
     ///
     /// # Errors
     ///
@@ -240,7 +263,7 @@ impl WindowEncoder {
     ///
     /// # Panics
     ///
-    /// When `out` has not one buffer for each of `coefficients`.
+    /// When `out` does not have one buffer for each of `coefficients`.
     pub fn repairs(
         &self,
         window: Range<Esi>,
@@ -250,7 +273,7 @@ impl WindowEncoder {
         assert_eq!(
             coefficients.len(),
             out.len(),
-            "each repair symbol needs a buffer of its own"
+            "each repair symbol needs its own buffer"
         );
         let length = self.repair_len(window.clone())?;
         let symbols = (window.end - window.start) as usize;
@@ -259,7 +282,8 @@ impl WindowEncoder {
         }
         let thins_out = |c: &Coefficients<'_>| matches!(c, Coefficients::Fading { .. });
         let abreast = coefficients.len().min(ABREAST).min(INLINE / symbols);
-        // Together they would read every symbol, also those left out.
+        // Made together, they would read every symbol, including those left
+        // out.
         if abreast < 2 || coefficients.iter().any(thins_out) {
             for (coefficients, out) in coefficients.iter().zip(out) {
                 let start = out.len();
@@ -317,7 +341,7 @@ impl WindowEncoder {
         }
     }
 
-    /// Takes in the symbol that follows.
+    /// Appends the next symbol.
     #[inline]
     fn hold(&mut self, coded: Coded) -> Esi {
         let esi = self.next();
@@ -327,8 +351,8 @@ impl WindowEncoder {
         esi
     }
 
-    /// Whether a payload of this length can be taken in.
-    fn check_push(&self, length: usize) -> Result<(), PushError> {
+    /// Makes sure that a payload of this length can be taken in.
+    fn make_room(&mut self, length: usize) -> Result<(), PushError> {
         if length > self.max_symbol_size {
             return Err(PushError::TooLong {
                 got: length,
@@ -336,9 +360,12 @@ impl WindowEncoder {
             });
         }
         if self.is_full() {
-            return Err(PushError::Full {
-                capacity: self.capacity,
-            });
+            if !self.evicts || self.capacity == 0 {
+                return Err(PushError::Full {
+                    capacity: self.capacity,
+                });
+            }
+            self.discard_before(self.first + 1);
         }
         Ok(())
     }
@@ -399,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn several_repairs_at_once_are_those_made_one_by_one() {
+    fn repairs_made_at_once_equal_those_made_one_by_one() {
         let (fields, symbols) = if cfg!(miri) { (2, 150) } else { (8, 2100) };
         for bits in [8, 1, 3, 2, 4, 5, 6, 7].into_iter().take(fields) {
             let field = Arithmetic::with_bits(bits).unwrap();
@@ -437,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn no_repair_is_made_if_one_cannot_be() {
+    fn no_repair_is_made_if_one_is_impossible() {
         let encoder = encoder(&[b"0", b"1", b"2"]);
         let refused = Coefficients::Explicit(&[1, 2]);
         let mut out = [vec![1], vec![2]];
@@ -454,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn owned_payloads_are_taken_where_they_are_and_their_buffers_come_back() {
+    fn owned_payloads_are_used_in_place_and_their_buffers_come_back() {
         let mut encoder = WindowEncoder::new(2, 5);
         let packet = vec![9, 9, 9, 9, b'a', b'b', 9];
         let address = packet.as_ptr();
@@ -526,7 +553,40 @@ mod tests {
     }
 
     #[test]
-    fn symbols_longer_than_a_length_can_say_are_refused() {
+    fn an_evicting_encoder_holds_the_newest_symbols() {
+        let mut evicting = WindowEncoder::new(3, 4).evicting();
+        let mut discarding = WindowEncoder::new(3, 4);
+        for i in 0..40_u8 {
+            let payload = &[i; 4][..usize::from(i % 5)];
+            if discarding.is_full() {
+                discarding.discard_before(discarding.first() + 1);
+            }
+            assert_eq!(discarding.push(payload), Ok(i.into()));
+            let pushed = match i % 2 {
+                0 => evicting.push(payload),
+                _ => evicting.push_owned([&[0xEE; 9], payload].concat(), 9..9 + payload.len()),
+            };
+            assert_eq!(pushed, Ok(i.into()));
+            assert_eq!(evicting.held(), discarding.held());
+            // What is refused evicts nothing.
+            assert!(evicting.push(&[0; 5]).is_err());
+            assert!(evicting.push_owned(vec![0; 9], 4..9).is_err());
+            let (mut one, mut other) = (Vec::new(), Vec::new());
+            evicting.repair(evicting.held(), 7, &mut one).unwrap();
+            discarding.repair(discarding.held(), 7, &mut other).unwrap();
+            assert_eq!(one, other);
+            let held = evicting.held().map(|esi| evicting.symbol(esi));
+            assert!(held.eq(discarding.held().map(|esi| discarding.symbol(esi))));
+        }
+        // Nobody reclaimed the buffers, and no more than can be used are kept.
+        let waiting = core::iter::from_fn(|| evicting.reclaim()).count();
+        assert!(waiting <= 3, "{waiting}");
+        let mut none = WindowEncoder::new(0, 4).evicting();
+        assert_eq!(none.push(b"0"), Err(PushError::Full { capacity: 0 }));
+    }
+
+    #[test]
+    fn symbols_longer_than_the_length_field_allows_are_refused() {
         let mut encoder = WindowEncoder::new(1, usize::MAX);
         let error = PushError::TooLong {
             got: 65_536,

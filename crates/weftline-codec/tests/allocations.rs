@@ -1,5 +1,5 @@
-//! Once every buffer has been used, no packet allocates: not in the encoder,
-//! not in the decoder, with losses and without, copied in or owned.
+//! Once every buffer has been used, no packet allocates memory, in the encoder
+//! or the decoder, with or without losses, copied or owned.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use weftline_codec::{DecoderConfig, EncodingWindow, WindowDecoder, WindowEncoder
 const HEADER: usize = 12;
 const LONGEST: usize = 300;
 
-/// A stream and its path; everything is reproducible.
+/// A stream and its path; both are reproducible.
 struct Stream {
     encoder: WindowEncoder,
     decoder: WindowDecoder,
     window: EncodingWindow,
-    /// Source symbols from two repairs to the next two.
+    /// Source symbols between two pairs of repairs.
     spacing: u64,
-    /// Per cent of the source symbols, and of the repairs.
+    /// The loss of source symbols and of repairs, in per cent.
     losses: [u64; 2],
     owned: bool,
     random: u64,
@@ -57,7 +57,7 @@ impl Stream {
         self.random() % 100 < self.losses[usize::from(repair)]
     }
 
-    /// Sends one source symbol, and sometimes two repairs behind it.
+    /// Sends one source symbol, and sometimes two repairs after it.
     fn step(&mut self) {
         if self.encoder.is_full() {
             let oldest = self.encoder.first();
@@ -117,7 +117,7 @@ impl Stream {
     }
 
     fn repair(&mut self, key: u32) {
-        // The receiver tells what it lacks.
+        // The receiver reports its lowest missing symbol.
         let unacknowledged = self.decoder.contiguous();
         let window = self.window.range(unacknowledged, self.encoder.held());
         if window.is_empty() {
@@ -139,7 +139,8 @@ impl Stream {
         assert_eq!(made, Ok(()));
         for (i, kind) in kinds.into_iter().enumerate() {
             if !self.is_lost(true) {
-                // The window may begin below the floor by now: no help, no harm.
+                // The window may begin below the floor by now; such a repair is
+                // refused.
                 let _ = self.decoder.repair(window.clone(), kind, &self.repairs[i]);
             }
         }
@@ -158,8 +159,8 @@ fn no_packet_allocates_in_the_steady_state() {
         for loss in [0, 5, 30] {
             for owned in [false, true] {
                 let mut stream = Stream::new(bits, window, owned);
-                // As many equations as there can be must have been there once,
-                // and all kinds of symbols.
+                // The most equations possible, and all kinds of symbols, must
+                // have occurred once.
                 for (spacing, losses) in [(4, [0, 0]), (1, [100, 0]), (4, [60, 10]), (4, [loss; 2])]
                 {
                     stream.spacing = spacing;

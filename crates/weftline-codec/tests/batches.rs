@@ -1,4 +1,4 @@
-//! Source symbols taken several at once are taken as if they came one by one.
+//! Source symbols taken in one call have the same effect as one by one.
 
 use weftline_codec::{DecodeError, DecoderConfig, Outcome, WindowDecoder, WindowEncoder};
 
@@ -9,7 +9,7 @@ fn decoder() -> WindowDecoder {
     WindowDecoder::new(DecoderConfig::new(SPAN, LONGEST, 20, 40))
 }
 
-/// Numbers that look random.
+/// Pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// What has become known since the last time, with payloads.
+/// The symbols that became known since the last call, with payloads.
 fn told(decoder: &mut WindowDecoder) -> Vec<(u64, Vec<u8>)> {
     let mut told = Vec::new();
     while let Some(esi) = decoder.next_known() {
@@ -31,7 +31,7 @@ fn told(decoder: &mut WindowDecoder) -> Vec<(u64, Vec<u8>)> {
     told
 }
 
-/// The same, all at once.
+/// The same, in one call.
 fn told_at_once(decoder: &mut WindowDecoder) -> Vec<(u64, Vec<u8>)> {
     let mut told = Vec::new();
     decoder.each_known(|esi, payload| told.push((esi, payload.to_vec())));
@@ -40,7 +40,7 @@ fn told_at_once(decoder: &mut WindowDecoder) -> Vec<(u64, Vec<u8>)> {
 }
 
 #[test]
-fn several_at_once_are_taken_as_one_by_one_whatever_is_lost_and_forgotten() {
+fn symbols_in_one_call_are_taken_as_one_by_one_with_any_losses() {
     let mut random = Random(7);
     let (mut alone, mut together) = (decoder(), decoder());
     let mut encoder = WindowEncoder::new(40, LONGEST);
@@ -59,7 +59,7 @@ fn several_at_once_are_taken_as_one_by_one_whatever_is_lost_and_forgotten() {
             .saturating_sub(SPAN as u64 - random.below(15));
         alone.forget_before(floor);
         together.forget_before(floor);
-        // A part is lost, in the middle too; some change places, or come again.
+        // Some are lost; some are reordered or duplicated.
         let mut symbols: Vec<(u64, &[u8])> =
             (next..).zip(payloads.iter().map(Vec::as_slice)).collect();
         if random.below(3) == 0 {
@@ -88,7 +88,7 @@ fn several_at_once_are_taken_as_one_by_one_whatever_is_lost_and_forgotten() {
             assert_eq!(told_together, told(&mut alone));
             assert_eq!(together.next_known(), None);
         } else {
-            // What came of the one that was refused is told later.
+            // The outcome of the refused one is reported later.
             let mut told = told(&mut alone);
             told_together.append(&mut told_at_once(&mut together));
             assert_eq!(told_together, std::mem::take(&mut told));
@@ -117,14 +117,14 @@ fn several_at_once_are_taken_as_one_by_one_whatever_is_lost_and_forgotten() {
 }
 
 #[test]
-fn what_follows_a_symbol_that_is_refused_is_not_taken() {
+fn symbols_after_a_refused_one_are_not_taken() {
     let mut decoder = decoder();
     let (fine, long) = ([1; LONGEST], [2; LONGEST + 1]);
     let error = DecodeError::SymbolTooLong {
         got: LONGEST + 1,
         limit: LONGEST,
     };
-    // The first time no buffer is there, afterwards there are.
+    // The first time there are no buffers, later there are.
     for round in 0..3 {
         let start = 2 * round;
         let symbols = (start..).zip([&fine[..], &fine, &long, &fine]);
@@ -146,7 +146,7 @@ fn what_follows_a_symbol_that_is_refused_is_not_taken() {
 }
 
 #[test]
-fn what_waited_to_be_reported_comes_first_and_what_is_recovered_when_it_is() {
+fn waiting_symbols_are_reported_first_and_recovered_ones_in_their_turn() {
     let mut encoder = WindowEncoder::new(10, LONGEST);
     let payloads = ["0", "1", "2", "3", "4", "5"];
     for payload in payloads {
@@ -158,7 +158,7 @@ fn what_waited_to_be_reported_comes_first_and_what_is_recovered_when_it_is() {
     decoder.source(0, b"0").unwrap();
     let mut repair = Vec::new();
     encoder.repair(0..4, 1, &mut repair).unwrap();
-    // Symbols 2 and 3 are missing still, and 3 comes with others.
+    // Symbols 2 and 3 are still missing, and 3 comes with others.
     decoder.source(1, b"1").unwrap();
     decoder.repair(0..4, 1, &repair).unwrap();
     let taken = decoder.sources([symbol(4), symbol(3), symbol(5)], |esi, payload| {
@@ -184,7 +184,7 @@ fn an_iterator_that_has_ended_is_not_asked_again() {
 }
 
 #[test]
-fn the_highest_esis_of_all_are_taken_and_then_no_more() {
+fn the_highest_esis_are_taken_and_none_after_them() {
     let mut decoder = decoder();
     let start = u64::MAX - 10;
     decoder.forget_before(start);

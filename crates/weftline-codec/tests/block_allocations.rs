@@ -1,4 +1,4 @@
-//! Once warmed up, blocks are decoded and recoded without an allocation.
+//! After a few blocks, decoding and recoding allocate no memory.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
@@ -11,7 +11,7 @@ const SIZE: usize = 200;
 /// A packet's bytes before its payload.
 const HEADER: usize = 12;
 
-/// A block, and repair symbols of it.
+/// A block and its repair symbols.
 struct Sender {
     payloads: Vec<Vec<u8>>,
     block: BlockEncoder,
@@ -39,8 +39,8 @@ impl Sender {
         }
     }
 
-    /// A block from the first packet to the last: some source symbols borrowed,
-    /// some owned, some late, some lost.
+    /// A block from the first to the last packet: some source symbols are
+    /// borrowed, some owned, some late, some lost.
     fn decode(&self, round: usize, decoder: &mut BlockDecoder, packets: &mut Vec<Vec<u8>>) {
         decoder.clear();
         packets.extend(std::iter::from_fn(|| decoder.reclaim()));
@@ -71,14 +71,14 @@ impl Sender {
         assert_eq!(std::iter::from_fn(|| decoder.next_known()).count(), SYMBOLS);
     }
 
-    /// What a relay does with one packet.
+    /// The work of a relay for one packet.
     fn relay(&self, step: u64, relay: &mut Recoder, vector: &mut Vec<u8>, data: &mut Vec<u8>) {
         let key = step as usize % self.repairs.len();
         let block = step / 100 * SYMBOLS as u64;
         let index = step as usize % SYMBOLS;
         if step.is_multiple_of(3) {
             let window = block..block + SYMBOLS as u64;
-            // Below the floor, later on.
+            // Below the floor in later rounds.
             let _ = relay.repair(window, self.coefficients[key], &self.repairs[key]);
         } else {
             let esi = block + index as u64;

@@ -1,5 +1,5 @@
-//! What a block decoder is given may be anything: it costs no more than stated,
-//! and is not believed where that can be told.
+//! Any input to a block decoder costs no more than documented, and is refused
+//! where it is detectably wrong.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
@@ -58,7 +58,7 @@ proptest! {
 }
 
 #[test]
-fn payloads_are_taken_where_they_are_and_their_buffers_come_back() {
+fn payloads_are_used_in_place_and_their_buffers_come_back() {
     let payloads = payloads(8);
     let packet = |index: usize| {
         let mut packet = vec![0xEE; 12];
@@ -87,7 +87,8 @@ fn payloads_are_taken_where_they_are_and_their_buffers_come_back() {
     }
     let all = payloads.iter().map(Vec::as_slice);
     assert!(decoder.symbols().unwrap().eq(all));
-    // What is of no use comes back at once, what is not a place too.
+    // A useless buffer comes back at once, and so does one with an impossible
+    // range.
     assert_eq!(
         decoder.source_owned(3, packet(3), place(3)),
         Ok(Outcome::Redundant)
@@ -103,7 +104,7 @@ fn payloads_are_taken_where_they_are_and_their_buffers_come_back() {
         assert_eq!(decoder.reclaim(), Some(packet(0)));
     }
     decoder.clear();
-    // A buffer that is far too large is not kept.
+    // A much too large buffer is not kept.
     let mut large = packet(0);
     large.reserve(5000);
     decoder.source_owned(0, large, place(0)).unwrap();
@@ -122,7 +123,7 @@ fn payloads_are_taken_where_they_are_and_their_buffers_come_back() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_the_reason() {
+fn impossible_input_is_refused_with_the_reason() {
     let mut decoder = BlockDecoder::with_field(3, 10, field(3));
     assert_eq!(
         decoder.source(3, b"x"),
@@ -166,7 +167,8 @@ fn what_cannot_be_is_refused_with_the_reason() {
     );
     let mut decoder = BlockDecoder::new(3, 10);
     decoder.source(0, &[7; 9]).unwrap();
-    // It contains a symbol that is longer; one that does not is no worse.
+    // This repair contains a longer symbol and is refused; one without it is
+    // not.
     assert_eq!(
         decoder.repair(&[1, 1, 0][..], &[0; 3]),
         Err(DecodeError::RepairLength {
@@ -188,7 +190,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
 }
 
 #[test]
-fn one_forged_repair_spoils_no_symbol() {
+fn one_forged_repair_corrupts_no_symbol() {
     let payloads = payloads(30);
     let block = BlockEncoder::from_slices(&payloads).unwrap();
     let mut decoder = BlockDecoder::new(30, 100);
@@ -218,7 +220,7 @@ fn one_forged_repair_spoils_no_symbol() {
 }
 
 #[test]
-fn a_late_source_symbol_turns_out_repairs_that_are_too_short_for_it() {
+fn a_late_source_symbol_removes_repairs_that_are_too_short_for_it() {
     let payloads = payloads(6);
     let block = BlockEncoder::from_slices(&payloads).unwrap();
     let repairs = block.repairs(3).unwrap();

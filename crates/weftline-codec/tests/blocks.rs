@@ -1,4 +1,4 @@
-//! Blocks are recovered from what suffices to recover them.
+//! Blocks are recovered from every sufficient set of symbols.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
@@ -12,7 +12,7 @@ use weftline_codec::{
     BlockDecoder, BlockEncoder, DecoderConfig, Outcome, PushError, RepairError, WindowDecoder,
 };
 
-/// What arrives at a decoder.
+/// A packet that arrives at a decoder.
 #[derive(Clone, Debug)]
 enum Arrival {
     Source(usize),
@@ -20,7 +20,7 @@ enum Arrival {
     Uniform(u32),
     Sparse(u32, u8),
     Fading(u32, u16),
-    /// One of the seeds makes a vector with few elements other than 0.
+    /// A seed may make a vector with few elements other than 0.
     Explicit(u64),
 }
 
@@ -121,11 +121,11 @@ proptest! {
 }
 
 #[test]
-fn nothing_but_repairs_recovers_a_block() {
+fn repairs_alone_recover_a_block() {
     let payloads: Vec<Vec<u8>> = (0..100).map(|i| vec![i; usize::from(i) * 3]).collect();
     let block = BlockEncoder::from_slices(&payloads).unwrap();
     let mut decoder = BlockDecoder::new(100, 300);
-    // All but one in 255 repairs are innovative.
+    // One in 255 repairs is redundant.
     for key in 1000..1103 {
         let mut repair = Vec::new();
         block.repair(key, &mut repair).unwrap();
@@ -179,7 +179,7 @@ fn a_cleared_encoder_makes_the_next_block() {
 #[test]
 fn a_decoder_that_is_reset_decodes_blocks_of_other_sizes() {
     let mut decoder = BlockDecoder::new(3, 100);
-    // Something left over from before.
+    // An unfinished block.
     decoder.repair(0, &[1; 20]).unwrap();
     for symbols in [5, 1, 30, 2] {
         decoder.reset(symbols);

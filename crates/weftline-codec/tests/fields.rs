@@ -1,9 +1,9 @@
-//! One suite for all fields: the axioms, exhaustively, against multiplication
-//! written out bit by bit.
+//! One suite for all fields: exhaustive checks of the axioms and of
+//! multiplication bit by bit.
 
 use weftline_codec::field::{Arithmetic, Field, Gf2, Gf4, Gf8, Gf16, Gf32, Gf64, Gf128, Gf256};
 
-/// Multiplication as the definition has it: shift, add, reduce.
+/// Multiplication by its definition: shift, add, reduce.
 fn reference_mul<F: Field>(a: u8, b: u8) -> u8 {
     let mut product = 0u16;
     for bit in 0..F::BITS {
@@ -23,7 +23,7 @@ fn elements<F: Field>() -> impl Iterator<Item = u8> {
     (0..F::ORDER).map(|element| element as u8)
 }
 
-/// Reads the elements out of data, as the documentation lays them out.
+/// Reads the elements of data, in the documented layout.
 fn unpack(field: Arithmetic, data: &[u8]) -> Vec<u8> {
     let bits = field.bits();
     let mask = (field.order() - 1) as u8;
@@ -50,13 +50,13 @@ fn unpack(field: Arithmetic, data: &[u8]) -> Vec<u8> {
 }
 
 fn suite<F: Field>() {
-    multiplication_is_that_of_the_polynomials::<F>();
+    multiplication_is_polynomial_multiplication::<F>();
     the_axioms_hold::<F>();
     powers_of_the_generator_are_all_elements_but_zero::<F>();
     byte_strings_are_combined_element_by_element::<F>();
 }
 
-fn multiplication_is_that_of_the_polynomials<F: Field>() {
+fn multiplication_is_polynomial_multiplication<F: Field>() {
     for a in elements::<F>() {
         for b in elements::<F>() {
             assert_eq!(F::mul(a, b), reference_mul::<F>(a, b), "{a} * {b}");
@@ -110,7 +110,7 @@ fn byte_strings_are_combined_element_by_element<F: Field>() {
             .collect()
     };
     let (start, src) = (bytes(3), bytes(77));
-    // The last one ends within a group.
+    // The last source ends within a group.
     for source in [&src[..], &src[..length / 2], &src[..1], &[]] {
         for c in elements::<F>() {
             let mut padded = source.to_vec();
@@ -133,7 +133,7 @@ fn byte_strings_are_combined_element_by_element<F: Field>() {
             assert_eq!(unpack(field, &scaled), expected, "{field:?} {c}");
         }
     }
-    // One element a byte.
+    // One element to a byte.
     let vector: Vec<u8> = (0..600).map(|i| (i * 7 % F::ORDER) as u8).collect();
     for c in elements::<F>() {
         let mut sum = vector.clone();
@@ -189,7 +189,7 @@ fn zero_has_no_inverse() {
 }
 
 #[test]
-#[should_panic(expected = "no whole number of groups")]
+#[should_panic(expected = "not a whole number of groups")]
 fn a_destination_of_broken_groups_is_refused() {
     Gf8::arithmetic().mul_add(&mut [0; 25], &[1], 3);
 }

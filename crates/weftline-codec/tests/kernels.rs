@@ -1,9 +1,9 @@
-//! Every kernel this CPU has computes what the scalar one does, byte for byte,
-//! and touches nothing else.
+//! Every kernel of this CPU computes the same bytes as the scalar one, and
+//! touches no others.
 
 use proptest::prelude::*;
 use weftline_codec::field::{Field, Gf256};
-use weftline_codec::kernel::{Kernel, Ops};
+use weftline_codec::kernel::{ENVIRONMENT, Ignored, Kernel, Ops, selection};
 
 /// Bytes around a destination that no kernel may change.
 const GUARD: usize = 64;
@@ -36,8 +36,8 @@ fn guarded(length: usize, shift: usize, operation: impl FnOnce(&mut [u8])) -> Ve
 }
 
 #[test]
-// Without `std` no CPU is asked, and a plain x86-64 build has no kernel; nor has
-// Miri, which answers as such a build does.
+// Without `std` the CPU is not queried, and a plain x86-64 build has no vector
+// kernel. Neither has Miri.
 #[cfg(any(
     all(feature = "std", target_arch = "x86_64", not(miri)),
     target_arch = "aarch64",
@@ -76,7 +76,7 @@ impl Shifted {
         &mut self.bytes[self.start..self.start + self.length]
     }
 
-    /// The slice, after a look at the bytes around it.
+    /// The slice, after a check of the bytes around it.
     fn into_checked(self) -> Vec<u8> {
         let around = self.bytes[..self.start]
             .iter()
@@ -121,7 +121,8 @@ fn all_coefficients_multiply_as_the_field_does() {
 
 #[test]
 fn all_lengths_and_alignments_give_what_the_scalar_kernel_gives() {
-    // Miri is slow: a little more than the longest run of registers will do.
+    // Miri is slow, so test only a little more than the longest run of
+    // registers.
     const LENGTHS: usize = if cfg!(miri) { 600 } else { 4096 };
     const STEP: usize = if cfg!(miri) { 37 } else { 1 };
     let scalar = Kernel::Scalar.ops().unwrap();
@@ -152,8 +153,8 @@ fn all_lengths_and_alignments_give_what_the_scalar_kernel_gives() {
             let mut expected = before[..length].to_vec();
             operation(scalar, &mut expected, src, other, c);
             for ops in all_ops() {
-                // Every alignment of short ones, of long ones one of each kind
-                // in turn.
+                // All alignments of short slices; for long ones, each kind in
+                // turn.
                 let step = match length {
                     _ if cfg!(miri) => 64,
                     0..=300 => step,
@@ -175,15 +176,30 @@ fn all_lengths_and_alignments_give_what_the_scalar_kernel_gives() {
 }
 
 #[test]
-fn a_kernel_can_be_named_and_asked_for() {
+fn a_kernel_is_found_by_its_name() {
     for &kernel in Kernel::ALL {
         assert_eq!(Kernel::from_name(kernel.name()), Some(kernel));
     }
     assert!(Kernel::available().any(|kernel| kernel == Kernel::active()));
 }
 
-/// Cases, and bounds of the destination's length and of the number of sources,
-/// for the test below.
+#[test]
+#[cfg(all(feature = "std", not(any(target_family = "wasm", miri))))]
+fn the_kernel_that_is_asked_for_is_the_one_that_runs() {
+    let asked = std::env::var(ENVIRONMENT).unwrap_or_default();
+    let selection = selection();
+    match selection.ignored {
+        None if asked.is_empty() => assert_eq!(Some(selection.active), Kernel::available().last()),
+        None => assert_eq!(selection.active.name(), asked),
+        // Then all these tests say nothing of the kernel that was asked for.
+        Some(Ignored::Unavailable(kernel)) => {
+            weftline_testkit::unable(kernel.name(), "this CPU does not have the kernel");
+        }
+        Some(ignored) => panic!("{ignored}"),
+    }
+}
+
+/// The cases, the longest destination and the most sources of the test below.
 const MIXTURES: (u32, usize, usize) = if cfg!(miri) {
     (4, 600, 4)
 } else {

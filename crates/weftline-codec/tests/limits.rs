@@ -1,5 +1,5 @@
-//! Whatever a peer sends, the decoder stays within its limits, says which one
-//! was hit, and is none the worse for it.
+//! For any input of a peer the decoder stays within its limits, names the limit
+//! that was hit, and works on.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ fn memory_bound(config: &DecoderConfig, owned: bool) -> usize {
         + 1024
 }
 
-/// All that can be observed of a decoder, but for statistics.
+/// The observable state of a decoder, without statistics.
 fn observe(decoder: &WindowDecoder) -> (Range<u64>, u64, usize, Vec<Option<Vec<u8>>>) {
     let range = decoder.first()..decoder.end();
     let symbols = range.clone().map(|esi| decoder.symbol(esi).map(Into::into));
@@ -87,7 +87,7 @@ fn repair_symbols_of_impossible_length_are_refused() {
     assert_eq!(decoder.repair(0..2, 0, &[0]), error(1, 2));
     assert_eq!(decoder.repair(0..2, 0, &[0; 23]), error(23, 2));
     decoder.source(0, &[7; 10]).unwrap();
-    // Whether the window brings new symbols or not.
+    // Both with and without new symbols in the window.
     assert_eq!(decoder.repair(0..2, 0, &[0; 11]), error(11, 12));
     assert_eq!(decoder.end(), 1);
     decoder.expect(2).unwrap();
@@ -105,7 +105,7 @@ fn repair_symbols_that_need_forgotten_symbols_are_refused() {
     assert_eq!(decoder.repair(0..3, 0, &[0; 9]), Err(error));
     assert_eq!(decoder.repair(0..9, 0, &[0; 9]), Err(error));
     assert_eq!(decoder.stats().not_held, 2);
-    // One that is of no use anyway is no error.
+    // A redundant one is not an error.
     decoder.source(1, b"one").unwrap();
     assert_eq!(decoder.repair(0..3, 0, &[0; 9]), Ok(Outcome::Redundant));
     assert_eq!(decoder.source(0, b"zero"), Ok(Outcome::Redundant));
@@ -119,7 +119,7 @@ fn forged_repair_is_not_delivered_and_does_not_prevent_recovery() {
     }
     let mut honest = Vec::new();
     encoder.repair(0..3, 5, &mut honest).unwrap();
-    // Any of these changes the length, or the padding after it.
+    // Each of these changes the length or the padding.
     for byte in [0, 1, 5] {
         let mut decoder = decoder();
         decoder.source(0, b"zero").unwrap();
@@ -137,8 +137,8 @@ fn forged_repair_is_not_delivered_and_does_not_prevent_recovery() {
 }
 
 #[test]
-fn source_symbol_longer_than_a_repair_that_covers_it_unmasks_the_repair() {
-    // In the pivot's column and in another one.
+fn a_source_symbol_longer_than_a_repair_over_it_exposes_the_repair() {
+    // In the pivot's column and in another.
     for late in [0, 1] {
         let mut decoder = decoder();
         decoder.repair(0..3, 0, &[1; 6]).unwrap();
@@ -151,7 +151,7 @@ fn source_symbol_longer_than_a_repair_that_covers_it_unmasks_the_repair() {
 }
 
 #[test]
-fn floor_may_jump_anywhere_at_no_cost() {
+fn the_floor_may_jump_anywhere() {
     let mut decoder = decoder();
     decoder.source(3, b"three").unwrap();
     decoder.forget_before(u64::MAX);
@@ -177,7 +177,7 @@ fn a_decoder_in_steady_state_takes_no_more_memory() {
     for round in 0..4000_u64 {
         let payload = [round as u8; 100];
         let esi = encoder.push(&payload).unwrap();
-        // Bursts of up to three losses, one repair for each two symbols.
+        // Bursts of up to three losses, one repair for every two symbols.
         if (round / 3) % 5 != 0 {
             decoder.source(esi, &payload).unwrap();
         }
@@ -233,7 +233,8 @@ fn owned_buffers_come_back_when_they_are_no_longer_needed() {
         buffer.resize(12, byte);
         buffer
     };
-    // Of no use: too long, a duplicate. Of use: until it is forgotten.
+    // A useless one comes back at once: too long, or a duplicate. A useful one
+    // comes back when it is forgotten.
     let too_long = DecodeError::SymbolTooLong { got: 21, limit: 20 };
     let outcome = decoder.source_owned(0, vec![9; 30], 9..30);
     assert_eq!(outcome, Err(too_long));
@@ -255,7 +256,7 @@ fn owned_buffers_come_back_when_they_are_no_longer_needed() {
         .collect();
     back.sort_unstable();
     assert_eq!(back, [1, 2]);
-    // One that is too large to be kept is copied from.
+    // The payload of a too large buffer is copied.
     let mut large = Vec::with_capacity(10_000);
     large.extend_from_slice(&[5; 12]);
     assert_eq!(
@@ -267,7 +268,7 @@ fn owned_buffers_come_back_when_they_are_no_longer_needed() {
 }
 
 #[test]
-fn hostile_coding_vectors_are_refused_whether_or_not_they_would_help() {
+fn invalid_coding_vectors_are_refused_even_if_they_are_redundant() {
     let field = Arithmetic::with_bits(4).expect("1 to 8");
     let mut decoder = WindowDecoder::with_field(DecoderConfig::new(32, 20, 8, 16), field);
     decoder.source(0, b"zero").unwrap();
@@ -327,7 +328,7 @@ fn hostile_coding_vectors_are_refused_whether_or_not_they_would_help() {
 }
 
 #[test]
-fn repair_symbols_that_are_no_whole_number_of_groups_are_refused() {
+fn repair_symbols_with_incomplete_groups_are_refused() {
     let field = Arithmetic::with_bits(5).expect("1 to 8");
     let mut decoder = WindowDecoder::with_field(DecoderConfig::new(32, 20, 8, 16), field);
     let group = field.group();
@@ -365,7 +366,7 @@ fn a_repair_need_not_be_as_long_as_a_symbol_it_leaves_out() {
 }
 
 #[test]
-fn a_repair_with_coefficients_of_0_only_tells_that_its_symbols_exist() {
+fn a_repair_with_only_zero_coefficients_shows_that_its_symbols_exist() {
     let mut decoder = decoder();
     decoder.source(0, b"zero").unwrap();
     let nothing = Coefficients::Explicit(&[0, 0, 0]);
@@ -387,7 +388,7 @@ enum Attack {
     Drain,
 }
 
-/// A coding vector, whether there is such a one or not.
+/// A coding vector, valid or not.
 #[derive(Clone, Debug)]
 enum Vector {
     NonZero(u32),
@@ -430,7 +431,7 @@ fn vector() -> impl Strategy<Value = Vector> {
     ]
 }
 
-/// ESIs near the floor mostly, anywhere sometimes.
+/// Mostly ESIs near the floor, sometimes any.
 fn esi() -> impl Strategy<Value = u64> {
     prop_oneof![20 => 0..40_u64, 1 => any::<u64>(), 1 => u64::MAX - 3..=u64::MAX]
 }
@@ -465,7 +466,8 @@ proptest! {
         let mut base = 0_u64;
         for attack in attacks {
             let before = observe(&decoder);
-            // Mostly relative to the floor, so that attacks go on when it moves.
+            // Mostly relative to the floor, so that attacks continue when it
+            // moves.
             let near = |esi: u64| if esi < 40 { base.saturating_add(esi).saturating_sub(4) } else { esi };
             let result = match attack {
                 Attack::Source(esi, length) => {
@@ -476,7 +478,7 @@ proptest! {
                 }
                 Attack::Repair(start, length, vector, mut data) => {
                     let start = near(start);
-                    // An explicit vector of the right length, often.
+                    // Often an explicit vector of the right length.
                     let length = match &vector {
                         Vector::Explicit(vector) if length > 5 => vector.len() as u64,
                         _ => length,
@@ -489,7 +491,7 @@ proptest! {
                 }
                 Attack::Expect(end) => decoder.expect(near(end)),
                 Attack::Forget(esi) => {
-                    // Far jumps end the game; most floors move a little.
+                    // A far jump ends the run, so most floors move a little.
                     decoder.forget_before(if esi < 40 { near(esi / 4) } else { near(8) });
                     Ok(())
                 }
@@ -535,7 +537,8 @@ proptest! {
             decoder.expect(first + lost).unwrap();
             for esi in first + lost..first + span as u64 {
                 if owned && round != 2 {
-                    // Of the largest capacity kept, of one above it, or small.
+                    // The largest capacity that is kept, one byte more, or a
+                    // small one.
                     let mut buffer = Vec::with_capacity(size + [2, 100, 101][esi as usize % 3]);
                     buffer.resize(size + 2, 0x5A);
                     decoder.source_owned(esi, buffer, 2..size + 2).unwrap();

@@ -1,8 +1,8 @@
-//! How many symbols it takes to recover a block agrees with what is known of
-//! random matrices.
+//! The number of symbols that recover a block agrees with the theory of random
+//! matrices.
 //!
-//! The numbers are exact where the coding vectors are uniform over those other
-//! than 0: a block of K symbols in GF(Q) is recovered from N symbols with the
+//! The numbers are exact if the coding vectors are uniform over all non-zero
+//! vectors: a block of K symbols in GF(Q) is recovered from N symbols with the
 //! probability
 //!
 //! ```text
@@ -23,7 +23,7 @@ use weftline_codec::coefficients::Coefficients;
 use weftline_codec::field::Arithmetic;
 use weftline_codec::{BlockDecoder, BlockEncoder};
 
-/// A block of one byte a symbol, and what has been sent of it.
+/// A block with symbols of one byte, and its sender.
 struct Sender {
     block: BlockEncoder,
     field: Arithmetic,
@@ -54,7 +54,8 @@ impl Sender {
         BlockDecoder::with_field(self.symbols, 1, self.field)
     }
 
-    /// Gives the receiver another uniform repair symbol; none of zeros if asked.
+    /// Gives the receiver another uniform repair symbol; not all zeros if
+    /// asked.
     fn repair(&mut self, receiver: &mut BlockDecoder, none_of_zeros: bool) {
         loop {
             self.key += 1;
@@ -109,7 +110,7 @@ fn a_block_is_recovered_from_repairs_alone_as_often_as_matrices_are_invertible()
 }
 
 #[test]
-fn the_mean_number_of_repairs_that_recover_a_block_is_as_computed() {
+fn the_mean_number_of_repairs_that_recover_a_block_agrees_with_theory() {
     for (bits, symbols, expected, trials) in [
         (1, 8, 9.565_272_933_373_247, 10_000),
         (1, 64, 65.606_695_152_415_28, 1_000),
@@ -177,7 +178,7 @@ fn a_systematic_rateless_code_in_gf2_needs_the_excess_of_udp_rc() {
         }
         let trials = f64::from(trials);
         let share = f64::from(recovered) / trials;
-        // That of both programs.
+        // The tolerance covers both programs.
         let variance = expected * (1.0 - expected) * (1.0 / trials + 1.0 / 200_000.0);
         assert!(
             (share - expected).abs() < 4.0 * variance.sqrt(),
@@ -191,7 +192,7 @@ fn a_receiver_never_needs_to_know_how_many_repairs_will_come() {
     let mut sender = Sender::new(8, 20);
     let mut receiver = sender.receiver();
     let mut sent = 0;
-    // Only one packet in a hundred gets through.
+    // Only one packet in a hundred arrives.
     while !receiver.is_complete() {
         sent += 1;
         if sent % 100 == 0 {

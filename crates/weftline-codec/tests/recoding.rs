@@ -1,4 +1,4 @@
-//! A relay makes new repair symbols out of what reached it, and exact ones.
+//! A relay makes exact new repair symbols from the packets it receives.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
@@ -58,7 +58,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn recoded_symbols_are_the_combinations_their_vectors_say(
+    fn recoded_symbols_are_the_combinations_of_their_vectors(
         bits in prop_oneof![Just(1), Just(4), Just(8)],
         sizes in proptest::collection::vec(0..30_usize, 42),
         events in proptest::collection::vec(event(), 1..60),
@@ -71,7 +71,7 @@ proptest! {
         for payload in &payloads {
             encoder.push(payload).unwrap();
         }
-        // Room for all: nothing is lost but what is forgotten.
+        // There is room for all, so only forgotten symbols are lost.
         let mut relay = Recoder::with_field(42, 42, 30, field);
         let mut received: Vec<Vec<u8>> = Vec::new();
         let mut floor = 0;
@@ -96,7 +96,7 @@ proptest! {
                     relay.forget_before(esi);
                     floor = floor.max(esi as usize);
                     prop_assert_eq!(relay.first(), floor as u64);
-                    // What remains is what does not contain the forgotten.
+                    // The equations without forgotten symbols remain.
                     let low = received.iter().map(|v| v[..floor].to_vec()).collect();
                     let kept = dense.rank(received.clone()) - dense.rank(low);
                     prop_assert_eq!(relay.rank(), kept);
@@ -121,7 +121,7 @@ proptest! {
         let rank = relay.rank();
         let mut made = Vec::new();
         for key in 0..(rank as u32 + 12) {
-            // What is there already stays.
+            // Existing content stays.
             let (mut vector, mut data) = (vec![9], vec![8, 7]);
             let outcome = relay.recode(seed.wrapping_add(key), &mut vector, &mut data);
             if rank == 0 {
@@ -135,7 +135,7 @@ proptest! {
             prop_assert_eq!(vector.len() as u64, window.end - window.start);
             let (start, end) = (window.start as usize, window.end as usize);
             let mut expected = combination(&dense, bits, &vector, &symbols[start..end]);
-            // It may be longer than the longest it contains, by zeros.
+            // It may be longer, by zeros, than the longest symbol it contains.
             let length = expected.len().max(data.len());
             expected.resize(length, 0);
             let contained = vector.iter().zip(&symbols[start..end]);
@@ -216,7 +216,7 @@ fn the_oldest_make_room_for_the_newest() {
     }
     assert_eq!((relay.rank(), relay.window()), (3, 2..5));
     assert_eq!(relay.source(3, b"x"), Ok(Outcome::Redundant));
-    // So far above that nothing else is in reach.
+    // So far above the others that none stays within the span.
     assert_eq!(relay.source(1 << 40, b"x"), Ok(Outcome::Innovative));
     assert_eq!(relay.first(), (1 << 40) - 9);
     assert_eq!(relay.rank(), 1);
@@ -231,7 +231,7 @@ fn the_oldest_make_room_for_the_newest() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_the_reason() {
+fn impossible_input_is_refused_with_the_reason() {
     let mut relay = Recoder::with_field(8, 8, 20, field(3));
     assert_eq!(
         relay.source(0, &[0; 21]),
@@ -266,7 +266,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
         relay.repair(4..6, &[1, 8][..], &data[..group]),
         Err(DecodeError::Coefficients(_))
     ));
-    // Zeros tell nothing, and are no error.
+    // All zeros are redundant, and not an error.
     let zeros = relay.repair(4..6, &[0, 0][..], &data[..group]);
     assert_eq!(zeros, Ok(Outcome::Redundant));
     assert_eq!(relay.first(), 0);

@@ -1,6 +1,6 @@
-//! For any loss, order, window, length, field and kind of coding vector: the
-//! decoder knows exactly what follows from what it was given, at every step, and
-//! every byte of it.
+//! For any losses, order, windows, lengths, field and kind of coding vector: at
+//! every step the decoder knows exactly the symbols that follow from its input,
+//! byte for byte.
 
 mod oracle;
 
@@ -13,23 +13,23 @@ use weftline_codec::coefficients::Coefficients;
 use weftline_codec::field::Arithmetic;
 use weftline_codec::{DecodeError, DecoderConfig, Outcome, WindowDecoder, WindowEncoder};
 
-/// What happens to a packet on its way.
+/// The fate of a packet on the path.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Lost,
-    /// Arrives once so many packets sent later have been overtaken.
+    /// Arrives after this many later packets.
     Arrives(usize),
     Twice(usize, usize),
 }
 
-/// Which symbols a repair covers.
+/// The symbols that a repair covers.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
-    /// All the sender holds.
+    /// All symbols that the sender holds.
     Elastic,
-    /// The latest few.
+    /// The latest ones.
     Fixed(u64),
-    /// Any run of those held; shares of them.
+    /// Any run of held symbols, by shares of them.
     Random(f64, f64),
 }
 
@@ -41,11 +41,11 @@ enum Kind {
     Sparse(u8),
     Fading(u16),
     Rfc8681(u8),
-    /// Written out by the sender: every third element 0.
+    /// Explicit, with every third element 0.
     Explicit,
 }
 
-/// A coding vector and what tells the decoder about it.
+/// A coding vector and its description for the decoder.
 #[derive(Clone, Debug)]
 struct Vector {
     kind: Kind,
@@ -115,8 +115,8 @@ struct Step {
     length: usize,
     fate: Fate,
     repairs: Vec<(Shape, Fate)>,
-    /// The share of its symbols the sender lets go of after this step, and
-    /// what happens to the news of it.
+    /// The share of its symbols that the sender discards after this step, and
+    /// the fate of the report of it.
     discard: Option<(f64, Fate)>,
 }
 
@@ -163,7 +163,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn payload(esi: u64, length: usize) -> Vec<u8> {
-    // Zeros included: they must not be taken for padding.
+    // With zeros, which must not be taken for padding.
     (0..length)
         .map(|i| (esi.wrapping_mul(37) as usize + i * i) as u8 & 0xF5)
         .collect()
@@ -230,11 +230,11 @@ fn run_sender((field, kind): (Arithmetic, Kind), steps: &[Step]) -> (Vec<Packet>
     (arrivals, payloads)
 }
 
-/// A decoder beside its judge.
+/// A decoder and its oracle.
 struct Checked {
     decoder: WindowDecoder,
     oracle: Oracle,
-    /// What the decoder has reported as known, ever.
+    /// All symbols that the decoder has reported as known.
     reported: BTreeSet<u64>,
 }
 
@@ -337,7 +337,7 @@ fn symbols_are_reported_once_in_the_order_in_which_they_became_known() {
     decoder.source(1, b"b").unwrap();
     repair(&mut decoder, 0..4, 0);
     repair(&mut decoder, 0..5, 1);
-    // Determines 0 and 2 with what is there already.
+    // Determines 0 and 2 together with the equations held.
     decoder.source(3, b"d").unwrap();
     decoder.source(3, b"d").unwrap();
     let reported: Vec<u64> = std::iter::from_fn(|| decoder.next_known()).collect();
@@ -366,7 +366,7 @@ proptest! {
         let stats = decoder.stats();
         let symbols = stats.sources + stats.recovered + stats.abandoned;
         prop_assert_eq!(symbols, decoder.end() - decoder.unknowns() as u64);
-        // Then the sender resends what is missing, and all is known.
+        // Then the sender sends the missing symbols again, and all are known.
         let missing: Vec<u64> = decoder.missing().flatten().collect();
         for esi in missing {
             checked.take(&Packet::Source(esi), &payloads)?;

@@ -1,4 +1,4 @@
-//! A relay that recodes fills in the losses of the path before it.
+//! A relay that recodes replaces the losses of the path before it.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
@@ -35,7 +35,7 @@ impl Random {
     }
 }
 
-/// Two links, each of which carries a packet in a slot or loses it.
+/// Two links, each of which carries or loses one packet in a slot.
 struct Chain {
     first: Vec<bool>,
     second: Vec<bool>,
@@ -51,15 +51,16 @@ impl Chain {
         }
     }
 
-    /// The slots in which as many packets can get through as there are symbols,
-    /// whatever the relay does: the least, over all moments, of what the first
-    /// link carried before it and the second from it on. This is the minimum cut.
+    /// The fewest slots in which any relay can deliver as many packets as there
+    /// are symbols. This is the minimum cut: the least, over all moments, of
+    /// the packets that the first link carried before the moment plus those
+    /// that the second carried from it on.
     fn least(&self, symbols: usize) -> usize {
         let mut flow = 0;
         let mut carried = 0;
         for (slot, (first, second)) in self.first.iter().zip(&self.second).enumerate() {
             carried += usize::from(*first);
-            // Adding a slot adds its cuts: before it, or right after its start.
+            // A new slot adds two cuts: before it, and right after its start.
             flow = carried.min(flow + usize::from(*second));
             if flow == symbols {
                 return slot + 1;
@@ -68,7 +69,8 @@ impl Chain {
         panic!("too few slots");
     }
 
-    /// The slots a relay that forwards needs: those in which both links carry.
+    /// The slots that a forwarding relay needs: those in which both links
+    /// carry.
     fn forwarding(&self, symbols: usize) -> usize {
         let both = self.first.iter().zip(&self.second);
         let both = both
@@ -78,8 +80,8 @@ impl Chain {
         last.unwrap()
     }
 
-    /// The slots a relay that recodes takes: in each, the source sends a
-    /// combination of the block, and the relay one of what it has.
+    /// The slots that a recoding relay needs: in each, the source sends a
+    /// combination of the block, and the relay one of the packets it has.
     fn recoding(&self, symbols: usize, field: Arithmetic) -> usize {
         let payloads: Vec<Vec<u8>> = (0..symbols as u64)
             .map(|esi| payload(esi, 20 + esi as usize % 5))
@@ -103,7 +105,7 @@ impl Chain {
             if *second && relay.rank() > 0 {
                 vector.clear();
                 data.clear();
-                // The links' delay is none, to count slots and not latency.
+                // The links have no delay, so that only slots count.
                 let window = relay.recode(key, &mut vector, &mut data).unwrap();
                 let mut whole = vec![0; symbols];
                 whole[window.start as usize..window.end as usize].copy_from_slice(&vector);
@@ -125,8 +127,8 @@ impl Chain {
 fn recoding_reaches_the_minimum_cut_of_two_lossy_links_and_forwarding_does_not() {
     const LOSS: u64 = 20;
     const RUNS: u64 = 40;
-    // How much more than the minimum cut a random code may need on average:
-    // 1 / 255 at each hop in GF(2^8), a few symbols in GF(2).
+    // The average excess of a random code over the minimum cut: 1 / 255 at each
+    // hop in GF(2^8), a few symbols in GF(2).
     for (bits, symbols, excess) in [(8, 64, 0.1), (4, 64, 0.6), (1, 64, 8.0), (8, 256, 0.1)] {
         let (mut least, mut forwarding, mut recoding) = (0, 0, 0);
         for seed in 0..RUNS {
@@ -144,8 +146,8 @@ fn recoding_reaches_the_minimum_cut_of_two_lossy_links_and_forwarding_does_not()
         assert!((mean(forwarding) / expected - 1.0).abs() < 0.04, "{name}");
         let over = mean(recoding) - mean(least);
         assert!(over <= excess, "{name}: {over} slots above the minimum cut");
-        // The cut itself is 1 / 0.8 packets a symbol, and the time it takes the
-        // two links' luck to even out.
+        // The cut is 1 / 0.8 packets a symbol, plus the excess from random
+        // differences between the two links.
         let share = mean(recoding) / (symbols as f64 / 0.8);
         assert!(
             share
@@ -179,7 +181,8 @@ fn a_stream_survives_two_lossy_links_with_a_relay_that_recodes() {
         let (mut vector, mut data) = (Vec::new(), Vec::new());
         while next < 3_000 {
             slots += 1;
-            // Of ten packets six are source symbols, and each link loses three.
+            // Six of ten packets are source symbols, and each link loses three
+            // of ten.
             data.clear();
             if slots % 10 < 6 && !encoder.is_full() {
                 let payload = payload(sources, 20 + sources as usize * 7 % 40);

@@ -1,5 +1,5 @@
-//! Coefficients, arithmetic and repair symbols are those of RFC 8681, to the
-//! byte: checked against vectors made by another implementation.
+//! Coefficients, arithmetic and repair symbols agree with RFC 8681 byte for
+//! byte: checked against vectors of another implementation.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
@@ -55,7 +55,7 @@ fn vector(case: &Value, repair_key: &Value) -> Vec<u8> {
     out
 }
 
-/// The sum of what each symbol and its coefficient make.
+/// The sum of the products of symbols and coefficients.
 fn combination(field: Arithmetic, vector: &[u8], symbols: &[Vec<u8>]) -> Vec<u8> {
     let symbols = symbols.iter().map(Vec::as_slice);
     let terms: Vec<(u8, &[u8])> = vector.iter().copied().zip(symbols).collect();
@@ -122,7 +122,7 @@ fn repair_symbols_are_those_of_the_vectors() {
 }
 
 #[test]
-fn several_repair_symbols_of_a_packet_have_keys_that_count_up() {
+fn the_repair_symbols_of_a_packet_have_consecutive_keys() {
     for case in cases(&vectors(), "several_repair_symbols_in_one_packet") {
         let symbols = hexes(&case["source_symbols_hex"]);
         let keys = case["repair_keys"].as_array().unwrap();
@@ -140,7 +140,7 @@ fn several_repair_symbols_of_a_packet_have_keys_that_count_up() {
 }
 
 #[test]
-fn useless_vectors_are_as_useless_as_the_vectors_say() {
+fn all_zero_vectors_are_those_of_the_vectors() {
     for case in cases(&vectors(), "rank_edge_cases") {
         let keys = match case.get("repair_keys") {
             Some(keys) => keys.as_array().unwrap().clone(),
@@ -197,7 +197,7 @@ fn a_longer_window_only_adds_to_the_vector() {
 }
 
 #[test]
-fn the_share_of_coefficients_that_are_not_zero_is_that_of_the_threshold() {
+fn the_share_of_non_zero_coefficients_is_that_of_the_threshold() {
     for bits in [1, 8] {
         let field = Arithmetic::with_bits(bits).unwrap();
         for density_threshold in 0..=15 {
@@ -224,7 +224,7 @@ fn the_share_of_coefficients_that_are_not_zero_is_that_of_the_threshold() {
 }
 
 #[test]
-fn what_the_rfc_does_not_define_is_refused() {
+fn codes_that_the_rfc_does_not_define_are_refused() {
     let with = |density_threshold| Coefficients::Rfc8681 {
         repair_key: 1,
         density_threshold,

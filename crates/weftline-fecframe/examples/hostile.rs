@@ -1,13 +1,13 @@
 //! What a receiver does with hostile packets: random ones, mutated honest ones, jumps
-//! of the ESI, windows as long as they can be.
+//! of the ESI, windows of the greatest length.
 //!
 //! ```sh
 //! cargo run --release -p weftline-fecframe --example hostile -- 1000000
 //! ```
 //!
-//! prints what was counted, the memory held at most, and what packets cost. The same attack is
-//! made several times, and the least of its times is taken for each packet: what a packet
-//! costs is the same each time, what the system does meanwhile is not.
+//! prints the counters, the most memory held, and the cost of packets. The same attack
+//! runs several times, and each packet counts with its shortest time: the cost of a
+//! packet is the same in each run, but the load of the system is not.
 
 mod attack;
 
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use attack::{Attack, Target};
 
-/// How often the same attack is made.
+/// How often the same attack runs.
 const RUNS: u32 = 3;
 
 fn main() {
@@ -45,9 +45,9 @@ fn main() {
         times.sort_unstable();
         let at = |part: f64| times[((packets - 1) as f64 * part) as usize];
         let mean = times.iter().sum::<Duration>() / u32::try_from(packets).unwrap_or(u32::MAX);
-        println!("{target:?}: {packets} packets, {RUNS} times");
+        println!("{target:?}: {packets} packets, {RUNS} runs");
         println!(
-            "  {}, the least of {RUNS}: mean {mean:.1?}, 99.9 % below {:.1?}, slowest packet {:.1?}",
+            "  {}, shortest of {RUNS}: mean {mean:.1?}, 99.9 % below {:.1?}, slowest packet {:.1?}",
             clock::NAME,
             at(0.999),
             at(1.0)
@@ -73,12 +73,9 @@ mod clock {
     }
 }
 
-/// The time on the wall, where there is nothing better.
+/// Wall-clock time, where CPU time is not available.
 #[cfg(not(unix))]
-#[allow(
-    clippy::disallowed_methods,
-    reason = "to time packets is what this is for"
-)]
+#[allow(clippy::disallowed_methods, reason = "this example measures packets")]
 mod clock {
     use std::sync::LazyLock;
     use std::time::{Duration, Instant};

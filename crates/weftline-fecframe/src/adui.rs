@@ -1,9 +1,9 @@
-//! ADUs as the code sees them (RFC 8681, section 3.2; RFC 6865, section 4.3).
+//! The coded form of ADUs (RFC 8681, section 3.2; RFC 6865, section 4.3).
 //!
-//! An ADU is one application payload, normally that of a datagram. What is coded
-//! is its *ADUI*: the flow identifier in one octet, the ADU's length in two (big
-//! endian), the ADU, and zeros up to a whole number of symbols. Flow, length and
-//! zeros are coded and never sent.
+//! An ADU is one application payload, normally of one datagram. The code works on its
+//! *ADUI*: the flow identifier in one octet, the ADU's length in two (big endian), the
+//! ADU, and zeros up to a whole number of symbols. Flow, length and zeros are coded and
+//! never sent.
 
 /// Octets before the ADU in an ADUI.
 pub const HEADER_BYTES: usize = 3;
@@ -11,16 +11,16 @@ pub const HEADER_BYTES: usize = 3;
 /// The longest ADU in octets that an ADUI can hold.
 pub const MAX_ADU: usize = 65_535;
 
-/// How many symbols of `symbol_size` octets the ADUI of an ADU of `length` octets
-/// takes: at least one. A `symbol_size` of 0 counts as 1.
+/// The number of symbols of `symbol_size` octets in the ADUI of an ADU of `length`
+/// octets: at least one. A `symbol_size` of 0 counts as 1.
 #[must_use]
 pub fn symbols(length: usize, symbol_size: u16) -> usize {
     (HEADER_BYTES + length).div_ceil(usize::from(symbol_size.max(1)))
 }
 
-/// Writes the ADUI of an ADU to `out`, replacing what was there. The result is a
-/// whole number of symbols long. An ADU longer than [`MAX_ADU`] is cut there:
-/// check before.
+/// Writes the ADUI of an ADU to `out`, replacing its content. The result is a whole
+/// number of symbols long. An ADU longer than [`MAX_ADU`] is cut there, so check the
+/// length first.
 pub fn write(flow: u8, adu: &[u8], symbol_size: u16, out: &mut Vec<u8>) {
     let adu = &adu[..adu.len().min(MAX_ADU)];
     let length = adu.len() as u16;
@@ -54,9 +54,9 @@ impl Header {
     }
 }
 
-/// Takes an ADUI apart: the flow and the ADU. `None` if it is too short for the
-/// length it states or if what follows the ADU is not all zeros, which is the
-/// only hint of a wrong equation that the format gives.
+/// Splits an ADUI into the flow and the ADU. `None` if it is too short for the length
+/// it states, or if the padding is not all zeros: the only sign of a wrong equation
+/// that the format gives.
 #[must_use]
 pub fn read(adui: &[u8]) -> Option<(u8, &[u8])> {
     let (header, rest) = adui.split_first_chunk()?;
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_adui_is_recognised() {
+    fn invalid_aduis_are_recognised() {
         assert_eq!(read(&[]), None);
         assert_eq!(read(&[1, 0]), None);
         assert_eq!(read(&[1, 0, 2, 7]), None);

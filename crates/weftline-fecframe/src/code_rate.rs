@@ -1,4 +1,4 @@
-//! The share of source symbols in what is sent.
+//! The share of source symbols among all symbols sent.
 
 use core::fmt;
 use core::str::FromStr;
@@ -123,23 +123,23 @@ impl FromStr for CodeRate {
     }
 }
 
-/// Why there is no such code rate.
+/// Why a code rate is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodeRateError {
     /// The ratio is 0, above 1, or too fine.
     #[error(
-        "a code rate of {numerator}/{denominator} is not above 0 and at most 1, \
+        "a code rate of {numerator}/{denominator} is not possible: it must be above 0 and at most 1, \
          with a denominator up to 1000000"
     )]
     Range {
         /// Source symbols asked for.
         numerator: u32,
-        /// Of so many symbols.
+        /// All symbols.
         denominator: u32,
     },
-    /// The text is neither a ratio nor a decimal.
-    #[error("{got:?} is no code rate; write 2/3 or 0.667")]
+    /// The text is neither a ratio nor a decimal number.
+    #[error("{got:?} is not a code rate; write 2/3 or 0.667")]
     Syntax {
         /// The text, cut if long.
         got: String,

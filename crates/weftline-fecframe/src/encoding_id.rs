@@ -1,9 +1,8 @@
-//! Which FEC scheme an instance speaks.
+//! The FEC scheme of an instance.
 
 use weftline_codec::field::{Arithmetic, Field, Gf2, Gf256};
 
-/// FEC Encoding IDs of the schemes in this crate. Beware of the order: RFC 8681
-/// describes 10 first.
+/// FEC Encoding IDs of the schemes in this crate. RFC 8681 describes 10 before 9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EncodingId {

@@ -1,13 +1,13 @@
-//! What can be wrong with a configuration, an ADU or a packet.
+//! The errors of configurations, ADUs and packets.
 
 use crate::EncodingId;
 
-/// Why there is no such sender or receiver.
+/// Why a configuration is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The scheme-specific information is that of another scheme.
-    #[error("FEC Encoding ID {} does not go with the scheme-specific information {fssi}", id.number())]
+    /// The scheme-specific information belongs to another scheme.
+    #[error("the scheme-specific information {fssi} belongs to another scheme than FEC Encoding ID {}", id.number())]
     Fssi {
         /// The scheme.
         id: EncodingId,
@@ -15,15 +15,15 @@ pub enum ConfigError {
         fssi: crate::Fssi,
     },
     /// E is 0.
-    #[error("symbols must have at least 1 octet")]
+    #[error("the symbol size is 0; symbols need at least 1 octet")]
     NoSymbolSize,
-    /// No flow is to be protected.
-    #[error("no source flow is given; name at least one flow identifier")]
+    /// No flow is named.
+    #[error("no source flow is named; name at least one flow identifier")]
     NoFlow,
     /// A number is out of range.
     #[error("{what} is {got}; it must be from {min} to {max}")]
     Range {
-        /// Which.
+        /// Its name.
         what: &'static str,
         /// Its value.
         got: u64,
@@ -34,14 +34,14 @@ pub enum ConfigError {
     },
     /// Repair would exceed the source data.
     #[error(
-        "a code rate of {got} is below 1/2, so repair would exceed what it protects \
+        "a code rate of {got} is below 1/2, so repair would exceed the data it protects \
          (RFC 6363, section 8.2); raise it, or lift the bandwidth cap on a network you own"
     )]
     CodeRate {
         /// The code rate.
         got: crate::CodeRate,
     },
-    /// The field of a Reed-Solomon code has no implementation here.
+    /// The field of a Reed-Solomon code is not supported here.
     #[error("Reed-Solomon codes over GF(2^{m}) are not supported; use m = 2, 4 or 8")]
     Field {
         /// The field is GF(2^m).
@@ -49,18 +49,18 @@ pub enum ConfigError {
     },
     /// GF(2) with every position kept has one repair symbol per window.
     #[error(
-        "over GF(2) with a density threshold of 15 a window has only one repair symbol; \
-         put one in a packet, or lower the threshold"
+        "over GF(2) with a density threshold of 15, a window has only one repair symbol; \
+         send one in each packet, or lower the threshold"
     )]
     OneSymbolOnly,
 }
 
-/// Why an ADU was not taken.
+/// Why a sender refused an ADU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The flow is not one of the instance.
-    #[error("flow {flow} is not one of this instance")]
+    /// The flow does not belong to the instance.
+    #[error("flow {flow} does not belong to this instance")]
     UnknownFlow {
         /// Its identifier.
         flow: u8,
@@ -77,18 +77,18 @@ pub enum SendError {
     },
 }
 
-/// Why a packet was refused; nothing but counters changes then.
+/// Why a receiver refused a packet. Only counters have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PacketError {
-    /// The flow is not one of the instance.
-    #[error("flow {flow} is not one of this instance")]
+    /// The flow does not belong to the instance.
+    #[error("flow {flow} does not belong to this instance")]
     UnknownFlow {
         /// Its identifier.
         flow: u8,
     },
     /// The packet ends within its FEC Payload ID, or within a symbol.
-    #[error("a packet of {got} octets has no place for a payload ID and whole symbols")]
+    #[error("a packet of {got} octets cannot hold a payload ID and whole symbols")]
     Length {
         /// Its octets.
         got: usize,
@@ -102,7 +102,7 @@ pub enum PacketError {
         limit: usize,
     },
     /// A repair packet's window is empty or too long.
-    #[error("a repair over {got} symbols is outside 1 to {limit}")]
+    #[error("a repair packet covers {got} symbols; it must cover 1 to {limit}")]
     Window {
         /// NSS or k.
         got: u16,
@@ -118,20 +118,20 @@ pub enum PacketError {
         limit: usize,
     },
     /// An identifier is impossible in its block.
-    #[error("symbol {esi} is none of a block of {k} source symbols in this kind of packet")]
+    #[error("symbol {esi} is not possible in this kind of packet of a block of {k} source symbols")]
     Esi {
         /// The symbol.
         esi: u16,
         /// Source symbols of the block.
         k: u16,
     },
-    /// The packet lies too far from everything else to be believed at once.
-    #[error("a packet of symbol or block {number} is too far from the newest one")]
+    /// The packet is too far ahead of the newest one to be accepted at once.
+    #[error("a packet of symbol or block {number} is too far ahead of the newest one")]
     Jump {
         /// The first ESI, or the block.
         number: u32,
     },
-    /// It contradicts what came before, which stays.
+    /// The packet contradicts an earlier one, which stays.
     #[error("a packet of symbol or block {number} contradicts an earlier one")]
     Conflict {
         /// The first ESI, or the block.

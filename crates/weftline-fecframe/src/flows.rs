@@ -1,6 +1,6 @@
-//! Which source flows an instance protects.
+//! The source flows that an instance protects.
 
-/// A set of flow identifiers: the 256 that one octet can tell apart.
+/// A set of flow identifiers, each of one octet.
 ///
 /// ```
 /// use weftline_fecframe::FlowSet;
@@ -22,7 +22,7 @@ impl FlowSet {
         self.0[usize::from(flow / 64)] |= 1 << (flow % 64);
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self == Self::default()
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_has_what_was_put_in() {
+    fn a_set_contains_the_inserted_flows() {
         let all = [0, 1, 63, 64, 127, 200, 255];
         let set: FlowSet = all.into_iter().collect();
         assert!(set.iter().eq(all));

@@ -1,10 +1,10 @@
-//! FEC Scheme-Specific Information: three octets, or a text in SDP.
+//! FEC Scheme-Specific Information: three octets, or text in SDP.
 
 use core::fmt;
 
 use crate::EncodingId;
 
-/// What both ends must know about a scheme besides its number.
+/// The parameters of a scheme that both ends must know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fssi {
@@ -12,16 +12,16 @@ pub enum Fssi {
     Rlc {
         /// E: octets of a symbol, not 0.
         symbol_size: u16,
-        /// WSR: the encoding window is about WSR / 255 of the decoding window; 0
-        /// means that nothing follows from it.
+        /// WSR: the encoding window is about WSR / 255 of the decoding window; 0 means
+        /// that the ratio is unknown.
         window_size_ratio: u8,
     },
     /// RFC 6865, section 4.1.1.
     ReedSolomon {
         /// E: octets of a symbol, not 0.
         symbol_size: u16,
-        /// S: whether all symbols have E octets. Else E is the most, and the
-        /// symbols of a block have 3 more than its longest ADU.
+        /// S: whether all symbols have E octets. Otherwise E is the maximum, and the
+        /// symbols of a block have 3 octets more than its longest ADU.
         strict: bool,
         /// The code is over GF(2^m), 2 to 16.
         m: u8,
@@ -29,7 +29,7 @@ pub enum Fssi {
 }
 
 impl Fssi {
-    /// E: octets of a symbol, or the most of them.
+    /// E: octets of a symbol, or their maximum.
     #[must_use]
     pub fn symbol_size(self) -> u16 {
         match self {
@@ -105,7 +105,7 @@ impl Fssi {
             (EncodingId::ReedSolomon, [_, None, strict, m]) => Self::ReedSolomon {
                 symbol_size,
                 strict: small(strict.ok_or(missing("S"))?, 1, "S")? == 1,
-                // RFC 6865 has a default for it.
+                // RFC 6865 defines a default.
                 m: small(m.unwrap_or(8), 16, "m")?,
             },
             _ => {
@@ -147,14 +147,14 @@ impl fmt::Display for Fssi {
     }
 }
 
-/// Why there is no such scheme-specific information.
+/// Why scheme-specific information is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FssiError {
     /// An element is out of range.
     #[error("{name} cannot be {got}")]
     Range {
-        /// Which.
+        /// Its name.
         name: &'static str,
         /// Its value.
         got: u16,
@@ -162,11 +162,11 @@ pub enum FssiError {
     /// An element is missing.
     #[error("the scheme-specific information lacks {name}")]
     Missing {
-        /// Which.
+        /// Its name.
         name: &'static str,
     },
-    /// An element is unknown to the scheme, or no `name:number`.
-    #[error("{got:?} is no element of this scheme; it takes E:1400,WSR:191 or E:1400,S:0,m:8")]
+    /// An element is unknown to the scheme, or not of the form `name:number`.
+    #[error("{got:?} is not an element of this scheme; write E:1400,WSR:191 or E:1400,S:0,m:8")]
     Syntax {
         /// The element, cut if long.
         got: String,
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_wrong_part() {
         let parse = |text| Fssi::parse(EncodingId::RlcGf256, text);
         let range = |name, got| Err(FssiError::Range { name, got });
         assert_eq!(parse("E:0,WSR:1"), range("E", 0));

@@ -1,4 +1,4 @@
-//! FEC Payload IDs: what packets carry besides data, as octets.
+//! FEC Payload IDs: the identifiers in packets, as octets.
 //!
 //! The identifier of a source packet is a *trailer*, that of a repair packet a
 //! *header* (RFC 8681, sections 4.1.2 and 4.1.3; RFC 6865, section 4.1). All
@@ -29,7 +29,7 @@ impl SourceId {
         self.esi.to_be_bytes()
     }
 
-    /// From the octets; any are legal.
+    /// From the octets; all values are valid.
     #[must_use]
     pub fn from_bytes(octets: [u8; SOURCE_ID_BYTES]) -> Self {
         Self {
@@ -37,8 +37,7 @@ impl SourceId {
         }
     }
 
-    /// Takes a source packet apart: the ADU and the trailer. `None` if it is
-    /// shorter than that.
+    /// Splits a source packet into the ADU and the trailer. `None` if it is too short.
     #[must_use]
     pub fn split(packet: &[u8]) -> Option<(&[u8], Self)> {
         let (adu, octets) = packet.split_last_chunk()?;
@@ -49,8 +48,8 @@ impl SourceId {
 /// Repair FEC Payload ID of RFC 8681: eight octets before the repair symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RepairId {
-    /// Repair_Key: seeds the coefficients of the packet's first repair symbol; those
-    /// that follow have the next keys, modulo 2^16.
+    /// Repair_Key: the seed of the coefficients of the packet's first repair symbol;
+    /// the others have the next keys, modulo 2^16.
     pub key: u16,
     /// DT, density threshold: 0 to 15.
     pub density_threshold: u8,
@@ -61,7 +60,7 @@ pub struct RepairId {
 }
 
 impl RepairId {
-    /// The octets. DT and NSS must be in range, or their upper bits are lost.
+    /// The octets. The upper bits of a DT or NSS that is out of range are lost.
     #[must_use]
     pub fn to_bytes(self) -> [u8; REPAIR_ID_BYTES] {
         debug_assert!(self.density_threshold <= MAX_DENSITY_THRESHOLD && self.nss <= MAX_NSS);
@@ -73,7 +72,7 @@ impl RepairId {
         octets
     }
 
-    /// From the octets. An NSS of 0 is representable and no window: check it.
+    /// From the octets. An NSS of 0 can be written but is not valid: check it.
     #[must_use]
     pub fn from_bytes(octets: [u8; REPAIR_ID_BYTES]) -> Self {
         let [k0, k1, n0, n1, esi @ ..] = octets;
@@ -85,7 +84,7 @@ impl RepairId {
         }
     }
 
-    /// Takes a repair packet apart: the header and the repair symbols.
+    /// Splits a repair packet into the header and the repair symbols.
     #[must_use]
     pub fn split(packet: &[u8]) -> Option<(Self, &[u8])> {
         let (octets, symbols) = packet.split_first_chunk()?;
@@ -106,8 +105,8 @@ pub struct BlockId {
 }
 
 impl BlockId {
-    /// The octets for codes over GF(2^`m`), `m` from 2 to 16. Numbers must be in
-    /// range, or their upper bits are lost.
+    /// The octets for codes over GF(2^`m`), `m` from 2 to 16. The upper bits of numbers
+    /// out of range are lost.
     #[must_use]
     pub fn to_bytes(self, m: u8) -> [u8; BLOCK_ID_BYTES] {
         let m = u32::from(m.clamp(2, 16));

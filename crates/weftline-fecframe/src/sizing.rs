@@ -1,11 +1,11 @@
-//! Window sizes from what an application knows: latency, rate, symbol size
+//! Window sizes from the values that an application knows: latency, rate, symbol size
 //! (RFC 8681, appendix C; Roca et al., "Block or Convolutional AL-FEC Codes?",
 //! equations 2 to 6).
 //!
-//! Latency means the part of the delay budget that erasure coding may use, the
-//! network's own delay already taken off (RFC 8681, section 3.1). The RFC
-//! prescribes no rounding: a sender rounds down and a receiver up, so that the
-//! receiver's window is never smaller than the sender's idea of it.
+//! Latency means the part of the delay budget that erasure coding may use, without the
+//! delay of the network (RFC 8681, section 3.1). The RFC does not say how to round.
+//! Here a sender rounds down and a receiver up, so the receiver's window is never
+//! smaller than the sender assumes.
 
 use core::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::time::micros;
 /// A window size ratio that RFC 8681 calls reasonable: about 3/4.
 pub const REASONABLE_RATIO: u8 = 191;
 
-/// The linear system has at least so many symbols (RFC 8681, appendix D).
+/// The least number of symbols in the linear system (RFC 8681, appendix D).
 pub const LEAST_LINEAR_SYSTEM: u32 = 40;
 
 /// Sizes that belong together, in symbols.
@@ -60,15 +60,16 @@ pub enum SizingError {
     NoSymbolSize,
 }
 
-/// What an application knows about its rate.
+/// The rate of the data to protect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Rate {
-    /// Source data comes at so many bit/s.
+    /// The rate of source data, in bit/s.
     ConstantInput(u64),
-    /// Source and repair data leave at so many bit/s, at this code rate.
+    /// The rate of source and repair data together, in bit/s, at this code
+    /// rate.
     ConstantOutput(u64, CodeRate),
-    /// So many source symbols a second: ADUs a second times symbols of an ADU.
+    /// Source symbols per second: ADUs per second times symbols of an ADU.
     Symbols(u64),
 }
 
@@ -85,8 +86,8 @@ pub enum Rate {
 ///
 /// # Errors
 ///
-/// When there is no window of these properties; see [`SizingError`]. A decoding
-/// window above 2^20 symbols is refused; an encoding window is cut at 4095.
+/// When no window has these properties; see [`SizingError`]. A decoding window above
+/// 2^20 symbols is refused; an encoding window has at most 4095.
 pub fn sizes(
     latency: Duration,
     rate: Rate,
@@ -132,16 +133,17 @@ pub fn encoding_window(decoding_window: u32, window_size_ratio: u8) -> Result<u1
     Ok(symbols.clamp(1, u64::from(MAX_NSS)) as u16)
 }
 
-/// What a receiver makes of the longest window it has seen: dw_max = NSS x 255 /
-/// WSR, rounded up. `None` with a ratio of 0, which determines nothing.
+/// The decoding window that a receiver derives from the longest window it has seen:
+/// dw_max = NSS x 255 / WSR, rounded up. `None` with a ratio of 0, which determines
+/// nothing.
 #[must_use]
 pub fn decoding_window(nss: u16, window_size_ratio: u8) -> Option<u32> {
     let ratio = u32::from(window_size_ratio);
     (ratio > 0).then(|| (u32::from(nss) * 255).div_ceil(ratio))
 }
 
-/// ls_max = max(2 dw_max, 40): late symbols stay as variables, because solving
-/// for them can save others that are in time (RFC 8681, appendix D).
+/// ls_max = max(2 dw_max, 40): late symbols stay unknowns, because solving for them can
+/// recover others that are in time (RFC 8681, appendix D).
 #[must_use]
 pub fn linear_system(decoding_window: u32) -> u32 {
     decoding_window.saturating_mul(2).max(LEAST_LINEAR_SYSTEM)
@@ -155,10 +157,10 @@ pub fn validity(latency: Duration, window_size_ratio: u8) -> Duration {
     Duration::from_micros(micros as u64)
 }
 
-/// Repair symbols that can help with one lost symbol in time: those that cover it,
-/// n2 = ew (1 / cr - 1), and those of the rest of the decoding window, which cover
-/// only what follows, n1 = (dw - ew) (1 / cr - 1). Recovery in time needs both in
-/// balance: best is an encoding window of half the decoding window.
+/// Repair symbols that can help with one lost symbol in time: those that cover it, n2 =
+/// ew (1 / cr - 1), and those of the rest of the decoding window, which cover only
+/// later symbols, n1 = (dw - ew) (1 / cr - 1). Recovery in time needs both: an encoding
+/// window of half the decoding window is best.
 #[must_use]
 pub fn repairs_in_time(sizes: Sizes, code_rate: CodeRate) -> (f64, f64) {
     let share = 1.0 / code_rate.as_f64() - 1.0;
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_size_is_refused_and_nothing_overflows() {
+    fn impossible_sizes_are_refused_and_nothing_overflows() {
         let hour = Duration::from_secs(3600);
         let refused = |latency, rate, e, wsr| sizes(latency, rate, e, wsr).unwrap_err();
         let input = Rate::ConstantInput;

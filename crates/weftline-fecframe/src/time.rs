@@ -4,11 +4,11 @@ use core::fmt;
 use core::ops::{Add, Sub};
 use core::time::Duration;
 
-/// An instant in microseconds since an arbitrary zero that the caller chose.
+/// An instant, in microseconds since an arbitrary zero that the caller chooses.
 ///
-/// Nothing here reads a clock: every call that needs the time takes it as an
-/// argument. Time that goes backwards counts as standing still. A simulator may
-/// let a microsecond be a tick.
+/// Nothing here reads a clock: calls that need the time take it as an argument. Time
+/// that goes backwards counts as unchanged. A simulator may use a microsecond as its
+/// tick.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 

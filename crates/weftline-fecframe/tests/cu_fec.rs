@@ -1,4 +1,4 @@
-//! Another implementation of RFC 8681 decodes what we encode, and we what it encodes.
+//! Another implementation of RFC 8681 decodes our packets, and we decode its packets.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -13,7 +13,7 @@ use weftline_fecframe::{EncodingId, Order, Receiver, Sender, Time, adui};
 const SYMBOL: usize = 32;
 const MOST: usize = 64;
 
-/// What both sides of a round use.
+/// The parameters of a round.
 struct Round {
     id: EncodingId,
     field: Field,
@@ -35,7 +35,7 @@ fn rounds() -> impl Iterator<Item = (Round, Random)> {
             },
             field: if gf2 { Field::Gf2 } else { Field::Gf256 },
             window: 4 + random.below(29) as usize,
-            // 15 is another procedure: often.
+            // 15 is a separate procedure, so draw it often.
             threshold: if i % 4 < 2 {
                 15
             } else {
@@ -55,7 +55,7 @@ fn adu(random: &mut Random, round: &Round) -> Vec<u8> {
 }
 
 #[test]
-fn it_decodes_what_we_encode() {
+fn it_decodes_our_packets() {
     let mut recovered = 0;
     for (round, mut random) in rounds() {
         let size = usize::from(round.symbol_size);
@@ -104,7 +104,7 @@ fn it_decodes_what_we_encode() {
 }
 
 #[test]
-fn we_decode_what_it_encodes() {
+fn we_decode_its_packets() {
     let mut recovered = 0;
     for (round, mut random) in rounds() {
         let size = usize::from(round.symbol_size);
@@ -134,7 +134,7 @@ fn we_decode_what_it_encodes() {
                 receiver.source_packet(0, &packet, Time::ZERO).unwrap();
             }
             sent.push((esis[0], adu));
-            // Windows shrink now and then, as those of expiring symbols do.
+            // Windows sometimes shrink, as when symbols expire.
             if random.below(8) == 0 && encoder.window_len() > 2 {
                 encoder.discard_oldest(random.below(encoder.window_len() as u64 - 1) as usize);
             }

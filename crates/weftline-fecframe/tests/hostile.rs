@@ -1,6 +1,5 @@
-//! Hostile packets move counters and nothing else: no panic, bounded memory, bounded
-//! work. `examples/hostile.rs` does the same with as many packets as wanted, and times
-//! each.
+//! Hostile packets change only counters: no panic, bounded memory, bounded work.
+//! `examples/hostile.rs` does the same with any number of packets, and times each.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../examples/attack/mod.rs"]
@@ -10,7 +9,7 @@ use attack::{Attack, Target};
 use weftline_fecframe::{EncodingId, Fssi, Receiver, ReceiverConfig, Time};
 
 #[test]
-fn hostile_packets_do_nothing_but_count_and_memory_stays_bounded() {
+fn hostile_packets_change_only_counters_and_memory_stays_bounded() {
     for (target, seed) in Target::ALL.into_iter().zip([1, 2, 3, 4]) {
         let mut attack = Attack::new(target, seed);
         let mut memory = 0;
@@ -21,8 +20,8 @@ fn hostile_packets_do_nothing_but_count_and_memory_stays_bounded() {
                 memory = memory.max(attack.memory());
             }
         }
-        // The codec's bound for 2048 symbols of 1280 octets, and what is around it; 16
-        // blocks of 255 symbols and their waiting ADUs.
+        // The codec's bound for 2048 symbols of 1280 octets, plus the queues; 16 blocks
+        // of 255 symbols and their waiting ADUs.
         let bound = match target {
             Target::Blocks => 16 * 255 * (1400 + 60),
             _ => 2050 * (1280 + 322) + 2048 * 2560 + 2048 * 60 + (1 << 20),
@@ -41,7 +40,7 @@ fn hostile_packets_do_nothing_but_count_and_memory_stays_bounded() {
 }
 
 #[test]
-fn nothing_waits_for_ever_when_nobody_takes_it() {
+fn adus_do_not_accumulate_when_nobody_polls_them() {
     let fssi = Fssi::Rlc {
         symbol_size: 16,
         window_size_ratio: 191,
@@ -60,7 +59,7 @@ fn nothing_waits_for_ever_when_nobody_takes_it() {
 }
 
 #[test]
-fn a_contradiction_is_counted_and_the_first_word_stands() {
+fn a_contradicting_packet_is_counted_and_the_first_one_stays() {
     for id in [EncodingId::RlcGf256, EncodingId::ReedSolomon] {
         let fssi = match id {
             EncodingId::ReedSolomon => Fssi::ReedSolomon {

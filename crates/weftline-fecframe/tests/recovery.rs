@@ -1,4 +1,4 @@
-//! What is lost comes back, over a lossy path, with every scheme.
+//! Every scheme recovers losses over a lossy path.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -30,7 +30,7 @@ fn adus(random: &mut Random, count: usize, most: u64) -> Vec<(u8, Vec<u8>)> {
 }
 
 #[test]
-fn moderate_losses_are_all_made_up_for_in_order() {
+fn moderate_losses_are_all_recovered_in_order() {
     for (id, e, window) in [
         (EncodingId::RlcGf256, 100, 40),
         (EncodingId::RlcGf2, 100, 40),
@@ -45,12 +45,12 @@ fn moderate_losses_are_all_made_up_for_in_order() {
         let mut losses = Random(7);
         let mut first = true;
         let run = run(&mut sender, &mut receiver, all, |_| {
-            // The first packet arrives, so that nothing is before the beginning.
+            // The first packet arrives, so that no ADU precedes the beginning.
             !std::mem::replace(&mut first, false) && losses.below(100) < 10
         });
         run.check();
         assert!(run.lost_sources > 100, "{}", run.lost_sources);
-        // The last few may lack repair.
+        // The last ones may lack repair.
         let missing = run.sent.len() - run.got.len();
         assert!(missing <= 3, "{id:?}: {missing} missing");
         let order: Vec<u32> = run
@@ -71,7 +71,7 @@ fn moderate_losses_are_all_made_up_for_in_order() {
 }
 
 #[test]
-fn blocks_come_back_while_no_more_is_lost_than_their_repair() {
+fn blocks_are_recovered_while_losses_do_not_exceed_their_repair() {
     for (m, strict, k) in [(8, false, 20), (8, true, 100), (4, true, 10), (2, false, 2)] {
         let config = {
             let mut config = sender_config(EncodingId::ReedSolomon, rs(60, strict, m), "2/3", k);
@@ -81,7 +81,8 @@ fn blocks_come_back_while_no_more_is_lost_than_their_repair() {
         let (mut sender, mut receiver) = pair(config, |_| {});
         let mut random = Random(u64::from(m));
         let all = adus(&mut random, usize::from(k) * 30, 57);
-        // As many of each block as it has repair symbols, from its middle.
+        // Loses as many packets of each block as it has repair symbols, from its
+        // middle.
         let repairs = u64::from(k) / 2;
         let mut count = 0;
         let run = run(&mut sender, &mut receiver, all, |repair| {
@@ -102,7 +103,7 @@ fn blocks_come_back_while_no_more_is_lost_than_their_repair() {
 }
 
 #[test]
-fn what_no_code_can_do_is_refused() {
+fn configurations_without_a_code_are_refused() {
     use weftline_fecframe::{ConfigError, Fssi, ReceiverConfig, SendError};
     let refused = |config: SenderConfig| Sender::new(config).unwrap_err();
     let reed_solomon = |m, code_rate, k| {
@@ -203,7 +204,7 @@ fn several_repair_symbols_share_a_packet_and_keys_wrap() {
 }
 
 #[test]
-fn a_gap_that_stays_is_left_behind_when_it_leaves_the_window() {
+fn a_gap_is_given_up_when_it_leaves_the_window() {
     let mut config = sender_config(EncodingId::RlcGf256, rlc(20, 255), "1", 20);
     config.one_symbol_adus = true;
     let (mut sender, mut receiver) = pair(config, |c| c.decoding_window = Some(20));
@@ -226,7 +227,7 @@ fn a_gap_that_stays_is_left_behind_when_it_leaves_the_window() {
 }
 
 #[test]
-fn a_gap_is_left_behind_when_its_time_is_over_though_nothing_comes() {
+fn a_gap_is_given_up_when_its_time_is_over_without_a_packet() {
     let config = sender_config(EncodingId::RlcGf256, rlc(20, 255), "1", 20);
     let (mut sender, mut receiver) =
         pair(config, |c| c.max_latency = Some(Duration::from_millis(80)));
@@ -251,7 +252,7 @@ fn a_gap_is_left_behind_when_its_time_is_over_though_nothing_comes() {
     assert_eq!(receiver.stats().symbols_lost, 1);
 }
 
-/// Sends 40 ADUs of which the first few but one are lost, and their repair only when
+/// Sends 40 ADUs. Of the first few all but one are lost, and their repair comes when
 /// they are late.
 fn late(deliver_late: bool) -> (Receiver, Vec<weftline_fecframe::Adu>) {
     let mut config = sender_config(EncodingId::RlcGf256, rlc(20, 255), "1", 40);
@@ -279,7 +280,7 @@ fn late(deliver_late: bool) -> (Receiver, Vec<weftline_fecframe::Adu>) {
 }
 
 #[test]
-fn late_adus_are_counted_and_handed_over_only_if_asked_for() {
+fn late_adus_are_counted_and_handed_over_only_on_request() {
     let (receiver, adus) = late(false);
     assert_eq!(adus.len(), 38);
     assert_eq!(
@@ -298,7 +299,7 @@ fn late_adus_are_counted_and_handed_over_only_if_asked_for() {
 }
 
 #[test]
-fn what_joins_late_begins_with_the_first_packet_and_recovers_from_then_on() {
+fn a_late_receiver_begins_with_the_first_packet_and_recovers_from_then_on() {
     let mut config = sender_config(EncodingId::RlcGf256, rlc(20, 128), "1/2", 30);
     config.bandwidth_cap = false;
     let (mut sender, mut receiver) = pair(config, |_| {});
@@ -314,7 +315,7 @@ fn what_joins_late_begins_with_the_first_packet_and_recovers_from_then_on() {
 }
 
 #[test]
-fn a_sender_that_starts_again_is_followed_and_a_stray_packet_is_not() {
+fn a_restarted_sender_is_followed_and_a_stray_packet_is_not() {
     let config = sender_config(EncodingId::RlcGf256, rlc(20, 255), "1", 20);
     let (mut sender, mut receiver) = pair(config.clone(), |_| {});
     let mut other = config;
@@ -337,12 +338,12 @@ fn a_sender_that_starts_again_is_followed_and_a_stray_packet_is_not() {
         let _ = receiver.source_packet(0, &packet, Time::ZERO);
     }
     assert_eq!(receiver.stats().resyncs, 1);
-    // Of 31 in a row, one of them before this loop, 8 were not believed.
+    // Of 31 in a row, one of them before this loop, 8 were refused.
     assert_eq!(std::iter::from_fn(|| receiver.poll_adu()).count(), 23);
 }
 
 #[test]
-fn an_expiring_window_covers_only_what_is_young() {
+fn an_expiring_window_covers_only_young_symbols() {
     let mut config = sender_config(EncodingId::RlcGf256, rlc(20, 255), "2/3", 40);
     config.validity = Some(Duration::from_millis(5));
     config.bandwidth_cap = false;
@@ -365,7 +366,7 @@ fn an_expiring_window_covers_only_what_is_young() {
 }
 
 #[test]
-fn repair_never_takes_more_octets_than_what_it_protects() {
+fn repair_never_takes_more_octets_than_the_data_it_protects() {
     for (adu, expect_capped) in [(10, true), (95, true), (97, true)] {
         let config = sender_config(EncodingId::RlcGf256, rlc(100, 128), "1/2", 30);
         let mut sender = Sender::new(config).unwrap();
@@ -417,7 +418,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn nothing_is_handed_over_that_was_not_sent(
+    fn only_sent_adus_are_handed_over(
         seed: u64, e in 1_u16..40, window in 30_u16..80, loss in 0_u64..50, gf2: bool,
         threshold in 0_u8..15, first: u32, in_order: bool, discarding: bool, per_packet in 1_u8..4,
     ) {
@@ -449,7 +450,7 @@ proptest! {
 }
 
 #[test]
-fn what_follows_an_adu_that_is_lost_for_good_needs_to_be_known_to_be_one_symbol() {
+fn adus_after_an_unrecoverable_one_are_found_if_all_have_one_symbol() {
     let recovered = |one_symbol_adus| {
         let mut config = sender_config(EncodingId::RlcGf256, rlc(20, 255), "1", 4);
         config.one_symbol_adus = one_symbol_adus;
@@ -460,7 +461,7 @@ fn what_follows_an_adu_that_is_lost_for_good_needs_to_be_known_to_be_one_symbol(
             sender
                 .source(0, &[tick; 9], Time::ZERO, &mut packet)
                 .unwrap();
-            // The last repair covers 2 to 5: ADU 1 is gone for good, 2 comes back.
+            // The last repair covers 2 to 5, so ADU 1 is not recovered, but 2 is.
             if tick != 1 && tick != 2 {
                 receiver.source_packet(0, &packet, Time::ZERO).unwrap();
             }
@@ -477,7 +478,7 @@ fn what_follows_an_adu_that_is_lost_for_good_needs_to_be_known_to_be_one_symbol(
 }
 
 #[test]
-fn no_repair_symbol_is_sent_that_is_all_zeros_or_the_same_again() {
+fn no_repair_symbol_is_all_zeros_or_a_repetition() {
     let mut config = sender_config(EncodingId::RlcGf256, rlc(20, 255), "1/2", 4);
     config.density_threshold = 0;
     config.bandwidth_cap = false;
@@ -499,7 +500,7 @@ fn no_repair_symbol_is_sent_that_is_all_zeros_or_the_same_again() {
     let mut sender = Sender::new(config).unwrap();
     sender.source(0, &[1; 9], Time::ZERO, &mut packet).unwrap();
     let repair = sender.poll_repair(Time::ZERO, &mut packet).unwrap();
-    // The sum of all has no key, and there is only one.
+    // The sum of all symbols has no key, and there is only one.
     assert_eq!((repair.key, packet[0], packet[1]), (0, 0, 0));
     assert_eq!(sender.extra_repair(Time::ZERO, &mut packet), None);
     assert_eq!(sender.stats().useless, 1);

@@ -1,4 +1,4 @@
-//! Session descriptions are read as written, and what is wrong in one is named.
+//! Session descriptions are read as written, and errors name the wrong part.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -64,7 +64,7 @@ fn the_attributes_are_those_of_the_rfc() {
 }
 
 #[test]
-fn descriptions_of_others_are_read() {
+fn descriptions_of_other_programs_are_read() {
     let text = "v=0\no=x 1 1 IN IP4 192.0.2.9\ns=other\nt=0 0\nb=AS:5000\n\
         c=IN IP4 233.252.0.1/127\na=repair-window:150ms\n\
         m=audio 9 RTP/AVP 0\n\
@@ -85,7 +85,7 @@ fn descriptions_of_others_are_read() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_name_the_wrong_part() {
     let good = instance().to_sdp();
     let without = |line: &str| -> String {
         let lines = good.lines().filter(|l| !l.starts_with(line));

@@ -1,5 +1,5 @@
-//! Whole packets are those of the vectors, and a receiver makes ADUs of them. (What is
-//! below packets is checked with the same file by the codec and by `weftline vectors`.)
+//! Whole packets agree with the vectors, and a receiver gets their ADUs. (The codec and
+//! `weftline-lab vectors` check the parts of packets with the same file.)
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
@@ -36,7 +36,7 @@ fn rlc(case: &Value) -> (EncodingId, Fssi) {
     (id, fssi)
 }
 
-/// A receiver of everything an entry can hold.
+/// A receiver for every entry.
 fn receiver(case: &Value) -> Receiver {
     let (id, fssi) = rlc(case);
     let mut config = ReceiverConfig::new(id, fssi);
@@ -70,11 +70,11 @@ fn packets_are_those_of_the_vectors() {
 }
 
 #[test]
-fn each_packet_of_one_symbol_comes_back_when_it_is_lost() {
+fn each_lost_packet_of_one_symbol_is_recovered() {
     let mut recovered = 0;
     for case in vectors("adu_to_packets") {
         let packets = case["packets"].as_array().unwrap();
-        // Nothing tells where an ADU before the first packet begins.
+        // No packet tells where an ADU before the first packet begins.
         for lost in 1..packets.len() {
             let symbols = packets[lost]["adui_symbols_hex"].as_array().unwrap().len();
             let mut receiver = receiver(&case);
@@ -123,7 +123,7 @@ fn repair_packets_are_read_and_written_as_in_the_vectors() {
 }
 
 #[test]
-fn all_zero_rows_are_of_no_use_and_do_no_harm() {
+fn all_zero_rows_are_useless_and_harmless() {
     for case in vectors("rank_edge_cases") {
         if case["kind"] != "all_zero_row" {
             continue;

@@ -1,14 +1,14 @@
 #!/bin/sh
-# TCP through kcptun (Debian: kcptun), to the contract of `weftline load`:
+# TCP through kcptun (Debian: kcptun), to the contract of `weftline-lab load`:
 #
-#   weftline load recv kcptun stream b 5000 --ext kcptun=crates/weftline-lab/ext/kcptun.sh
+#   weftline-lab load recv kcptun stream b 5000 --ext kcptun=crates/weftline-lab/ext/kcptun.sh
 #
 # The setting window= (packets, 1024 unless given) is kcptun's. KCPTUN has the other flags of both of
 # its ends, WEFTLINE the program that measures TCP. Ports PORT+1 (receiving end) and PORT+2 (sending
 # end) must be free too.
 set -eu
 : "${KCPTUN:=--mode fast3 --nocomp --datashard 10 --parityshard 3}"
-: "${WEFTLINE:=weftline}"
+: "${WEFTLINE:=weftline-lab}"
 side=$1 mode=$2 host=$3 port=$4
 shift 4
 window=1024

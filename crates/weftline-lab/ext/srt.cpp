@@ -1,4 +1,4 @@
-// SRT (libsrt) to the contract of `weftline load`.
+// SRT (libsrt) to the contract of `weftline-lab load`.
 //
 // `stream` uses SRT's live mode without its timed delivery (tsbpd), unless latency= asks for it:
 // reliable, in order, each message handed over as soon as those before it are there. `bulk` and

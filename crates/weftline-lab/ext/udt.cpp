@@ -1,4 +1,4 @@
-// UDT (libudt 4) to the contract of `weftline load`: its stream mode and its own congestion
+// UDT (libudt 4) to the contract of `weftline-lab load`: its stream mode and its own congestion
 // control.
 #include <udt/udt.h>
 

@@ -1,17 +1,16 @@
-//! Experiments on emulated paths.
+//! The laboratory, and its program `weftline-lab`.
 //!
-//! [`load`] measures a transport from the application's side. `path` (Linux) joins two network
-//! namespaces by TUN devices and an emulator that uses the links of `weftline-netem`, so that any
-//! program runs over them unchanged; [`links`] parses the links' text form. [`theory`] has the
-//! papers' formulas, [`sim`] the simulations in virtual time.
+//! [`load`] measures a transport from the application's side. [`compare`] runs loads of several
+//! transports over emulated paths (`weftline-emulator`, Linux) and makes tables and charts of their
+//! results. [`sim`] runs the engine in virtual time. The papers' formulas, simulators and figures
+//! are in `weftline-papers`. The program `weftline` does not depend on this crate.
 #![deny(unsafe_code)]
 
+mod cli;
+pub mod commands;
 pub mod compare;
-pub mod links;
 pub mod load;
-#[cfg(target_os = "linux")]
-pub mod path;
-pub mod plot;
-pub mod repro;
+pub mod schemes;
 pub mod sim;
-pub mod theory;
+
+pub use cli::main;

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use weftline_lab::compare::{Record, Results, Runs, markdown, page};
-use weftline_lab::plot::escape;
+use weftline_plot::escape;
 
 /// Real runs of the quick suites, shortened; some made worse, to see what becomes of them.
 fn kept() -> Vec<Record> {
@@ -20,7 +20,7 @@ fn the_tables_of_kept_runs() {
 #[test]
 fn the_page_has_every_suite_and_loads_nothing() {
     let results = Results::of(&kept());
-    let page = page(&results, "weftline lab compare B --out <DIR>");
+    let page = page(&results, "weftline-lab compare B --out <DIR>");
     for suite in &results.suites {
         let title = escape(&suite.title);
         assert!(page.contains(&format!("<h2>{}: {title}</h2>", suite.name)));

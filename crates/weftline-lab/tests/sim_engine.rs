@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use weftline_lab::load::session_config;
+use weftline_lab::schemes;
 use weftline_lab::sim::engine::{Application, Experiment, Outcome};
 
 fn experiment(settings: &[&str], link: &str, application: &str, secs: u64) -> Experiment {
-    let settings: Vec<String> = settings.iter().map(|s| (*s).to_owned()).collect();
     let back = "delay=30ms";
     Experiment {
-        config: session_config(&settings).expect("settings"),
+        config: schemes::read(settings).expect("settings"),
         forward: link.parse().expect("a link"),
         back: back.parse().expect("a link"),
         application: application.parse().expect("an application"),

@@ -28,21 +28,22 @@ use crate::trace::Trace;
 #[non_exhaustive]
 pub struct LinkConfig {
     /// Rate in bit/s; `None` is unlimited. `Some(0)` is a link that is down:
-    /// whatever is offered is dropped at the queue.
+    /// the queue drops every packet.
     pub rate: Option<u64>,
     /// Propagation delay, one way.
     pub delay: Duration,
-    /// Each packet is delayed by a further uniform draw from zero to this. A
-    /// packet never overtakes an earlier one because of it: it then arrives with it.
+    /// Each packet is delayed by a further uniform draw from zero to this. Jitter
+    /// does not reorder: a packet that would overtake an earlier one arrives with it.
     pub jitter: Duration,
     /// How much may wait for the transmitter.
     pub queue: Queue,
-    /// A packet that finds a queue in which it would not fit if that were this
-    /// long is marked, if it allows it (RFC 3168: Congestion Experienced).
+    /// Threshold for marks: a packet that would not fit in a queue of this size is
+    /// marked, if it is ECN-capable (RFC 3168: Congestion Experienced).
     pub ecn: Option<Queue>,
     /// Which packets are lost after the queue.
     pub loss: LossModel,
-    /// Loss, and from where it gives one rate, over time; `loss` is then not looked at.
+    /// Loss over time, and the rate where the trace gives one. With a trace, `loss`
+    /// is ignored.
     pub trace: Option<Trace>,
     /// Packets held back so that later ones overtake them.
     pub reorder: Option<Reorder>,
@@ -52,30 +53,30 @@ pub struct LinkConfig {
     pub mtu: Option<usize>,
 }
 
-/// Drop-tail queue before the transmitter: what does not fit is dropped. Of the
-/// limits given all apply; without any, everything waits its turn. The packet being
+/// The drop-tail queue before the transmitter: a packet that does not fit is dropped.
+/// All limits that are given apply; without any, nothing is dropped. The packet being
 /// transmitted is not in the queue, so a packet that finds the transmitter idle is
 /// never dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Queue {
-    /// At most so many packets wait.
+    /// The most packets that wait.
     pub packets: Option<usize>,
-    /// At most so many bytes wait, the new packet included.
+    /// The most bytes that wait, the new packet included.
     pub bytes: Option<usize>,
     /// A packet that would wait longer than this is dropped.
     pub time: Option<Duration>,
 }
 
 impl Queue {
-    /// Everything waits its turn.
+    /// No limit: every packet waits its turn.
     pub const UNLIMITED: Self = Self {
         packets: None,
         bytes: None,
         time: None,
     };
 
-    /// At most so many packets wait.
+    /// At most this many packets wait.
     pub const fn packets(most: usize) -> Self {
         Self {
             packets: Some(most),
@@ -83,7 +84,7 @@ impl Queue {
         }
     }
 
-    /// At most so many bytes wait.
+    /// At most this many bytes wait.
     pub const fn bytes(most: usize) -> Self {
         Self {
             bytes: Some(most),
@@ -99,7 +100,7 @@ impl Queue {
         }
     }
 
-    /// Both queues' limits; where both have one of a kind, the smaller.
+    /// The limits of both queues; where both limit the same, the smaller limit.
     pub fn and(self, other: Self) -> Self {
         fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
             match (a, b) {
@@ -114,8 +115,8 @@ impl Queue {
         }
     }
 
-    /// Whether a packet of `len` bytes that would wait for `wait` behind `packets`
-    /// packets of `bytes` bytes together has room.
+    /// Whether there is room for a packet of `len` bytes that would wait for `wait`,
+    /// behind `packets` packets of `bytes` bytes in total.
     pub(crate) fn has_room(
         &self,
         len: usize,
@@ -131,13 +132,13 @@ impl Queue {
     }
 }
 
-/// Reordering: with some probability a packet is held back after the link and
-/// does not hold up those behind it.
+/// Reordering: with some probability a packet is held back at the end of the link,
+/// and the packets behind it are not.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reorder {
     /// Share of packets held back, 0 to 1.
     pub probability: f64,
-    /// How much later those arrive.
+    /// How much later such a packet arrives.
     pub extra: Duration,
 }
 
@@ -172,7 +173,7 @@ impl LinkConfig {
         self
     }
 
-    /// Sets loss, and rate where the trace gives one, over time.
+    /// Sets the loss over time, and the rate where the trace gives one.
     pub fn with_trace(mut self, trace: Trace) -> Self {
         self.trace = Some(trace);
         self

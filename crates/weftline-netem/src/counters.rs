@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::histogram::Histogram;
 
-/// Counts of one direction since it was made. Every offered packet is in exactly
+/// What one direction has counted since it was created. Every offered packet is in exactly
 /// one of `delivered_packets`, `lost`, `queue_drops` and `too_big`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -17,11 +17,11 @@ pub struct Counters {
     pub delivered_packets: u64,
     /// Bytes that arrive, second copies not counted.
     pub delivered_bytes: u64,
-    /// Packets the loss model took.
+    /// Packets that the loss model dropped.
     pub lost: u64,
     /// Runs of consecutive losses among packets that passed the queue.
     pub loss_runs: u64,
-    /// Packets that found the queue full, or the link down.
+    /// Packets dropped because the queue was full or the link was down.
     pub queue_drops: u64,
     /// Packets longer than the MTU.
     pub too_big: u64,
@@ -31,7 +31,7 @@ pub struct Counters {
     pub reordered: u64,
     /// Packets that arrive with a congestion mark set by this link.
     pub marked: u64,
-    /// Times spent waiting for the transmitter, of packets that passed the queue.
+    /// How long each packet that passed the queue waited for the transmitter.
     pub queue_delay: Histogram,
 }
 

@@ -6,9 +6,9 @@ use core::time::Duration;
 const BITS: u32 = 6;
 const LINEAR: u64 = 1 << (BITS + 1);
 
-/// How often which duration occurred, in buckets no wider than 1.6 % of the value;
-/// count, sum and largest value are exact. Below 128 ns every nanosecond is its own.
-/// It never takes more than 30 kB.
+/// How often each duration occurred. A bucket is at most 1.6 % as wide as its values,
+/// and below 128 ns every nanosecond has a bucket. Count, sum and largest value are
+/// exact. A histogram takes at most 30 kB.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Histogram {
     buckets: Vec<u64>,
@@ -83,7 +83,7 @@ fn nanos(value: Duration) -> u64 {
     u64::try_from(value.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Values below [`LINEAR`] have a bucket each, then every doubling has 64.
+/// Each value below [`LINEAR`] has a bucket; above it, each doubling has 64.
 fn bucket_of(nanos: u64) -> usize {
     let shift = (nanos | (LINEAR - 1)).ilog2() - BITS;
     (u64::from(shift) << BITS) as usize + (nanos >> shift) as usize

@@ -11,28 +11,30 @@ use crate::transmitter::Transmitter;
 
 /// What becomes of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fate {
-    /// It used its share of the link and the loss model took it.
+    /// The loss model dropped it. It has used its time on the link.
     Lost,
-    /// It found the queue full, or the link down.
+    /// The queue was full, or the link was down.
     QueueDrop,
     /// It is longer than the MTU.
     TooBig,
     /// It arrives at the far end.
+    #[non_exhaustive]
     Delivered {
         /// When the last bit arrives: queue, transmission, propagation and jitter.
         at: Duration,
         /// When a second copy arrives, never before `at`.
         duplicate: Option<Duration>,
-        /// It carries a congestion mark from this link (both copies do).
+        /// Whether it carries a congestion mark from this link; then both copies do.
         marked: bool,
     },
 }
 
 /// One direction of a path: decides the fate of each packet at the moment it is sent.
 ///
-/// In order: MTU, queue, transmission, loss, propagation with jitter, reordering,
-/// duplication. The same configuration, seed and calls give the same fates.
+/// The steps are, in order: MTU, queue, transmission, loss, propagation with jitter,
+/// reordering, duplication. The same configuration, seed and calls give the same fates.
 /// Losses, jitter, reordering and duplication draw from separate streams, so
 /// changing one leaves the pattern of the others in place.
 #[derive(Debug, Clone)]
@@ -55,7 +57,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// A fresh link.
+    /// A link that has carried nothing yet.
     pub fn new(config: LinkConfig, seed: u64) -> Self {
         let losses = Stream::new(seed);
         let jitter = losses.next_stream();
@@ -77,8 +79,8 @@ impl Link {
         }
     }
 
-    /// Sends a packet of `len` bytes, headers included, at `now`. Time cannot go
-    /// back: an earlier `now` counts as the latest one seen. It is never marked.
+    /// Sends a packet of `len` bytes, headers included, at `now`. The packet is never
+    /// marked. Time cannot go back: an earlier `now` counts as the latest one seen.
     pub fn send(&mut self, now: Duration, len: usize) -> Fate {
         self.decide(now, len, false)
     }
@@ -121,7 +123,7 @@ impl Link {
         self.deliver(now, slot.end, luck, marked)
     }
 
-    /// Losses follow the trace by the time at which a packet leaves the queue.
+    /// The step of the trace at which a packet leaves the queue decides its loss.
     fn follow_trace(&mut self, start: Duration) {
         if let Some(trace) = &self.config.trace {
             let step = trace.at(start).step;
@@ -132,7 +134,7 @@ impl Link {
         }
     }
 
-    /// What happened so far.
+    /// What has happened so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -154,14 +156,14 @@ impl Link {
         self.config = config;
     }
 
-    /// Packets waiting for the transmitter at `now`, the one on the wire not
-    /// counted; `now` must not be before the latest `send`.
+    /// Packets waiting for the transmitter at `now`, without the one on the wire.
+    /// `now` must not be before the latest `send`.
     pub fn queued_packets(&self, now: Duration) -> usize {
         self.transmitter.waiting(now)
     }
 
-    /// Draws for a packet that passed the queue, also when it will be lost: the
-    /// n-th packet has the same jitter whatever the loss model says.
+    /// All random draws for a packet that passed the queue, even if it is lost: the
+    /// n-th packet has the same jitter under every loss model.
     fn draw(&mut self) -> Luck {
         let held_for = match self.config.reorder {
             Some(r) => self.reorder.chance(r.probability).then_some(r.extra),
@@ -199,8 +201,8 @@ impl Link {
         }
     }
 
-    /// Counts held-back packets that the one arriving at `at` overtakes. After a
-    /// packet that was not held back nothing can overtake the remaining ones.
+    /// Counts the held-back packets that the one arriving at `at` overtakes. No packet
+    /// can overtake the remaining ones after a packet that was not held back.
     fn count_overtaken(&mut self, now: Duration, at: Duration, held: bool) {
         while let Some(last) = self.held.last_entry()
             && *last.key() > at
@@ -227,7 +229,7 @@ fn first_loss(config: &LinkConfig) -> &LossModel {
     }
 }
 
-/// What chance decided for one packet.
+/// The random draws for one packet.
 #[derive(Debug, Clone, Copy)]
 struct Luck {
     lost: bool,

@@ -1,6 +1,6 @@
 //! A ladder of named, realistic paths, from perfect to awful.
 //!
-//! Numbers are typical ones, rounded, not measurements of a given network.
+//! The numbers are typical and rounded; they do not come from one measured network.
 //! `back` is the direction of acknowledgements for a sender at the near end.
 
 use crate::config::LinkConfig;
@@ -8,9 +8,9 @@ use crate::config::LinkConfig;
 /// A path with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedLink {
-    /// What it is asked for by.
+    /// The name that [`find`](Self::find) takes.
     pub name: &'static str,
-    /// One sentence on it.
+    /// One sentence about the path.
     pub about: &'static str,
     forward: &'static str,
     back: &'static str,
@@ -18,9 +18,10 @@ pub struct NamedLink {
 
 /// No link has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[error("no link is called `{name}`; there are: {}", names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownLink {
-    /// What was asked for.
+    /// The name given, shortened.
     pub name: String,
 }
 
@@ -90,10 +91,10 @@ pub const LINKS: &[NamedLink] = &[
 ];
 
 impl NamedLink {
-    /// The named link.
+    /// The link of this name.
     ///
     /// # Errors
-    /// When there is none of this name; the message lists them all.
+    /// When no link has this name; the message lists all names.
     pub fn find(name: &str) -> Result<&'static Self, UnknownLink> {
         let found = LINKS.iter().find(|link| link.name == name);
         found.ok_or_else(|| UnknownLink {

@@ -1,4 +1,4 @@
-//! Loss models and the process that plays one out.
+//! Loss models, and the patterns of losses that they give.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::random::Stream;
 
 /// Which packets a link loses.
 ///
-/// Probabilities outside 0 to 1 act as the nearer bound, NaN as 0. The text
+/// A probability outside 0 to 1 counts as the nearer bound, NaN as 0. The text
 /// form (`FromStr`, `Display`) is listed in the crate documentation.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
@@ -26,8 +26,8 @@ pub enum LossModel {
         /// Distance between losses, in packets.
         n: u64,
     },
-    /// A recorded pattern, `true` for lost, started again when it ends. An
-    /// empty one loses nothing.
+    /// A recorded pattern, `true` for lost, which starts again when it ends. An
+    /// empty pattern loses nothing.
     Trace(Arc<[bool]>),
 }
 
@@ -146,13 +146,13 @@ pub enum FromMeanError {
     /// The loss rate is outside 0 to 1 (1 excluded).
     #[error("mean loss must be at least 0 and below 1 (100%), got {loss}")]
     Loss {
-        /// What was asked for.
+        /// The value given.
         loss: f64,
     },
     /// A burst has at least one packet.
     #[error("mean burst must be a finite number of at least 1 packet, got {burst}")]
     Burst {
-        /// What was asked for.
+        /// The value given.
         burst: f64,
     },
     /// Bursts this short cannot add up to that much loss.
@@ -161,25 +161,25 @@ pub enum FromMeanError {
          have at least one packet; ask for bursts of at least {shortest:.3}"
     )]
     TooShort {
-        /// Loss rate asked for.
+        /// The loss rate given.
         loss: f64,
-        /// Burst length asked for.
+        /// The burst length given.
         burst: f64,
-        /// Shortest mean burst with this loss rate.
+        /// The shortest mean burst with this loss rate.
         shortest: f64,
     },
 }
 
-/// A loss model being played out: an endless pattern fixed by model and seed.
+/// A loss model at work: an endless pattern of losses, which model and seed determine.
 ///
 /// It is an iterator that never ends. A [`Link`](crate::Link) of the same seed
-/// draws the same pattern for the packets that pass its queue.
+/// loses the same packets among those that pass its queue.
 #[derive(Debug, Clone)]
 pub struct Losses {
     model: LossModel,
     random: Stream,
     bad: bool,
-    /// Packets judged so far; within a trace, the index of the next one.
+    /// Packets decided so far; in a trace, the index of the next one.
     position: u64,
 }
 
@@ -200,12 +200,12 @@ impl Losses {
         losses
     }
 
-    /// The model being played out.
+    /// The model at work.
     pub fn model(&self) -> &LossModel {
         &self.model
     }
 
-    /// Changes the model from the next packet on; an unchanged one keeps its state.
+    /// Changes the model from the next packet on. The same model again keeps its state.
     pub fn set_model(&mut self, model: LossModel) {
         if model == self.model {
             return;

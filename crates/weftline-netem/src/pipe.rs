@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use crate::config::LinkConfig;
 use crate::link::{Fate, Link};
 
-/// A [`Link`] that carries payloads: what is sent comes out at its arrival time,
-/// in the order of arrival and, among equal times, of sending.
+/// A [`Link`] that carries payloads. They come out at their arrival times; those that
+/// arrive at one instant come out in the order in which they were sent.
 #[derive(Debug, Clone)]
 pub struct Pipe<P> {
     link: Link,
@@ -16,7 +16,7 @@ pub struct Pipe<P> {
 }
 
 impl<P> Pipe<P> {
-    /// An empty pipe over a fresh link.
+    /// An empty pipe over a new link.
     pub fn new(config: LinkConfig, seed: u64) -> Self {
         Self {
             link: Link::new(config, seed),
@@ -35,7 +35,7 @@ impl<P> Pipe<P> {
     }
 
     /// [`send`](Self::send) for a packet that may be marked (ECN-capable transport):
-    /// `mark` is called on the payload when it is.
+    /// `mark` is called on the payload of a marked packet.
     pub fn send_ect(
         &mut self,
         now: Duration,
@@ -54,24 +54,25 @@ impl<P> Pipe<P> {
         fate
     }
 
-    /// When the next packet arrives, `None` with nothing in flight.
+    /// When the next packet arrives; `None` if nothing is in flight.
     pub fn next_arrival(&self) -> Option<Duration> {
         self.in_flight.front().map(|(at, _)| *at)
     }
 
     /// Takes the next packet that has arrived by `now`.
     pub fn recv(&mut self, now: Duration) -> Option<P> {
-        self.in_flight
-            .pop_front_if(|(at, _)| *at <= now)
-            .map(|(_, payload)| payload)
+        self.recv_timed(now).map(|(_, payload)| payload)
     }
 
     /// Takes the next packet that has arrived by `now`, with the time it arrived at.
     pub fn recv_timed(&mut self, now: Duration) -> Option<(Duration, P)> {
-        self.in_flight.pop_front_if(|(at, _)| *at <= now)
+        if self.next_arrival()? > now {
+            return None;
+        }
+        self.in_flight.pop_front()
     }
 
-    /// Packets sent and not yet taken out, second copies included.
+    /// Packets sent but not received yet, second copies included.
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
     }

@@ -1,6 +1,6 @@
 //! Seeded random streams.
 //!
-//! One stream per concern, so that switching jitter on does not move the losses.
+//! Each concern has its own stream, so that jitter does not change which packets are lost.
 
 use core::time::Duration;
 use rand_xoshiro::Xoshiro256PlusPlus;

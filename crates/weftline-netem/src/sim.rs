@@ -6,8 +6,8 @@ use core::time::Duration;
 use crate::config::LinkConfig;
 use crate::pipe::Pipe;
 
-/// Most datagrams one node may send, and most timeouts it may ask for, while the
-/// clock stands still; beyond that a [`Simulation`] panics.
+/// The most datagrams that one node may send, and the most timeouts that it may ask
+/// for, while the clock stands still. Beyond that a [`Simulation`] panics.
 pub const MAX_EVENTS_PER_INSTANT: u32 = 100_000;
 
 /// Bytes of IPv4 and UDP headers.
@@ -21,12 +21,12 @@ pub trait Node {
     /// The time asked for by [`next_timeout`](Self::next_timeout) has come.
     fn timeout(&mut self, now: Duration);
 
-    /// The next datagram to send at `now`, `None` when there is nothing more to
-    /// send before something else happens.
+    /// The next datagram to send at `now`; `None` when there is nothing more to send
+    /// until something else happens.
     fn transmit(&mut self, now: Duration) -> Option<Vec<u8>>;
 
-    /// When to call [`timeout`](Self::timeout), asked anew before each step; a time
-    /// that has passed means now, `None` never.
+    /// When to call [`timeout`](Self::timeout). The simulation asks before each step. A
+    /// time in the past means now; `None` means never.
     fn next_timeout(&self) -> Option<Duration>;
 }
 
@@ -52,13 +52,13 @@ impl<N: Node + ?Sized> Node for Box<N> {
 ///
 /// Everything is deterministic. At one instant the order is: arrivals at `b`,
 /// arrivals at `a`, timeout of `a`, timeout of `b`; then `a` transmits until it
-/// has no more, then `b`. The fields are open: between steps, hand a node new
-/// work, change a link, or put a forged datagram into a pipe.
+/// has no more, then `b`. The fields are public: between steps you can give a node
+/// new work, change a link, or put a forged datagram into a pipe.
 ///
 /// # Panics
-/// Every method that runs the nodes panics, naming the node, when one sends or
-/// times out more than [`MAX_EVENTS_PER_INSTANT`] times while the clock stands
-/// still: such an endpoint would hang on a real network too.
+/// Every method that runs the nodes panics when a node sends or times out more than
+/// [`MAX_EVENTS_PER_INSTANT`] times while the clock stands still, and names the node:
+/// such an endpoint would hang on a real network too.
 #[derive(Debug, Clone)]
 pub struct Simulation<A: Node, B: Node> {
     /// One endpoint.
@@ -78,6 +78,7 @@ pub struct Simulation<A: Node, B: Node> {
 
 /// Why [`Simulation::run_while`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RunEnd {
     /// The condition no longer held.
     Condition,
@@ -94,7 +95,7 @@ impl<A: Node, B: Node> Simulation<A, B> {
             a,
             b,
             a_to_b: Pipe::new(a_to_b, seed),
-            // Any other seed will do: the directions must not lose in step.
+            // Any other seed will do: the two directions must not lose the same packets.
             b_to_a: Pipe::new(b_to_a, !seed),
             per_datagram_overhead: IPV4_UDP,
             now: Duration::ZERO,
@@ -128,8 +129,8 @@ impl<A: Node, B: Node> Simulation<A, B> {
         self.now = self.now.max(end);
     }
 
-    /// Runs while `keep_going` holds (asked before each step) and for no longer
-    /// than to the time `limit`.
+    /// Runs while `keep_going` holds, which is asked before each step, but not beyond
+    /// the time `limit`.
     pub fn run_while(
         &mut self,
         limit: Duration,
@@ -223,7 +224,7 @@ fn drain<N: Node>(
         assert!(
             events.datagrams <= MAX_EVENTS_PER_INSTANT,
             "node {name} ({}) sent more than {MAX_EVENTS_PER_INSTANT} datagrams at {now:?} without \
-             letting the clock move: transmit() must come to return None, or the path needs some delay",
+             letting the clock move: transmit() must return None at some point, or the path needs some delay",
             type_name::<N>(),
         );
         let len = datagram.len().saturating_add(overhead);

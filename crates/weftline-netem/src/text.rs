@@ -24,10 +24,10 @@ const PERFECT: &str = "perfect";
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseLinkError {
-    /// A part that no link has, or one without `=`.
-    #[error("`{part}` is no part of a link; accepted: {PARTS}")]
+    /// A part that is not known, or one without `=`.
+    #[error("`{part}` is not a part of a link; accepted: {PARTS}")]
     UnknownPart {
-        /// What came.
+        /// The part, shortened.
         part: String,
     },
     /// A part given more than once.
@@ -41,7 +41,7 @@ pub enum ParseLinkError {
     Value {
         /// Its name.
         part: &'static str,
-        /// What is wrong with the value.
+        /// What is wrong with its value.
         source: ValueError,
     },
     /// A file that the text names cannot be read.
@@ -66,8 +66,8 @@ impl FromStr for LinkConfig {
 }
 
 impl LinkConfig {
-    /// Reads the text form, traces in files included: `read` gives the content of the
-    /// file that is named, or says why not.
+    /// Reads the text form, with traces in files: `read` takes the name of a file and
+    /// returns its content, or why it cannot be read.
     ///
     /// # Errors
     /// When the text, or a file it names, cannot be read.
@@ -149,7 +149,7 @@ fn read_trace(
     Ok(Trace::parse(name, &text)?)
 }
 
-/// A pattern of zeros and ones is no file name; `./0101` is one.
+/// A pattern of zeros and ones is not the name of a file; `./0101` is.
 fn is_file(name: &str) -> bool {
     name.bytes().any(|b| b != b'0' && b != b'1')
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::loss::LossModel;
 use crate::units::{ValueError, parse_duration, parse_rate};
 
-/// Most steps of a trace.
+/// The most steps of a trace.
 pub const MAX_STEPS: usize = 1_000_000;
 /// Shortest step. With [`MIN_RATE`] it bounds the steps one packet can span.
 const MIN_STEP: Duration = Duration::from_millis(1);
-/// Slowest rate but for an outage, in bit/s.
+/// The slowest rate that is not an outage, in bit/s.
 const MIN_RATE: u64 = 1000;
 /// Longest trace, so that sums of times stay in range.
 const MAX_END: Duration = Duration::from_secs(1_000_000_000);
@@ -18,12 +18,11 @@ const MAX_END: Duration = Duration::from_secs(1_000_000_000);
 /// Rate and loss over time, read from a file of lines such as
 /// `2.5s rate=3mbit loss=ge:10%,8`.
 ///
-/// A line says what holds from its time on, counted from the start of the link; a
-/// part that a line leaves out stays as it was. The first line is for time 0. After
-/// the last line things stay as they are, unless it is `TIME repeat`: then all
-/// starts again at that time. `rate=0bit` is an outage: packets wait, as far as the
-/// queue has room. `rate=unlimited` is what it says. Blank lines, and what follows
-/// `#`, are skipped.
+/// A line gives a time, counted from the start of the link, and what changes then.
+/// What a line leaves out stays as it was. The first line is for time 0. The last
+/// line holds for ever, unless it is `TIME repeat`: then the trace starts again at
+/// that time. `rate=0bit` is an outage: packets wait if the queue has room for them.
+/// `rate=unlimited` removes the limit. Blank lines and comments after `#` are skipped.
 ///
 /// A packet on the wire when the rate changes is finished at the new rate.
 #[derive(Debug, Clone)]
@@ -45,13 +44,14 @@ impl PartialEq for Trace {
 #[derive(Debug, Clone, PartialEq)]
 struct Step {
     from: Duration,
-    /// `None` leaves it to the link.
+    /// `None`: the rate of the link applies.
     rate: Option<Option<u64>>,
     loss: LossModel,
 }
 
 /// What is wrong with a trace.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 #[error("trace {name}, line {line}: {problem}")]
 pub struct TraceError {
     /// The trace's name.
@@ -69,22 +69,22 @@ pub enum TraceProblem {
     /// A value cannot be read.
     #[error(transparent)]
     Value(#[from] ValueError),
-    /// A word that no line has.
+    /// A word that is not known.
     #[error("`{word}` is not accepted; a line is TIME [rate=RATE] [loss=MODEL] or TIME repeat")]
     Word {
-        /// What came.
+        /// The word, shortened.
         word: String,
     },
     /// The first line is not for time 0.
     #[error("the first line must be for time 0")]
     NotZero,
-    /// Steps must be in order and some time apart.
+    /// Steps are out of order, or too close to each other.
     #[error("its time must be at least 1ms after that of the line before, and below 30 years")]
     Order,
     /// Something follows `repeat`.
     #[error("`repeat` must be the last line")]
     AfterRepeat,
-    /// A rate that is nearly an outage.
+    /// A rate that is too slow, and not an outage.
     #[error("rates are 0bit (an outage) or at least 1kbit")]
     Slow,
     /// Too many lines.
@@ -107,10 +107,10 @@ pub(crate) struct Segment {
 }
 
 impl Trace {
-    /// Reads the content of a trace file. `name` is what it is shown as.
+    /// Reads the content of a trace file. Errors and the text form show `name`.
     ///
     /// # Errors
-    /// Names the line and what is wrong with it.
+    /// When a line is not valid: the error gives its number and what is wrong.
     pub fn parse(name: &str, text: &str) -> Result<Self, TraceError> {
         let mut steps: Vec<Step> = Vec::new();
         let mut period = None;
@@ -150,12 +150,12 @@ impl Trace {
         self
     }
 
-    /// What it was read as.
+    /// The name given to [`parse`](Self::parse).
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Steps before anything repeats.
+    /// The number of steps, not counting repetitions.
     pub(crate) fn steps(&self) -> usize {
         self.steps.len()
     }

@@ -73,7 +73,7 @@ impl Transmitter {
         self.carry = 0;
     }
 
-    /// Packets waiting at `now`, the one being transmitted not among them.
+    /// Packets waiting at `now`, without the one being transmitted.
     pub(crate) fn waiting(&self, now: Duration) -> usize {
         self.waiting.len() - self.waiting.partition_point(|(start, _)| *start <= now)
     }
@@ -84,7 +84,10 @@ impl Transmitter {
     }
 
     fn begin_until(&mut self, now: Duration) {
-        while let Some((_, len)) = self.waiting.pop_front_if(|(start, _)| *start <= now) {
+        while let Some(&(start, len)) = self.waiting.front()
+            && start <= now
+        {
+            self.waiting.pop_front();
             self.waiting_bytes = self.waiting_bytes.saturating_sub(len);
         }
     }
@@ -101,8 +104,8 @@ fn rate_at(config: &LinkConfig, now: Duration) -> (Option<u64>, Option<Duration>
     }
 }
 
-/// The first instant from `from` on at which the link carries anything; `None` when
-/// there is none.
+/// The first instant from `from` on at which the link carries anything; `None` if it
+/// never does.
 fn link_up(config: &LinkConfig, mut from: Duration) -> Option<Duration> {
     let segments = config.trace.as_ref().map_or(0, |trace| trace.steps());
     for _ in 0..=segments {
@@ -114,9 +117,9 @@ fn link_up(config: &LinkConfig, mut from: Duration) -> Option<Duration> {
     None
 }
 
-/// Sends `bit_nanos` (bits times a billion), of which the transmitter knows since
-/// `known` and which begin at `start`. Returns when they are out, as whole
-/// nanoseconds and the rest in units of 1/rate ns; `None` when that never happens.
+/// Sends `bit_nanos` (bits times a billion) from `start` on; the transmitter has been
+/// busy until `known`. Returns when they are sent, as whole nanoseconds and the rest
+/// in units of 1/rate ns; `None` when that never happens.
 fn transmit(
     config: &LinkConfig,
     known: Duration,

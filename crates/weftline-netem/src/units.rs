@@ -1,5 +1,5 @@
-//! Numbers with units, as they appear in a link's text form. Each function fits a
-//! command line parser that wants `fn(&str) -> Result<T, E>`.
+//! Numbers with units, as in the text form of a link. A command line parser that takes
+//! `fn(&str) -> Result<T, E>` can use each `parse_` function as it is.
 
 use core::fmt;
 use core::time::Duration;
@@ -13,12 +13,12 @@ pub enum ValueError {
     /// The text is not of the accepted form.
     #[error("`{got}` is not {expected}")]
     Malformed {
-        /// What came, shortened.
+        /// The text given, shortened.
         got: String,
         /// What is accepted.
         expected: &'static str,
     },
-    /// The loss model cannot exist.
+    /// No loss model has these means.
     #[error(transparent)]
     Impossible(#[from] FromMeanError),
 }

@@ -22,8 +22,10 @@ fn main() {
 fn run(preset: Preset, bytes: u64, lose: u64) {
     let started = Instant::now();
     let clock = || Time::from_micros(started.elapsed().as_micros() as u64);
-    let mut client = Session::new(Role::Client, Config::preset(preset), 1, clock());
-    let mut server = Session::new(Role::Server, Config::preset(preset), 2, clock());
+    let mut client = Session::new(Role::Client, Config::preset(preset), 1, clock())
+        .expect("a preset is possible");
+    let mut server = Session::new(Role::Server, Config::preset(preset), 2, clock())
+        .expect("a preset is possible");
     let stream = client.open_stream().expect("a first stream may be opened");
     let chunk = vec![0x5a; 64 << 10];
     let mut buf = vec![0; 64 << 10];

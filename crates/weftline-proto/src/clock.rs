@@ -1,12 +1,12 @@
-//! The sender's clock as the receiver sees it, without exchanging any time of day.
+//! The sender's clock as the receiver sees it. The ends exchange no time of day.
 
 use core::time::Duration;
 
 use crate::time::Time;
 use crate::wire::complete;
 
-/// How long the smallest one-way delay is remembered: short enough that two clocks drifting
-/// apart by 100 ppm do not matter, long enough to see an empty queue.
+/// How long the smallest one-way delay is remembered: short enough that a drift of 100 ppm between
+/// the clocks does not matter, long enough to see an empty queue.
 const MEMORY: Duration = Duration::from_secs(10);
 
 /// Follows the peer's timestamps: arrival time minus timestamp is the one-way delay plus an
@@ -43,7 +43,7 @@ impl RemoteClock {
         self.minimum.into_iter().flatten().min()
     }
 
-    /// Timestamp that a datagram arriving at `now` with the smallest delay would carry.
+    /// The timestamp of a datagram that arrives at `now` with the smallest delay.
     pub(crate) fn remote(&self, now: Time) -> Option<u64> {
         let full = (now.as_micros() as i64).wrapping_sub(self.smallest()?);
         Some(full.max(0) as u64)
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queueing_delay_is_what_exceeds_the_minimum_even_across_the_wrap() {
+    fn queueing_delay_is_the_excess_over_the_minimum_even_across_the_wrap() {
         let mut clock = RemoteClock::default();
         // The sender's clock wraps its 32 bits in the middle; one-way delay is 30 ms.
         let start = u64::from(u32::MAX) - 5_000_000;

@@ -1,107 +1,93 @@
-//! What a session is configured with.
+//! The configuration of a session.
 
 use core::time::Duration;
 
-use crate::policy::{Policies, Preset};
+use crate::check::{ConfigError, within};
+use crate::feedback::Feedback;
+use crate::limits::Limits;
+use crate::preset::Preset;
+use crate::sender::scheme::{Arq, Auto, Block, Rateless, Rest, Scheme, Streaming};
 
 /// How fast the engine itself may send.
 ///
-/// A carrier may be slower (its own congestion controller); the engine never exceeds either.
+/// A carrier with its own congestion controller may be slower; the engine never exceeds either limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum RateControl {
-    /// As fast as the path allows with a short queue, whatever it loses; on any carrier.
+    /// As fast as the path allows with a short queue, at any loss rate and on any carrier.
     #[default]
     Adaptive,
     /// As fast as the carrier takes datagrams: the carrier's congestion controller decides.
     Carrier,
-    /// A fixed rate and, if given, a fixed window: for links one owns, and for experiments
+    /// A fixed rate and, if given, a fixed window: for private links, and for experiments
     /// (Karzand et al. kept one bandwidth-delay product in flight).
     Fixed {
-        /// Bits per second on the wire, [`Config::datagram_overhead`] included; `None` is unlimited.
+        /// Bits per second on the wire, [`Config::datagram_overhead`] included, at least 1; `None` is
+        /// unlimited.
         rate: Option<u64>,
-        /// Bytes in flight, sent and neither acknowledged nor known to be lost; `None` is unlimited.
+        /// Bytes in flight (sent, not acknowledged and not known to be lost), at least 1; `None` is
+        /// unlimited.
         window: Option<u64>,
     },
 }
 
-/// Configuration of a session. Start from [`Config::preset`] and change fields.
+/// The shortest fragment of a message must fit.
+pub(crate) const SMALLEST_SYMBOL: u16 = 128;
+/// Frames have two-byte lengths, which hold 14 bits.
+const LARGEST_SYMBOL: u16 = 1 << 14;
+/// No timer of a session needs to be longer.
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Configuration of a session. Start from the scheme, and change fields:
 ///
-/// Only [`Limits`] and the feedback policy are told to the peer; everything else is this end's
-/// own business, so two ends need not agree on flags.
+/// ```
+/// use std::time::Duration;
+/// use weftline_proto::Config;
+///
+/// let mut config = Config::from(Config::auto().delay(Duration::from_millis(20)).overhead(0.3));
+/// config.idle_timeout = Duration::from_secs(5);
+/// ```
+///
+/// The peer learns only [`Limits`] and [`Feedback`]; the two ends need not agree on the other fields.
+/// [`Config::check`] refuses what cannot be used.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// How this end protects what it sends.
-    pub policies: Policies,
+    /// How this end repairs losses.
+    pub scheme: Scheme,
+    /// When the peer is asked to report.
+    pub feedback: Feedback,
     /// How fast this end sends.
     pub rate: RateControl,
-    /// Most payload bytes in one source symbol. A repair symbol and its header are
-    /// [`crate::wire::REPAIR_OVERHEAD`] longer; symbols are shorter while the path, as told with
-    /// [`Session::set_largest_datagram`](crate::Session::set_largest_datagram), takes less.
+    /// Most payload bytes in one source symbol, 128 to 16,384. A repair symbol and its header are
+    /// 21 bytes longer. Symbols are shorter while the path takes only shorter datagrams, as set with
+    /// [`Session::set_largest_datagram`](crate::Session::set_largest_datagram).
     pub symbol_size: u16,
-    /// Bytes that the carrier, UDP and IP add to each datagram; only rate control uses it.
+    /// Bytes that the carrier, UDP and IP add to each datagram; only rate control uses this field.
     pub datagram_overhead: u16,
     /// What this end accepts from its peer.
     pub limits: Limits,
-    /// Bytes accepted from the application and not yet sent: on each stream, and in messages.
+    /// Bytes accepted from the application and not yet sent, on each stream and in messages, at
+    /// least 1.
     pub send_buffer: usize,
-    /// The session is lost when nothing arrives for this long.
+    /// The session is lost when nothing arrives for this long, 1 ms to a day.
     pub idle_timeout: Duration,
-    /// Send a probe when nothing was sent for this long; `None` lets an idle session time out.
+    /// Send a probe when nothing was sent for this long, 1 ms to a day; `None` lets an idle session
+    /// time out.
     pub keep_alive: Option<Duration>,
-    /// Round-trip time assumed until one is measured.
+    /// Round-trip time assumed until one is measured, at most a day.
     pub initial_rtt: Duration,
-    /// Hand messages over even when their deadline has passed.
+    /// Deliver messages even if their deadline has passed.
     pub deliver_late_messages: bool,
 }
 
-/// What one end accepts from the other; bounds its memory and its work per datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Limits {
-    /// Payload bytes of a source symbol.
-    pub symbol_size: u16,
-    /// Source symbols from the lowest unknown one to the highest that may be sent.
-    pub symbols: u32,
-    /// Source symbols that one repair symbol may cover.
-    pub window: u16,
-    /// Symbols that may be missing at once before further repairs are refused.
-    pub unknowns: u16,
-    /// Bytes of stream data in the session that the application has not read.
-    pub session_data: u64,
-    /// Bytes of one stream that the application has not read.
-    pub stream_data: u64,
-    /// Streams that the peer may have open at once.
-    pub streams: u32,
-    /// Bytes of one message; lowered to what fits `session_data` and `message_data` whatever its
-    /// fragments cost.
-    pub message_size: u32,
-    /// Bytes of messages that are incomplete or not yet taken by the application.
-    pub message_data: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            symbol_size: 1500,
-            symbols: 8192,
-            window: 1024,
-            unknowns: 1024,
-            session_data: 24 << 20,
-            stream_data: 16 << 20,
-            streams: 256,
-            message_size: 1 << 20,
-            message_data: 8 << 20,
-        }
-    }
-}
-
 impl Config {
-    /// The defaults, with the policies of `preset`.
-    pub fn preset(preset: Preset) -> Self {
+    /// The defaults, with this scheme and the reports that suit it.
+    pub fn new(scheme: impl Into<Scheme>) -> Self {
+        let scheme = scheme.into();
         Config {
-            policies: preset.policies(),
+            feedback: scheme.feedback(),
+            scheme,
             rate: RateControl::Adaptive,
             symbol_size: 1400,
             datagram_overhead: 28 + 36,
@@ -113,10 +99,152 @@ impl Config {
             deliver_late_messages: false,
         }
     }
+
+    /// The defaults, with the scheme of `preset`.
+    pub fn preset(preset: Preset) -> Self {
+        Config::new(preset.scheme())
+    }
+
+    /// Options of scheme `auto`, the default: a repair symbol when it is worth its price. They
+    /// convert into a configuration.
+    pub fn auto() -> Auto {
+        Auto::new()
+    }
+
+    /// Scheme `arq`, which sends lost symbols again and has no options.
+    pub fn arq() -> Arq {
+        Arq::new()
+    }
+
+    /// Options of scheme `block`: systematic blocks with a safety net.
+    pub fn block() -> Block {
+        Block::new()
+    }
+
+    /// Options of scheme `streaming` (Karzand et al.): evenly spaced repairs.
+    pub fn streaming() -> Streaming {
+        Streaming::new()
+    }
+
+    /// Options of scheme `rest` (Brulatout et al.): as many repairs as the measured losses require.
+    pub fn rest() -> Rest {
+        Rest::new()
+    }
+
+    /// Options of scheme `rateless` as in UDP-RC (Chong et al.).
+    pub fn udp_rc() -> Rateless {
+        Rateless::udp_rc()
+    }
+
+    /// Options of scheme `rateless` as in low-overhead RLC over UDP (Garrido et al.).
+    pub fn rlc_block() -> Rateless {
+        Rateless::rlc_block()
+    }
+
+    /// Refuses a configuration that cannot be used; [`Session::new`](crate::Session::new) calls it.
+    ///
+    /// # Errors
+    /// The first field that is out of range, with its value and the allowed range; or two fields that
+    /// contradict each other.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let milli = Duration::from_millis(1);
+        self.scheme.check()?;
+        self.feedback.check()?;
+        let has_blocks = self.scheme.has_blocks_to_report();
+        if matches!(self.feedback, Feedback::Block { .. }) && !has_blocks {
+            return Err(ConfigError::Contradiction(
+                "feedback = Block is for the blocks of scheme rateless: choose another feedback",
+            ));
+        }
+        if let RateControl::Fixed { rate, window } = self.rate {
+            within("rate.rate", rate.unwrap_or(1), 1..=u64::MAX)?;
+            within("rate.window", window.unwrap_or(1), 1..=u64::MAX)?;
+        }
+        within(
+            "symbol_size",
+            self.symbol_size,
+            SMALLEST_SYMBOL..=LARGEST_SYMBOL,
+        )?;
+        self.limits.check()?;
+        within("send_buffer", self.send_buffer, 1..=usize::MAX)?;
+        within("idle_timeout", self.idle_timeout, milli..=DAY)?;
+        within("keep_alive", self.keep_alive.unwrap_or(milli), milli..=DAY)?;
+        within("initial_rtt", self.initial_rtt, Duration::ZERO..=DAY)
+    }
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config::preset(Preset::Auto)
+        Config::new(Auto::new())
+    }
+}
+
+macro_rules! into_config {
+    ($($scheme:ty)*) => {
+        $(impl From<$scheme> for Config {
+            fn from(scheme: $scheme) -> Self {
+                Config::new(scheme)
+            }
+        })*
+    };
+}
+into_config!(Scheme Arq Auto Block Rateless Rest Streaming);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_is_accepted() {
+        for preset in Preset::ALL {
+            assert_eq!(Config::preset(preset).check(), Ok(()), "{preset}");
+        }
+    }
+
+    #[test]
+    fn an_invalid_configuration_is_refused_with_field_value_and_range() {
+        let refused = |change: &dyn Fn(&mut Config)| {
+            let mut config = Config::default();
+            change(&mut config);
+            config.check().unwrap_err().to_string()
+        };
+        let zero = Duration::ZERO;
+        for (change, words) in [
+            (&|c: &mut Config| c.send_buffer = 0, "send_buffer = 0"),
+            (
+                &|c: &mut Config| c.idle_timeout = Duration::ZERO,
+                "idle_timeout = 0ns",
+            ),
+            (&|c: &mut Config| c.symbol_size = 100, "symbol_size = 100"),
+            (
+                &|c: &mut Config| c.limits.symbols = 1 << 20,
+                "limits.symbols = 1048576",
+            ),
+            (
+                &|c: &mut Config| c.scheme = Streaming::new().share(5.0).into(),
+                "streaming.share = 5.0 is out of range: give 0.0 to 4.0",
+            ),
+            (
+                &|c: &mut Config| c.scheme = Streaming::new().spacing(1).into(),
+                "streaming.share = inf",
+            ),
+            (
+                &|c: &mut Config| c.scheme = Rateless::udp_rc().field(9).into(),
+                "rateless.bits = 9 is out of range: give 1 to 8",
+            ),
+            (
+                &|c: &mut Config| c.scheme = Auto::new().overhead(f64::NAN).into(),
+                "auto.overhead = NaN",
+            ),
+        ] as [(&dyn Fn(&mut Config), &str); 8]
+        {
+            let said = refused(change);
+            assert!(said.contains(words), "{said}");
+        }
+        let said = refused(&|c| c.feedback = Feedback::Block { interval: zero });
+        assert!(said.contains("feedback.interval"), "{said}");
+        let interval = Duration::from_millis(5);
+        let said = refused(&|c| c.feedback = Feedback::Block { interval });
+        assert!(said.contains("rateless"), "{said}");
     }
 }

@@ -1,12 +1,12 @@
 //! Session-wide flow control: bytes of stream data and reliable messages.
 
-/// Both directions' credit, as totals since the session began.
+/// The credit of both directions, as totals since the session began.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Credit {
-    /// The peer accepts this much in all.
+    /// Total bytes that the peer accepts.
     send_max: u64,
     sent: u64,
-    /// This end accepts this much in all, as last told to the peer.
+    /// Total bytes that this end accepts, as last announced to the peer.
     receive_max: u64,
     received: u64,
     consumed: u64,
@@ -25,7 +25,7 @@ impl Credit {
         }
     }
 
-    /// The peer allows `max` in all; it never takes credit back.
+    /// The peer accepts `max` bytes in total; it never takes credit back.
     pub(crate) fn raise(&mut self, max: u64) {
         self.send_max = self.send_max.max(max);
     }
@@ -39,24 +39,24 @@ impl Credit {
         self.sent += amount;
     }
 
-    /// The peer spent `amount`; false when it had not so much.
+    /// The peer spent `amount`. Returns false if its credit was smaller.
     #[must_use]
     pub(crate) fn receive(&mut self, amount: u64) -> bool {
         self.received = self.received.saturating_add(amount);
         self.received <= self.receive_max
     }
 
-    /// The application took `amount`, or it was discarded.
+    /// The application read `amount` bytes, or they were discarded.
     pub(crate) fn consume(&mut self, amount: u64) {
         self.consumed += amount;
     }
 
-    /// A new total to tell the peer, once it is worth a frame.
+    /// Whether the new total is worth a frame to the peer.
     pub(crate) fn update_due(&self) -> bool {
         self.consumed + self.window - self.receive_max >= self.window / 4
     }
 
-    /// The new total; it counts as told.
+    /// The new total, which counts as announced.
     pub(crate) fn update(&mut self) -> u64 {
         self.receive_max = self.consumed + self.window;
         self.receive_max

@@ -2,16 +2,22 @@
 
 use bytes::Bytes;
 
+use crate::violation::Violation;
+
 /// Names a stream in a session; bit 0 is the role of the end that opened it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StreamId(pub u64);
 
 /// Names a message; rises by one with each message this end sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MessageId(pub u64);
 
 /// Which end of the session this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Role {
     /// The end that opened the session.
     Client,
@@ -46,7 +52,11 @@ pub enum Event {
     MessageReceived,
     /// There is room for messages again after `SendMessageError::Full`.
     MessageWritable,
-    /// This message's deadline passed before it could be sent; it was dropped.
+    /// The peer has acknowledged all of this message.
+    MessageDelivered(MessageId),
+    /// This message's deadline passed before the peer acknowledged all of it, and nothing more is
+    /// done for it: it was not sent, or at least one datagram of it was lost. It may have arrived
+    /// all the same if a repair made up for that, or if the acknowledgement was lost.
     MessageExpired(MessageId),
     /// The session is over. Nothing follows.
     Closed(CloseReason),
@@ -65,6 +75,8 @@ pub struct Message {
 
 /// Why a session ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum CloseReason {
     /// This end closed it.
@@ -86,7 +98,10 @@ pub enum CloseReason {
     },
     /// The peer broke the protocol.
     #[error("the peer broke the protocol: {0}")]
-    Protocol(&'static str),
+    Violation(Violation),
+    /// What carries the datagrams failed. The engine never says so; a driver may.
+    #[error("the carrier failed: {0}")]
+    Carrier(String),
     /// The peer found that this end broke the protocol, or speaks another version.
     #[error("the peer refused the session: {0}")]
     Refused(String),

@@ -1,37 +1,66 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod channel;
+mod abandoned;
+mod check;
 mod clock;
 mod config;
 mod credit;
 mod error;
 mod event;
+mod feedback;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod limits;
 mod loss;
 mod messages;
+mod output;
 mod payload;
-mod policy;
+mod preset;
 mod ranges;
 mod rate;
 mod receiver;
 mod rtt;
+// Without the feature, the items that it exports are private, and some are unused.
+#[cfg_attr(
+    not(feature = "unstable-scheme"),
+    allow(unreachable_pub, dead_code, unused_imports)
+)]
 mod sender;
 mod session;
+mod settings;
 mod stats;
 mod streams;
+mod text;
 mod time;
+mod violation;
 pub mod wire;
 
-pub use config::{Config, Limits, RateControl};
+pub use check::ConfigError;
+pub use config::{Config, RateControl};
 pub use error::{OpenError, ReadError, SendMessageError, WriteError};
 pub use event::{CloseReason, Event, Message, MessageId, Role, StreamId};
-pub use policy::{
-    Auto, Code, Compared, EncodingWindow, Feedback, Ingredients, Measured, Policies, Preset,
-    RandomCode, Rateless, Redundancy, TopUp, UnknownPreset, VectorHeader,
+pub use feedback::Feedback;
+pub use limits::Limits;
+pub use output::Output;
+pub use preset::Preset;
+pub use sender::EncodingWindow;
+pub use sender::scheme::{
+    Arq, Auto, Block, Measured, Rateless, Rest, RestShare, Scheme, Streaming, VectorHeader,
 };
 pub use session::Session;
+pub use settings::{Settings, TextError};
 pub use stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};
 pub use time::Time;
+pub use violation::Violation;
+
+/// How to write a scheme outside of the engine, for research. It may change in any release.
+///
+/// A [`Rule`](scheme::Rule) sees the flow as a [`Situation`](scheme::Situation) and answers with an
+/// [`Action`](scheme::Action). `Scheme::Custom` carries it into a configuration.
+#[cfg(feature = "unstable-scheme")]
+pub mod scheme {
+    pub use crate::sender::scheme::{Custom, Ingredients, Report, Rule};
+    pub use crate::sender::{Action, Situation, Transmission};
+}

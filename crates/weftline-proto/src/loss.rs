@@ -1,6 +1,7 @@
 //! Loss rate and burst length of the path, from the fate of each numbered datagram.
 
-/// Forgets with this many datagrams: at 1 % loss that is ten losses, enough to see it.
+/// The estimator remembers about this many datagrams: at 1 % loss that is ten losses, enough for an
+/// estimate.
 const MEMORY: f64 = 1000.0;
 
 /// Counts the fates of datagrams in the order in which they were sent, with forgetting.
@@ -13,10 +14,10 @@ pub(crate) struct LossEstimator {
 }
 
 impl LossEstimator {
-    /// The next datagram in order of sending arrived, or did not.
+    /// The next datagram in order of sending arrived or was lost.
     pub(crate) fn record(&mut self, lost: bool) {
-        // A run is one event however long: nothing is forgotten while it lasts, or its length
-        // would outgrow its own weight.
+        // A run of any length is one event. Nothing is forgotten while it lasts, or its length would
+        // outgrow its weight.
         let keep = match lost && self.last_lost {
             true => 1.0,
             false => 1.0 - 1.0 / MEMORY,
@@ -42,8 +43,8 @@ impl LossEstimator {
         }
     }
 
-    /// Loss rate to plan with: one loss in a hundred is assumed, with the weight of twenty
-    /// datagrams, so that the first loss of a session does not look like a dead path.
+    /// Loss rate to plan with. It assumes one loss in a hundred, with the weight of twenty datagrams,
+    /// so that the first loss of a session does not look like a dead path.
     pub(crate) fn expected(&self) -> f64 {
         (self.lost + 0.2) / (self.total + 20.0)
     }
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_outage_is_not_taken_for_a_longer_one() {
+    fn a_long_outage_does_not_look_longer_than_it_is() {
         let mut estimator = LossEstimator::default();
         for i in 0..3000 {
             estimator.record((1000..2600).contains(&i));

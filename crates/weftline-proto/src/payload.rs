@@ -3,15 +3,19 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use core::time::Duration;
 use weftline_codec::Esi;
 
-use crate::config::{Config, Limits};
+use crate::abandoned::Abandoned;
+use crate::config::Config;
 use crate::credit::Credit;
 use crate::error::{OpenError, ReadError, SendMessageError, WriteError};
 use crate::event::{Event, Message, MessageId, Role, StreamId};
+use crate::limits::Limits;
 use crate::messages::{Arrival, Fragment, InMessages, OutMessages, longest_alone};
 use crate::streams::{Inbound, Streams};
 use crate::time::Time;
+use crate::violation::Violation;
 use crate::wire::{Frame, FrameWriter, Frames};
 
 /// Streams and messages of both directions.
@@ -110,7 +114,7 @@ impl Payload {
 
     pub(crate) fn send_message(
         &mut self,
-        data: &[u8],
+        data: Bytes,
         deadline: Option<Time>,
     ) -> Result<MessageId, SendMessageError> {
         self.queue_message(data, deadline, self.message_max, false)
@@ -120,7 +124,7 @@ impl Payload {
     /// itself.
     pub(crate) fn send_message_alone(
         &mut self,
-        data: &[u8],
+        data: Bytes,
         deadline: Option<Time>,
         symbol_size: usize,
     ) -> Result<MessageId, SendMessageError> {
@@ -144,7 +148,7 @@ impl Payload {
 
     fn queue_message(
         &mut self,
-        data: &[u8],
+        data: Bytes,
         deadline: Option<Time>,
         limit: usize,
         alone: bool,
@@ -158,7 +162,7 @@ impl Payload {
             self.out.writer_blocked = true;
             return Err(SendMessageError::Full);
         }
-        Ok(self.out.push(Bytes::copy_from_slice(data), deadline, alone))
+        Ok(self.out.push(data, deadline, alone))
     }
 
     pub(crate) fn recv_message(&mut self) -> Option<Message> {
@@ -211,7 +215,7 @@ impl Payload {
         if self.credit.update_due() && writer.room() > 9 {
             durable |= writer.control(Frame::MaxData(self.credit.update()));
         }
-        let messages = self.out.fill(&mut writer, &mut self.credit);
+        let messages = self.out.fill(&mut writer, esi, &mut self.credit);
         durable |= messages.reliable;
         self.counts.sent += messages.data;
         let mut ends = messages.ends;
@@ -229,9 +233,24 @@ impl Payload {
         (!symbol.is_empty()).then_some(Filled { expires, ends })
     }
 
-    /// Every symbol below `edge` is acknowledged.
-    pub(crate) fn acknowledged(&mut self, edge: Esi) {
+    /// Every symbol below `edge` is acknowledged or `abandoned`; news of these may take as long as
+    /// `patience`.
+    pub(crate) fn acknowledged(
+        &mut self,
+        now: Time,
+        edge: Esi,
+        abandoned: &mut Abandoned,
+        patience: Duration,
+    ) {
         self.streams.acknowledged(edge, &mut self.events);
+        let events = &mut self.events;
+        self.out
+            .acknowledged(now, edge, abandoned, patience, events);
+    }
+
+    /// When [`Self::acknowledged`] wants to be called, whatever arrives.
+    pub(crate) fn next_fate(&self) -> Option<Time> {
+        self.out.next_fate()
     }
 
     /// A symbol became known; `remote` is the time on the sender's clock, as far as it is known.
@@ -239,15 +258,15 @@ impl Payload {
         &mut self,
         remote: Option<u64>,
         symbol: &[u8],
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), Violation> {
         for frame in Frames::new(symbol) {
-            let frame = frame.map_err(|_| "malformed frame")?;
+            let frame = frame.map_err(|_| Violation::MalformedFrame)?;
             self.on_frame(remote, frame)?;
         }
         Ok(())
     }
 
-    fn on_frame(&mut self, remote: Option<u64>, frame: Frame<'_>) -> Result<(), &'static str> {
+    fn on_frame(&mut self, remote: Option<u64>, frame: Frame<'_>) -> Result<(), Violation> {
         let (streams, credit, events) = (&mut self.streams, &mut self.credit, &mut self.events);
         match frame {
             Frame::Stream {

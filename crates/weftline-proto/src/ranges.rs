@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The most disjoint ranges that are kept: beyond it the oldest numbers are forgotten.
+/// At most this many disjoint ranges are kept; the oldest numbers are forgotten.
 const MAX_RANGES: usize = 1024;
 
 /// Numbers seen, as disjoint ascending ranges, and a floor below which nothing is remembered.
@@ -14,7 +14,7 @@ pub(crate) struct RangeSet {
 }
 
 impl RangeSet {
-    /// Adds `n`; false when it is in the set already or lies below the floor.
+    /// Adds `n`. Returns false if the set has it already or it is below the floor.
     pub(crate) fn insert(&mut self, n: u64) -> bool {
         if n < self.floor {
             return false;
@@ -74,7 +74,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_agrees_with_a_plain_set(numbers in proptest::collection::vec(0u64..300, 0..400)) {
+        fn a_range_set_agrees_with_a_plain_set(numbers in proptest::collection::vec(0u64..300, 0..400)) {
             let mut set = RangeSet::default();
             let mut plain = BTreeSet::new();
             for n in numbers {
@@ -87,7 +87,7 @@ mod tests {
             let mut listed: Vec<u64> = set.descending().flat_map(|r| r.clone().rev()).collect();
             listed.reverse();
             prop_assert_eq!(listed, plain.into_iter().collect::<Vec<_>>());
-            // Disjoint and not even adjacent.
+            // Ranges are disjoint and not adjacent.
             for (a, b) in set.ranges.iter().zip(set.ranges.iter().skip(1)) {
                 prop_assert!(a.end < b.start);
             }
@@ -104,7 +104,7 @@ mod tests {
         assert!(!set.insert(0));
         assert!(
             !set.insert(1),
-            "below the floor nothing can be told, so it is refused"
+            "the set remembers nothing below the floor, so it refuses this number"
         );
         assert!(set.insert(19_997));
     }

@@ -11,7 +11,7 @@ pub(crate) struct RttEstimator {
     latest: Duration,
 }
 
-/// Timers of the runtime are no finer than this (RFC 9002, kGranularity).
+/// The timers of the runtime are no finer than this (RFC 9002, kGranularity).
 const GRANULARITY: Duration = Duration::from_millis(1);
 
 impl RttEstimator {
@@ -24,7 +24,7 @@ impl RttEstimator {
         }
     }
 
-    /// A datagram sent `elapsed` ago was reported by a receiver that held the report back for
+    /// A report acknowledged a datagram sent `elapsed` ago; the receiver had delayed the report by
     /// `delay`.
     pub(crate) fn sample(&mut self, elapsed: Duration, delay: Duration) {
         let Some(min) = self.min else {
@@ -34,7 +34,7 @@ impl RttEstimator {
             self.variation = elapsed / 2;
             return;
         };
-        // The receiver's claim must not take the sample below what the path allows.
+        // The delay that the receiver claims must not push the sample below the minimum.
         let min = min.min(elapsed);
         self.min = Some(min);
         let sample = if elapsed >= min + delay {
@@ -65,7 +65,7 @@ impl RttEstimator {
         self.min.is_some()
     }
 
-    /// How long after sending a datagram that is older than an acknowledged one counts as lost.
+    /// The time after which a datagram older than an acknowledged one counts as lost.
     pub(crate) fn loss_delay(&self) -> Duration {
         (self.smoothed.max(self.latest) * 9 / 8).max(GRANULARITY)
     }
@@ -83,7 +83,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn a_steady_path_is_learned_and_the_receivers_delay_is_taken_off() {
+    fn a_steady_path_is_learned_and_the_receivers_delay_is_subtracted() {
         let mut rtt = RttEstimator::new(100 * MS);
         rtt.sample(60 * MS, Duration::ZERO);
         for _ in 0..100 {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lying_delay_cannot_take_the_estimate_below_the_path() {
+    fn a_false_delay_cannot_push_the_estimate_below_the_minimum() {
         let mut rtt = RttEstimator::new(100 * MS);
         for _ in 0..50 {
             rtt.sample(60 * MS, Duration::from_secs(5));

@@ -2,8 +2,11 @@
 
 use core::time::Duration;
 
+use crate::time::Time;
+
 /// A snapshot of a session's counters and estimates. Counters only ever rise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Stats {
     /// What this end sent.
@@ -18,6 +21,7 @@ pub struct Stats {
 
 /// What one end sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct SentStats {
     /// Datagrams of every kind.
@@ -45,12 +49,15 @@ pub struct SentStats {
 
 /// What one end received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ReceivedStats {
     /// Datagrams of every kind that passed all checks.
     pub datagrams: u64,
     /// Their bytes, without what the carrier adds.
     pub bytes: u64,
+    /// When the newest of them arrived; before the first, when the session began.
+    pub last_heard: Time,
     /// Source symbols that were new.
     pub source_symbols: u64,
     /// Repair symbols of any use or none.
@@ -74,6 +81,7 @@ pub struct ReceivedStats {
 
 /// Datagrams that were dropped, by the check that they failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct DroppedStats {
     /// Truncated, oversized or not of a known kind.
@@ -95,6 +103,7 @@ impl DroppedStats {
 
 /// What one end knows of the path it sends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct PathStats {
     /// Smoothed round-trip time.

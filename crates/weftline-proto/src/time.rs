@@ -1,4 +1,4 @@
-//! Integer time, so that runs are deterministic and print the same everywhere.
+//! Integer time: runs are deterministic and print the same everywhere.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -9,6 +9,7 @@ use core::time::Duration;
 /// The engine never reads a clock: every call that needs the time takes it as
 /// an argument, and time given to one session must never go backwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Time(u64);
 
 impl Time {

@@ -5,19 +5,19 @@
 use std::error::Error;
 
 use tokio::io::{copy, stdin, stdout};
-use weftline::{Allowed, Endpoint, EndpointConfig, Identity};
+use weftline::{Allowed, Config, Endpoint, Identity, Preset};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<_> = std::env::args().collect();
-    let [_, addr, peer] = &args[..] else {
+    let [_, addr, server] = &args[..] else {
         return Err("usage: client ADDR FINGERPRINT".into());
     };
+    let config = Config::preset(Preset::Auto);
     let identity = Identity::generate();
-    let config = EndpointConfig::default();
     let endpoint = Endpoint::bind("0.0.0.0:0".parse()?, identity, Allowed::nobody(), config)?;
 
-    let connection = endpoint.connect(addr.parse()?, &peer.parse()?).await?;
+    let connection = endpoint.connect(addr.parse()?, server.parse()?).await?;
     let (mut read, mut write) = connection.open_stream().await?.into_split();
     let send = async {
         copy(&mut stdin(), &mut write).await?;

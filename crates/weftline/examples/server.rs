@@ -5,7 +5,7 @@
 
 use std::error::Error;
 
-use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Identity};
+use weftline::{Allowed, Config, Connection, Endpoint, Identity, Preset};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -16,10 +16,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         true => Allowed::anyone(),
         false => Allowed::only(peers),
     };
+    let config = Config::preset(Preset::Auto);
     let identity = Identity::generate();
-    println!("client {addr} {}", identity.fingerprint());
-
-    let endpoint = Endpoint::bind(addr.parse()?, identity, allowed, EndpointConfig::default())?;
+    let endpoint = Endpoint::bind(addr.parse()?, identity, allowed, config)?;
+    println!(
+        "cargo run --example client -- {} {}",
+        endpoint.local_addr()?,
+        endpoint.fingerprint()
+    );
     while let Some(connection) = endpoint.accept().await {
         tokio::spawn(async move {
             match echo(&connection).await {

@@ -1,21 +1,29 @@
-//! Which peers may open sessions here.
+//! Which peers may connect here.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
 
 use crate::Fingerprint;
 
-/// Which peers an endpoint accepts. Nobody, unless told otherwise.
+/// Which peers an endpoint accepts. Nobody, unless the application says otherwise.
 ///
 /// A peer proves in the TLS handshake that it holds the key behind its fingerprint, so this is
-/// checked before anything that it sends is looked at.
-#[derive(Clone, Debug, Default)]
+/// checked before anything else that it sends is read. [`Endpoint::set_allowed`] replaces the rule
+/// while the endpoint runs.
+///
+/// [`Endpoint::set_allowed`]: crate::Endpoint::set_allowed
+#[derive(Clone, Default)]
 pub struct Allowed(Rule);
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Rule {
     Only(BTreeSet<Fingerprint>),
+    If(Arc<Check>),
     Anyone,
 }
+
+type Check = dyn Fn(&Fingerprint) -> bool + Send + Sync;
 
 impl Default for Rule {
     fn default() -> Self {
@@ -34,16 +42,23 @@ impl Allowed {
         Allowed(Rule::Only(peers.into_iter().collect()))
     }
 
-    /// Whoever can reach the endpoint's port. The application must itself decide what it
-    /// trusts them with; [`Connection::peer`](crate::Connection::peer) says who came.
+    /// The peers for which `check` returns true. It is asked in each handshake, on a task of the
+    /// runtime: a look into a table, not a query over the network.
+    pub fn from_fn(check: impl Fn(&Fingerprint) -> bool + Send + Sync + 'static) -> Self {
+        Allowed(Rule::If(Arc::new(check)))
+    }
+
+    /// Every peer that reaches the endpoint's port. The application itself must decide what each
+    /// may do; [`Connection::peer`](crate::Connection::peer) tells which peer it is.
     pub fn anyone() -> Self {
         Allowed(Rule::Anyone)
     }
 
-    /// May this peer open a session?
+    /// May this peer connect?
     pub fn allows(&self, peer: &Fingerprint) -> bool {
         match &self.0 {
             Rule::Only(peers) => peers.contains(peer),
+            Rule::If(check) => check(peer),
             Rule::Anyone => true,
         }
     }
@@ -51,6 +66,16 @@ impl Allowed {
     /// Is it certain that no peer is accepted?
     pub fn is_nobody(&self) -> bool {
         matches!(&self.0, Rule::Only(peers) if peers.is_empty())
+    }
+}
+
+impl fmt::Debug for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Rule::Only(peers) => f.debug_tuple("Only").field(peers).finish(),
+            Rule::If(_) => f.write_str("If(..)"),
+            Rule::Anyone => f.write_str("Anyone"),
+        }
     }
 }
 
@@ -65,6 +90,8 @@ mod tests {
         assert!(Allowed::nobody().is_nobody());
         let only = Allowed::only([a]);
         assert!(only.allows(&a) && !only.allows(&b) && !only.is_nobody());
+        let check = Allowed::from_fn(move |peer| *peer == b);
+        assert!(!check.allows(&a) && check.allows(&b) && !check.is_nobody());
         assert!(Allowed::anyone().allows(&b) && !Allowed::anyone().is_nobody());
     }
 }

@@ -2,16 +2,23 @@
 
 use std::time::Duration;
 
-use weftline_proto::{Config, RateControl};
+use weftline_proto::Config;
+#[cfg(feature = "quic")]
+use weftline_proto::RateControl;
 
+use crate::BindError;
+#[cfg(feature = "quic")]
 use crate::KnownPeers;
 
-/// What decides how fast a QUIC connection sends, in place of or besides the session's own
+/// What decides how fast a QUIC connection sends, in place of or besides the engine's own
 /// [`RateControl`].
+#[cfg(feature = "quic")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Congestion {
-    /// None: QUIC sends at once whatever the session lets out, by its [`RateControl::Adaptive`]
+    /// None: QUIC sends at once what the engine gives it, by the engine's [`RateControl::Adaptive`]
     /// or [`RateControl::Fixed`].
     Engine,
     /// CUBIC (RFC 9438): fair beside most of the Internet's traffic, slow where packets are lost
@@ -24,37 +31,51 @@ pub enum Congestion {
     NewReno,
 }
 
-/// Configuration of an [`Endpoint`](crate::Endpoint). Start from the default and change fields.
+/// Configuration of an endpoint. A [`Config`] of the engine converts into it; otherwise start from
+/// the default and change fields.
+///
+/// What contradicts itself is refused when an endpoint is bound: see [`BindError::Invalid`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EndpointConfig {
-    /// Configuration of each session. Two of its fields are set by the endpoint: what the carrier
-    /// adds to a datagram is known here, and a symbol size that does not fit the path is lowered.
+    /// Configuration of the engine, for each connection. Two of its fields are set by the endpoint:
+    /// what the carrier adds to a datagram is known here, and a symbol size that does not fit the
+    /// path is lowered.
     pub session: Config,
-    /// QUIC's congestion controller. `None` leaves the rate to the session, and takes
-    /// [`Congestion::Cubic`] for one that leaves it to the carrier. With another one than
-    /// [`Congestion::Engine`] a session with [`RateControl::Adaptive`] leaves it to the carrier too.
+    /// QUIC's congestion controller. `None` leaves the rate to the engine, and takes
+    /// [`Congestion::Cubic`] when the engine leaves it to the carrier. With another one than
+    /// [`Congestion::Engine`] an engine with [`RateControl::Adaptive`] leaves it to the carrier too.
     /// Plain UDP has none.
+    #[cfg(feature = "quic")]
     pub congestion: Option<Congestion>,
-    /// How long connecting may take, from the first packet to the peer's answer in the session.
+    /// How long connecting may take, from the first packet to the peer's answer.
     pub connect_timeout: Duration,
     /// Let the system cut large buffers into packets (GSO): about half the work for the processor
     /// at high rates. Switch it off on emulated paths, where what drops one buffer drops several
-    /// packets in a row.
+    /// packets in a row. Plain UDP does without.
+    #[cfg(feature = "quic")]
     pub segmentation_offload: bool,
     /// Bytes asked of the system for the socket's send and receive buffers, each. The system may
     /// give less (Linux: `net.core.rmem_max` and `wmem_max`).
     pub socket_buffer: usize,
-    /// Sessions of peers served at once; further ones are turned away.
+    /// Connections of peers served at once; further ones are turned away.
     pub max_sessions: usize,
+    /// Names of the application's protocols, the preferred one first. The two ends agree on one in
+    /// the TLS handshake (ALPN, RFC 7301); when they have none in common, connecting fails with
+    /// [`ConnectError::ApplicationProtocol`](crate::ConnectError::ApplicationProtocol). Without names,
+    /// the default, only ends without names connect. A name takes 1 to 244 bytes. Plain UDP has no
+    /// handshake that would check it, and refuses names.
+    pub application_protocols: Vec<String>,
     /// Let a peer that was connected to before send data in its first packets, a round trip
-    /// earlier (QUIC's 0-RTT); both ends must have it set. Off unless asked for, since such data
-    /// is protected less: whoever records it can have it taken **once more, in place of the
-    /// original** (never twice), and it stays secret only as long as the ticket does. So a server
-    /// waits for [`Connection::confirmed`](crate::Connection::confirmed) before it does what must
-    /// not be done in another's name at another time. Plain UDP has none.
+    /// earlier (QUIC's 0-RTT); both ends must set it. It is off unless asked for, since such data
+    /// is protected less: an attacker who records it can have it accepted **at another time, in
+    /// place of the original** (never twice), and it stays secret only as long as the ticket does.
+    /// So a server waits for [`Connection::confirmed`](crate::Connection::confirmed) before it does
+    /// what must not be done at another time. Plain UDP has none.
+    #[cfg(feature = "quic")]
     pub early_data: bool,
     /// What is remembered of peers. Clones of this configuration share it.
+    #[cfg(feature = "quic")]
     pub known_peers: KnownPeers,
 }
 
@@ -62,27 +83,69 @@ impl Default for EndpointConfig {
     fn default() -> Self {
         EndpointConfig {
             session: Config::default(),
+            #[cfg(feature = "quic")]
             congestion: None,
             connect_timeout: Duration::from_secs(10),
+            #[cfg(feature = "quic")]
             segmentation_offload: true,
             socket_buffer: 4 << 20,
-            max_sessions: 64,
+            max_sessions: 1024,
+            application_protocols: Vec::new(),
+            #[cfg(feature = "quic")]
             early_data: false,
+            #[cfg(feature = "quic")]
             known_peers: KnownPeers::new(),
         }
     }
 }
 
 impl EndpointConfig {
-    /// The defaults with this session configuration.
-    pub fn new(session: Config) -> Self {
+    /// The defaults, with this configuration of the engine.
+    pub fn new(session: impl Into<Config>) -> Self {
         EndpointConfig {
-            session,
+            session: session.into(),
             ..Self::default()
         }
     }
 
+    /// Refuses what contradicts itself.
+    pub(crate) fn check(&self) -> Result<(), BindError> {
+        self.session.check()?;
+        check(
+            !self.connect_timeout.is_zero(),
+            "connect_timeout",
+            format_args!("{:?}", self.connect_timeout),
+            "more than zero",
+        )?;
+        check(
+            (1..=MAX_SESSIONS).contains(&self.max_sessions),
+            "max_sessions",
+            self.max_sessions,
+            "1 to 16777216; an endpoint that accepts nobody has Allowed::nobody()",
+        )?;
+        for name in &self.application_protocols {
+            check(
+                (1..=LONGEST_PROTOCOL).contains(&name.len()),
+                "application_protocols",
+                format_args!("a name of {} bytes", name.len()),
+                "names of 1 to 244 bytes",
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Refuses what plain UDP cannot do.
+    pub(crate) fn check_insecure(&self) -> Result<(), BindError> {
+        check(
+            self.application_protocols.is_empty(),
+            "application_protocols",
+            format_args!("{:?}", self.application_protocols),
+            "none on plain UDP, which has no handshake that checks them",
+        )
+    }
+
     /// The congestion controller to use, `None` resolved.
+    #[cfg(feature = "quic")]
     pub(crate) fn controller(&self) -> Congestion {
         match (self.congestion, self.session.rate) {
             (Some(chosen), _) => chosen,
@@ -91,7 +154,8 @@ impl EndpointConfig {
         }
     }
 
-    /// Does the session itself bound how fast it sends?
+    /// Does the engine itself bound how fast it sends?
+    #[cfg(feature = "quic")]
     pub(crate) fn is_limited(&self) -> bool {
         match self.session.rate {
             RateControl::Adaptive => true,
@@ -100,7 +164,8 @@ impl EndpointConfig {
         }
     }
 
-    /// What controls a session's rate on QUIC: two controllers that adapt would fight.
+    /// What controls the engine's rate on QUIC: two controllers that adapt would fight.
+    #[cfg(feature = "quic")]
     pub(crate) fn quic_rate(&self) -> RateControl {
         match (self.controller(), self.session.rate) {
             (Congestion::Engine, rate) => rate,
@@ -110,10 +175,102 @@ impl EndpointConfig {
     }
 }
 
+/// More than a host can serve, and few enough for tokio's semaphores.
+const MAX_SESSIONS: usize = 1 << 24;
+/// TLS has names of up to 255 bytes, of which "weftline/1/" takes eleven.
+const LONGEST_PROTOCOL: usize = 255 - 11;
+
+/// The engine's configuration, and the defaults for the rest.
+impl<T: Into<Config>> From<T> for EndpointConfig {
+    fn from(session: T) -> Self {
+        EndpointConfig::new(session)
+    }
+}
+
+fn check(
+    sound: bool,
+    field: &'static str,
+    value: impl std::fmt::Display,
+    allowed: &'static str,
+) -> Result<(), BindError> {
+    match sound {
+        true => Ok(()),
+        false => Err(BindError::Invalid {
+            field,
+            value: value.to_string(),
+            allowed,
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The field that is refused after this change.
+    fn refused(change: impl FnOnce(&mut EndpointConfig)) -> Option<&'static str> {
+        let mut config = EndpointConfig::default();
+        change(&mut config);
+        match config.check() {
+            Err(BindError::Invalid { field, .. }) => Some(field),
+            Err(other) => panic!("{other}"),
+            Ok(()) => None,
+        }
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused_by_name() {
+        assert_eq!(refused(|_| ()), None);
+        assert_eq!(refused(|c| c.session.send_buffer = 0), Some("send_buffer"));
+        let zero = Duration::ZERO;
+        assert_eq!(
+            refused(|c| c.session.idle_timeout = zero),
+            Some("idle_timeout")
+        );
+        assert_eq!(
+            refused(|c| c.session.keep_alive = Some(zero)),
+            Some("keep_alive")
+        );
+        assert_eq!(
+            refused(|c| c.session.keep_alive = Some(c.session.idle_timeout)),
+            Some("keep_alive")
+        );
+        assert_eq!(refused(|c| c.session.keep_alive = None), None);
+        assert_eq!(
+            refused(|c| c.connect_timeout = zero),
+            Some("connect_timeout")
+        );
+        assert_eq!(refused(|c| c.max_sessions = 0), Some("max_sessions"));
+        assert_eq!(
+            refused(|c| c.max_sessions = usize::MAX),
+            Some("max_sessions")
+        );
+        for name in ["", &"x".repeat(245)] {
+            assert_eq!(
+                refused(|c| c.application_protocols = vec![name.to_owned()]),
+                Some("application_protocols")
+            );
+        }
+        assert_eq!(
+            refused(|c| c.application_protocols = vec!["x".repeat(244)]),
+            None
+        );
+    }
+
+    #[test]
+    fn a_refusal_says_field_value_and_allowed_range() {
+        let config = EndpointConfig {
+            max_sessions: 0,
+            ..EndpointConfig::default()
+        };
+        let text = config.check().unwrap_err().to_string();
+        assert!(
+            text.starts_with("max_sessions is 0: it must be 1 to "),
+            "{text}"
+        );
+    }
+
+    #[cfg(feature = "quic")]
     #[test]
     fn a_session_with_a_rate_of_its_own_needs_no_other_controller() {
         let mut config = EndpointConfig::default();
@@ -128,6 +285,7 @@ mod tests {
         assert_eq!(config.quic_rate(), config.session.rate);
     }
 
+    #[cfg(feature = "quic")]
     #[test]
     fn no_limit_at_all_falls_back_to_a_controller() {
         let mut config = EndpointConfig::default();
@@ -140,6 +298,7 @@ mod tests {
         assert_eq!(config.controller(), Congestion::Cubic);
     }
 
+    #[cfg(feature = "quic")]
     #[test]
     fn only_one_of_two_controllers_adapts() {
         let mut config = EndpointConfig::default();

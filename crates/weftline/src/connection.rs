@@ -1,4 +1,4 @@
-//! A session with a peer, as the application sees it.
+//! A connection to a peer, as the application sees it.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use bytes::Bytes;
 use weftline_proto::{
-    CloseReason, Message, MessageId, OpenError, SendMessageError, Stats, StreamId, Time,
+    CloseReason, Message, MessageId, OpenError, SendMessageError, Session, Stats, StreamId,
 };
 
 use crate::shared::{Shared, State};
-use crate::{Fingerprint, SendError, Stream};
+use crate::{ExportError, Fingerprint, Receipt, SendError, Stream};
 
-/// A session with a peer: any number of streams, and messages. Clones are handles to the same
-/// session.
+/// A connection: a session of the protocol with one peer. It carries any number of streams, and
+/// messages. Clones are handles to the same connection.
 ///
-/// When the last handle is dropped, its streams' included, the session is closed with code 0 and
+/// When the last handle is dropped, its streams' included, the connection is closed with code 0 and
 /// the reason "dropped": what the peer has not acknowledged by then is lost. To be sure, wait for
 /// [`Connection::flushed`] or [`Stream::finished`] first.
 #[derive(Clone)]
@@ -24,15 +25,17 @@ pub struct Connection(Arc<Handle>);
 
 impl Connection {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Connection(Arc::new(Handle(shared)))
+        Connection(Arc::new(Handle { shared }))
     }
 
     /// Opens a stream; waits while the peer allows no further one. The peer learns of it with the
     /// first data.
     ///
+    /// Cancel safe: a call that was dropped before it was ready has opened nothing.
+    ///
     /// # Errors
     ///
-    /// The session is over.
+    /// The connection is over.
     pub async fn open_stream(&self) -> Result<Stream, CloseReason> {
         let shared = self.shared();
         let id = shared.wait(&shared.streams_available, |state, _| {
@@ -40,7 +43,7 @@ impl Connection {
                 return Poll::Ready(Err(reason.clone()));
             }
             match state.session.open_stream() {
-                Ok(id) => Poll::Ready(Ok(take(state, id))),
+                Ok(id) => Poll::Ready(Ok(hold(state, id))),
                 Err(OpenError::Closed(reason)) => Poll::Ready(Err(reason)),
                 // Blocked: an event tells when to try again.
                 Err(_) => Poll::Pending,
@@ -51,14 +54,16 @@ impl Connection {
 
     /// The next stream that the peer opens.
     ///
+    /// Cancel safe: a stream that was not returned is returned by the next call.
+    ///
     /// # Errors
     ///
-    /// The session is over.
+    /// The connection is over.
     pub async fn accept_stream(&self) -> Result<Stream, CloseReason> {
         let shared = self.shared();
         let id = shared.wait(&shared.stream_opened, |state, _| {
             match state.session.accept_stream() {
-                Some(id) => Poll::Ready(Ok(take(state, id))),
+                Some(id) => Poll::Ready(Ok(hold(state, id))),
                 None => pending_unless_over(state),
             }
         });
@@ -70,32 +75,31 @@ impl Connection {
     /// With a `deadline`, counted from now, no effort is made for a message that would arrive
     /// later; without one it is delivered like stream data.
     ///
+    /// The [`Receipt`] is a future that tells what became of the message. Drop it when that does
+    /// not matter.
+    ///
+    /// `data` is not copied: give [`Bytes`], a `Vec<u8>`, a `String` or a `&'static str`.
+    ///
+    /// Cancel safe: a call that was dropped before it was ready has sent nothing.
+    ///
     /// # Errors
     ///
-    /// The message is longer than the peer accepts, or the session is over.
+    /// The message is longer than the peer accepts, or the connection is over.
     pub async fn send_message(
         &self,
-        data: impl AsRef<[u8]>,
+        data: impl Into<Bytes>,
         deadline: Option<Duration>,
-    ) -> Result<MessageId, SendError> {
-        let (data, shared) = (data.as_ref(), self.shared());
+    ) -> Result<Receipt, SendError> {
+        let (data, shared) = (data.into(), self.shared());
         let due = deadline.map(|deadline| tokio::time::Instant::now() + deadline);
         let sent = shared.wait(&shared.message_writable, |state, now| {
-            if let Some(reason) = state.over() {
-                return Poll::Ready(Err(SendError::Closed(reason.clone())));
-            }
             // Waiting for room counts against the deadline.
             let left = due.map(|due| due.saturating_duration_since(tokio::time::Instant::now()));
-            match state.session.send_message(now, data, left) {
-                Ok(id) => Poll::Ready(Ok(id)),
-                Err(SendMessageError::TooLong { got, limit }) => {
-                    Poll::Ready(Err(SendError::TooLong { got, limit }))
-                }
-                Err(SendMessageError::Closed(reason)) => {
-                    Poll::Ready(Err(SendError::Closed(reason)))
-                }
-                // Full: an event tells when to try again.
-                Err(_) => Poll::Pending,
+            let data = data.clone();
+            match self.send(state, |session| session.send_message(now, data, left)) {
+                // An event tells when to try again.
+                Err(SendError::Full) => Poll::Pending,
+                other => Poll::Ready(other),
             }
         });
         sent.await
@@ -105,13 +109,17 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// There is no room now, the message is longer than the peer accepts, or the session is over.
+    /// There is no room now, the message is longer than the peer accepts, or the connection is
+    /// over.
     pub fn try_send_message(
         &self,
-        data: impl AsRef<[u8]>,
+        data: impl Into<Bytes>,
         deadline: Option<Duration>,
-    ) -> Result<MessageId, SendError> {
-        self.try_send(|state, now| state.session.send_message(now, data.as_ref(), deadline))
+    ) -> Result<Receipt, SendError> {
+        let data = data.into();
+        self.shared().with(|state, now| {
+            self.send(state, |session| session.send_message(now, data, deadline))
+        })
     }
 
     /// As [`Connection::try_send_message`], but the message travels in a source symbol of its
@@ -121,15 +129,17 @@ impl Connection {
     /// # Errors
     ///
     /// There is no room now, the message is longer than [`Connection::message_alone_max`], or the
-    /// session is over.
+    /// connection is over.
     pub fn try_send_message_alone(
         &self,
-        data: impl AsRef<[u8]>,
+        data: impl Into<Bytes>,
         deadline: Option<Duration>,
-    ) -> Result<MessageId, SendError> {
-        self.try_send(|state, now| {
-            let session = &mut state.session;
-            session.send_message_alone(now, data.as_ref(), deadline)
+    ) -> Result<Receipt, SendError> {
+        let data = data.into();
+        self.shared().with(|state, now| {
+            self.send(state, |session| {
+                session.send_message_alone(now, data, deadline)
+            })
         })
     }
 
@@ -140,35 +150,38 @@ impl Connection {
             .look(|state| state.session.message_alone_max())
     }
 
-    /// From now on so many bytes of messages may wait to be sent, in place of
-    /// [`Config::send_buffer`](crate::Config::send_buffer): more in a session's first round trips, in
-    /// which it finds out what the path can do, costs a delay that passes.
+    /// Lets `bytes` of messages wait to be sent from now on, in place of
+    /// [`Config::send_buffer`](crate::Config::send_buffer). In a connection's first round trips, in
+    /// which it finds out what the path can do, a larger buffer costs a delay that passes.
     pub fn set_message_buffer(&self, bytes: usize) {
         self.shared()
             .with(|state, _| state.session.set_message_buffer(bytes));
     }
 
-    fn try_send(
+    fn send(
         &self,
-        send: impl FnOnce(&mut State, Time) -> Result<MessageId, SendMessageError>,
-    ) -> Result<MessageId, SendError> {
-        self.shared().with(|state, now| {
-            if let Some(reason) = state.over() {
-                return Err(SendError::Closed(reason.clone()));
-            }
-            send(state, now).map_err(|error| match error {
-                SendMessageError::TooLong { got, limit } => SendError::TooLong { got, limit },
-                SendMessageError::Closed(reason) => SendError::Closed(reason),
-                _ => SendError::Full,
-            })
-        })
+        state: &mut State,
+        send: impl FnOnce(&mut Session) -> Result<MessageId, SendMessageError>,
+    ) -> Result<Receipt, SendError> {
+        if let Some(reason) = state.over() {
+            return Err(SendError::Closed(reason.clone()));
+        }
+        let id = send(&mut state.session).map_err(|error| match error {
+            SendMessageError::TooLong { got, limit } => SendError::TooLong { got, limit },
+            SendMessageError::Closed(reason) => SendError::Closed(reason),
+            _ => SendError::Full,
+        })?;
+        state.add_receipt(id);
+        Ok(Receipt::new(self.0.shared.clone(), id))
     }
 
     /// The next message from the peer.
     ///
+    /// Cancel safe: a message that was not returned is returned by the next call.
+    ///
     /// # Errors
     ///
-    /// The session is over.
+    /// The connection is over.
     pub async fn recv_message(&self) -> Result<Message, CloseReason> {
         let shared = self.shared();
         let message = shared.wait(&shared.message_received, |state, _| {
@@ -180,25 +193,29 @@ impl Connection {
         message.await
     }
 
-    /// Waits until the peer has shown that it is there now; at once without
+    /// Waits until the peer has proved that it is live; returns at once without
     /// [early data](crate::EndpointConfig::early_data).
     ///
-    /// What arrived before may be a recording: of data that this very peer sent, to this endpoint,
-    /// not taken before, but perhaps at another time. A server waits for this before it does what
-    /// would do harm then.
+    /// What arrived before may be a recording of data that this peer sent to this endpoint at another
+    /// time. The same data is never accepted twice, but a recording may be accepted in place of the
+    /// original. A server waits for this before it does what would do harm at another time.
+    ///
+    /// Cancel safe.
     ///
     /// # Errors
     ///
-    /// The session ended before.
+    /// The connection ended before.
     pub async fn confirmed(&self) -> Result<(), CloseReason> {
         self.shared().carrier.confirmed().await
     }
 
     /// Waits until the peer has acknowledged everything that was sent.
     ///
+    /// Cancel safe.
+    ///
     /// # Errors
     ///
-    /// The session ended before.
+    /// The connection ended before.
     pub async fn flushed(&self) -> Result<(), CloseReason> {
         let shared = self.shared();
         let flushed = shared.wait(&shared.heard, |state, _| {
@@ -211,22 +228,24 @@ impl Connection {
         flushed.await
     }
 
-    /// Closes the session at once: whatever waits on either end gets the [`CloseReason`], and
-    /// what the peer has not acknowledged may be lost. Code 0 means that all went well; codes
+    /// Closes the connection at once: everything that waits on either end gets the [`CloseReason`],
+    /// and what the peer has not acknowledged may be lost. Code 0 means that all went well; codes
     /// must be below 2^60. `reason` is for people.
     ///
-    /// Before the process ends, wait for [`Endpoint::wait_idle`](crate::Endpoint::wait_idle), so
-    /// that the peer learns of it.
+    /// Before the process ends, wait for [`Port::wait_idle`](crate::Port::wait_idle), so that the
+    /// peer learns of it.
     pub fn close(&self, code: u64, reason: &str) {
         self.shared().close(code, reason);
     }
 
-    /// Waits for the end of the session, whoever ends it.
+    /// Waits for the end of the connection, from either side.
+    ///
+    /// Cancel safe.
     pub async fn closed(&self) -> CloseReason {
         self.shared().over().await
     }
 
-    /// Why the session is over; `None` while it is not.
+    /// Why the connection is over; `None` while it is not.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.shared().look(|state| state.over().cloned())
     }
@@ -236,17 +255,48 @@ impl Connection {
         self.shared().carrier.peer()
     }
 
-    /// Where the peer is now; a QUIC client may move.
+    /// The peer's address now; a QUIC client may move.
     pub fn remote_addr(&self) -> SocketAddr {
         self.shared().carrier.remote_addr()
     }
 
-    /// The session's counters and estimates.
+    /// The application protocol that both ends agreed on, of
+    /// [`EndpointConfig::application_protocols`](crate::EndpointConfig::application_protocols);
+    /// `None` when neither end names any, and before the handshake has told.
+    pub fn application_protocol(&self) -> Option<String> {
+        self.shared().carrier.application_protocol()
+    }
+
+    /// Fills `output` with keying material that only the two ends can compute (the TLS exporter,
+    /// RFC 5705): equal labels and contexts give equal bytes on both ends. It binds another protocol
+    /// to this connection, or makes keys for it.
+    ///
+    /// # Errors
+    ///
+    /// The connection is not encrypted, its handshake has not ended
+    /// ([`confirmed`](Connection::confirmed) waits for that), or `output` is too long.
+    pub fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &[u8],
+        context: &[u8],
+    ) -> Result<(), ExportError> {
+        let carrier = &self.shared().carrier;
+        carrier.export_keying_material(output, label, context)
+    }
+
+    /// How long ago the newest valid datagram of the peer arrived.
+    pub fn last_heard(&self) -> Duration {
+        let heard = self.stats().received.last_heard;
+        self.shared().now().since(heard)
+    }
+
+    /// The connection's counters and estimates.
     pub fn stats(&self) -> Stats {
         self.shared().look(|state| state.session.stats())
     }
 
-    /// The round-trip time: the session's estimate, or before it has one the carrier's.
+    /// The round-trip time: the engine's estimate, or before there is one the carrier's.
     pub fn rtt(&self) -> Duration {
         let rtt = self.stats().path.rtt;
         if rtt.is_zero() {
@@ -257,7 +307,7 @@ impl Connection {
     }
 
     pub(crate) fn shared(&self) -> &Shared {
-        &self.0.0
+        &self.0.shared
     }
 }
 
@@ -271,22 +321,24 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// Keeps the session open; the last one to go closes it.
-pub(crate) struct Handle(Arc<Shared>);
+/// Keeps the connection open; the last one to go closes it.
+pub(crate) struct Handle {
+    shared: Arc<Shared>,
+}
 
 impl Handle {
     pub(crate) fn shared(&self) -> &Shared {
-        &self.0
+        &self.shared
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.0.close(0, "dropped");
+        self.shared.close(0, "dropped");
     }
 }
 
-fn take(state: &mut State, id: StreamId) -> StreamId {
+fn hold(state: &mut State, id: StreamId) -> StreamId {
     state.add_writer(id);
     id
 }

@@ -1,8 +1,8 @@
-//! The task that moves datagrams between a session and its carrier.
+//! The task that moves datagrams between the engine's session and its carrier.
 //!
-//! Whatever has arrived is given to the session, a bounded batch under one lock. One datagram at a
-//! time is taken from the session when the carrier has room, so that the session decides at the
-//! last moment what is worth sending; in between, its timers run. One task does both, so that an
+//! What has arrived is given to the engine, a bounded batch under one lock. One datagram at a time is
+//! asked of the engine when the carrier has room, so that the engine decides at the last moment
+//! what is worth sending; in between, its timers run. One task does both, so that an
 //! arrival that lets something out wakes nobody else.
 
 use std::future::{Future, pending, poll_fn};
@@ -29,16 +29,16 @@ const BURST: u32 = 16;
 /// A timer that stays due after it was served must not spin the driver.
 const MIN_SLEEP: Duration = Duration::from_micros(100);
 
-/// Runs the session until it is over and its last datagram has left; then calls `done`.
+/// Runs a connection until it is over and its last datagram has left; then calls `done`.
 pub(crate) fn spawn(shared: Arc<Shared>, done: impl FnOnce() + Send + 'static) {
     let span = tracing::info_span!(
-        "session",
+        "connection",
         peer = shared.carrier.peer().map(tracing::field::display),
         addr = %shared.carrier.remote_addr(),
     );
     let run = async move {
         let _done = OnDrop(Some(done));
-        tracing::debug!("session started");
+        tracing::debug!("connection started");
         drive(&shared).await;
         let (code, reason) = farewell(&shared);
         shared.carrier.close(code, &reason).await;
@@ -70,7 +70,7 @@ async fn drive(shared: &Shared) {
     }
 }
 
-/// Waits for datagrams and gives the session a batch of them. Dropped half-way, it loses none.
+/// Waits for datagrams and gives the engine a batch of them. Dropped half-way, it loses none.
 async fn receive(shared: &Shared, inbox: &mut Vec<Bytes>) {
     if let Err(reason) = shared.carrier.recv(inbox, BATCH).await {
         shared.lose(reason);
@@ -155,7 +155,7 @@ fn deadline(shared: &Shared, state: &State, now: Time) -> Option<Instant> {
     Some(shared.instant(due.max(now + MIN_SLEEP)))
 }
 
-/// Waits for what may let the session send: an arrival, a change by the application, a timer.
+/// Waits for what may let the engine send: an arrival, a change by the application, a timer.
 async fn wait(shared: &Shared, deadline: Option<Instant>, inbox: &mut Vec<Bytes>) {
     let timer = async {
         match deadline {
@@ -175,12 +175,13 @@ async fn wait(shared: &Shared, deadline: Option<Instant>, inbox: &mut Vec<Bytes>
 fn farewell(shared: &Shared) -> (u64, String) {
     shared.look(|state| {
         match state.over() {
-            Some(reason) => tracing::info!(%reason, "session closed"),
-            None => tracing::info!("session dropped"),
+            Some(reason) => tracing::info!(%reason, "connection closed"),
+            None => tracing::info!("connection dropped"),
         }
         match (&state.closing, state.over()) {
             (Some(closing), _) => closing.clone(),
-            (None, Some(CloseReason::Protocol(what))) => (PROTOCOL_ERROR, (*what).to_owned()),
+            (None, Some(CloseReason::Violation(what))) => (PROTOCOL_ERROR, what.to_string()),
+            (None, Some(CloseReason::Carrier(what))) => (PROTOCOL_ERROR, what.clone()),
             // Should the peer still be there, it must not take this for a good end.
             (None, Some(CloseReason::TimedOut { .. })) => (
                 TIMED_OUT,

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use weftline_proto::CloseReason;
+use weftline_proto::{CloseReason, ConfigError};
 
 use crate::Fingerprint;
 
@@ -19,6 +19,22 @@ pub enum BindError {
         /// What the system said.
         source: io::Error,
     },
+    /// The socket that was given cannot be used.
+    #[error("cannot use the socket that was given: {0}")]
+    Given(io::Error),
+    /// A field of the configuration is out of its range, or contradicts another.
+    #[error("{field} is {value}: it must be {allowed}")]
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: String,
+        /// What it may be.
+        allowed: &'static str,
+    },
+    /// The configuration of the engine cannot be used.
+    #[error("the configuration cannot be used: {0}")]
+    Config(#[from] ConfigError),
     /// Nothing would limit how fast the endpoint sends.
     #[error(
         "nothing would limit the sending rate: with Congestion::Engine, set RateControl::Adaptive, or RateControl::Fixed with a rate or a window, or choose another congestion controller"
@@ -27,7 +43,7 @@ pub enum BindError {
     /// A duration is too long for QUIC's idle timeout.
     #[error("an idle timeout of {seconds} s is longer than QUIC can express")]
     IdleTimeout {
-        /// The session's idle timeout.
+        /// The idle timeout.
         seconds: u64,
     },
     /// The endpoint was not made inside a tokio runtime.
@@ -63,7 +79,7 @@ pub enum ConnectError {
         ours: Fingerprint,
     },
     /// The other end accepts no connection at the moment.
-    #[error("{addr} accepts no more sessions now: try again later")]
+    #[error("{addr} accepts no more connections now: try again later")]
     Busy {
         /// Who refused.
         addr: SocketAddr,
@@ -94,21 +110,19 @@ pub enum ConnectError {
         /// Why not.
         reason: String,
     },
-    /// The endpoint's carrier is another one.
+    /// The other end speaks none of the application protocols of this one.
     #[error(
-        "this endpoint {}: call {} instead",
-        if *.insecure { "is plain UDP and cannot check a fingerprint" } else { "is QUIC and needs the peer's fingerprint" },
-        if *.insecure { "connect_insecure" } else { "connect" }
+        "{addr} speaks another application protocol, or another version of Weftline: check EndpointConfig::application_protocols on both ends"
     )]
-    WrongCarrier {
-        /// The endpoint was made by `bind_insecure_udp`.
-        insecure: bool,
+    ApplicationProtocol {
+        /// Who refused.
+        addr: SocketAddr,
     },
     /// This endpoint was closed.
     #[error("this endpoint is closed")]
     EndpointClosed,
-    /// The session ended before it was ready.
-    #[error("{addr} ended the session at once: {reason}")]
+    /// The connection ended before it was ready.
+    #[error("{addr} ended the connection at once: {reason}")]
     Closed {
         /// The address asked for.
         addr: SocketAddr,
@@ -117,7 +131,28 @@ pub enum ConnectError {
     },
 }
 
-/// A peer that wanted to open a session here was turned away.
+impl ConnectError {
+    /// Whether the same call may succeed later without a change on either end: nobody answered in
+    /// time, the other end is busy, or the connection ended for such a reason. Wait before trying
+    /// again, longer each time.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            ConnectError::TimedOut { .. } | ConnectError::Busy { .. } => true,
+            ConnectError::Closed { reason, .. } => matches!(
+                reason,
+                CloseReason::TimedOut { .. } | CloseReason::Peer { .. } | CloseReason::Carrier(_)
+            ),
+            ConnectError::Address { .. }
+            | ConnectError::PeerMismatch { .. }
+            | ConnectError::Refused { .. }
+            | ConnectError::NotWeftline { .. }
+            | ConnectError::ApplicationProtocol { .. }
+            | ConnectError::EndpointClosed => false,
+        }
+    }
+}
+
+/// A peer that wanted to connect was turned away.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -131,7 +166,7 @@ pub enum Refusal {
         addr: SocketAddr,
     },
     /// [`EndpointConfig::max_sessions`](crate::EndpointConfig::max_sessions) are being served.
-    #[error("turned away {addr}: all sessions are taken")]
+    #[error("turned away {addr}: all connections are taken")]
     Full {
         /// Where it came from.
         addr: SocketAddr,
@@ -161,8 +196,11 @@ pub enum StreamError {
     /// This end finished, reset or stopped it before.
     #[error("this end finished, reset or stopped this stream before")]
     Finished,
-    /// The session is over.
-    #[error("the session is over: {0}")]
+    /// This end has not finished writing: the peer cannot have everything yet.
+    #[error("this end has not finished the stream: call finish() before finished()")]
+    NotFinished,
+    /// The connection is over.
+    #[error("the connection is over: {0}")]
     Closed(CloseReason),
 }
 
@@ -171,6 +209,7 @@ impl From<StreamError> for io::Error {
         let kind = match &error {
             StreamError::Reset(_) => io::ErrorKind::ConnectionReset,
             StreamError::Stopped(_) | StreamError::Finished => io::ErrorKind::BrokenPipe,
+            StreamError::NotFinished => io::ErrorKind::InvalidInput,
             StreamError::Closed(CloseReason::TimedOut { .. }) => io::ErrorKind::TimedOut,
             StreamError::Closed(CloseReason::Local) => io::ErrorKind::NotConnected,
             StreamError::Closed(_) => io::ErrorKind::ConnectionAborted,
@@ -196,9 +235,27 @@ pub enum SendError {
     /// Too much waits to be sent already; only what does not wait for room meets this.
     #[error("there is no room for the message now: wait, or give it up")]
     Full,
-    /// The session is over.
-    #[error("the session is over: {0}")]
+    /// The connection is over.
+    #[error("the connection is over: {0}")]
     Closed(CloseReason),
+}
+
+/// Keying material cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The connection is plain UDP.
+    #[error("a connection over plain UDP has no keys: use Endpoint, which encrypts")]
+    Insecure,
+    /// The handshake has not ended.
+    #[error("the handshake has not ended: wait for Connection::confirmed first")]
+    TooEarly,
+    /// More bytes were asked for than the exporter gives.
+    #[error("{length} bytes are more than the TLS exporter gives: ask for less")]
+    TooLong {
+        /// Bytes asked for.
+        length: usize,
+    },
 }
 
 #[cfg(test)]
@@ -211,10 +268,9 @@ mod tests {
         let ours = Fingerprint::from([7; 20]);
         let error = ConnectError::Refused { addr, ours };
         assert!(error.to_string().contains(&format!("must allow {ours}")));
-        let error = ConnectError::WrongCarrier { insecure: true };
-        assert!(error.to_string().ends_with("call connect_insecure instead"));
-        let error = ConnectError::WrongCarrier { insecure: false };
-        assert!(error.to_string().ends_with("call connect instead"));
+        assert!(!error.is_retryable());
+        assert!(ConnectError::Busy { addr }.is_retryable());
+        assert!(ConnectError::TimedOut { addr, seconds: 1 }.is_retryable());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "quic")]
 use aws_lc_rs::digest;
 use data_encoding::BASE32_NOPAD;
 
@@ -31,6 +32,7 @@ pub struct Fingerprint([u8; BYTES]);
 
 impl Fingerprint {
     /// The fingerprint of a public key given as a DER SubjectPublicKeyInfo.
+    #[cfg(feature = "quic")]
     pub fn of_public_key(spki: &[u8]) -> Self {
         let hash = digest::digest(&digest::SHA256, spki);
         let mut bytes = [0; BYTES];
@@ -47,6 +49,23 @@ impl Fingerprint {
 impl From<[u8; BYTES]> for Fingerprint {
     fn from(bytes: [u8; BYTES]) -> Self {
         Fingerprint(bytes)
+    }
+}
+
+/// As text, as [`Display`](fmt::Display) writes it.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Fingerprint {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// From text, as [`FromStr`] reads it.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Fingerprint {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -146,6 +165,16 @@ mod tests {
         let name: Fingerprint = TEXT.parse().unwrap();
         assert_eq!(TEXT.to_uppercase().parse(), Ok(name));
         assert_eq!(TEXT.replace('-', "").parse(), Ok(name));
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn serde_sees_text() {
+        let name: Fingerprint = TEXT.parse().unwrap();
+        let json = serde_json::to_string(&name).unwrap();
+        assert_eq!(json, format!("\"{TEXT}\""));
+        assert_eq!(serde_json::from_str::<Fingerprint>(&json).unwrap(), name);
+        assert!(serde_json::from_str::<Fingerprint>("\"abc\"").is_err());
     }
 
     #[test]

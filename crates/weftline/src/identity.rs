@@ -13,11 +13,13 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use rustls::sign::CertifiedKey;
 
-use crate::Fingerprint;
+use crate::{Fingerprint, random};
 
 /// An Ed25519 key pair (RFC 8032). Peers know it by its [`Fingerprint`].
 ///
-/// Kept as an unencrypted PEM PKCS#8 file (RFC 5958, RFC 8410), which other tools read too.
+/// In a file it is unencrypted PEM PKCS#8 (RFC 5958, RFC 8410), which other tools read too. A key
+/// from a vault or an environment variable goes in through [`Identity::from_pem`] or
+/// [`Identity::from_der`].
 #[derive(Clone)]
 pub struct Identity {
     key: Arc<CertifiedKey>,
@@ -35,23 +37,40 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, others may read it (Unix), or it holds no Ed25519 key.
+    /// The file cannot be read, other users may read it (Unix), or it holds no Ed25519 key.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, IdentityError> {
         let path = path.as_ref();
-        let pem = read_private(path)?;
-        let not_a_key = |reason: String| IdentityError::NotAKey {
+        Self::from_pem(read_private(path)?).map_err(|error| IdentityError::NotAKey {
             path: path.to_owned(),
-            reason,
-        };
-        let der = PrivatePkcs8KeyDer::from_pem_slice(&pem).map_err(|e| not_a_key(e.to_string()))?;
-        Self::from_pkcs8(der.secret_pkcs8_der()).map_err(not_a_key)
+            error,
+        })
     }
 
-    /// Reads the key pair in `path`; makes the file, and folders on the way to it, on first use.
+    /// Reads a key pair from PEM text (RFC 7468): the first `PRIVATE KEY` section, which holds
+    /// PKCS#8. This is what [`Identity::to_pem`] and `openssl genpkey -algorithm ed25519` give.
     ///
-    /// The file appears whole or not at all, readable by its owner only (folders likewise), and
-    /// a file that is there is never replaced: of two programs that start at once, both end up
-    /// with the same key.
+    /// # Errors
+    ///
+    /// The text holds no Ed25519 private key.
+    pub fn from_pem(pem: impl AsRef<[u8]>) -> Result<Self, InvalidKey> {
+        let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_ref())
+            .map_err(|e| InvalidKey(format!("this is not PEM with a `PRIVATE KEY` in it: {e}")))?;
+        Self::from_der(der.secret_pkcs8_der())
+    }
+
+    /// Reads a key pair from DER: PKCS#8, version 1 (RFC 5208) or 2 (RFC 5958).
+    ///
+    /// # Errors
+    ///
+    /// The bytes are not an Ed25519 private key.
+    pub fn from_der(pkcs8: impl AsRef<[u8]>) -> Result<Self, InvalidKey> {
+        Self::from_pkcs8(pkcs8.as_ref()).map_err(InvalidKey)
+    }
+
+    /// Reads the key pair in `path`; on first use, creates the file and its parent folders.
+    ///
+    /// The file is created whole or not at all, readable by its owner only, as are the folders. A
+    /// file that exists is never replaced: two programs that start at once both get the same key.
     ///
     /// # Errors
     ///
@@ -76,7 +95,7 @@ impl Identity {
         self.fingerprint
     }
 
-    /// The private key as PEM PKCS#8, to be stored somewhere safe.
+    /// The private key in PEM PKCS#8, for storage in a safe place. [`Identity::from_pem`] reads it.
     pub fn to_pem(&self) -> String {
         pem(&self.pkcs8)
     }
@@ -115,6 +134,13 @@ impl fmt::Debug for Identity {
     }
 }
 
+/// These bytes are not an Ed25519 private key in PKCS#8.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no Ed25519 private key in PKCS#8: {0}; `openssl genpkey -algorithm ed25519` makes one in PEM"
+)]
+pub struct InvalidKey(String);
+
 /// A key pair cannot be read or made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -139,14 +165,12 @@ pub enum IdentityError {
         mode: u32,
     },
     /// The file holds something else.
-    #[error(
-        "the identity file {} holds no Ed25519 private key in PEM PKCS#8: {reason}", .path.display()
-    )]
+    #[error("the identity file {} cannot be used: {error}", .path.display())]
     NotAKey {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        reason: String,
+        error: InvalidKey,
     },
     /// A new file cannot be written.
     #[error("cannot create the identity file {}: {source}", .path.display())]
@@ -216,9 +240,9 @@ fn create_private(path: &Path, contents: &[u8]) -> io::Result<()> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)?;
 
-    let mut random = [0; 8];
-    aws_lc_rs::rand::fill(&mut random).map_err(|_| io::Error::other("no random numbers"))?;
-    let name = format!(".identity-{:016x}.tmp", u64::from_ne_bytes(random));
+    let mut number = [0; 8];
+    random::fill(&mut number)?;
+    let name = format!(".identity-{:016x}.tmp", u64::from_ne_bytes(number));
     let temporary = folder.join(name);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -233,7 +257,7 @@ fn create_private(path: &Path, contents: &[u8]) -> io::Result<()> {
     done
 }
 
-/// Gives the finished file its name; whoever comes second leaves the first one's alone.
+/// Gives the finished file its name, unless another program has created that file first.
 fn publish(temporary: &Path, path: &Path) -> io::Result<()> {
     match fs::hard_link(temporary, path) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -259,6 +283,37 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), made.to_pem());
         let files = fs::read_dir(path.parent().unwrap()).unwrap().count();
         assert_eq!(files, 1, "no temporary file is left behind");
+    }
+
+    #[test]
+    fn a_key_from_a_vault_is_read_from_pem_or_der() {
+        let made = Identity::generate();
+        let pem = Identity::from_pem(made.to_pem()).unwrap();
+        let der = Identity::from_der(&made.pkcs8).unwrap();
+        assert_eq!(pem.fingerprint(), made.fingerprint());
+        assert_eq!(der.fingerprint(), made.fingerprint());
+        assert_eq!(der.to_pem(), made.to_pem());
+        // Other sections before the key do not matter.
+        let chain = format!(
+            "-----BEGIN X-----\nAAAA\n-----END X-----\n{}",
+            made.to_pem()
+        );
+        assert_eq!(
+            Identity::from_pem(chain).unwrap().fingerprint(),
+            made.fingerprint()
+        );
+    }
+
+    #[test]
+    fn what_is_no_ed25519_key_is_refused_with_advice() {
+        let rsa_oid = b"\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01";
+        for error in [
+            Identity::from_pem("hello").unwrap_err(),
+            Identity::from_der(b"").unwrap_err(),
+            Identity::from_der(rsa_oid).unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("openssl genpkey"), "{error}");
+        }
     }
 
     #[test]
@@ -302,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_creates_second_keeps_the_first_key() {
+    fn a_program_that_creates_second_keeps_the_first_key() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("identity.pem");
         let one = Identity::load_or_create(&path).unwrap();

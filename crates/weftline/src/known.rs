@@ -1,4 +1,4 @@
-//! What is remembered of peers from session to session.
+//! What is remembered of peers from connection to connection.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,10 +11,10 @@ use quinn::crypto::rustls::QuicClientConfig;
 use crate::Fingerprint;
 use crate::carrier::{Refused, TicketStore};
 
-/// Peers remembered; of more, those go first that were not needed for longest.
+/// Peers remembered. When there are more, the least recently used are forgotten.
 const PEERS: usize = 256;
 
-/// What an endpoint remembers of the peers that it connected to, so that the next session begins
+/// What an endpoint remembers of the peers that it connected to, so that the next connection begins
 /// sooner: the round-trip time and, with
 /// [`EndpointConfig::early_data`](crate::EndpointConfig::early_data), tickets.
 ///
@@ -31,11 +31,13 @@ struct Table {
     uses: u64,
 }
 
-/// Who was known to whom.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+/// Two identities and the application protocols that this end speaks.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Pair {
     pub(crate) ours: Fingerprint,
     pub(crate) peer: Fingerprint,
+    /// A ticket is good only for the protocol that it was made with.
+    pub(crate) protocols: Arc<[Vec<u8>]>,
 }
 
 #[derive(Default)]
@@ -45,7 +47,7 @@ struct Known {
     used: u64,
 }
 
-/// A TLS configuration that keeps its own tickets; rustls resumes with the very same only.
+/// A TLS configuration that keeps its own tickets; rustls resumes with that very configuration only.
 #[derive(Clone)]
 pub(crate) struct Resumable {
     pub(crate) config: Arc<QuicClientConfig>,
@@ -59,8 +61,8 @@ impl KnownPeers {
         Self::default()
     }
 
-    /// Whether the next session with this peer can begin with early data: it has given a ticket,
-    /// which comes with the end of a session's handshake, and it was not used yet. The peer may have
+    /// Whether the next connection to this peer can begin with early data: the peer has given a
+    /// ticket, which comes with the end of a handshake, and it was not used yet. The peer may have
     /// forgotten it since.
     pub fn has_ticket(&self, peer: &Fingerprint) -> bool {
         let table = self.lock();
@@ -95,9 +97,9 @@ impl KnownPeers {
     }
 
     /// The round-trip time when this peer was last connected to at this address.
-    pub(crate) fn rtt(&self, pair: Pair, addr: SocketAddr) -> Option<Duration> {
+    pub(crate) fn rtt(&self, pair: &Pair, addr: SocketAddr) -> Option<Duration> {
         let table = self.lock();
-        let (at, rtt) = table.peers.get(&pair)?.path?;
+        let (at, rtt) = table.peers.get(pair)?.path?;
         (at == addr).then_some(rtt)
     }
 
@@ -114,7 +116,7 @@ impl Table {
     fn entry(&mut self, pair: Pair) -> &mut Known {
         if self.peers.len() >= PEERS && !self.peers.contains_key(&pair) {
             let oldest = self.peers.iter().min_by_key(|(_, known)| known.used);
-            if let Some(oldest) = oldest.map(|(pair, _)| *pair) {
+            if let Some(oldest) = oldest.map(|(pair, _)| pair.clone()) {
                 self.peers.remove(&oldest);
             }
         }
@@ -144,6 +146,7 @@ mod tests {
         Pair {
             ours: Fingerprint::from([7; 20]),
             peer: Fingerprint::from(peer),
+            protocols: Arc::new([]),
         }
     }
 
@@ -158,11 +161,11 @@ mod tests {
             "192.0.2.2:1".parse().unwrap(),
         );
         known.measured(pair(1), here, 60 * MS);
-        assert_eq!(shared.rtt(pair(1), here), Some(60 * MS));
-        assert_eq!(shared.rtt(pair(1), there), None);
-        assert_eq!(shared.rtt(pair(2), here), None);
+        assert_eq!(shared.rtt(&pair(1), here), Some(60 * MS));
+        assert_eq!(shared.rtt(&pair(1), there), None);
+        assert_eq!(shared.rtt(&pair(2), here), None);
         shared.forget(&pair(1).peer);
-        assert_eq!(known.rtt(pair(1), here), None);
+        assert_eq!(known.rtt(&pair(1), here), None);
     }
 
     #[test]
@@ -175,6 +178,6 @@ mod tests {
         known.measured(pair(0), here, MS);
         known.measured(pair(999), here, MS);
         assert_eq!(known.lock().peers.len(), PEERS);
-        assert!(known.rtt(pair(0), here).is_some() && known.rtt(pair(1), here).is_none());
+        assert!(known.rtt(&pair(0), here).is_some() && known.rtt(&pair(1), here).is_none());
     }
 }

@@ -1,31 +1,57 @@
-#![doc = include_str!("../README.md")]
+#![cfg_attr(feature = "quic", doc = include_str!("../README.md"))]
+#![cfg_attr(
+    not(feature = "quic"),
+    doc = "Streams and messages over lossy networks, over plain UDP alone: see the feature `quic`."
+)]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "quic")]
 mod allowed;
 mod carrier;
 mod config;
+mod connecting;
 mod connection;
 mod driver;
+#[cfg(feature = "quic")]
 mod endpoint;
 mod error;
 mod fingerprint;
+#[cfg(feature = "quic")]
 mod identity;
+mod insecure;
+#[cfg(feature = "quic")]
 mod known;
+mod port;
+mod random;
+mod receipt;
 mod shared;
 mod stream;
 
-pub use weftline_codec as codec;
-pub use weftline_proto as proto;
-
+#[cfg(feature = "quic")]
 pub use allowed::Allowed;
-pub use config::{Congestion, EndpointConfig};
+#[cfg(feature = "quic")]
+pub use config::Congestion;
+pub use config::EndpointConfig;
+pub use connecting::Connecting;
 pub use connection::Connection;
+#[cfg(feature = "quic")]
 pub use endpoint::Endpoint;
-pub use error::{BindError, ConnectError, Refusal, SendError, StreamError};
+pub use error::{BindError, ConnectError, ExportError, Refusal, SendError, StreamError};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};
-pub use identity::{Identity, IdentityError};
+#[cfg(feature = "quic")]
+pub use identity::{Identity, IdentityError, InvalidKey};
+pub use insecure::InsecureEndpoint;
+#[cfg(feature = "quic")]
 pub use known::KnownPeers;
+pub use port::Port;
+pub use receipt::{Receipt, Undelivered};
 pub use stream::{ReadHalf, Stream, WriteHalf};
+
+#[doc(no_inline)]
+pub use bytes::Bytes;
 pub use weftline_proto::{
-    CloseReason, Config, Limits, Message, MessageId, Policies, Preset, RateControl, Stats, StreamId,
+    Arq, Auto, Block, CloseReason, Config, ConfigError, DroppedStats, EncodingWindow, Feedback,
+    Limits, Measured, Message, MessageId, PathStats, Preset, RateControl, Rateless, ReceivedStats,
+    Rest, RestShare, Scheme, SentStats, Stats, StreamId, Streaming, TextError, VectorHeader,
+    Violation,
 };

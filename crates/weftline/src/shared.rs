@@ -1,21 +1,23 @@
-//! A session shared by its driver and by the handles of the application.
+//! A connection, shared by its driver and by the handles of the application.
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use weftline_proto::{CloseReason, Config, Event, Role, Session, StreamId, Time};
+use weftline_proto::{CloseReason, Config, Event, MessageId, Role, Session, StreamId, Time};
 
 use crate::carrier::Carrier;
+use crate::receipt::Undelivered;
 
-/// One session: its engine, its carrier, and who waits for what.
+/// One connection: the engine's session, its carrier, and which tasks wait for what.
 ///
-/// The rule that keeps it alive: whoever changed the session under the lock drains its events
-/// before unlocking and wakes the driver afterwards. [`Shared::with`] does both.
+/// The rule that keeps it alive: a change of the session under the lock is followed by draining its
+/// events before unlocking, and by waking the driver afterwards. [`Shared::with`] does both.
 pub(crate) struct Shared {
     pub(crate) carrier: Carrier,
     state: Mutex<State>,
@@ -24,7 +26,6 @@ pub(crate) struct Shared {
     pub(crate) changed: Notify,
     pub(crate) connected: Notify,
     pub(crate) stream_opened: Notify,
-    pub(crate) stream_finished: Notify,
     pub(crate) streams_available: Notify,
     pub(crate) message_received: Notify,
     pub(crate) message_writable: Notify,
@@ -40,16 +41,44 @@ pub(crate) struct State {
     pub(crate) closing: Option<(u64, String)>,
     readers: HashMap<StreamId, Waker>,
     writers: HashMap<StreamId, Writer>,
-    /// The carrier ended before the session did.
+    /// Of messages whose receipt the application holds.
+    receipts: HashMap<MessageId, Pending>,
+    /// The carrier ended before the engine did.
     lost: Option<CloseReason>,
 }
 
 /// The writing half of a stream that the application holds.
 #[derive(Default)]
 pub(crate) struct Writer {
+    /// Of the task that waits for room.
     pub(crate) waker: Option<Waker>,
+    /// Wakes the tasks that wait for the stream's fate.
+    pub(crate) fate: Option<Arc<Notify>>,
     pub(crate) acknowledged: bool,
     pub(crate) stopped: Option<u64>,
+}
+
+impl Writer {
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+        if self.acknowledged || self.stopped.is_some() {
+            self.wake_fate();
+        }
+    }
+
+    fn wake_fate(&self) {
+        if let Some(fate) = &self.fate {
+            fate.notify_waiters();
+        }
+    }
+}
+
+/// What is known of a message whose receipt the application holds.
+enum Pending {
+    Waiting(Option<Waker>),
+    Known(Result<(), Undelivered>),
 }
 
 impl Shared {
@@ -57,18 +86,19 @@ impl Shared {
         Shared {
             carrier,
             state: Mutex::new(State {
-                session: Session::new(role, config, seed, Time::ZERO),
+                session: Session::new(role, config, seed, Time::ZERO)
+                    .expect("the endpoint has checked the configuration"),
                 connected: false,
                 closing: None,
                 readers: HashMap::new(),
                 writers: HashMap::new(),
+                receipts: HashMap::new(),
                 lost: None,
             }),
             start: Instant::now(),
             changed: Notify::new(),
             connected: Notify::new(),
             stream_opened: Notify::new(),
-            stream_finished: Notify::new(),
             streams_available: Notify::new(),
             message_received: Notify::new(),
             message_writable: Notify::new(),
@@ -77,7 +107,7 @@ impl Shared {
         }
     }
 
-    /// Changes the session: then wakes whom its events concern, and the driver.
+    /// Changes the state, then wakes the tasks that the engine's events concern, and the driver.
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> R {
         let result = self.with_as_driver(change);
         self.changed.notify_one();
@@ -87,7 +117,7 @@ impl Shared {
     /// As [`Shared::with`], for the driver itself.
     pub(crate) fn with_as_driver<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> R {
         let mut state = self.lock();
-        // Read under the lock: the session's time must not go backwards.
+        // Read under the lock: the engine's time must not go backwards.
         let result = change(&mut state, self.now());
         while let Some(event) = state.session.poll_event() {
             self.dispatch(&mut state, event);
@@ -95,7 +125,7 @@ impl Shared {
         result
     }
 
-    /// Looks at the session without changing it.
+    /// Looks at the state without changing it.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&State) -> R) -> R {
         look(&self.lock())
     }
@@ -117,7 +147,7 @@ impl Shared {
         }
     }
 
-    /// Starts an orderly close, unless the session is over.
+    /// Starts an orderly close, unless the connection is over.
     pub(crate) fn close(&self, code: u64, reason: &str) {
         self.with(|state, now| {
             if state.over().is_none() {
@@ -127,7 +157,7 @@ impl Shared {
         });
     }
 
-    /// The carrier ended: so does the session, unless it did before.
+    /// The carrier ended: so does the connection, unless it did before.
     pub(crate) fn lose(&self, reason: CloseReason) {
         self.with(|state, _| {
             state.lost.get_or_insert(reason);
@@ -135,7 +165,7 @@ impl Shared {
         });
     }
 
-    /// Waits for the end of the session.
+    /// Waits for the end of the connection.
     pub(crate) fn over(&self) -> impl Future<Output = CloseReason> {
         self.wait(&self.closed, |state, _| match state.over() {
             Some(reason) => Poll::Ready(reason.clone()),
@@ -143,18 +173,28 @@ impl Shared {
         })
     }
 
-    /// The instant that the session calls `time`.
+    /// Waits until both ends know each other's limits.
+    pub(crate) async fn ready(&self) -> Result<(), CloseReason> {
+        self.wait(&self.connected, |state, _| match state.over() {
+            Some(reason) => Poll::Ready(Err(reason.clone())),
+            None if state.connected => Poll::Ready(Ok(())),
+            None => Poll::Pending,
+        })
+        .await
+    }
+
+    /// The instant that the engine calls `time`.
     pub(crate) fn instant(&self, time: Time) -> Instant {
         self.start + time.since(Time::ZERO)
     }
 
-    fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         let micros = self.start.elapsed().as_micros();
         Time::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere must not spread to every handle of the session.
+        // A panic elsewhere must not spread to every handle of the connection.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -173,16 +213,15 @@ impl Shared {
             Event::StreamWritable(id) => state.writer(id, |_| ()),
             Event::StreamFinished(id) => {
                 state.writer(id, |writer| writer.acknowledged = true);
-                self.stream_finished.notify_waiters();
             }
             Event::StreamStopped { id, code } => {
                 state.writer(id, |writer| writer.stopped = Some(code));
-                self.stream_finished.notify_waiters();
             }
             Event::StreamsAvailable => self.streams_available.notify_waiters(),
             Event::MessageReceived => self.message_received.notify_waiters(),
             Event::MessageWritable => self.message_writable.notify_waiters(),
-            Event::MessageExpired(id) => tracing::debug!(id = id.0, "message expired unsent"),
+            Event::MessageDelivered(id) => state.settle(id, Ok(())),
+            Event::MessageExpired(id) => state.settle(id, Err(Undelivered::Expired)),
             Event::Closed(_) => self.wake_all(state),
             _ => {}
         }
@@ -193,14 +232,19 @@ impl Shared {
             waker.wake();
         }
         for writer in state.writers.values_mut() {
-            if let Some(waker) = writer.waker.take() {
+            writer.wake();
+            writer.wake_fate();
+        }
+        for pending in state.receipts.values_mut() {
+            if let Pending::Waiting(waker) = pending
+                && let Some(waker) = waker.take()
+            {
                 waker.wake();
             }
         }
         for notify in [
             &self.connected,
             &self.stream_opened,
-            &self.stream_finished,
             &self.streams_available,
             &self.message_received,
             &self.message_writable,
@@ -213,7 +257,7 @@ impl Shared {
 }
 
 impl State {
-    /// Why the session is over, if it is.
+    /// Why the connection is over, if it is.
     pub(crate) fn over(&self) -> Option<&CloseReason> {
         self.session.close_reason().or(self.lost.as_ref())
     }
@@ -236,7 +280,7 @@ impl State {
         self.writers.remove(&id);
     }
 
-    /// Remembers whom to wake when the stream becomes readable.
+    /// Remembers the task to wake when the stream becomes readable.
     pub(crate) fn set_reader(&mut self, id: StreamId, waker: &Waker) {
         self.readers.insert(id, waker.clone());
     }
@@ -245,13 +289,48 @@ impl State {
         self.readers.remove(&id);
     }
 
-    /// Updates a writing half that is still held and wakes whoever writes there.
+    /// The application holds this message's receipt from now on.
+    pub(crate) fn add_receipt(&mut self, id: MessageId) {
+        self.receipts.insert(id, Pending::Waiting(None));
+    }
+
+    pub(crate) fn remove_receipt(&mut self, id: MessageId) {
+        self.receipts.remove(&id);
+    }
+
+    /// What became of a message, or who wants to know.
+    pub(crate) fn poll_receipt(
+        &mut self,
+        id: MessageId,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Undelivered>> {
+        let over = self.over().cloned();
+        match (self.receipts.get_mut(&id), over) {
+            (Some(Pending::Known(fate)), _) => Poll::Ready(fate.clone()),
+            (_, Some(reason)) => Poll::Ready(Err(Undelivered::Closed(reason))),
+            (Some(Pending::Waiting(waker)), None) => {
+                *waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            // A receipt removes its entry only when it is dropped.
+            (None, None) => Poll::Pending,
+        }
+    }
+
+    /// The engine told what became of a message.
+    fn settle(&mut self, id: MessageId, fate: Result<(), Undelivered>) {
+        if let Some(pending) = self.receipts.get_mut(&id)
+            && let Pending::Waiting(Some(waker)) = std::mem::replace(pending, Pending::Known(fate))
+        {
+            waker.wake();
+        }
+    }
+
+    /// Updates a writing half that is still held and wakes the tasks that wait for it.
     fn writer(&mut self, id: StreamId, update: impl FnOnce(&mut Writer)) {
         if let Some(writer) = self.writers.get_mut(&id) {
             update(writer);
-            if let Some(waker) = writer.waker.take() {
-                waker.wake();
-            }
+            writer.wake();
         }
     }
 }

@@ -14,12 +14,15 @@ use crate::connection::Handle;
 /// A two-way stream of bytes, reliable and in order, apart from all other streams: a loss in one
 /// does not hold up another.
 ///
-/// `poll_shutdown` finishes the writing half: the peer reads to the end and then sees it. It does
-/// not wait for that; [`Stream::finished`] does. The reading half goes on until the peer finishes
-/// its own.
+/// `poll_shutdown` finishes the writing half: the peer reads to the end and then sees the end. It
+/// does not wait for that; [`Stream::finished`] does. The reading half goes on until the peer
+/// finishes its own writing half.
 ///
-/// Dropping a writing half that was not finished resets it with code 0, and dropping a reading
-/// half before its end tells the peer with code 0 to stop.
+/// Dropping a writing half that was not finished resets it with code 0. Dropping a reading half
+/// before its end tells the peer to stop, with code 0.
+///
+/// Reading and writing are as cancel safe as tokio's own types: `read` and `write` lose nothing when
+/// they are dropped, `read_exact`, `read_to_end` and `write_all` may have moved a part.
 #[derive(Debug)]
 pub struct Stream {
     read: ReadHalf,
@@ -27,17 +30,17 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(session: Arc<Handle>, id: StreamId) -> Self {
+    pub(crate) fn new(connection: Arc<Handle>, id: StreamId) -> Self {
         Stream {
             read: ReadHalf {
-                session: session.clone(),
+                connection: connection.clone(),
                 id,
                 end: None,
             },
             write: WriteHalf {
-                session,
+                connection,
                 id,
-                ended: false,
+                end: None,
             },
         }
     }
@@ -51,7 +54,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The peer stopped reading, or the session is over.
+    /// The peer stopped reading, the stream was reset, or the connection is over.
     pub fn finish(&mut self) -> Result<(), StreamError> {
         self.write.finish()
     }
@@ -61,16 +64,18 @@ impl Stream {
         self.write.reset(code);
     }
 
-    /// Gives up reading: what comes is thrown away, and the peer's writes fail with the code.
+    /// Gives up reading: what arrives is discarded, and the peer's writes fail with the code.
     pub fn stop(&mut self, code: u64) {
         self.read.stop(code);
     }
 
-    /// Waits until the peer has everything that was written; finish first.
+    /// Waits until the peer has everything that was written. [`finish`](Stream::finish) first.
+    ///
+    /// Cancel safe.
     ///
     /// # Errors
     ///
-    /// The stream was reset or stopped, or the session ended before.
+    /// The stream was not finished, was reset or stopped, or the connection ended before.
     pub async fn finished(&self) -> Result<(), StreamError> {
         self.write.finished().await
     }
@@ -111,7 +116,7 @@ impl AsyncWrite for Stream {
 
 /// The reading half of a [`Stream`].
 pub struct ReadHalf {
-    session: Arc<Handle>,
+    connection: Arc<Handle>,
     id: StreamId,
     /// What all further reads give: read to its end, failed, or stopped here.
     end: Option<Result<(), StreamError>>,
@@ -127,7 +132,7 @@ impl ReadHalf {
     pub fn stop(&mut self, code: u64) {
         if self.end.is_none() {
             self.end = Some(Err(StreamError::Finished));
-            self.session.shared().with(|state, _| {
+            self.connection.shared().with(|state, _| {
                 state.remove_reader(self.id);
                 if state.over().is_none() {
                     state.session.stop(self.id, code);
@@ -150,7 +155,7 @@ impl AsyncRead for ReadHalf {
             return Poll::Ready(Ok(()));
         }
         let id = self.id;
-        let read = self.session.shared().with(|state, _| {
+        let read = self.connection.shared().with(|state, _| {
             match state.session.read(id, buf.initialize_unfilled()) {
                 Ok(n) => Poll::Ready(Ok(n)),
                 Err(ReadError::Blocked) => match state.over() {
@@ -191,10 +196,16 @@ impl std::fmt::Debug for ReadHalf {
 
 /// The writing half of a [`Stream`].
 pub struct WriteHalf {
-    session: Arc<Handle>,
+    connection: Arc<Handle>,
     id: StreamId,
-    /// Finished or reset.
-    ended: bool,
+    end: Option<End>,
+}
+
+/// How this end has ended a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Finished,
+    Reset,
 }
 
 impl WriteHalf {
@@ -207,46 +218,57 @@ impl WriteHalf {
     ///
     /// # Errors
     ///
-    /// The peer stopped reading, or the session is over.
+    /// The peer stopped reading, the stream was reset, or the connection is over.
     pub fn finish(&mut self) -> Result<(), StreamError> {
-        if self.ended {
-            return Ok(());
+        match self.end {
+            Some(End::Finished) => return Ok(()),
+            Some(End::Reset) => return Err(StreamError::Finished),
+            None => {}
         }
-        self.session.shared().with(|state, _| {
+        self.connection.shared().with(|state, _| {
             if let Some(reason) = state.over() {
                 return Err(StreamError::Closed(reason.clone()));
             }
             state.session.finish(self.id).map_err(stream_error)
         })?;
-        self.ended = true;
+        self.end = Some(End::Finished);
         Ok(())
     }
 
     /// See [`Stream::reset`].
     pub fn reset(&mut self, code: u64) {
-        self.ended = true;
-        self.session.shared().with(|state, _| {
+        self.end = Some(End::Reset);
+        self.connection.shared().with(|state, _| {
             if state.over().is_none() {
                 state.session.reset(self.id, code);
             }
         });
     }
 
-    /// See [`Stream::finished`].
+    /// See [`Stream::finished`]. Cancel safe.
     ///
     /// # Errors
     ///
-    /// The stream was reset or stopped, or the session ended before.
+    /// The stream was not finished, was reset or stopped, or the connection ended before.
     pub async fn finished(&self) -> Result<(), StreamError> {
-        let shared = self.session.shared();
-        let finished = shared.wait(&shared.stream_finished, |state, _| {
+        let shared = self.connection.shared();
+        let fate = shared.with_as_driver(|state, _| {
+            let writer = state.writer_mut(self.id)?;
+            Some(writer.fate.get_or_insert_default().clone())
+        });
+        let fate = fate.ok_or(StreamError::Finished)?;
+        let finished = shared.wait(&fate, |state, _| {
             let over = state.over().cloned();
             match state.writer_mut(self.id) {
                 Some(writer) if writer.acknowledged => Poll::Ready(Ok(())),
                 Some(writer) => match (writer.stopped, over) {
                     (Some(code), _) => Poll::Ready(Err(StreamError::Stopped(code))),
                     (None, Some(reason)) => Poll::Ready(Err(StreamError::Closed(reason))),
-                    (None, None) => Poll::Pending,
+                    (None, None) => match self.end {
+                        Some(End::Finished) => Poll::Pending,
+                        Some(End::Reset) => Poll::Ready(Err(StreamError::Finished)),
+                        None => Poll::Ready(Err(StreamError::NotFinished)),
+                    },
                 },
                 None => Poll::Ready(Err(StreamError::Finished)),
             }
@@ -261,7 +283,7 @@ impl AsyncWrite for WriteHalf {
         cx: &mut Context<'_>,
         data: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = self.session.shared().with(|state, _| {
+        let written = self.connection.shared().with(|state, _| {
             if let Some(reason) = state.over() {
                 return Poll::Ready(Err(StreamError::Closed(reason.clone())));
             }
@@ -291,10 +313,10 @@ impl AsyncWrite for WriteHalf {
 
 impl Drop for WriteHalf {
     fn drop(&mut self) {
-        if !self.ended {
+        if self.end.is_none() {
             self.reset(0);
         }
-        let shared = self.session.shared();
+        let shared = self.connection.shared();
         shared.with(|state, _| state.remove_writer(self.id));
     }
 }

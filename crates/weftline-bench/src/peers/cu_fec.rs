@@ -1,7 +1,7 @@
-//! cu-fec's encoder and decoder, with just the capacity that a case needs.
+//! cu-fec's encoder and decoder, with exactly the capacity that a case needs.
 //!
-//! Its sizes are part of its types, and everything lives inside one value: a
-//! larger capacity than needed would slow it down. So there is a type for each
+//! Its sizes are part of its types, and one value holds everything, so an
+//! unnecessarily large capacity would slow it down. So there is a type for each
 //! case, behind a trait.
 
 use cu_fec::{
@@ -9,10 +9,10 @@ use cu_fec::{
     RlcDecoder, RlcEncoder, SourceStatus,
 };
 
-/// As in results.
+/// The name in results.
 pub(crate) const NAME: &str = "cu-fec";
 
-/// Why it takes no part where there is no type for a size.
+/// The reason for taking no part where there is no type for a size.
 pub(crate) const NO_TYPE: &str = "no type for these sizes is compiled in";
 
 /// A density at which half of the coefficients are not 0.
@@ -58,16 +58,16 @@ pub(crate) trait Encode {
 
 /// A decoder of any capacity.
 pub(crate) trait Decode {
-    /// Takes a source symbol; how many became known.
+    /// Takes a source symbol and returns how many became known.
     fn source(&mut self, esi: u32, symbol: &[u8]) -> usize;
 
-    /// Takes a repair symbol; how many became known.
+    /// Takes a repair symbol and returns how many became known.
     fn repair(&mut self, id: RepairPayloadId, symbol: &[u8]) -> usize;
 
-    /// Drops everything below.
+    /// Drops all symbols below this one.
     fn discard_before(&mut self, esi: u32);
 
-    /// How many symbols it spans.
+    /// The number of symbols it spans.
     fn span(&self) -> usize;
 
     /// A known symbol.
@@ -128,7 +128,7 @@ impl<const SIZE: usize, const WINDOW: usize, const EQUATIONS: usize> Decode
     }
 }
 
-/// Of the errors, those that a lossy path may cause.
+/// Accepts the errors that a lossy path may cause, and no others.
 fn refused(error: Error) -> usize {
     match error {
         Error::WindowExpired | Error::EquationStoreFull => 0,
@@ -140,7 +140,7 @@ fn config(size: usize, window: usize, code: Code) -> RlcConfig {
     RlcConfig::new(size, window, code.field()).expect("sizes and windows are those of RFC 8681")
 }
 
-/// Makes a large value without needing it on this thread's stack.
+/// Makes a large value on the stack of another thread.
 fn boxed<T: Send + 'static>(make: impl FnOnce() -> T + Send + 'static) -> Box<T> {
     const STACK: usize = 256 << 20;
     let thread = std::thread::Builder::new().stack_size(STACK);

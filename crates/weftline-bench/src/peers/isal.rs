@@ -1,7 +1,7 @@
-//! ISA-L's erasure coding, if its library is on this machine.
+//! ISA-L's erasure coding, if its library is installed.
 //!
-//! Loaded when asked for, so that building needs nothing. All `unsafe` code of
-//! this crate is here. Signatures are those of `erasure_code.h`,
+//! It is loaded at run time, so the build does not need it. All `unsafe` code
+//! of this crate is here. The signatures are those of `erasure_code.h`,
 //! `gf_vect_mul.h` and `raid.h` of ISA-L 2.30, which have not changed since 2.
 //!
 //! Its field is ours, GF(2^8) with the polynomial 0x11D, so results must be
@@ -14,10 +14,10 @@ use libloading::Library;
 
 use crate::data::Symbols;
 
-/// As in results.
+/// The name in results.
 pub(crate) const NAME: &str = "isa-l";
 
-/// The shortest vector that all of its kernels take.
+/// The shortest vector that all of its kernels accept.
 const MIN_LENGTH: usize = 64;
 
 const FILE: &str = "libisal.so.2";
@@ -48,19 +48,18 @@ pub(crate) struct Isal {
     mad: Mad,
     invert_matrix: InvertMatrix,
     xor_gen: XorGen,
-    /// Where the functions are.
+    /// The library that holds the functions.
     _library: Library,
 }
 
-/// The library, or why it is not to be had, for people.
+/// The library, or the reason why it is missing, for the user.
 pub(crate) fn load() -> Result<&'static Isal, String> {
     static LOADED: OnceLock<Result<Isal, String>> = OnceLock::new();
     let open = || open(["ec_encode_data", "gf_vect_dot_prod", "gf_vect_mad"]);
     LOADED.get_or_init(open).as_ref().map_err(Clone::clone)
 }
 
-/// The same with its kernels for AVX2, whatever the CPU has beyond that: to
-/// compare ours for AVX2 with.
+/// The same, always with its kernels for AVX2, to compare our AVX2 kernel with.
 fn load_avx2() -> Result<&'static Isal, String> {
     static LOADED: OnceLock<Result<Isal, String>> = OnceLock::new();
     #[cfg(target_arch = "x86_64")]
@@ -80,16 +79,17 @@ fn load_avx2() -> Result<&'static Isal, String> {
     LOADED.get_or_init(open).as_ref().map_err(Clone::clone)
 }
 
-/// Every variant for symbols of this size, by its name in results.
+/// All variants for symbols of this size, by their names in results.
 pub(crate) fn variants(size: usize) -> [(&'static str, Result<&'static Isal, String>); 2] {
     let avx2 = for_size(size).and_then(|_| load_avx2());
     [(NAME, for_size(size)), ("isa-l avx2", avx2)]
 }
 
-/// The library for symbols of this size, or why not, for people.
+/// The library for symbols of this size, or the reason against it, for the
+/// user.
 pub(crate) fn for_size(size: usize) -> Result<&'static Isal, String> {
     if size < MIN_LENGTH {
-        return Err(format!("takes no fewer than {MIN_LENGTH} bytes"));
+        return Err(format!("accepts no fewer than {MIN_LENGTH} bytes"));
     }
     load()
 }
@@ -97,7 +97,7 @@ pub(crate) fn for_size(size: usize) -> Result<&'static Isal, String> {
 /// Looks up the functions, of which `encode`, `dot_prod` and `mad` have variants.
 fn open([encode, dot_prod, mad]: [&str; 3]) -> Result<Isal, String> {
     let absent =
-        |error| format!("{FILE} cannot be used ({error}); Debian's package libisal2 has it");
+        |error| format!("{FILE} cannot be loaded ({error}); install Debian's package libisal2");
     // SAFETY: ISA-L's initialisers only look at the CPU; its soname stands for
     // the interface declared above.
     let library = unsafe { Library::new(FILE) }.map_err(absent)?;
@@ -135,7 +135,7 @@ pub(crate) struct Tables {
     out: Vec<*mut u8>,
 }
 
-/// Sources as ISA-L takes them: where they begin.
+/// Sources in the form that ISA-L takes: pointers.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources<'a> {
     pointers: Vec<*const u8>,
@@ -237,8 +237,8 @@ impl Isal {
         }
     }
 
-    /// The inverse of an `n` x `n` matrix, which is spoilt; `None` if it has
-    /// none.
+    /// The inverse of an `n` x `n` matrix, which is overwritten; `None` if it
+    /// is singular.
     pub(crate) fn inverse(&self, matrix: &mut [u8], n: usize) -> Option<Vec<u8>> {
         assert_eq!(matrix.len(), n * n);
         let mut inverse = vec![0; n * n];
@@ -248,8 +248,8 @@ impl Isal {
         (failed == 0).then_some(inverse)
     }
 
-    /// Sets `out` to the XOR of at least two sources; false if it refuses, as it
-    /// does where memory is not aligned.
+    /// Sets `out` to the XOR of at least two sources. Returns false if the
+    /// library refuses, for example because memory is not aligned.
     pub(crate) fn xor(&self, sources: &Sources<'_>, out: &mut [u8], room: &mut Xor) -> bool {
         assert!(sources.pointers.len() >= 2 && out.len() == sources.length);
         let all = sources.pointers.iter().map(|source| source.cast_mut());
@@ -296,7 +296,7 @@ mod tests {
         for (name, isal) in &variants {
             match isal {
                 Ok(isal) => results_are_those_of_our_field(isal),
-                Err(reason) => eprintln!("{name} not tested: {reason}"),
+                Err(reason) => weftline_testkit::unable("isa-l", &format!("{name}: {reason}")),
             }
         }
     }
@@ -329,7 +329,10 @@ mod tests {
 
     #[test]
     fn it_inverts_what_can_be_inverted() {
-        let Ok(isal) = load() else { return };
+        let isal = match load() {
+            Ok(isal) => isal,
+            Err(reason) => return weftline_testkit::unable("isa-l", &reason),
+        };
         assert_eq!(isal.inverse(&mut [1, 1, 1, 1], 2), None);
         assert_eq!(
             isal.inverse(&mut [2, 0, 0, 1], 2),

@@ -1,4 +1,4 @@
-//! Other codes, each behind a file of its own.
+//! Other codes, each in its own file.
 
 pub(crate) mod cu_fec;
 #[allow(unsafe_code)]
@@ -10,11 +10,11 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Peer {
-    /// As in results.
+    /// The name in results.
     pub name: &'static str,
-    /// What it is.
+    /// A description.
     pub what: &'static str,
-    /// Why it takes no part, if so.
+    /// The reason if it cannot take part.
     pub missing: Option<String>,
 }
 
@@ -22,13 +22,13 @@ impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.name, self.what)?;
         match &self.missing {
-            Some(reason) => write!(f, "; not here: {reason}"),
+            Some(reason) => write!(f, "; not available: {reason}"),
             None => Ok(()),
         }
     }
 }
 
-/// All peers, and which of them can run here.
+/// All peers, and whether they can run here.
 #[must_use]
 pub fn all() -> Vec<Peer> {
     let peer = |name, what, missing| Peer {
@@ -68,8 +68,8 @@ pub(crate) const RS_ERASURE: &str = "reed-solomon-erasure";
 /// raptorq in results.
 pub(crate) const RAPTORQ: &str = "raptorq";
 
-/// Why reed-solomon-erasure must not run here: its C code is compiled for CPUs
-/// that have AVX2, and does not look.
+/// The reason if reed-solomon-erasure must not run here: its C code is compiled
+/// for CPUs with AVX2 and does not check.
 pub(crate) fn erasure_missing() -> Option<String> {
     #[cfg(target_arch = "x86_64")]
     if !(std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("bmi2")) {

@@ -1,4 +1,4 @@
-//! For programs. Keys are only ever added.
+//! The report for programs, as JSON. Keys are added, never changed or removed.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::measure::{Measurement, Outcome, Timing};
 use crate::plan::Plan;
 
-/// Everything as one object.
+/// The whole report as one object.
 #[must_use]
 pub fn object(
     machine: &Machine,
@@ -87,7 +87,7 @@ fn parameters(case: &Case) -> Map<String, Value> {
         .collect()
 }
 
-/// To every peer and every ceiling, by name.
+/// The ratios to every peer and every ceiling, by name.
 fn ratios(outcome: &Outcome, measurement: &Measurement) -> Map<String, Value> {
     let others = outcome.measurements.iter();
     let others = others.filter(|other| other.kind != Kind::Ours);

@@ -1,4 +1,4 @@
-//! What was measured, for people and for programs.
+//! Reports of the results, for people and for programs.
 
 mod json;
 mod table;
@@ -20,7 +20,7 @@ fn to_ceiling(outcome: &Outcome, measurement: &Measurement) -> Option<f64> {
     Some(Outcome::ratio(measurement, ceiling))
 }
 
-/// The ratio to what others published.
+/// The ratio to the published figure.
 fn to_published(outcome: &Outcome, measurement: &Measurement) -> Option<f64> {
     let published = outcome.case.published?;
     Some(measurement.gbps(&outcome.case) / published.gbps)

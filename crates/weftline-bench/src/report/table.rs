@@ -1,4 +1,4 @@
-//! For people: a table for each contest, as soon as it is over.
+//! The report for people: a table for each contest, as soon as it is over.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::{to_best_peer, to_ceiling, to_published};
 use crate::machine::Machine;
 use crate::measure::{Measurement, Outcome, Timing};
 
-/// The machine and how it is measured.
+/// The machine and the method of measurement.
 #[must_use]
 pub fn heading(machine: &Machine, timing: Timing, no_cycles: Option<&str>) -> String {
     let cpu = machine.cpu.as_deref().unwrap_or("unknown CPU");
@@ -24,23 +24,23 @@ pub fn heading(machine: &Machine, timing: Timing, no_cycles: Option<&str>) -> St
     }
     let _ = write!(
         text,
-        "\nmedian of {} samples of {} ms or more (of slow contenders fewer, at least 5), in turn; {}",
+        "\nmedian of {} samples of {} ms or more (slow contenders have fewer, at least 5); contenders take turns; {}",
         timing.rounds,
         timing.sample.as_secs_f64() * 1e3,
         crate::clock::NAME
     );
     if let Some(reason) = no_cycles {
-        let _ = write!(text, "\ncycles per byte: not available here: {reason}");
+        let _ = write!(text, "\ncycles per byte are not available: {reason}");
     }
     text
 }
 
-/// What the columns mean.
+/// The meaning of the columns.
 #[must_use]
 pub fn legend() -> &'static str {
-    "GB/s: 10^9 bytes a second, of what each workload says; +-: half of the samples are within so \
-     much of each other;\nc/B: cycles per byte; x peer: times as fast as the fastest peer; x top: \
-     share of the first ceiling of the case"
+    "GB/s: 10^9 bytes per second, counted as each workload says; +-: distance between the quartiles;\n\
+     c/B: cycles per byte; x peer: speed divided by that of the fastest peer; x top: speed divided by \
+     that of the first ceiling"
 }
 
 /// One contest.

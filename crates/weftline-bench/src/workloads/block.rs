@@ -1,5 +1,5 @@
-//! Blocks: repair symbols over k source symbols, and back again with as many
-//! source symbols lost as there are repair symbols.
+//! Blocks: repair symbols over k source symbols, and recovery of as many lost
+//! source symbols as there are repair symbols.
 
 mod ours;
 #[cfg(feature = "peers")]
@@ -11,18 +11,18 @@ use crate::data::{Draws, Symbols};
 use crate::plan::{Plan, Scope};
 
 const SEED: u64 = 5;
-const ENCODE: &str = "bytes of the source symbols; from them in memory to all repair symbols";
-const DECODE: &str = "bytes of the source symbols; as many of them lost as there are repair \
-                      symbols, other ones each time; until the lost ones are in memory";
+const ENCODE: &str = "bytes of the source symbols; makes all repair symbols";
+const DECODE: &str = "bytes of the source symbols; recovers as many lost symbols as there are \
+                      repair symbols, different ones each time";
 
-/// Blocks of k and m that published figures are about.
+/// The k and m of published figures.
 const ANCHORS: [(usize, usize); 4] = [(32, 4), (64, 7), (167, 17), (200, 40)];
 
-/// Patterns of losses. More than the inverted matrices that some codes keep, so
-/// that all of them do the work that fresh losses cause.
+/// The number of loss patterns. It exceeds the number of inverted matrices that
+/// some codes keep, so that every code does the work of new losses.
 const PATTERNS: usize = 257;
 
-/// A block and what is lost of it.
+/// A block and its losses.
 struct Block {
     sources: Symbols,
     repairs: usize,
@@ -65,7 +65,7 @@ impl Block {
     }
 }
 
-/// What is measured of a block.
+/// The direction to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Encode,

@@ -1,4 +1,4 @@
-//! What no code can beat, and what everything is compared with.
+//! The ceilings: limits that no code can beat.
 
 use weftline_codec::field::{Field, Gf256};
 use weftline_codec::kernel::{Kernel, Ops};
@@ -17,7 +17,7 @@ pub(super) fn fastest() -> Ops {
     fastest.expect("the scalar kernel runs everywhere")
 }
 
-/// The XOR of all sources into one destination, and that `times` times.
+/// The XOR of all sources into one destination, `times` times.
 pub(super) fn xor<'a>(
     contest: &mut Contest<'a>,
     sources: &[&'a [u8]],
@@ -44,7 +44,7 @@ pub(super) fn xor<'a>(
     contest.enter(XOR, Kind::Ceiling, out, run, |out| out.concat(), &expected)
 }
 
-/// Copies of all sources to one place, and that `times` times.
+/// Copies of all sources to one place, `times` times.
 pub(super) fn memcpy<'a>(
     contest: &mut Contest<'a>,
     sources: &[&'a [u8]],
@@ -55,7 +55,7 @@ pub(super) fn memcpy<'a>(
     let sources = sources.to_vec();
     let run = move |out: &mut Symbols| {
         for source in (0..times).flat_map(|_| &sources) {
-            // Otherwise only the last copy would have to be made.
+            // Otherwise the compiler could leave out all copies but the last.
             std::hint::black_box(out.get_mut(0)).copy_from_slice(source);
         }
     };

@@ -1,4 +1,4 @@
-//! The inner loops alone, kernel by kernel.
+//! The inner loops, kernel by kernel.
 
 use weftline_codec::kernel::{Kernel, Ops};
 

@@ -1,4 +1,4 @@
-//! What is done, and by whom.
+//! The workloads and their contenders.
 
 mod block;
 mod ceilings;
@@ -9,12 +9,12 @@ mod stream;
 use crate::contest::{Error, Visitor};
 use crate::plan::Plan;
 
-/// Takes `visitor` through the contests of a plan. It is asked about every case
-/// of the plan's scope, filtered or not.
+/// Passes the contests of a plan to `visitor`. It is asked about every case of
+/// the plan's scope, filtered or not.
 ///
 /// # Errors
 ///
-/// When a contender's result is wrong, and those of the visitor.
+/// When a contender's result is wrong, or the visitor returns an error.
 pub fn visit(plan: &Plan, visitor: &mut dyn Visitor) -> Result<(), Error> {
     kernels::visit(plan, visitor)?;
     repair::visit(plan, visitor)?;

@@ -1,4 +1,4 @@
-//! One repair symbol over a window, its coefficients included.
+//! One repair symbol over a window, including its coefficients.
 
 use weftline_codec::WindowEncoder;
 use weftline_codec::coefficients::Coefficients;
@@ -10,15 +10,15 @@ use crate::data::Symbols;
 use crate::plan::Plan;
 
 const SEED: u64 = 2;
-const DEFINITION: &str = "bytes of the window's symbols; coefficients are made anew each time";
+const DEFINITION: &str = "bytes of the window's symbols; includes making the coefficients";
 /// A density at which half of the coefficients are not 0.
 pub(super) const HALF: u8 = 7;
 
-/// Our codes, by what makes their coefficients.
+/// Our codes, by their coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
     Dense,
-    /// All of so many newest symbols, and fewer the older they are.
+    /// All of this many newest symbols, and fewer of the older ones.
     Fading(u16),
     Sparse,
     Binary,
@@ -70,7 +70,7 @@ impl Code {
         }
     }
 
-    /// The coefficients for a window of so many symbols.
+    /// The coefficients for a window of this many symbols.
     fn vector(self, key: u16, symbols: usize) -> Vec<u8> {
         let mut vector = vec![0; symbols];
         let filled = self.coefficients(key).fill(self.field(), &mut vector);
@@ -125,7 +125,7 @@ fn repair(
             let made = encoder.repair(0..window as u64, code.coefficients(*key), out);
             made.expect("the window is held");
         };
-        // The first two bytes combine lengths, which peers do not.
+        // Our first two bytes combine lengths; those of peers do not.
         let output = |(_, out): &(u16, Vec<u8>)| out[2..].to_vec();
         let expected = combinations(&code.vector(1, window), &sources);
         contest.enter(
@@ -157,7 +157,7 @@ mod peers {
     use crate::peers::{cu_fec, isal};
     use crate::workloads::ceilings::combinations;
 
-    /// cu-fec, which follows RFC 8681: it must make the same bytes as we do.
+    /// cu-fec, which follows RFC 8681, so it must make the same bytes as ours.
     pub(super) fn cu_fec<'a>(
         contest: &mut Contest<'a>,
         sources: &[&'a [u8]],
@@ -184,7 +184,7 @@ mod peers {
         contest.enter(cu_fec::NAME, Kind::Peer, state, run, output, &expected)
     }
 
-    /// ISA-L has no coefficients of its own: it gets ours, and expands them.
+    /// ISA-L has no coefficients of its own: it gets ours and expands them.
     pub(super) fn isal<'a>(contest: &mut Contest<'a>, sources: &[&'a [u8]]) -> Result<(), Error> {
         let (window, size) = (sources.len(), sources[0].len());
         let isal = match isal::for_size(size) {

@@ -1,5 +1,5 @@
-//! A sliding window at work: every source symbol goes in, now and then a repair
-//! symbol comes out; and the other way round over a path that loses packets.
+//! A sliding window on a stream: encoding with a repair symbol at regular
+//! intervals, and decoding behind a lossy path.
 
 mod decode;
 mod encode;
@@ -26,15 +26,14 @@ impl Stream {
         100 / self.repair
     }
 
-    /// Our code with vectors that thin out, dense as far as it takes not to
-    /// recover less.
+    /// Our code with fading vectors that are dense enough to recover as much.
     fn fading(self) -> Code {
         Code::Fading((3 * self.interval()).next_power_of_two() as u16)
     }
 
-    /// After so many symbols everything repeats: two windows, in whole
-    /// intervals. Few enough for the cache, as what a network card has just
-    /// written is.
+    /// After this many symbols everything repeats: two windows, in whole
+    /// intervals. They fit the cache, like packets that a network card has just
+    /// written.
     fn period(self) -> usize {
         (2 * self.window).next_multiple_of(self.interval())
     }

@@ -1,24 +1,6 @@
-/* What C relies on: every field, windows, a relay, a session, and arguments that cannot be. */
-#include "weftline.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define MUST(condition)                                                                        \
-    do {                                                                                       \
-        if (!(condition)) {                                                                    \
-            fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #condition, weftline_last_error()); \
-            exit(1);                                                                           \
-        }                                                                                      \
-    } while (0)
-
-static uint32_t chance = 1;
-
-static uint32_t draw(uint32_t below) {
-    chance = chance * 1664525u + 1013904223u;
-    return (chance >> 8) % below;
-}
+/* What C relies on: every field, windows, a relay, a stream over a lossy path, and arguments that make no
+   sense. */
+#include "check.h"
 
 static WeftlineCoefficients uniform(uint32_t key) {
     WeftlineCoefficients made = {.kind = WEFTLINE_COEFFICIENTS_UNIFORM, .key = key};
@@ -65,6 +47,13 @@ static void rateless(uint32_t bits) {
         MUST(weftline_block_decoder_symbol(decoder, i, &payload, &length) == WEFTLINE_STATUS_OK);
         MUST(length == SIZE && memcmp(payload, payloads[i], SIZE) == 0);
     }
+    /* The next block begins empty. */
+    OK(weftline_block_encoder_clear(encoder));
+    OK(weftline_block_decoder_clear(decoder));
+    MUST(weftline_block_decoder_missing(decoder) == K);
+    size_t index;
+    OK(weftline_block_encoder_push(encoder, payloads[1], SIZE, &index));
+    MUST(index == 0);
     weftline_block_encoder_free(encoder);
     weftline_block_decoder_free(decoder);
 }
@@ -134,69 +123,83 @@ static void relay(void) {
     weftline_block_decoder_free(decoder);
 }
 
+/* A relay counts a source symbol once. */
+static void relay_source(void) {
+    WeftlineRecoder *recoder = weftline_recoder_new(8, 3, 3, 10);
+    uint8_t byte = 1;
+    bool innovative = false;
+    OK(weftline_recoder_source(recoder, 0, &byte, 1, &innovative));
+    MUST(innovative && weftline_recoder_rank(recoder) == 1);
+    OK(weftline_recoder_source(recoder, 0, &byte, 1, &innovative));
+    MUST(!innovative && weftline_recoder_rank(recoder) == 1);
+    MUST(weftline_recoder_source(NULL, 0, &byte, 1, NULL) == WEFTLINE_STATUS_NULL);
+    MUST(weftline_recoder_source(recoder, 0, NULL, 1, NULL) == WEFTLINE_STATUS_NULL);
+    weftline_recoder_free(recoder);
+}
+
+/* A repair symbol over symbols that were forgotten is late, which is not an error of anyone. */
+static void late(void) {
+    WeftlineWindowEncoder *encoder = weftline_window_encoder_new(8, 16, 10);
+    WeftlineWindowDecoder *decoder = weftline_window_decoder_new(8, 16, 10);
+    WeftlineRecoder *recoder = weftline_recoder_new(8, 16, 16, 10);
+    WeftlineCoefficients coefficients = {.key = 7};
+    uint8_t repair[12];
+    size_t length;
+    for (uint8_t i = 0; i < 4; i++)
+        OK(weftline_window_encoder_push(encoder, &i, 1, NULL));
+    OK(weftline_window_encoder_repair(encoder, 0, 4, coefficients, repair, sizeof repair, &length));
+    OK(weftline_window_decoder_forget_before(decoder, 2));
+    OK(weftline_recoder_forget_before(recoder, 2));
+    bool innovative = true;
+    MUST(weftline_window_decoder_repair(decoder, 0, 4, coefficients, repair, length, &innovative) == WEFTLINE_STATUS_LATE);
+    MUST(weftline_recoder_repair(recoder, 0, 4, coefficients, repair, length, &innovative) == WEFTLINE_STATUS_LATE);
+    MUST(innovative && strstr(weftline_last_error(), "forgotten"));
+    /* A later one is as good as ever, and one that makes no sense is an error as ever. */
+    OK(weftline_window_encoder_repair(encoder, 2, 4, coefficients, repair, sizeof repair, &length));
+    OK(weftline_window_decoder_repair(decoder, 2, 4, coefficients, repair, length, &innovative));
+    /* One equation for two symbols. */
+    MUST(innovative && weftline_window_decoder_missing(decoder) == 2);
+    MUST(weftline_window_decoder_deficit(decoder) == 1);
+    MUST(weftline_window_decoder_repair(decoder, 4, 4, coefficients, repair, length, NULL) == WEFTLINE_STATUS_ARGUMENT);
+    weftline_window_encoder_free(encoder);
+    weftline_window_decoder_free(decoder);
+    weftline_recoder_free(recoder);
+}
+
 /* 300 kB over a path of 5 ms each way that loses a tenth. */
-static void session(const char *preset) {
-    enum { TOTAL = 300000, SLOTS = 4096 };
-    static struct { uint64_t at; int to; size_t length; uint8_t bytes[1600]; } path[SLOTS];
+static void session(const char *scheme) {
+    enum { TOTAL = 300000 };
     static uint8_t sent[TOTAL];
     for (int i = 0; i < TOTAL; i++)
         sent[i] = (uint8_t)draw(256);
-    WeftlineSessionOptions options = {.symbol_size = 1200, .fixed_rate = 20000000};
-    WeftlineSession *ends[2] = {weftline_session_new(true, preset, &options, 1, 0),
-                                weftline_session_new(false, preset, &options, 2, 0)};
-    MUST(ends[0] && ends[1]);
-    uint64_t now = 0, out, in = 0;
-    size_t written = 0, read = 0, taken = 0, head = 0, tail = 0;
+    WeftlineConfig *config = weftline_config_parse(scheme);
+    OK(weftline_config_set(config, WEFTLINE_CONFIG_OPTION_SYMBOL_SIZE, 1200));
+    OK(weftline_config_set(config, WEFTLINE_CONFIG_OPTION_FIXED_RATE, 20000000));
+    Pair *pair = pair_new(config, 10);
+    weftline_config_free(config);
+    uint64_t out, in = 0;
+    size_t written = 0, read = 0, taken = 0;
     bool open = false, finished = false, over = false;
-    MUST(weftline_session_open_stream(ends[0], &out) == WEFTLINE_STATUS_OK);
+    OK(weftline_session_open_stream(pair->ends[0], &out));
     while (!over) {
-        MUST(now < 60000000000u);
+        MUST(pair->now < 60 * SECOND);
         WeftlineStatus status = WEFTLINE_STATUS_OK;
         while (written < TOTAL && status == WEFTLINE_STATUS_OK) {
-            status = weftline_session_write(ends[0], out, sent + written, TOTAL - written, &taken);
+            status = weftline_session_write(pair->ends[0], out, sent + written, TOTAL - written, &taken);
             MUST(status == WEFTLINE_STATUS_OK || status == WEFTLINE_STATUS_BLOCKED);
             written += status == WEFTLINE_STATUS_OK ? taken : 0;
         }
         if (written == TOTAL && !finished) {
-            MUST(weftline_session_finish(ends[0], out) == WEFTLINE_STATUS_OK);
+            OK(weftline_session_finish(pair->ends[0], out));
             finished = true;
         }
-        uint64_t next = WEFTLINE_NO_TIMEOUT;
-        for (int end = 0; end < 2; end++) {
-            WeftlineEvent event;
-            do
-                MUST(weftline_session_poll_event(ends[end], &event) == WEFTLINE_STATUS_OK);
-            while (event.kind != WEFTLINE_EVENT_KIND_NONE);
-            size_t length;
-            uint8_t *place = path[head % SLOTS].bytes;
-            /* A buffer too small loses nothing. */
-            if (weftline_session_poll_datagram(ends[end], now, place, 3, &length) == WEFTLINE_STATUS_BUFFER_TOO_SMALL)
-                MUST(length > 3);
-            while (weftline_session_poll_datagram(ends[end], now, path[head % SLOTS].bytes, 1600, &length) == WEFTLINE_STATUS_OK) {
-                path[head % SLOTS].length = length;
-                path[head % SLOTS].to = 1 - end;
-                path[head % SLOTS].at = now + 5000000;
-                head += draw(10) > 0;
-                MUST(head - tail < SLOTS);
-            }
-            uint64_t timeout = weftline_session_timeout(ends[end]);
-            next = timeout < next ? timeout : next;
-        }
-        if (tail < head && path[tail % SLOTS].at <= next) {
-            size_t slot = tail++ % SLOTS;
-            now = path[slot].at;
-            MUST(weftline_session_handle_datagram(ends[path[slot].to], now, path[slot].bytes, path[slot].length) == WEFTLINE_STATUS_OK);
-        } else {
-            now = next > now ? next : now + 1000;
-            for (int end = 0; end < 2; end++)
-                if (weftline_session_timeout(ends[end]) <= now)
-                    MUST(weftline_session_handle_timeout(ends[end], now) == WEFTLINE_STATUS_OK);
-        }
+        MUST(step(pair, 60 * SECOND));
+        pair->count[0] = pair->count[1] = 0;
         if (!open)
-            open = weftline_session_accept_stream(ends[1], &in) == WEFTLINE_STATUS_OK;
+            open = weftline_session_accept_stream(pair->ends[1], &in) == WEFTLINE_STATUS_OK;
         uint8_t buffer[5000];
         for (size_t got; open && !over;) {
-            status = weftline_session_read(ends[1], in, buffer, sizeof buffer, &got);
+            status = weftline_session_read(pair->ends[1], in, buffer, sizeof buffer, &got);
             if (status == WEFTLINE_STATUS_BLOCKED)
                 break;
             over = status == WEFTLINE_STATUS_END;
@@ -208,12 +211,44 @@ static void session(const char *preset) {
         }
     }
     MUST(read == TOTAL);
+    run(pair, SECOND);
+    MUST(weftline_session_all_acknowledged(pair->ends[0]));
     WeftlineSessionStats stats;
-    MUST(weftline_session_stats(ends[0], &stats) == WEFTLINE_STATUS_OK);
-    MUST(stats.source_symbols >= TOTAL / 1200 && stats.rtt_ns >= 10000000);
-    MUST(weftline_session_close(ends[0], now, 0) == WEFTLINE_STATUS_OK);
-    weftline_session_free(ends[0]);
-    weftline_session_free(ends[1]);
+    OK(weftline_session_stats(pair->ends[0], &stats));
+    MUST(stats.source_symbols >= TOTAL / 1200 && stats.rtt_ns >= 10 * MS && stats.min_rtt_ns >= 10 * MS);
+    MUST(stats.data == TOTAL && stats.bytes > TOTAL && stats.queued == 0 && stats.loss > 0.01);
+    OK(weftline_session_stats(pair->ends[1], &stats));
+    MUST(stats.received_data == TOTAL && stats.received_bytes > TOTAL && stats.feedback > 0);
+    pair_free(pair);
+}
+
+/* The three functions below `poll_output`, and buffers that are too small. */
+static void polls(void) {
+    WeftlineSession *client = weftline_session_new(true, NULL, 1, 0);
+    uint64_t stream;
+    size_t length, needed;
+    uint8_t buffer[LONGEST], again[LONGEST];
+    WeftlineOutput output;
+    WeftlineEvent event;
+    OK(weftline_session_open_stream(client, &stream));
+    OK(weftline_session_poll_event(client, &event));
+    MUST(event.kind == WEFTLINE_EVENT_KIND_NONE);
+    /* A buffer that is too small loses nothing, whichever function asks next. */
+    MUST(weftline_session_poll_datagram(client, 0, buffer, 3, &needed) == WEFTLINE_STATUS_BUFFER_TOO_SMALL);
+    MUST(needed > 3);
+    MUST(weftline_session_poll_output(client, 0, buffer, 3, &output) == WEFTLINE_STATUS_BUFFER_TOO_SMALL);
+    MUST(output.kind == WEFTLINE_OUTPUT_KIND_TRANSMIT && output.length == needed);
+    OK(weftline_session_poll_output(client, 0, buffer, sizeof buffer, &output));
+    MUST(output.kind == WEFTLINE_OUTPUT_KIND_TRANSMIT && output.length == needed);
+    /* The same seed makes the same datagram. */
+    WeftlineSession *twin = weftline_session_new(true, NULL, 1, 0);
+    OK(weftline_session_poll_datagram(twin, 0, again, sizeof again, &length));
+    MUST(length == needed && memcmp(buffer, again, length) == 0);
+    MUST(weftline_session_poll_datagram(twin, 0, again, sizeof again, &length) == WEFTLINE_STATUS_MISSING);
+    OK(weftline_session_poll_output(client, 0, buffer, sizeof buffer, &output));
+    MUST(output.kind == WEFTLINE_OUTPUT_KIND_TIMEOUT && output.timeout_ns == weftline_session_timeout(twin));
+    weftline_session_free(twin);
+    weftline_session_free(client);
 }
 
 static void mistakes(void) {
@@ -224,12 +259,39 @@ static void mistakes(void) {
     MUST(strstr(weftline_last_error(), "GF(2^9)") != NULL);
     MUST(weftline_block_encoder_new(8, 0, 100) == NULL && weftline_block_decoder_new(8, (size_t)-1, 100) == NULL);
     MUST(weftline_window_encoder_new(8, 4, 1 << 20) == NULL && weftline_recoder_new(0, 1, 1, 1) == NULL);
-    MUST(weftline_session_new(true, "no such preset", NULL, 1, 0) == NULL);
-    MUST(weftline_session_new(true, NULL, NULL, 1, 0) == NULL);
     MUST(weftline_block_encoder_push(NULL, &byte, 1, NULL) == WEFTLINE_STATUS_NULL);
     MUST(weftline_block_decoder_deficit(NULL) == 0 && weftline_session_timeout(NULL) == WEFTLINE_NO_TIMEOUT);
     weftline_block_encoder_free(NULL);
     weftline_session_free(NULL);
+    uint64_t first = 0, end = 0;
+    const uint8_t *place;
+#define NO(call) MUST((call) == WEFTLINE_STATUS_NULL)
+    NO(weftline_coefficients_fill(8, none, NULL, 1));
+    NO(weftline_block_encoder_repair(NULL, (WeftlineCoefficients){0}, &byte, 1, &length));
+    NO(weftline_block_encoder_clear(NULL));
+    NO(weftline_block_decoder_source(NULL, 0, &byte, 1, NULL));
+    NO(weftline_block_decoder_repair(NULL, (WeftlineCoefficients){0}, &byte, 1, NULL));
+    NO(weftline_block_decoder_symbol(NULL, 0, &place, &length));
+    NO(weftline_block_decoder_clear(NULL));
+    NO(weftline_window_encoder_push(NULL, &byte, 1, NULL));
+    NO(weftline_window_encoder_held(NULL, &first, &end));
+    NO(weftline_window_encoder_discard_before(NULL, 0));
+    NO(weftline_window_encoder_repair(NULL, 0, 1, (WeftlineCoefficients){0}, &byte, 1, &length));
+    NO(weftline_window_decoder_source(NULL, 0, &byte, 1, NULL));
+    NO(weftline_window_decoder_repair(NULL, 0, 1, (WeftlineCoefficients){0}, &byte, 1, NULL));
+    NO(weftline_window_decoder_next_known(NULL, &first));
+    NO(weftline_window_decoder_symbol(NULL, 0, &place, &length));
+    NO(weftline_window_decoder_forget_before(NULL, 0));
+    NO(weftline_recoder_repair(NULL, 0, 1, (WeftlineCoefficients){0}, &byte, 1, NULL));
+    NO(weftline_recoder_recode(NULL, 0, &first, &end, &byte, 1, &byte, 1, &length));
+    NO(weftline_recoder_forget_before(NULL, 0));
+    MUST(weftline_block_decoder_missing(NULL) == 0 && weftline_window_decoder_contiguous(NULL) == 0);
+    MUST(weftline_window_decoder_missing(NULL) == 0 && weftline_window_decoder_deficit(NULL) == 0);
+    MUST(weftline_recoder_rank(NULL) == 0 && weftline_longest_payload(9, 100) == 0);
+    weftline_block_decoder_free(NULL);
+    weftline_window_encoder_free(NULL);
+    weftline_window_decoder_free(NULL);
+    weftline_recoder_free(NULL);
     WeftlineBlockEncoder *encoder = weftline_block_encoder_new(8, 1, 10);
     MUST(weftline_block_encoder_push(encoder, NULL, 5, NULL) == WEFTLINE_STATUS_NULL);
     MUST(weftline_block_encoder_push(encoder, &byte, 11, NULL) == WEFTLINE_STATUS_ARGUMENT);
@@ -253,8 +315,11 @@ int main(void) {
         rateless(bits);
     window();
     relay();
+    relay_source();
+    late();
     session("auto");
     session("streaming");
+    polls();
     mistakes();
     puts("all as C relies on");
     return 0;

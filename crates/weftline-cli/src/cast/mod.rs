@@ -1,26 +1,15 @@
-//! `weftline cast`: UDP flows to one or many receivers by FECFRAME, without a return path.
-//!
-//! `send` and `recv` are the two ends. `plan` makes the session description that configures both;
-//! `joined` reads it. Sockets are in `socket` and `interface`, the group key's seal in `seal`.
+//! `weftline cast`: UDP flows by FECFRAME, without a return path (`weftline_apps::cast`).
 
-mod counts;
-mod group_key;
-mod interface;
-mod joined;
+mod failure;
 mod options;
-mod plan;
 mod recv;
-mod replay;
-mod seal;
 mod send;
-mod socket;
+mod standing;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::exit::Exit;
-use crate::options::OutputOptions;
-use crate::output;
+use crate::ui::{Exit, OutputOptions, output};
 
 const HELP: &str = "\
 The sender reads UDP from local programs and sends it with repair packets to a unicast or multicast
@@ -36,7 +25,7 @@ Examples:
 /// Send UDP (RTP, MPEG-TS) to one or many receivers and repair losses without a return path
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
-pub struct CastArgs {
+pub(crate) struct CastArgs {
     #[command(subcommand)]
     end: End,
 }
@@ -51,7 +40,7 @@ enum End {
 ///
 /// # Errors
 /// Anything that prevents the start. Later errors are printed, and returned as the exit code.
-pub async fn run(args: CastArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) async fn run(args: CastArgs, output: OutputOptions) -> Result<Exit> {
     match args.end {
         End::Send(args) => send::run(*args, output).await,
         End::Recv(args) => recv::run(*args, output).await,

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use weftline_fecframe::EncodingId;
+use weftline_apps::cast::EncodingId;
 use weftline_netem::units;
 
 /// Longest latency that is useful in real time.

@@ -1,48 +1,25 @@
 //! `weftline cast send`: the sending end.
 
 use std::cell::Cell;
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use tokio::net::UdpSocket;
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
-use tokio::time::sleep_until;
-use weftline_fecframe::{CodeRate, EncodingId, SendError, Sender, Time};
+use weftline_apps::Address;
+use weftline_apps::cast::{
+    CodeRate, EncodingId, GroupKey, Interface, SendError, Sender, SenderEvent, SenderOptions,
+    Sending,
+};
 
-use super::counts::Sending;
-use super::group_key::GroupKey;
-use super::interface::{Found, Interface};
+use super::failure::cannot_open;
 use super::options::{encoding_id, latency, local_flow, period, rate};
-use super::plan::{Plan, Wanted};
-use super::seal::{Lane, OVERHEAD, Sealer};
-use super::socket::{self, Leaving};
 use super::unprotected;
-use crate::address::Address;
-use crate::exit::{self, Exit, Failure};
-use crate::options::OutputOptions;
-use crate::output;
-use crate::report::Report;
-use crate::session::stop;
-
-/// Most flows of one instance that may have separate ports.
-const MOST_FLOWS: usize = 64;
-/// Datagrams that may wait here; the system's buffers hold more.
-const WAITING: usize = 256;
-/// Repair packets that are sent at once; the rest follow at this interval.
-const BURST: usize = 4;
-const GAP: Duration = Duration::from_millis(1);
-/// Repair packets beyond the code rate when the flow pauses, so that the last datagrams before the
-/// pause are protected too.
-const AFTER_PAUSE: u32 = 2;
-/// Most octets before the symbol in a repair packet.
-const REPAIR_ID: usize = 8;
-/// ADUs after which the sender checks whether the bandwidth cap starves the flow of repair.
-const ENOUGH: u64 = 200;
+use crate::ui::progress::Reporter;
+use crate::ui::report::Report;
+use crate::ui::stop::stop;
+use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 
 const EXAMPLES: &str = "\
 Flows: each --in is a separate flow. The first goes to the port of --to, the others to the ports
@@ -124,295 +101,88 @@ pub(super) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
         () = std::future::ready(()) => {}
     }
     let report = Report::new("cast", "send", output, args.stats);
-    let mut caster = match Caster::open(&args, &report).await {
-        Ok(caster) => caster,
+    let mut sender = match open(args, &report.reporter).await {
+        Ok(sender) => sender,
         Err(error) => return Ok(report.end(None::<&Sending>, &exit::wrap(&error))),
     };
     let counts = Cell::new(Sending::default());
+    let running = sender.run(
+        |now| counts.set(*now),
+        |event| tell(&event, &report.reporter),
+    );
     let exit = tokio::select! {
         exit = stopping => exit,
-        never = caster.run(&report, &counts) => match never {},
+        never = running => match never {},
         never = report.watch(|| counts.get()) => match never {},
     };
-    caster.readers.shutdown().await;
+    drop(sender);
     Ok(report.end(Some(&counts.get()), &Failure::new(exit, "stopped")))
 }
 
-/// A datagram of a local program.
-struct Arrival {
-    flow: u8,
-    at: Instant,
-    data: Vec<u8>,
-}
-
-/// The sending end.
-struct Caster {
-    sender: Sender,
-    sealer: Option<Sealer>,
-    socket: UdpSocket,
-    /// By flow.
-    to: Vec<SocketAddr>,
-    repair_to: SocketAddr,
-    arrivals: mpsc::Receiver<Arrival>,
-    readers: JoinSet<()>,
-    packet: Vec<u8>,
-    counts: Sending,
-    /// Time without datagrams after which the flow counts as paused.
-    pause: Duration,
-    warned_long: bool,
-    warned_unsent: bool,
-    judged: bool,
-}
-
-impl Caster {
-    async fn open(args: &SendArgs, report: &Report) -> Result<Self> {
-        let usage = |message: String| Failure::new(Exit::Usage, message);
-        if args.inputs.len() > MOST_FLOWS {
-            let message =
-                format!("more than {MOST_FLOWS} flows: start a second sender for the rest");
-            return Err(usage(message).into());
-        }
-        let to = first(&args.to).await?;
-        let repair_to = match &args.repair_to {
-            Some(address) => Some(first(address).await?),
-            None => None,
-        };
-        let interface = match &args.interface {
-            Some(_) if !to.ip().is_multicast() => {
-                let message = format!("--interface is for multicast groups, and {to} is not one");
-                return Err(usage(message).into());
-            }
-            Some(interface) => interface.find()?,
-            None => Found::ANY,
-        };
-        let leaving = Leaving {
-            interface,
-            ttl: args.ttl,
-        };
-        let key = args.group_key.as_deref().map(GroupKey::read).transpose()?;
-        let sealer = key.as_ref().map(Sealer::new).transpose()?;
-        let plan = Plan::new(&Wanted {
-            flows: args.inputs.len(),
-            to,
-            repair_to,
-            max_latency: args.max_latency,
-            code_rate: args.code_rate,
-            encoding_id: args.encoding_id,
-            symbol_size: args.symbol_size,
-            long_adus: args.long_adus,
-            rate: args.rate,
-            ttl: args.ttl,
-            is_sealed: key.is_some(),
-            source: socket::source_of(to, leaving),
-        })?;
-        let socket = socket::sender(to, leaving).with_context(|| format!("cannot send to {to}"))?;
-        let (queue, arrivals) = mpsc::channel(WAITING);
-        let mut readers = JoinSet::new();
-        let targets: Vec<SocketAddr> = plan
-            .ffci
-            .sources
-            .iter()
-            .map(|flow| flow.endpoint.address)
-            .collect();
-        for (flow, (input, target)) in args.inputs.iter().zip(&targets).enumerate() {
-            let socket = socket::receiver(*input, None, Found::ANY).map_err(|error| {
-                let message =
-                    format!("cannot listen on {input}: {error}; choose another address in --in");
-                Failure::new(Exit::General, message)
-            })?;
-            let at = socket.local_addr()?;
-            report.reporter.note(&format!("udp://{at} -> {target}"));
-            readers.spawn(read(socket, flow as u8, queue.clone()));
-        }
-        let repair_to = plan.ffci.repair.endpoint.address;
-        report.reporter.note(&format!(
-            "repair -> {repair_to}, code rate {}, losses recovered within {} ms, datagrams of up to {} bytes",
-            args.code_rate,
-            args.max_latency.as_millis(),
-            plan.longest_adu()
+async fn open(args: SendArgs, reporter: &Reporter) -> Result<Sender> {
+    let key = args.group_key.as_deref().map(GroupKey::read).transpose();
+    let key = key.map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
+    let is_sealed = key.is_some();
+    let mut options = SenderOptions::new(args.inputs, args.to);
+    options.repair_to = args.repair_to;
+    options.max_latency = args.max_latency;
+    options.code_rate = args.code_rate;
+    options.encoding_id = args.encoding_id;
+    options.symbol_size = args.symbol_size;
+    options.long_adus = args.long_adus;
+    options.rate = args.rate;
+    options.interface = args.interface;
+    options.ttl = args.ttl;
+    options.group_key = key;
+    let sender = Sender::open(&options).await.map_err(|e| cannot_open(&e))?;
+    for (at, target) in sender.flows() {
+        reporter.note(&format!("udp://{at} -> {target}"));
+    }
+    reporter.note(&format!(
+        "repair -> {}, code rate {}, losses recovered within {} ms, datagrams of up to {} bytes",
+        sender.repair_to(),
+        args.code_rate,
+        args.max_latency.as_millis(),
+        sender.longest_datagram()
+    ));
+    if let Some(path) = &args.sdp {
+        std::fs::write(path, sender.description())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        let path = output::quoted(&path.display().to_string());
+        reporter.note(&format!(
+            "wrote {path}; give it to receivers: weftline cast recv --sdp {path} --out udp://127.0.0.1:5004"
         ));
-        if let Some(path) = &args.sdp {
-            std::fs::write(path, plan.ffci.to_sdp())
-                .with_context(|| format!("cannot write {}", path.display()))?;
-            let path = output::quoted(&path.display().to_string());
-            report.reporter.note(&format!(
-                "wrote {path}; give it to receivers: weftline cast recv --sdp {path} --out udp://127.0.0.1:5004"
-            ));
-        }
-        let payload = if to.is_ipv4() { 1472 } else { 1452 };
-        let sealing = if key.is_some() { OVERHEAD } else { 0 };
-        let largest = usize::from(args.symbol_size) + REPAIR_ID + sealing;
-        if largest > payload {
-            report.reporter.warn(&format!(
-                "repair packets of {largest} bytes exceed the {payload} of Ethernet: they are fragmented, and losing a fragment loses the packet; use --symbol-size {} or less",
-                payload - REPAIR_ID - sealing
-            ));
-        }
-        if key.is_none() {
-            unprotected();
-        }
-        Ok(Caster {
-            sender: Sender::new(plan.config)?,
-            sealer,
-            socket,
-            to: targets,
-            repair_to,
-            arrivals,
-            readers,
-            packet: Vec::new(),
-            counts: Sending::default(),
-            pause: args.max_latency / 4,
-            warned_long: false,
-            warned_unsent: false,
-            judged: false,
-        })
     }
-
-    /// Sends the datagrams of the flows, and their repair packets.
-    async fn run(&mut self, report: &Report, counts: &Cell<Sending>) -> Infallible {
-        let mut more_repair: Option<Instant> = None;
-        let mut pause: Option<(Instant, u32)> = None;
-        loop {
-            let far_off = Instant::now() + Duration::from_secs(3600);
-            let repairing = sleep_until(more_repair.unwrap_or(far_off).into());
-            let pausing = sleep_until(pause.map_or(far_off, |(at, _)| at).into());
-            tokio::select! {
-                Some(arrival) = self.arrivals.recv() => {
-                    let now = time(report, arrival.at);
-                    self.take(report, &arrival, now).await;
-                    if self.repair(report, now).await {
-                        more_repair.get_or_insert(arrival.at + GAP);
-                    } else {
-                        more_repair = None;
-                    }
-                    pause = Some((arrival.at + self.pause, AFTER_PAUSE));
-                }
-                () = repairing, if more_repair.is_some() => {
-                    let at = Instant::now();
-                    let more = self.repair(report, time(report, at)).await;
-                    more_repair = more.then_some(at + GAP);
-                }
-                () = pausing, if pause.is_some() => {
-                    let at = Instant::now();
-                    let now = time(report, at);
-                    let made = self.sender.extra_repair(now, &mut self.packet).is_some();
-                    if made {
-                        self.transmit(report, Lane::Repair, self.repair_to).await;
-                    }
-                    let left = pause.map_or(0, |(_, left)| left.saturating_sub(1));
-                    pause = (made && left > 0).then_some((at + self.pause / 4, left));
-                }
-            }
-            self.counts.stats = *self.sender.stats();
-            counts.set(self.counts);
-            self.check_cap(report);
-        }
+    if let Some(pieces) = sender.fragments() {
+        reporter.warn(&format!(
+            "repair packets of {} bytes exceed the {} of Ethernet: they are fragmented, and losing a fragment loses the packet; use --symbol-size {} or less",
+            pieces.packet, pieces.fits, pieces.symbol_size
+        ));
     }
-
-    /// Sends a source packet.
-    async fn take(&mut self, report: &Report, arrival: &Arrival, now: Time) {
-        let Arrival { flow, data, .. } = arrival;
-        self.counts.longest = self.counts.longest.max(data.len());
-        match self.sender.source(*flow, data, now, &mut self.packet) {
-            Ok(_) => {
-                let to = self.to[usize::from(*flow)];
-                self.transmit(report, Lane::Source(*flow), to).await;
-            }
-            Err(error) => {
-                self.counts.too_long += 1;
-                if !std::mem::replace(&mut self.warned_long, true) {
-                    report.reporter.warn(&too_long(error));
-                }
-            }
-        }
+    if !is_sealed {
+        unprotected();
     }
-
-    /// Sends some of the due repair packets; returns whether there may be more.
-    async fn repair(&mut self, report: &Report, now: Time) -> bool {
-        for _ in 0..BURST {
-            if self.sender.poll_repair(now, &mut self.packet).is_none() {
-                return false;
-            }
-            self.transmit(report, Lane::Repair, self.repair_to).await;
-        }
-        true
-    }
-
-    /// Sends the packet that was made.
-    async fn transmit(&mut self, report: &Report, lane: Lane, to: SocketAddr) {
-        let packet = match &mut self.sealer {
-            Some(sealer) => sealer.seal(lane, &self.packet),
-            None => &self.packet,
-        };
-        match self.socket.send_to(packet, to).await {
-            Ok(bytes) => self.counts.wire.add(bytes),
-            Err(error) => {
-                self.counts.not_sent += 1;
-                if !std::mem::replace(&mut self.warned_unsent, true) {
-                    let text =
-                        format!("cannot send to {to}: {error}; continuing with the next packet");
-                    report.reporter.warn(&text);
-                }
-            }
-        }
-    }
-
-    /// Warns once if symbols are so much larger than datagrams that repair packets are held back.
-    fn check_cap(&mut self, report: &Report) {
-        let stats = &self.counts.stats;
-        if self.judged || stats.adus < ENOUGH {
-            return;
-        }
-        self.judged = true;
-        let symbol = self.counts.longest + 3;
-        let is_starved = stats.capped * 10 > stats.capped + stats.repair_symbols;
-        if is_starved && symbol < usize::from(self.sender.config().fssi.symbol_size()) {
-            report.reporter.warn(&format!(
-                "datagrams are much smaller than symbols, and repair packets may not use more bytes than datagrams: {} of {} repairs were held back; use --symbol-size {symbol}",
-                stats.capped,
-                stats.capped + stats.repair_symbols
-            ));
-        }
-    }
+    Ok(sender)
 }
 
-/// Reads the datagrams of a flow from a local socket.
-async fn read(socket: UdpSocket, flow: u8, queue: mpsc::Sender<Arrival>) {
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match socket.recv_from(&mut buffer).await {
-            Ok((length, _)) => {
-                let arrival = Arrival {
-                    flow,
-                    at: Instant::now(),
-                    data: buffer[..length].to_vec(),
-                };
-                if queue.send(arrival).await.is_err() {
-                    return;
-                }
-            }
-            // Some systems report the errors of earlier packets here.
-            Err(_) => tokio::time::sleep(GAP).await,
-        }
-    }
-}
-
-async fn first(address: &Address) -> Result<SocketAddr, Failure> {
-    let mut found = address.resolve().await?;
-    // `resolve` returns at least one.
-    Ok(found.swap_remove(0))
-}
-
-fn time(report: &Report, at: Instant) -> Time {
-    Time::ZERO + at.saturating_duration_since(report.started)
-}
-
-fn too_long(error: SendError) -> String {
-    match error {
-        SendError::AduTooLong { got, limit } => format!(
+fn tell(event: &SenderEvent, reporter: &Reporter) {
+    let text = match event {
+        SenderEvent::TooLong(SendError::AduTooLong { got, limit }) => format!(
             "dropping datagrams of {got} bytes: at most {limit} are protected; use --symbol-size {} or --long-adus",
             got + 3
         ),
-        error => format!("dropping datagrams: {error}"),
-    }
+        SenderEvent::TooLong(error) => format!("dropping datagrams: {error}"),
+        SenderEvent::NotSent { to, error } => {
+            format!("cannot send to {to}: {error}; continuing with the next packet")
+        }
+        SenderEvent::Starved {
+            held_back,
+            all,
+            symbol_size,
+        } => format!(
+            "datagrams are much smaller than symbols, and repair packets may not use more bytes than datagrams: {held_back} of {all} repairs were held back; use --symbol-size {symbol_size}"
+        ),
+        _ => return,
+    };
+    reporter.warn(&text);
 }

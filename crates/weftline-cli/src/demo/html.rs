@@ -4,15 +4,15 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use weftline::Preset;
-use weftline_lab::plot::{Axis, CHART_STYLE, Marks, PAGE_STYLE, Series, chart, escape, figure};
 use weftline_netem::LossModel;
+use weftline_plot::{Axis, CHART_STYLE, Marks, PAGE_STYLE, Series, chart, escape, figure};
 
 use super::Report;
 use super::lateness::Exactness;
 use super::run::{Run, Workload};
 use super::{sentence, table};
-use crate::output::quoted;
-use crate::reporter::size;
+use crate::ui::output::quoted;
+use crate::ui::progress::size;
 
 /// Points of a curve: more would not be visible.
 const POINTS: usize = 600;

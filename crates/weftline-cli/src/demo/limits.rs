@@ -6,7 +6,7 @@ use weftline_netem::units::duration;
 
 use super::workload::STAMP;
 use super::{DemoArgs, load_of};
-use crate::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 
 const LONGEST_RTT: Duration = Duration::from_secs(10);
 /// A shorter queue drops packets that arrived back to back.

@@ -5,7 +5,7 @@ mod html;
 mod json;
 mod lateness;
 mod limits;
-pub(crate) mod path;
+mod path;
 mod run;
 mod sentence;
 mod table;
@@ -20,18 +20,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use weftline::proto::Preset;
+use weftline::Preset;
 use weftline_netem::{LinkConfig, LossModel, Queue, units};
 
 use self::lateness::Exactness;
 use self::run::{Run, Setup, Workload, run};
 use self::target::Target;
 use self::workload::MessageStream;
-use crate::exit::{Exit, Failure};
-use crate::options::{OutputOptions, repair_share};
-use crate::output;
+use crate::options::repair_share;
 use crate::preset::PresetChoice;
-use crate::session::interrupted;
+use crate::ui::stop::interrupted;
+use crate::ui::{Exit, Failure, OutputOptions, output};
 
 /// Headers of the carrier, UDP and IP on a message in its own packet. They determine the time that
 /// an undisturbed message takes on the link.
@@ -63,7 +62,7 @@ the same share, and auto has it as its limit. arq sends no repairs.";
 /// See what erasure coding does on a lossy path, right here
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-pub struct DemoArgs {
+pub(crate) struct DemoArgs {
     /// Presets to compare, each followed by its options: arq,udp-rc,field=256,auto
     #[arg(
         long,
@@ -136,7 +135,7 @@ struct Report<'a> {
 ///
 /// # Errors
 /// The options are invalid, a report cannot be written, or the demo cannot be set up.
-pub fn run_command(args: &DemoArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) fn run_command(args: &DemoArgs, output: OutputOptions) -> Result<Exit> {
     let started = Instant::now();
     limits::check(args)?;
     let targets = Targets::open(args, output)?;
@@ -250,7 +249,7 @@ impl Targets {
 
 /// Each preset once, in the given order.
 #[derive(Clone, Debug)]
-pub struct Presets(Vec<PresetChoice>);
+pub(crate) struct Presets(Vec<PresetChoice>);
 
 fn presets(text: &str) -> Result<Presets, String> {
     PresetChoice::list(text).map(Presets)

@@ -6,14 +6,15 @@ use std::path::Path as FilePath;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use weftline::proto::{Preset, RateControl, Redundancy};
-use weftline::{Allowed, Congestion, Connection, Endpoint, EndpointConfig, Identity, Stats};
+use weftline::{
+    Allowed, Congestion, Connection, Endpoint, EndpointConfig, Identity, Preset, RateControl, Stats,
+};
 use weftline_netem::LinkConfig;
 
 use super::path::{Path, PathReport};
 use super::workload::{MessageStream, Outcome, file, messages};
-use crate::exit::{Exit, Failure};
 use crate::preset::PresetChoice;
+use crate::ui::{Exit, Failure};
 
 /// The share of the link's rate that the engine uses: the rest is for QUIC's own packets.
 const RATE_SHARE: f64 = 0.95;
@@ -85,7 +86,7 @@ impl Run {
 
     /// Delivered Mbit/s.
     pub(super) fn goodput_mbps(&self) -> f64 {
-        crate::reporter::megabits(self.outcome.bytes, self.outcome.elapsed)
+        crate::ui::progress::megabits(self.outcome.bytes, self.outcome.elapsed)
     }
 }
 
@@ -147,7 +148,7 @@ async fn carry(
 ) -> Result<(Outcome, Connection, Connection)> {
     let connecting = async {
         client
-            .connect(path.address(), &peer)
+            .connect(path.address(), peer)
             .await
             .context("connecting")
     };
@@ -168,11 +169,7 @@ async fn carry(
 fn config(setup: &Setup<'_>, choice: &PresetChoice) -> Result<EndpointConfig> {
     let usage = |message: String| Failure::new(Exit::Usage, message);
     let mut session = choice.config().map_err(usage)?;
-    match &mut session.policies.redundancy {
-        Redundancy::Share(share) => *share = setup.repair_share,
-        Redundancy::Auto(auto) => auto.limit = Some(setup.repair_share),
-        _ => {}
-    }
+    session.scheme.set_share(setup.repair_share);
     let rate = (setup.rate as f64 * RATE_SHARE) as u64;
     session.rate = RateControl::Fixed {
         rate: Some(rate),

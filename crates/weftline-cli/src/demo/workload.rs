@@ -11,10 +11,9 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, empty};
 use tokio::runtime::Handle;
 use weftline::{Connection, Stream};
+use weftline_apps::transfer::{Event, Sink, collect, receive, send};
 
 use super::delay::Delays;
-use crate::reporter::Reporter;
-use crate::transfer::{Sink, collect, receive, send};
 
 /// Bytes of a message that hold its due time and its number.
 pub(super) const STAMP: usize = 16;
@@ -160,7 +159,7 @@ async fn read(
 pub(super) async fn file(from: &Connection, to: &Connection, source: &FilePath) -> Result<Outcome> {
     let target = tempfile::tempdir().context("making a temporary directory")?;
     let listing = collect(&[source.to_owned()], "stdin")?;
-    let silent = Reporter::silent();
+    let silent = |_: Event<'_>| {};
     let started = Instant::now();
     let sending = async {
         let stream = from.open_stream().await.context("opening the stream")?;

@@ -1,31 +1,24 @@
-//! `weftline forward`: TCP connections over a session.
-//!
-//! The client end (`connect`, with its connections in `near`) accepts connections from local
-//! programs. The server end (`serve`, with its sessions in `far`) makes the matching connections
-//! to the targets. Reverse rules swap these roles. `carry` moves a connection's data at both ends,
-//! `wire` holds their messages.
+//! `weftline forward`: TCP connections over a session (`weftline_apps::forward`).
 
-mod agree;
-mod carry;
 mod connect;
-mod counts;
-mod dial;
-mod far;
-mod listeners;
-mod near;
 mod options;
 mod serve;
-mod socks;
-mod wire;
+mod standing;
 
-#[cfg(test)]
-mod tests;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::exit::Exit;
-use crate::options::OutputOptions;
+use crate::ui::failure::There;
+use crate::ui::progress::Reporter;
+use crate::ui::{Exit, OutputOptions};
+
+/// The commands of the server end.
+const THERE: There = There {
+    serve: "weftline forward serve",
+    allow: "weftline forward serve --allow TARGET --peer",
+};
 
 const HELP: &str = "\
 One host runs `weftline forward serve` and lists the targets that clients may reach; the other
@@ -58,7 +51,7 @@ explains what can be allowed.";
     subcommand_negates_reqs = true,
     mut_arg("insecure_udp", |arg| arg.hide(true))
 )]
-pub struct ForwardArgs {
+pub(crate) struct ForwardArgs {
     #[command(subcommand)]
     end: Option<End>,
     #[command(flatten)]
@@ -74,9 +67,17 @@ enum End {
 ///
 /// # Errors
 /// Anything that prevents the start. Later errors are printed, and returned as the exit code.
-pub async fn run(args: ForwardArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) async fn run(args: ForwardArgs, output: OutputOptions) -> Result<Exit> {
     match args.end {
         Some(End::Serve(args)) => serve::run(*args, output).await,
         None => connect::run(args.connect, output).await,
     }
+}
+
+/// Reports that the end is stopping and waits for connections.
+fn draining(open: u64, patience: Duration, reporter: &Reporter) {
+    let seconds = patience.as_secs_f64();
+    reporter.note(&format!(
+        "stopping: waiting up to {seconds} s for {open} connections to end; stop again to reset them"
+    ));
 }

@@ -5,24 +5,15 @@ use std::time::Duration;
 
 use clap::Args;
 use weftline::EndpointConfig;
+use weftline_apps::forward::Bounds;
 use weftline_netem::units;
 
-use crate::exit::{Exit, Failure};
 use crate::options::{AgainOptions, SessionOptions};
-
-/// Most connections of a session at once.
-const MOST_CONNECTIONS: u32 = 10_000;
-/// Streams in addition to those of connections: requests and listeners.
-const OTHER_STREAMS: u32 = 2 * MOST_RULES as u32;
-/// Most addresses of one kind on a command line.
-pub(super) const MOST_RULES: usize = 64;
-/// Most bytes of all connections of a session that may wait here to be read.
-const MOST_WAITING: u64 = 256_000_000;
-const BUFFER: std::ops::RangeInclusive<usize> = 300_000..=64_000_000;
+use crate::ui::{Exit, Failure};
 
 /// The limits of connections.
 #[derive(Args, Clone, Debug)]
-pub(super) struct Bounds {
+pub(super) struct BoundsOptions {
     /// Most connections of each session at once; further ones are refused
     #[arg(long, value_name = "NUMBER", default_value = "256", value_parser = connections)]
     pub(super) connections: u32,
@@ -41,7 +32,7 @@ pub(super) struct Bounds {
     again: AgainOptions,
 }
 
-impl Bounds {
+impl BoundsOptions {
     /// The endpoint configuration for these limits.
     ///
     /// # Errors
@@ -53,13 +44,17 @@ impl Bounds {
         }
         let mut config = session.endpoint()?;
         self.again.complete(&mut config);
-        let limits = &mut config.session.limits;
-        limits.streams = self.connections + OTHER_STREAMS;
-        limits.stream_data = self.buffer as u64;
-        // While this is enough for all connections, one that is not read delays no other.
-        let all = limits.stream_data * u64::from(self.connections);
-        limits.session_data = all.clamp(limits.stream_data, MOST_WAITING);
+        self.bounds()?.apply(&mut config);
         Ok(config)
+    }
+
+    /// What they say.
+    ///
+    /// # Errors
+    /// A bound is out of range, which the command line has checked before.
+    pub(super) fn bounds(&self) -> Result<Bounds, Failure> {
+        let bounds = Bounds::new(self.connections, self.buffer, self.drain_timeout);
+        bounds.map_err(|error| Failure::new(Exit::Usage, error.to_string()))
     }
 }
 
@@ -75,13 +70,13 @@ pub(super) fn local(text: &str) -> Result<SocketAddr, String> {
 
 fn connections(text: &str) -> Result<u32, String> {
     let number = text.parse().ok();
-    let number = number.filter(|n| (1..=MOST_CONNECTIONS).contains(n));
-    number.ok_or_else(|| format!("give 1 to {MOST_CONNECTIONS}"))
+    let number = number.filter(|n| Bounds::CONNECTIONS.contains(n));
+    number.ok_or_else(|| format!("give 1 to {}", Bounds::CONNECTIONS.end()))
 }
 
 fn buffer(text: &str) -> Result<usize, String> {
     let size = units::parse_size(text).map_err(|e| e.to_string())?;
-    match BUFFER.contains(&size) {
+    match Bounds::BUFFER.contains(&size) {
         true => Ok(size),
         false => Err("give 300kB to 64MB".into()),
     }

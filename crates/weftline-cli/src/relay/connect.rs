@@ -1,39 +1,24 @@
 //! `weftline relay connect`: the client end.
 
-use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use tokio::task::JoinSet;
-use tokio::time::{interval, sleep, timeout};
-use weftline::{CloseReason, Connection, Endpoint, Fingerprint, Identity, Stream};
+use weftline::Fingerprint;
+use weftline_apps::relay::{
+    Client, ClientOptions, Event, OpenError, Rule, Snapshot, wireguard_mtu,
+};
+use weftline_apps::{Address, Stopper};
 
-use super::counts::Snapshot;
-use super::delivery::Delivery;
-use super::inward::{finish, inward};
-use super::near::Near;
 use super::options::{idle, most_flows};
-use super::rule::Rule;
-use super::table::{Hostile, longest, wireguard_mtu};
-use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION, Wanted};
-use crate::address::Address;
-use crate::exit::{self, Exit, Failure, close};
+use super::{THERE, too_long};
 use crate::home;
-use crate::options::{AgainOptions, OutputOptions, SessionOptions};
-use crate::output;
-use crate::report::Report;
-use crate::send;
-use crate::session::{farewell, stop};
-
-/// First and longest time between attempts to connect.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(8);
-/// How long datagrams in flight may take to arrive when the relay is stopped.
-const DRAIN: Duration = Duration::from_secs(1);
-/// Time between two checks for idle flows.
-const SWEEP: Duration = Duration::from_secs(1);
+use crate::options::{AgainOptions, SessionOptions};
+use crate::supervise::supervise;
+use crate::ui::progress::Reporter;
+use crate::ui::report::Report;
+use crate::ui::stop::stop;
+use crate::ui::{Exit, Failure, OutputOptions, exit, failure, output};
 
 const EXAMPLES: &str = "\
 Rules: --udp LISTEN=TARGET[,DELIVERY]
@@ -106,242 +91,81 @@ pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit
         () = std::future::ready(()) => {}
     }
     let report = Report::new("relay", "connect", output, args.stats);
-    let client = match Client::open(args) {
+    let client = match open(args, &report.reporter) {
         Ok(client) => client,
         Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
     };
-    let mut listeners = JoinSet::new();
-    for rule in 0..client.near.rules().len() {
-        listeners.spawn(client.near.clone().listen(rule as u8));
-    }
-    let failure = tokio::select! {
-        failure = client.serve(&report, stopping) => failure,
-        never = report.watch(|| client.near.snapshot()) => match never {},
+    let stopper = Stopper::new();
+    let running = client.run(&stopper);
+    let ended = supervise(&report, stopping, &stopper, running, || client.snapshot()).await;
+    let failure = match ended {
+        Ok(exit) => Failure::new(exit, "stopped"),
+        Err(error) => failure::session(&error, THERE),
     };
-    listeners.shutdown().await;
-    Ok(report.end(Some(&client.near.snapshot()), &failure))
+    Ok(report.end(Some(&client.snapshot()), &failure))
 }
 
-/// The client end.
-pub(super) struct Client {
-    args: ConnectArgs,
-    pub(super) near: Arc<Near>,
-    hello: Hello,
-    identities: Option<(Fingerprint, Identity)>,
+fn open(args: ConnectArgs, reporter: &Reporter) -> Result<Client> {
+    let mut endpoint = args.session.endpoint()?;
+    args.again.complete(&mut endpoint);
+    let identity = match args.peer {
+        Some(peer) => Some((peer, home::identity(args.session.identity.as_deref())?.0)),
+        None => {
+            output::insecure();
+            None
+        }
+    };
+    let mut options = ClientOptions::new(args.address, identity, args.rules);
+    options.fragment = args.fragment;
+    options.idle = args.idle;
+    options.flows = args.flows;
+    options.timeout = args.session.timeout;
+    options.endpoint = endpoint;
+    let reporter = reporter.clone();
+    let client = Client::open(options, move |event| tell(&event, &reporter));
+    Ok(client.map_err(|error| cannot_open(&error))?)
 }
 
-impl Client {
-    pub(super) fn open(args: ConnectArgs) -> Result<Self> {
-        if args.rules.len() > MOST_RULES {
-            let message =
-                format!("more than {MOST_RULES} rules: start a second relay for the rest");
-            return Err(Failure::new(Exit::Usage, message).into());
+fn cannot_open(error: &OpenError) -> Failure {
+    match error {
+        OpenError::TooManyRules { most, .. } => {
+            let message = format!("more than {most} rules: start a second relay for the rest");
+            Failure::new(Exit::Usage, message)
         }
-        args.session.endpoint()?;
-        let identities = match args.peer {
-            Some(peer) => Some((peer, home::identity(args.session.identity.as_deref())?.0)),
-            None => {
-                output::insecure();
-                None
-            }
-        };
-        let near = Near::open(args.rules.clone(), args.flows).map_err(|(addr, error)| {
-            let message = format!("cannot listen on {addr}: {error}; choose another port in --udp");
-            Failure::new(Exit::General, message)
-        })?;
-        let rules = args.rules.iter().map(|rule| Wanted {
-            target: rule.target.to_string(),
-            delivery: rule.delivery.to_string(),
-        });
-        let hello = Hello {
-            weftline_relay: VERSION,
-            // As random as the standard library's hash keys: the number only distinguishes two
-            // runs.
-            instance: std::hash::BuildHasher::hash_one(
-                &std::collections::hash_map::RandomState::new(),
-                std::process::id(),
-            ),
-            fragment: args.fragment,
-            rules: rules.collect(),
-        };
-        Ok(Client {
-            args,
-            near: Arc::new(near),
-            hello,
-            identities,
-        })
+        OpenError::Listen { .. } => Failure::new(
+            Exit::General,
+            format!("{error}; choose another port in --udp"),
+        ),
+        error => Failure::new(Exit::General, error.to_string()),
     }
+}
 
-    /// Keeps a session until a person stops the program or an error is permanent.
-    pub(super) async fn serve(
-        &self,
-        report: &Report,
-        mut stopping: Pin<&mut impl Future<Output = Exit>>,
-    ) -> Failure {
-        let mut wait = FIRST_WAIT;
-        let mut served = false;
-        let stopped = |exit| Failure::new(exit, "stopped");
-        loop {
-            let begun = tokio::select! {
-                begun = self.begin(report) => begun,
-                exit = &mut stopping => return stopped(exit),
-            };
-            let failure = match begun {
-                Ok((endpoint, connection, stream, answer)) => {
-                    served = true;
-                    wait = FIRST_WAIT;
-                    let ended = tokio::select! {
-                        ended = self.carry(report, &connection, stream, &answer) => ended,
-                        exit = &mut stopping => {
-                            self.near.detach();
-                            let _ = timeout(DRAIN, connection.flushed()).await;
-                            farewell(&endpoint, close::INTERRUPTED, "stopped").await;
-                            return stopped(exit);
-                        }
-                    };
-                    self.near.detach();
-                    connection.close(close::FAILED, "the session failed");
-                    exit::closed(&ended)
-                }
-                Err(error) => exit::wrap(&error),
-            };
-            // An error that a person must fix is permanent, unless a session has worked before.
-            if !served && !matches!(failure.exit, Exit::Lost) {
-                return failure;
-            }
-            let seconds = wait.as_secs_f64();
-            report
-                .reporter
-                .warn(&format!("{failure}; trying again in {seconds} s"));
-            tokio::select! {
-                () = sleep(wait) => {}
-                exit = &mut stopping => return stopped(exit),
-            }
-            wait = (wait * 2).min(LONGEST_WAIT);
-        }
-    }
-
-    /// Connects, and agrees with the server on the rules.
-    async fn begin(&self, report: &Report) -> Result<(Endpoint, Connection, Stream, Answer)> {
-        let mut config = self.args.session.endpoint()?;
-        self.args.again.complete(&mut config);
-        let addresses = self.args.address.resolve().await?;
-        let allow = "weftline relay serve --allow TARGET --peer";
-        let connecting = send::connect(addresses, self.identities.clone(), &config, allow);
-        let (endpoint, connection) = connecting.await?;
-        let agreeing = timeout(self.args.session.timeout, self.agree(&connection));
-        match agreeing.await {
-            Ok(Ok((stream, answer))) => {
-                self.near.attach(
-                    connection.clone(),
-                    self.args.fragment,
-                    answer.flows as usize,
+fn tell(event: &Event<'_>, reporter: &Reporter) {
+    match event {
+        Event::Connected { remote, routes } => {
+            let mut text = format!("connected to {remote}");
+            for route in *routes {
+                let longest = route.longest;
+                text += &format!(
+                    "\n  {} -> {}, {}, datagrams of up to {longest} bytes (WireGuard: MTU = {})",
+                    route.at,
+                    route.rule.target,
+                    route.rule.delivery,
+                    wireguard_mtu(longest)
                 );
-                self.announce(report, &connection)?;
-                Ok((endpoint, connection, stream, answer))
             }
-            Ok(Err(error)) => {
-                farewell(&endpoint, close::FAILED, "").await;
-                Err(error)
-            }
-            Err(_) => {
-                let message = "the peer does not answer: is it `weftline relay serve`?";
-                Err(Failure::new(Exit::Lost, message).into())
-            }
+            reporter.note(&text);
         }
-    }
-
-    async fn agree(&self, connection: &Connection) -> Result<(Stream, Answer)> {
-        let lost = |error: std::io::Error| match connection.close_reason() {
-            Some(reason) => exit::closed(&reason),
-            None => Failure::new(Exit::General, error.to_string()),
-        };
-        let stream = connection.open_stream().await;
-        let mut stream = stream.map_err(|reason| exit::closed(&reason))?;
-        wire::write(&mut stream, &self.hello).await.map_err(lost)?;
-        let answer: Answer = wire::read(&mut stream).await.map_err(lost)?;
-        if answer.weftline_relay != VERSION {
-            let message = "the peer runs another version of the relay";
-            return Err(Failure::new(Exit::General, message).into());
+        Event::PathChanged { longest } => reporter.note(&format!(
+            "the path now carries datagrams of up to {longest} bytes (WireGuard: MTU = {})",
+            wireguard_mtu(*longest)
+        )),
+        Event::Retrying { error, wait } => {
+            let failure = failure::session(error, THERE);
+            let seconds = wait.as_secs_f64();
+            reporter.warn(&format!("{failure}; trying again in {seconds} s"));
         }
-        let refused = self.args.rules.iter().zip(&answer.refused);
-        if let Some((rule, why)) = refused
-            .filter_map(|(r, why)| Some((r, why.as_ref()?)))
-            .next()
-        {
-            let target = &rule.target;
-            let message = format!(
-                "the server refuses {target}: {why}; on its host, run: weftline relay serve --allow {target}"
-            );
-            return Err(Failure::new(Exit::Refused, message).into());
-        }
-        Ok((stream, answer))
-    }
-
-    fn announce(&self, report: &Report, connection: &Connection) -> Result<()> {
-        let mut text = format!("connected to {}", connection.remote_addr());
-        for (rule, at) in self.near.rules().iter().zip(self.near.addresses()?) {
-            let most = longest(connection, rule.delivery);
-            text += &format!(
-                "\n  {at} -> {}, {}, datagrams of up to {most} bytes (WireGuard: MTU = {})",
-                rule.target,
-                rule.delivery,
-                wireguard_mtu(most)
-            );
-        }
-        report.reporter.note(&text);
-        Ok(())
-    }
-
-    /// Carries datagrams until the session ends.
-    async fn carry(
-        &self,
-        report: &Report,
-        connection: &Connection,
-        mut stream: Stream,
-        answer: &Answer,
-    ) -> CloseReason {
-        let idle = self.args.idle.min(Duration::from_secs(answer.idle.max(1)));
-        let near = &self.near;
-        let inward = async {
-            let inward = inward(
-                connection,
-                |message| near.inward(message),
-                || near.hand_on(),
-            );
-            match inward.await {
-                Ok(reason) => reason,
-                Err(Hostile) => {
-                    CloseReason::Protocol("more datagrams out of order than the credit allows")
-                }
-            }
-        };
-        let sweep = async {
-            let mut timer = interval(SWEEP.min(idle));
-            let mut most = longest(connection, Delivery::InOrder);
-            loop {
-                timer.tick().await;
-                let now = longest(connection, Delivery::InOrder);
-                if std::mem::replace(&mut most, now) != now {
-                    let mtu = wireguard_mtu(now);
-                    report.reporter.note(&format!(
-                        "the path now carries datagrams of up to {now} bytes (WireGuard: MTU = {mtu})"
-                    ));
-                }
-                let gone = self.near.expire(idle);
-                for gone in gone.chunks(1000) {
-                    let gone = gone.to_vec();
-                    if wire::write(&mut stream, &Gone { gone }).await.is_err() {
-                        return connection.closed().await;
-                    }
-                }
-            }
-        };
-        let reason = tokio::select! {
-            reason = inward => reason,
-            reason = sweep => reason,
-        };
-        finish(|| near.hand_on()).await;
-        reason
+        Event::TooLong(datagram) => too_long(datagram),
+        _ => {}
     }
 }

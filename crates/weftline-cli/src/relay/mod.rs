@@ -1,32 +1,22 @@
-//! `weftline relay`: UDP flows over a session.
-//!
-//! The client (`connect`, with its flows in `near`) receives datagrams from local programs. The
-//! server (`serve`, with its flows in `far`) sends them to their targets and returns the answers.
-//! `table` holds the flow logic of both ends, `wire` their messages.
+//! `weftline relay`: UDP flows over a session (`weftline_apps::relay`).
 
-pub(crate) mod allow;
 mod connect;
-mod counts;
-mod delivery;
-mod far;
-mod inward;
-mod near;
 mod options;
-mod order;
-mod rule;
 mod serve;
-mod table;
-pub(crate) mod target;
-mod wire;
-
-#[cfg(test)]
-mod tests;
+mod standing;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use weftline_apps::relay::{TooLong, wireguard_mtu};
 
-use crate::exit::Exit;
-use crate::options::OutputOptions;
+use crate::ui::failure::There;
+use crate::ui::{Exit, OutputOptions, terminal};
+
+/// The commands of the server end.
+const THERE: There = There {
+    serve: "weftline relay serve",
+    allow: "weftline relay serve --allow TARGET --peer",
+};
 
 const HELP: &str = "\
 One host runs `serve` and lists the targets that clients may reach; the other runs `connect`
@@ -42,7 +32,7 @@ explains what can be allowed.";
 /// Carry UDP (WireGuard, games, RTP) between two hosts and repair losses
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
-pub struct RelayArgs {
+pub(crate) struct RelayArgs {
     #[command(subcommand)]
     end: End,
 }
@@ -57,9 +47,19 @@ enum End {
 ///
 /// # Errors
 /// Anything that prevents the start. Later errors are printed, and returned as the exit code.
-pub async fn run(args: RelayArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) async fn run(args: RelayArgs, output: OutputOptions) -> Result<Exit> {
     match args.end {
         End::Connect(args) => connect::run(*args, output).await,
         End::Serve(args) => serve::run(*args, output).await,
     }
+}
+
+/// Reports a datagram that is too long.
+fn too_long(datagram: &TooLong) {
+    let TooLong { bytes, longest } = datagram;
+    terminal::offer(format!(
+        "warning: dropped a datagram of {bytes} bytes: about {longest} fit in one piece; lower the MTU of \
+         the sender (WireGuard: MTU = {}), or start the client with --fragment",
+        wireguard_mtu(*longest)
+    ));
 }

@@ -12,24 +12,10 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
-use weftline_lab::links::Links;
-use weftline_lab::path::{Lab, PathConfig, Side};
+use weftline_emulator::{Lab, Links, PathConfig, Side};
 
-/// Longest wait for anything, on a busy machine.
+/// Longest wait for any event, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Why there can be no path here, if so.
-pub(crate) fn hindrance() -> Option<String> {
-    let id = Command::new("id").arg("-u").output();
-    let tun = File::options().read(true).write(true).open("/dev/net/tun");
-    let ip = Command::new("ip").arg("-V").output();
-    match (id.is_ok_and(|id| id.stdout == b"0\n"), tun, ip) {
-        (false, ..) => Some("not root".to_owned()),
-        (_, Err(error), _) => Some(format!("/dev/net/tun: {error}")),
-        (.., Err(error)) => Some(format!("ip: {error}")),
-        (true, Ok(_), Ok(_)) => None,
-    }
-}
 
 /// A path whose forward direction, and `back` if given, are as the text says.
 pub(crate) fn path(link: &str, back: Option<&str>, seed: u64) -> Lab {

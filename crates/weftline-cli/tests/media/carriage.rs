@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use weftline_lab::path::{Lab, Side};
+use weftline_emulator::{Lab, Side};
 
 use super::clip::Clip;
 use super::inside::{Running, path};

@@ -1,9 +1,10 @@
-//! The kernels, one per instruction set: all the `unsafe` of the crate.
+//! The kernels, one per instruction set. All `unsafe` code of the crate is
+//! here.
 //!
-//! A kernel is a zero-sized value that only its `new` makes, and `new` returns
+//! A kernel is a zero-sized value that only its `new` makes. `new` returns
 //! `None` on a CPU without the instructions, so code that holds a kernel may
-//! run it. The methods of all kernels are the same; [`crate::kernel`] checks
-//! their arguments and is the only caller.
+//! run it. All kernels have the same methods; [`crate::kernel`] checks the
+//! arguments and is the only caller.
 
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod aarch64;
@@ -19,17 +20,17 @@ pub(crate) mod wasm32;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86_64;
 
-/// What sums are added to.
+/// Where sums go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Onto {
-    /// What the destination holds.
+    /// They are added to the destination.
     All,
-    /// Nothing: the destination is not read, and overwritten.
+    /// They overwrite the destination, which is not read.
     Nothing,
 }
 
 impl Onto {
-    /// Makes a part of a destination what sums may be added to in any case.
+    /// Prepares a part of a destination for sums that are added to it.
     #[inline(always)]
     pub(crate) fn prepare(self, dst: &mut [u8]) {
         if self == Self::Nothing {

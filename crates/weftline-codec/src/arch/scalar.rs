@@ -1,7 +1,7 @@
 //! The portable kernel: table look-ups, and the reference for the others.
 
 use crate::arch::Onto;
-use crate::field::Tables;
+use crate::tables::Tables;
 
 /// Runs everywhere.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,14 @@
-//! What all vector kernels share: how slices are cut into registers.
+//! The code that all vector kernels share: how slices are cut into registers.
 //!
-//! Two macros write the kernels: [`vector_kernel`] for instruction sets whose
-//! loads and stores are of whole registers, `masked_kernel` of x86-64 for those
-//! that can leave bytes out. Each expects from the module that calls it the register
-//! operations, all `#[target_feature]` functions: `zero`, `add`, `load`,
-//! `store`, `split(x)`, which takes bytes apart for several multiplications,
-//! `entry(tables, c)`, `multiplier(entry)` with `product(multiplier, split)`; see
-//! their own descriptions for the rest.
+//! Two macros write the kernels: [`vector_kernel`] for instruction sets that
+//! load and store whole registers, and `masked_kernel` of x86-64 for those that
+//! can skip bytes. The module that calls a macro provides the register
+//! operations, all of them `#[target_feature]` functions: `zero`, `add`,
+//! `load`, `store`, `split(x)`, which prepares bytes for several
+//! multiplications, `entry(tables, c)`, `multiplier(entry)` with
+//! `product(multiplier, split)`; see their own descriptions for the rest.
 
-/// As many zeros as ones, from which masks are cut.
+/// Zeros and as many ones, from which masks are cut.
 pub(super) struct Tail<const TWICE: usize>([u8; TWICE]);
 
 impl<const TWICE: usize> Tail<TWICE> {
@@ -22,16 +22,16 @@ impl<const TWICE: usize> Tail<TWICE> {
         Self(bytes)
     }
 
-    /// Begins with a mask of `length` bytes, at most half of all there are,
-    /// that lets the last `left` of them through.
+    /// A mask of `length` bytes, at most half of the table, that keeps the last
+    /// `left` bytes.
     #[inline(always)]
     pub(super) fn mask(&self, length: usize, left: usize) -> &[u8] {
         &self.0[TWICE / 2 - length + left..]
     }
 }
 
-/// Writes the methods of a kernel type: each hands over to the function of the
-/// same name in the calling module.
+/// Writes the methods of a kernel type. Each calls the function of the same
+/// name in the calling module.
 macro_rules! methods {
     ($kernel:ident) => {
         #[allow(
@@ -85,36 +85,37 @@ macro_rules! methods {
     };
 }
 
-/// Writes the methods of the kernel `$kernel` for an instruction set
-/// `$feature` with registers of `$width` bytes, which are loaded and stored
-/// whole; `$rows` x `$short` registers take the sums of several destinations.
-/// Further expected: `and`.
+/// Writes the methods of the kernel `$kernel` for an instruction set `$feature`
+/// with registers of `$width` bytes, which are loaded and stored whole; `$rows`
+/// x `$short` registers hold the sums of several destinations. The module also
+/// provides `and`.
 macro_rules! vector_kernel {
     ($kernel:ident, $feature:literal, $width:literal, $rows:literal x $short:literal) => {
         use crate::arch::Onto;
         use crate::arch::vector::{Tail, methods};
-        use crate::field::Tables;
+        use crate::tables::Tables;
 
         methods!($kernel);
 
         const WIDTH: usize = $width;
-        /// Registers that take sums of one destination while sources pass by.
+        /// Registers that hold sums of one destination while the sources are
+        /// read.
         const LONG: usize = 8;
-        /// And so many for what is left.
+        /// Registers for the bytes that are left.
         const MIDDLE: usize = 4;
-        /// Destinations at a time where there are several, and registers of each:
-        /// as many as hold all sums, the parts of the sources and a multiplier.
+        /// The number of destinations computed at once, and the registers of
+        /// each: enough for all sums, the split sources and a multiplier.
         const ROWS: usize = $rows;
         const SHORT: usize = $short;
-        /// Registers of each of two destinations, which need fewer.
+        /// Registers of each destination where there are two.
         const WIDE: usize = if SHORT < MIDDLE { MIDDLE } else { SHORT };
 
         static TAIL: Tail<{ 2 * MIDDLE * WIDTH }> = Tail::new();
 
-        /// The coefficients of a source for a group of destinations.
+        /// The coefficients of one source for a group of destinations.
         #[derive(Clone, Copy)]
         struct Column {
-            /// What their multipliers are made of.
+            /// The entries that their multipliers are made from.
             entries: [&'static Entry; ROWS],
             coefficients: [u8; ROWS],
         }
@@ -178,7 +179,7 @@ macro_rules! vector_kernel {
 
         #[target_feature(enable = $feature)]
         fn sum(dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
-            combine::<true>(crate::arch::vector::gf2(), dst, terms, onto);
+            combine::<true>(&crate::tables::GF2, dst, terms, onto);
         }
 
         /// Adds every `c * src` to `dst`; with `SUM` all `c` are 0 or 1.
@@ -202,7 +203,7 @@ macro_rules! vector_kernel {
             if at == dst.len() {
                 return;
             }
-            // As few registers as will do, which may overlap what is done.
+            // As few registers as possible; they may overlap finished bytes.
             let left = (dst.len() - at).div_ceil(WIDTH).next_power_of_two();
             if let Some(start) = dst.len().checked_sub(left * WIDTH) {
                 return match left {
@@ -264,8 +265,9 @@ macro_rules! vector_kernel {
             }
         }
 
-        /// Adds every `c * src` within the `N` registers from `at`, which stay
-        /// registers while all sources pass by; all but the first `skip` bytes.
+        /// Adds every `c * src` within the `N` registers from `at`, except for
+        /// the first `skip` bytes. The sums stay in registers while all sources
+        /// are read.
         #[target_feature(enable = $feature)]
         #[inline]
         fn block<const N: usize, const SUM: bool>(
@@ -316,7 +318,7 @@ macro_rules! vector_kernel {
             onto: Onto,
         ) {
             dsts.iter_mut().for_each(|dst| onto.prepare(dst));
-            // Room for many costs more than a handful of sources.
+            // Preparing a long list costs more than a few sources.
             match srcs.len() {
                 ..=8 => in_lists::<8>(tables, dsts, srcs, matrix),
                 ..=24 => in_lists::<24>(tables, dsts, srcs, matrix),
@@ -324,9 +326,9 @@ macro_rules! vector_kernel {
             }
         }
 
-        /// At most `LIST` sources at a time, so that what their multipliers are
-        /// made of is looked up once for all strips: the inner loop has hardly
-        /// time for anything but products.
+        /// At most `LIST` sources at a time, so that the entries of their
+        /// multipliers are looked up once for all strips: the inner loop must
+        /// do little but multiply.
         #[target_feature(enable = $feature)]
         fn in_lists<const LIST: usize>(
             tables: &Tables,
@@ -338,8 +340,8 @@ macro_rules! vector_kernel {
             for start in (0..width).step_by(LIST) {
                 let some = &srcs[start..width.min(start + LIST)];
                 let (mut dsts, mut rows) = (&mut *dsts, matrix.chunks_exact(width));
-                // Two groups at a time, the second of which finds the sources'
-                // strips at hand.
+                // Two groups at a time: the second finds the sources' strips in
+                // the cache.
                 while !dsts.is_empty() {
                     let column = Column {
                         entries: [entry(tables, 0); ROWS],
@@ -370,8 +372,8 @@ macro_rules! vector_kernel {
             }
         }
 
-        /// How many of so many destinations are next: as even numbers as can be,
-        /// since every pass takes the sources apart anew.
+        /// How many of `left` destinations come next. The passes are as even as
+        /// possible, because each one splits the sources again.
         #[inline(always)]
         fn rows_of(dsts: usize) -> usize {
             dsts.div_ceil(dsts.div_ceil(ROWS).max(1))
@@ -411,7 +413,7 @@ macro_rules! vector_kernel {
             }
         }
 
-        /// The `N` registers from `at` of all destinations, but for the
+        /// The `N` registers from `at` of all destinations, except for the
         /// first `skip` bytes.
         #[target_feature(enable = $feature)]
         #[inline]
@@ -436,7 +438,7 @@ macro_rules! vector_kernel {
             }
         }
 
-        /// [`block`] for `D` destinations, taking each source apart once.
+        /// [`block`] for `D` destinations; each source is split once.
         #[target_feature(enable = $feature)]
         #[inline]
         fn rows_block<const D: usize, const N: usize>(
@@ -455,10 +457,12 @@ macro_rules! vector_kernel {
                     some_end_within |= src.len() > at + skip;
                     continue;
                 };
-                // Loops: `from_fn` and the like are compiled without the
-                // instructions, and may then not take `split` in.
+                // Plain loops: `from_fn` and similar functions are compiled
+                // without the target feature, so `split` might not be inlined
+                // into them.
                 if D <= 2 {
-                    // There is room for all multipliers rather than all parts.
+                    // The multipliers fit the registers; the split sources
+                    // would not.
                     let mut multipliers = [multiplier(column.entries[0]); D];
                     for d in 1..D {
                         multipliers[d] = multiplier(column.entries[d]);
@@ -496,12 +500,6 @@ macro_rules! vector_kernel {
             }
         }
     };
-}
-
-/// The tables of GF(2), for the bytes that no register takes.
-pub(super) fn gf2() -> &'static crate::field::Tables {
-    use crate::field::{Field, Gf2};
-    Gf2::arithmetic().tables()
 }
 
 pub(super) use {methods, vector_kernel};

@@ -5,47 +5,48 @@ use core::ops::Range;
 
 use super::equations::Equations;
 use super::known::Known;
-use crate::Esi;
 use crate::buffers::{Buffers, Coded};
 use crate::coefficients::Coefficients;
 use crate::decoder::{DecoderStats, Outcome};
 use crate::error::DecodeError;
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 use crate::symbol::{self, LENGTH_BYTES, MAX_SYMBOL_SIZE};
 
-/// How much larger than a symbol a buffer of the caller's may be.
+/// By how much a buffer of the caller may exceed the symbol size.
 const BUFFER_SLACK: usize = 2048;
 
-/// Recovers a block of source symbols, all that are missing at once.
+/// Recovers the missing source symbols of a block, all at once.
 ///
-/// Source symbols can be read when they arrive. A repair symbol that arrives
-/// costs work on its coefficients only: whether it helps, and how many more it
-/// takes, is known at once ([`rank`](Self::rank), [`deficit`](Self::deficit)),
-/// but its data are only put aside. When source and repair symbols suffice, what
-/// is missing is solved for in one pass over the block with long inner loops.
-/// That is the fast way to decode a block; a [`WindowDecoder`] takes the same
-/// symbols, over the window `0..symbols`, and is the better choice where a
-/// symbol should be known as soon as it can be, as with sparse coefficients.
+/// Source symbols can be read when they arrive. A repair symbol costs work on
+/// its coefficients only when it arrives: whether it helps, and how many more
+/// are needed, is known at once ([`rank`](Self::rank),
+/// [`deficit`](Self::deficit)), but its data are stored. When source and repair
+/// symbols suffice, the decoder solves for all missing symbols in one pass over
+/// the block with long inner loops. This is the fast way to decode a block. A
+/// [`WindowDecoder`] takes the same symbols, over the window `0..symbols`;
+/// choose it where a symbol should be known as early as possible, as with
+/// sparse coefficients.
 ///
-/// A decoder is made for a number of symbols and never needs to know how many
-/// repair symbols will come, nor does their order matter.
+/// A decoder is made for a number of source symbols. It need not know how many
+/// repair symbols will come, and their order does not matter.
 ///
 /// # Limits
 ///
-/// For a block of k symbols of at most s bytes, memory is at most
-/// `2 * k * (s + 512) + 12 * k^2 + 1024` bytes, where s is 2048 more if source
-/// symbols come by [`source_owned`](Self::source_owned). With e symbols missing,
-/// a repair symbol costs a copy, its k coefficients and at most
-/// `4 * e * (e + 1)` multiply-adds of one, a source symbol that comes late as
-/// many, and the symbol that completes the block `e * k * (s + e)` more.
+/// For a block of k symbols of at most s bytes, memory is at most `2 * k * (s +
+/// 512) + 12 * k^2 + 1024` bytes, where s is 2048 more if source symbols come
+/// by [`source_owned`](Self::source_owned). With e symbols missing, a repair
+/// symbol costs a copy, its k coefficients and at most `4 * e * (e + 1)`
+/// multiply-adds of an element; a late source symbol costs as many, and the
+/// symbol that completes the block costs `e * k * (s + e)` more.
 ///
 /// # Contradictions
 ///
-/// Repair symbols are not authenticated. Those that were not made from this
-/// block, or were made over wrong source symbols, are found out when a solved
-/// symbol has an impossible length or its padding is not zero. Then every symbol
-/// solved with it is wrong too, most likely: none is believed, the repair
-/// symbols are dropped, and the block goes on with what comes next.
+/// Repair symbols are not authenticated. Repair symbols that were not made from
+/// this block are detected when a solved symbol has an impossible length or
+/// padding other than zeros. The other symbols solved with it are then most
+/// likely wrong too, so none is accepted: the repair symbols are dropped, and
+/// the block goes on with the symbols that come next.
 ///
 /// [`WindowDecoder`]: crate::WindowDecoder
 #[derive(Clone, Debug)]
@@ -54,7 +55,7 @@ pub struct BlockDecoder {
     max_symbol_size: usize,
     known: Known,
     equations: Equations,
-    /// Symbols just solved for; empty otherwise.
+    /// Symbols just solved; empty otherwise.
     solved: Vec<(usize, Coded)>,
     buffers: Buffers,
     stats: DecoderStats,
@@ -62,7 +63,7 @@ pub struct BlockDecoder {
 
 impl BlockDecoder {
     /// A decoder for a block in GF(2^8) of `symbols` source symbols of at most
-    /// `max_symbol_size` bytes (above [`MAX_SYMBOL_SIZE`] that limit counts).
+    /// `max_symbol_size` bytes (a larger limit counts as [`MAX_SYMBOL_SIZE`]).
     #[must_use]
     pub fn new(symbols: usize, max_symbol_size: usize) -> Self {
         Self::with_field(symbols, max_symbol_size, Arithmetic::default())
@@ -87,7 +88,7 @@ impl BlockDecoder {
     /// Takes the source symbol with this index. Copies it once.
     ///
     /// It is redundant if it was known, or if the repair symbols held determine
-    /// it; in the latter case it can be read from now on all the same.
+    /// it; in the latter case it can be read from now on too.
     ///
     /// # Errors
     ///
@@ -102,14 +103,14 @@ impl BlockDecoder {
     }
 
     /// As [`source`](Self::source), without the copy: the decoder keeps the
-    /// buffer the payload arrived in, `payload` being its place there. At least
-    /// [`LENGTH_BYTES`] bytes must precede it, as those of a packet's header do;
-    /// they are overwritten. The buffer comes back by
-    /// [`reclaim`](Self::reclaim): at once if the symbol is of no use or an
-    /// error is returned, else after the block.
+    /// buffer that the payload arrived in, and `payload` is the range of the
+    /// payload in it. At least [`LENGTH_BYTES`] bytes must precede the payload,
+    /// such as a packet's header; they are overwritten.
+    /// [`reclaim`](Self::reclaim) returns the buffer: at once if the symbol is
+    /// redundant or refused, otherwise after the block.
     ///
-    /// A buffer with a capacity of more than 2048 bytes above the symbol size is
-    /// copied from and comes back at once.
+    /// If the buffer's capacity exceeds the symbol size by more than 2048
+    /// bytes, the decoder copies the payload and returns the buffer at once.
     ///
     /// # Errors
     ///
@@ -121,15 +122,15 @@ impl BlockDecoder {
         payload: Range<usize>,
     ) -> Result<Outcome, DecodeError> {
         let outcome = self.take_owned(index, buffer, payload);
-        // No more buffers wait than can be of use.
+        // No more buffers wait than can be used.
         let used = self.len() - self.deficit();
         self.buffers.keep(2 * self.len() + 1 - used);
         outcome
     }
 
     /// A buffer given to [`source_owned`](Self::source_owned) that is no longer
-    /// needed. Of those nobody reclaims no more are kept than twice the symbols
-    /// of the block.
+    /// needed. The decoder keeps at most twice as many unclaimed buffers as the
+    /// block has symbols.
     pub fn reclaim(&mut self) -> Option<Vec<u8>> {
         self.buffers.reclaim()
     }
@@ -142,8 +143,8 @@ impl BlockDecoder {
     /// [`DecodeError::WindowEmpty`] for a block without symbols,
     /// [`DecodeError::RepairLength`], [`DecodeError::RepairGroups`] or
     /// [`DecodeError::Coefficients`], without effect; or
-    /// [`DecodeError::Inconsistent`] if the block could be solved but came out
-    /// impossible: all repair symbols have been dropped then.
+    /// [`DecodeError::Inconsistent`] if the solved block is impossible; all
+    /// repair symbols are then dropped.
     pub fn repair<'a>(
         &mut self,
         coefficients: impl Into<Coefficients<'a>>,
@@ -181,8 +182,8 @@ impl BlockDecoder {
         }
     }
 
-    /// The next symbol that became known, received or recovered: each once, in
-    /// the order in which they became known.
+    /// The next symbol that became known, received or recovered. Each is
+    /// reported once, in the order in which they became known.
     pub fn next_known(&mut self) -> Option<usize> {
         self.known.next_known()
     }
@@ -202,7 +203,7 @@ impl BlockDecoder {
         })
     }
 
-    /// How many source symbols the block has.
+    /// The number of source symbols of the block.
     #[must_use]
     pub fn len(&self) -> usize {
         self.known.symbols().len()
@@ -220,7 +221,7 @@ impl BlockDecoder {
         self.unknowns() == 0
     }
 
-    /// How many source symbols are missing.
+    /// The number of missing source symbols.
     #[must_use]
     pub fn unknowns(&self) -> usize {
         self.known.unknowns()
@@ -231,20 +232,20 @@ impl BlockDecoder {
         self.known.missing()
     }
 
-    /// How many independent repair symbols about missing symbols are held.
+    /// The number of independent equations about missing symbols.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.equations.rank()
     }
 
-    /// How many more innovative symbols complete the block.
+    /// The number of further innovative symbols that complete the block.
     #[must_use]
     pub fn deficit(&self) -> usize {
         self.unknowns() - self.rank()
     }
 
-    /// Forgets everything but the statistics and begins a block of as many
-    /// symbols; buffers are reused.
+    /// Forgets everything but the statistics and begins a block of the same
+    /// number of symbols. Buffers are reused.
     pub fn clear(&mut self) {
         self.reset(self.len());
     }
@@ -255,15 +256,15 @@ impl BlockDecoder {
         self.equations.reset(symbols, &mut self.buffers);
     }
 
-    /// What happened since the decoder was made; of the fields, `not_held` and
+    /// Counts of what happened since the decoder was made; `not_held` and
     /// `abandoned` stay 0.
     #[must_use]
     pub fn stats(&self) -> &DecoderStats {
         &self.stats
     }
 
-    /// Bytes of memory held now, buffers kept for reuse included. The cost grows
-    /// with the symbols held: this is for reports, not for every packet.
+    /// Bytes of memory held now, buffers kept for reuse included. The cost
+    /// grows with the symbols held: call it for reports, not for every packet.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.known.memory()
@@ -272,7 +273,7 @@ impl BlockDecoder {
             + self.solved.capacity() * size_of::<(usize, Coded)>()
     }
 
-    /// Whether a source symbol is of any use.
+    /// Whether a source symbol is useful.
     fn wants(&mut self, index: usize, length: usize) -> Result<bool, DecodeError> {
         if length > self.max_symbol_size {
             return Err(DecodeError::SymbolTooLong {
@@ -343,8 +344,8 @@ impl BlockDecoder {
         }
     }
 
-    /// Solves for what is missing, if it can be had; the lowest impossible
-    /// symbol, if any.
+    /// Solves for the missing symbols, if that is possible. Returns the lowest
+    /// impossible one, if any.
     fn settle(&mut self) -> Option<usize> {
         if self.is_complete() || self.deficit() > 0 {
             return None;

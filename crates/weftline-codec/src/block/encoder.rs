@@ -3,32 +3,31 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::Esi;
 use crate::coefficients::Coefficients;
 use crate::error::{PushError, RepairError};
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 use crate::window::WindowEncoder;
 
-/// Makes repair symbols over a whole block of source symbols, as many as are
-/// asked for.
+/// Makes any number of repair symbols over a whole block of source symbols.
 ///
 /// The source symbols are the payloads themselves, which may differ in length;
 /// a repair symbol is [`LENGTH_BYTES`](crate::LENGTH_BYTES) longer than the
-/// longest of them, rounded up to whole groups of the field. Which symbols are
-/// sent makes the code:
+/// longest of them, rounded up to whole groups of the field. The choice of
+/// symbols to send decides which code this is:
 ///
-/// - the payloads, then repair symbols of ever new keys until the receiver has
-///   enough: a *systematic rateless* code, which is UDP-RC (Chong et al.) in
-///   GF(2) with [`Coefficients::Uniform`];
-/// - nothing but repair symbols: a *non-systematic* block code (Garrido et al.),
-///   with keys or explicit coding vectors in GF(2) to GF(2^8).
+/// - the payloads, then repair symbols with a new key each until the receiver
+///   has enough: a *systematic rateless* code, which is UDP-RC (Chong et al.)
+///   in GF(2) with [`Coefficients::Uniform`];
+/// - only repair symbols: a *non-systematic* block code (Garrido et al.), with
+///   keys or explicit coding vectors in GF(2) to GF(2^8).
 ///
 /// A block of k symbols is recovered from nearly any k received. With uniform
-/// coefficients in GF(2^q), k of them suffice with a probability of about
-/// 1 - 1 / (2^q - 1), 0.29 in GF(2) and 0.996 in GF(2^8), and each further one
-/// divides what is left of the failures by 2^q.
+/// coefficients in GF(2^q), k of them suffice with a probability of about 1 - 1
+/// / (2^q - 1), 0.29 in GF(2) and 0.996 in GF(2^8), and each further one
+/// divides the probability of failure by 2^q.
 ///
-/// Memory is that of the payloads and, for each, some 100 bytes; making a repair
+/// Memory is that of the payloads plus about 100 bytes for each. A repair
 /// symbol costs one multiply-add of each payload.
 ///
 /// ```
@@ -84,7 +83,7 @@ impl BlockEncoder {
         Ok(block)
     }
 
-    /// Takes the next source symbol in and returns its index. Copies it once.
+    /// Appends the next source symbol and returns its index. Copies it once.
     ///
     /// # Errors
     ///
@@ -115,7 +114,7 @@ impl BlockEncoder {
         self.window.reclaim()
     }
 
-    /// How many source symbols the block has.
+    /// The number of source symbols of the block.
     #[must_use]
     pub fn len(&self) -> usize {
         self.window.len()
@@ -149,10 +148,9 @@ impl BlockEncoder {
         self.window.repair(window, coefficients, out)
     }
 
-    /// Several repair symbols at once: appends to `out[i]` that with the
-    /// coefficients `coefficients[i]`. Faster than one [`repair`](Self::repair)
-    /// after another, because every source symbol is read once for several of
-    /// them.
+    /// Several repair symbols at once: appends the one with `coefficients[i]`
+    /// to `out[i]`. Faster than one [`repair`](Self::repair) after another,
+    /// because each source symbol is read once for several of them.
     ///
     /// # Errors
     ///
@@ -160,7 +158,7 @@ impl BlockEncoder {
     ///
     /// # Panics
     ///
-    /// When `out` has not one buffer for each of `coefficients`.
+    /// When `out` does not have one buffer for each of `coefficients`.
     pub fn repairs_with(
         &self,
         coefficients: &[Coefficients<'_>],

@@ -1,4 +1,4 @@
-//! The repair symbols a block decoder holds, untouched until they suffice.
+//! The repair symbols that a block decoder holds, unchanged until they suffice.
 
 use alloc::vec::Vec;
 
@@ -9,15 +9,16 @@ use crate::field::Arithmetic;
 use crate::kernel;
 use crate::references::{Destinations, Sources};
 
-/// Repair symbols that are independent as far as missing symbols go, each in a
-/// *slot*: its coding vector over the whole block and its data.
+/// Repair symbols that are independent equations about the missing symbols.
+/// Each has a *slot*: its coding vector over the whole block and its data.
 #[derive(Clone, Debug)]
 pub(super) struct Equations {
     field: Arithmetic,
     /// Source symbols of the block.
     symbols: usize,
     /// The symbols that were missing when the first repair symbol came,
-    /// ascending. What came to be known since is zero in the echelon form.
+    /// ascending. The columns of symbols that became known later are zero in
+    /// the echelon form.
     columns: Vec<usize>,
     echelon: Echelon,
     /// Coding vectors, slot after slot.
@@ -25,14 +26,14 @@ pub(super) struct Equations {
     /// Data by slot.
     data: Vec<Option<Coded>>,
     free: Vec<usize>,
-    /// The slot being filled.
+    /// The slot that is being filled.
     open: usize,
     workspace: Workspace,
 }
 
-/// What a late source symbol does to the equations.
+/// The effect of a late source symbol on the equations.
 pub(super) struct Substituted {
-    /// The symbol had been determined by the equations already.
+    /// The equations had already determined the symbol.
     pub(super) redundant: bool,
     /// Equations dropped because they are shorter than a symbol they contain.
     pub(super) inconsistent: usize,
@@ -53,7 +54,7 @@ impl Equations {
         }
     }
 
-    /// How many equations are held.
+    /// The number of equations held.
     pub(super) fn rank(&self) -> usize {
         self.echelon.rank()
     }
@@ -91,8 +92,8 @@ impl Equations {
         &mut self.vectors[end - self.symbols..end]
     }
 
-    /// Takes the equation, or returns false if it follows from what is held.
-    /// `is_missing` tells whether a symbol is missing still.
+    /// Takes the equation, or returns false if it follows from those held.
+    /// `is_missing` tells whether a symbol is still missing.
     pub(super) fn close(
         &mut self,
         data: &[u8],
@@ -118,8 +119,8 @@ impl Equations {
         true
     }
 
-    /// Takes note that the symbol `index`, of `length` bytes in coded form, is
-    /// missing no more.
+    /// Notes that the symbol `index`, of `length` bytes in coded form, is no
+    /// longer missing.
     pub(super) fn substitute(
         &mut self,
         index: usize,
@@ -150,15 +151,14 @@ impl Equations {
         }
     }
 
-    /// Solves for everything that is missing, of which there must be as much as
-    /// there are equations, and drops the equations. `known` are the coded
-    /// forms by index; `solved` becomes the missing ones, in no particular
-    /// order, with zeros to the length of the longest equation.
+    /// Solves for all missing symbols and drops the equations; there must be as
+    /// many missing symbols as equations. `known` are the coded forms by index.
+    /// `solved` becomes the missing ones, in no particular order, padded with
+    /// zeros to the length of the longest equation.
     ///
-    /// The symbols are a matrix times what is known, that is the inverse of the
-    /// missing symbols' coefficients times what remains of the repair symbols
-    /// without the known ones. Multiplying the matrices first, which are small,
-    /// leaves one pass over the data.
+    /// The missing symbols are the inverse of their coefficient matrix times
+    /// the repair symbols without the known symbols. Multiplying the small
+    /// matrices first leaves one pass over the data.
     pub(super) fn solve(
         &mut self,
         known: &[Option<Coded>],
@@ -172,7 +172,7 @@ impl Equations {
         self.decoding_matrix(&mut workspace);
         let mut data = workspace.sources.take();
         data.extend(known.iter().map(|coded| match coded {
-            // Only what no equation contains can be longer.
+            // Only symbols that no equation contains can be longer.
             Some(coded) => &coded.bytes()[..coded.len().min(length)],
             None => &[],
         }));
@@ -193,8 +193,8 @@ impl Equations {
     }
 
     /// The matrix that makes the missing symbols, in the order of the echelon
-    /// form's rows, from the block: from the known symbols, and in the place of
-    /// the missing ones, in the same order, from the repair symbols.
+    /// form's rows. Its columns stand for the known symbols and, in the places
+    /// of the missing ones, for the repair symbols in the same order.
     fn decoding_matrix(&mut self, workspace: &mut Workspace) {
         let (symbols, rank) = (self.symbols, self.rank());
         let Workspace {
@@ -225,7 +225,7 @@ impl Equations {
             sums.give(rows);
             sources.give(vectors);
         }
-        // The missing symbols' own columns are those of a unit matrix by now.
+        // The columns of the missing symbols now form a unit matrix.
         for nth in 0..rank {
             let place = self.columns[self.echelon.row(nth).0];
             for (row, inverse) in matrix
@@ -260,12 +260,12 @@ impl Equations {
     }
 }
 
-/// Memory of [`Equations::solve`], kept from one use to the next.
+/// Memory of [`Equations::solve`], reused from one call to the next.
 #[derive(Clone, Debug, Default)]
 struct Workspace {
-    /// The slots in use.
+    /// The used slots.
     slots: Vec<usize>,
-    /// A row for each missing symbol, a column for each slot in use.
+    /// A row for each missing symbol, a column for each used slot.
     inverse: Vec<u8>,
     /// A row for each missing symbol, a column for each symbol of the block.
     matrix: Vec<u8>,

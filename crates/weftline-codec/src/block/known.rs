@@ -5,19 +5,19 @@ use alloc::vec::Vec;
 
 use crate::buffers::{Buffers, Coded};
 
-/// Coded forms by index, and which of them became known lately.
+/// Coded forms by index, and those that became known recently.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     symbols: Vec<Option<Coded>>,
     unknowns: usize,
     /// Bytes of the longest coded form.
     longest: usize,
-    /// Symbols that became known and were not reported yet.
+    /// Symbols that became known and are not reported yet.
     news: VecDeque<usize>,
 }
 
 impl Known {
-    /// Forgets everything: so many symbols are missing now.
+    /// Forgets everything: `symbols` symbols are missing now.
     pub(super) fn reset(&mut self, symbols: usize, buffers: &mut Buffers) {
         for coded in self.symbols.drain(..).flatten() {
             buffers.give(coded);
@@ -28,7 +28,7 @@ impl Known {
         self.news.clear();
     }
 
-    /// By index, the missing ones too.
+    /// The coded forms by index, including missing ones.
     pub(super) fn symbols(&self) -> &[Option<Coded>] {
         &self.symbols
     }
@@ -41,7 +41,7 @@ impl Known {
         self.symbols[index].is_none()
     }
 
-    /// The missing ones, ascending.
+    /// The indices of the missing symbols, ascending.
     pub(super) fn missing(&self) -> impl Iterator<Item = usize> {
         (0..self.symbols.len()).filter(|index| self.is_missing(*index))
     }
@@ -61,7 +61,7 @@ impl Known {
     }
 
     /// Whether an equation of this length is long enough for the known symbols
-    /// it contains; if not, what it would need.
+    /// it contains; if not, the length it would need.
     pub(super) fn check_length(&self, vector: &[u8], length: usize) -> Result<(), usize> {
         if length >= self.longest {
             return Ok(());

@@ -1,7 +1,8 @@
 //! Block codes: a fixed set of source symbols, protected together.
 //!
-//! On the wire a block is a window that covers all of it: what a [`BlockEncoder`]
-//! makes, a window decoder can take, and the other way round.
+//! A block is a window that covers all of its symbols: a window decoder takes
+//! the symbols of a [`BlockEncoder`], and a block decoder those of a window
+//! encoder.
 
 mod decoder;
 mod encoder;

@@ -1,26 +1,27 @@
-//! Why a coding vector cannot be had.
+//! Why a coding vector is not valid.
 
 use core::error::Error;
 use core::fmt;
 
-use super::MAX_DENSITY_THRESHOLD;
+use super::rfc8681::MAX_DENSITY_THRESHOLD;
 
-/// Why there is no such coding vector.
+/// Why a coding vector is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CoefficientsError {
-    /// An explicit vector has not one element for each symbol of the window.
+    /// An explicit vector does not have one element for each symbol of the
+    /// window.
     Length {
         /// Elements given.
         got: usize,
         /// Symbols in the window.
         expected: usize,
     },
-    /// An explicit vector has something that is no element of the field.
+    /// An explicit vector has a value that is not an element of the field.
     NotAnElement {
-        /// Where in the vector, from 0.
+        /// The position in the vector, from 0.
         position: usize,
-        /// What was there.
+        /// The value at that position.
         got: u8,
         /// The field is GF(2^bits).
         bits: u32,
@@ -50,15 +51,15 @@ impl fmt::Display for CoefficientsError {
                 bits,
             } => write!(
                 f,
-                "the coding vector has {got} at position {position}, which is no element of GF(2^{bits})"
+                "the coding vector has {got} at position {position}, which is not an element of GF(2^{bits})"
             ),
             Self::DensityThreshold { got } => write!(
                 f,
-                "a density threshold of {got} exceeds {MAX_DENSITY_THRESHOLD}"
+                "a density threshold of {got} is not possible: it must be 0 to {MAX_DENSITY_THRESHOLD}"
             ),
             Self::Field { bits } => write!(
                 f,
-                "RFC 8681 has coding vectors over GF(2) and GF(2^8), none over GF(2^{bits})"
+                "RFC 8681 defines coding vectors over GF(2) and GF(2^8), not over GF(2^{bits})"
             ),
         }
     }

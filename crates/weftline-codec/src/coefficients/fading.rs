@@ -1,14 +1,13 @@
-//! Coding vectors that thin out with age, as the [module](super) above
-//! specifies them.
+//! Fading coding vectors, as the [parent module](super) specifies them.
 
 use super::lanes::{LANES, Lanes, scaled};
 
-/// Groups hold at most two to this power symbols.
+/// A group has at most 2 to this power symbols.
 const MAX_LEVEL: u32 = 8;
 
 /// Calls `term` with the position and the coefficient of every symbol that is
-/// included in a window of `length`, the newest first. Those left out cost
-/// nothing.
+/// included in a window of `length`, the newest first. Symbols that are left
+/// out cost nothing.
 #[inline]
 pub(super) fn each_term(
     key: u32,
@@ -37,7 +36,7 @@ pub(super) fn each_term(
             let size = 1 << level;
             let chosen = age + usize::from(lane) % size;
             age += size;
-            // The oldest group may reach beyond the window.
+            // The oldest group may extend beyond the window.
             if chosen < length {
                 term(length - 1 - chosen, scaled(lane, bits));
             }
@@ -55,7 +54,7 @@ mod tests {
 
     fn vector(key: u32, dense: u16, bits: u32, length: usize) -> Vec<u8> {
         let field = Arithmetic::with_bits(bits).unwrap();
-        // What was there before must not stay.
+        // Old content must be overwritten.
         let mut out = vec![0xEE; length];
         let filled = Coefficients::Fading { key, dense }.fill(field, &mut out);
         assert_eq!(filled, Ok(()));
@@ -117,7 +116,7 @@ mod tests {
         for (age, size) in groups(16, 300) {
             for (age, count) in (age..age + size).zip(counts.iter().rev().skip(age)) {
                 let expected = KEYS / size as u32;
-                // Five standard deviations and more.
+                // At least five standard deviations.
                 let tolerance = 10 * expected.isqrt() * u32::from(size > 1);
                 assert!(
                     count.abs_diff(expected) <= tolerance / 2,

@@ -1,18 +1,18 @@
-//! The random lanes of 16 bits that coding vectors are made of; the
-//! [module](super) above specifies them.
+//! The random lanes of 16 bits from which coding vectors are made. The [parent
+//! module](super) specifies them.
 
 const INCREMENT: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Lanes cut from one output of the generator.
 pub(super) const LANES: usize = 4;
 
-/// The lanes of a key from a whole output of the generator on.
+/// The lanes of a key, from the start of an output of the generator on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lanes {
     state: u64,
 }
 
 impl Lanes {
-    /// Those from lane `LANES * word` on.
+    /// The lanes from number `LANES * word` on.
     #[inline]
     pub(super) fn from_word(key: u32, word: usize) -> Self {
         let steps = (word as u64).wrapping_add(1);
@@ -49,7 +49,7 @@ pub(super) fn each(key: u32, length: usize, mut lane: impl FnMut(usize, u16)) {
     }
 }
 
-/// The element other than 0 of GF(2^`bits`) that a lane stands for.
+/// The element of GF(2^`bits`), other than 0, that a lane stands for.
 #[inline]
 pub(super) fn scaled(lane: u16, bits: u32) -> u8 {
     let nonzero = (1_u32 << bits) - 1;

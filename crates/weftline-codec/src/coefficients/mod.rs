@@ -1,9 +1,9 @@
-//! Coding vectors: what multiplies each symbol of a window.
+//! Coding vectors: the coefficients that multiply the symbols of a window.
 //!
 //! A repair symbol usually carries a key of a few bytes instead of its
-//! coefficients; both ends derive them from it. [`Coefficients`] says how. These
-//! derivations are wire format: changing any byte of them needs a new protocol
-//! version.
+//! coefficients, and both ends derive the coefficients from the key.
+//! [`Coefficients`] lists the derivations. They are wire format: changing any
+//! byte of them needs a new protocol version.
 //!
 //! # From a 32-bit key
 //!
@@ -19,8 +19,8 @@
 //! ```
 //!
 //! which is SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom
-//! number generators", OOPSLA 2014) started at the key, each output cut into
-//! four lanes from the lowest. The coefficient in GF(2^q) is then
+//! number generators", OOPSLA 2014) started at the key. Each output is cut into
+//! four lanes, the lowest first. The coefficient in GF(2^q) is then
 //!
 //! | kind | coefficient |
 //! | --- | --- |
@@ -28,20 +28,21 @@
 //! | [`Uniform`](Coefficients::Uniform) | floor(lane / 2^(16 - q)) |
 //! | [`Sparse`](Coefficients::Sparse) | 0 if lane mod 16 exceeds the density threshold, else as for `NonZero` |
 //!
-//! A lane is scaled rather than reduced, so that no value of `NonZero` is
-//! likelier than another by more than one part in 256.
+//! Lanes are scaled rather than reduced, so the probabilities of the values of
+//! `NonZero` differ by at most one part in 256.
 //!
-//! Over GF(2^8) the `NonZero` vector of key 0 begins (hexadecimal)
-//! `cd 7b a8 e2 66 a2 9e 6f 46 80 5d 07 82 72 b8 f8`, that of key DEADBEEF
-//! `eb 69 b9 4b 0a 42 6a de fc 8e bc 03 68 7c ce 74`. The free functions of this
-//! module give these vectors, and any position of them by itself.
+//! Over GF(2^8) the `NonZero` vector of key 0 begins (hexadecimal) `cd 7b a8 e2
+//! 66 a2 9e 6f 46 80 5d 07 82 72 b8 f8`, that of key DEADBEEF `eb 69 b9 4b 0a
+//! 42 6a de fc 8e bc 03 68 7c ce 74`. The free functions of this module compute
+//! these vectors, or single positions of them.
 //!
 //! # Vectors that thin out
 //!
-//! [`Fading`](Coefficients::Fading) vectors go by *age*: the newest symbol of
-//! the window, at position `length - 1`, is of age 0. From it on, ages are cut
-//! into groups: first `dense` groups of 1 age each, then `max(1, ceil(dense / 2))`
-//! groups of 2, as many of 4, and so on up to as many of 128, and then groups of
+//! [`Fading`](Coefficients::Fading) vectors depend on the *age* of symbols: the
+//! newest symbol of the window, at position `length - 1`, is of age 0. From
+//! there on, ages are cut into groups: first `dense` groups of 1 age each, then
+//! `max(1, ceil(dense / 2))` groups of 2, as many of 4, and so on up to as many
+//! of 128, and then groups of
 //! 256. In the n-th group (from 0), of `size` ages from `a` on, one symbol is
 //! included, and lane `n` says which and with what coefficient:
 //!
@@ -50,10 +51,11 @@
 //! coefficient = floor(lane * (2^q - 1) / 2^16) + 1
 //! ```
 //!
-//! In the oldest group that symbol may lie beyond the window; then there is none.
-//! With a `dense` of 4 and key 0, over GF(2^8), a window of 40 symbols has
-//! coefficients other than 0 at these positions (hexadecimal): 14: `80`, 16: `46`,
-//! 27: `6f`, 29: `9e`, 32: `a2`, 35: `66`, 36: `e2`, 37: `a8`, 38: `7b`, 39: `cd`.
+//! In the oldest group this symbol may lie beyond the window; then the group
+//! includes none. With a `dense` of 4 and key 0, over GF(2^8), a window of 40
+//! symbols has coefficients other than 0 at these positions (hexadecimal): 14:
+//! `80`, 16: `46`, 27: `6f`, 29: `9e`, 32: `a2`, 35: `66`, 36: `e2`, 37: `a8`,
+//! 38: `7b`, 39: `cd`.
 
 mod error;
 mod fading;
@@ -64,57 +66,55 @@ use crate::field::Arithmetic;
 use lanes::{LANES, Lanes, scaled};
 
 pub use error::CoefficientsError;
+pub use rfc8681::MAX_DENSITY_THRESHOLD;
 
-/// The highest density threshold, with which every position is kept.
-pub const MAX_DENSITY_THRESHOLD: u8 = 15;
-
-/// How the coding vector of a repair symbol is made.
+/// How to derive the coding vector of a repair symbol.
 ///
-/// A number is the key of a [`NonZero`](Self::NonZero) vector: wherever an
-/// `impl Into<Coefficients>` is asked for, a `u32` will do.
+/// A `u32` converts to the key of a [`NonZero`](Self::NonZero) vector, so
+/// functions that take `impl Into<Coefficients>` take a plain number.
 ///
-/// Give each repair over a window another key, so that they are independent of
-/// each other. A receiver that still misses symbols finds a dense random repair
-/// useless with a probability of about 1 / (2^q - 1) at most; sparse ones are
-/// cheaper to make and useless more often.
+/// Give each repair over a window a different key, so that the repairs are
+/// independent. To a receiver that misses symbols, a dense random repair is
+/// redundant with a probability of at most about 1 / (2^q - 1). Sparse repairs
+/// are cheaper to make and redundant more often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Coefficients<'a> {
-    /// Every symbol of the window with a random coefficient other than 0. In
-    /// GF(2) that is the plain sum, whatever the key: take
+    /// Every symbol of the window has a random coefficient other than 0. In
+    /// GF(2) this is the plain sum for every key, so use
     /// [`Uniform`](Self::Uniform) there.
     NonZero {
         /// Determines the vector.
         key: u32,
     },
-    /// Any element for every symbol, 0 too; in GF(2^q) a share of 1 / 2^q of the
-    /// symbols is left out.
+    /// Every symbol has a random coefficient, 0 included; in GF(2^q) a share of
+    /// 1 / 2^q of the symbols is left out.
     Uniform {
         /// Determines the vector.
         key: u32,
     },
-    /// A symbol is kept with a probability of `(density_threshold + 1) / 16` and
-    /// then has a random coefficient other than 0. All may be left out, which
-    /// makes a repair of zeros: useless, but legal.
+    /// Each symbol is included with a probability of `(density_threshold + 1) /
+    /// 16`, with a random coefficient other than 0. If all are left out, the
+    /// repair is all zeros: useless, but valid.
     Sparse {
         /// Determines the vector.
         key: u32,
         /// 0 to [`MAX_DENSITY_THRESHOLD`].
         density_threshold: u8,
     },
-    /// Every one of the `dense` newest symbols of the window, and of those before
-    /// them fewer the older they are: of twice as old ones half as many, each
-    /// with a random coefficient other than 0. A window of 256 symbols and a
-    /// `dense` of 32 make 80 terms. Symbols left out cost the encoder nothing.
+    /// All of the `dense` newest symbols of the window, and fewer of the older
+    /// ones: of symbols twice as old, half as many. Each included symbol has a
+    /// random coefficient other than 0. A window of 256 symbols with a `dense`
+    /// of 32 has 80 terms. Symbols that are left out cost the encoder nothing.
     ///
-    /// For windows that slide along while repairs are made of them: a symbol that
-    /// is missing has been in several dense repairs when it was new, so that later
-    /// ones hardly need it. Make `dense` at least three times the source symbols
-    /// between two repairs: compared with [`NonZero`](Self::NonZero) vectors, streams
-    /// then had a mean delay longer by 1.3 % at most and lost up to 4 % more of the
-    /// little they lose; with half of that the delay can double. The example `fading`
-    /// measures it. Not for blocks, nor for GF(2), where the newest symbols are
-    /// summed whatever the key.
+    /// For windows that slide while repairs are made: a missing symbol was in
+    /// several dense repairs when it was new, so later repairs hardly need it.
+    /// Set `dense` to at least three times the number of source symbols between
+    /// two repairs. Compared with [`NonZero`](Self::NonZero) vectors, the mean
+    /// delay of streams was then at most 1.3 % longer, and up to 4 % more of
+    /// the few unrecovered symbols were lost; with half of that `dense` the
+    /// delay can double. The example `fading` measures this. Do not use it for
+    /// blocks, nor in GF(2), where every key sums the newest symbols.
     Fading {
         /// Determines the vector.
         key: u32,
@@ -128,7 +128,7 @@ pub enum Coefficients<'a> {
         /// DT, 0 to [`MAX_DENSITY_THRESHOLD`].
         density_threshold: u8,
     },
-    /// These very elements, one a byte, for the symbols of the window in order.
+    /// These elements, one to a byte, for the symbols of the window in order.
     Explicit(&'a [u8]),
 }
 
@@ -139,7 +139,7 @@ impl Coefficients<'_> {
     ///
     /// # Errors
     ///
-    /// As [`CoefficientsError`] says; `out` is then unchanged.
+    /// See [`CoefficientsError`]; `out` is then unchanged.
     pub fn fill(self, field: Arithmetic, out: &mut [u8]) -> Result<(), CoefficientsError> {
         self.check(field, out.len())?;
         match self {
@@ -155,9 +155,10 @@ impl Coefficients<'_> {
         Ok(())
     }
 
-    /// Calls `term` with the positions and coefficients of a vector for a window
-    /// of `length` symbols, which [`check`](Self::check) has found to exist: each
-    /// position at most once, and all whose coefficient is not 0.
+    /// Calls `term` with the positions and coefficients of a vector for a
+    /// window of `length` symbols. [`check`](Self::check) must have accepted
+    /// it. Each position comes at most once; those with a coefficient other
+    /// than 0 always come.
     #[inline]
     pub(crate) fn each_term(
         self,
@@ -178,7 +179,7 @@ impl Coefficients<'_> {
                 density_threshold,
             } => lanes::each(key, length, |i, lane| {
                 let keep = u8::from(lane as u8 & 0xF <= density_threshold);
-                // A mask, because nobody can foresee the branch.
+                // A mask, because a branch could not be predicted.
                 term(i, scaled(lane, bits) & keep.wrapping_neg());
             }),
             Self::Fading { key, dense } => fading::each_term(key, dense, bits, length, term),
@@ -193,7 +194,7 @@ impl Coefficients<'_> {
         }
     }
 
-    /// Whether there is such a vector for every field and window.
+    /// Whether this vector exists for every field and window.
     #[inline(always)]
     pub(crate) fn are_for_any_window(self) -> bool {
         matches!(
@@ -202,7 +203,7 @@ impl Coefficients<'_> {
         )
     }
 
-    /// Whether there is such a vector for a window of `length` symbols.
+    /// Checks that this vector exists for a window of `length` symbols.
     pub(crate) fn check(self, field: Arithmetic, length: usize) -> Result<(), CoefficientsError> {
         match self {
             Self::NonZero { .. } | Self::Uniform { .. } | Self::Fading { .. } => Ok(()),
@@ -263,7 +264,7 @@ fn check_threshold(density_threshold: u8) -> Result<(), CoefficientsError> {
     }
 }
 
-/// Fills `out` with what `coefficient` makes of the lanes from position 0 on.
+/// Fills `out` with the coefficients of the lanes from position 0 on.
 #[inline]
 fn each_lane(key: u32, out: &mut [u8], coefficient: impl Fn(u16) -> u8) {
     let mut lanes = Lanes::new(key);
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_what_its_line_of_the_table_says_in_every_field() {
+    fn every_kind_follows_its_row_of_the_table_in_every_field() {
         let mut vector = [0; 103];
         for (bits, key) in (1..=8).zip([0, 1, 2, 0xDEAD_BEEF, 77, u32::MAX, 5, 6]) {
             let field = Arithmetic::with_bits(bits).unwrap();
@@ -393,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_vector_is_refused_and_leaves_the_place_for_it_alone() {
+    fn invalid_vectors_are_refused_and_leave_the_buffer_unchanged() {
         let field = |bits| Arithmetic::with_bits(bits).unwrap();
         let mut out = [7; 3];
         let mut refused = |coefficients: Coefficients<'_>, bits| {
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_ask_gives_what_the_definition_says() {
+    fn all_functions_agree_with_the_definition() {
         let mut whole = [0; 300];
         let keys = [0, u32::MAX, 1, 2, 77];
         for key in &keys[..if cfg!(miri) { 2 } else { 5 }] {

@@ -2,21 +2,23 @@
 //!
 //! A repair symbol carries a 16-bit repair key and a density threshold of 0 to
 //! 15; the generator of RFC 8682, seeded with the key, yields the rest. With a
-//! threshold of 15 every position has a coefficient that is not 0. Below it, a
+//! threshold of 15 every position has a coefficient other than 0. Below 15, a
 //! position is kept with a probability of (threshold + 1) / 16, and the vector
-//! may well be all zeros: useless, but legal.
+//! may be all zeros: useless, but valid.
 //!
-//! Two details that decide whether two implementations understand each other:
-//! over GF(2^8) a zero byte is drawn again rather than replaced, so it uses up
-//! a number; and with a threshold of 15 no number is drawn to decide whether a
-//! position is kept, so that vector is not where those below 15 tend to.
+//! Two details matter for interoperability. Over GF(2^8) a zero byte is drawn
+//! again rather than replaced, so it uses up a number. With a threshold of 15
+//! no number is drawn to decide whether a position is kept, so this vector is
+//! not the limit of those with lower thresholds.
 
-use super::MAX_DENSITY_THRESHOLD;
 use crate::field::Arithmetic;
 use crate::tinymt32::TinyMt32;
 
-/// Calls `term` with the position and the coefficient of each symbol of a window
-/// of `length`, coefficients of 0 too. O(`length`) on average.
+/// The highest density threshold (DT), with which every position is kept.
+pub const MAX_DENSITY_THRESHOLD: u8 = 15;
+
+/// Calls `term` with the position and the coefficient of each symbol of a
+/// window of `length`, including coefficients of 0. O(`length`) on average.
 pub(super) fn each_term(
     field: Arithmetic,
     repair_key: u16,

@@ -1,8 +1,8 @@
-//! What a decoder may spend.
+//! The limits of a decoder.
 
 use crate::symbol::MAX_SYMBOL_SIZE;
 
-/// What a decoder may spend; the peer decides what it gets, so every limit is
+/// The limits of a decoder. The peer decides what arrives, so every limit is
 /// checked before anything is stored.
 ///
 /// Memory, in bytes, is at most
@@ -13,9 +13,9 @@ use crate::symbol::MAX_SYMBOL_SIZE;
 /// ```
 ///
 /// where `buffer` is `max_symbol_size`, or `max_buffer` if that is larger and
-/// [`source_owned`](crate::WindowDecoder::source_owned) is used. Forgotten symbols
-/// leave their buffers to those that follow, so the decoder keeps what it took
-/// when it held most. No single call multiplies or copies more bytes than
+/// [`source_owned`](crate::WindowDecoder::source_owned) is used. New symbols
+/// reuse the buffers of forgotten ones, so the decoder keeps the memory of the
+/// time when it held most. No single call multiplies or copies more bytes than
 ///
 /// ```text
 /// (max_window + 2 * max_unknowns) * (max_symbol_size + 64) + 4 * max_unknowns^2
@@ -23,24 +23,24 @@ use crate::symbol::MAX_SYMBOL_SIZE;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecoderConfig {
-    /// Symbols, known or missing, kept above the floor.
+    /// Symbols, known or missing, that may be held from the floor on.
     pub max_span: usize,
-    /// Bytes of the longest payload; above
-    /// [`MAX_SYMBOL_SIZE`] that counts.
+    /// Bytes of the longest payload; a larger limit counts as
+    /// [`MAX_SYMBOL_SIZE`].
     pub max_symbol_size: usize,
     /// Symbols that may be missing at once.
     pub max_unknowns: usize,
     /// Symbols a repair symbol may cover.
     pub max_window: usize,
     /// Capacity, in bytes, of the largest buffer that
-    /// [`source_owned`](crate::WindowDecoder::source_owned) keeps; from a larger
-    /// one it copies. Unless set, 512 more than a symbol and at least 2048, which
-    /// is what most receivers have for a packet.
+    /// [`source_owned`](crate::WindowDecoder::source_owned) keeps; it copies
+    /// from a larger one. The default is 512 more than a symbol and at least
+    /// 2048, which most receivers use for a packet.
     pub max_buffer: usize,
 }
 
 impl DecoderConfig {
-    /// The given limits: see the fields.
+    /// These limits; see the fields.
     #[must_use]
     pub fn new(
         max_span: usize,
@@ -59,8 +59,8 @@ impl DecoderConfig {
 }
 
 impl Default for DecoderConfig {
-    /// Room for 4096 symbols of 1500 bytes, 512 of them missing, and windows
-    /// of 1024: about 8 MB when full, or 10 MB with owned buffers.
+    /// 4096 symbols of 1500 bytes, 512 of them missing, and windows of 1024:
+    /// about 8 MB when full, or 10 MB with owned buffers.
     fn default() -> Self {
         Self::new(4096, 1500, 512, 1024)
     }

@@ -1,20 +1,19 @@
-//! Which symbols became known and were not reported yet.
+//! The symbols that became known and are not reported yet.
 
 use alloc::collections::VecDeque;
 use core::ops::Range;
 
-use crate::Esi;
+use crate::esi::Esi;
 
-/// ESIs in the order in which they came, stretches of consecutive ones as one.
+/// ESIs in the order of arrival; a stretch of consecutive ones is one entry.
 ///
-/// While symbols come in order nothing is written here but what was taken: the
-/// stretch is *open*, and goes on to wherever the decoder's end is.
+/// While symbols come in order, only the reported position is written: the
+/// stretch is *open*, and ends at the decoder's end.
 #[derive(Clone, Debug)]
 pub(super) struct News {
-    /// The next ones; up to [`OPEN`] if all follow that come in order.
+    /// The next ones; up to [`OPEN`] while symbols come in order.
     now: Range<Esi>,
-    /// Those after them, if any; none while there are none `now`, or `now` is
-    /// open.
+    /// The stretches after `now`; none while `now` is empty or open.
     later: VecDeque<Range<Esi>>,
 }
 
@@ -31,21 +30,22 @@ impl Default for News {
 }
 
 impl News {
-    /// Whether all below the decoder's `end` have been taken, so that those that
-    /// come next in order may be [told](Self::tell) at once.
+    /// Whether all symbols below the decoder's `end` are reported, so that the
+    /// next ones in order may be [reported](Self::report_up_to) at once.
     #[inline(always)]
-    pub(super) fn are_told(&self, end: Esi) -> bool {
+    pub(super) fn are_reported(&self, end: Esi) -> bool {
         self.is_open() && self.now.start >= end
     }
 
-    /// What came in order up to the decoder's new `end` is taken.
+    /// All symbols up to the decoder's new `end` came in order and are
+    /// reported.
     #[inline(always)]
-    pub(super) fn tell(&mut self, end: Esi) {
+    pub(super) fn report_up_to(&mut self, end: Esi) {
         debug_assert!(self.is_open(), "all before was taken");
         self.now.start = end;
     }
 
-    /// Adds the ESI that was the decoder's end until now.
+    /// Adds the ESI that was the decoder's end before.
     #[inline(always)]
     pub(super) fn push_next(&mut self, esi: Esi, first: Esi, most: usize) {
         if !self.is_open() {
@@ -53,14 +53,14 @@ impl News {
         }
     }
 
-    /// Adds an ESI below the decoder's `end`. Those below `first` may go; no more
-    /// than `most` others are there.
+    /// Adds an ESI below the decoder's `end`. Entries below `first` may be
+    /// dropped; at most `most` others exist.
     pub(super) fn push(&mut self, esi: Esi, first: Esi, end: Esi, most: usize) {
         self.close(end);
         self.push_apart(esi, first, most);
     }
 
-    /// The decoder's end moves on from `end` to `next`, over missing ones.
+    /// The decoder's end moves from `end` to `next`, over missing symbols.
     pub(super) fn skip(&mut self, end: Esi, next: Esi) {
         if self.is_open() && self.now.start >= end {
             self.now.start = next;
@@ -74,7 +74,7 @@ impl News {
         self.now.end == OPEN
     }
 
-    /// What comes next does not follow the decoder's `end`.
+    /// The next entry does not follow the decoder's `end`.
     fn close(&mut self, end: Esi) {
         if self.is_open() {
             self.now = self.now.start.min(end)..end;
@@ -94,8 +94,8 @@ impl News {
         match self.later.back_mut() {
             Some(last) if last.end == esi => last.end += 1,
             _ => {
-                // Forgotten ones leave when their turn comes, unless so many
-                // wait that at least half must have been forgotten.
+                // Forgotten entries are dropped when their turn comes, or here
+                // when at least half of all must be forgotten.
                 if self.later.len() >= 2 * most {
                     self.later.retain(|range| range.end > first);
                 }
@@ -104,7 +104,7 @@ impl News {
         }
     }
 
-    /// The next one below the decoder's `end`, leaving out those below `first`.
+    /// The next ESI below the decoder's `end`, leaving out those below `first`.
     #[inline(always)]
     pub(super) fn pop(&mut self, first: Esi, end: Esi) -> Option<Esi> {
         if self.now.end != OPEN {
@@ -117,18 +117,18 @@ impl News {
                 return Some(esi);
             }
         }
-        // The highest ESI of all may look like an open end.
+        // The highest ESI looks like an open end.
         if end == OPEN {
             return self.pop_closed(first, end);
         }
         None
     }
 
-    /// As many at once as follow each other: see [`pop`](Self::pop).
+    /// As [`pop`](Self::pop), for a whole run of consecutive ESIs.
     #[inline]
     pub(super) fn pop_run(&mut self, first: Esi, end: Esi) -> Option<Range<Esi>> {
         let start = self.pop(first, end)?;
-        // What was after it in the same stretch still is.
+        // The rest of the stretch is still there.
         if self.now.start != start + 1 {
             return Some(start..start + 1);
         }
@@ -140,7 +140,7 @@ impl News {
         Some(start..until)
     }
 
-    /// [`pop`](Self::pop) from stretches that have an end.
+    /// As [`pop`](Self::pop), from closed stretches.
     #[inline(never)]
     fn pop_closed(&mut self, first: Esi, end: Esi) -> Option<Esi> {
         loop {
@@ -158,8 +158,8 @@ impl News {
         }
     }
 
-    /// Goes on to the next stretch; without one, what comes in order is told
-    /// without a note again, and it returns false.
+    /// Moves to the next stretch. If there is none, opens one at `end` and
+    /// returns false.
     fn turn(&mut self, end: Esi) -> bool {
         let next = self.later.pop_front();
         let there_is = next.is_some();
@@ -167,7 +167,7 @@ impl News {
         there_is
     }
 
-    /// Makes room for so many more.
+    /// Makes room for `more` stretches.
     pub(super) fn reserve(&mut self, more: usize) {
         self.later.reserve(more);
     }
@@ -249,7 +249,7 @@ mod tests {
             both.push(esi, 0, 20);
         }
         assert_eq!(both.drain(4), [5, 4, 6]);
-        // None of which follows another; three are kept at a time.
+        // None follows another; three are kept at a time.
         let from = if cfg!(miri) { 9_900 } else { 100 };
         for esi in (from..10_000).step_by(2) {
             both.push(esi, esi - 5, 3);
@@ -268,7 +268,7 @@ mod tests {
         let mut both = Both::default();
         for round in 0..100 {
             let start = 10 * round;
-            // One comes two later than it should.
+            // One comes two symbols late.
             for esi in [0, 1, 2, 5, 6, 3, 4, 7, 8, 9] {
                 both.push(start + esi, 0, 20);
                 assert_eq!(both.pop(0), Some(start + esi));

@@ -1,36 +1,16 @@
-//! Repair symbols, and what they tell.
+//! How a decoder uses repair symbols.
 
 use core::ops::Range;
 
-use super::{Outcome, WindowDecoder};
-use crate::Esi;
+use super::{Outcome, Shape, WindowDecoder};
 use crate::buffers::Coded;
 use crate::coefficients::Coefficients;
 use crate::error::DecodeError;
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 use crate::kernel::Terms;
 use crate::store::Store;
 use crate::symbol::LENGTH_BYTES;
-
-/// What repair symbols look like.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    /// Bytes in which there is a whole number of elements.
-    group: usize,
-    /// The fewest bytes, and the most.
-    min: usize,
-    max: usize,
-}
-
-impl Shape {
-    pub(super) fn new(field: Arithmetic, max_symbol_size: usize) -> Self {
-        Self {
-            group: field.group(),
-            min: field.whole_groups(LENGTH_BYTES),
-            max: field.whole_groups(LENGTH_BYTES + max_symbol_size),
-        }
-    }
-}
 
 impl WindowDecoder {
     /// Takes a repair symbol made over `window` with these coefficients, or
@@ -43,8 +23,8 @@ impl WindowDecoder {
     /// [`DecodeError::Coefficients`], [`DecodeError::RepairLength`],
     /// [`DecodeError::RepairGroups`], [`DecodeError::OutOfSpan`],
     /// [`DecodeError::TooManyUnknowns`] or [`DecodeError::NotHeld`], without
-    /// effect; or [`DecodeError::Inconsistent`] after it has taken effect.
-    // Always: nearly all repair symbols of a path without losses end here.
+    /// effect; or [`DecodeError::Inconsistent`], after the symbol was used.
+    // Always: on a path without losses nearly all repair symbols end here.
     #[inline(always)]
     pub fn repair<'a>(
         &mut self,
@@ -60,7 +40,7 @@ impl WindowDecoder {
         self.repair_unprepared(window, coefficients, data)
     }
 
-    /// As [`repair`](Self::repair), without counting on anything.
+    /// As [`repair`](Self::repair), for all cases.
     #[inline(never)]
     fn repair_unprepared(
         &mut self,
@@ -76,7 +56,7 @@ impl WindowDecoder {
         self.use_repair(&window, coefficients, data, grows)
     }
 
-    /// Takes a repair symbol that has been checked and covers what is missing.
+    /// Uses a checked repair symbol that covers missing symbols.
     #[inline(never)]
     fn use_repair(
         &mut self,
@@ -99,7 +79,7 @@ impl WindowDecoder {
             let equation = self.subtract_known(window, coefficients, data)?;
             self.miss_up_to(window.end);
             if !self.reduce(window) {
-                // All that is missing has a coefficient of 0.
+                // Every missing symbol has a coefficient of 0.
                 self.buffers.give(equation);
                 return Ok(self.redundant_repair());
             }
@@ -118,8 +98,8 @@ impl WindowDecoder {
         }
     }
 
-    /// The equation of a repair symbol with all known symbols subtracted. It
-    /// must be as long as the longest symbol it contains.
+    /// The equation of a repair symbol with all known symbols subtracted. The
+    /// repair symbol must be as long as the longest symbol it contains.
     fn subtract_known(
         &mut self,
         window: &Range<Esi>,
@@ -141,7 +121,7 @@ impl WindowDecoder {
         };
         let mut longest = 0;
         let (prefix, payload) = if apart {
-            // Payloads begin at a line of the cache, coded forms do not.
+            // Payloads are aligned to a cache line, coded forms are not.
             equation.bytes_mut().split_at_mut(LENGTH_BYTES)
         } else {
             (&mut [][..], equation.bytes_mut())
@@ -165,7 +145,7 @@ impl WindowDecoder {
         Err(error)
     }
 
-    /// Whether the coding vector in hand tells anything new.
+    /// Whether the current coding vector is innovative.
     fn reduce(&mut self, window: &Range<Esi>) -> bool {
         let vector = &self.vector;
         self.system
@@ -178,8 +158,8 @@ impl WindowDecoder {
         Outcome::Redundant
     }
 
-    /// Whether a repair symbol for sure passes the [checks](Self::check_repair)
-    /// if its window does not go beyond the end.
+    /// Whether a repair symbol certainly passes the
+    /// [checks](Self::check_repair) if its window ends at or below the end.
     #[inline(always)]
     fn is_sound(&self, window: &Range<Esi>, coefficients: Coefficients<'_>, data: &[u8]) -> bool {
         let Shape { group, min, max } = self.shape;
@@ -190,7 +170,7 @@ impl WindowDecoder {
             && group == 1
     }
 
-    /// The checks that need no look at any symbol.
+    /// The checks that do not depend on any symbol.
     fn check_repair(
         &self,
         window: &Range<Esi>,
@@ -236,13 +216,13 @@ struct Known<'a> {
     store: &'a Store,
     window: &'a Range<Esi>,
     coefficients: Coefficients<'a>,
-    /// All of the coefficients.
+    /// All coefficients.
     vector: &'a [u8],
 }
 
 impl<'a> Known<'a> {
-    /// Calls `symbol` with each of them and its coefficient. Those left out by
-    /// vectors that thin out cost nothing.
+    /// Calls `symbol` with each of them and its coefficient. Symbols that a
+    /// fading vector leaves out cost nothing.
     #[inline]
     fn each(self, mut symbol: impl FnMut(u8, &'a Coded)) {
         let Self { store, vector, .. } = self;
@@ -263,14 +243,14 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Those of the known symbols that are not too long, as terms of a sum.
+/// The known symbols that are not too long, as terms of a sum.
 struct Fitting<'a, 'b> {
     known: Known<'a>,
     /// Bytes of the longest coded form that fits.
     limit: usize,
-    /// Bytes of the longest of all.
+    /// Bytes of the longest coded form.
     longest: &'b mut usize,
-    /// Where the lengths are added up, if only payloads are terms.
+    /// Where the lengths are added, if only payloads are terms.
     prefix: Option<&'b mut [u8]>,
 }
 
@@ -311,7 +291,7 @@ impl<'a> Terms<'a> for Fitting<'a, '_> {
     }
 }
 
-/// A combination of the lengths before payloads, of which most are equal.
+/// A combination of the lengths before the payloads, most of which are equal.
 #[derive(Debug, Default)]
 struct Lengths {
     /// The sum of the coefficients of this length so far.
@@ -320,7 +300,8 @@ struct Lengths {
 }
 
 impl Lengths {
-    /// Adds a length, to the sum at the latest when [finished](Self::finish).
+    /// Adds a length; [`finish`](Self::finish) writes the last of them to the
+    /// sum.
     #[inline]
     fn add(&mut self, field: Arithmetic, sum: &mut [u8], c: u8, length: usize) {
         if length != self.length {

@@ -1,20 +1,20 @@
 //! A field chosen at run time, and its operations on long byte strings.
 
-use super::{Field, Gf2, Gf4, Gf8, Gf16, Gf32, Gf64, Gf128, Gf256, Tables};
 use crate::arch::Onto;
 use crate::kernel::{self, Terms};
+use crate::tables::{self, Tables};
 
 /// Bytes of the words of a group.
 const WORD: usize = 8;
 
-/// The operations of one field, as a value: what every code computes with.
+/// The operations of one field, as a value. Every code computes with one.
 ///
 /// Methods that take long byte strings use the [kernel](crate::kernel) in use.
-/// A coefficient must be an element of the field, below
-/// [`order`](Self::order); anything else panics. Two kinds of byte string
-/// occur: *data*, which hold elements as the [module](super) says, and
-/// *vectors*, coding vectors with one element a byte. Where
-/// [`group`](Self::group) is 1, the operations on data serve for both.
+/// A coefficient must be an element of the field, below [`order`](Self::order);
+/// anything else panics. There are two kinds of byte string: *data*, which hold
+/// elements as the [module](super) describes, and coding *vectors*, with one
+/// element to a byte. Where [`group`](Self::group) is 1, the operations on data
+/// work on vectors too.
 #[derive(Clone, Copy)]
 pub struct Arithmetic {
     tables: &'static Tables,
@@ -25,7 +25,7 @@ impl Arithmetic {
         Self { tables }
     }
 
-    /// What the kernels look up.
+    /// The tables that the kernels use.
     #[inline]
     pub(crate) fn tables(self) -> &'static Tables {
         self.tables
@@ -34,17 +34,7 @@ impl Arithmetic {
     /// The field GF(2^`bits`); `None` unless `bits` is 1 to 8.
     #[must_use]
     pub fn with_bits(bits: u32) -> Option<Self> {
-        Some(match bits {
-            1 => Gf2::arithmetic(),
-            2 => Gf4::arithmetic(),
-            3 => Gf8::arithmetic(),
-            4 => Gf16::arithmetic(),
-            5 => Gf32::arithmetic(),
-            6 => Gf64::arithmetic(),
-            7 => Gf128::arithmetic(),
-            8 => Gf256::arithmetic(),
-            _ => return None,
-        })
+        tables::with_bits(bits).map(Self::new)
     }
 
     /// Bits of an element, q.
@@ -54,7 +44,7 @@ impl Arithmetic {
         self.tables.bits
     }
 
-    /// How many elements there are.
+    /// The number of elements, 2^q.
     #[inline]
     #[must_use]
     pub fn order(self) -> usize {
@@ -67,8 +57,9 @@ impl Arithmetic {
         self.tables.polynomial
     }
 
-    /// Bytes that hold a whole number of elements as the [module](super) lays
-    /// them out: 1 where q divides 8, else 8 q.
+    /// The smallest number of bytes that holds a whole number of elements, laid
+    /// out as the [module](super) describes: 1 where q divides 8, otherwise 8
+    /// q.
     #[inline]
     #[must_use]
     pub fn group(self) -> usize {
@@ -91,7 +82,7 @@ impl Arithmetic {
     ///
     /// # Panics
     ///
-    /// When `a` is no element.
+    /// When `a` is not an element.
     #[inline]
     #[must_use]
     pub fn product(self, a: u8, b: u8) -> u8 {
@@ -102,7 +93,7 @@ impl Arithmetic {
     ///
     /// # Panics
     ///
-    /// When `a` is 0, as integer division does, or no element.
+    /// When `a` is 0 or not an element.
     #[inline]
     #[must_use]
     pub fn inverse(self, a: u8) -> u8 {
@@ -130,7 +121,8 @@ impl Arithmetic {
     ///
     /// # Panics
     ///
-    /// When `src` is longer than `dst`, or `dst` no whole number of groups.
+    /// When `src` is longer than `dst`, or `dst` is not a whole number of
+    /// groups.
     pub fn mul_add(self, dst: &mut [u8], src: &[u8], c: u8) {
         if self.group() == 1 {
             self.mul_add_vector(dst, src, c);
@@ -156,21 +148,21 @@ impl Arithmetic {
     }
 
     /// Several destinations from the same sources: adds to `dsts[d]` the sum of
-    /// `matrix[d * srcs.len() + s] * srcs[s]` over all `s`, for data. Any source
-    /// may be shorter than the destinations. Faster than a
-    /// [`mul_add_multi`](Self::mul_add_multi) for each destination, because each
-    /// source is read, and taken apart, once for several of them.
+    /// `matrix[d * srcs.len() + s] * srcs[s]` over all `s`, for data. Any
+    /// source may be shorter than the destinations. Faster than a
+    /// [`mul_add_multi`](Self::mul_add_multi) for each destination, because
+    /// each source is read and split once for several of them.
     ///
     /// # Panics
     ///
-    /// When the matrix has not `dsts.len() * srcs.len()` elements, the
-    /// destinations differ in length, and as [`mul_add`](Self::mul_add).
+    /// When the matrix does not have `dsts.len() * srcs.len()` elements, when
+    /// the destinations differ in length, and as [`mul_add`](Self::mul_add).
     pub fn mul_add_matrix(self, dsts: &mut [&mut [u8]], srcs: &[&[u8]], matrix: &[u8]) {
         self.matrix(dsts, srcs, matrix, Onto::All);
     }
 
-    /// As [`mul_add_matrix`](Self::mul_add_matrix) into zeros, whatever the
-    /// destinations hold.
+    /// As [`mul_add_matrix`](Self::mul_add_matrix), but overwrites the
+    /// destinations.
     ///
     /// # Panics
     ///
@@ -196,8 +188,8 @@ impl Arithmetic {
         }
     }
 
-    /// [`mul_add_multi`](Self::mul_add_multi) without a slice of the terms, many
-    /// at a time.
+    /// As [`mul_add_multi`](Self::mul_add_multi), for terms that are not in a
+    /// slice.
     pub(crate) fn combine<'a>(self, dst: &mut [u8], terms: impl Terms<'a>) {
         if self.group() == 1 {
             kernel::active_ops().combine(self.tables, dst, terms, Onto::All);
@@ -210,8 +202,8 @@ impl Arithmetic {
         }
     }
 
-    /// [`mul_add_multi_vector`](Self::mul_add_multi_vector) without a slice of
-    /// the terms, many at a time.
+    /// As [`mul_add_multi_vector`](Self::mul_add_multi_vector), for terms that
+    /// are not in a slice.
     pub(crate) fn combine_vectors<'a>(self, dst: &mut [u8], terms: impl Terms<'a>) {
         kernel::active_ops().combine(self.tables, dst, terms, Onto::All);
     }
@@ -244,7 +236,7 @@ impl Arithmetic {
     fn map_groups(self, dst: &mut [u8], src: Option<&[u8]>, c: u8) {
         assert!(
             dst.len().is_multiple_of(self.group()),
-            "{} bytes are no whole number of groups of {}",
+            "{} bytes are not a whole number of groups of {}",
             dst.len(),
             self.group()
         );
@@ -260,8 +252,8 @@ impl Arithmetic {
     }
 }
 
-/// For each bit of an element a word of the group, so that 64 elements are
-/// multiplied at once by adding words.
+/// A group has a word for each bit of an element, so adding words multiplies 64
+/// elements at once.
 fn map_words<const BITS: usize>(field: Arithmetic, dst: &mut [u8], src: Option<&[u8]>, c: u8) {
     // All ones where the bit matrix of `c`, whose columns are its products with
     // powers of two, has a one.
@@ -292,7 +284,7 @@ fn map_words<const BITS: usize>(field: Arithmetic, dst: &mut [u8], src: Option<&
     }
 }
 
-/// The words of a group, which may be cut short; what is missing is 0.
+/// Reads the words of a group. If `bytes` ends early, the rest is 0.
 fn read(words: &mut [u64], bytes: &[u8]) {
     let (whole, rest) = bytes.as_chunks::<WORD>();
     for (word, bytes) in words.iter_mut().zip(whole) {
@@ -316,7 +308,7 @@ impl Eq for Arithmetic {}
 impl Default for Arithmetic {
     /// GF(2^8).
     fn default() -> Self {
-        Gf256::arithmetic()
+        Self::new(&tables::GF256)
     }
 }
 

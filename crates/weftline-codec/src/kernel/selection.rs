@@ -1,23 +1,27 @@
-//! Which kernel runs, and who decided it.
+//! Which kernel runs, and why.
 
 #[cfg(feature = "std")]
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::fmt;
 
-use super::{ENVIRONMENT, Kernel, Ops};
+use super::ops::{Kernel, Ops};
 
-/// The kernel in use, and what became of a request for another.
+/// The environment variable that forces a kernel by name.
+pub const ENVIRONMENT: &str = "WEFTLINE_KERNEL";
+
+/// The kernel in use, and whether a request for another was ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Selection {
     /// The kernel in use.
     pub active: Kernel,
-    /// The request in [`ENVIRONMENT`] that could not be met, if there was one.
+    /// The request in [`ENVIRONMENT`] that was ignored, if there was one.
     pub ignored: Option<Ignored>,
 }
 
-/// Why a request for a kernel was not met. Displays as a sentence for the user.
+/// Why a request for a kernel was ignored. It displays as a sentence for the
+/// user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ignored {
@@ -30,10 +34,13 @@ pub enum Ignored {
 impl fmt::Display for Ignored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown(name) => write!(f, "{ENVIRONMENT}={name:?} names no kernel; use one of")?,
+            Self::Unknown(name) => write!(
+                f,
+                "{ENVIRONMENT}={name:?}: there is no such kernel; use one of"
+            )?,
             Self::Unavailable(kernel) => write!(
                 f,
-                "{ENVIRONMENT}={kernel}: this CPU or build has no such kernel; use one of"
+                "{ENVIRONMENT}={kernel}: this CPU or build cannot run that kernel; use one of"
             )?,
         }
         for kernel in Kernel::available() {
@@ -43,8 +50,8 @@ impl fmt::Display for Ignored {
     }
 }
 
-/// Which kernel is in use and whether a request was ignored, for a program to
-/// report.
+/// Which kernel is in use and whether a request was ignored, for programs that
+/// report it.
 #[must_use]
 pub fn selection() -> Selection {
     let (ops, ignored) = select(requested().as_deref());
@@ -54,8 +61,30 @@ pub fn selection() -> Selection {
     }
 }
 
+impl Kernel {
+    /// The kernel that the functions of [`kernel`](crate::kernel) use.
+    #[must_use]
+    pub fn active() -> Self {
+        active_ops().kernel()
+    }
+}
+
 /// The operations of the kernel in use.
-pub(super) fn chosen() -> Ops {
+#[cfg(feature = "std")]
+#[inline]
+pub(crate) fn active_ops() -> Ops {
+    static ACTIVE: std::sync::OnceLock<Ops> = std::sync::OnceLock::new();
+    *ACTIVE.get_or_init(chosen)
+}
+
+/// The operations of the kernel in use.
+#[cfg(not(feature = "std"))]
+#[inline]
+pub(crate) fn active_ops() -> Ops {
+    chosen()
+}
+
+fn chosen() -> Ops {
     select(requested().as_deref()).0
 }
 
@@ -78,7 +107,7 @@ fn requested() -> Option<String> {
         .get_or_init(|| {
             let value = std::env::var_os(ENVIRONMENT)?;
             let value = value.to_string_lossy();
-            // An empty variable is how a script says "unset".
+            // Scripts set the variable to an empty string to unset it.
             (!value.is_empty()).then(|| value.as_ref().to_owned())
         })
         .clone()
@@ -95,7 +124,7 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
-    fn the_best_available_kernel_is_taken_unless_another_is_named() {
+    fn the_best_available_kernel_is_used_unless_another_is_named() {
         let best = Kernel::available().next_back().unwrap();
         assert_eq!(select(None).0.kernel(), best);
         assert_eq!(select(None).1, None);
@@ -106,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_cannot_be_met_is_reported_and_the_best_is_used() {
+    fn a_request_for_a_missing_kernel_is_reported_and_the_best_is_used() {
         let best = Kernel::available().next_back().unwrap();
         let (ops, ignored) = select(Some("mmx"));
         assert_eq!(ops.kernel(), best);
         assert_eq!(ignored, Some(Ignored::Unknown("mmx".into())));
         assert!(ignored.unwrap().to_string().contains("scalar"));
 
-        // No CPU has both.
+        // A kernel of another architecture.
         let foreign = if cfg!(target_arch = "aarch64") {
             Kernel::Avx2
         } else {

@@ -1,20 +1,21 @@
-//! What a relay holds: equations that are independent of each other.
+//! The independent equations that a relay holds.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::pool::Pool;
-use crate::Esi;
 use crate::buffers::{Buffers, Coded};
 use crate::echelon::Echelon;
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 
 /// An equation about source symbols.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
     slot: usize,
-    /// The ESI of the vector's first element, which is not 0, nor is the last.
+    /// The ESI of the vector's first element. The first and the last element
+    /// are not 0.
     pub(super) start: Esi,
     pub(super) vector: Vec<u8>,
     pub(super) data: Coded,
@@ -26,7 +27,8 @@ impl Held {
     }
 }
 
-/// Independent equations about symbols from a floor on, over a bounded span.
+/// Independent equations about symbols at or above a floor, over a bounded
+/// span.
 #[derive(Clone, Debug)]
 pub(super) struct Holding {
     field: Arithmetic,
@@ -35,9 +37,9 @@ pub(super) struct Holding {
     floor: Esi,
     /// In the order of arrival.
     held: VecDeque<Held>,
-    /// Rows over the span, in which ESI e has the column `e % max_span`.
+    /// Rows over the span; ESI e has the column `e % max_span`.
     echelon: Echelon,
-    /// Slots of the echelon form not in use.
+    /// Unused slots of the echelon form.
     free: Vec<usize>,
     /// Slots and factors of a subtraction.
     factors: Vec<(usize, u8)>,
@@ -46,14 +48,15 @@ pub(super) struct Holding {
 }
 
 impl Holding {
-    /// Room for at most so many equations, over at most so many consecutive
-    /// symbols; at least one of each.
+    /// Room for at most `max_symbols` equations over at most `max_span`
+    /// consecutive symbols; 0 counts as 1.
     pub(super) fn new(field: Arithmetic, max_symbols: usize, max_span: usize) -> Self {
         let max_span = max_span.max(1);
-        // No more can be independent.
+        // More cannot be independent.
         let max_symbols = max_symbols.clamp(1, max_span);
         let mut echelon = Echelon::new(field);
-        // One more slot, because the oldest leaves after the newest has come.
+        // One more slot, because the oldest leaves after the newest has
+        // arrived.
         echelon.reset(max_span, max_symbols + 1);
         Self {
             field,
@@ -105,15 +108,15 @@ impl Holding {
     }
 
     /// Whether the equation with these coefficients from the ESI `start` on,
-    /// which is not below the floor, tells anything new; if so,
-    /// [`hold`](Self::hold) must take it. Raises the floor to make room.
+    /// which is not below the floor, is innovative; if so, [`hold`](Self::hold)
+    /// must take it. Raises the floor to make room.
     pub(super) fn is_innovative(&mut self, start: Esi, vector: &[u8]) -> bool {
         let end = start + vector.len() as Esi;
         self.forget_before(end.saturating_sub(self.max_span as Esi));
         let Some(&slot) = self.free.last() else {
             return false;
         };
-        // A ring is at most two stretches of the candidate.
+        // A ring covers at most two stretches of the candidate.
         let (wrap, span) = ((start % self.max_span as Esi) as usize, self.max_span);
         let (head, tail) = vector.split_at(vector.len().min(span - wrap));
         let candidate = self.echelon.candidate();
@@ -122,13 +125,12 @@ impl Holding {
         self.echelon.adopt(slot)
     }
 
-    /// Takes the equation that [`is_innovative`](Self::is_innovative) found to
-    /// be.
+    /// Takes the equation that [`is_innovative`](Self::is_innovative) accepted.
     pub(super) fn hold(&mut self, start: Esi, coefficients: &[u8], data: Coded) {
-        // The slot that the echelon form has taken it under.
+        // The slot under which the echelon form took it.
         let slot = self.free.pop().unwrap_or_default();
         let mut vector = self.vectors.take();
-        // Room for what elimination may make of it.
+        // Room for the growth that elimination may cause.
         vector.reserve_exact(self.max_span);
         vector.extend_from_slice(coefficients);
         self.held.push_back(Held {
@@ -142,8 +144,8 @@ impl Holding {
         }
     }
 
-    /// Raises the floor, keeping everything that can be said without what lies
-    /// below.
+    /// Raises the floor and keeps all information that does not involve the
+    /// symbols below it.
     pub(super) fn forget_before(&mut self, esi: Esi) {
         if self.held.iter().all(|held| held.end() <= esi) {
             while !self.held.is_empty() {
@@ -158,8 +160,8 @@ impl Holding {
         self.floor = self.floor.max(esi);
     }
 
-    /// Removes the symbol `lowest`, below which nothing is contained, from all
-    /// equations, by subtracting one of those that contain it from the others.
+    /// Removes the symbol `lowest`, the lowest in any equation, by subtracting
+    /// one equation that contains it from the others.
     fn eliminate(&mut self, lowest: Esi) {
         let holders = self.held.iter().enumerate();
         let shortest = holders
@@ -168,7 +170,7 @@ impl Holding {
         let Some((index, _)) = shortest else {
             return;
         };
-        // The order of the others is that of arrival.
+        // `remove` keeps the others in the order of arrival.
         let Some(pivot) = self.held.remove(index) else {
             return;
         };
@@ -211,7 +213,7 @@ impl Holding {
     }
 }
 
-/// Where a vector's first element other than 0 is, up to past the last.
+/// The range from a vector's first to its last element other than 0.
 pub(super) fn extent(vector: &[u8]) -> Option<Range<usize>> {
     let start = vector.iter().position(|c| *c != 0)?;
     let end = vector.iter().rposition(|c| *c != 0)?;

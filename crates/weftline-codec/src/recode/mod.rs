@@ -1,4 +1,4 @@
-//! New repair symbols out of received ones.
+//! New repair symbols made from received ones.
 
 mod holding;
 mod pool;
@@ -8,38 +8,39 @@ use core::ops::Range;
 
 use holding::{Held, Holding, extent};
 
-use crate::Esi;
 use crate::coefficients::Coefficients;
 use crate::decoder::Outcome;
 use crate::error::{DecodeError, RepairError};
+use crate::esi::Esi;
 use crate::field::Arithmetic;
 use crate::symbol::{self, LENGTH_BYTES, MAX_SYMBOL_SIZE};
 
-/// Makes repair symbols at a relay, from the source and repair symbols that
-/// reach it, without decoding them.
+/// Makes new repair symbols at a relay from the source and repair symbols that
+/// it receives, without decoding them.
 ///
-/// A relay that only forwards hands on the losses of the path before it; one
-/// that recodes fills them with new combinations of what it has. Over links that
-/// lose the shares a and b, a receiver then gets what the worse link carries,
-/// 1 - max(a, b), rather than (1 - a)(1 - b), and the sender need not know. This
-/// is what network coding is for.
+/// A relay that only forwards passes on the losses of the path before it. A
+/// relay that recodes replaces them with new combinations of what it has. Over
+/// two links with the loss rates a and b, a receiver then gets the share that
+/// the worse link carries, 1 - max(a, b), instead of (1 - a)(1 - b). The sender
+/// need not know.
 ///
 /// A combination has its own coding vector, which must travel with it: a
 /// receiver gives it to [`WindowDecoder::repair`] or [`BlockDecoder::repair`]
 /// as [`Coefficients::Explicit`]. The vector has one element for each symbol of
 /// the window, q bits each when packed.
 ///
-/// Only innovative symbols are held, so there are never more than symbols in
-/// the span they cover. When a limit is reached, the oldest make room.
+/// Only innovative symbols are held, so there are never more than the span has
+/// symbols. When a limit is reached, the oldest are dropped. So a relay may
+/// join a flow at any time, and goes on after an outage by itself.
 ///
 /// # Limits
 ///
-/// For n symbols at most, over a span of w at most, of s bytes at most, memory
-/// is at most `(n + 1) * (s + 5 * w + 2 * n + 512) + 1024` bytes. With r of them
-/// held, a symbol that arrives costs a copy and at most `2 * r * (w + n)`
-/// multiply-adds of an element, a combination `r * (s + w)`. Raising the floor
-/// costs, for each symbol below it that is part of any held, at most
-/// `r * (s + 2 * w + n)`.
+/// For at most n symbols of at most s bytes, over a span of at most w, memory
+/// is at most `(n + 1) * (s + 5 * w + 2 * n + 512) + 1024` bytes. With r
+/// symbols held, an arriving symbol costs a copy and at most `2 * r * (w + n)`
+/// multiply-adds of an element, and a combination costs `r * (s + w)`. Raising
+/// the floor costs at most `r * (s + 2 * w + n)` for each symbol below it that
+/// a held symbol contains.
 ///
 /// ```
 /// use weftline_codec::coefficients::Coefficients;
@@ -69,15 +70,15 @@ use crate::symbol::{self, LENGTH_BYTES, MAX_SYMBOL_SIZE};
 pub struct Recoder {
     holding: Holding,
     max_symbol_size: usize,
-    /// The coding vector in hand, or the factors of a combination.
+    /// The coding vector being processed, or the factors of a combination.
     vector: Vec<u8>,
 }
 
 impl Recoder {
-    /// A relay in GF(2^8) that holds at most `max_symbols` symbols, at least
-    /// one, of at most `max_symbol_size` bytes (above [`MAX_SYMBOL_SIZE`] that
-    /// limit counts), and combines at most `max_span` consecutive ESIs, at least
-    /// one.
+    /// A relay in GF(2^8) that holds at most `max_symbols` symbols of at most
+    /// `max_symbol_size` bytes (a larger limit counts as [`MAX_SYMBOL_SIZE`]),
+    /// and combines at most `max_span` consecutive ESIs. A `max_symbols` or
+    /// `max_span` of 0 counts as 1.
     #[must_use]
     pub fn new(max_symbols: usize, max_span: usize, max_symbol_size: usize) -> Self {
         Self::with_field(
@@ -103,14 +104,14 @@ impl Recoder {
         }
     }
 
-    /// Takes a source symbol that was received.
+    /// Takes a received source symbol.
     ///
-    /// It raises the floor if it lies [`max_span`](Self::new) or more above it.
+    /// Raises the floor if `esi` lies [`max_span`](Self::new) or more above it.
     ///
     /// # Errors
     ///
     /// [`DecodeError::SymbolTooLong`], or [`DecodeError::OutOfSpan`] for the
-    /// last ESI there is.
+    /// highest ESI.
     pub fn source(&mut self, esi: Esi, payload: &[u8]) -> Result<Outcome, DecodeError> {
         if payload.len() > self.max_symbol_size {
             return Err(DecodeError::SymbolTooLong {
@@ -133,11 +134,11 @@ impl Recoder {
         Ok(Outcome::Innovative)
     }
 
-    /// Takes a repair symbol that was received, an encoder's or another relay's,
-    /// made over `window` with these coefficients or those of a key.
+    /// Takes a received repair symbol of an encoder or another relay, made over
+    /// `window` with these coefficients or those of a key.
     ///
-    /// It raises the floor if its window ends more than
-    /// [`max_span`](Self::new) above it.
+    /// Raises the floor if the window ends more than [`max_span`](Self::new)
+    /// above it.
     ///
     /// # Errors
     ///
@@ -177,13 +178,13 @@ impl Recoder {
         Ok(Outcome::Innovative)
     }
 
-    /// Appends a new repair symbol: its coding vector to `vector`, one element a
-    /// byte, and its data to `data`. Returns the window, in which the vector has
-    /// an element for each symbol.
+    /// Appends a new repair symbol: its coding vector to `vector`, one element
+    /// a byte, and its data to `data`. Returns the window; the vector has an
+    /// element for each of its symbols.
     ///
-    /// It is a combination of all symbols held, with factors that follow from
-    /// `key` as those of [`Coefficients::Uniform`] do. Give each another key;
-    /// keys need not differ from those of other relays, nor travel.
+    /// It is a combination of all symbols held; the factors are those of
+    /// [`Coefficients::Uniform`] with `key`. Use a new key each time. Keys need
+    /// not differ from those of other relays, and they do not travel.
     ///
     /// # Errors
     ///
@@ -236,7 +237,7 @@ impl Recoder {
         self.holding.held().len()
     }
 
-    /// The symbols that what is held is about: from the lowest to one past the
+    /// The symbols in the held equations: from the lowest to one past the
     /// highest that is part of any. Empty when nothing is held.
     #[must_use]
     pub fn window(&self) -> Range<Esi> {
@@ -246,24 +247,24 @@ impl Recoder {
         start.unwrap_or(floor)..end.unwrap_or(floor)
     }
 
-    /// The floor: no combination contains symbols below.
+    /// The floor: no combination contains symbols below it.
     #[must_use]
     pub fn first(&self) -> Esi {
         self.holding.floor()
     }
 
-    /// Raises the floor to `esi`: receivers have, or gave up, what lies below. No
-    /// effect on a floor that is higher already.
+    /// Raises the floor to `esi`, because receivers have, or gave up, the
+    /// symbols below. No effect if the floor is higher already.
     ///
-    /// Of what is held, everything that can be said without the symbols below is
-    /// kept: they are subtracted from each other, at the price of one held
-    /// symbol for each of them.
+    /// The relay keeps all information that does not involve the symbols below:
+    /// it eliminates each of these from the held symbols, which costs one held
+    /// symbol.
     pub fn forget_before(&mut self, esi: Esi) {
         self.holding.forget_before(esi);
     }
 
-    /// Bytes of memory held now, buffers kept for reuse included. The cost grows
-    /// with the symbols held: this is for reports, not for every packet.
+    /// Bytes of memory held now, buffers kept for reuse included. The cost
+    /// grows with the symbols held: call it for reports, not for every packet.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.holding.memory() + self.vector.capacity()

@@ -1,9 +1,9 @@
-//! Coding vectors between two uses.
+//! Buffers of coding vectors between two uses.
 
 use alloc::vec::Vec;
 
-/// Keeps buffers that are done with, so that the next symbol needs no
-/// allocation. It never holds more than its owner had in use at once.
+/// Keeps unused buffers, so that the next symbol needs no allocation. It never
+/// holds more than its owner used at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pool {
     free: Vec<Vec<u8>>,

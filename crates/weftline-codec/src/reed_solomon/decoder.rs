@@ -1,15 +1,15 @@
-//! Missing shards from any k others.
+//! Makes missing shards from any k others.
 
 use alloc::vec::Vec;
 
+use super::code::{Code, check_groups, check_length, combine};
+use super::error::ShardError;
 use super::points::MOST;
-use super::{Code, ShardError, check_groups, check_length, combine};
 
-/// Makes missing shards of a [`Code`] from any k that are left.
+/// Makes missing shards of a [`Code`] from any k others.
 ///
 /// Keeps m x k bytes for coefficients, and nothing else from one block to the
-/// next: making missing shards, each once, allocates no memory. The stack takes
-/// some kilobytes.
+/// next, so it allocates no memory per block. It uses some kilobytes of stack.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     code: Code,
@@ -24,26 +24,28 @@ impl Decoder {
         Self { code, matrix }
     }
 
-    /// The code.
+    /// The code it decodes.
     #[must_use]
     pub fn code(&self) -> &Code {
         &self.code
     }
 
-    /// Makes the shards with the indices `wanted` (sources 0..k, repairs
-    /// k..k + m) from those received, overwriting `out`, which has a buffer for
-    /// each in the same order. `received` are indices and shards in any order;
-    /// of more than k, the source shards and the first repair shards are used.
+    /// Makes the shards with the indices `wanted` (sources 0..k, repairs k..k +
+    /// m) from those received, overwriting `out`, which has a buffer for each
+    /// in the same order. `received` are indices and shards in any order; if
+    /// there are more than k, the source shards and the first repair shards are
+    /// used.
     ///
-    /// With w wanted shards and e missing source shards it takes
-    /// O(k (e + w)) look-ups, then one pass over k shards with O(k w) products
-    /// for each byte: what is missing but not wanted is not made.
+    /// With w wanted shards and e missing source shards it takes O(k (e + w))
+    /// look-ups, then one pass over k shards with O(k w) products for each
+    /// byte: missing shards that are not wanted are not made.
     ///
     /// # Errors
     ///
     /// When fewer than k shards were received; an index is out of range, given
-    /// twice or both received and wanted; lengths differ or are not whole groups;
-    /// or there is not a buffer for each wanted shard. `out` is then as before.
+    /// twice or both received and wanted; lengths differ or are not whole
+    /// groups; or the number of buffers differs from the number of wanted
+    /// shards. `out` is then unchanged.
     pub fn reconstruct<'a>(
         &mut self,
         received: impl IntoIterator<Item = (usize, &'a [u8])>,
@@ -129,7 +131,7 @@ impl Present {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reed_solomon::Construction;
+    use crate::reed_solomon::construction::Construction;
     use alloc::vec;
 
     #[test]
@@ -137,7 +139,7 @@ mod tests {
         let code = Code::new(Construction::Rfc5510, 20, 30).unwrap();
         let mut decoder = Decoder::new(code);
         let before = (decoder.matrix.as_ptr(), decoder.matrix.capacity());
-        // The sources are lost, and some repairs too: 30 are to be made.
+        // The sources and some repairs are lost: 30 shards are to be made.
         let wanted: Vec<usize> = (0..30).collect();
         let mut buffers = vec![vec![1; 3]; 30];
         let mut out: Vec<&mut [u8]> = buffers.iter_mut().map(|buffer| &mut buffer[..]).collect();

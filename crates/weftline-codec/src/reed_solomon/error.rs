@@ -1,23 +1,23 @@
-//! What can be wrong with a code's parameters or its shards.
+//! The errors of codes and their shards.
 
 use core::error::Error;
 use core::fmt;
 
-/// Why there is no such [`Code`](super::Code).
+/// Why a [`Code`](super::Code) does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CodeError {
-    /// A code needs a source shard.
+    /// There are no source shards.
     NoSources,
-    /// A code needs a repair shard.
+    /// There are no repair shards.
     NoRepairs,
-    /// The field has not as many points.
+    /// The field has too few points.
     TooManyShards {
         /// Source shards asked for.
         sources: usize,
         /// Repair shards asked for.
         repairs: usize,
-        /// The most there may be together.
+        /// The largest sum of both.
         limit: usize,
     },
 }
@@ -42,38 +42,38 @@ impl fmt::Display for CodeError {
 
 impl Error for CodeError {}
 
-/// Why shards were refused. All buffers are then as they were.
+/// Why shards were refused. All buffers are then unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShardError {
-    /// The encoder needs all source shards.
+    /// The number of source shards is wrong.
     Sources {
         /// Source shards given.
         got: usize,
         /// Source shards of the code.
         expected: usize,
     },
-    /// The code has not as many repair shards.
+    /// The code has fewer repair shards.
     Repairs {
         /// Repair shards asked for.
         got: usize,
         /// Repair shards of the code.
         limit: usize,
     },
-    /// There is no buffer, or more than one, for each wanted shard.
+    /// The number of buffers differs from the number of wanted shards.
     Buffers {
         /// Buffers given.
         got: usize,
         /// Shards wanted.
         expected: usize,
     },
-    /// A shard is not as long as the first one.
+    /// A shard is not as long as the first.
     Length {
         /// The shard's index.
         index: usize,
         /// Its bytes.
         got: usize,
-        /// Bytes of the first one.
+        /// Bytes of the first shard.
         expected: usize,
     },
     /// The shards end within a group of elements.
@@ -95,12 +95,12 @@ pub enum ShardError {
         /// Its index.
         index: usize,
     },
-    /// A shard that was given was also asked for.
+    /// A shard was both given and wanted.
     NotMissing {
         /// Its index.
         index: usize,
     },
-    /// Fewer shards than source shards were given.
+    /// Fewer than k shards were given.
     TooFew {
         /// Shards given.
         got: usize,
@@ -113,15 +113,18 @@ impl fmt::Display for ShardError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sources { got, expected } => {
-                write!(f, "{got} source shards given, the code has {expected}")
+                write!(
+                    f,
+                    "{got} source shards were given, but the code has {expected}"
+                )
             }
             Self::Repairs { got, limit } => write!(
                 f,
-                "{got} repair shards asked for, the code has {limit}; make one with more"
+                "{got} repair shards were asked for, but the code has {limit}; make a code with more"
             ),
             Self::Buffers { got, expected } => write!(
                 f,
-                "{got} buffers given for {expected} wanted shards; each needs one"
+                "{got} buffers were given for {expected} wanted shards; give one for each"
             ),
             Self::Length {
                 index,
@@ -129,7 +132,7 @@ impl fmt::Display for ShardError {
                 expected,
             } => write!(
                 f,
-                "shard {index} has {got} bytes, others {expected}; pad all to one length"
+                "shard {index} has {got} bytes, others have {expected}; pad all to one length"
             ),
             Self::BrokenGroup { length, group } => write!(
                 f,
@@ -137,14 +140,14 @@ impl fmt::Display for ShardError {
             ),
             Self::OutOfRange { index, shards } => write!(
                 f,
-                "there is no shard {index}: the code has {shards}, counted from 0"
+                "there is no shard {index}: the code has {shards} shards, counted from 0"
             ),
             Self::Duplicate { index } => write!(f, "shard {index} was given twice"),
             Self::NotMissing { index } => {
-                write!(f, "shard {index} was both given and asked for")
+                write!(f, "shard {index} was both given and wanted")
             }
             Self::TooFew { got, needed } => {
-                write!(f, "{got} shards given, any {needed} are needed")
+                write!(f, "{got} shards were given, but any {needed} are needed")
             }
         }
     }

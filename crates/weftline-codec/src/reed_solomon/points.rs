@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-use super::Construction;
+use super::construction::Construction;
 use crate::field::Arithmetic;
 
-/// More shards than this no field has points for.
+/// The most points of any field.
 pub(super) const MOST: usize = 256;
 
 /// The points and weights of all shards; weights are kept as logarithms to the
@@ -21,7 +21,7 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// Those of a construction that has as many.
+    /// The points and weights of a construction that has this many.
     pub(super) fn new(
         construction: Construction,
         field: Arithmetic,
@@ -38,15 +38,15 @@ impl Points {
                 .collect(),
         };
         let weights = match construction {
-            // Lagrange's formula from the sources' points, to which neither
-            // shard nor value are scaled.
+            // Lagrange's formula from the sources' points; shards and values
+            // are not scaled.
             Construction::Rfc5510 => points
                 .iter()
                 .map(|&point| {
                     logs.cycle - logs.reduced(logs.of_distances(point, &points[..sources]))
                 })
                 .collect(),
-            // What makes all coefficients of the first repair shard 1.
+            // These weights make all coefficients of the first repair shard 1.
             Construction::Cauchy => points
                 .iter()
                 .enumerate()
@@ -77,20 +77,20 @@ impl Points {
         self.sources
     }
 
-    /// How many shards there are.
+    /// The number of shards.
     pub(super) fn len(&self) -> usize {
         self.points.len()
     }
 
-    /// What makes repair shards from all source shards.
+    /// The interpolation that makes repair shards from all source shards.
     pub(super) fn nothing_missing(&self) -> Interpolation<'_> {
         let all: [u8; MOST] = core::array::from_fn(|i| i as u8);
         self.interpolation(&all[..self.sources])
     }
 
-    /// What makes other shards from as many as there are sources: `given[i]` is
-    /// i, or the repair shard that takes the place of source shard i, each
-    /// another one.
+    /// The interpolation that makes other shards from k given ones: `given[i]`
+    /// is i, or the repair shard that takes the place of source shard i. All
+    /// differ.
     pub(super) fn interpolation(&self, given: &[u8]) -> Interpolation<'_> {
         let mut interpolation = Interpolation {
             points: self,
@@ -118,24 +118,25 @@ impl Points {
     }
 }
 
-/// Coefficients that make other shards from k given ones.
+/// The coefficients that make other shards from k given ones.
 pub(super) struct Interpolation<'a> {
     points: &'a Points,
-    /// How many source shards a repair shard takes the place of.
+    /// The number of source shards replaced by a repair shard.
     replaced: usize,
     /// Points of these source shards.
     missing: [u8; MOST],
     /// Points of these repair shards.
     repairs: [u8; MOST],
     count: usize,
-    /// Points and scales, s in the [module](super)'s formula, of what is given.
+    /// Points and scales (s in the formula of the [module](super)) of the given
+    /// shards.
     given: [u8; MOST],
     scales: [u32; MOST],
 }
 
 impl Interpolation<'_> {
-    /// Writes the coefficients of shards that are not given: each row in the
-    /// order of those that are.
+    /// Writes the coefficients of shards that are not given; each row is in the
+    /// order of the given shards.
     pub(super) fn rows<'a>(&self, shards: impl Iterator<Item = (usize, &'a mut [u8])>) {
         let logs = &self.points.logs;
         let (given, scales) = (&self.given[..self.count], &self.scales[..self.count]);
@@ -166,17 +167,17 @@ impl Interpolation<'_> {
     }
 }
 
-/// Logarithms of the field's elements. Those that differ by the number of
-/// non-zero elements, a cycle, are of the same element.
+/// Logarithms of the field's elements. Logarithms that differ by a cycle, the
+/// number of non-zero elements, stand for the same element.
 #[derive(Clone, Debug)]
 struct Logs {
     bits: u32,
     cycle: u32,
     /// 0 for 0, so that a point has no distance from itself.
     logs: [u8; 256],
-    /// Those of the inverses.
+    /// The logarithms of the inverses.
     of_inverses: [u8; 256],
-    /// The generator's powers, four times round.
+    /// The generator's powers, for four cycles.
     powers: [u8; 1024],
 }
 
@@ -206,16 +207,17 @@ impl Logs {
         u32::from(self.of_inverses[usize::from(element)])
     }
 
-    /// The logarithm of the product of all `point + other` but 0.
+    /// The logarithm of the product of all `point + other` that are not 0.
     fn of_distances(&self, point: u8, others: &[u8]) -> u32 {
         others.iter().map(|other| self.of(point ^ other)).sum()
     }
 
-    /// At most a cycle, from a sum of up to two for each element of the field.
+    /// Reduces a sum of up to two cycles for each element of the field to at
+    /// most one cycle.
     #[inline]
     fn reduced(&self, mut log: u32) -> u32 {
-        // 2^q is 1 more than a cycle. From below 2^(2 q + 2) each round takes
-        // q bits, until a cycle is left or less.
+        // 2^q is 1 more than a cycle. The sum starts below 2^(2 q + 2), and
+        // each round removes q bits until at most a cycle is left.
         for _ in 0..3 {
             log = (log & self.cycle) + (log >> self.bits);
         }

@@ -1,4 +1,4 @@
-//! What a single repair symbol is the sum of.
+//! The terms of a single repair symbol.
 
 use alloc::collections::VecDeque;
 
@@ -14,7 +14,7 @@ pub(super) struct Covered<'a> {
     pub(super) symbols: &'a VecDeque<Coded>,
     /// Where the window begins among the symbols.
     pub(super) start: usize,
-    /// How many symbols it covers.
+    /// The number of symbols it covers.
     pub(super) length: usize,
 }
 

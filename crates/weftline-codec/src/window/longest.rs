@@ -2,10 +2,11 @@
 
 use alloc::collections::VecDeque;
 
-use crate::Esi;
+use crate::esi::Esi;
 
-/// The symbols longer than all that came after them: among these is the longest
-/// of any number of the latest, so that it is found without looking at each.
+/// The symbols that are longer than all later ones. The longest of the latest n
+/// symbols, for any n, is one of these, so it is found without looking at each
+/// symbol.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Longest {
     /// ESIs rise, lengths fall.
@@ -13,12 +14,13 @@ pub(super) struct Longest {
 }
 
 impl Longest {
-    /// Takes note of the symbol that follows, the last of `held`. O(1) on
-    /// average.
+    /// Notes the next symbol, the last of `held`. O(1) on average.
     #[inline]
     pub(super) fn push(&mut self, esi: Esi, length: usize, held: usize) {
-        while self.peaks.pop_back_if(|peak| peak.1 <= length).is_some() {}
-        // Room for as many as there can be, lest it be needed later.
+        while self.peaks.back().is_some_and(|peak| peak.1 <= length) {
+            self.peaks.pop_back();
+        }
+        // Reserve now what may be needed, so that later pushes do not allocate.
         self.peaks.reserve(held.saturating_sub(self.peaks.len()));
         self.peaks.push_back((esi, length));
     }
@@ -32,7 +34,9 @@ impl Longest {
     /// Forgets the symbols below `esi`.
     #[inline]
     pub(super) fn forget_before(&mut self, esi: Esi) {
-        while self.peaks.pop_front_if(|peak| peak.0 < esi).is_some() {}
+        while self.peaks.front().is_some_and(|peak| peak.0 < esi) {
+            self.peaks.pop_front();
+        }
     }
 }
 
@@ -41,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_of_the_latest_is_that_found_by_looking_at_all() {
+    fn the_longest_of_the_latest_agrees_with_a_full_search() {
         let lengths = [5, 5, 9, 1, 7, 7, 3, 0, 8, 2, 2, 1, 0, 0, 6, 10, 4];
         let mut longest = Longest::default();
         for end in 0..lengths.len() {

@@ -1,9 +1,9 @@
-//! Plain arithmetic and elimination in GF(2^q), bit by bit: the independent
-//! judge of what is made by tables and kernels.
+//! Plain arithmetic and elimination in GF(2^q), bit by bit: an independent
+//! check of tables and kernels.
 
 use weftline_codec::field::Arithmetic;
 
-/// A field GF(2^q), as schoolbook products.
+/// A field GF(2^q) with schoolbook products.
 pub(crate) struct Dense {
     products: Vec<[u8; 256]>,
 }
@@ -35,7 +35,7 @@ impl Dense {
         self.products[usize::from(a)][usize::from(b)]
     }
 
-    /// How many of these vectors are independent.
+    /// The rank of these vectors.
     pub(crate) fn rank(&self, mut rows: Vec<Vec<u8>>) -> usize {
         let columns = rows.first().map_or(0, Vec::len);
         let mut rank = 0;

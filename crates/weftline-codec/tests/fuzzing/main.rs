@@ -1,4 +1,4 @@
-//! The fuzz targets on generated inputs, the same in each run.
+//! The fuzz targets on generated inputs, which are the same in each run.
 
 mod targets;
 
@@ -15,7 +15,7 @@ impl Random {
 
     fn bytes(&mut self, longest: u64) -> Vec<u8> {
         let length = self.next() % (longest + 1);
-        // Small values are likelier to be meaningful.
+        // Small values are more often meaningful.
         let mask = [0xFF, 0xFF, 0x3F, 0x0F][(self.next() % 4) as usize];
         (0..length).map(|_| self.next() as u8 & mask).collect()
     }
@@ -41,7 +41,7 @@ fn a_block_misses_exactly_what_elimination_says() {
 }
 
 #[test]
-fn a_relay_holds_what_is_independent_and_sends_the_truth() {
+fn a_relay_holds_independent_symbols_and_sends_true_combinations() {
     run(targets::recoder, 2_000, 500);
 }
 

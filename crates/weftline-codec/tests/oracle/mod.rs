@@ -1,13 +1,13 @@
-//! What repair symbols reveal, by plain dense Gaussian elimination: the
-//! independent judge of the decoder. It shares nothing with it, is given all
-//! coding vectors, and starts from nothing each time it is asked.
+//! The information in repair symbols, by plain dense Gaussian elimination: an
+//! independent check of the decoder. It shares no code with the decoder, gets
+//! all coding vectors, and starts anew for each question.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use weftline_codec::field::Arithmetic;
 
-/// Everything a receiver was given and may use.
+/// All input of a receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Oracle {
     polynomial: u16,
@@ -15,7 +15,7 @@ pub(crate) struct Oracle {
     equations: Vec<(Range<u64>, Vec<u8>)>,
 }
 
-/// What follows from it.
+/// The conclusions from the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     /// Symbols received or determined, from the floor on.
@@ -43,7 +43,7 @@ impl Oracle {
         self.equations.push((window, vector));
     }
 
-    /// Symbols below `floor` are of no interest, those up to `end` exist.
+    /// The verdict on symbols from `floor` to `end`.
     pub(crate) fn verdict(&self, floor: u64, end: u64) -> Verdict {
         let unknowns: Vec<u64> = (0..end).filter(|e| !self.received.contains(e)).collect();
         let mut rows: Vec<Vec<u8>> = self
@@ -95,8 +95,8 @@ impl Oracle {
         self.received.range(range).count()
     }
 
-    /// Product of polynomials over GF(2) modulo that of the field, the
-    /// schoolbook way.
+    /// The schoolbook product of polynomials over GF(2), modulo that of the
+    /// field.
     fn times(&self, a: u8, b: u8) -> u8 {
         let mut product = (0..8)
             .filter(|bit| b >> bit & 1 != 0)
@@ -110,7 +110,7 @@ impl Oracle {
         product as u8
     }
 
-    /// The element that gives 1, by trying them all.
+    /// The inverse, by trying all elements.
     fn inverse(&self, a: u8) -> u8 {
         let found = (1..=u8::MAX).find(|b| self.times(a, *b) == 1);
         found.expect("every element but 0 has an inverse")

@@ -1,4 +1,4 @@
-//! Coefficients and shards are what the definitions say.
+//! Coefficients and shards agree with the definitions.
 
 #[cfg(feature = "std")]
 use std::process::Command;
@@ -35,7 +35,7 @@ fn rfc_5510_coefficients_and_repairs_are_those_of_the_vectors() {
         for (j, column) in columns.iter().enumerate() {
             assert_eq!(code.coefficients(j), Some(&column[..]));
         }
-        // One element a byte serves for GF(2^4) too: the other half is 0.
+        // One element to a byte works for GF(2^4) too: the other half is 0.
         let sources = rows(&case["source_elements"]);
         let expected = rows(&case["repair_elements"]);
         let mut repairs = vec![vec![0; sources[0].len()]; n - k];
@@ -56,7 +56,7 @@ fn fields_have_the_polynomials_of_rfc_5510() {
 }
 
 #[test]
-fn the_rizzo_family_s_matrix_is_not_this_one() {
+fn the_matrix_of_the_rizzo_family_differs() {
     let code = Code::new(Construction::Rfc5510, 3, 3).unwrap();
     assert_eq!(code.coefficients(0), Some(&[8, 14, 7][..]));
     assert_ne!(code.coefficients(0), Some(&[15, 8, 6][..]));
@@ -103,7 +103,7 @@ fn the_first_cauchy_repair_is_the_xor_of_the_sources() {
 }
 
 #[test]
-fn a_repair_shard_does_not_depend_on_how_many_there_may_be() {
+fn a_repair_shard_does_not_depend_on_the_number_of_repair_shards() {
     for construction in BOTH {
         let (few, many) = (
             Code::new(construction, 50, 2).unwrap(),
@@ -115,7 +115,7 @@ fn a_repair_shard_does_not_depend_on_how_many_there_may_be() {
 
 #[test]
 fn every_square_submatrix_of_a_small_code_is_invertible() {
-    // What makes a systematic code MDS.
+    // This property makes a systematic code MDS.
     let field = Arithmetic::default();
     for construction in BOTH {
         let (k, m) = (6, 5);
@@ -173,10 +173,12 @@ fn shards_of_any_length_are_what_the_coefficients_say() {
 }
 
 #[test]
-// Without `std` the environment has no say, and some systems start no programs.
+// Without `std` the environment is not read, and some systems cannot start
+// programs.
 #[cfg(all(feature = "std", not(any(target_family = "wasm", miri))))]
 fn every_kernel_makes_the_same_shards() {
-    // The kernel is chosen once for a process, so each gets one of its own.
+    // The kernel is chosen once for a process, so each kernel gets its own
+    // process.
     let program = std::env::current_exe().unwrap();
     for kernel in Kernel::available() {
         let output = Command::new(&program)
@@ -194,7 +196,7 @@ fn every_kernel_makes_the_same_shards() {
 }
 
 #[test]
-fn one_repair_made_alone_is_the_one_made_among_others() {
+fn a_repair_made_alone_equals_the_one_made_with_others() {
     for construction in BOTH {
         let code = Code::new(construction, 20, 9).unwrap();
         let shards = codeword(&code, 333);

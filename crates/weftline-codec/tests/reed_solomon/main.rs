@@ -1,5 +1,5 @@
 //! Reed-Solomon codes: their coefficients are those of the definitions, and any
-//! k shards give back the others.
+//! k shards recover the others.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 

@@ -1,4 +1,4 @@
-//! Any k shards give back the others.
+//! Any k shards recover the others.
 
 use proptest::prelude::*;
 use weftline_codec::field::Arithmetic;
@@ -56,7 +56,7 @@ fn the_largest_codes_recover_from_their_repairs_alone() {
             let code = Code::new(construction, k, most - k).unwrap();
             let shards = codeword(&code, 5);
             let mut decoder = Decoder::new(code);
-            // The last k: as few source shards as can be.
+            // The last k: as few source shards as possible.
             let present: Vec<usize> = (most - k..most).collect();
             recovers_all(&mut decoder, &shards, &present);
         }
@@ -64,12 +64,12 @@ fn the_largest_codes_recover_from_their_repairs_alone() {
 }
 
 #[test]
-fn only_what_is_wanted_is_made_in_the_order_wanted() {
+fn only_wanted_shards_are_made_in_the_wanted_order() {
     for construction in BOTH {
         let code = Code::new(construction, 10, 6).unwrap();
         let shards = codeword(&code, 100);
         let mut decoder = Decoder::new(code);
-        // Three sources are missing, five repairs are there to choose from.
+        // Three sources are missing, and five repairs are available.
         let present = [15, 0, 1, 3, 5, 6, 8, 9, 14, 13, 11, 12];
         let wanted = [10, 7, 2, 7];
         let mut out = vec![vec![0xEE; 100]; wanted.len()];
@@ -84,7 +84,7 @@ fn only_what_is_wanted_is_made_in_the_order_wanted() {
 }
 
 #[test]
-fn shards_without_bytes_are_no_trouble() {
+fn empty_shards_are_accepted() {
     let code = Code::new(Construction::Rfc5510, 4, 3).unwrap();
     let shards = codeword(&code, 0);
     recovers_all(&mut Decoder::new(code), &shards, &[6, 5, 4, 0]);
@@ -94,7 +94,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn any_k_shards_of_a_large_code_give_back_the_others(
+    fn any_k_shards_of_a_large_code_recover_the_others(
         cauchy in any::<bool>(),
         bits in 4..=8_u32,
         sources in 0.0..1.0_f64,

@@ -1,4 +1,4 @@
-//! What cannot be done is refused, and the refusal says why.
+//! Impossible requests are refused with the reason.
 
 use weftline_codec::field::Arithmetic;
 use weftline_codec::reed_solomon::{Code, CodeError, Construction, Decoder, ShardError};
@@ -30,7 +30,7 @@ fn parameters_without_a_code_are_refused() {
 }
 
 #[test]
-fn shards_that_do_not_fit_are_refused_and_buffers_left_alone() {
+fn shards_that_do_not_fit_are_refused_and_buffers_are_unchanged() {
     let code = Code::new(Construction::Cauchy, 3, 2).unwrap();
     let shards = codeword(&code, 4);
     let (four, five) = (&[9; 4][..], &[9; 5][..]);
@@ -135,7 +135,7 @@ fn shards_that_do_not_fit_are_refused_and_buffers_left_alone() {
     );
     assert_eq!(reconstruct(&all, &[0], &[5]), length(0, 5));
 
-    // And the decoder is as good as before.
+    // The decoder still works.
     recovers_all(&mut decoder, &shards, &[1, 3, 4]);
     assert_eq!(decoder.reconstruct(all, &[], &mut []), Ok(()));
 }
@@ -168,5 +168,8 @@ fn errors_name_what_was_wrong() {
             .contains("250 source and 7 repair shards exceed the 256")
     );
     let error = ShardError::TooFew { got: 2, needed: 3 };
-    assert_eq!(error.to_string(), "2 shards given, any 3 are needed");
+    assert_eq!(
+        error.to_string(),
+        "2 shards were given, but any 3 are needed"
+    );
 }

@@ -1,4 +1,4 @@
-//! A field and its codes by definition, and shards to try codes on.
+//! A field and its codes by definition, and shards for tests.
 
 use weftline_codec::field::Arithmetic;
 use weftline_codec::reed_solomon::{Code, Construction, Decoder};
@@ -127,7 +127,7 @@ pub(crate) fn codeword(code: &Code, length: usize) -> Vec<Vec<u8>> {
     shards
 }
 
-/// Checks that `present` shards, k or more, give back all others.
+/// Checks that `present` shards, k or more, recover all others.
 pub(crate) fn recovers_all(decoder: &mut Decoder, shards: &[Vec<u8>], present: &[usize]) {
     let wanted: Vec<usize> = (0..shards.len()).filter(|i| !present.contains(i)).collect();
     let mut out = vec![noise(7, shards[0].len()); wanted.len()];

@@ -7,7 +7,7 @@ use weftline_fecframe::{
     SenderConfig, Time,
 };
 
-/// Who is attacked.
+/// The receiver under attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// FEC Encoding ID 10.
@@ -25,7 +25,7 @@ impl Target {
     pub const ALL: [Target; 4] = [Target::Gf256, Target::Gf2, Target::Tiny, Target::Blocks];
 }
 
-/// An honest flow with an attacker who can send to its receiver.
+/// An honest flow, and an attacker who can send to its receiver.
 pub struct Attack {
     sender: Sender,
     receiver: Receiver,
@@ -110,7 +110,7 @@ impl Attack {
                 let flips = 1 + self.below(4);
                 for _ in 0..flips {
                     let at = self.below(self.packet.len().max(1) as u64) as usize;
-                    // Mostly in the identifiers, where it hurts.
+                    // Mostly in the identifiers, where changes do the most harm.
                     let at = if self.below(2) == 0 { at } else { at % 8 };
                     let flip = 1 << self.below(8);
                     if let Some(octet) = self.packet.get_mut(at) {
@@ -124,7 +124,7 @@ impl Attack {
                 self.repair = self.below(2) == 0;
             }
             46..56 => self.window(),
-            // Few: each that is near enough to be believed ends the flow for a while.
+            // Few: each one that is near enough to be accepted interrupts the flow.
             56 => self.jump(),
             _ => {
                 self.honest();
@@ -134,7 +134,7 @@ impl Attack {
         }
     }
 
-    /// Gives the packet to the receiver, and takes what comes out.
+    /// Passes the packet to the receiver, and polls its ADUs.
     pub fn deliver(&mut self) {
         let _ = if self.repair {
             self.receiver.repair_packet(&self.packet, self.now)
@@ -157,7 +157,7 @@ impl Attack {
         self.receiver.memory()
     }
 
-    /// ADUs that came out as nobody sent them: nothing is authenticated here.
+    /// Delivered ADUs that the sender did not send: nothing is authenticated here.
     #[allow(dead_code, reason = "the test does not look at it")]
     pub fn altered(&self) -> u64 {
         self.altered
@@ -193,7 +193,7 @@ impl Attack {
     fn window(&mut self) {
         let symbols = 1 + self.below(16) as usize;
         let nss = [1024, 1023, 512, 1, 4095, 0][self.below(6) as usize];
-        // Mostly ending with the newest symbol, where most is unknown.
+        // Mostly ending with the newest symbol, where most symbols are unknown.
         let end = self.newest.wrapping_add(self.below(40) as u32);
         let back = self.below(600) as u32;
         let first = end
@@ -212,8 +212,8 @@ impl Attack {
         self.repair = true;
     }
 
-    /// A source packet from elsewhere: the edges of what is believed, far away, half
-    /// the numbers away.
+    /// A source packet with another ESI: at the edges of the accepted range, far away,
+    /// or half the range away.
     fn jump(&mut self) {
         let (near, far) = (self.below(5000) as u32, self.below(1 << 32) as u32);
         let by = [near, near.wrapping_neg(), 512, 513, 1 << 31, far][self.below(6) as usize];

@@ -1,5 +1,5 @@
-//! What both ends of an instance must agree on before the first packet: the FEC
-//! Framework Configuration Information (RFC 6363, section 5.5).
+//! The FEC Framework Configuration Information (RFC 6363, section 5.5): what both ends
+//! of an instance must know before the first packet.
 
 mod parse;
 mod write;
@@ -30,25 +30,25 @@ pub use parse::SdpError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ffci {
-    /// What the session is called; "-" if it has no name.
+    /// The name of the session; "-" if it has none.
     pub name: String,
-    /// The flows protected.
+    /// The protected flows.
     pub sources: Vec<SourceFlow>,
     /// The flow of repair packets.
     pub repair: RepairFlow,
 }
 
-/// A flow that is protected.
+/// A protected flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SourceFlow {
-    /// The identifier, which is part of what is coded: both ends need the same.
+    /// The identifier. It is part of the coded data, so both ends must use the same.
     pub id: u8,
-    /// Where its packets go.
+    /// The destination of its packets.
     pub endpoint: Endpoint,
-    /// What is in them: `application`, `video`, `audio`.
+    /// The kind of media: `application`, `video`, `audio`.
     pub media: String,
-    /// How they are made, without FECFRAME: `UDP`, `RTP/AVP`.
+    /// The protocol without FECFRAME: `UDP`, `RTP/AVP`.
     pub protocol: String,
     /// The formats of the media line: RTP payload types, or `*`.
     pub format: String,
@@ -64,13 +64,13 @@ pub struct RepairFlow {
     pub encoding_id: EncodingId,
     /// Its parameters.
     pub fssi: Fssi,
-    /// Where repair packets go.
+    /// The destination of repair packets.
     pub endpoint: Endpoint,
-    /// How long a receiver should wait for repair.
+    /// The time that a receiver should wait for repair packets.
     pub window: Option<Duration>,
 }
 
-/// Where packets go, and who may send them.
+/// The destination of packets, and their permitted sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Endpoint {
@@ -78,7 +78,7 @@ pub struct Endpoint {
     pub address: SocketAddr,
     /// Time to live of multicast packets over IPv4.
     pub ttl: Option<u8>,
-    /// The only sender, for source-specific multicast (RFC 4570).
+    /// The only permitted sender, for source-specific multicast (RFC 4570).
     pub sender: Option<IpAddr>,
 }
 
@@ -99,8 +99,8 @@ impl Ffci {
         self.sources.iter().map(|flow| flow.id).collect()
     }
 
-    /// What a receiver of the instance is told; the repair window, if there is one,
-    /// is its maximum latency.
+    /// The configuration of a receiver of this instance. Its maximum latency is the
+    /// repair window, if there is one.
     #[must_use]
     pub fn receiver(&self) -> ReceiverConfig {
         let mut config = ReceiverConfig::new(self.repair.encoding_id, self.repair.fssi);
@@ -116,12 +116,12 @@ impl Ffci {
         write::sdp(self)
     }
 
-    /// The instance that a session description describes. What it does not know is
-    /// skipped, as RFC 8866 asks for; other media may be in it.
+    /// The instance that a session description describes. Unknown lines are skipped, as
+    /// RFC 8866 requires; the description may contain other media.
     ///
     /// # Errors
     ///
-    /// As [`SdpError`] says.
+    /// See [`SdpError`].
     pub fn from_sdp(text: &str) -> Result<Self, SdpError> {
         parse::sdp(text)
     }
@@ -156,7 +156,7 @@ impl RepairFlow {
 }
 
 impl Endpoint {
-    /// Packets to this address, from anybody.
+    /// Packets to this address, from any sender.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
         Self {

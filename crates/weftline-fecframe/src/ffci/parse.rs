@@ -1,4 +1,4 @@
-//! Session descriptions read.
+//! The parser of session descriptions.
 
 use core::time::Duration;
 use std::net::{IpAddr, SocketAddr};
@@ -6,27 +6,27 @@ use std::net::{IpAddr, SocketAddr};
 use super::{Endpoint, Ffci, RepairFlow, SourceFlow};
 use crate::{EncodingId, Fssi, FssiError};
 
-/// The longest description that is read, in bytes: room for all 256 flows.
+/// The longest description that is accepted, in bytes: enough for all 256 flows.
 const LONGEST: usize = 1 << 20;
 
-/// Why a session description describes no instance.
+/// Why a session description does not describe an instance.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SdpError {
-    /// It is unreasonably long.
-    #[error("the session description has {got} bytes, at most {LONGEST} are read")]
+    /// It is too long.
+    #[error("the session description has {got} bytes; at most {LONGEST} are accepted")]
     TooLong {
         /// Its bytes.
         got: usize,
     },
-    /// A line is not what it should be.
-    #[error("line {line} of the session description, {text:?}: {expected}")]
+    /// A line is not valid.
+    #[error("line {line} of the session description is {text:?}; expected {expected}")]
     Line {
         /// Its number, from 1.
         line: usize,
         /// The line, cut if long.
         text: String,
-        /// What it should be.
+        /// The expected form.
         expected: &'static str,
     },
     /// The scheme-specific information is wrong.
@@ -34,34 +34,34 @@ pub enum SdpError {
     Fssi {
         /// Its number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The reason.
         error: FssiError,
     },
     /// Something is missing.
     #[error("the session description has no {what}")]
     Missing {
-        /// What.
+        /// Its name.
         what: &'static str,
     },
-    /// Something is there twice.
+    /// Something is given twice.
     #[error("the session description has more than one {what}")]
     Twice {
-        /// What.
+        /// Its name.
         what: &'static str,
     },
-    /// Source packets have another trailer than the scheme's.
-    #[error("flow {flow} has a tag of {got} octets, the scheme has {expected}")]
+    /// Source packets have a different trailer than the scheme.
+    #[error("flow {flow} has a tag of {got} octets, but the scheme has {expected}")]
     Tag {
         /// The flow.
         flow: u8,
         /// Octets of its tag.
         got: usize,
-        /// Octets of the scheme's.
+        /// Octets of the scheme's trailer.
         expected: usize,
     },
 }
 
-/// A medium under way.
+/// A medium that is being parsed.
 #[derive(Default)]
 struct Medium {
     media: String,
@@ -93,7 +93,7 @@ pub(super) fn sdp(text: &str) -> Result<Ffci, SdpError> {
             if line.trim().is_empty() {
                 continue;
             }
-            return Err(error("a letter, = and a value are expected"));
+            return Err(error("a letter, = and a value"));
         };
         let current = media.last_mut().unwrap_or(&mut session);
         match kind {
@@ -197,7 +197,7 @@ fn connection(value: &str) -> Option<(IpAddr, Option<u8>)> {
     let mut words = value.split_whitespace();
     let (net, family, address) = (words.next()?, words.next()?, words.next()?);
     let (address, ttl) = match address.split_once('/') {
-        // What follows an IPv6 address is a number of addresses.
+        // A number after an IPv6 address counts addresses.
         Some((address, _)) if family == "IP6" => (address, None),
         Some((address, rest)) => {
             let ttl = rest.split('/').next()?;
@@ -217,7 +217,7 @@ fn ip(family: &str, address: &str) -> Option<IpAddr> {
     }
 }
 
-/// Takes an attribute into a medium; the inner error says what was expected.
+/// Adds an attribute to a medium; the inner error names the expected form.
 fn attribute(
     value: &str,
     medium: &mut Medium,

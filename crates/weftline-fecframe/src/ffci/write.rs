@@ -1,4 +1,4 @@
-//! Session descriptions as text.
+//! The writer of session descriptions.
 
 use core::fmt::Write;
 use std::net::IpAddr;
@@ -30,7 +30,7 @@ fn write(ffci: &Ffci, out: &mut String) -> core::fmt::Result {
     for flow in &ffci.sources {
         let port = flow.endpoint.address.port();
         let (media, protocol) = (clean(&flow.media), clean(&flow.protocol));
-        // RFC 6364, section 4.1: the prefix tells of the trailer.
+        // RFC 6364, section 4.1: the prefix announces the trailer.
         write!(
             out,
             "m={media} {port} FEC/{protocol} {}\r\n",
@@ -91,7 +91,7 @@ fn family(ip: IpAddr) -> &'static str {
     }
 }
 
-/// A text that stays on its line.
+/// Replaces control characters, so that a text stays on its line.
 fn clean(text: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(clean).collect()

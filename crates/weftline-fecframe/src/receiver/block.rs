@@ -4,6 +4,7 @@ mod delivery;
 
 use std::collections::VecDeque;
 
+use weftline_codec::expand_esi;
 use weftline_codec::field::Arithmetic;
 use weftline_codec::reed_solomon::{Code, Construction, Decoder};
 
@@ -13,12 +14,12 @@ use super::{Adu, Order, Outcome, ReceiverConfig, ReceiverStats};
 use crate::payload_id::{BLOCK_ID_BYTES, BlockId};
 use crate::{ConfigError, Fssi, PacketError, Time, adui, serial};
 
-/// A receiver of FEC Encoding ID 8. [`Receiver`](super::Receiver) has the same
-/// methods, with their descriptions.
+/// A receiver of FEC Encoding ID 8. [`Receiver`](super::Receiver) has the same methods
+/// and describes them.
 ///
-/// A block that cannot be decoded holds up those behind it until its time is over:
-/// after [`max_latency`](ReceiverConfig::max_latency) if that is set, else when two
-/// newer blocks have been heard of.
+/// A block that cannot be decoded delays the next ones until its time is over: after
+/// [`max_latency`](ReceiverConfig::max_latency) if that is set, otherwise when packets
+/// of two newer blocks have arrived.
 #[derive(Clone, Debug)]
 pub struct BlockReceiver {
     config: ReceiverConfig,
@@ -29,9 +30,9 @@ pub struct BlockReceiver {
     first: u64,
     blocks: VecDeque<Block>,
     joined: bool,
-    /// All before this block and symbol is handed over, or its time is over.
+    /// All ADUs before this block and symbol are handed over or given up.
     cursor: (u64, u16),
-    /// For blocks of the k it was made for.
+    /// The decoder for blocks of the k it was made for.
     decoder: Option<Decoder>,
     follow: Follow,
     now: Time,
@@ -42,7 +43,7 @@ pub struct BlockReceiver {
 #[derive(Clone, Debug)]
 struct Block {
     heard: Time,
-    /// Source symbols; 0 until a packet tells.
+    /// Source symbols; 0 until a packet states it.
     k: u16,
     /// ADUIs, without padding.
     sources: Vec<Source>,
@@ -58,11 +59,11 @@ struct Source {
 }
 
 impl BlockReceiver {
-    /// A receiver that has heard of nothing.
+    /// A receiver that has received nothing.
     ///
     /// # Errors
     ///
-    /// As [`ConfigError`] says.
+    /// See [`ConfigError`].
     pub fn new(config: ReceiverConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let Fssi::ReedSolomon { strict, m, .. } = config.fssi else {
@@ -99,7 +100,7 @@ impl BlockReceiver {
     ///
     /// # Errors
     ///
-    /// As [`PacketError`] says.
+    /// See [`PacketError`].
     pub fn source_packet(
         &mut self,
         flow: u8,
@@ -116,7 +117,7 @@ impl BlockReceiver {
     ///
     /// # Errors
     ///
-    /// As [`PacketError`] says.
+    /// See [`PacketError`].
     pub fn repair_packet(&mut self, packet: &[u8], now: Time) -> Result<Outcome, PacketError> {
         self.stats.repair_packets += 1;
         self.now = self.now.max(now);
@@ -149,13 +150,13 @@ impl BlockReceiver {
         self.advance(u64::MAX);
     }
 
-    /// What happened so far.
+    /// Counts of what happened so far.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
     }
 
-    /// What it was told.
+    /// The configuration.
     #[must_use]
     pub fn config(&self) -> &ReceiverConfig {
         &self.config
@@ -247,7 +248,7 @@ impl BlockReceiver {
         Ok(Outcome::Useful)
     }
 
-    /// Reads an identifier and checks that there can be such a symbol.
+    /// Reads an identifier and checks that the symbol is possible.
     fn parse(&self, octets: [u8; BLOCK_ID_BYTES], source: bool) -> Result<BlockId, PacketError> {
         let id = BlockId::from_bytes(octets, self.m);
         let most = Construction::Rfc5510.max_shards(self.field) as u16;
@@ -263,7 +264,7 @@ impl BlockReceiver {
     }
 
     /// The number of a block in range, which is then held; `None` if it has left. In
-    /// the first block ever, delivery begins with symbol `from`.
+    /// the first block, delivery begins with symbol `from`.
     fn locate(&mut self, id: BlockId, from: u16) -> Result<Option<u64>, PacketError> {
         let bits = 32 - u32::from(self.m);
         let limits = &self.config.limits;
@@ -271,7 +272,8 @@ impl BlockReceiver {
         let near = near.min(1 << (bits - 2));
         if self.joined {
             let newest = self.first + self.blocks.len() as u64 - 1;
-            let number = serial::unwrap(newest, id.block, bits);
+            // Block numbers wrap as ESIs do.
+            let number = expand_esi(id.block, bits, newest);
             let number = number.filter(|number| *number <= newest + u64::from(near));
             if let Some(number) = number.filter(|number| *number >= self.first) {
                 self.hold(number);
@@ -319,7 +321,7 @@ impl BlockReceiver {
         }
     }
 
-    /// Makes the missing source symbols of a block, if enough is there.
+    /// Makes the missing source symbols of a block, if enough symbols have arrived.
     fn decode(&mut self, number: u64) {
         let block = &mut self.blocks[(number - self.first) as usize];
         let k = usize::from(block.k);
@@ -333,7 +335,7 @@ impl BlockReceiver {
             .collect();
         let known = block.sources.iter().flat_map(|source| &source.adui);
         if known.clone().any(|adui| adui.len() > symbol_size) {
-            // Some packet lied about the longest ADU.
+            // Some packet gave a wrong length of the longest ADU.
             self.stats.inconsistent += wanted.len() as u64;
             return;
         }
@@ -387,7 +389,7 @@ impl BlockReceiver {
 }
 
 impl Block {
-    /// Learns k, which all packets of a block must agree on.
+    /// Notes k, which must be the same in all packets of a block.
     fn take_k(&mut self, id: BlockId) -> Result<(), PacketError> {
         if self.k == 0 {
             self.k = id.k;

@@ -1,63 +1,60 @@
-//! What a receiver is told, and what it may spend.
+//! The configuration and the limits of a receiver.
 
 use core::time::Duration;
 
 use crate::payload_id::MAX_NSS;
 use crate::{ConfigError, EncodingId, FlowSet, Fssi, adui};
 
-/// What a [`Receiver`](super::Receiver) is told; start from [`new`](Self::new).
+/// The configuration of a [`Receiver`](super::Receiver); start from [`new`](Self::new).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReceiverConfig {
     /// The scheme.
     pub encoding_id: EncodingId,
-    /// Symbol size, and the rest of what the sender told.
+    /// The symbol size and the other parameters of the sender.
     pub fssi: Fssi,
-    /// The flows that share the instance; a recovered ADU of another is not
-    /// believed.
+    /// The flows that share the instance; a recovered ADU of another flow is rejected.
     pub flows: FlowSet,
-    /// When ADUs are handed over.
+    /// The order in which ADUs are handed over.
     pub order: Order,
-    /// Whether ADUs that come too late are handed over too, marked as late, and
-    /// out of order.
+    /// Whether late ADUs are handed over too, marked as late and out of order.
     pub deliver_late: bool,
-    /// How long after a symbol was first heard of, by its own arrival or by that of
-    /// a later one, it is still in time. Unless set, only the decoding window
-    /// decides. A Reed-Solomon receiver counts from a block's first packet.
+    /// How long a symbol is in time, counted from its own arrival or that of a later
+    /// one. If `None`, only the decoding window decides. A Reed-Solomon receiver counts
+    /// from a block's first packet.
     pub max_latency: Option<Duration>,
-    /// dw: the newest symbols, which are still in time. Unless set, it follows from
-    /// the longest window seen and the window size ratio (RFC 8681, appendix C); as
-    /// long as that tells nothing, it is half of
-    /// [`Limits::max_linear_system`].
+    /// dw: the number of newest symbols that are in time. If `None`, it follows from
+    /// the longest window seen and the window size ratio (RFC 8681, appendix C); while
+    /// these are unknown, it is half of [`Limits::max_linear_system`].
     pub decoding_window: Option<u32>,
-    /// ls: the newest symbols, which equations may contain. Unless set, twice the
-    /// decoding window and at least 40 (RFC 8681, appendix D).
+    /// ls: the number of newest symbols that equations may contain. If `None`, twice
+    /// the decoding window and at least 40 (RFC 8681, appendix D).
     pub linear_system: Option<u32>,
-    /// What becomes of equations when a symbol leaves the linear system.
+    /// What happens to equations when a symbol leaves the linear system.
     pub elimination: Elimination,
-    /// That the sender puts every ADU in one symbol. A recovered ADU is then known to
-    /// be one even if the ADU before it is lost for good.
+    /// Whether the sender puts every ADU in one symbol. A recovered ADU is then
+    /// recognised even if the ADU before it is lost.
     pub one_symbol_adus: bool,
-    /// What it may spend.
+    /// The limits on memory and work.
     pub limits: Limits,
 }
 
-/// When ADUs are handed over.
+/// The order in which ADUs are handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// In the order in which the sender took them, all flows together: one that is
-    /// missing holds up those behind it until its time is over.
+    /// In the order in which the sender took them, across all flows. A missing ADU
+    /// delays the next ones until its time is over.
     #[default]
     InOrder,
-    /// As soon as each is received or decoded.
+    /// Each as soon as it is received or decoded.
     AsDecoded,
 }
 
-/// What becomes of equations when a symbol leaves the linear system.
+/// What happens to equations when a symbol leaves the linear system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Elimination {
-    /// Every equation that follows from those received and contains only symbols
-    /// that stay is kept: nothing is lost.
+    /// Every equation that follows from those received and contains only remaining
+    /// symbols is kept: no information is lost.
     #[default]
     Keeping,
     /// A received equation is dropped as soon as an unknown symbol it contains
@@ -65,29 +62,29 @@ pub enum Elimination {
     Discarding,
 }
 
-/// What a receiver may spend: whatever comes, memory is at most that of the codec's
-/// decoder with a span and as many unknowns of `max_linear_system` (see
-/// [`weftline_codec::DecoderConfig`]), twice as many ADUs that wait to be handed
-/// over, and some 60 octets for each symbol; or with Reed-Solomon `max_blocks` times
-/// all symbols of a block.
+/// The limits of a receiver. Whatever arrives, its memory is at most that of the
+/// codec's decoder with a span and unknowns of `max_linear_system` (see
+/// [`weftline_codec::DecoderConfig`]), plus twice as many waiting ADUs, plus about 60
+/// octets for each symbol. With Reed-Solomon it is `max_blocks` times all symbols of a
+/// block.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// NSS, the symbols a repair may cover, 1 to 4095; with Reed-Solomon k.
+    /// NSS, the symbols that a repair packet may cover, 1 to 4095; with Reed-Solomon k.
     pub max_window: u16,
-    /// Symbols that equations may contain, whatever a sender's windows suggest.
+    /// Symbols that equations may contain, for every length of the sender's window.
     pub max_linear_system: u32,
     /// Octets of an ADU.
     pub max_adu: usize,
     /// Repair symbols in a packet.
     pub max_symbols_per_packet: usize,
-    /// Symbols, or blocks, by which a packet may be ahead of the newest one: so far a
-    /// single forged one can drag the receiver away from the flow. Unless set, the
-    /// linear system and at least 512 symbols, or
-    /// [`max_blocks`](Self::max_blocks).
+    /// Symbols, or blocks, by which a packet may be ahead of the newest one. One forged
+    /// packet can pull the receiver this far away from the flow. If `None`, the linear
+    /// system and at least 512 symbols, or [`max_blocks`](Self::max_blocks).
     pub max_jump: Option<u32>,
-    /// Packets out of that range, near each other and with none in range between
-    /// them, after which the receiver follows them: the sender has started again.
+    /// The number of packets out of that range, near each other and with none in range
+    /// between them, after which the receiver follows them because the sender has
+    /// restarted.
     pub resync_after: u32,
     /// Reed-Solomon blocks held at once.
     pub max_blocks: u16,
@@ -110,8 +107,8 @@ impl Default for Limits {
 }
 
 impl ReceiverConfig {
-    /// One flow with the identifier 0; in order, without late ADUs; sizes that
-    /// follow from the sender's.
+    /// One flow with the identifier 0; in order, without late ADUs; window sizes
+    /// derived from those of the sender.
     #[must_use]
     pub fn new(encoding_id: EncodingId, fssi: Fssi) -> Self {
         Self {

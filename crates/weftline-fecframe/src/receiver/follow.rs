@@ -1,8 +1,8 @@
-//! When to follow a sender that is suddenly elsewhere.
+//! When to follow a sender whose numbers jump.
 
-/// Counts packets that are out of range but near each other, with none in range
-/// between them. A forged packet, or a few, cannot lead a receiver away from a sender
-/// that is still there; a sender that has started again is followed soon.
+/// Counts packets that are out of range but near each other, with none in range between
+/// them. A few forged packets cannot lead a receiver away from a sender that is still
+/// active, but the receiver soon follows a sender that has restarted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Follow {
     last: u32,
@@ -10,12 +10,12 @@ pub(super) struct Follow {
 }
 
 impl Follow {
-    /// A packet was in range.
+    /// Notes a packet in range.
     pub(super) fn in_range(&mut self) {
         self.count = 0;
     }
 
-    /// A packet was out of range; whether it is time to follow it. Numbers have
+    /// Notes a packet out of range, and returns whether to follow it. Numbers have
     /// `bits` bits.
     pub(super) fn out_of_range(&mut self, number: u32, bits: u32, near: u32, after: u32) -> bool {
         let shift = 32 - bits;

@@ -1,16 +1,16 @@
 //! Where ADUIs begin and end among the symbols.
 //!
-//! Nothing in a recovered symbol tells that it is the first of its ADUI; that is
-//! known only because the ADUI before it ends there. So what is kept about a symbol
-//! is whether an ADUI is known to begin with it and, once its header could be read
-//! or its packet has come, which symbols that ADUI has.
+//! A recovered symbol does not show whether it is the first of its ADUI; that follows
+//! only from the end of the ADUI before it. So the layout keeps, for each symbol,
+//! whether an ADUI is known to begin with it and, once its header is readable or its
+//! packet has arrived, which symbols that ADUI has.
 
 use std::collections::VecDeque;
 
 use crate::adui::{self, HEADER_BYTES, Header};
 use crate::{FlowSet, Time};
 
-/// What decides whether a recovered header can be believed.
+/// The rules for accepting a recovered header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) symbol_size: u16,
@@ -26,12 +26,12 @@ pub(super) struct Layout {
     rules: Rules,
     first: u64,
     slots: VecDeque<Slot>,
-    /// The end of the last ADUI known, if symbols of it, or the first one behind it,
-    /// are still to be heard of; and where that ADUI begins.
+    /// The end of the last known ADUI, if it lies beyond the newest symbol, and where
+    /// that ADUI begins.
     ahead: Option<(u64, u64)>,
     /// First symbols of ADUIs that became complete.
     ready: VecDeque<u64>,
-    /// Recovered headers that could not be believed.
+    /// Recovered headers that were rejected.
     rejected: u64,
 }
 
@@ -40,7 +40,7 @@ struct Slot {
     heard: Time,
     known: bool,
     start: bool,
-    /// Symbols back to the first of its ADUI and 1, or 0 if that is not known.
+    /// Symbols back to the first of its ADUI plus 1, or 0 if that is not known.
     within: u32,
     adui: Option<Adui>,
 }
@@ -52,7 +52,7 @@ pub(super) struct Adui {
     pub(super) symbols: u32,
     /// Symbols that are not known yet.
     pub(super) missing: u32,
-    /// Whether it came in a packet of its own, rather than by decoding.
+    /// Whether it arrived in its own packet, rather than by decoding.
     pub(super) received: bool,
     /// Whether it was found impossible.
     pub(super) rejected: bool,
@@ -74,7 +74,7 @@ impl Layout {
         self.first + self.slots.len() as u64
     }
 
-    /// Headers that could not be believed since the last call.
+    /// Headers rejected since the last call.
     pub(super) fn take_rejected(&mut self) -> u64 {
         core::mem::take(&mut self.rejected)
     }
@@ -109,7 +109,7 @@ impl Layout {
         self.ready.pop_front()
     }
 
-    /// Adds symbols up to `end`, heard of now; the caller has bounded them.
+    /// Adds symbols up to `end`, first heard of now. The caller has checked the bound.
     pub(super) fn extend(&mut self, end: u64, now: Time) {
         while self.end() < end {
             let esi = self.end();
@@ -142,7 +142,7 @@ impl Layout {
         }
     }
 
-    /// Whether an ADUI of so many symbols can begin there, given the others.
+    /// Whether an ADUI of this many symbols can begin there, given the others.
     pub(super) fn fits(&self, start: u64, header: Header, symbols: u64) -> bool {
         if let Some((from, until)) = self.ahead
             && start != from
@@ -153,7 +153,7 @@ impl Layout {
         }
         for i in 0..symbols {
             let Some(slot) = self.slot(start + i) else {
-                // Not heard of yet; it may belong to what has begun before.
+                // Not heard of yet; it may belong to an earlier ADUI.
                 let taken = |(from, until)| from != start && start + i < until;
                 if self.ahead.is_some_and(taken) {
                     return false;
@@ -174,8 +174,8 @@ impl Layout {
         true
     }
 
-    /// Takes note of an ADUI that came in a packet; it [fits](Self::fits), and its
-    /// symbols have been heard of.
+    /// Notes an ADUI that arrived in a packet. It [fits](Self::fits), and its symbols
+    /// have been added.
     pub(super) fn received(
         &mut self,
         start: u64,
@@ -187,7 +187,7 @@ impl Layout {
         self.parse_from(start + u64::from(symbols), octet);
     }
 
-    /// Takes note of a symbol that became known.
+    /// Notes a symbol that became known.
     pub(super) fn known(&mut self, esi: u64, octet: &impl Fn(u64, usize) -> Option<u8>) {
         let Some(slot) = self.slot_mut(esi) else {
             return;
@@ -197,7 +197,7 @@ impl Layout {
         }
         let within = u64::from(slot.within);
         if within == 0 {
-            // Small symbols: a header may take three of them.
+            // With small symbols a header may take three of them.
             let symbols = HEADER_BYTES.div_ceil(usize::from(self.rules.symbol_size)) as u64;
             for start in esi.saturating_sub(symbols - 1)..=esi {
                 self.parse_from(start, octet);
@@ -214,7 +214,7 @@ impl Layout {
         }
     }
 
-    /// Reads the header of the ADUI that begins there, and of those that follow, as
+    /// Reads the header of the ADUI that begins there, and those of the next ADUIs, as
     /// far as they are known.
     fn parse_from(&mut self, mut start: u64, octet: &impl Fn(u64, usize) -> Option<u8>) {
         let symbol_size = usize::from(self.rules.symbol_size);
@@ -256,7 +256,7 @@ impl Layout {
         }
     }
 
-    /// Gives symbols to an ADUI.
+    /// Assigns symbols to an ADUI.
     fn claim(&mut self, start: u64, header: Header, symbols: u32, received: bool) {
         let mut missing = 0;
         for i in 0..symbols {

@@ -16,15 +16,15 @@ pub use config::{Elimination, Limits, Order, ReceiverConfig};
 pub use stats::ReceiverStats;
 pub use window::WindowReceiver;
 
-/// A FECFRAME receiver of whichever scheme its configuration names.
+/// A FECFRAME receiver of the scheme that its configuration names.
 ///
-/// Give it packets as they come, then take what [`poll_adu`](Self::poll_adu) has
-/// until it has nothing. Call [`handle_timeout`](Self::handle_timeout) at
-/// [`poll_timeout`](Self::poll_timeout), and take ADUs again.
+/// Pass packets as they arrive, then call [`poll_adu`](Self::poll_adu) until it returns
+/// `None`. Call [`handle_timeout`](Self::handle_timeout) at the time of
+/// [`poll_timeout`](Self::poll_timeout), and poll ADUs again.
 ///
-/// Nothing on the wire is authenticated by FECFRAME. Any packet may be given to a
-/// receiver: memory and work are bounded by [`Limits`] and none makes it panic, but a
-/// forged one can spoil what is decoded with it. Authenticate packets below.
+/// FECFRAME authenticates nothing. A receiver accepts any packet: [`Limits`] bounds
+/// memory and work, and no packet makes it panic. But a forged packet can corrupt what
+/// is decoded with it, so authenticate packets below.
 #[derive(Clone, Debug)]
 pub enum Receiver {
     /// RFC 8681.
@@ -44,32 +44,32 @@ pub struct Adu {
     pub esi: u32,
     /// Whether it was lost and decoded from repair packets.
     pub recovered: bool,
-    /// Whether its time was over; only if late ones were asked for.
+    /// Whether it was late; only if late ADUs were asked for.
     pub late: bool,
-    /// When its first symbol was heard of, by itself or by a later one.
+    /// When its first symbol was heard of: by its own arrival or that of a later one.
     pub heard: Time,
     /// The ADU.
     pub data: Vec<u8>,
 }
 
-/// What became of a packet that was not refused.
+/// The effect of an accepted packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It told something new.
+    /// It added information.
     Useful,
-    /// It told nothing new.
+    /// It added nothing.
     Redundant,
-    /// What it is about has left the receiver.
+    /// Its symbols have left the receiver.
     TooOld,
 }
 
 impl Receiver {
-    /// A receiver of the scheme that `config` names. It begins with whatever packet
-    /// comes first.
+    /// A receiver of the scheme that `config` names. It begins with the first packet
+    /// that arrives.
     ///
     /// # Errors
     ///
-    /// As [`ConfigError`] says.
+    /// See [`ConfigError`].
     pub fn new(config: ReceiverConfig) -> Result<Self, ConfigError> {
         Ok(match config.encoding_id {
             EncodingId::ReedSolomon => Self::Block(Box::new(BlockReceiver::new(config)?)),
@@ -81,7 +81,7 @@ impl Receiver {
     ///
     /// # Errors
     ///
-    /// As [`PacketError`] says; the packet has then no effect but on counters.
+    /// See [`PacketError`]; only counters have changed then.
     pub fn source_packet(
         &mut self,
         flow: u8,
@@ -98,7 +98,7 @@ impl Receiver {
     ///
     /// # Errors
     ///
-    /// As [`PacketError`] says; the packet has then no effect but on counters.
+    /// See [`PacketError`]; only counters have changed then.
     pub fn repair_packet(&mut self, packet: &[u8], now: Time) -> Result<Outcome, PacketError> {
         match self {
             Self::Window(receiver) => receiver.repair_packet(packet, now),
@@ -114,8 +114,8 @@ impl Receiver {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing
-    /// comes before.
+    /// The time to call [`handle_timeout`](Self::handle_timeout), if no packet arrives
+    /// before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         match self {
@@ -124,7 +124,7 @@ impl Receiver {
         }
     }
 
-    /// Gives up what is overdue, so that what waits behind it can be handed over.
+    /// Gives up overdue ADUs, so that later ones can be handed over.
     pub fn handle_timeout(&mut self, now: Time) {
         match self {
             Self::Window(receiver) => receiver.handle_timeout(now),
@@ -132,7 +132,7 @@ impl Receiver {
         }
     }
 
-    /// Hands over everything that waits, whatever is missing before it: for the end
+    /// Hands over all waiting ADUs, even if ADUs before them are missing: for the end
     /// of a flow.
     pub fn flush(&mut self) {
         match self {
@@ -141,7 +141,7 @@ impl Receiver {
         }
     }
 
-    /// What happened so far.
+    /// Counts of what happened so far.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         match self {
@@ -150,7 +150,7 @@ impl Receiver {
         }
     }
 
-    /// What it was told.
+    /// The configuration.
     #[must_use]
     pub fn config(&self) -> &ReceiverConfig {
         match self {
@@ -159,7 +159,7 @@ impl Receiver {
         }
     }
 
-    /// Octets of memory held now. The cost grows with the symbols held: this is for
+    /// Octets of memory held now. The cost grows with the symbols held: call it for
     /// reports, not for every packet.
     #[must_use]
     pub fn memory(&self) -> usize {

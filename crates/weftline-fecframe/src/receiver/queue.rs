@@ -1,10 +1,10 @@
-//! ADUs that wait to be taken.
+//! ADUs that wait for the caller.
 
 use std::collections::VecDeque;
 
 use super::{Adu, ReceiverStats};
 
-/// At most so many ADUs; the oldest go when nobody takes them.
+/// A bounded queue of ADUs; a full one drops its oldest.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     adus: VecDeque<Adu>,

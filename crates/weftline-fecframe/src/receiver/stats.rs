@@ -1,22 +1,22 @@
-//! What a receiver has seen and done.
+//! Statistics of a receiver.
 
 use crate::PacketError;
 
-/// What a receiver has seen and done since it was made.
+/// Statistics of a receiver since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReceiverStats {
-    /// Source packets given, refused ones too.
+    /// Source packets given, including refused ones.
     pub source_packets: u64,
-    /// Source packets that told nothing new.
+    /// Source packets that were redundant.
     pub duplicates: u64,
-    /// Repair packets given, refused ones too.
+    /// Repair packets given, including refused ones.
     pub repair_packets: u64,
     /// Repair symbols that raised the rank.
     pub useful_repair: u64,
-    /// Repair symbols that told nothing new.
+    /// Repair symbols that were redundant.
     pub redundant_repair: u64,
-    /// Packets about what has left the receiver.
+    /// Packets whose symbols had left the receiver.
     pub too_old: u64,
     /// ADUs received and handed over, or to be.
     pub received: u64,
@@ -24,16 +24,16 @@ pub struct ReceiverStats {
     pub recovered: u64,
     /// ADUs received or decoded after their time.
     pub late: u64,
-    /// Source symbols that were unknown when their time was over. Some of them may
-    /// have been found out later: see [`late`](Self::late).
+    /// Source symbols that were unknown when their time was over. Some of them may have
+    /// become known later: see [`late`](Self::late).
     pub symbols_lost: u64,
-    /// ADUs dropped because nobody took them in time.
+    /// ADUs dropped because the caller did not poll them in time.
     pub overrun: u64,
-    /// Times a sender that had started again was followed.
+    /// How often the receiver followed a restarted sender.
     pub resyncs: u64,
-    /// Recovered ADUs that were none: flow, length or padding impossible.
+    /// Recovered ADUs that were not valid: flow, length or padding impossible.
     pub implausible: u64,
-    /// Symbols that the equations made out to be impossible.
+    /// Impossible symbols that the equations gave.
     pub inconsistent: u64,
     /// Packets refused because of their lengths, counts or windows.
     pub malformed: u64,

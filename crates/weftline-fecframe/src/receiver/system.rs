@@ -1,5 +1,5 @@
-//! The equations about lost symbols: the codec's decoder, for symbols without a
-//! length, and with the choice of losing equations.
+//! The equations about lost symbols: the codec's decoder, adapted to symbols without a
+//! length, with an option to drop equations.
 
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -18,8 +18,7 @@ pub(super) struct System {
     symbol_size: u16,
     vector: Vec<u8>,
     equation: Vec<u8>,
-    /// The equations as received, where those are to be dropped that contain a
-    /// symbol that leaves.
+    /// The equations as received, if those that contain a leaving symbol are dropped.
     raw: Option<VecDeque<Raw>>,
 }
 
@@ -39,8 +38,7 @@ impl System {
         first: u64,
     ) -> Self {
         let symbol_size = config.max_symbol_size as u16;
-        let mut decoder = WindowDecoder::with_field(config, field);
-        decoder.forget_before(first);
+        let decoder = WindowDecoder::with_field(config, field).starting_at(first);
         Self {
             field,
             decoder,
@@ -77,7 +75,7 @@ impl System {
         self.decoder.memory() + self.vector.capacity() + self.equation.capacity() + raw
     }
 
-    /// Learns that all symbols below `end` exist.
+    /// Notes that all symbols below `end` exist.
     pub(super) fn expect(&mut self, end: u64) -> Result<(), DecodeError> {
         self.decoder.expect(end)
     }
@@ -99,8 +97,8 @@ impl System {
         self.vector.clear();
         self.vector.resize((window.end - window.start) as usize, 0);
         coefficients.fill(self.field, &mut self.vector)?;
-        // The codec's symbols begin with their length, those of this format do not:
-        // all have the same, so their combination is known.
+        // The codec's symbols begin with their length, and those of this format do not.
+        // All lengths are equal, so their combination is known.
         let sum = self.vector.iter().fold(0, |sum, c| sum ^ c);
         let length = self.symbol_size.to_be_bytes();
         let mut prefix = [0; LENGTH_BYTES];
@@ -122,7 +120,7 @@ impl System {
         Ok(outcome)
     }
 
-    /// Lets the symbols below `esi` leave.
+    /// Drops the symbols below `esi`.
     pub(super) fn forget_before(&mut self, esi: u64) {
         if let Some(raw) = self.raw.take() {
             self.raw = Some(self.discard_before(esi, raw));
@@ -139,8 +137,8 @@ impl System {
         first.is_some_and(|missing| missing.start < window.end)
     }
 
-    /// Drops all equations that contain a missing symbol below `esi`, and starts
-    /// again with the others if there are any. Returns those that are left.
+    /// Drops all equations that contain a missing symbol below `esi`, and starts again
+    /// with the others, if any. Returns the others.
     fn discard_before(&mut self, esi: u64, mut raw: VecDeque<Raw>) -> VecDeque<Raw> {
         let (first, end) = (self.decoder.first(), self.decoder.end());
         raw.retain(|raw| self.is_missing_within(&raw.window));
@@ -164,7 +162,7 @@ impl System {
         }
         let mut decoder = WindowDecoder::with_field(self.decoder.config().clone(), self.field);
         decoder.forget_before(first);
-        // None of this can fail: the same has been in the decoder before.
+        // None of this can fail: the decoder held the same equations before.
         for (esi, symbol) in (first..end).filter_map(|esi| Some((esi, self.symbol(esi)?))) {
             let _ = decoder.source(esi, symbol);
         }
@@ -173,7 +171,7 @@ impl System {
             let coefficients = Coefficients::Explicit(&raw.vector);
             let _ = decoder.repair(raw.window.clone(), coefficients, &raw.equation);
         }
-        // Nothing here is news.
+        // None of these symbols is newly known.
         while decoder.next_known().is_some() {}
         self.decoder = decoder;
         raw

@@ -4,7 +4,7 @@ mod delivery;
 
 use weftline_codec::coefficients::Coefficients;
 use weftline_codec::field::{Arithmetic, Field, Gf256};
-use weftline_codec::{DecodeError, DecoderConfig, Outcome as Coded};
+use weftline_codec::{DecodeError, DecoderConfig, Outcome as Coded, expand_esi};
 
 use super::follow::Follow;
 use super::layout::{Adui, Layout, Rules};
@@ -15,15 +15,15 @@ use crate::adui::{self, Header};
 use crate::payload_id::{RepairId, SourceId};
 use crate::{ConfigError, Fssi, PacketError, Time, serial, sizing};
 
-/// Symbols before the first one heard of that may be missing. They are unknowns, so
-/// that repairs which cover them are of use to those who join a running flow.
+/// Symbols before the first one heard of that count as missing. They are unknowns, so
+/// that a receiver that joins a running flow can use repairs that cover them.
 const BEFORE_JOINING: u64 = 255;
 
-/// Symbols that may be lost in a row without losing the flow for a while.
+/// Consecutive losses that the receiver tolerates without resynchronising.
 const LEAST_JUMP: u32 = 512;
 
 /// A receiver of FEC Encoding ID 9 or 10. [`Receiver`](super::Receiver) has the same
-/// methods, with their descriptions.
+/// methods and describes them.
 #[derive(Clone, Debug)]
 pub struct WindowReceiver {
     config: ReceiverConfig,
@@ -39,25 +39,25 @@ pub struct WindowReceiver {
     stats: ReceiverStats,
 }
 
-/// What there is once a packet has come.
+/// The state once a packet has arrived.
 #[derive(Clone, Debug)]
 struct State {
     system: System,
     layout: Layout,
     /// One past the highest ESI heard of.
     end: u64,
-    /// All below it is handed over, or its time is over.
+    /// All symbols below it are handed over or given up.
     cursor: u64,
-    /// The first ESI heard of; what was before cannot be called lost.
+    /// The first ESI heard of; earlier symbols do not count as lost.
     joined: u64,
 }
 
 impl WindowReceiver {
-    /// A receiver that has heard of nothing.
+    /// A receiver that has received nothing.
     ///
     /// # Errors
     ///
-    /// As [`ConfigError`] says.
+    /// See [`ConfigError`].
     pub fn new(config: ReceiverConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let field = config.encoding_id.window_field();
@@ -79,7 +79,7 @@ impl WindowReceiver {
     ///
     /// # Errors
     ///
-    /// As [`PacketError`] says.
+    /// See [`PacketError`].
     pub fn source_packet(
         &mut self,
         flow: u8,
@@ -96,7 +96,7 @@ impl WindowReceiver {
     ///
     /// # Errors
     ///
-    /// As [`PacketError`] says.
+    /// See [`PacketError`].
     pub fn repair_packet(&mut self, packet: &[u8], now: Time) -> Result<Outcome, PacketError> {
         self.stats.repair_packets += 1;
         self.now = self.now.max(now);
@@ -129,7 +129,7 @@ impl WindowReceiver {
         self.advance(true);
     }
 
-    /// dw: how many of the newest symbols are in time.
+    /// dw: the number of newest symbols that are in time.
     #[must_use]
     pub fn decoding_window(&self) -> u32 {
         let Fssi::Rlc {
@@ -146,7 +146,7 @@ impl WindowReceiver {
         window.clamp(1, most)
     }
 
-    /// ls: how many of the newest symbols equations may contain.
+    /// ls: the number of newest symbols that equations may contain.
     #[must_use]
     pub fn linear_system(&self) -> u32 {
         let window = self.decoding_window();
@@ -156,8 +156,7 @@ impl WindowReceiver {
         system.clamp(window, most)
     }
 
-    /// How many symbols are missing now, and how many independent equations about
-    /// them there are.
+    /// The number of missing symbols, and of independent equations about them.
     #[must_use]
     pub fn missing(&self) -> (usize, usize) {
         self.state
@@ -165,13 +164,13 @@ impl WindowReceiver {
             .map_or((0, 0), |state| state.system.missing())
     }
 
-    /// What happened so far.
+    /// Counts of what happened so far.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
     }
 
-    /// What it was told.
+    /// The configuration.
     #[must_use]
     pub fn config(&self) -> &ReceiverConfig {
         &self.config
@@ -198,12 +197,12 @@ impl WindowReceiver {
         }
         adui::write(flow, adu, self.symbol_size, &mut self.adui);
         let symbols = adui::symbols(adu.len(), self.symbol_size) as u64;
-        // Where a header takes several symbols, even an empty ADU may not fit.
+        // If a header takes several symbols, even an empty ADU may not fit.
         if symbols > self.most_symbols() {
             let got = adu.len();
             return Err(PacketError::AduTooLong { got, limit });
         }
-        // No ADU is longer.
+        // ADUs are never longer.
         let length = adu.len() as u16;
         let header = Header { flow, length };
         let Some(start) = self.locate(id.esi, symbols, symbols)? else {
@@ -302,8 +301,8 @@ impl WindowReceiver {
     }
 
     /// The ESI of symbols from the wire, if they are in range; `None` if they have
-    /// left. The first ones ever, and those of a sender that has started again, are
-    /// where the flow begins; of them, `own` come with the packet.
+    /// left. The flow begins with the first symbols, and again with those of a
+    /// restarted sender; of these, `own` arrive with the packet.
     fn locate(&mut self, wire: u32, symbols: u64, own: u64) -> Result<Option<u64>, PacketError> {
         let Some(state) = &self.state else {
             let start = serial::first(wire);
@@ -315,7 +314,7 @@ impl WindowReceiver {
             .max_jump
             .unwrap_or(self.linear_system().max(LEAST_JUMP));
         let furthest = state.end + u64::from(near);
-        let start = serial::unwrap(state.end, wire, 32);
+        let start = expand_esi(wire, 32, state.end);
         let start = start.filter(|start| start + symbols <= furthest);
         if let Some(start) = start.filter(|start| *start >= state.system.first()) {
             return Ok(Some(start));
@@ -386,7 +385,7 @@ impl WindowReceiver {
         most.min(self.config.limits.max_adu).min(adui::MAX_ADU)
     }
 
-    /// Moves the windows so that they end at `end` or later, and hold the symbols from
+    /// Moves the windows so that they end at `end` or later and hold the symbols from
     /// `keep` on.
     fn slide(&mut self, end: u64, keep: u64) {
         let linear_system = u64::from(self.linear_system());
@@ -394,7 +393,7 @@ impl WindowReceiver {
             return;
         };
         state.end = state.end.max(end);
-        // What waits must be taken from the system before it leaves it.
+        // Waiting symbols must be read before they leave the system.
         self.advance(false);
         let Some(state) = &mut self.state else {
             return;
@@ -413,8 +412,8 @@ impl WindowReceiver {
     }
 }
 
-/// Counts what the codec refuses: only impossible symbols can come here, all else has
-/// been checked before.
+/// Counts symbols that the codec refuses: only inconsistent ones can reach it, because
+/// everything else is checked before.
 fn note(stats: &mut ReceiverStats, made: Result<Coded, DecodeError>) -> Option<Coded> {
     match made {
         Ok(outcome) => Some(outcome),

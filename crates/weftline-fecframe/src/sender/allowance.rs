@@ -1,14 +1,14 @@
 //! The cap on repair bandwidth.
 
-/// How many octets of repair packets the source data pays for: RFC 6363, section
-/// 8.2 (and RFC 8680, section 8) forbids repair to take more bandwidth than what
-/// it protects. Source data is counted without FECFRAME's trailer.
+/// The octets of repair packets that the source data allows: RFC 6363, section 8.2, and
+/// RFC 8680, section 8, forbid repair to take more bandwidth than the data it protects.
+/// Source data is counted without FECFRAME's trailer.
 #[derive(Clone, Debug)]
 pub(super) struct Allowance {
     enforced: bool,
     octets: u64,
-    /// What is not spent within about a window is lost, so that a pause does not
-    /// pay for a burst.
+    /// An allowance that is not spent within about a window is lost, so that a pause
+    /// does not allow a burst.
     most: u64,
 }
 
@@ -25,7 +25,7 @@ impl Allowance {
         self.octets = self.octets.saturating_add(octets as u64).min(self.most);
     }
 
-    /// Whether a repair packet of so many octets may leave, and if so pays.
+    /// Whether a repair packet of this many octets may leave; if so, spends them.
     pub(super) fn spend(&mut self, octets: usize) -> bool {
         if !self.enforced {
             return true;

@@ -8,11 +8,11 @@ use super::{Repair, SenderConfig, SenderStats, Sent, config};
 use crate::payload_id::{BLOCK_ID_BYTES, BlockId};
 use crate::{CodeRate, ConfigError, Fssi, SendError, Time, adui};
 
-/// A sender of FEC Encoding ID 8. [`Sender`](super::Sender) has the same methods,
-/// with their descriptions.
+/// A sender of FEC Encoding ID 8. [`Sender`](super::Sender) has the same methods and
+/// describes them.
 ///
 /// Source packets leave at once. They state k, so a block always has the k of the
-/// configuration; one that is not full in time goes without repair.
+/// configuration; a block that is not full in time gets no repair.
 #[derive(Clone, Debug)]
 pub struct BlockSender {
     config: SenderConfig,
@@ -37,7 +37,7 @@ impl BlockSender {
     ///
     /// # Errors
     ///
-    /// As [`ConfigError`] says.
+    /// See [`ConfigError`].
     pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let Fssi::ReedSolomon {
@@ -73,7 +73,7 @@ impl BlockSender {
     ///
     /// # Errors
     ///
-    /// As [`SendError`] says.
+    /// See [`SendError`].
     pub fn source(
         &mut self,
         flow: u8,
@@ -137,7 +137,8 @@ impl BlockSender {
             let k = self.config.window;
             let id = BlockId {
                 block: self.complete_block,
-                // k + repairs symbols were found to fit in the field.
+                // The constructor has checked that k + repairs symbols fit in the
+                // field.
                 esi: k + repair as u16,
                 k,
             };
@@ -173,19 +174,19 @@ impl BlockSender {
         Ok(())
     }
 
-    /// What happened so far.
+    /// Counts of what happened so far.
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         &self.stats
     }
 
-    /// What it was told.
+    /// The configuration.
     #[must_use]
     pub fn config(&self) -> &SenderConfig {
         &self.config
     }
 
-    /// Makes the block in hand the one whose repair is due.
+    /// Makes the current block the one whose repair is due.
     fn complete(&mut self) {
         if let Some(code) = &self.code {
             self.stats.useless += code.repairs().saturating_sub(self.next) as u64;
@@ -210,7 +211,7 @@ impl BlockSender {
         self.used = 0;
     }
 
-    /// Gives a block up that was not full in time.
+    /// Gives up a block that was not full in time.
     fn expire(&mut self, now: Time) {
         let over = |validity| self.opened + validity <= now;
         if self.used > 0 && self.config.validity.is_some_and(over) {
@@ -223,7 +224,7 @@ impl BlockSender {
 /// The code of blocks of k symbols at a rate; none without repair.
 fn code(m: u8, k: u16, rate: CodeRate) -> Result<Option<Code>, ConfigError> {
     let field = match m {
-        // Elements of other fields are no whole fraction of an octet.
+        // Other fields have elements that do not divide an octet.
         2 | 4 | 8 => Arithmetic::with_bits(m.into()),
         _ => None,
     };

@@ -1,49 +1,49 @@
-//! What a sender is told.
+//! The configuration of a sender.
 
 use core::time::Duration;
 
 use crate::payload_id::{MAX_DENSITY_THRESHOLD, MAX_NSS};
 use crate::{CodeRate, ConfigError, EncodingId, FlowSet, Fssi};
 
-/// What a [`Sender`](super::Sender) is told; start from [`new`](Self::new).
+/// The configuration of a [`Sender`](super::Sender); start from [`new`](Self::new).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SenderConfig {
     /// The scheme.
     pub encoding_id: EncodingId,
-    /// Symbol size, and the rest of what a receiver must know.
+    /// The symbol size and the other parameters that a receiver must know.
     pub fssi: Fssi,
     /// The flows that share the instance.
     pub flows: FlowSet,
-    /// Source symbols of all symbols.
+    /// The share of source symbols among all symbols.
     pub code_rate: CodeRate,
-    /// ew_max, the most symbols a repair covers, 1 to 4095; with Reed-Solomon k,
-    /// the source symbols of a block.
+    /// ew_max, the most symbols that a repair packet covers, 1 to 4095; with
+    /// Reed-Solomon k, the source symbols of a block.
     pub window: u16,
-    /// How long an ADU may stay in the encoding window, for flows whose rate
-    /// varies (see [`sizing::validity`](crate::sizing::validity)). A Reed-Solomon
-    /// block that is not full after so long goes without repair.
+    /// How long an ADU may stay in the encoding window, for flows whose rate varies
+    /// (see [`sizing::validity`](crate::sizing::validity)). A Reed-Solomon block that
+    /// is not full after this time gets no repair.
     pub validity: Option<Duration>,
     /// DT of the sliding window schemes: a position has a coefficient other than 0
     /// with a probability of (DT + 1) / 16.
     pub density_threshold: u8,
-    /// Repair symbols in a packet, 1 to 255. Reed-Solomon has always one.
+    /// Repair symbols in a packet, 1 to 255. Reed-Solomon always has one.
     pub symbols_per_packet: u8,
     /// The first ESI, or block number.
     pub first: u32,
     /// The key of the first repair symbol; the others count up.
     pub first_key: u16,
-    /// Refuse ADUs that take more than one symbol, so that receivers may be told
-    /// that every symbol begins one.
+    /// Whether to refuse ADUs that take more than one symbol, so that receivers may
+    /// assume that every symbol begins an ADU.
     pub one_symbol_adus: bool,
-    /// Whether repair may never take more octets than what it protects (RFC 6363,
-    /// section 8.2, which makes it a duty). Lift it only on networks you own.
+    /// Whether repair may never take more octets than the data it protects, as RFC
+    /// 6363, section 8.2, requires. Lift this cap only on networks you own.
     pub bandwidth_cap: bool,
 }
 
 impl SenderConfig {
-    /// One flow with the identifier 0, numbers from 0, one repair symbol in a
-    /// packet, no expiry; dense over GF(2^8), half dense over GF(2).
+    /// One flow with the identifier 0, numbers from 0, one repair symbol in a packet,
+    /// no expiry; full density over GF(2^8), half over GF(2).
     #[must_use]
     pub fn new(encoding_id: EncodingId, fssi: Fssi, code_rate: CodeRate, window: u16) -> Self {
         Self {
@@ -112,7 +112,7 @@ impl SenderConfig {
     }
 }
 
-/// Whether a code rate keeps repair within what it protects.
+/// Whether a code rate keeps repair within the bandwidth of the data it protects.
 pub(super) fn check_rate(rate: CodeRate, bandwidth_cap: bool) -> Result<(), ConfigError> {
     if bandwidth_cap && rate.total() > 2 * rate.source() {
         return Err(ConfigError::CodeRate { got: rate });

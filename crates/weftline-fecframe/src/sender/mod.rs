@@ -11,11 +11,11 @@ pub use block::BlockSender;
 pub use config::SenderConfig;
 pub use window::WindowSender;
 
-/// A FECFRAME sender of whichever scheme its configuration names.
+/// A FECFRAME sender of the scheme that its configuration names.
 ///
-/// Give each ADU to [`source`](Self::source) and send the packet that comes out on
-/// the ADU's own flow; then send what [`poll_repair`](Self::poll_repair) gives, until
-/// it gives nothing, on the repair flow.
+/// Pass each ADU to [`source`](Self::source) and send the resulting packet on the ADU's
+/// own flow. Then call [`poll_repair`](Self::poll_repair) until it returns `None`, and
+/// send its packets on the repair flow.
 #[derive(Clone, Debug)]
 pub enum Sender {
     /// RFC 8681.
@@ -24,7 +24,7 @@ pub enum Sender {
     Block(Box<BlockSender>),
 }
 
-/// Where an ADU went.
+/// The numbers of an ADU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// The block, with Reed-Solomon.
@@ -35,7 +35,7 @@ pub struct Sent {
     pub symbols: u32,
 }
 
-/// What a repair packet is about.
+/// The content of a repair packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repair {
     /// The block, with Reed-Solomon.
@@ -50,30 +50,30 @@ pub struct Repair {
     pub symbols: u8,
 }
 
-/// What a sender has done.
+/// Statistics of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SenderStats {
     /// ADUs taken.
     pub adus: u64,
-    /// Octets of them.
+    /// Octets of these ADUs.
     pub source_octets: u64,
     /// Source symbols made from them.
     pub source_symbols: u64,
     /// Repair packets made.
     pub repair_packets: u64,
-    /// Repair symbols in them.
+    /// Repair symbols in these packets.
     pub repair_symbols: u64,
     /// Octets of repair packets, payload IDs included.
     pub repair_octets: u64,
-    /// Repair symbols that were due and not made because repair would have taken
-    /// more octets than the source data.
+    /// Repair symbols that were due but not made, because repair would have taken more
+    /// octets than the source data.
     pub capped: u64,
-    /// Repair symbols that were due and not made because they would have been
-    /// useless: nothing left to cover, only zeros, or the same again.
+    /// Repair symbols that were due but not made, because they would have been useless:
+    /// nothing to cover, all zeros, or a repetition.
     pub useless: u64,
-    /// Symbols that left the window, or blocks' ADUs that went unprotected, because
-    /// their time was over.
+    /// Symbols that left the window, or ADUs of blocks without repair, because their
+    /// time was over.
     pub expired: u64,
 }
 
@@ -82,7 +82,7 @@ impl Sender {
     ///
     /// # Errors
     ///
-    /// As [`ConfigError`] says.
+    /// See [`ConfigError`].
     pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
         Ok(match config.encoding_id {
             EncodingId::ReedSolomon => Self::Block(Box::new(BlockSender::new(config)?)),
@@ -90,13 +90,12 @@ impl Sender {
         })
     }
 
-    /// Takes an ADU of a flow in and writes its source packet to `packet`,
-    /// replacing what was there. O(ADU).
+    /// Takes an ADU of a flow and writes its source packet to `packet`, replacing its
+    /// content. O(ADU).
     ///
     /// # Errors
     ///
-    /// As [`SendError`] says; such an ADU can still travel without protection, on
-    /// a flow of its own.
+    /// See [`SendError`]; the ADU can still travel without protection, on another flow.
     pub fn source(
         &mut self,
         flow: u8,
@@ -110,8 +109,8 @@ impl Sender {
         }
     }
 
-    /// Writes the next repair packet that is due to `packet`, replacing what was
-    /// there; `None` if none is. O(window x symbol).
+    /// Writes the next repair packet that is due to `packet`, replacing its content;
+    /// `None` if none is due. O(window x symbol).
     pub fn poll_repair(&mut self, now: Time, packet: &mut Vec<u8>) -> Option<Repair> {
         match self {
             Self::Window(sender) => sender.poll_repair(now, packet),
@@ -119,9 +118,8 @@ impl Sender {
         }
     }
 
-    /// A repair packet beyond what the code rate asks for, for example when the
-    /// flow pauses. The bandwidth cap holds for it too. With Reed-Solomon there is
-    /// none.
+    /// A repair packet in addition to those of the code rate, for example when the flow
+    /// pauses. The bandwidth cap applies to it too. `None` with Reed-Solomon.
     pub fn extra_repair(&mut self, now: Time, packet: &mut Vec<u8>) -> Option<Repair> {
         match self {
             Self::Window(sender) => sender.extra_repair(now, packet),
@@ -142,7 +140,7 @@ impl Sender {
         }
     }
 
-    /// What happened so far.
+    /// Counts of what happened so far.
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         match self {
@@ -151,7 +149,7 @@ impl Sender {
         }
     }
 
-    /// What it was told.
+    /// The configuration.
     #[must_use]
     pub fn config(&self) -> &SenderConfig {
         match self {

@@ -14,8 +14,8 @@ use crate::{CodeRate, ConfigError, EncodingId, SendError, Time, adui};
 /// Keys tried in search of coefficients that are not all 0.
 const KEYS_TRIED: usize = 256;
 
-/// A sender of FEC Encoding ID 9 or 10. [`Sender`](super::Sender) has the same
-/// methods, with their descriptions.
+/// A sender of FEC Encoding ID 9 or 10. [`Sender`](super::Sender) has the same methods
+/// and describes them.
 #[derive(Clone, Debug)]
 pub struct WindowSender {
     config: SenderConfig,
@@ -39,19 +39,19 @@ impl WindowSender {
     ///
     /// # Errors
     ///
-    /// As [`ConfigError`] says.
+    /// See [`ConfigError`].
     pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let field = config.encoding_id.window_field();
         let symbol_size = usize::from(config.fssi.symbol_size());
         let window = usize::from(config.window);
-        // Room for at least one repair packet, however small the window.
+        // Allow at least one repair packet, even with a small window.
         let packet = REPAIR_ID_BYTES + usize::from(config.symbols_per_packet) * symbol_size;
         let most = (window * symbol_size).max(2 * packet) as u64;
         let field = field.unwrap_or_else(Gf256::arithmetic);
         Ok(Self {
             field,
-            encoder: WindowEncoder::with_field(window, symbol_size, field),
+            encoder: WindowEncoder::with_field(window, symbol_size, field).evicting(),
             expiries: VecDeque::new(),
             spaced: (0, 0),
             key: config.first_key,
@@ -68,7 +68,7 @@ impl WindowSender {
     ///
     /// # Errors
     ///
-    /// As [`SendError`] says.
+    /// See [`SendError`].
     pub fn source(
         &mut self,
         flow: u8,
@@ -90,11 +90,11 @@ impl WindowSender {
         let esi = self.wire(self.encoder.next());
         let mut symbols = 0;
         for symbol in self.adui.chunks_exact(usize::from(symbol_size)) {
-            if self.encoder.is_full() {
-                self.encoder.discard_before(self.encoder.first() + 1);
-            }
             let pushed = self.encoder.push(symbol);
-            debug_assert!(pushed.is_ok(), "room was made and symbols have their size");
+            debug_assert!(
+                pushed.is_ok(),
+                "the encoder evicts and symbols have their size"
+            );
             symbols += 1;
         }
         if let Some(validity) = self.config.validity {
@@ -130,8 +130,8 @@ impl WindowSender {
                 return None;
             }
             self.spaced.1 += symbols;
-            // What is due and cannot be made is not made up for later: it would
-            // come in a burst.
+            // A due packet that cannot be made is skipped for good: later it would be
+            // part of a burst.
             if let Some(repair) = self.repair(now, packet) {
                 return Some(repair);
             }
@@ -173,20 +173,20 @@ impl WindowSender {
         self.encoder.len()
     }
 
-    /// What happened so far.
+    /// Counts of what happened so far.
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         &self.stats
     }
 
-    /// What it was told.
+    /// The configuration.
     #[must_use]
     pub fn config(&self) -> &SenderConfig {
         &self.config
     }
 
-    /// Makes a repair packet over the present window, if it is of any use and paid
-    /// for.
+    /// Makes a repair packet over the current window, if it is useful and the allowance
+    /// permits it.
     fn repair(&mut self, now: Time, packet: &mut Vec<u8>) -> Option<Repair> {
         self.expire(now);
         let symbols = self.config.symbols_per_packet;
@@ -231,7 +231,7 @@ impl WindowSender {
         })
     }
 
-    /// Writes the packet of an identifier over the present window.
+    /// Writes the packet of an identifier over the current window.
     fn write(&self, id: RepairId, packet: &mut Vec<u8>) {
         packet.clear();
         packet.resize(REPAIR_ID_BYTES, 0);
@@ -240,8 +240,8 @@ impl WindowSender {
                 repair_key: id.key.wrapping_add(i),
                 density_threshold: id.density_threshold,
             };
-            // The codec puts a length before each symbol, which this format has
-            // not: it is written over what stands there, which is then put back.
+            // The codec writes a length before each symbol, which this format does not
+            // have. It overwrites the bytes before the symbol, which are then restored.
             let place = packet.len() - LENGTH_BYTES;
             let before = [packet[place], packet[place + 1]];
             packet.truncate(place);
@@ -288,7 +288,7 @@ impl WindowSender {
         None
     }
 
-    /// Lets symbols go whose time is over.
+    /// Drops symbols whose time is over.
     fn expire(&mut self, now: Time) {
         while let Some((end, _)) = self.expiries.front().filter(|(_, at)| *at <= now) {
             let gone = end.saturating_sub(self.encoder.first());

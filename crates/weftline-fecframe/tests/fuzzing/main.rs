@@ -1,4 +1,4 @@
-//! The fuzz targets on generated inputs, the same in each run.
+//! The fuzz targets on generated inputs, which are the same in each run.
 
 mod targets;
 
@@ -15,13 +15,13 @@ impl Random {
 }
 
 #[test]
-fn a_receiver_hands_over_the_truth_and_keeps_its_limits_whatever_comes() {
+fn a_receiver_hands_over_sent_adus_and_keeps_its_limits_for_any_input() {
     const INPUTS: usize = 10_000;
     let mut random = Random(1);
     let mut seen = targets::Seen::default();
     for _ in 0..INPUTS {
         let length = random.next() % 2_000;
-        // Small values are likelier to be meaningful.
+        // Small values are more often meaningful.
         let mask = [0xFF, 0xFF, 0x7F, 0x1F][(random.next() % 4) as usize];
         let input: Vec<u8> = (0..length).map(|_| random.next() as u8 & mask).collect();
         match std::panic::catch_unwind(|| targets::receiver(&input)) {
@@ -33,16 +33,16 @@ fn a_receiver_hands_over_the_truth_and_keeps_its_limits_whatever_comes() {
             }
         }
     }
-    // Inputs that reach nothing would test nothing.
+    // Inputs that reach no state would test nothing.
     assert!(seen.received > 30_000, "{seen:?}");
     assert!(seen.recovered > 1_500, "{seen:?}");
     assert!(seen.refused > 50_000, "{seen:?}");
     assert!(seen.resyncs > 300, "{seen:?}");
 }
 
-/// Inputs by which the fuzzer has found something.
+/// Inputs with which the fuzzer found a bug.
 #[test]
-fn what_was_found_before_is_not_found_again() {
+fn bugs_found_before_are_not_found_again() {
     // A linear system of one symbol, and an ADU whose header alone takes two.
     targets::receiver(&[
         0x1d, 0, 1, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x59, 2, 6, 0, 0, 9, 0xfe,

@@ -5,7 +5,7 @@ use weftline_fecframe::{
     Adu, CodeRate, EncodingId, Fssi, Receiver, ReceiverConfig, Sender, SenderConfig, Time,
 };
 
-/// Numbers that look random, the same in each run.
+/// Pseudo-random numbers, the same in each run.
 pub struct Random(pub u64);
 
 impl Random {
@@ -55,7 +55,7 @@ pub fn receiver_config(sender: &SenderConfig) -> ReceiverConfig {
     config
 }
 
-/// What went through a path: ADUs sent, with flow and ESI, and ADUs handed over.
+/// The traffic of a path: ADUs sent, with flow and ESI, and ADUs handed over.
 #[derive(Default)]
 pub struct Run {
     pub sent: Vec<(u8, u32, Vec<u8>)>,
@@ -63,7 +63,8 @@ pub struct Run {
     pub lost_sources: usize,
 }
 
-/// Sends ADUs a microsecond apart; `lost` decides about each packet, true for repair.
+/// Sends ADUs a microsecond apart. `lost` decides the loss of each packet; its flag is
+/// true for a repair packet.
 pub fn run(
     sender: &mut Sender,
     receiver: &mut Receiver,

@@ -1,6 +1,6 @@
 //! Charts of the results.
 
-use crate::plot::{Axis, Bar, Marks, STYLES, Series, bars, chart, figure};
+use weftline_plot::{Axis, Bar, Marks, STYLES, Series, bars, chart, figure};
 
 use super::measures::{Measure, measures};
 use super::peer::Peer;

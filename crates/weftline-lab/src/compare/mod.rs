@@ -1,4 +1,4 @@
-//! Compares transports: `weftline lab compare`.
+//! Compares transports: `weftline-lab compare`.
 //!
 //! A [`Suite`] is data: paths, workloads and peers. [`jobs`] orders its runs so that changes of
 //! the machine affect all peers alike. [`session`] runs each in a fresh lab with the programs of
@@ -11,7 +11,7 @@
 //! | `suite`, `suites` | the parts of a comparison; the existing suites |
 //! | `plan` | the order of runs |
 //! | `tools` | the programs that measure, and the missing ones |
-//! | `run`, `process` | one run, one end of a flow |
+//! | `run`, `process`, `result` | one run, one end of a flow, what it prints |
 //! | `record` | the record of a run, and the file of all records |
 //! | `session` | all runs, with repeats, continued after an interruption |
 //! | `measures`, `statistics` | the numbers of a run, and of several runs |
@@ -26,6 +26,8 @@ mod plan;
 #[cfg(target_os = "linux")]
 mod process;
 mod record;
+#[cfg(target_os = "linux")]
+mod result;
 mod results;
 #[cfg(target_os = "linux")]
 mod run;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::plot::{CHART_STYLE, PAGE_STYLE, escape};
+use weftline_plot::{CHART_STYLE, PAGE_STYLE, escape};
 
 use super::figures::figures;
 use super::results::{Results, SuiteResults};
@@ -31,7 +31,7 @@ pub fn page(results: &Results, command: &str) -> String {
     let _ = writeln!(
         page,
         "<h2>How this was made</h2>\n<pre>{}</pre>\n<p>weftline {}. Each run: two network namespaces, \
-         an emulated path between them, <code>weftline load</code> at both ends. runs.jsonl has every \
+         an emulated path between them, <code>weftline-lab load</code> at both ends. runs.jsonl has every \
          run with its command lines, results and counters; results.json the results on this page.</p>",
         escape(command),
         escape(&results.version)

@@ -7,12 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use serde_json::Value;
+use weftline_emulator::{Lab, PathError, Side};
 
-use crate::load::LISTENING;
-use crate::path::{Lab, PathError, Side};
-
-use super::run::json;
+use super::result::json;
 use super::tools::Tools;
+use crate::load::LISTENING;
 
 /// Bytes of standard error that are kept, from its end.
 const WORDS: usize = 300;
@@ -38,7 +37,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts `weftline ARGUMENTS` on a side.
+    /// Starts `weftline-lab ARGUMENTS` on a side.
     pub(super) fn start(
         lab: &Lab,
         side: Side,
@@ -46,8 +45,8 @@ impl Process {
         arguments: &[String],
     ) -> Result<Self, PathError> {
         let mut command = lab.command(side);
-        command.arg(&tools.weftline).args(arguments);
-        command.env("WEFTLINE", &tools.weftline);
+        command.arg(&tools.lab).args(arguments);
+        command.env("WEFTLINE", &tools.lab);
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -55,7 +54,7 @@ impl Process {
         // Ctrl-C is for this program, which then ends every process inside.
         command.process_group(0);
         let mut child = command.spawn().map_err(|source| PathError::Start {
-            program: tools.weftline.display().to_string(),
+            program: tools.lab.display().to_string(),
             source,
         })?;
         let said = Arc::new(Mutex::new(Said::default()));

@@ -3,11 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant, SystemTime};
 
-use serde_json::Value;
-
-use crate::links::Links;
-use crate::load::{Mode, Side as End};
-use crate::path::{Lab, PathConfig, PathError, Side};
+use weftline_emulator::{Lab, Links, PathConfig, PathError, Side};
 
 use super::peer::Peer;
 use super::plan::Job;
@@ -15,6 +11,7 @@ use super::process::Process;
 use super::record::{Flow, Record};
 use super::suite::{Case, number};
 use super::tools::{Missing, Tools};
+use crate::load::{Mode, Side as End};
 
 /// Time between two checks.
 const LOOK: Duration = Duration::from_millis(3);
@@ -197,7 +194,7 @@ fn measure(
 ) -> Result<Outcome, RunError> {
     for (index, plan) in plans.iter().enumerate() {
         let line = |end| tools.arguments(end, case.mode, &plan.peer, &plan.settings, index);
-        let command = |arguments: &[String]| format!("weftline {}", arguments.join(" "));
+        let command = |arguments: &[String]| format!("weftline-lab {}", arguments.join(" "));
         let (recv, send) = (line(End::Recv)?, line(End::Send)?);
         flows.push(Running {
             flow: Flow {
@@ -317,11 +314,6 @@ fn load_average() -> f64 {
     words.next().and_then(|w| w.parse().ok()).unwrap_or(0.0)
 }
 
-/// Parses a line that is a result.
-pub(super) fn json(line: &str) -> Option<Value> {
-    serde_json::from_str(line).ok().filter(Value::is_object)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::plan;
@@ -337,7 +329,7 @@ mod tests {
             .iter()
             .find(|j| j.what.case == "beside 4 TCP BBR")
             .unwrap();
-        let tools = Tools::new("weftline".into(), Vec::new(), "/none".as_ref());
+        let tools = Tools::new("weftline-lab".into(), Vec::new(), "/none".as_ref());
         let plans = plans(job, &tools);
         assert_eq!(plans.len(), 5);
         let secs = |plan: &Plan| number(&plan.settings, "secs").unwrap();

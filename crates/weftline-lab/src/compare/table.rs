@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::plot::escape;
+use weftline_plot::escape;
 
 use super::measures::measures;
 use super::results::{CaseResults, Results, Row, SuiteResults};

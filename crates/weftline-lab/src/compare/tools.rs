@@ -21,7 +21,7 @@ const PORT: u16 = 5000;
 #[derive(Clone, Debug)]
 pub struct Tools {
     /// The program with the command `load`.
-    pub weftline: PathBuf,
+    pub lab: PathBuf,
     externals: Vec<External>,
     folder: PathBuf,
 }
@@ -32,11 +32,11 @@ pub struct Tools {
 pub struct Missing(String);
 
 impl Tools {
-    /// `weftline` is the program with the command `load`; `externals` are programs for other
+    /// `lab` is the program with the command `load`; `externals` are programs for other
     /// transports, which take precedence over built-in ones. `folder` receives unpacked files.
-    pub fn new(weftline: PathBuf, externals: Vec<External>, folder: &Path) -> Self {
+    pub fn new(lab: PathBuf, externals: Vec<External>, folder: &Path) -> Self {
         Tools {
-            weftline,
+            lab,
             externals,
             folder: folder.to_owned(),
         }
@@ -64,7 +64,7 @@ impl Tools {
         self.program(name).map(drop)
     }
 
-    /// The command line of one end of flow `flow`: arguments for [`Tools::weftline`], with the
+    /// The command line of one end of flow `flow`: arguments for [`Tools::lab`], with the
     /// program of `--ext` among them.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl Tools {
             )));
         };
         let beside = self
-            .weftline
+            .lab
             .parent()
             .into_iter()
             .flat_map(|folder| [folder.join(helper), folder.join("../ext").join(helper)]);
@@ -189,7 +189,7 @@ mod tests {
 
     fn tools(externals: &[&str], folder: &Path) -> Tools {
         let externals = externals.iter().map(|e| e.parse().unwrap()).collect();
-        Tools::new(folder.join("weftline"), externals, folder)
+        Tools::new(folder.join("weftline-lab"), externals, folder)
     }
 
     fn case(suite: &str) -> Case {

@@ -3,6 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use weftline_proto::TextError;
+
 /// A measurement cannot be made or completed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -17,32 +19,9 @@ pub enum LoadError {
         /// The known names.
         known: String,
     },
-    /// An argument after the port is not a setting.
-    #[error("`{0}` is not a setting: write NAME=VALUE, for example secs=10")]
-    NotASetting(String),
-    /// A setting is given twice.
-    #[error("the setting `{0}` is given twice: give it once")]
-    GivenTwice(String),
-    /// The transport and workload have no such setting.
-    #[error("unknown setting `{name}`: {what} takes {known}")]
-    UnknownSetting {
-        /// The given setting.
-        name: String,
-        /// The transport and the workload.
-        what: String,
-        /// The names of the valid settings.
-        known: String,
-    },
-    /// A setting has an invalid value.
-    #[error("{name}={value} is invalid: {name} takes {expected}")]
-    BadValue {
-        /// The setting's name.
-        name: &'static str,
-        /// The given value.
-        value: String,
-        /// The accepted values.
-        expected: String,
-    },
+    /// A setting cannot be used.
+    #[error(transparent)]
+    Setting(#[from] TextError),
     /// Settings, or a transport and a workload, that contradict each other.
     #[error("{0}")]
     Contradiction(String),
@@ -107,10 +86,7 @@ impl LoadError {
     pub fn kind(&self) -> Failed {
         match self {
             LoadError::UnknownTransport { .. }
-            | LoadError::NotASetting(_)
-            | LoadError::GivenTwice(_)
-            | LoadError::UnknownSetting { .. }
-            | LoadError::BadValue { .. }
+            | LoadError::Setting(_)
             | LoadError::Contradiction(_) => Failed::Usage,
             LoadError::NoAddress { .. }
             | LoadError::Connect { .. }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// A transport that a program measures: `NAME=PROGRAM` on the command line.
 ///
 /// The program is called as `PROGRAM recv|send MODE HOST PORT [NAME=VALUE...]` and prints the same
-/// output as `weftline load`.
+/// output as `weftline-lab load`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct External {
     /// The transport's name.

@@ -1,4 +1,4 @@
-//! Measures a transport from the application's side: `weftline load`.
+//! Measures a transport from the application's side: `weftline-lab load`.
 //!
 //! A sender and a receiver run on one machine, so that they share a clock: in one network
 //! namespace, or in two that an emulated path joins. `docs/load.md` specifies the interface for
@@ -14,7 +14,6 @@ mod filler;
 mod os;
 mod request;
 mod schedule;
-mod settings;
 mod transport;
 mod workload;
 
@@ -23,7 +22,7 @@ pub use delays::{Delays, Summary};
 pub use error::{Failed, LoadError};
 pub use ext::{External, NotExternal};
 pub use request::{Mode, Request, Side, UnknownMode};
-pub use transport::{NAMES, session_config};
+pub use transport::NAMES;
 
 /// The first line of a receiver's standard output, printed when a sender may start.
 pub const LISTENING: &str = r#"{"listening":true}"#;

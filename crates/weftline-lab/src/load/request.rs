@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::LoadError;
-use super::settings::Settings;
 use super::transport::{self, Transport};
 use super::workload::bulk::{self, Bulk};
 use super::workload::stream::{self, Stream};
 use super::workload::xfer::{self, Xfer};
+use weftline_proto::Settings;
 
 /// Which end of a measurement this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::LoadError;
 use super::clock::nanos;
-use super::settings::Settings;
+use weftline_proto::Settings;
 
 /// Most messages in a run: the receiver keeps one bit for each.
 const MOST: u64 = 100_000_000;

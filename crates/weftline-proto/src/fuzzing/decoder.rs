@@ -1,4 +1,4 @@
-//! An encoder and a decoder with any path between them.
+//! An encoder and a decoder with an arbitrary path between them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,18 +9,18 @@ use super::input::Input;
 use super::oracle::Oracle;
 
 const SYMBOL_SIZE: usize = 24;
-/// Dense elimination after every packet is cubic: keep it small.
+/// Bounds that keep dense elimination, which is cubic, cheap after every packet.
 const MAX_SYMBOLS: u64 = 48;
 const MAX_REPAIRS: u32 = 48;
 const MAX_OPERATIONS: usize = 300;
 
-/// Any sequence of operations on an encoder-decoder pair. While everything that arrives is
-/// honest, the decoder knows exactly what follows from it; a hostile run (first byte odd) mixes in
-/// arbitrary symbols, and no limit breaks.
+/// Runs any sequence of operations on an encoder-decoder pair. While all arrivals are honest, the
+/// decoder knows exactly what follows from them. A hostile run (first byte odd) adds arbitrary
+/// symbols, and no limit is exceeded.
 pub fn decoder(data: &[u8]) {
     let mut input = Input::new(data);
     let hostile = input.flag();
-    // Honest runs need some that hit the limits and some that do not.
+    // Some honest runs must hit the limits, and some must not.
     let shape = input.u8();
     let config = DecoderConfig::new(
         8 + usize::from(shape & 7) * 8,
@@ -117,7 +117,7 @@ impl Pair {
         if esi >= MAX_SYMBOLS || self.encoder.is_full() {
             return;
         }
-        // Zeros included: they must not be taken for padding.
+        // Symbols may contain zeros, which must not be mistaken for padding.
         let payload: Vec<u8> = (0..length)
             .map(|i| (esi as usize * 37 + i * i) as u8 & 0xF5)
             .collect();
@@ -144,7 +144,7 @@ impl Pair {
         self.next_key += 1;
     }
 
-    /// One of the packets under way, often the oldest.
+    /// One of the packets in flight, often the oldest.
     fn pick(&self, input: &mut Input<'_>) -> Option<usize> {
         let which = input.u8();
         match which & 1 {
@@ -252,14 +252,14 @@ impl Pair {
         assert_eq!(decoder.contiguous(), lowest);
     }
 
-    /// What can be seen of the decoder, but for statistics.
+    /// The visible state of the decoder, without statistics.
     fn observe(&self) -> (Range<u64>, usize, Vec<Option<Vec<u8>>>) {
         let range = self.decoder.first()..self.decoder.end();
         let symbols = range.clone().map(|e| self.decoder.symbol(e).map(Vec::from));
         (range.clone(), self.decoder.rank(), symbols.collect())
     }
 
-    /// Whatever a peer could send; mostly near the floor, so that attacks go on when it moves.
+    /// Anything that a peer could send, mostly near the floor, so that attacks go on when it moves.
     fn attack(&mut self, input: &mut Input<'_>) {
         let before = self.observe();
         let kind = input.u8();
@@ -270,7 +270,7 @@ impl Pair {
         let outcome = match kind % 4 {
             0 => {
                 let length = usize::from(input.u8() % 28);
-                let payload = input.take(length);
+                let payload = input.bytes(length);
                 let new = esi >= self.decoder.first() && !self.decoder.is_known(esi);
                 let outcome = self.decoder.source(esi, payload);
                 if outcome.is_ok() && new {
@@ -281,7 +281,7 @@ impl Pair {
             1 | 2 => {
                 let nss = u64::from(input.u8() % 64);
                 let (key, length) = (u32::from(input.u8() % 8), usize::from(input.u8() % 30));
-                let symbol = input.take(length);
+                let symbol = input.bytes(length);
                 self.decoder
                     .repair(esi..esi.wrapping_add(nss), key, symbol)
                     .map(drop)
@@ -299,11 +299,11 @@ impl Pair {
         self.drain();
     }
 
-    /// Once the sender repeats what is missing, in order, nothing is.
+    /// Repeats the missing symbols in order; then none is missing.
     fn resend_all(&mut self) {
         self.deliver(Packet::Forget(self.encoder.first()));
         for esi in self.encoder.first()..self.encoder.next() {
-            // Room for the next one, once this one and all below are known.
+            // There is room for the next symbol once this one and all below it are known.
             self.deliver(Packet::Source(esi));
             self.deliver(Packet::Forget(esi));
             self.check_limits();

@@ -1,4 +1,4 @@
-//! A session against a peer that sends anything at all.
+//! A session against a peer that sends arbitrary datagrams.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -12,11 +12,11 @@ use crate::{Config, Event, Feedback, Limits, Preset, Role, Session, StreamId, Ti
 
 const MAX_OPERATIONS: usize = 400;
 
-/// What the carrier takes at one moment; it is asked again later.
+/// Datagrams that the carrier takes at one moment.
 const BURST: usize = 32;
 
-/// Any datagrams, time steps and calls of the application: no panic, no datagram that is too
-/// long, and never more held than the limits allow.
+/// Runs any datagrams, time steps and calls of the application: no panic, no datagram that is too
+/// long, and no limit is exceeded.
 pub fn hostile(data: &[u8]) {
     let mut input = Input::new(data);
     let mut victim = Victim::new(&mut input);
@@ -28,7 +28,7 @@ pub fn hostile(data: &[u8]) {
         victim.drive();
         victim.check();
     }
-    victim.take_everything();
+    victim.read_everything();
 }
 
 struct Victim {
@@ -37,14 +37,14 @@ struct Victim {
     send_buffer: usize,
     symbol_size: usize,
     now: Time,
-    /// Streams the application knows of.
+    /// Streams that the application knows of.
     streams: Vec<StreamId>,
     accepted: BTreeSet<StreamId>,
-    /// Where an honest peer would be: next transmission number and ESI, and next report.
+    /// The state of an honest peer: next transmission number and ESI, and next report.
     transmission: u32,
     esi: u32,
     report: u32,
-    /// Of the elements of the last repair symbol that named a field.
+    /// Bits of an element in the last repair symbol that named a field.
     bits: u8,
     /// Numbered datagrams and source symbols that the session has sent.
     sent: u32,
@@ -59,8 +59,8 @@ impl Victim {
         let flags = input.u8();
         let preset = Preset::ALL[usize::from(flags & 7) % Preset::ALL.len()];
         let mut config = Config::preset(preset);
-        // The least that the protocol lets a peer assume, so that limits are soon reached.
-        config.limits = crate::wire::INITIAL;
+        // The lowest limits that the protocol allows are soon reached.
+        config.limits = Limits::LEAST;
         config.symbol_size = 256;
         config.send_buffer = 8 << 10;
         config.deliver_late_messages = flags & 8 != 0;
@@ -73,7 +73,7 @@ impl Victim {
             limits: config.limits,
             send_buffer: config.send_buffer,
             symbol_size: config.symbol_size.into(),
-            session: Session::new(role, config, 1, now),
+            session: Session::new(role, config, 1, now).expect("the configuration is possible"),
             now,
             streams: Vec::new(),
             accepted: BTreeSet::new(),
@@ -97,7 +97,7 @@ impl Victim {
         match input.u8() % 16 {
             0 => {
                 let length = usize::from(input.u16() % 1600);
-                let datagram = input.take(length);
+                let datagram = input.bytes(length);
                 self.session.handle_datagram(self.now, datagram);
             }
             1..=3 => self.source(input),
@@ -138,7 +138,7 @@ impl Victim {
         coded.put_source(&mut self.out);
         let length = usize::from(input.u8()) * if input.flag() { 1 } else { 6 };
         match input.flag() {
-            true => self.out.extend_from_slice(input.take(length)),
+            true => self.out.extend_from_slice(input.bytes(length)),
             false => put_frames(input, &mut self.out),
         }
         self.esi = coded.esi.wrapping_add(1);
@@ -153,14 +153,14 @@ impl Victim {
         };
         self.out.clear();
         match input.u8() {
-            // Half of them in a field of their own, mostly the one of those before.
+            // Half of them name a field, mostly the same one as before.
             choice @ 128.. => {
                 let bits = match choice & 3 {
                     0 => 1 + (choice >> 2 & 7),
                     _ => self.bits,
                 };
                 self.bits = bits;
-                let packed = input.take((usize::from(nss) * usize::from(bits)).div_ceil(8));
+                let packed = input.bytes((usize::from(nss) * usize::from(bits)).div_ceil(8));
                 let vector = match choice & 64 {
                     0 => CodingVector::Seed(choice.into()),
                     _ => CodingVector::Explicit(packed),
@@ -170,7 +170,7 @@ impl Victim {
             _ => coded.put_repair(nss, input.u16(), &mut self.out),
         }
         let length = usize::from(input.u8()) * 6;
-        self.out.extend_from_slice(input.take(length));
+        self.out.extend_from_slice(input.bytes(length));
         self.session.handle_datagram(self.now, &self.out);
     }
 
@@ -229,7 +229,7 @@ impl Victim {
 
     fn hello(&mut self, input: &mut Input<'_>, strange: bool) {
         let limits = match strange {
-            false => crate::wire::INITIAL,
+            false => Limits::LEAST,
             true => Limits {
                 symbol_size: input.u16(),
                 symbols: input.u32(),
@@ -304,7 +304,7 @@ impl Victim {
                 let deadline = input
                     .flag()
                     .then(|| Duration::from_micros(input.u16().into()));
-                let _ = self.session.send_message(self.now, &data, deadline);
+                let _ = self.session.send_message(self.now, data, deadline);
             }
             10 => drop(self.session.recv_message()),
             _ if input.u8() == 0 => self.session.close(self.now, input.u62(), "enough"),
@@ -364,8 +364,8 @@ impl Victim {
         assert!(self.session.poll_timeout().is_some() || self.session.is_drained());
     }
 
-    /// All that the session holds for the application is within the limits.
-    fn take_everything(&mut self) {
+    /// Reads everything that the session holds for the application, and checks its limits.
+    fn read_everything(&mut self) {
         self.accept();
         let mut held = 0;
         let mut buf = [0; 4096];
@@ -388,7 +388,7 @@ impl Victim {
     }
 }
 
-/// A few well-formed frames with numbers that are plausible or not.
+/// A few well-formed frames; their numbers may be plausible or not.
 fn put_frames(input: &mut Input<'_>, out: &mut Vec<u8>) {
     use crate::wire::Frame;
     let start = out.len();

@@ -14,7 +14,7 @@ impl<'a> Input<'a> {
     }
 
     pub(super) fn u8(&mut self) -> u8 {
-        self.take(1).first().copied().unwrap_or(0)
+        self.bytes(1).first().copied().unwrap_or(0)
     }
 
     pub(super) fn u16(&mut self) -> u16 {
@@ -36,7 +36,7 @@ impl<'a> Input<'a> {
         self.u8() & 1 != 0
     }
 
-    /// An index below `len`; 0 when there is none.
+    /// An index below `len`; 0 if `len` is 0.
     pub(super) fn index(&mut self, len: usize) -> usize {
         match len {
             0 | 1 => 0,
@@ -45,8 +45,8 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The next `n` bytes, or what is left.
-    pub(super) fn take(&mut self, n: usize) -> &'a [u8] {
+    /// The next `n` bytes, or the rest if fewer are left.
+    pub(super) fn bytes(&mut self, n: usize) -> &'a [u8] {
         let (head, tail) = self.0.split_at(n.min(self.0.len()));
         self.0 = tail;
         head

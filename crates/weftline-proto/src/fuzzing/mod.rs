@@ -1,8 +1,8 @@
 //! Entry points for fuzzing: bytes in, a panic only on a real bug.
 //!
-//! Each takes any bytes, turns them into calls, and checks the answers against a small model of
-//! what must be true. The fuzzer in `fuzz/` calls them, and so do the tests of this crate with the
-//! corpus kept there. Not part of the public API.
+//! Each function turns any bytes into calls, and checks the answers against a small model of what
+//! must be true. The fuzzer in `fuzz/` calls them, and so do the tests of this crate, with the
+//! corpus in `fuzz/`. They are not part of the public API.
 
 mod decoder;
 mod hostile;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::{Message, ReadError, StreamId, WriteError};
 
-/// Byte `position` of what end `writer` sends under the name `id`: a mix-up or a shift shows.
+/// Byte `position` of the data that end `writer` sends under the name `id`. It reveals any mix-up or
+/// shift.
 pub(super) fn byte(writer: usize, id: u64, position: u64) -> u8 {
     let name = id.wrapping_mul(2).wrapping_add(writer as u64);
     let mixed = (name << 32 ^ position).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -23,7 +24,7 @@ pub(super) struct Half {
     pub(super) written: u64,
     pub(super) finished: bool,
     pub(super) reset: Option<u64>,
-    /// The writer was told that all has arrived.
+    /// The writer learned that all data has arrived.
     pub(super) acknowledged: bool,
     pub(super) read: u64,
     /// The reader saw the end or the reset.
@@ -31,7 +32,7 @@ pub(super) struct Half {
     pub(super) stopped: Option<u64>,
 }
 
-/// A message on its way.
+/// A message in flight.
 #[derive(Debug)]
 pub(super) struct Sent {
     pub(super) len: usize,
@@ -91,7 +92,10 @@ impl Direction {
                 let expected = bytes(writer, id.0, half.read, *n);
                 assert_eq!(buf[..*n], expected, "{id:?} at {}", half.read);
                 half.read += *n as u64;
-                assert!(half.read <= half.written, "{id:?} grew on its way");
+                assert!(
+                    half.read <= half.written,
+                    "{id:?} delivers more than was written"
+                );
             }
             Err(ReadError::Reset(code)) => {
                 assert_eq!(half.reset, Some(*code));
@@ -102,7 +106,7 @@ impl Direction {
             }
             Err(ReadError::Blocked) => {
                 let all = half.acknowledged && half.reset.is_none();
-                assert!(!all, "{id:?} is acknowledged and yet not there: {half:?}");
+                assert!(!all, "{id:?} is acknowledged but cannot be read: {half:?}");
             }
             Err(ReadError::Closed(_)) => {}
         }
@@ -116,7 +120,7 @@ impl Direction {
         };
         assert!(
             !core::mem::replace(&mut sent.received, true),
-            "message {id} twice"
+            "message {id} was delivered twice"
         );
         assert_eq!(
             message.data,
@@ -125,7 +129,7 @@ impl Direction {
         );
     }
 
-    /// What must be true once all has been delivered and both ends are open.
+    /// Checks what must be true once everything was delivered and both ends are open.
     pub(super) fn assert_complete(&self) {
         for (id, half) in &self.halves {
             if half.stopped.is_some() {

@@ -1,4 +1,4 @@
-//! What repair symbols reveal, by dense elimination from nothing each time it is asked.
+//! What repair symbols reveal, by a new dense elimination for each question.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -6,24 +6,24 @@ use std::ops::Range;
 use weftline_codec::coefficients;
 use weftline_codec::field::{Field, Gf256};
 
-/// Everything a receiver was given and may use.
+/// Everything that a receiver got and may use.
 #[derive(Debug, Default)]
 pub(super) struct Oracle {
     pub(super) received: BTreeSet<u64>,
     pub(super) equations: Vec<(Range<u64>, u32)>,
 }
 
-/// What follows from it.
+/// What follows from everything that the receiver got.
 #[derive(Debug)]
 pub(super) struct Verdict {
     /// Symbols received or determined, from the floor on.
     pub(super) known: BTreeSet<u64>,
-    /// Independent equations about unknowns from the floor on, those that determine one included.
+    /// Independent equations about unknowns from the floor on, also those that determine one.
     pub(super) rank: usize,
 }
 
 impl Oracle {
-    /// Symbols below `floor` are of no interest, those below `end` exist.
+    /// What follows for the symbols from `floor` to `end`.
     pub(super) fn verdict(&self, floor: u64, end: u64) -> Verdict {
         let unknowns: Vec<u64> = (0..end).filter(|e| !self.received.contains(e)).collect();
         let mut rows: Vec<Vec<u8>> = self

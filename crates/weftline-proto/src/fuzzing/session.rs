@@ -1,4 +1,4 @@
-//! Two honest ends and a path that loses, repeats and reorders.
+//! Two honest ends, and a path that loses, repeats and reorders datagrams.
 
 use core::time::Duration;
 
@@ -6,25 +6,25 @@ use super::input::Input;
 use super::model::{Direction, Sent, bytes};
 use crate::wire::{MIN_SYMBOL_SIZE, REPAIR_OVERHEAD};
 use crate::{
-    CloseReason, Code, Config, EncodingWindow, Event, Feedback, Limits, Preset, RateControl,
-    Rateless, Redundancy, Role, Session, StreamId, Time, TopUp, VectorHeader, WriteError,
+    CloseReason, Config, EncodingWindow, Event, Feedback, Limits, Preset, RateControl, Rateless,
+    Role, Scheme, Session, StreamId, Time, VectorHeader, WriteError,
 };
 
 const MAX_OPERATIONS: usize = 400;
-/// Bytes that both ends write in all: enough to fill the smallest windows.
+/// Total bytes that both ends write: enough to fill the smallest windows.
 const MAX_BYTES: usize = 150 << 10;
-/// No end has more to send at one moment, even if the carrier takes it all: twice what its data
-/// and all repairs of it come to.
+/// No end sends more datagrams at one moment, even if the carrier takes all: twice its data with all
+/// repairs.
 const MOST_AT_ONCE: usize = 4096;
-/// Datagrams on their way in one direction; more are lost.
+/// Datagrams in flight in one direction; more are lost.
 const MAX_FLIGHT: usize = 256;
 /// No path is faster than this.
 const HOP: Duration = Duration::from_micros(100);
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Any sequence of calls and of fates of datagrams. Nothing arrives that was not sent, what
-/// arrives is in order, and once the path stops losing datagrams everything arrives and both ends
-/// come to rest, or, when one has closed the session, both know of its end.
+/// Runs any sequence of calls and of fates of datagrams. Only sent data arrives, and in order. Once
+/// the path stops losing datagrams, everything arrives and both ends become idle; if one end has
+/// closed the session, both learn it.
 pub fn session(data: &[u8]) {
     let mut input = Input::new(data);
     let mut pair = Pair::new(&mut input);
@@ -61,7 +61,7 @@ struct Pair {
 }
 
 fn limits(choice: u8) -> Limits {
-    let least = crate::wire::INITIAL;
+    let least = Limits::LEAST;
     match choice & 3 {
         0 => Limits::default(),
         1 => Limits {
@@ -85,7 +85,7 @@ fn limits(choice: u8) -> Limits {
 fn config(input: &mut Input<'_>) -> Config {
     let choice = input.u8();
     let more = input.u8();
-    // Corpora of before there were so many begin with one of the first four.
+    // Older corpora, from when there were four presets, still begin with one of the first four.
     let preset = usize::from(choice & 3) + 4 * usize::from(more >> 5 & 1);
     let mut config = Config::preset(Preset::ALL[preset % Preset::ALL.len()]);
     config.limits = limits(choice >> 2);
@@ -109,12 +109,8 @@ fn config(input: &mut Input<'_>) -> Config {
     };
     if choice & 16 != 0 {
         let choice = input.u8();
-        let policies = &mut config.policies;
-        policies.redundancy = match choice & 3 {
-            0 => Redundancy::None,
-            n => Redundancy::Share(f64::from(n) / 4.0),
-        };
-        policies.feedback = match choice >> 2 & 3 {
+        let share = f64::from(choice & 3) / 4.0;
+        config.feedback = match choice >> 2 & 3 {
             0 => Feedback::Periodic {
                 interval: Duration::from_millis(20),
             },
@@ -122,37 +118,44 @@ fn config(input: &mut Input<'_>) -> Config {
                 min_interval: Duration::from_millis(u64::from(n) * 10),
             },
         };
-        policies.top_up = match choice >> 4 & 3 {
-            0 => TopUp::None,
-            1 => TopUp::Retransmit,
-            _ => TopUp::Deficit,
-        };
-        policies.window = match choice >> 6 {
+        let answers = choice >> 4 & 3 != 0;
+        let window = match choice >> 6 {
             0 => EncodingWindow::Elastic { max: 64 },
             1 => EncodingWindow::Fixed { size: 16 },
             2 => EncodingWindow::Mobile { size: 24 },
             _ => EncodingWindow::Elastic { max: 512 },
         };
-        if let Code::Random(code) = &mut policies.code {
-            code.k = [1, 7, 32, 100][usize::from(choice & 3)];
-            code.bits = 1 + (choice >> 2 & 7);
-            code.systematic ^= choice & 32 != 0;
-            code.header = match choice & 64 {
-                0 => VectorHeader::Seed,
-                _ => VectorHeader::Explicit,
-            };
-            policies.redundancy = Redundancy::Rateless(Rateless {
-                extra: [0, 3, 10, Rateless::ENDLESS][usize::from(choice >> 6)],
-                pace: 0.25,
-            });
-            if choice & 16 != 0 {
-                policies.feedback = Feedback::Block {
-                    interval: Duration::from_millis(30),
-                };
+        let k = [1, 7, 32, 100][usize::from(choice & 3)];
+        match &mut config.scheme {
+            Scheme::Block(block) => {
+                *block = block.k(k).share(share);
+                block.top_up = answers;
             }
-        }
-        if let Code::Block { k } = &mut policies.code {
-            *k = [1, 7, 32, 100][usize::from(choice & 3)];
+            Scheme::Streaming(streaming) => {
+                *streaming = streaming.share(share).window(window);
+                streaming.top_up = answers;
+            }
+            Scheme::Rest(rest) => {
+                *rest = rest.share(share).window(window);
+                rest.at_end = answers;
+            }
+            Scheme::Rateless(rateless) => {
+                rateless.k = k;
+                rateless.bits = 1 + (choice >> 2 & 7);
+                rateless.systematic ^= choice & 32 != 0;
+                rateless.header = match choice & 64 {
+                    0 => VectorHeader::Seed,
+                    _ => VectorHeader::Explicit,
+                };
+                rateless.extra = [0, 3, 10, Rateless::ENDLESS][usize::from(choice >> 6)];
+                rateless.pace = 0.25;
+                if choice & 16 != 0 {
+                    config.feedback = Feedback::Block {
+                        interval: Duration::from_millis(30),
+                    };
+                }
+            }
+            _ => {}
         }
     }
     config
@@ -166,7 +169,8 @@ impl Pair {
             End {
                 longest: (usize::from(config.symbol_size) + REPAIR_OVERHEAD)
                     .max(usize::from(MIN_SYMBOL_SIZE) / 4),
-                session: Session::new(role, config, input.u8().into(), Time::ZERO),
+                session: Session::new(role, config, input.u8().into(), Time::ZERO)
+                    .expect("every configuration is possible"),
                 streams: Vec::new(),
                 opened: 0,
                 accepted: 0,
@@ -204,7 +208,7 @@ impl Pair {
                 let most = usize::from(input.u16());
                 self.read(end, id, most);
             }
-            11 => self.take_messages(end),
+            11 => self.receive_messages(end),
             12..=14 => self.advance(input),
             15..=18 => {
                 for _ in 0..1 + input.u8() % 32 {
@@ -230,7 +234,7 @@ impl Pair {
                 self.ends[end].session.close(self.now, 7, "done");
             }
             25 => {
-                // The next timer, whoever it belongs to.
+                // The next timer of either end.
                 let next = self.next_timer();
                 self.run_until(next.unwrap_or(self.now));
             }
@@ -294,7 +298,7 @@ impl Pair {
             return;
         };
         let half = self.sent[end].half(id);
-        // Without effect once the peer has all of it, or has stopped reading first.
+        // A reset has no effect if the peer has the whole stream or has stopped reading.
         if half.reset.is_none() && !half.acknowledged && self.ends[end].closed.is_none() {
             half.reset = Some(9);
         }
@@ -320,7 +324,7 @@ impl Pair {
         let id = direction.messages.len() as u64;
         let data = bytes(end, !id, 0, len);
         let session = &mut self.ends[end].session;
-        if let Ok(given) = session.send_message(self.now, &data, deadline) {
+        if let Ok(given) = session.send_message(self.now, data.clone(), deadline) {
             assert_eq!(given.0, id);
             self.bytes += len;
             direction.messages.push(Sent {
@@ -338,7 +342,7 @@ impl Pair {
         self.sent[1 - end].has_read(id, &outcome, &buf);
     }
 
-    fn take_messages(&mut self, end: usize) {
+    fn receive_messages(&mut self, end: usize) {
         while let Some(message) = self.ends[end].session.recv_message() {
             self.sent[1 - end].received(&message);
         }
@@ -357,7 +361,7 @@ impl Pair {
         timers.flatten().min()
     }
 
-    /// Lets time pass, with all timers on the way.
+    /// Lets time pass, and serves all timers that become due.
     fn run_until(&mut self, target: Time) {
         while let Some(next) = self.next_timer()
             && next <= target
@@ -371,7 +375,7 @@ impl Pair {
                     let again = self.ends[end].session.poll_timeout();
                     assert!(
                         again.is_none_or(|t| t > self.now),
-                        "a timer at {again:?} that is never done with, now {:?} {:#?}",
+                        "the timer at {again:?} stays due, now {:?} {:#?}",
                         self.now,
                         self.ends[end].session
                     );
@@ -381,7 +385,7 @@ impl Pair {
         self.now = self.now.max(target);
     }
 
-    /// Hands the `which`-th datagram from `end` to the other end, and keeps it if `twice`.
+    /// Delivers the `which`-th datagram from `end` to the other end, and keeps a copy if `twice`.
     fn deliver(&mut self, end: usize, which: usize, twice: bool) {
         let way = &mut self.ends[end].way;
         if which >= way.len() {
@@ -403,9 +407,9 @@ impl Pair {
         self.drive(1 - end);
     }
 
-    /// Takes an end's events and sends what it has.
+    /// Handles an end's events and sends its datagrams.
     fn drive(&mut self, end: usize) {
-        self.take_events(end);
+        self.handle_events(end);
         let this = &mut self.ends[end];
         let mut out = Vec::new();
         for count in 0.. {
@@ -422,10 +426,10 @@ impl Pair {
                 this.way.push(out.clone());
             }
         }
-        self.take_events(end);
+        self.handle_events(end);
     }
 
-    fn take_events(&mut self, end: usize) {
+    fn handle_events(&mut self, end: usize) {
         while let Some(event) = self.ends[end].session.poll_event() {
             let this = &mut self.ends[end];
             assert_eq!(this.closed, None, "{event:?} after the end");
@@ -451,7 +455,7 @@ impl Pair {
         assert!(self.ends[1].opened >= self.ends[0].accepted);
     }
 
-    /// The writer learned that its peer has all of a stream: then all of it can be read there.
+    /// The writer learned that its peer has the whole stream: then the peer can read all of it.
     fn finished(&mut self, end: usize, id: StreamId) {
         let half = self.sent[end].half(id);
         assert!(half.finished && !half.acknowledged, "{id:?}: {half:?}");
@@ -465,7 +469,10 @@ impl Pair {
         }
         self.read(1 - end, Some(id), 1);
         let half = self.sent[end].half(id);
-        assert!(half.ended, "{id:?} is said to be all there: {half:?}");
+        assert!(
+            half.ended,
+            "{id:?} is acknowledged but incomplete: {half:?}"
+        );
     }
 
     fn check_reason(&self, end: usize, reason: &CloseReason) {
@@ -477,13 +484,13 @@ impl Pair {
                 assert_eq!((*code, reason.as_str()), (7, "done"));
             }
             CloseReason::TimedOut { .. } => assert!(silence >= IDLE || self.may_close),
-            other => panic!("honest ends fell out: {other}"),
+            other => panic!("an honest peer was refused: {other}"),
         }
     }
 
-    /// From now on the path is perfect and the applications read all there is.
+    /// From now on the path is perfect and the applications read everything.
     fn heal(&mut self) {
-        // An outage that the round-trip estimate took for delay doubles the longest timeout.
+        // An outage that the round-trip estimate mistook for delay doubles the longest timeout.
         let give_up = self.now + Duration::from_secs(120);
         while self.now < give_up {
             for _ in 0..4 {
@@ -495,7 +502,7 @@ impl Pair {
                     self.drive(end);
                 }
             }
-            if self.at_rest() {
+            if self.is_idle() {
                 break;
             }
             let step = self.now + Duration::from_millis(5);
@@ -505,8 +512,8 @@ impl Pair {
         }
         let [client, server] = &self.ends;
         assert!(
-            self.at_rest(),
-            "not at rest at {:?}: client {:?} {:#?}, server {:?} {:#?}",
+            self.is_idle(),
+            "not idle at {:?}: client {:?} {:#?}, server {:?} {:#?}",
             self.now,
             client.closed,
             client.session.stats(),
@@ -519,7 +526,7 @@ impl Pair {
     }
 
     fn read_everything(&mut self, end: usize) {
-        self.take_messages(end);
+        self.receive_messages(end);
         for index in 0..self.ends[end].streams.len() {
             let id = self.ends[end].streams[index];
             let half = self.sent[1 - end].half(id);
@@ -535,7 +542,7 @@ impl Pair {
     }
 
     /// Both ends are open and have nothing left to do, or both are closed.
-    fn at_rest(&self) -> bool {
+    fn is_idle(&self) -> bool {
         let [client, server] = &self.ends;
         match (&client.closed, &server.closed) {
             (None, None) => {

@@ -1,4 +1,4 @@
-//! The parsers: total, and inverse to the writers.
+//! The parsers: they accept any bytes, and are inverse to the writers.
 
 use super::input::Input;
 use crate::wire::{
@@ -6,7 +6,8 @@ use crate::wire::{
     MIN_FRAGMENT, Run, put_close,
 };
 
-/// Any bytes as a datagram: whatever parses can be written again, and reads as the same.
+/// Parses any bytes as a datagram. If they parse, the datagram can be written again and reads the
+/// same.
 pub fn datagram(data: &[u8]) {
     let Ok(parsed) = Datagram::parse(data) else {
         return;
@@ -16,7 +17,7 @@ pub fn datagram(data: &[u8]) {
         Datagram::Source { coded, payload } => {
             coded.put_source(&mut again);
             again.extend_from_slice(payload);
-            // What padding there was is gone.
+            // The padding is not kept.
             let kept = again.len();
             assert_eq!(again[1..], data[1..kept], "source");
         }
@@ -128,7 +129,7 @@ fn close(class: CloseClass, code: u64, reason: &str) {
             reason: words,
         }) => {
             assert_eq!((again, number), (class, code));
-            // Bytes that are no UTF-8 grow when they are replaced, beyond what is written.
+            // Invalid UTF-8 is replaced by longer text, which may exceed what is written.
             assert!(reason.starts_with(&words));
             assert!(words.len() >= reason.len().min(253));
         }
@@ -136,12 +137,12 @@ fn close(class: CloseClass, code: u64, reason: &str) {
     }
 }
 
-/// Any bytes as a symbol: what parses can be packed again, and reads as the same. The first two
-/// bytes say how much room there is for packing.
+/// Parses any bytes as a symbol. If they parse, the frames can be packed again and read the same. The
+/// first two bytes set the room for packing.
 pub fn frames(data: &[u8]) {
     let mut input = Input::new(data);
     let max = usize::from(input.u16() & 0x3fff);
-    let symbol = input.take(usize::MAX);
+    let symbol = input.bytes(usize::MAX);
     let mut read = Vec::new();
     let mut frames = Frames::new(symbol);
     for frame in &mut frames {
@@ -174,7 +175,7 @@ fn data_len(frame: &Frame<'_>) -> usize {
     }
 }
 
-/// As many of the frames as fit in `max` bytes, the last one cut if need be.
+/// Packs as many frames as fit in `max` bytes; the last one may be cut.
 fn packed(read: &[Frame<'_>], max: usize) {
     let mut out = Vec::new();
     let mut writer = FrameWriter::new(&mut out, max);
@@ -191,7 +192,7 @@ fn packed(read: &[Frame<'_>], max: usize) {
     assert_reads_as(&out, &written);
 }
 
-/// The frame with as much of its data as there is room for.
+/// The frame with as much of its data as fits.
 fn cut<'a>(writer: &FrameWriter<'_>, frame: &Frame<'a>) -> Option<Frame<'a>> {
     match *frame {
         Frame::Stream {

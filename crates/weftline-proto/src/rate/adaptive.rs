@@ -1,129 +1,112 @@
-//! [`RateControl::Adaptive`](crate::RateControl::Adaptive): by the queue, not by losses.
+//! [`RateControl::Adaptive`](crate::RateControl::Adaptive): it follows the queue, not the losses.
 //!
-//! The window in flight follows the queueing delay that the peer reports for the way there, as
-//! Vegas (Brakmo and Peterson 1995), FAST TCP (Wei et al. 2006) and Swift (Kumar et al. 2020) do:
-//! it grows by about the same for every flow while the queue is shorter than a target, and shrinks
-//! in proportion where it is longer, which makes shares equal. Losses that have nothing to do with
-//! congestion do not slow it down.
+//! The window in flight follows the queueing delay that the peer reports for the forward path, as
+//! in Vegas (Brakmo and Peterson 1995), FAST TCP (Wei et al. 2006) and Swift (Kumar et al. 2020).
+//! While the queue is shorter than a target, the windows of all flows grow by about the same amount.
+//! While it is longer, they shrink in proportion, which makes shares equal. Losses without congestion
+//! do not slow a flow down.
 
 use core::time::Duration;
 
 use super::base::Base;
-use super::company::{Company, Share};
+use super::competition::{Competition, Share};
 use super::losses::Losses;
+use super::progress::Progress;
 use super::rates::Rates;
 use super::round::{Point, Round};
 use super::watch::{Sight, Watch};
 use crate::time::Time;
 
-/// The queue aimed at is this part of the round trip, within these bounds: below the lower one is
-/// the noise of timers, above the upper one others would suffer.
+/// The target of the queue is this part of the round trip, within these bounds. Below the lower bound
+/// is the noise of timers; above the upper one other flows would suffer.
 const TARGET_SHARE: u32 = 8;
 const TARGET_MIN: Duration = Duration::from_millis(4);
 const TARGET_MAX: Duration = Duration::from_millis(20);
-/// On slow paths a packet takes longer than that.
+/// The target is at least this many packets: on slow paths a packet takes longer than the bounds.
 const TARGET_PACKETS: f64 = 2.5;
 
 /// A new session may have in flight what a path of this many bytes a second holds, between these
-/// numbers of packets: the longer the first answer takes, the more would be gained by it.
+/// numbers of packets. The longer the first answer takes, the more this gains.
 const INITIAL_RATE: f64 = 5e6 / 8.0;
 const INITIAL_PACKETS: core::ops::RangeInclusive<f64> = 10.0..=128.0;
-/// So many leave at once, the others in this part of the round trip.
+/// This many packets leave at once, the others in this part of the round trip.
 const INITIAL_BURST: u32 = 10;
 const INITIAL_SHARE: f64 = 1.0 / 8.0;
 const MIN_PACKETS: f64 = 2.0;
-/// Bytes of a datagram until some were sent.
+/// The assumed bytes of a datagram before the first one is sent.
 const USUAL_PACKET: f64 = 1250.0;
 
-/// The window leaves this many times faster than a round trip takes: in the start, so that what
-/// arrives shows what the path can do; later, so that it is in use whatever the timers do.
+/// The window leaves this many times faster than a round trip takes. In the start, arrivals then show
+/// what the path can carry. Later, the window stays in use even if timers are late.
 const START_GAIN: f64 = 2.0;
 const STEADY_GAIN: f64 = 1.25;
-/// A train that shows the path's rate leaves this many times faster than that.
+/// A train that probes the path's rate leaves this many times faster than that rate.
 const TRAIN_GAIN: f64 = 4.0;
 
 /// The window may exceed what was delivered in a round trip by this factor. It bounds the overload
-/// on a path without a queue, and the loss that is tolerated, to a third.
+/// on a path without a queue, and the tolerated loss, to a third.
 const HEADROOM: f64 = 1.5;
-/// Losses of more than this end the start, if there were this many packets: of ten, four may be
-/// lost by chance where one in five is.
+/// A loss rate above this ends the start, if it was measured over this many packets. On a path that
+/// loses one in five, four of ten packets may be lost by chance.
 const START_LOSS: f64 = 0.3;
 const START_SAMPLE: f64 = 40.0;
-/// What the window may exceed a round's worth by, so that it can grow from nothing.
+/// The window may exceed a round's worth by this many packets, so that it can grow from nothing.
 const SLACK_PACKETS: f64 = 10.0;
 
-/// Growth in a round of a window of `w` packets is `GROWTH * w^POWER`. Less than in proportion, so
-/// that shares become equal; more than constant, so that fast paths are filled.
+/// A window of `w` packets grows by `GROWTH * w^POWER` in a round. This is less than proportional, so
+/// that shares become equal, and more than constant, so that fast paths are filled.
 const GROWTH: f64 = 0.285;
 const POWER: f64 = 0.7;
-/// Shrinkage in a round where the queue is at its target, as a part of the window, and proportional
-/// to the queue. It balances the growth of a window of 130 packets there.
+/// The part of the window that it loses in a round with the queue at its target. The loss is
+/// proportional to the queue. At the target it balances the growth of a window of 130 packets.
 const SHRINK: f64 = 0.065;
 const MOST_SHRINK: f64 = 0.3;
-/// Part of an unwanted queue that is taken back in a round.
+/// Part of an unwanted queue that a round removes.
 const MOST_GAIN: f64 = 0.5;
-/// After as many rounds without a queue the window grows by this power of two faster: what ended
-/// the start was not the path's rate.
+/// The growth doubles with each round without a queue, up to this many rounds: the start did not end
+/// at the path's rate.
 const CALM: u32 = 5;
 
-/// A standing queue of all flows would pass for the path's delay before long (the peer forgets after
-/// ten seconds). So after this long, or so many rounds between the two times,
-/// without a sight of the empty queue the window falls to this part of what the path holds, for a
-/// round. All flows see the queue empty at the same time, so that their next tries coincide.
+/// A standing queue of all flows would soon look like the path's own delay (the peer forgets after
+/// ten seconds). So the window falls to this part of what the path holds, for a round, when the flow
+/// has not seen the empty queue for this many rounds, between these two times. All flows see the
+/// queue empty at the same time, so that their next drains coincide.
 const DRAIN_EVERY: core::ops::RangeInclusive<Duration> =
     Duration::from_secs(4)..=Duration::from_secs(9);
 const DRAIN_EVERY_ROUNDS: u32 = 40;
 const DRAIN_SHARE: f64 = 0.5;
-/// Sooner while that did not show it: others filled the queue meanwhile.
+/// The next drain comes this many times sooner if the last one did not show the empty queue, because
+/// other flows filled it meanwhile.
 const SOONER: u32 = 4;
 
-/// What is tried first beside others, as a part of the most that was ever had.
+/// The first rate beside competing traffic, as a part of the highest rate seen.
 const FAIR_GUESS: f64 = 0.45;
 
-/// After so many rounds that the window held up a flow is one that fills whatever it is given.
+/// A flow that the window held up for this many rounds fills any window.
 const BACKLOGGED: u32 = 6;
-/// A round with marks (ECN) leaves this much of the window (RFC 8511 allows it).
+/// A round with marks (ECN) leaves this part of the window (RFC 8511 allows it).
 const MARKED: f64 = 0.8;
 
-/// A path that nothing was heard of for so long may have become another.
+/// After a silence of this length the path may have changed.
 const STALE: Duration = Duration::from_secs(10);
-
-/// The newest report's news.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Progress {
-    /// The newest transmission, reported for the first time, and when it left.
-    pub(crate) number: u64,
-    pub(crate) sent: Time,
-    /// Its round trip without the peer's own delay.
-    pub(crate) rtt: Duration,
-    /// What its way there took beyond the least.
-    pub(crate) queue: Duration,
-    /// Bytes that arrived and that were lost, since the session began.
-    pub(crate) arrived: u64,
-    pub(crate) lost: u64,
-    /// Mean length of a run of losses.
-    pub(crate) burst: f64,
-    /// The number that the next transmission gets.
-    pub(crate) next: u64,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The window doubles until the path is found full.
     Start,
     Steady,
-    /// The queue is emptied, for a round.
+    /// A small window empties the queue, for a round.
     Drain,
-    /// What was sent in that round is reported.
+    /// The packets sent while the queue was drained are reported.
     Rested,
 }
 
-/// What a round has found.
+/// The measurements at the end of a round.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     /// The round trip without a queue.
     base: Duration,
-    /// The shortest queue, and the one that is aimed at.
+    /// The shortest queue, and the target.
     queue: Duration,
     target: Duration,
     /// Bytes a second that arrive.
@@ -134,9 +117,9 @@ struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Train {
     None,
-    /// In this round.
+    /// They leave in this round.
     Leaving,
-    /// They are reported in this round; or while the session starts.
+    /// They are reported in this round, or the session is in its start.
     Arriving,
 }
 
@@ -145,32 +128,32 @@ pub(super) struct Adaptive {
     phase: Phase,
     /// Bytes that may be in flight.
     window: f64,
-    /// The same after the drain.
+    /// The window after the drain.
     after: f64,
     /// Bytes of the longest datagram.
     packet: f64,
     base: Base,
     srtt: Duration,
-    /// Between two reports: what they acknowledge has waited for them, half of it on average.
+    /// The time between two reports. An acknowledgement waits half of it on average.
     interval: Duration,
     measured: bool,
     round: Round,
     /// Rounds in a row that saw hardly any queue.
     calm: u32,
-    /// Rounds in a row in which more would have been sent.
+    /// Rounds in a row that the window held up.
     backlogged: u32,
-    /// When the queue was last seen empty, and made so on purpose.
+    /// When the queue was last seen empty, and when it was last drained.
     emptied: Time,
     drained: Option<Time>,
-    /// Then it was seen indeed.
+    /// The last drain showed the empty queue.
     shown: bool,
-    /// The least round trip before that.
+    /// The shortest round trip before the last drain.
     base_before: Duration,
-    /// For flows that fill the queue.
+    /// Looks for competing flows that fill the queue.
     watch: Watch,
-    company: Option<Company>,
-    /// The first train in company is not reported yet.
-    joined: bool,
+    competition: Option<Competition>,
+    /// The first train beside competing traffic is not reported yet.
+    awaits_first_train: bool,
     rates: Rates,
     train: Train,
     losses: Losses,
@@ -179,7 +162,7 @@ pub(super) struct Adaptive {
 }
 
 impl Adaptive {
-    /// `interval`: between two reports of the peer.
+    /// `interval`: the time between two reports of the peer.
     pub(super) fn new(rtt: Duration, interval: Duration, now: Time) -> Self {
         let mut adaptive = Adaptive {
             phase: Phase::Start,
@@ -198,8 +181,8 @@ impl Adaptive {
             shown: false,
             base_before: Duration::ZERO,
             watch: Watch::default(),
-            company: None,
-            joined: false,
+            competition: None,
+            awaits_first_train: false,
             rates: Rates::default(),
             train: Train::Arriving,
             losses: Losses::default(),
@@ -226,7 +209,7 @@ impl Adaptive {
             return TRAIN_GAIN * self.rates.path();
         }
         if let Some(gain) = self
-            .company
+            .competition
             .as_ref()
             .and_then(|c| c.pace(self.rates.share()))
         {
@@ -240,17 +223,17 @@ impl Adaptive {
         gain * self.window / self.srtt.as_secs_f64().max(1e-4)
     }
 
-    /// Datagrams that may leave at once whatever the pace.
+    /// Datagrams that may leave at once, regardless of the pace.
     pub(super) fn burst(&self) -> u32 {
         if self.measured { 0 } else { INITIAL_BURST }
     }
 
-    /// The window or the pace kept something from leaving.
-    pub(super) fn limited(&mut self) {
+    /// The window or the pace held a datagram back.
+    pub(super) fn on_limited(&mut self) {
         self.round.limited = true;
     }
 
-    pub(super) fn sent(&mut self, now: Time, bytes: usize) {
+    pub(super) fn on_sent(&mut self, now: Time, bytes: usize) {
         self.packet = self.packet.max(bytes as f64);
         if now.since(self.last_sent) > STALE {
             self.phase = Phase::Start;
@@ -260,8 +243,8 @@ impl Adaptive {
         self.last_sent = now;
     }
 
-    /// The path has marked datagrams so often in all: its queue is too long for its taste.
-    pub(super) fn marked(&mut self, count: u64) {
+    /// The path has marked `count` datagrams in all: it finds its queue too long.
+    pub(super) fn on_marks(&mut self, count: u64) {
         if count > self.marks && !core::mem::replace(&mut self.round.marked, true) {
             self.calm = 0;
             if self.phase == Phase::Start {
@@ -272,8 +255,8 @@ impl Adaptive {
         self.marks = count;
     }
 
-    /// Nothing was heard although it was asked for repeatedly.
-    pub(super) fn timed_out(&mut self) {
+    /// The peer did not answer repeated probes.
+    pub(super) fn on_timeouts(&mut self) {
         self.phase = Phase::Start;
         self.window = MIN_PACKETS * self.packet;
     }
@@ -293,7 +276,7 @@ impl Adaptive {
         }
         if self.phase == Phase::Start {
             let arrived = before.map_or(0, |before| point.arrived - before.arrived);
-            self.start(arrived as f64);
+            self.on_report_in_start(arrived as f64);
         }
         if progress.number >= self.round.end {
             let round = core::mem::replace(&mut self.round, Round::new(progress.next, Some(point)));
@@ -309,7 +292,7 @@ impl Adaptive {
     }
 
     /// A report in the start: `arrived` bytes are new.
-    fn start(&mut self, arrived: f64) {
+    fn on_report_in_start(&mut self, arrived: f64) {
         let Some(base) = self.base.get() else { return };
         let kept = 1.0 - self.round.loss().min(START_LOSS);
         if self.round.limited {
@@ -319,7 +302,7 @@ impl Adaptive {
             return;
         };
         let sustained = rate / kept;
-        // Of losses in runs it takes more to tell.
+        // Losses in runs need a larger sample.
         let sample = START_SAMPLE * (2.0 * self.round.burst() - 1.0);
         let overloaded =
             self.round.packets(self.packet) >= sample && self.round.loss() > START_LOSS;
@@ -330,7 +313,7 @@ impl Adaptive {
             let holds = sustained * (base + self.interval + target / 2).as_secs_f64();
             self.set_window(holds);
         } else {
-            // A train that passed without a queue shows what the path can do at least.
+            // A train that passed without a queue shows what the path can carry at least.
             self.window = self
                 .window
                 .max(sustained * (self.srtt + self.interval).as_secs_f64());
@@ -348,7 +331,7 @@ impl Adaptive {
         if let Some(rate) = round.mean_rate() {
             self.rates.add(rate);
         }
-        self.move_train();
+        self.advance_train();
         let rate = self.rates.recent();
         let target = self.target(base, rate);
         let found = Found {
@@ -360,7 +343,7 @@ impl Adaptive {
         if queue <= target / 4 {
             self.emptied = now;
         }
-        self.look_for_company(now, &found);
+        self.look_for_competition(now, &found);
         match self.phase {
             Phase::Start => {}
             Phase::Drain => {
@@ -369,15 +352,15 @@ impl Adaptive {
                 self.set_window(self.after);
             }
             Phase::Rested => {
-                // What is reported now was sent into an empty queue, unless others filled it.
+                // These packets were sent into an empty queue, unless other flows filled it.
                 if round.mean_queue() <= target / 2 {
-                    self.losses.rested(round, self.packet);
+                    self.losses.on_rested_round(round, self.packet);
                 }
                 self.shown |= queue <= target / 4;
-                if self.watch.take_suspicion() && !self.shown {
-                    self.join_company(now);
+                if self.watch.end_suspicion() && !self.shown {
+                    self.start_competing(now);
                 }
-                // Less than ever before: it may not be the end yet.
+                // The round trip is shorter than ever before: it may become shorter still.
                 self.shown &= base + target / 8 >= self.base_before;
                 self.phase = Phase::Steady;
                 self.emptied = now;
@@ -385,7 +368,7 @@ impl Adaptive {
             }
             Phase::Steady if round.limited => {
                 self.backlogged += 1;
-                match &self.company {
+                match &self.competition {
                     Some(_) => self.compete(now, round, &found),
                     None => self.follow_queue(now, round, &found),
                 }
@@ -394,13 +377,13 @@ impl Adaptive {
         }
     }
 
-    /// What left together last time is reported in the round that begins.
-    fn move_train(&mut self) {
+    /// The train that left in the last round is reported in the round that begins.
+    fn advance_train(&mut self) {
         self.train = match self.train {
             Train::Leaving => Train::Arriving,
             Train::Arriving if self.phase != Phase::Start => {
                 self.rates.trains.end();
-                if core::mem::take(&mut self.joined) {
+                if core::mem::take(&mut self.awaits_first_train) {
                     self.set_window(self.window.max(self.fair_window()));
                 }
                 Train::None
@@ -409,7 +392,7 @@ impl Adaptive {
         };
     }
 
-    /// The window after a round beside flows that fill the queue.
+    /// Sets the window after a round beside flows that fill the queue.
     fn compete(&mut self, now: Time, round: &Round, found: &Found) {
         let share = Share {
             window: self.window,
@@ -419,18 +402,18 @@ impl Adaptive {
             queue: found.queue,
             rtt: self.srtt,
         };
-        let congested = self.losses.beyond(round, self.packet);
-        let Some(company) = &mut self.company else {
+        let congested = self.losses.is_excessive(round, self.packet);
+        let Some(competition) = &mut self.competition else {
             return;
         };
-        let window = company.window(now, congested, &share);
-        if company.refills() {
+        let window = competition.window(now, congested, &share);
+        if competition.is_refilling() {
             self.train = Train::Leaving;
         }
         self.set_window(window);
     }
 
-    /// The window after a round alone or among flows of this kind.
+    /// Sets the window after a round alone or among flows of this kind.
     fn follow_queue(&mut self, now: Time, round: &Round, found: &Found) {
         let Found {
             base,
@@ -449,7 +432,7 @@ impl Adaptive {
         let wants = now.since(self.emptied) >= pause
             || self.watch.is_suspicious()
             || excess != Some(0.0) && !rested;
-        // Whoever is held up now and then only does not fill the queue, and would feel it.
+        // A flow that the window rarely holds up does not fill the queue, and a drain would delay it.
         if wants && self.backlogged >= BACKLOGGED {
             self.drain(rate, base);
             return;
@@ -465,8 +448,8 @@ impl Adaptive {
         };
         let faster = f64::from(1u32 << self.calm.saturating_sub(1));
         let longer = queue.as_secs_f64() / target.as_secs_f64();
-        // What is done shows a round trip later: a queue that is short beside the way must not be
-        // answered in one round.
+        // A change takes a round trip to show. A queue that is short compared with the path must not
+        // be corrected in one round.
         let ease = target.as_secs_f64() / (base + target).as_secs_f64();
         let ease = (MOST_GAIN * ease / SHRINK).min(1.0);
         let step = ease * (self.growth() * faster - SHRINK * longer * self.window);
@@ -476,7 +459,7 @@ impl Adaptive {
         self.set_window(window.min(most));
     }
 
-    fn look_for_company(&mut self, now: Time, found: &Found) {
+    fn look_for_competition(&mut self, now: Time, found: &Found) {
         let window = match self.phase {
             Phase::Drain => self.after,
             _ => self.window,
@@ -488,27 +471,27 @@ impl Adaptive {
             target: found.target,
             window,
         };
-        if self.company.is_none() {
-            self.watch.alone(&sight);
-        } else if self.watch.in_company(&sight) {
-            self.company = None;
+        if self.competition.is_none() {
+            self.watch.on_lone_round(&sight);
+        } else if self.watch.on_competing_round(&sight) {
+            self.competition = None;
         }
     }
 
-    /// What giving way has cost until this was found out is taken back in one step.
-    fn join_company(&mut self, now: Time) {
+    /// Takes back in one step what the flow has yielded to competing traffic so far.
+    fn start_competing(&mut self, now: Time) {
         self.watch = Watch::default();
         self.set_window(self.window.max(self.fair_window()));
-        self.company = Some(Company::new(self.window, now));
+        self.competition = Some(Competition::new(self.window, now));
         self.train = Train::Leaving;
-        self.joined = true;
+        self.awaits_first_train = true;
     }
 
     fn fair_window(&self) -> f64 {
         FAIR_GUESS * self.rates.path() * self.srtt.as_secs_f64()
     }
 
-    /// Shows the empty queue, and what is lost without any.
+    /// Empties the queue, to measure the path's delay and its losses without a queue.
     fn drain(&mut self, rate: f64, base: Duration) {
         self.phase = Phase::Drain;
         self.base_before = base;
@@ -518,7 +501,7 @@ impl Adaptive {
         self.set_window(self.window.min(DRAIN_SHARE * holds));
     }
 
-    /// Bytes that the window grows by in a round.
+    /// Growth of the window in a round, in bytes.
     fn growth(&self) -> f64 {
         let packets = self.window / self.packet;
         GROWTH * packets.powf(POWER) * self.packet
@@ -533,13 +516,13 @@ mod tests {
     fn marks_take_a_fifth_of_the_window_once_a_round_trip() {
         let mut adaptive = Adaptive::new(Duration::from_millis(60), Duration::ZERO, Time::ZERO);
         let before = adaptive.window();
-        adaptive.marked(0);
+        adaptive.on_marks(0);
         assert_eq!(adaptive.window(), before);
         for count in 1..5 {
-            adaptive.marked(count);
+            adaptive.on_marks(count);
         }
         assert_eq!(adaptive.window(), MARKED * before);
-        // A report of something sent since then begins the next round.
+        // A report on a datagram sent since then begins the next round.
         adaptive.on_report(
             Time::from_micros(60_000),
             &Progress {
@@ -553,21 +536,21 @@ mod tests {
                 next: 1,
             },
         );
-        adaptive.marked(4);
+        adaptive.on_marks(4);
         let before = adaptive.window();
-        adaptive.marked(5);
+        adaptive.on_marks(5);
         assert_eq!(adaptive.window(), MARKED * before);
     }
 
     #[test]
-    fn a_longer_way_begins_with_more_and_silence_with_less() {
+    fn a_longer_path_starts_with_a_larger_window_and_silence_shrinks_it() {
         let window =
             |ms| Adaptive::new(Duration::from_millis(ms), Duration::ZERO, Time::ZERO).window();
         assert_eq!(window(1), 10.0 * USUAL_PACKET);
         assert_eq!(window(60), 37_500.0);
         assert_eq!(window(2000), 128.0 * USUAL_PACKET);
         let mut adaptive = Adaptive::new(Duration::from_millis(60), Duration::ZERO, Time::ZERO);
-        adaptive.timed_out();
+        adaptive.on_timeouts();
         assert_eq!(adaptive.window(), 2.0 * USUAL_PACKET);
     }
 }

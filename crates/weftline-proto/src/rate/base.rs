@@ -1,4 +1,4 @@
-//! What a path's round trip takes without a queue.
+//! The round-trip time of a path without a queue.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,8 @@ use core::time::Duration;
 
 use crate::time::Time;
 
-/// The smallest round trip of this long counts, so that a longer way is believed before long.
+/// The base is the smallest round trip of the last epochs of this length, so that a path that became
+/// longer is noticed soon.
 const EPOCH: Duration = Duration::from_secs(10);
 const EPOCHS: usize = 2;
 

@@ -1,18 +1,18 @@
-//! Losses that come with the rate, told from those that come anyway.
+//! Tells losses by congestion from the losses that the path has anyway.
 
 use super::round::Round;
 
-/// Fates that a comparison needs.
+/// A comparison needs this many packets at full rate.
 const SAMPLE: f64 = 200.0;
-/// And those among them that met no queue.
+/// It needs this many packets that met no queue.
 const REST_SAMPLE: f64 = 20.0;
-/// What is known of the losses without a queue weighs this much less each time it is measured.
+/// Weight that older measurements of the losses without a queue keep at each new one.
 const KEPT: f64 = 0.7;
-/// Losses of the path alone must be exceeded by this, and by so many standard deviations.
+/// Losses are excessive beyond the path's own by this share and this many standard deviations.
 const MARGIN: f64 = 0.02;
 const DEVIATIONS: f64 = 2.5;
 
-/// Packets, and those of them that were lost.
+/// Packets, and how many of them were lost.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     packets: f64,
@@ -25,7 +25,7 @@ impl Count {
     }
 }
 
-/// Losses while the queue was empty, and lately.
+/// Losses while the queue was empty, and recent losses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Losses {
     rest: Count,
@@ -33,13 +33,13 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// The share that is lost without a queue, as far as is known.
+    /// The loss rate without a queue, as far as is known.
     pub(super) fn random(&self) -> f64 {
         self.rest.share()
     }
 
-    /// A round of packets that met no queue of ours.
-    pub(super) fn rested(&mut self, round: &Round, packet: f64) {
+    /// The packets of a round met no queue of this flow.
+    pub(super) fn on_rested_round(&mut self, round: &Round, packet: f64) {
         let packets = round.packets(packet);
         self.rest = Count {
             packets: self.rest.packets * KEPT + packets,
@@ -48,8 +48,8 @@ impl Losses {
         self.recent = Count::default();
     }
 
-    /// A round at full rate. The share of losses beyond those of an empty queue, 0 if there are not
-    /// certainly more of them; `None`: there are losses, and those of an empty queue are not known.
+    /// Adds a round at full rate. Returns the loss rate beyond that of an empty queue, 0 unless the
+    /// excess is certain; `None` if there are losses and the rate of an empty queue is not known.
     pub(super) fn excess(&mut self, round: &Round, packet: f64) -> Option<f64> {
         let packets = round.packets(packet);
         self.recent.packets += packets;
@@ -69,8 +69,9 @@ impl Losses {
         Some(if certain { excess } else { 0.0 })
     }
 
-    /// Whether a round lost more than chance explains: where nothing is lost without a queue, one.
-    pub(super) fn beyond(&self, round: &Round, packet: f64) -> bool {
+    /// Whether a round lost more than chance explains. One loss is enough on a path that loses
+    /// nothing without a queue.
+    pub(super) fn is_excessive(&self, round: &Round, packet: f64) -> bool {
         let packets = round.packets(packet);
         let usual = self.random() * packets;
         let deviation = (usual * (2.0 * round.burst() - 1.0)).sqrt();
@@ -82,12 +83,12 @@ impl Losses {
 mod tests {
     use core::time::Duration;
 
-    use super::super::adaptive::Progress;
+    use super::super::progress::Progress;
     use super::super::round::Point;
     use super::*;
     use crate::time::Time;
 
-    /// So many packets of 1,000 bytes, and those of them that were lost.
+    /// A round of packets of 1,000 bytes, `lost` of which were lost.
     fn round(packets: u64, lost: u64) -> Round {
         let point = |arrived, lost| {
             Point::new(&Progress {
@@ -108,7 +109,7 @@ mod tests {
 
     fn excess(rested: (u64, u64), full: (u64, u64)) -> Option<f64> {
         let mut losses = Losses::default();
-        losses.rested(&round(rested.0, rested.1), 1000.0);
+        losses.on_rested_round(&round(rested.0, rested.1), 1000.0);
         losses.excess(&round(full.0, full.1), 1000.0)
     }
 
@@ -127,7 +128,7 @@ mod tests {
     fn certainly_more_losses_at_full_rate_are_an_excess() {
         let found = excess((200, 2), (300, 45)).expect("enough is known");
         assert!((found - 0.1376).abs() < 1e-3, "{found}");
-        // Nothing is known of the empty queue, and nothing need be where nothing is lost.
+        // The loss rate of the empty queue is not known. It need not be if nothing is lost.
         assert_eq!(excess((10, 0), (300, 45)), None);
         assert_eq!(excess((10, 0), (300, 3)), Some(0.0));
     }

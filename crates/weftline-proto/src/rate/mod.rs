@@ -1,9 +1,10 @@
-//! When the engine itself may send: pacing and a window.
+//! The rate control of the engine itself: pacing and a window.
 
 mod adaptive;
 mod base;
-mod company;
+mod competition;
 mod losses;
+mod progress;
 mod rates;
 mod round;
 mod train;
@@ -12,16 +13,16 @@ mod watch;
 use core::time::Duration;
 
 use adaptive::Adaptive;
-pub(crate) use adaptive::Progress;
+pub(crate) use progress::Progress;
 
 use crate::config::{Config, RateControl};
 use crate::time::Time;
 
-/// Credit that may pile up while the driver's timer is late; timers are commonly 1 ms coarse.
+/// Credit that may accumulate while the driver's timer is late. Many timers have steps of 1 ms.
 const BURST: Duration = Duration::from_millis(2);
-/// The peer does not report less often than this, whatever it is asked for.
+/// The longest time between two reports, even if the peer is asked for less frequent ones.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(10);
-/// So many timeouts in a row are congestion (RFC 9002, section 7.6, has a like rule).
+/// This many timeouts in a row are congestion (RFC 9002, section 7.6, has a similar rule).
 const PERSISTENT: u32 = 3;
 
 /// Token bucket and in-flight limit.
@@ -50,7 +51,7 @@ impl Pacer {
                 RateControl::Carrier => Control::Carrier,
                 RateControl::Fixed { rate, window } => Control::Fixed { rate, window },
                 RateControl::Adaptive => {
-                    let interval = config.policies.feedback.longest().min(LONGEST_INTERVAL);
+                    let interval = config.feedback.longest().min(LONGEST_INTERVAL);
                     Control::Adaptive(Box::new(Adaptive::new(config.initial_rtt, interval, now)))
                 }
             },
@@ -59,7 +60,7 @@ impl Pacer {
         }
     }
 
-    /// When a datagram may leave, as far as pacing is concerned.
+    /// When pacing lets the next datagram leave.
     pub(crate) fn next_departure(&self) -> Option<Time> {
         match self.control {
             Control::Fixed { rate: Some(_), .. } | Control::Adaptive(_) => Some(self.next),
@@ -67,7 +68,7 @@ impl Pacer {
         }
     }
 
-    /// Whether the window has room with `in_flight` bytes sent and not resolved.
+    /// Whether the window has room when `in_flight` bytes are unresolved.
     pub(crate) fn window_open(&self, in_flight: u64) -> bool {
         match &self.control {
             Control::Fixed {
@@ -79,10 +80,10 @@ impl Pacer {
         }
     }
 
-    /// Something worth sending could not leave.
+    /// The pacer held a datagram back.
     pub(crate) fn limited(&mut self) {
         if let Control::Adaptive(adaptive) = &mut self.control {
-            adaptive.limited();
+            adaptive.on_limited();
         }
     }
 
@@ -97,7 +98,7 @@ impl Pacer {
                 BURST,
             ),
             Control::Adaptive(adaptive) => {
-                adaptive.sent(now, len);
+                adaptive.on_sent(now, len);
                 let spacing = Duration::from_secs_f64(len as f64 / adaptive.pace().max(1.0));
                 (spacing, BURST.max(spacing * adaptive.burst()))
             }
@@ -113,19 +114,19 @@ impl Pacer {
         }
     }
 
-    /// The path has marked datagrams so often in all.
+    /// The path has marked `count` datagrams in all.
     pub(crate) fn marked(&mut self, count: u64) {
         if let Control::Adaptive(adaptive) = &mut self.control {
-            adaptive.marked(count);
+            adaptive.on_marks(count);
         }
     }
 
-    /// The retransmission timer has fired so often in a row.
+    /// The retransmission timer has fired `times` times in a row.
     pub(crate) fn timed_out(&mut self, times: u32) {
         if let Control::Adaptive(adaptive) = &mut self.control
             && times >= PERSISTENT
         {
-            adaptive.timed_out();
+            adaptive.on_timeouts();
         }
     }
 }
@@ -148,7 +149,7 @@ mod tests {
         let mut pacer = fixed(Some(8_000_000), None);
         let mut sent = 0u64;
         let mut most_at_once = 0;
-        // A driver that wakes up each 5 ms only.
+        // The driver wakes up only every 5 ms.
         for ms in (0..10_000u64).step_by(5) {
             let now = Time::from_micros(ms * 1000);
             let mut at_once = 0;
@@ -159,7 +160,7 @@ mod tests {
             }
             most_at_once = most_at_once.max(at_once);
         }
-        // 8 Mbit/s is a datagram each ms; a driver this coarse gets three of five.
+        // 8 Mbit/s is a datagram every ms; a driver this coarse gets three of five.
         assert_eq!(most_at_once, 3);
         assert_eq!(sent, 1 + 3 * 1999);
     }

@@ -1,4 +1,4 @@
-//! What arrives, and what the path could carry.
+//! The rate at which data arrives, and the rate that the path can carry.
 
 use super::train::Trains;
 
@@ -9,20 +9,20 @@ const RATES: usize = 10;
 pub(super) struct Rates {
     /// Bytes a second that arrived in the last rounds.
     rounds: [f64; RATES],
-    /// The most ever: what remains beside others says nothing about the path.
+    /// The highest rate ever. A flow's share beside competing traffic says nothing about the path.
     peak: f64,
     pub(super) trains: Trains,
 }
 
 impl Rates {
-    /// Bytes a second that arrived in a round.
+    /// Adds a round, in which `rate` bytes a second arrived.
     pub(super) fn add(&mut self, rate: f64) {
         self.rounds.rotate_right(1);
         self.rounds[0] = rate;
         self.peak = self.peak.max(rate);
     }
 
-    /// The path may have become another.
+    /// Forgets the path, which may have changed.
     pub(super) fn forget(&mut self) {
         self.peak = 0.0;
         self.trains = Trains::default();
@@ -41,12 +41,12 @@ impl Rates {
         self.rounds.into_iter().fold(0.0, f64::max)
     }
 
-    /// Bytes a second that the path can do, as far as is known.
+    /// Bytes a second that the path can carry, as far as is known.
     pub(super) fn path(&self) -> f64 {
         self.peak.max(self.trains.rate())
     }
 
-    /// The part of that which arrives.
+    /// The part of the path's rate that this flow has.
     pub(super) fn share(&self) -> f64 {
         self.recent() / self.path().max(1.0)
     }

@@ -1,23 +1,23 @@
-//! What one round trip showed.
+//! The measurements of one round trip.
 
 use core::time::Duration;
 
-use super::adaptive::Progress;
+use super::progress::Progress;
 use crate::time::{Time, micros};
 
-/// A train of packets shows a rate if it was at least this long, in both measures.
+/// A train of packets shows a rate if it had at least this many packets and took at least this long.
 const TRAIN_PACKETS: f64 = 12.0;
 const TRAIN_TIME: Duration = Duration::from_millis(4);
-/// The queue is the shortest of this many reports: what a process waited for its processor must
-/// not pass for one.
+/// The queue is the shortest of this many reports, because the wait of a process for its processor
+/// must not look like a queue.
 const RECENT: usize = 4;
 
-/// State of the way there when some datagram arrived.
+/// The state of the forward path when a datagram arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
-    /// When it arrived, on the sender's clock, but for the path's own delay.
+    /// When it arrived, on the sender's clock, less the path's own delay.
     at: Time,
-    /// Bytes that arrived until then.
+    /// Bytes that had arrived by then.
     pub(super) arrived: u64,
     lost: u64,
     queue: Duration,
@@ -35,7 +35,8 @@ impl Point {
         }
     }
 
-    /// Bytes a second that arrived since `first`, if they were so many and took so long.
+    /// Bytes a second that arrived since `first`, if at least `bytes` arrived and took at least
+    /// `time`.
     pub(super) fn rate_since(&self, first: &Point, bytes: f64, time: Duration) -> Option<f64> {
         let arrived = (self.arrived - first.arrived) as f64;
         let took = self.at.since(first.at);
@@ -43,10 +44,10 @@ impl Point {
     }
 }
 
-/// The time from when a datagram leaves to when it, or a later one, is reported.
+/// The time from the departure of a datagram until it, or a later one, is reported.
 #[derive(Clone, Debug)]
 pub(super) struct Round {
-    /// It ends when this transmission, or a later one, is reported.
+    /// The round ends when this transmission, or a later one, is reported.
     pub(super) end: u64,
     first: Option<Point>,
     newest: Option<Point>,
@@ -55,7 +56,7 @@ pub(super) struct Round {
     total: Duration,
     /// The shortest queue seen.
     pub(super) queue: Option<Duration>,
-    /// More would have been sent.
+    /// The window or the pace held a datagram back.
     pub(super) limited: bool,
     /// The path has marked datagrams.
     pub(super) marked: bool,
@@ -89,7 +90,7 @@ impl Round {
         self.queue = Some(self.queue.map_or(point.queue, |q| q.min(point.queue)));
     }
 
-    /// The shortest queue of the newest reports; none before there were enough.
+    /// The shortest queue of the newest reports; zero before there were enough.
     pub(super) fn recent_queue(&self) -> Duration {
         self.recent.into_iter().min().unwrap_or_default()
     }
@@ -118,19 +119,19 @@ impl Round {
         lost as f64 / (arrived + lost).max(1) as f64
     }
 
-    /// Packets of this size whose fate became known.
+    /// Packets of this size whose fate became known in this round.
     pub(super) fn packets(&self, packet: f64) -> f64 {
         self.span()
             .map_or(0.0, |(arrived, lost, _)| (arrived + lost) as f64 / packet)
     }
 
-    /// Bytes a second that arrived, if they were enough to tell.
+    /// Bytes a second that arrived, if enough arrived for a measurement.
     pub(super) fn rate(&self, packet: f64) -> Option<f64> {
         self.newest?
             .rate_since(&self.first?, TRAIN_PACKETS * packet, TRAIN_TIME)
     }
 
-    /// The same, of however many.
+    /// Bytes a second that arrived, even if few did.
     pub(super) fn mean_rate(&self) -> Option<f64> {
         let (arrived, _, took) = self.span()?;
         (micros(took) > 0).then(|| arrived as f64 / took.as_secs_f64())

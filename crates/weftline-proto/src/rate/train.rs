@@ -1,8 +1,8 @@
-//! What the path itself can do, shown by packets that left together.
+//! The rate of the path itself, measured with trains of packets.
 //!
-//! What arrives of a flow in a round is its share. A train that leaves much faster than the path can
-//! carry meets few packets of others between its own (Dovrolis et al. 2001), so that their spacing at
-//! the receiver shows the rate of the path.
+//! The arrivals of a round show only the flow's share. A train that leaves much faster than the path
+//! can carry has few packets of other flows between its own (Dovrolis et al. 2001), so that its
+//! spacing at the receiver shows the rate of the path.
 
 use std::collections::VecDeque;
 
@@ -10,24 +10,25 @@ use core::time::Duration;
 
 use super::round::Point;
 
-/// A train has so many packets at least, and takes so long to arrive.
+/// A train has at least this many packets, and takes at least this long to arrive.
 const PACKETS: f64 = 12.0;
 const TIME: Duration = Duration::from_millis(4);
-/// Reports that are looked back on.
+/// Reports that are remembered.
 const POINTS: usize = 128;
-/// Trains whose median counts.
+/// The rate is the median of this many trains.
 const TRAINS: usize = 3;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trains {
     points: VecDeque<Point>,
-    /// The best rate that the train now under way has shown.
+    /// The highest rate seen in the train under way.
     best: f64,
-    shown: VecDeque<f64>,
+    /// The rates of the last trains.
+    rates: VecDeque<f64>,
 }
 
 impl Trains {
-    /// A report of the train under way.
+    /// Adds a report on the train under way.
     pub(super) fn add(&mut self, point: Point, packet: f64) {
         self.points.truncate(POINTS - 1);
         let rate = self
@@ -38,19 +39,19 @@ impl Trains {
         self.points.push_front(point);
     }
 
-    /// The train has ended.
+    /// Ends the train.
     pub(super) fn end(&mut self) {
         self.points.clear();
         let best = core::mem::take(&mut self.best);
         if best > 0.0 {
-            self.shown.truncate(TRAINS - 1);
-            self.shown.push_front(best);
+            self.rates.truncate(TRAINS - 1);
+            self.rates.push_front(best);
         }
     }
 
-    /// Bytes a second that the path can carry, or 0 if that was not seen.
+    /// Bytes a second that the path can carry, or 0 if no train has measured it.
     pub(super) fn rate(&self) -> f64 {
-        let mut sorted = Vec::from_iter(self.shown.iter().copied());
+        let mut sorted = Vec::from_iter(self.rates.iter().copied());
         sorted.sort_by(f64::total_cmp);
         sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
     }
@@ -58,11 +59,11 @@ impl Trains {
 
 #[cfg(test)]
 mod tests {
+    use super::super::progress::Progress;
     use super::*;
-    use crate::rate::Progress;
     use crate::time::Time;
 
-    /// Packets of 1,000 bytes whose spacing is given.
+    /// Sends packets of 1,000 bytes with this spacing.
     fn train(trains: &mut Trains, packets: u64, spacing: Duration) {
         for i in 0..packets {
             let progress = Progress {

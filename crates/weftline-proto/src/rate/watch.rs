@@ -1,4 +1,4 @@
-//! Whether others fill the queue.
+//! Whether competing traffic fills the queue.
 
 use core::time::Duration;
 
@@ -6,25 +6,26 @@ use crate::time::Time;
 
 /// A queue longer than its target by this factor is too long.
 const TOO_LONG: f64 = 1.25;
-/// For so long, and so many rounds, the queue stays too long although the window has shrunk to this
-/// part: others fill it.
+/// Competing traffic fills the queue if it stays too long for this time, and this many rounds,
+/// although the window has shrunk to this part.
 const FILLED: Duration = Duration::from_secs(2);
 const FILLED_ROUNDS: u32 = 24;
 const SHRUNK: f64 = 0.8;
 
-/// Beside others the empty queue is not seen, but for BBR's looks each ten seconds, of some rounds.
+/// Beside competing traffic the queue is never empty, except for some rounds every ten seconds, when
+/// BBR probes the round-trip time.
 const EMPTY_ROUNDS: u32 = 12;
 const EMPTY_AGAIN: Duration = Duration::from_secs(8);
 
-/// What a round showed.
+/// The measurements of a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     pub(super) now: Time,
     pub(super) rtt: Duration,
-    /// The shortest queue of the round, and the one that is aimed at.
+    /// The shortest queue of the round, and the target.
     pub(super) queue: Duration,
     pub(super) target: Duration,
-    /// The window, in bytes, as it is when nothing is tried.
+    /// The window in bytes, or during a drain the window after it.
     pub(super) window: f64,
 }
 
@@ -34,15 +35,15 @@ impl Sight {
     }
 }
 
-/// Others that fill the queue are there when it stays long, and gone when it is seen empty twice in
-/// a while.
+/// Looks for competing flows that fill the queue: they are there if it stays long, and gone if it is
+/// seen empty twice within some time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
-    /// Since when the queue is too long, whatever is done.
+    /// Since when the queue has been too long.
     filled: Option<Filled>,
-    /// Whether it stays when this flow's part is taken away is to be tried.
+    /// Competing traffic is likely: a drain of this flow's part of the queue must confirm it.
     suspicious: bool,
-    /// When it was seen empty in company.
+    /// When the queue was seen empty beside competing traffic.
     seen_empty: Option<Time>,
 }
 
@@ -51,12 +52,13 @@ impl Watch {
         self.suspicious
     }
 
-    pub(super) fn take_suspicion(&mut self) -> bool {
+    /// Returns whether it was suspicious, and is no longer.
+    pub(super) fn end_suspicion(&mut self) -> bool {
         core::mem::take(&mut self.suspicious)
     }
 
-    /// A round without known company.
-    pub(super) fn alone(&mut self, sight: &Sight) {
+    /// A round without known competing traffic has ended.
+    pub(super) fn on_lone_round(&mut self, sight: &Sight) {
         if sight.queue <= sight.target.mul_f64(TOO_LONG) {
             self.filled = None;
             return;
@@ -65,11 +67,11 @@ impl Watch {
             since: sight.now,
             window: sight.window,
         });
-        self.suspicious |= filled.by_others(sight);
+        self.suspicious |= filled.is_by_others(sight);
     }
 
-    /// A round in company; whether that is over.
-    pub(super) fn in_company(&mut self, sight: &Sight) -> bool {
+    /// A round beside competing traffic has ended. Returns whether that traffic is gone.
+    pub(super) fn on_competing_round(&mut self, sight: &Sight) -> bool {
         if !sight.is_empty() {
             return false;
         }
@@ -93,8 +95,8 @@ struct Filled {
 }
 
 impl Filled {
-    /// Whether others fill it.
-    fn by_others(&self, sight: &Sight) -> bool {
+    /// Whether competing traffic fills it.
+    fn is_by_others(&self, sight: &Sight) -> bool {
         let long = sight.now.since(self.since) >= FILLED.max(sight.rtt * FILLED_ROUNDS);
         long && sight.window < SHRUNK * self.window
     }
@@ -114,11 +116,12 @@ mod tests {
         }
     }
 
-    /// When suspicion arises of a queue like this, looked at each 60 ms while the window shrinks.
+    /// The time, in ms, at which a queue like this becomes suspicious, if it is seen every 60 ms
+    /// while the window shrinks.
     fn suspicion(queue: impl Fn(u64) -> u64, kept: f64) -> Option<u64> {
         let mut watch = Watch::default();
         (0..8000).step_by(60).find(|ms| {
-            watch.alone(&sight(
+            watch.on_lone_round(&sight(
                 *ms,
                 queue(*ms),
                 1e5 * kept.powf(*ms as f64 / 1000.0),
@@ -128,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_stays_too_long_while_the_window_shrinks_is_others() {
+    fn competing_traffic_fills_a_queue_that_stays_too_long_while_the_window_shrinks() {
         assert_eq!(suspicion(|_| 11, 0.6), Some(2040));
         assert_eq!(suspicion(|_| 9, 0.6), None);
         assert_eq!(suspicion(|_| 11, 1.0), None);
@@ -139,9 +142,9 @@ mod tests {
     }
 
     #[test]
-    fn company_is_over_when_the_queue_is_empty_twice_in_a_while() {
+    fn competing_traffic_is_gone_when_the_queue_is_empty_twice_within_some_time() {
         let mut watch = Watch::default();
-        let mut empty = |ms| watch.in_company(&sight(ms, 1, 1e5));
+        let mut empty = |ms| watch.on_competing_round(&sight(ms, 1, 1e5));
         assert!(!empty(0));
         assert!(!empty(300));
         assert!(!empty(9000));

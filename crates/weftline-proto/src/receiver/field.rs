@@ -1,4 +1,4 @@
-//! Repair symbols in a field that they name, and the field of a flow.
+//! Repair symbols that name their field, and the field of a flow.
 
 use core::ops::Range;
 
@@ -34,23 +34,23 @@ impl Receiver {
         let mut vector = core::mem::take(&mut self.vector);
         code.fill(nss, &mut vector);
         let coefficients = Coefficients::Explicit(&vector);
-        let taken = self.decoder.repair(window.clone(), coefficients, data);
+        let decoded = self.decoder.repair(window.clone(), coefficients, data);
         self.vector = vector;
-        let taken = self.count_repair(taken);
-        let news = match taken.is_ok() && self.is_complete(&window) {
+        let decoded = self.count_repair(decoded);
+        let news = match decoded.is_ok() && self.is_complete(&window) {
             true => News::Complete,
             false => News::None,
         };
-        self.taken(now, coded, transmission, taken, news)
+        self.on_numbered(now, coded, transmission, decoded, news)
     }
 
     pub(super) fn count_repair(
         &mut self,
-        taken: Result<Outcome, DecodeError>,
+        decoded: Result<Outcome, DecodeError>,
     ) -> Result<(), DecodeError> {
         self.stats.repair_symbols += 1;
-        match taken {
-            // A window that reaches back to what both ends are done with helps no more.
+        match decoded {
+            // The window covers symbols that both ends have forgotten: the repair cannot help.
             Err(DecodeError::NotHeld { .. }) => Ok(()),
             Ok(outcome) => {
                 self.stats.useful_repairs += u64::from(outcome == Outcome::Innovative);
@@ -66,9 +66,9 @@ impl Receiver {
         next.is_none_or(|run| run.start >= window.end)
     }
 
-    /// Whether repair symbols of the field with elements of so many bits can be taken. All of a
-    /// flow are of one field, which the first one names; those of GF(2) are of every field in which
-    /// a byte is an element.
+    /// Whether this flow decodes repair symbols whose field elements have `bits` bits. All repair
+    /// symbols of a flow use one field, which the first one names. Repair symbols in GF(2) fit every
+    /// field in which a byte is an element.
     pub(super) fn decodes_in(&mut self, bits: u8) -> bool {
         let bits = if bits == 1 { USUAL } else { bits };
         match self.bits {
@@ -83,30 +83,30 @@ impl Receiver {
         }
     }
 
-    /// Before the first repair symbol the decoder holds no equations, only source symbols: those
-    /// are as good for a decoder in another field.
+    /// Replaces the decoder by one in another field. Before the first repair symbol the old decoder
+    /// holds only source symbols, which the new one can use.
     fn change_field(&mut self, bits: u8) {
         let old = &self.decoder;
         let mut new = WindowDecoder::with_field(old.config().clone(), field(bits));
         new.forget_before(old.first());
         for esi in old.first()..old.end() {
             if let Some(symbol) = old.symbol(esi) {
-                let taken = new.source(esi, symbol);
-                debug_assert!(taken.is_ok(), "the old decoder had room for it");
+                let decoded = new.source(esi, symbol);
+                debug_assert!(decoded.is_ok(), "the old decoder had room for it");
             }
         }
         let expected = new.expect(old.end());
         debug_assert!(expected.is_ok(), "the old decoder had room for it");
-        // They have been told of already.
+        // The old decoder has already reported them.
         while new.next_known().is_some() {}
         self.earlier = *old.stats();
-        self.retold = *new.stats();
+        self.inherited = *new.stats();
         self.decoder = new;
     }
 
-    /// Source symbols received and recovered, and those given up, since the session began.
+    /// Source symbols received, recovered and given up since the session began.
     pub(crate) fn decoded(&self) -> [u64; 3] {
-        let (now, before, again) = (self.decoder.stats(), &self.earlier, &self.retold);
+        let (now, before, again) = (self.decoder.stats(), &self.earlier, &self.inherited);
         [
             before.sources + (now.sources - again.sources),
             before.recovered + (now.recovered - again.recovered),

@@ -1,4 +1,4 @@
-//! Numbered datagrams that were sent and whose fate is not known.
+//! Numbered datagrams in flight: their fate is not known.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::wire::Run;
 /// Every transmission from the oldest unresolved one on.
 #[derive(Debug, Default)]
 pub(super) struct Flight {
-    sent: VecDeque<Transmission>,
+    sent: VecDeque<Sent>,
     /// Number of the first in `sent`.
     first: u64,
     largest_acknowledged: Option<u64>,
@@ -24,14 +24,14 @@ pub(super) struct Flight {
     /// Bytes whose fate is known, since the session began.
     arrived: u64,
     gone: u64,
-    fates: VecDeque<(u64, Kind, bool)>,
+    fates: VecDeque<(u64, Transmission, bool)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Transmission {
+struct Sent {
     at: Time,
     size: u16,
-    kind: Kind,
+    kind: Transmission,
     fate: Fate,
 }
 
@@ -44,35 +44,40 @@ enum Fate {
 
 /// What a transmission carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+#[non_exhaustive]
+pub enum Transmission {
+    /// A source symbol.
     Source {
+        /// Its number.
         esi: Esi,
         /// It was sent before.
         again: bool,
     },
-    /// A repair symbol, of a numbered block when the code has blocks.
+    /// A repair symbol, of a numbered block if the code has blocks.
     Repair {
+        /// The number of the block.
         block: Option<u64>,
-        /// It reaches back to the oldest hole.
+        /// It covers the oldest missing symbol.
         top_up: bool,
     },
+    /// A datagram without a symbol, which asks for a report.
     Probe,
 }
 
 /// What a report acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acknowledged {
-    /// Something, for the first time.
+    /// The report acknowledged a transmission for the first time.
     pub(super) progress: bool,
-    /// The largest transmission and when it left, if that was not known before.
+    /// The largest transmission and when it left, if its fate was not known before.
     pub(super) newest: Option<(u64, Time)>,
 }
 
 /// A datagram counts as lost when one sent this many later has arrived (RFC 9002, section 6.1.1).
 const REORDERING: u64 = 3;
 
-/// No more transmissions than this are remembered; without any report for so long, the oldest
-/// count as lost.
+/// At most this many transmissions are remembered. When more leave without a report, the oldest count
+/// as lost.
 const MAX_UNRESOLVED: usize = 1 << 16;
 
 impl Flight {
@@ -90,7 +95,7 @@ impl Flight {
         self.repairs
     }
 
-    /// Of the repairs in flight, those over the oldest window.
+    /// Repair symbols over the oldest window whose fate is unknown.
     pub(super) fn top_ups(&self) -> u64 {
         self.top_ups
     }
@@ -100,18 +105,18 @@ impl Flight {
         self.sources
     }
 
-    /// Nothing is waiting for a report.
+    /// No transmission waits for a report.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// Transmissions whose fate, or that of an earlier one, is unknown.
+    /// Transmissions from the oldest one of unknown fate on.
     pub(super) fn unresolved(&self) -> usize {
         self.sent.len()
     }
 
-    /// Numbers and contents of those of unknown fate among the newest `most`, in order.
-    pub(super) fn undecided(&self, most: usize) -> impl Iterator<Item = (u64, Kind)> + '_ {
+    /// Numbers and contents of the transmissions of unknown fate among the newest `most`, in order.
+    pub(super) fn undecided(&self, most: usize) -> impl Iterator<Item = (u64, Transmission)> + '_ {
         let skipped = self.sent.len().saturating_sub(most);
         let newest = self.sent.iter().enumerate().skip(skipped);
         newest
@@ -123,24 +128,24 @@ impl Flight {
         self.loss_time
     }
 
-    /// Bytes that arrived and that were lost, since the session began.
+    /// Bytes that arrived, and bytes that were lost, since the session began.
     pub(super) fn fates_of_bytes(&self) -> (u64, u64) {
         (self.arrived, self.gone)
     }
 
-    /// A datagram left. True: so many are unresolved that the oldest was given up; its fate
-    /// waits to be taken.
-    pub(super) fn sent(&mut self, at: Time, kind: Kind, len: usize) -> bool {
+    /// A datagram left. Returns true if too many are unresolved, so that the oldest was given up; its
+    /// fate waits in [`Self::pop_fate`].
+    pub(super) fn on_sent(&mut self, at: Time, kind: Transmission, len: usize) -> bool {
         let size = u16::try_from(len).unwrap_or(u16::MAX);
         let full = self.sent.len() >= MAX_UNRESOLVED;
         if full {
             self.resolve(0, Fate::Lost);
         }
         self.bytes += u64::from(size);
-        self.repairs += u64::from(matches!(kind, Kind::Repair { .. }));
-        self.top_ups += u64::from(matches!(kind, Kind::Repair { top_up: true, .. }));
-        self.sources += u64::from(matches!(kind, Kind::Source { .. }));
-        self.sent.push_back(Transmission {
+        self.repairs += u64::from(matches!(kind, Transmission::Repair { .. }));
+        self.top_ups += u64::from(matches!(kind, Transmission::Repair { top_up: true, .. }));
+        self.sources += u64::from(matches!(kind, Transmission::Source { .. }));
+        self.sent.push_back(Sent {
             at,
             size,
             kind,
@@ -161,12 +166,12 @@ impl Flight {
             Fate::Lost => self.gone += size,
             _ => self.arrived += size,
         }
-        self.repairs -= u64::from(matches!(transmission.kind, Kind::Repair { .. }));
+        self.repairs -= u64::from(matches!(transmission.kind, Transmission::Repair { .. }));
         self.top_ups -= u64::from(matches!(
             transmission.kind,
-            Kind::Repair { top_up: true, .. }
+            Transmission::Repair { top_up: true, .. }
         ));
-        self.sources -= u64::from(matches!(transmission.kind, Kind::Source { .. }));
+        self.sources -= u64::from(matches!(transmission.kind, Transmission::Source { .. }));
         self.fates.push_back((
             self.first + index as u64,
             transmission.kind,
@@ -174,7 +179,7 @@ impl Flight {
         ));
     }
 
-    /// The peer has `largest` and, from it downwards, the first run of each pair.
+    /// The peer has `largest` and, downwards from it, the first run of each pair.
     pub(super) fn on_report(
         &mut self,
         now: Time,
@@ -212,7 +217,7 @@ impl Flight {
         Acknowledged { progress, newest }
     }
 
-    /// Declares lost what should have been acknowledged by now (RFC 9002, section 6.1).
+    /// Declares transmissions lost that should have been acknowledged by now (RFC 9002, section 6.1).
     pub(super) fn detect_losses(&mut self, now: Time, rtt: &RttEstimator) {
         self.loss_time = None;
         let Some(largest) = self.largest_acknowledged else {
@@ -237,9 +242,9 @@ impl Flight {
         }
     }
 
-    /// The carrier has dropped all that it was given: none of it is lost by the path, and none will
+    /// The carrier dropped all unresolved transmissions: the path lost none of them, and none will
     /// arrive.
-    pub(super) fn dropped(&mut self) {
+    pub(super) fn on_all_dropped(&mut self) {
         let gone = self.gone;
         for index in 0..self.sent.len() {
             self.resolve(index, Fate::Lost);
@@ -248,12 +253,12 @@ impl Flight {
         self.loss_time = None;
     }
 
-    /// Next transmission that was resolved: its number, what it carried, and whether it was lost.
-    pub(super) fn pop_fate(&mut self) -> Option<(u64, Kind, bool)> {
+    /// The next resolved transmission: its number, what it carried, and whether it was lost.
+    pub(super) fn pop_fate(&mut self) -> Option<(u64, Transmission, bool)> {
         self.fates.pop_front()
     }
 
-    /// Forgets resolved transmissions from the oldest on; for each, whether it was lost.
+    /// Forgets resolved transmissions from the oldest on. Yields for each whether it was lost.
     pub(super) fn resolved_in_order(&mut self) -> impl Iterator<Item = bool> + '_ {
         core::iter::from_fn(|| {
             let fate = self.sent.front()?.fate;
@@ -274,9 +279,9 @@ mod tests {
     fn flight(n: u64) -> (Flight, RttEstimator) {
         let mut flight = Flight::default();
         for i in 0..n {
-            flight.sent(
+            flight.on_sent(
                 Time::from_micros(i * 1000),
-                Kind::Source {
+                Transmission::Source {
                     esi: i,
                     again: false,
                 },
@@ -293,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_lost_once_three_later_ones_have_arrived() {
+    fn a_gap_is_lost_once_three_later_transmissions_have_arrived() {
         let (mut flight, mut rtt) = flight(10);
         let now = Time::from_micros(40_000);
         let runs = [
@@ -309,7 +314,7 @@ mod tests {
         let report = flight.on_report(now, 4, runs.into_iter(), Duration::ZERO, &mut rtt);
         assert!(report.progress);
         assert_eq!(report.newest, Some((4, Time::from_micros(4000))));
-        // 0, 1, 3, 4 arrived; 2 is only two behind.
+        // 0, 1, 3 and 4 arrived; 2 is only two behind the largest.
         assert_eq!(
             fates(&mut flight),
             [(3, false), (4, false), (0, false), (1, false)]
@@ -330,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_one_is_lost_when_its_time_has_passed() {
+    fn an_older_transmission_is_lost_when_its_time_has_passed() {
         let (mut flight, mut rtt) = flight(3);
         flight.on_report(
             Time::from_micros(30_000),
@@ -351,10 +356,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_never_remembered_without_bound() {
+    fn the_number_of_remembered_transmissions_is_bounded() {
         let mut flight = Flight::default();
         for i in 0..3 * MAX_UNRESOLVED as u64 / 2 {
-            if flight.sent(Time::from_micros(i), Kind::Probe, 100) {
+            if flight.on_sent(Time::from_micros(i), Transmission::Probe, 100) {
                 assert_eq!(flight.resolved_in_order().collect::<Vec<_>>(), [true]);
             }
             assert!(flight.sent.len() <= MAX_UNRESOLVED);

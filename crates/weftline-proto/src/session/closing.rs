@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use crate::event::CloseReason;
 use crate::time::Time;
+use crate::violation::Violation;
 use crate::wire::{CloseClass, put_close};
 
 /// CLOSE is sent this often, one linger interval apart, and once more for each datagram of a
@@ -33,10 +34,11 @@ impl Closing {
     }
 
     /// The peer broke the protocol.
-    pub(super) fn by_violation(now: Time, linger: Duration, violation: &'static str) -> Self {
+    pub(super) fn by_violation(now: Time, linger: Duration, violation: Violation) -> Self {
         let mut datagram = Vec::new();
-        put_close(CloseClass::Protocol, 1, violation, &mut datagram);
-        Closing::telling(now, linger, CloseReason::Protocol(violation), datagram)
+        let words = violation.to_string();
+        put_close(CloseClass::Protocol, 1, &words, &mut datagram);
+        Closing::telling(now, linger, CloseReason::Violation(violation), datagram)
     }
 
     fn telling(now: Time, linger: Duration, reason: CloseReason, datagram: Vec<u8>) -> Self {

@@ -2,8 +2,9 @@
 
 use core::time::Duration;
 
-use crate::config::{Config, Limits};
-use crate::policy::Feedback;
+use crate::config::Config;
+use crate::feedback::Feedback;
+use crate::limits::Limits;
 use crate::rtt::RttEstimator;
 use crate::time::Time;
 use crate::wire::Hello;
@@ -85,7 +86,7 @@ impl Handshake {
         let hello = Hello {
             seen: self.heard,
             limits: *limits,
-            feedback: config.policies.feedback,
+            feedback: config.feedback,
         };
         hello.put(out);
         true

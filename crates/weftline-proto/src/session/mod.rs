@@ -6,21 +6,23 @@ mod pieces;
 
 use core::time::Duration;
 
+use bytes::Bytes;
 use tracing::{debug, trace};
 
-use crate::config::{Config, Limits};
+use crate::check::ConfigError;
+use crate::config::{Config, SMALLEST_SYMBOL};
 use crate::error::{OpenError, ReadError, SendMessageError, WriteError};
 use crate::event::{CloseReason, Event, Message, MessageId, Role, StreamId};
+use crate::limits::Limits;
 use crate::payload::Payload;
-use crate::policy::{Code, VectorHeader};
 use crate::rate::Pacer;
 use crate::receiver::{Drop, Receiver};
-use crate::sender::{Action, Sender};
+use crate::sender::{Action, Sender, Setup};
 use crate::stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};
 use crate::time::Time;
+use crate::violation::Violation;
 use crate::wire::{
-    CloseClass, Datagram, INITIAL, MIN_SYMBOL_SIZE, Malformed, REPAIR_OVERHEAD, is_piece,
-    packed_len, pad_source, symbol_room,
+    CloseClass, Datagram, MIN_SYMBOL_SIZE, Malformed, REPAIR_OVERHEAD, is_piece, pad_source,
 };
 
 use closing::Closing;
@@ -32,10 +34,8 @@ const MOST_PADDING: usize = 48;
 /// Bytes of an acknowledgement in QUIC, usually.
 const BESIDE: usize = 16;
 
-/// The shortest fragment of a message must fit.
-const SMALLEST_SYMBOL: u16 = 128;
-/// Frames have two-byte lengths, which hold 14 bits.
-const LARGEST_SYMBOL: u16 = 1 << 14;
+/// A report may be late by this much besides the usual variation.
+const REPORT_PATIENCE: Duration = Duration::from_millis(25);
 
 /// A session that is over does not stay for long, even if an outage has spoiled its estimate of
 /// the round-trip time.
@@ -88,18 +88,33 @@ pub struct Session {
 impl Session {
     /// A session that begins at `now`. The `seed` only decorrelates repair keys; equal seeds and
     /// equal calls give equal datagrams.
-    pub fn new(role: Role, config: Config, seed: u64, now: Time) -> Self {
-        let limits = config.limits.clamped();
-        let symbol_size = config.symbol_size.clamp(SMALLEST_SYMBOL, LARGEST_SYMBOL);
-        let config = Config {
+    ///
+    /// # Errors
+    /// The configuration cannot be used: see [`Config::check`].
+    pub fn new(
+        role: Role,
+        config: impl Into<Config>,
+        seed: u64,
+        now: Time,
+    ) -> Result<Self, ConfigError> {
+        let config = config.into();
+        config.check()?;
+        let limits = config.limits.announced();
+        let symbol_size = config.symbol_size;
+        let setup = Setup {
+            scheme: &config.scheme,
             symbol_size,
-            ..config
+            capacity: limits.symbols,
+            initial_rtt: config.initial_rtt,
+            report_interval: config.feedback.longest(),
+            seed,
         };
+        let least = Limits::LEAST;
         let mut session = Session {
             role,
             limits,
-            payload: Payload::new(role, &config, limits, INITIAL, now),
-            sender: Sender::new(&config, limits, INITIAL, seed, now),
+            payload: Payload::new(role, &config, limits, least, now),
+            sender: Sender::new(&setup, least, now),
             receiver: Receiver::new(limits, hello::FEEDBACK_BEFORE_HELLO),
             handshake: Handshake::new(role, now),
             pacer: Pacer::new(&config, now),
@@ -122,7 +137,7 @@ impl Session {
             config,
         };
         session.fit_symbols();
-        session
+        Ok(session)
     }
 
     /// Which end this is.
@@ -151,7 +166,7 @@ impl Session {
         let parsed = match Datagram::parse(datagram) {
             Ok(parsed) => parsed,
             Err(Malformed::Version(_)) => {
-                self.fail(now, "the peer speaks another version of the protocol");
+                self.fail(now, Violation::Version);
                 return;
             }
             Err(error) => {
@@ -179,7 +194,7 @@ impl Session {
             Datagram::Feedback(report) => {
                 self.received.feedback += 1;
                 let taken = self.sender.on_feedback(now, &report);
-                self.payload.acknowledged(self.sender.edge());
+                self.acknowledged(now);
                 match taken {
                     Ok(Some(progress)) => {
                         self.pacer.on_report(now, &progress);
@@ -226,6 +241,14 @@ impl Session {
         self.deliver(now);
     }
 
+    /// Tells streams and messages what the peer has.
+    fn acknowledged(&mut self, now: Time) {
+        let edge = self.sender.edge();
+        let patience = self.sender.rtt().probe_timeout(REPORT_PATIENCE);
+        let abandoned = self.sender.abandoned();
+        self.payload.acknowledged(now, edge, abandoned, patience);
+    }
+
     fn join(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
         let longest = usize::from(self.limits.symbol_size) + REPAIR_OVERHEAD;
         match Datagram::parse(datagram) {
@@ -269,21 +292,13 @@ impl Session {
     /// nothing is concluded about the path.
     pub fn carrier_dropped_all(&mut self, now: Time) {
         self.handshake.dropped();
-        self.sender.all_dropped(now);
+        self.sender.on_all_dropped(now);
     }
 
     fn fit_symbols(&mut self) {
-        // A repair symbol with a longer header is over shorter symbols.
         let agreed = usize::from(self.agreed_size) + REPAIR_OVERHEAD;
         let longest = self.largest_datagram.min(agreed);
-        let room = match self.config.policies.code {
-            Code::Random(code) => {
-                let explicit = code.header == VectorHeader::Explicit;
-                let vector = explicit.then(|| packed_len(code.k, code.bits.clamp(1, 8)));
-                symbol_room(longest, code.bits, vector)
-            }
-            _ => longest.saturating_sub(REPAIR_OVERHEAD),
-        };
+        let room = self.config.scheme.symbol_room(longest);
         let room = u16::try_from(room).unwrap_or(u16::MAX);
         self.symbol_size = self.agreed_size.min(room.max(SMALLEST_SYMBOL));
     }
@@ -303,8 +318,8 @@ impl Session {
     }
 
     /// The peer broke the protocol.
-    fn fail(&mut self, now: Time, violation: &'static str) {
-        debug!(violation, "session failed");
+    fn fail(&mut self, now: Time, violation: Violation) {
+        debug!(%violation, "session failed");
         let linger = self.linger();
         self.end(Closing::by_violation(now, linger, violation));
     }
@@ -345,7 +360,7 @@ impl Session {
             self.pacer.timed_out(self.sender.timeouts_in_a_row());
             trace!("retransmission timer");
         }
-        self.payload.acknowledged(self.sender.edge());
+        self.acknowledged(now);
         if self.keep_alive_time().is_some_and(|t| t <= now) {
             self.probe_due = true;
         }
@@ -374,6 +389,7 @@ impl Session {
             self.receiver.report_due(),
             self.sender.next_timeout(),
             self.payload.next_timeout(),
+            self.payload.next_fate(),
             self.keep_alive_time(),
             self.paced_until,
         ]
@@ -431,10 +447,10 @@ impl Session {
         else {
             return false;
         };
-        let asks = self.sender.probe_due() || action == Action::Probe;
+        let asks = self.sender.is_probe_due() || action == Action::Probe;
         if !asks && !self.pacer.window_open(self.sender.in_flight()) {
             self.pacer.limited();
-            self.sender.window_is_shut();
+            self.sender.on_window_shut();
             return false;
         }
         if let Some(departure) = self.pacer.next_departure()
@@ -470,7 +486,7 @@ impl Session {
                     self.pad(out);
                 }
             }
-            Action::Take => self.write_block(now, out),
+            Action::FillBlock => self.write_block(now, out),
             Action::Again(esi) => {
                 if self.sender.send_again(now, esi, out) {
                     self.sent.retransmissions += 1;
@@ -493,17 +509,17 @@ impl Session {
     /// Fills a block of which only repair symbols are sent, as far as the application has data, and
     /// writes the first of them.
     fn write_block(&mut self, now: Time, out: &mut Vec<u8>) {
-        while self.payload.sendable() && self.sender.takes_more() {
+        while self.payload.sendable() && self.sender.has_room_in_block(now) {
             self.symbol.clear();
             let esi = self.sender.next_esi();
             let max = usize::from(self.symbol_size).max(self.payload.next_alone());
             let filled = self.payload.fill(now, esi, max, &mut self.symbol);
-            if !filled.is_some_and(|filled| self.sender.take(now, &self.symbol, filled)) {
+            if !filled.is_some_and(|filled| self.sender.add_to_block(now, &self.symbol, filled)) {
                 break;
             }
             self.sent.source_symbols += 1;
         }
-        self.sender.taken(now);
+        self.sender.on_block_filled(now);
         if let Some(repair @ Action::Repair { .. }) = self.sender.next_action(now, false) {
             self.write_action(now, repair, out);
         }
@@ -586,15 +602,18 @@ impl Session {
     ///
     /// With a `deadline`, counted from now, it is worthless to the peer when it would arrive
     /// later: nothing more is spent on it then. Without, it is delivered whatever it takes.
+    ///
+    /// [`Event::MessageDelivered`] or [`Event::MessageExpired`] tells later what became of it,
+    /// unless the session ends first.
     pub fn send_message(
         &mut self,
         now: Time,
-        data: &[u8],
+        data: impl Into<Bytes>,
         deadline: Option<Duration>,
     ) -> Result<MessageId, SendMessageError> {
         self.alive().map_err(SendMessageError::Closed)?;
         let latest = self.latest(now, deadline);
-        self.payload.send_message(data, latest)
+        self.payload.send_message(data.into(), latest)
     }
 
     /// As [`Self::send_message`], but the message has a source symbol to itself: it is never cut
@@ -603,13 +622,13 @@ impl Session {
     pub fn send_message_alone(
         &mut self,
         now: Time,
-        data: &[u8],
+        data: impl Into<Bytes>,
         deadline: Option<Duration>,
     ) -> Result<MessageId, SendMessageError> {
         self.alive().map_err(SendMessageError::Closed)?;
         let latest = self.latest(now, deadline);
         let size = usize::from(self.symbol_size);
-        self.payload.send_message_alone(data, latest, size)
+        self.payload.send_message_alone(data.into(), latest, size)
     }
 
     /// Bytes of the longest message that [`Self::send_message_alone`] takes: the symbol size
@@ -680,6 +699,7 @@ impl Session {
                 ..self.sent
             },
             received: ReceivedStats {
+                last_heard: self.last_received,
                 source_symbols,
                 repair_symbols: counts.repair_symbols,
                 useful_repairs: counts.useful_repairs,

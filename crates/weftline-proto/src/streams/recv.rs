@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::violation::Violation;
+
 /// Bytes received and not yet read, in order and beyond gaps.
 #[derive(Debug, Default)]
 pub(super) struct RecvStream {
@@ -25,13 +27,6 @@ pub(super) struct RecvStream {
     pub(super) announced: bool,
 }
 
-/// The stream contradicts itself or its limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StreamViolation {
-    Credit,
-    End,
-}
-
 impl RecvStream {
     pub(super) fn new(max_data: u64) -> Self {
         RecvStream {
@@ -46,18 +41,18 @@ impl RecvStream {
         offset: u64,
         data: &[u8],
         fin: bool,
-    ) -> Result<isize, StreamViolation> {
+    ) -> Result<isize, Violation> {
         let end = offset + data.len() as u64;
         if end > self.max_data {
-            return Err(StreamViolation::Credit);
+            return Err(Violation::StreamCredit);
         }
         let highest = self
             .parked
             .last_key_value()
             .map_or(self.edge, |(at, d)| at + d.len() as u64);
         match self.end {
-            Some(known) if end > known || fin && end != known => return Err(StreamViolation::End),
-            None if fin && end < highest => return Err(StreamViolation::End),
+            Some(known) if end > known || fin && end != known => return Err(Violation::StreamEnd),
+            None if fin && end < highest => return Err(Violation::StreamEnd),
             _ => {}
         }
         if fin {
@@ -187,12 +182,12 @@ mod tests {
         let mut stream = RecvStream::new(10);
         assert_eq!(
             stream.insert(5, b"abcdef", false),
-            Err(StreamViolation::Credit)
+            Err(Violation::StreamCredit)
         );
         assert_eq!(stream.insert(5, b"abc", false), Ok(1));
-        assert_eq!(stream.insert(0, b"abc", true), Err(StreamViolation::End));
+        assert_eq!(stream.insert(0, b"abc", true), Err(Violation::StreamEnd));
         assert_eq!(stream.insert(8, b"", true), Ok(0));
-        assert_eq!(stream.insert(8, b"x", false), Err(StreamViolation::End));
+        assert_eq!(stream.insert(8, b"x", false), Err(Violation::StreamEnd));
         assert_eq!(stream.insert(0, b"01234", false), Ok(-1));
         assert!(stream.is_complete());
         assert_eq!(read_all(&mut stream), b"01234abc");

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use weftline_codec::Esi;
 
-use super::recv::{RecvStream, StreamViolation};
+use super::recv::RecvStream;
 use super::send::SendStream;
-use crate::config::Limits;
 use crate::credit::Credit;
 use crate::error::{OpenError, ReadError, WriteError};
 use crate::event::{Event, Role, StreamId};
+use crate::limits::Limits;
+use crate::violation::Violation;
 use crate::wire::{Frame, FrameWriter};
 
 /// Every stream, by its id; an entry lives until both halves are done.
@@ -432,15 +433,15 @@ impl Streams {
         &mut self,
         id: u64,
         events: &mut VecDeque<Event>,
-    ) -> Result<Option<&mut Entry>, &'static str> {
+    ) -> Result<Option<&mut Entry>, Violation> {
         let index = id / 2;
         if self.is_local(id) {
             if index >= self.opened {
-                return Err("frame for a stream that was never opened");
+                return Err(Violation::UnopenedStream);
             }
         } else {
             if index >= self.accept_max {
-                return Err("more streams than allowed");
+                return Err(Violation::TooManyStreams);
             }
             while self.accepted <= index {
                 let new = self.accepted * 2 + (id & 1);
@@ -459,7 +460,7 @@ impl Streams {
         inbound: Inbound<'_>,
         credit: &mut Credit,
         events: &mut VecDeque<Event>,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), Violation> {
         let Inbound {
             id,
             offset,
@@ -468,17 +469,14 @@ impl Streams {
         } = inbound;
         let len = data.len() as u64;
         if !credit.receive(len) {
-            return Err("more stream data than the session's credit");
+            return Err(Violation::SessionCredit);
         }
         let Some(recv) = self.resolve(id, events)?.and_then(|e| e.recv.as_mut()) else {
             credit.consume(len);
             return Ok(());
         };
         let unwanted = recv.stopped || recv.reset.is_some();
-        let grown = recv.insert(offset, data, fin).map_err(|v| match v {
-            StreamViolation::Credit => "more data than the stream's credit",
-            StreamViolation::End => "stream data contradicts the stream's end",
-        })?;
+        let grown = recv.insert(offset, data, fin)?;
         if unwanted {
             credit.consume(len);
         }
@@ -489,7 +487,7 @@ impl Streams {
         }
         self.fragments = self.fragments.saturating_add_signed(grown);
         if self.fragments > FRAGMENTS_PER_SYMBOL * self.limits.symbols as usize {
-            return Err("stream data in too many fragments");
+            return Err(Violation::TooManyFragments);
         }
         self.collect(id);
         Ok(())
@@ -501,7 +499,7 @@ impl Streams {
         code: u64,
         credit: &mut Credit,
         events: &mut VecDeque<Event>,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), Violation> {
         let Some(recv) = self.resolve(id, events)?.and_then(|e| e.recv.as_mut()) else {
             return Ok(());
         };
@@ -524,7 +522,7 @@ impl Streams {
         id: u64,
         code: u64,
         events: &mut VecDeque<Event>,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), Violation> {
         let Some(send) = self.resolve(id, events)?.and_then(|e| e.send.as_mut()) else {
             return Ok(());
         };
@@ -547,7 +545,7 @@ impl Streams {
         id: u64,
         max: u64,
         events: &mut VecDeque<Event>,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), Violation> {
         if let Some(send) = self.resolve(id, events)?.and_then(|e| e.send.as_mut()) {
             send.max_data = send.max_data.max(max);
         }

@@ -30,7 +30,7 @@ pub struct Coded {
     pub span: u16,
 }
 
-/// A datagram, parsed but not yet believed.
+/// A parsed datagram, not yet checked against the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Datagram<'a> {
     /// One source symbol.
@@ -46,7 +46,7 @@ pub enum Datagram<'a> {
         coded: Coded,
         /// Number of source symbols in the encoding window, at least 1.
         nss: u16,
-        /// Repair key: from it both ends derive the coding vector.
+        /// Repair key, from which both ends derive the coding vector.
         key: u16,
         /// The coded symbol, at least 2 bytes.
         data: &'a [u8],
@@ -70,11 +70,11 @@ pub enum Datagram<'a> {
     Hello(Hello),
     /// The session is over.
     Close {
-        /// Who found a reason to close.
+        /// What closed the session.
         class: CloseClass,
         /// Application error code.
         code: u64,
-        /// Words for people.
+        /// Text for people.
         reason: String,
     },
     /// Part of a datagram that was too long for the path.
@@ -94,7 +94,7 @@ pub struct Piece<'a> {
     pub data: &'a [u8],
 }
 
-/// Who found a reason to close a session.
+/// What closed a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseClass {
     /// The application.
@@ -269,7 +269,7 @@ impl Coded {
     }
 }
 
-/// Makes a source datagram longer by `padding` bytes, 1 to 255, that are no part of its symbol.
+/// Adds `padding` bytes, 1 to 255, to a source datagram. They are not part of its symbol.
 pub(crate) fn pad_source(padding: u8, out: &mut Vec<u8>) {
     debug_assert_eq!(out.first(), Some(&KIND_SOURCE));
     if padding > 0 {
@@ -367,7 +367,7 @@ mod tests {
                 code,
                 data: &[1, 2],
             };
-            // Four elements of five bits leave four bits, which have to be 0.
+            // Four elements of five bits leave four bits, which must be 0.
             match bits {
                 5 => assert!(Datagram::parse(&out).is_err()),
                 _ => assert_eq!(Datagram::parse(&out), Ok(read)),

@@ -1,4 +1,4 @@
-//! FEEDBACK: the receiver's full state, idempotent, so that losing any report does no harm.
+//! FEEDBACK: the receiver's full state. Reports are idempotent, so that losing one does no harm.
 
 use super::reader::{Malformed, Reader, put_varint};
 
@@ -18,7 +18,7 @@ pub struct FeedbackView<'a> {
     pub delay: u64,
     /// Microseconds by which the latest datagram's one-way delay exceeded the smallest seen.
     pub queue_delay: u64,
-    /// Highest ESI heard of, plus one, minus `next`.
+    /// The highest ESI that the receiver knows of, plus one, minus `next`.
     pub extent: u64,
     /// Independent equations held for symbols that are not known.
     pub rank: u64,
@@ -68,14 +68,14 @@ impl<'a> FeedbackView<'a> {
         })
     }
 
-    /// From `next` upwards: a run of unknown symbols, then a run of known ones, and so on. What
-    /// lies beyond the listed runs is not reported.
+    /// From `next` upwards: a run of unknown symbols, then a run of known ones, and so on. Symbols
+    /// beyond the listed runs are not reported.
     pub fn symbols(&self) -> impl Iterator<Item = Run> + 'a {
         RunIter(Reader(self.symbols))
     }
 
     /// From `largest` downwards: a run of received transmission numbers, then a run of missing
-    /// ones, and so on. What lies below the listed runs is not reported.
+    /// ones, and so on. Numbers below the listed runs are not reported.
     pub fn transmissions(&self) -> impl Iterator<Item = Run> + 'a {
         RunIter(Reader(self.transmissions))
     }
@@ -86,7 +86,7 @@ fn runs<'a>(r: &mut Reader<'a>, limit: u64) -> Result<&'a [u8], Malformed> {
     let pairs = r.varint()?;
     let start = r.0;
     let mut sum = 0u64;
-    // A pair takes at least two bytes: a hostile count ends with the datagram.
+    // A pair takes at least two bytes, so that the datagram's end bounds a hostile count.
     for _ in 0..pairs {
         let (first, second) = (r.varint()?, r.varint()?);
         if first == 0 {
@@ -134,8 +134,8 @@ pub struct FeedbackWriter {
 }
 
 impl FeedbackWriter {
-    /// Appends the report to `out`, with as many runs as fit in `max` bytes: half of what is left
-    /// after the fixed part at most goes to `symbols`, the rest to `transmissions`.
+    /// Appends the report to `out`, with as many runs as fit in `max` bytes. At most half of the
+    /// space after the fixed part goes to `symbols`, the rest to `transmissions`.
     pub fn write(
         &self,
         symbols: impl Iterator<Item = Run>,
@@ -170,7 +170,7 @@ const MAX_PAIRS: usize = 128;
 
 fn put_runs(runs: impl Iterator<Item = Run>, room: usize, out: &mut Vec<u8>) {
     use super::varint_len;
-    // The count comes first; two bytes always hold it.
+    // The count comes first and always fits in two bytes.
     let count_at = out.len();
     out.extend_from_slice(&[0x40, 0]);
     let mut pairs = 0u16;

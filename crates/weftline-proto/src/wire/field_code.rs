@@ -6,18 +6,18 @@ use weftline_codec::field::Arithmetic;
 use super::reader::{Malformed, Reader};
 use super::{FIELD_REPAIR_HEADER, NUMBERED_HEADER, SEED_BYTES};
 
-/// How a repair symbol tells its coding vector.
+/// How a repair symbol carries its coding vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodingVector<'a> {
-    /// Any element for each symbol, drawn from this seed as
+    /// An arbitrary element for each symbol, drawn from this seed as
     /// [`Coefficients::Uniform`] does.
     Seed(u32),
-    /// The elements, one after the other from the highest bit of the first byte on; the bits that
-    /// are left in the last byte are 0.
+    /// The elements, one after the other from the highest bit of the first byte on. Unused bits of
+    /// the last byte are 0.
     Explicit(&'a [u8]),
 }
 
-/// The code of a repair symbol in a field of its sender's choice.
+/// The code of a repair symbol in a field that its sender chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldCode<'a> {
     /// Bits of an element, 1 to 8.
@@ -39,7 +39,7 @@ impl<'a> FieldCode<'a> {
         let vector = match byte & EXPLICIT {
             0 => CodingVector::Seed(r.u32()?),
             _ => {
-                let packed = r.take(packed_len(nss, bits))?;
+                let packed = r.bytes(packed_len(nss, bits))?;
                 let spare = packed.len() * 8 - usize::from(nss) * usize::from(bits);
                 if packed.last().is_some_and(|b| b & ((1 << spare) - 1) != 0) {
                     return Err(Malformed::Range("bits after the coding vector"));
@@ -64,7 +64,7 @@ impl<'a> FieldCode<'a> {
         }
     }
 
-    /// Replaces `elements` by the coding vector for `nss` symbols, an element a byte.
+    /// Replaces `elements` by the coding vector for `nss` symbols, one element in each byte.
     pub(crate) fn fill(&self, nss: u16, elements: &mut Vec<u8>) {
         elements.clear();
         elements.resize(usize::from(nss), 0);
@@ -83,7 +83,7 @@ impl<'a> FieldCode<'a> {
     }
 }
 
-/// The field with elements of so many bits.
+/// The field whose elements have `bits` bits.
 pub(crate) fn field(bits: u8) -> Arithmetic {
     Arithmetic::with_bits(bits.clamp(1, 8).into()).unwrap_or_default()
 }
@@ -93,7 +93,7 @@ pub(crate) fn packed_len(nss: u16, bits: u8) -> usize {
     (usize::from(nss) * usize::from(bits)).div_ceil(8)
 }
 
-/// Replaces `packed` by the elements, of so many bits each.
+/// Replaces `packed` by the elements, of `bits` bits each.
 pub(crate) fn pack(elements: &[u8], bits: u8, packed: &mut Vec<u8>) {
     packed.clear();
     let (mut held, mut count) = (0u32, 0u8);
@@ -118,8 +118,8 @@ fn unpack(packed: &[u8], bits: u8, index: usize) -> u8 {
     ((two >> shift) & ((1 << bits) - 1)) as u8
 }
 
-/// Bytes of the longest source symbol whose repair, of this field and with so many bytes of coding
-/// vector (a seed if `None`), fits a datagram of `longest` bytes.
+/// Bytes of the longest source symbol whose repair, in this field and with a coding vector of
+/// `vector` bytes (a seed if `None`), fits a datagram of `longest` bytes.
 pub(crate) fn symbol_room(longest: usize, bits: u8, vector: Option<usize>) -> usize {
     let header = match vector {
         None => FIELD_REPAIR_HEADER,

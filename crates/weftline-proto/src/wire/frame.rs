@@ -6,7 +6,7 @@ const STREAM: u8 = 0x10;
 const MESSAGE: u8 = 0x20;
 /// The frame ends a stream, or the message has a deadline.
 const FLAG: u8 = 0x01;
-/// A length follows; without it the data reaches to the end of the symbol.
+/// A length follows; without it the data extends to the end of the symbol.
 const LENGTH: u8 = 0x02;
 const RESET: u8 = 0x30;
 const STOP: u8 = 0x31;
@@ -36,8 +36,8 @@ pub enum Frame<'a> {
         total: u64,
         /// Position of the first byte.
         offset: u64,
-        /// Worthless after this time on the sender's clock, in microseconds, when it travels
-        /// with the smallest one-way delay.
+        /// The message is worthless after this time on the sender's clock, in microseconds, if it
+        /// travels with the smallest one-way delay.
         deadline: Option<u64>,
         /// The bytes.
         data: &'a [u8],
@@ -145,7 +145,7 @@ fn data<'a>(r: &mut Reader<'a>, kind: u8) -> Result<&'a [u8], Malformed> {
         return Ok(r.rest());
     }
     let len = usize::try_from(r.varint()?).map_err(|_| Malformed::Truncated)?;
-    r.take(len)
+    r.bytes(len)
 }
 
 impl<'a> Iterator for Frames<'a> {
@@ -176,7 +176,7 @@ impl<'a> FrameWriter<'a> {
         FrameWriter { out, max }
     }
 
-    /// Nothing is in the symbol yet.
+    /// Whether the symbol is still empty.
     pub fn is_empty(&self) -> bool {
         self.out.is_empty()
     }
@@ -186,7 +186,7 @@ impl<'a> FrameWriter<'a> {
         self.max.saturating_sub(self.out.len())
     }
 
-    /// Appends a frame without data; false, and nothing is written, when it does not fit.
+    /// Appends a frame without data. Returns false and writes nothing if it does not fit.
     pub fn control(&mut self, frame: Frame<'_>) -> bool {
         let (kind, fields): (u8, &[u64]) = match frame {
             Frame::Reset { id, code } => (RESET, &[id, code]),
@@ -238,7 +238,7 @@ impl<'a> FrameWriter<'a> {
         }
     }
 
-    /// With a two-byte length, which holds any symbol size.
+    /// Room for the data after a header and a two-byte length, which holds any symbol size.
     fn data_room(&self, header: usize) -> usize {
         self.room().saturating_sub(header + 2)
     }
@@ -246,7 +246,7 @@ impl<'a> FrameWriter<'a> {
     fn data(&mut self, kind: u8, fields: &[u64], parts: [&[u8]; 2]) {
         let len = parts[0].len() + parts[1].len();
         let header = 1 + fields.iter().map(|&f| varint_len(f)).sum::<usize>();
-        // Fills the symbol: no length needed.
+        // The data fills the symbol and needs no length.
         let last = header + len + 2 >= self.room();
         self.out.push(if last { kind } else { kind | LENGTH });
         fields.iter().for_each(|&f| put_varint(self.out, f));

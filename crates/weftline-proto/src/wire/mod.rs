@@ -1,7 +1,7 @@
 //! The wire format, version 1: see `docs/protocol.md`, whose example the tests check.
 //!
 //! All integers are big endian. Numbers that can grow without bound (transmission numbers, ESIs,
-//! timestamps) travel as their low 32 bits and are completed by the receiver from what it expects.
+//! timestamps) travel as their low 32 bits; the receiver completes them from the value it expects.
 //! Lengths and counts are variable-length integers as in RFC 9000, section 16.
 
 mod datagram;
@@ -11,6 +11,7 @@ mod frame;
 mod params;
 mod reader;
 
+pub use crate::limits::{FRAGMENT_COST, MIN_FRAGMENT, MIN_SYMBOL_SIZE};
 pub use datagram::{CloseClass, Coded, Datagram, Piece};
 pub(crate) use datagram::{pad_source, put_close};
 pub use feedback::{FeedbackView, FeedbackWriter, Run};
@@ -18,13 +19,12 @@ pub use field_code::{CodingVector, FieldCode};
 pub(crate) use field_code::{field, pack, packed_len, symbol_room};
 pub use frame::{Frame, FrameWriter, Frames};
 pub use params::Hello;
-pub(crate) use params::INITIAL;
 pub use reader::{Malformed, varint_len};
 
 /// The version of the wire format that this crate speaks.
 pub const VERSION: u8 = 1;
 
-/// Bytes that every numbered datagram begins with.
+/// Bytes of the header with which every numbered datagram begins.
 const NUMBERED_HEADER: usize = 15;
 
 /// Bytes of the seed of a coding vector.
@@ -44,30 +44,20 @@ pub const FIELD_REPAIR_HEADER: usize = NUMBERED_HEADER + 2 + 1 + SEED_BYTES;
 /// Bytes of a piece before its part of the datagram.
 pub const PIECE_HEADER: usize = 7;
 
-/// A symbol size that every implementation accepts before it has seen HELLO.
-pub const MIN_SYMBOL_SIZE: u16 = 1200;
-
-/// Bytes of flow control credit that a message fragment costs besides its data, so that
-/// credit bounds the receiver's memory even for empty messages.
-pub const FRAGMENT_COST: u64 = 256;
-
-/// Shortest fragment of a message that is not its last.
-pub const MIN_FRAGMENT: usize = 64;
-
 /// Whether `datagram` looks like a HELLO: the only kind that may open a session.
 pub fn is_hello(datagram: &[u8]) -> bool {
     datagram.first() == Some(&datagram::KIND_HELLO)
 }
 
-/// Whether `datagram` looks like a part of one.
+/// Whether `datagram` looks like a piece of a longer datagram.
 pub(crate) fn is_piece(datagram: &[u8]) -> bool {
     datagram.first() == Some(&datagram::KIND_PIECE)
 }
 
-/// Completes a number of which only the low 32 bits travelled: the value nearest to `expected`.
+/// Completes a number from its low 32 bits: the value nearest to `expected`.
 pub(crate) fn complete(low: u32, expected: u64) -> u64 {
     let distance = low.wrapping_sub(expected as u32) as i32;
-    // Below zero there is nothing to be near to.
+    // There is no nearer value below zero.
     expected
         .checked_add_signed(i64::from(distance))
         .unwrap_or(u64::from(low))

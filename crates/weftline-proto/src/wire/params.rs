@@ -2,16 +2,16 @@
 
 use core::time::Duration;
 
+use super::VERSION;
 use super::reader::{Malformed, Reader, put_varint, varint_len};
-use super::{FRAGMENT_COST, MIN_FRAGMENT, MIN_SYMBOL_SIZE, VERSION};
-use crate::config::Limits;
-use crate::policy::Feedback;
+use crate::feedback::{Feedback, LONGEST_FEEDBACK_INTERVAL};
+use crate::limits::Limits;
 use crate::time::micros;
 
 /// The first datagram of each end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// The sender of this HELLO has seen the other end's: it need not be sent again.
+    /// The sender of this HELLO has seen the other end's HELLO, which need not be sent again.
     pub seen: bool,
     /// What the sender accepts.
     pub limits: Limits,
@@ -38,22 +38,6 @@ mod id {
     pub(super) const FEEDBACK_ADAPTIVE: u64 = 13;
 }
 
-/// Reports are not asked for less often than this, or a lost one would stall the sender.
-const LONGEST_FEEDBACK_INTERVAL: Duration = Duration::from_secs(10);
-
-/// What may be sent before the other end's HELLO is known: every implementation accepts it.
-pub(crate) const INITIAL: Limits = Limits {
-    symbol_size: MIN_SYMBOL_SIZE,
-    symbols: 256,
-    window: 64,
-    unknowns: 128,
-    session_data: 256 << 10,
-    stream_data: 256 << 10,
-    streams: 8,
-    message_size: 16 << 10,
-    message_data: 128 << 10,
-};
-
 impl Hello {
     pub(super) fn parse(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let version = r.u8()?;
@@ -61,14 +45,14 @@ impl Hello {
             return Err(Malformed::Version(version));
         }
         let seen = r.u8()? & SEEN != 0;
-        let mut limits = INITIAL;
+        let mut limits = Limits::LEAST;
         let mut feedback = Feedback::EveryDatagram {
             min_interval: Duration::ZERO,
         };
         while !r.is_empty() {
             let (param, len) = (r.varint()?, r.varint()?);
             let len = usize::try_from(len).map_err(|_| Malformed::Truncated)?;
-            let mut value = Reader(r.take(len)?);
+            let mut value = Reader(r.bytes(len)?);
             let mut number = || value.varint();
             let interval = |us: u64| Duration::from_micros(us).min(LONGEST_FEEDBACK_INTERVAL);
             match param {
@@ -144,8 +128,8 @@ impl Hello {
     }
 }
 
-/// A limit never falls below what may be sent before HELLO arrives; a larger value than the
-/// field holds means its maximum.
+/// A limit is never lower than what may be sent before HELLO arrives. A value that the field cannot
+/// hold means its maximum.
 fn at_least<T: Copy + Ord + TryFrom<u64> + Bounded>(initial: T, value: u64) -> T {
     T::try_from(value).unwrap_or(T::MAX).max(initial)
 }
@@ -158,34 +142,6 @@ macro_rules! bounded {
     ($($t:ty)*) => { $(impl Bounded for $t { const MAX: Self = <$t>::MAX; })* };
 }
 bounded!(u16 u32 u64);
-
-impl Limits {
-    /// These limits, raised to the least that the protocol lets a peer assume, and lowered to
-    /// what the wire format can express.
-    pub(crate) fn clamped(self) -> Limits {
-        const MOST: u64 = 1 << 60;
-        let session_data = self.session_data.clamp(INITIAL.session_data, MOST);
-        let message_data = self.message_data.clamp(INITIAL.message_data, MOST);
-        // A message must fit its credit even in the shortest fragments, and with the quarter of it
-        // that the receiver has not given back yet.
-        let shortest = MIN_FRAGMENT as u64;
-        let credit = session_data.min(message_data) * 3 / 4;
-        let longest = credit / (shortest + FRAGMENT_COST) * shortest;
-        let message_most = u32::try_from(longest).unwrap_or(u32::MAX);
-        Limits {
-            symbol_size: self.symbol_size.max(INITIAL.symbol_size),
-            // The span of a datagram is 16 bits and may reach twice the credit back.
-            symbols: self.symbols.clamp(INITIAL.symbols, 16_384),
-            window: self.window.max(INITIAL.window),
-            unknowns: self.unknowns.max(INITIAL.unknowns),
-            session_data,
-            stream_data: self.stream_data.clamp(INITIAL.stream_data, MOST),
-            streams: self.streams.max(INITIAL.streams),
-            message_size: self.message_size.clamp(INITIAL.message_size, message_most),
-            message_data,
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -212,12 +168,12 @@ mod tests {
     }
 
     #[test]
-    fn limits_below_the_least_are_raised_and_a_foreign_version_is_named() {
+    fn limits_below_the_minimum_are_raised_and_an_unknown_version_is_named() {
         let low = [5, VERSION, 0, 2, 1, 3];
         let Ok(Datagram::Hello(hello)) = Datagram::parse(&low) else {
             panic!("not a hello")
         };
-        assert_eq!(hello.limits, INITIAL);
+        assert_eq!(hello.limits, Limits::LEAST);
         assert_eq!(Datagram::parse(&[5, 9, 0]), Err(Malformed::Version(9)));
     }
 }

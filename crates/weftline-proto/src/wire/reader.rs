@@ -1,13 +1,13 @@
 //! Bounds-checked reading, and variable-length integers.
 
-/// A datagram or symbol that cannot be read: which check failed.
+/// The check that failed when a datagram or symbol was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// It ends inside a field.
+    /// The data ends inside a field.
     #[error("ends inside a field")]
     Truncated,
-    /// Its first byte names no kind of datagram.
+    /// The first byte names no kind of datagram.
     #[error("unknown kind of datagram {0:#04x}")]
     Kind(u8),
     /// A frame's type is unknown.
@@ -16,8 +16,8 @@ pub enum Malformed {
     /// A field has a value that it cannot have.
     #[error("field out of range: {0}")]
     Range(&'static str),
-    /// HELLO is of a version that this end does not speak.
-    #[error("wire version {0} is not spoken here")]
+    /// HELLO has a version that this end does not support.
+    #[error("wire version {0} is not supported")]
     Version(u8),
 }
 
@@ -30,7 +30,7 @@ impl<'a> Reader<'a> {
         self.0.is_empty()
     }
 
-    pub(crate) fn take(&mut self, n: usize) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn bytes(&mut self, n: usize) -> Result<&'a [u8], Malformed> {
         let (head, tail) = self.0.split_at_checked(n).ok_or(Malformed::Truncated)?;
         self.0 = tail;
         Ok(head)

@@ -52,6 +52,7 @@ fn measure(options: &Options) -> Result<report::Report> {
 
     let namespaces = Namespaces::find();
     if let Namespaces::Missing(reason) = &namespaces {
+        weftline_testkit::unable("namespaces", reason);
         report.note(format!("no bytes on the wire: {reason}"));
     }
     for round in 1..=options.rounds {

@@ -3,13 +3,24 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result, bail};
-use weftline::{Allowed, Config, Endpoint, EndpointConfig, Identity, Preset, RateControl};
+use weftline::{
+    Allowed, Config, Endpoint, EndpointConfig, Identity, InsecureEndpoint, Port, Preset,
+    RateControl,
+};
 
 use crate::engine::{self, Carrier, Engine, IDLE_TIMEOUT, Kind, WINDOW};
 use crate::side::{self, Ended, Listening, Meter, Task};
 
 pub(crate) async fn server(task: &Task) -> Result<Ended> {
-    let endpoint = bind(task.engine, Allowed::anyone())?;
+    let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let config = config(task.engine)?;
+    let endpoint: Port = match task.engine.kind {
+        Kind::Weftline {
+            carrier: Carrier::Udp,
+            ..
+        } => InsecureEndpoint::bind(local, config)?.into(),
+        _ => Endpoint::bind(local, Identity::generate(), Allowed::anyone(), config)?.into(),
+    };
     let key = endpoint.fingerprint().map(|key| key.to_string());
     side::say(&Listening {
         addr: endpoint.local_addr()?,
@@ -26,11 +37,22 @@ pub(crate) async fn server(task: &Task) -> Result<Ended> {
 }
 
 pub(crate) async fn client(task: &Task, addr: SocketAddr, key: &str) -> Result<Ended> {
-    let endpoint = bind(task.engine, Allowed::nobody())?;
-    let connection = match key {
-        "" => endpoint.connect_insecure(addr).await?,
-        key => endpoint.connect(addr, &key.parse()?).await?,
+    let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let config = config(task.engine)?;
+    let (endpoint, connecting) = match key {
+        "" => {
+            let endpoint = InsecureEndpoint::bind(local, config)?;
+            let connecting = endpoint.connect(addr);
+            (Port::from(endpoint), connecting)
+        }
+        key => {
+            let nobody = Allowed::nobody();
+            let endpoint = Endpoint::bind(local, Identity::generate(), nobody, config)?;
+            let connecting = endpoint.connect(addr, key.parse()?);
+            (Port::from(endpoint), connecting)
+        }
     };
+    let connection = connecting.await?;
     let meter = Meter::start();
     let (mut read, mut write) = connection.open_stream().await?.into_split();
     side::send_file(task, &mut write, &mut read).await?;
@@ -40,7 +62,7 @@ pub(crate) async fn client(task: &Task, addr: SocketAddr, key: &str) -> Result<E
     Ok(ended)
 }
 
-fn bind(engine: Engine, allowed: Allowed) -> Result<Endpoint> {
+fn config(engine: Engine) -> Result<EndpointConfig> {
     let Kind::Weftline { preset, carrier } = engine.kind else {
         bail!("{} is not Weftline", engine.name());
     };
@@ -52,6 +74,7 @@ fn bind(engine: Engine, allowed: Allowed) -> Result<Endpoint> {
     let mut config = EndpointConfig::new(Config::preset(preset));
     config.segmentation_offload = engine.gso;
     config.session.idle_timeout = IDLE_TIMEOUT;
+    config.session.keep_alive = Some(IDLE_TIMEOUT / 4);
     match carrier {
         Carrier::QuicAdaptive => {}
         Carrier::QuicWindow | Carrier::Udp => {
@@ -61,9 +84,5 @@ fn bind(engine: Engine, allowed: Allowed) -> Result<Endpoint> {
             };
         }
     }
-    let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    Ok(match carrier {
-        Carrier::Udp => Endpoint::bind_insecure_udp(addr, config)?,
-        _ => Endpoint::bind(addr, Identity::generate(), allowed, config)?,
-    })
+    Ok(config)
 }

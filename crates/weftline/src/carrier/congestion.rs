@@ -1,4 +1,4 @@
-//! A QUIC congestion controller that leaves the rate to the session.
+//! A QUIC congestion controller that leaves the rate to the engine.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use quinn::congestion::{Controller, ControllerFactory};
 /// Bytes in flight that no path reaches; quinn does not pace windows above 4 GiB.
 const WINDOW: u64 = 1 << 40;
 
-/// Never limits: the session's own rate control does. It only counts what QUIC alone is told.
+/// Never limits: the engine's own rate control does. It only counts what QUIC alone is told.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Unlimited {
     marks: u64,

@@ -1,36 +1,92 @@
-//! What takes the session's datagrams across the network.
+//! What takes the engine's datagrams across the network.
 //!
-//! A further carrier is a file here, a variant of [`Carrier`] and a way to bind it.
+//! A further carrier is a file here, a variant of [`Carrier`] and of [`Backend`], and a kind of
+//! endpoint.
+#![cfg_attr(
+    not(feature = "quic"),
+    allow(unused_variables, reason = "some arguments are for QUIC alone")
+)]
 
+#[cfg(feature = "quic")]
 mod congestion;
+#[cfg(feature = "quic")]
 pub(crate) mod quic;
-mod socket;
+pub(crate) mod socket;
+#[cfg(feature = "quic")]
 mod tls;
 pub(crate) mod udp;
 
+use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use weftline_proto::{CloseReason, Config};
 
-use crate::{ConnectError, Fingerprint};
+use crate::{ConnectError, EndpointConfig, ExportError, Fingerprint};
 
+#[cfg(feature = "quic")]
 pub(crate) use tls::{Refused, TicketStore};
 
 /// Application close codes are smaller; the ones from here on are the runtime's own.
 const RESERVED_CODES: u64 = 1 << 60;
-/// The peer broke the session's protocol.
+/// The peer broke the engine's protocol.
 pub(crate) const PROTOCOL_ERROR: u64 = RESERVED_CODES;
-/// All sessions are taken.
+/// All connections are taken.
 pub(crate) const BUSY: u64 = RESERVED_CODES + 1;
 /// Nothing was heard of the peer for the idle timeout.
 pub(crate) const TIMED_OUT: u64 = RESERVED_CODES + 2;
 /// The peer's key, which it has proved to hold before, is not allowed now.
+#[cfg(feature = "quic")]
 pub(crate) const NOT_ALLOWED: u64 = RESERVED_CODES + 3;
 
-/// One session's way to its peer.
+/// A bound port of one of the carriers.
+pub(crate) enum Backend {
+    #[cfg(feature = "quic")]
+    Quic(Arc<quic::Quic>),
+    Udp(Arc<udp::Udp>),
+}
+
+impl Backend {
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        match self {
+            #[cfg(feature = "quic")]
+            Backend::Quic(quic) => quic.local_addr(),
+            Backend::Udp(udp) => udp.local_addr(),
+        }
+    }
+
+    pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
+        match self {
+            #[cfg(feature = "quic")]
+            Backend::Quic(quic) => Some(quic.fingerprint()),
+            Backend::Udp(_) => None,
+        }
+    }
+
+    /// Answers no further peers.
+    pub(crate) fn stop_listening(&self) {
+        match self {
+            #[cfg(feature = "quic")]
+            Backend::Quic(quic) => quic.stop_listening(),
+            Backend::Udp(udp) => udp.stop_listening(),
+        }
+    }
+
+    /// Waits until everything that the carrier has to say has left.
+    pub(crate) async fn wait_idle(&self) {
+        match self {
+            #[cfg(feature = "quic")]
+            Backend::Quic(quic) => quic.wait_idle().await,
+            Backend::Udp(_) => {}
+        }
+    }
+}
+
+/// One connection's way to its peer.
 pub(crate) enum Carrier {
+    #[cfg(feature = "quic")]
     Quic(quic::Link),
     Udp(udp::Link),
 }
@@ -39,6 +95,7 @@ impl Carrier {
     /// Waits until there is room, then sends; loss on the way is not an error.
     pub(crate) async fn send(&self, datagram: &[u8]) -> Result<(), CloseReason> {
         match self {
+            #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.send(datagram).await,
             Carrier::Udp(link) => link.send(datagram).await,
         }
@@ -51,6 +108,7 @@ impl Carrier {
         limit: usize,
     ) -> Result<(), CloseReason> {
         match self {
+            #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.recv(batch, limit).await,
             Carrier::Udp(link) => link.recv(batch, limit).await,
         }
@@ -59,6 +117,7 @@ impl Carrier {
     /// Lets what was sent leave, then ends the carrier.
     pub(crate) async fn close(&self, code: u64, reason: &str) {
         match self {
+            #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.close(code, reason).await,
             Carrier::Udp(link) => link.close(),
         }
@@ -66,6 +125,7 @@ impl Carrier {
 
     pub(crate) fn peer(&self) -> Option<Fingerprint> {
         match self {
+            #[cfg(feature = "quic")]
             Carrier::Quic(link) => Some(link.peer()),
             Carrier::Udp(_) => None,
         }
@@ -73,6 +133,7 @@ impl Carrier {
 
     pub(crate) fn remote_addr(&self) -> SocketAddr {
         let addr = match self {
+            #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.remote_addr(),
             Carrier::Udp(link) => link.remote_addr(),
         };
@@ -82,22 +143,25 @@ impl Carrier {
     /// The carrier's own estimate of the round-trip time.
     pub(crate) fn rtt(&self) -> Option<Duration> {
         match self {
+            #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.rtt(),
             Carrier::Udp(_) => None,
         }
     }
 
-    /// Waits until the peer has shown that it is there, and no recording of it.
+    /// Waits until the peer has proved that it is live, and not a recording.
     pub(crate) async fn confirmed(&self) -> Result<(), CloseReason> {
         match self {
+            #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.confirmed().await,
             Carrier::Udp(_) => Ok(()),
         }
     }
 
-    /// Data goes although the peer has not shown that it is there.
+    /// Data is sent although the peer has not yet proved that it is live.
     pub(crate) fn is_early(&self) -> bool {
         match self {
+            #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.is_early(),
             Carrier::Udp(_) => false,
         }
@@ -106,22 +170,48 @@ impl Carrier {
     /// Waits until it has; true: it took nothing of what was sent until then.
     pub(crate) async fn early_data_refused(&self) -> bool {
         match self {
+            #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.early_data_refused().await,
             Carrier::Udp(_) => false,
+        }
+    }
+
+    /// The application protocol that both ends agreed on.
+    pub(crate) fn application_protocol(&self) -> Option<String> {
+        match self {
+            #[cfg(feature = "quic")]
+            Carrier::Quic(link) => link.application_protocol(),
+            Carrier::Udp(_) => None,
+        }
+    }
+
+    /// Fills `output` with keying material of the handshake (RFC 5705).
+    pub(crate) fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &[u8],
+        context: &[u8],
+    ) -> Result<(), ExportError> {
+        match self {
+            #[cfg(feature = "quic")]
+            Carrier::Quic(link) => link.export_keying_material(output, label, context),
+            Carrier::Udp(_) => Err(ExportError::Insecure),
         }
     }
 
     /// How often the path has marked datagrams to say that it is congested (ECN).
     pub(crate) fn congestion_marks(&self) -> u64 {
         match self {
+            #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.congestion_marks(),
             Carrier::Udp(_) => 0,
         }
     }
 
-    /// Why the carrier ended while connecting, if it knows better than the session.
+    /// Why the carrier ended while connecting, if it knows better than the engine.
     pub(crate) fn connect_error(&self, addr: SocketAddr) -> Option<ConnectError> {
         match self {
+            #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.connect_error(addr),
             Carrier::Udp(_) => None,
         }
@@ -130,15 +220,20 @@ impl Carrier {
     /// The longest datagram that the path takes now: it may grow and shrink.
     pub(crate) fn max_datagram(&self) -> usize {
         match self {
+            #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.max_datagram(),
             Carrier::Udp(_) => udp::MAX_DATAGRAM,
         }
     }
 
-    /// Fits a session's configuration to this carrier and path.
-    pub(crate) fn fit(&self, config: &mut Config) {
+    /// Fits the engine's configuration to this carrier and path.
+    pub(crate) fn fit(&self, endpoint: &EndpointConfig, config: &mut Config) {
         let overhead = match self {
-            Carrier::Quic(_) => quic::OVERHEAD,
+            #[cfg(feature = "quic")]
+            Carrier::Quic(_) => {
+                config.rate = endpoint.quic_rate();
+                quic::OVERHEAD
+            }
             Carrier::Udp(_) => udp::OVERHEAD,
         };
         let ip_and_udp = if self.remote_addr().is_ipv4() { 28 } else { 48 };

@@ -1,6 +1,6 @@
 //! QUIC DATAGRAM (RFC 9221) through quinn: the default carrier.
 //!
-//! Each datagram of the session is one QUIC DATAGRAM; QUIC streams are not used. QUIC brings
+//! Each datagram of the engine is one QUIC DATAGRAM; QUIC streams are not used. QUIC brings
 //! encryption, both ends' identities, address validation, migration and path MTU discovery.
 
 mod early;
@@ -8,8 +8,10 @@ mod link;
 mod transport;
 mod twice;
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -18,7 +20,7 @@ use quinn::{
 };
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
-use super::{NOT_ALLOWED, socket, tls};
+use super::{NOT_ALLOWED, tls};
 use crate::known::{Pair, Resumable};
 use crate::{Allowed, BindError, ConnectError, EndpointConfig, Fingerprint, Identity, Refusal};
 
@@ -33,9 +35,9 @@ pub(crate) use link::Link;
 /// at most 4 bytes, AEAD tag, and the frame's type and length.
 pub(crate) const OVERHEAD: u16 = 1 + 8 + 4 + 16 + 3;
 
-/// Datagrams waiting in QUIC: a few packets, so that the session decides late what to send.
+/// Datagrams waiting in QUIC: a few packets, so that the engine decides late what to send.
 const SEND_BUFFER: usize = 8 << 10;
-/// QUIC outlives the session's idle timeout by this much, so that the session reports it.
+/// QUIC outlives the engine's idle timeout by this much, so that the engine reports it.
 const IDLE_MARGIN: Duration = Duration::from_secs(5);
 /// Unfinished handshakes from which on a client must first prove its address.
 const RETRY_FROM: usize = 16;
@@ -52,13 +54,19 @@ pub(crate) struct Quic {
     identity: Identity,
     config: EndpointConfig,
     idle: Duration,
-    listener: Option<Listener>,
+    /// The names in TLS of the protocols that this end speaks.
+    alpn: Arc<[Vec<u8>]>,
+    again: Option<Again>,
+    listener: Mutex<Option<Listener>>,
+    /// There is a listener.
+    serves: Arc<AtomicBool>,
 }
 
 #[derive(Clone)]
 struct Listener {
     config: ServerConfig,
     allowed: Allowed,
+    alpn: Arc<[Vec<u8>]>,
     again: Option<Again>,
     /// How long a handshake may take.
     limit: Duration,
@@ -72,51 +80,74 @@ struct Again {
 }
 
 impl Quic {
-    pub(crate) fn bind(
-        addr: SocketAddr,
+    pub(crate) fn new(
+        socket: UdpSocket,
         identity: Identity,
         allowed: Allowed,
         config: &EndpointConfig,
     ) -> Result<Self, BindError> {
-        let transport = Arc::new(transport(config, None)?);
-        let listener = if allowed.is_nobody() {
-            None
-        } else {
-            let tls = quic_server(&identity, &allowed, &tls::Refused::default(), None)?;
-            let mut server = ServerConfig::with_crypto(tls);
-            server.transport_config(transport);
-            server.max_incoming(MAX_HANDSHAKES);
-            Some(Listener {
-                config: server,
-                allowed,
-                again: config.early_data.then(|| Again {
-                    tickets: ServerSessionMemoryCache::new(TICKETS),
-                    guard: Guard::default(),
-                }),
-                limit: config.connect_timeout,
-            })
-        };
-        let failed = |source| BindError::Socket { addr, source };
-        let socket = socket::bind(addr, config.socket_buffer).map_err(failed)?;
-        let runtime = Arc::new(TokioRuntime);
-        let mut socket = runtime.wrap_udp_socket(socket).map_err(failed)?;
-        if listener.is_none() {
-            socket = Twice::new(socket);
-        }
+        // Before anything is bound to it: the settings may contradict each other.
+        transport(config, None)?;
+        let serves = Arc::new(AtomicBool::new(false));
         let endpoint = quinn::Endpoint::new_with_abstract_socket(
             quinn::EndpointConfig::default(),
-            listener.as_ref().map(|l| l.config.clone()),
-            socket,
-            runtime,
-        )
-        .map_err(failed)?;
-        Ok(Quic {
-            endpoint,
+            None,
+            wrap(socket, &serves).map_err(BindError::Given)?,
+            Arc::new(TokioRuntime),
+        );
+        let quic = Quic {
+            endpoint: endpoint.map_err(BindError::Given)?,
             identity,
             config: config.clone(),
             idle: config.session.idle_timeout.saturating_add(IDLE_MARGIN),
-            listener,
+            alpn: tls::alpn(&config.application_protocols).into(),
+            again: config.early_data.then(|| Again {
+                tickets: ServerSessionMemoryCache::new(TICKETS),
+                guard: Guard::default(),
+            }),
+            listener: Mutex::new(None),
+            serves,
+        };
+        quic.set_allowed(allowed)?;
+        Ok(quic)
+    }
+
+    /// Accepts these peers from now on.
+    pub(crate) fn set_allowed(&self, allowed: Allowed) -> Result<(), BindError> {
+        let listener = match allowed.is_nobody() {
+            true => None,
+            false => Some(self.make_listener(allowed)?),
+        };
+        let mut current = self.lock();
+        self.serves.store(listener.is_some(), Ordering::Relaxed);
+        let config = listener.as_ref().map(|l| l.config.clone());
+        self.endpoint.set_server_config(config);
+        *current = listener;
+        Ok(())
+    }
+
+    fn make_listener(&self, allowed: Allowed) -> Result<Listener, BindError> {
+        let (alpn, refused) = (self.alpn.clone(), tls::Refused::default());
+        let tls = quic_server(&self.identity, &allowed, &alpn, &refused, None)?;
+        let mut config = ServerConfig::with_crypto(tls);
+        config.transport_config(Arc::new(transport(&self.config, None)?));
+        config.max_incoming(MAX_HANDSHAKES);
+        Ok(Listener {
+            config,
+            allowed,
+            alpn,
+            again: self.again.clone(),
+            limit: self.config.connect_timeout,
         })
+    }
+
+    /// Moves to another socket.
+    pub(crate) fn rebind(&self, socket: UdpSocket) -> io::Result<()> {
+        self.endpoint.rebind_abstract(wrap(socket, &self.serves)?)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Listener>> {
+        self.listener.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn local_addr(&self) -> std::io::Result<SocketAddr> {
@@ -135,13 +166,14 @@ impl Quic {
         let pair = Pair {
             ours: self.fingerprint(),
             peer: expected,
+            protocols: self.alpn.clone(),
         };
         let address = |reason: String| ConnectError::Address { addr, reason };
         let Resumable {
             config, refused, ..
-        } = self.client_tls(pair).map_err(address)?;
+        } = self.client_tls(&pair).map_err(address)?;
         let known = &self.config.known_peers;
-        let rtt = known.rtt(pair, addr);
+        let rtt = known.rtt(&pair, addr);
         let transport = transport(&self.config, rtt).map_err(|e| address(e.to_string()))?;
         let mut config = ClientConfig::new(config);
         config.transport_config(Arc::new(transport));
@@ -166,7 +198,7 @@ impl Quic {
                     rtt,
                     refused,
                 };
-                Link::early(connection, expected, ours, self.idle, early)
+                Link::to(connection, expected, ours, self.idle, Some(early))
             }
             Err(connecting) => {
                 let connection = connecting.await.map_err(|error| match refused.take() {
@@ -178,7 +210,7 @@ impl Quic {
                     None => connect_error(&error, addr, ours, self.idle),
                 })?;
                 known.measured(pair, addr, connection.rtt());
-                Link::new(connection, ours, self.idle)
+                Link::new(connection, ours, self.idle, None)
             }
         };
         link.ok_or_else(|| ConnectError::NotWeftline {
@@ -188,14 +220,20 @@ impl Quic {
     }
 
     /// The TLS configuration for this peer: with early data the one that keeps its tickets.
-    fn client_tls(&self, pair: Pair) -> Result<Resumable, String> {
+    fn client_tls(&self, pair: &Pair) -> Result<Resumable, String> {
         let early = self.config.early_data;
         let make = || {
             let refused = tls::Refused::default();
             let tickets = tls::TicketStore::default();
             let store = early.then(|| tickets.clone());
-            let tls = tls::client(&self.identity, pair.peer, refused.clone(), store)
-                .map_err(|e| e.to_string())?;
+            let tls = tls::client(
+                &self.identity,
+                pair.peer,
+                &pair.protocols,
+                refused.clone(),
+                store,
+            )
+            .map_err(|e| e.to_string())?;
             let config = QuicClientConfig::try_from(tls).map_err(|e| e.to_string())?;
             Ok(Resumable {
                 config: Arc::new(config),
@@ -204,20 +242,29 @@ impl Quic {
             })
         };
         match early {
-            true => self.config.known_peers.tls(pair, make),
+            true => self.config.known_peers.tls(pair.clone(), make),
             false => make(),
         }
     }
 
-    /// The next peer that knocks; `None` when the endpoint has ended or only connects.
+    /// The next peer that knocks; `None` when the endpoint has ended.
+    ///
+    /// Cancel safe.
     pub(crate) async fn knock(&self) -> Option<Knock> {
-        let listener = self.listener.clone()?;
-        Some(Knock {
-            incoming: self.endpoint.accept().await?,
-            listener,
-            identity: self.identity.clone(),
-            idle: self.idle,
-        })
+        loop {
+            let incoming = self.endpoint.accept().await?;
+            // It came before the rule changed.
+            let Some(listener) = self.lock().clone() else {
+                incoming.ignore();
+                continue;
+            };
+            return Some(Knock {
+                incoming,
+                listener,
+                identity: self.identity.clone(),
+                idle: self.idle,
+            });
+        }
     }
 
     /// Answers no further peers.
@@ -271,10 +318,11 @@ impl Knock {
             storage: again.tickets,
             early: pass.is_some(),
         });
-        // A TLS configuration of its own lets this handshake say whom it refused.
+        // A TLS configuration of its own lets this handshake say which peer it refused.
         let refused = tls::Refused::default();
         let (mut config, allowed) = (self.listener.config, self.listener.allowed);
-        config.crypto = quic_server(&self.identity, &allowed, &refused, tickets)
+        let alpn = &self.listener.alpn;
+        config.crypto = quic_server(&self.identity, &allowed, alpn, &refused, tickets)
             .map_err(|e| failed(e.to_string()))?;
         let connecting = self
             .incoming
@@ -290,24 +338,32 @@ impl Knock {
             Some(peer) => Refusal::UnknownPeer { peer, addr },
             None => failed(error.to_string()),
         })?;
-        let link = match opened {
-            Opened::Ended(connection) => Link::new(connection, ours, self.idle),
-            Opened::Early(connection, peer, handshake) => {
-                // Its ticket was made when it was.
-                if !allowed.allows(&peer) {
-                    let code = VarInt::from_u64(NOT_ALLOWED).unwrap_or(VarInt::MAX);
-                    connection.close(code, b"not allowed any more");
-                    return Err(Refusal::UnknownPeer { peer, addr });
-                }
+        let (connection, early) = match opened {
+            Opened::Ended(connection) => (connection, None),
+            Opened::Early(connection, handshake) => {
                 let early = Early {
                     handshake,
                     limit,
                     rtt: None,
                     refused,
                 };
-                Link::early(connection, peer, ours, self.idle, early)
+                (connection, Some(early))
             }
         };
+        // One that resumes a session has shown its key in an earlier handshake: the rule may have
+        // changed since.
+        if let Some(peer) = link::fingerprint(&connection)
+            && !allowed.allows(&peer)
+        {
+            // Until then QUIC hides from the peer what the application says.
+            if let Some(early) = &early {
+                early.handshake.ended().await;
+            }
+            let code = VarInt::from_u64(NOT_ALLOWED).unwrap_or(VarInt::MAX);
+            connection.close(code, b"not allowed any more");
+            return Err(Refusal::UnknownPeer { peer, addr });
+        }
+        let link = Link::new(connection, ours, self.idle, early);
         link.ok_or_else(|| failed("it takes no datagrams".to_owned()))
     }
 }
@@ -316,7 +372,7 @@ impl Knock {
 enum Opened {
     Ended(quinn::Connection),
     /// The peer is the one of the session that it resumes.
-    Early(quinn::Connection, Fingerprint, Handshake),
+    Early(quinn::Connection, Handshake),
 }
 
 /// Waits for the end of the handshake, unless it resumes a session: then only for its beginning.
@@ -331,27 +387,35 @@ async fn resume(
         // Only a client's is ever refused.
         Err(connecting) => return connecting.await.map(Opened::Ended),
     };
-    let Some(peer) = link::fingerprint(&connection) else {
+    if link::fingerprint(&connection).is_none() {
         let ended_well = ended.await;
         return match connection.close_reason() {
             Some(error) if !ended_well => Err(error),
             _ => Ok(Opened::Ended(connection)),
         };
-    };
+    }
     let handshake = Handshake::watch(&connection, ended, limit, move |outcome| match outcome {
         Outcome::Confirmed { .. } => drop(pass),
         Outcome::Failed | Outcome::TimedOut => pass.remember(),
     });
-    Ok(Opened::Early(connection, peer, handshake))
+    Ok(Opened::Early(connection, handshake))
+}
+
+/// The socket as QUIC uses it.
+fn wrap(socket: UdpSocket, serves: &Arc<AtomicBool>) -> io::Result<Arc<Twice>> {
+    socket.set_nonblocking(true)?;
+    let socket = TokioRuntime.wrap_udp_socket(socket)?;
+    Ok(Twice::new(socket, serves.clone()))
 }
 
 fn quic_server(
     identity: &Identity,
     allowed: &Allowed,
+    alpn: &[Vec<u8>],
     refused: &tls::Refused,
     tickets: Option<tls::Tickets>,
 ) -> Result<Arc<QuicServerConfig>, BindError> {
-    let tls = tls::server(identity, allowed.clone(), refused.clone(), tickets)
+    let tls = tls::server(identity, allowed.clone(), alpn, refused.clone(), tickets)
         .map_err(|e| BindError::Tls(e.to_string()))?;
     let tls = QuicServerConfig::try_from(tls).map_err(|e| BindError::Tls(e.to_string()))?;
     Ok(Arc::new(tls))

@@ -26,8 +26,26 @@ use rustls::{
 
 use crate::{Allowed, Fingerprint, Identity};
 
-/// The protocol's name in TLS (RFC 7301); the number rises with incompatible changes.
-const ALPN: &[u8] = b"weftline/1";
+/// The protocol's name in TLS (RFC 7301); the number rises with incompatible changes. The
+/// application's own protocol follows it after a slash.
+const ALPN: &str = "weftline/1";
+
+/// The names in TLS of these application protocols; without any, that of Weftline alone.
+pub(crate) fn alpn(protocols: &[String]) -> Vec<Vec<u8>> {
+    match protocols.is_empty() {
+        true => vec![ALPN.as_bytes().to_vec()],
+        false => {
+            let names = protocols.iter().map(|name| format!("{ALPN}/{name}"));
+            names.map(String::into_bytes).collect()
+        }
+    }
+}
+
+/// The application protocol with this name in TLS.
+pub(crate) fn application(alpn: &[u8]) -> Option<String> {
+    let name = std::str::from_utf8(alpn).ok()?.strip_prefix(ALPN)?;
+    Some(name.strip_prefix('/')?.to_owned())
+}
 
 /// Each is good for one handshake: this many allow for one that goes wrong.
 const TICKETS: usize = 2;
@@ -104,6 +122,7 @@ pub(crate) struct Tickets {
 pub(crate) fn client(
     identity: &Identity,
     expected: Fingerprint,
+    alpn: &[Vec<u8>],
     refused: Refused,
     tickets: Option<TicketStore>,
 ) -> Result<ClientConfig, Error> {
@@ -114,7 +133,7 @@ pub(crate) fn client(
         .dangerous()
         .with_custom_certificate_verifier(check)
         .with_client_cert_resolver(Arc::new(resolver));
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = alpn.to_vec();
     config.enable_early_data = tickets.is_some();
     config.resumption = match tickets {
         Some(tickets) => Resumption::store(Arc::new(tickets)),
@@ -128,6 +147,7 @@ pub(crate) fn client(
 pub(crate) fn server(
     identity: &Identity,
     allowed: Allowed,
+    alpn: &[Vec<u8>],
     refused: Refused,
     tickets: Option<Tickets>,
 ) -> Result<ServerConfig, Error> {
@@ -137,7 +157,7 @@ pub(crate) fn server(
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(check)
         .with_cert_resolver(Arc::new(resolver));
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = alpn.to_vec();
     match tickets {
         Some(tickets) => {
             config.session_storage = tickets.storage;

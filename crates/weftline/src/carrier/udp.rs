@@ -1,9 +1,10 @@
-//! Plain UDP: for the lab and for links one owns. **Nothing is encrypted or authenticated.**
+//! Plain UDP: for the laboratory, and for links that you own. **Nothing is encrypted or
+//! authenticated.**
 //!
-//! A datagram is an 8-byte session id, big endian, and the session's datagram. The client draws
-//! the id at random; with the sender's address it names the session. Whoever can write to the
+//! A datagram is an 8-byte session id, big endian, and the engine's datagram. The client draws
+//! the id at random; with the sender's address it names the connection. An attacker on the
 //! path can read, change, inject and end everything, and a spoofed HELLO takes one of the
-//! bounded places until its session times out.
+//! bounded places until its connection times out.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -18,7 +19,7 @@ use tokio::time::Instant;
 use weftline_proto::{CloseReason, wire};
 
 use super::socket;
-use crate::{BindError, EndpointConfig};
+use crate::{BindError, EndpointConfig, random};
 
 /// Bytes that this carrier puts before a datagram.
 pub(crate) const OVERHEAD: u16 = 8;
@@ -26,11 +27,11 @@ pub(crate) const OVERHEAD: u16 = 8;
 pub(crate) const MAX_DATAGRAM: usize = 1500 - 48 - OVERHEAD as usize;
 
 const ID_BYTES: usize = OVERHEAD as usize;
-/// Datagrams held for one session; when it is slow, further ones are lost.
+/// Datagrams held for one connection; when it is slow, further ones are lost.
 const INBOX: usize = 2048;
-/// New sessions accepted in a second.
+/// New connections accepted in a second.
 const NEW_PER_SECOND: u32 = 32;
-/// Ended sessions remembered, so that a late HELLO does not start them again.
+/// Ended connections remembered, so that a late HELLO does not start them again.
 const ENDED: usize = 256;
 
 type Key = (SocketAddr, u64);
@@ -42,15 +43,15 @@ pub(crate) struct Udp {
 }
 
 impl Udp {
-    /// Also gives the sessions that peers open.
-    pub(crate) fn bind(
-        addr: SocketAddr,
+    /// Also gives the connections that peers open.
+    pub(crate) fn new(
+        socket: std::net::UdpSocket,
         config: &EndpointConfig,
     ) -> Result<(Self, mpsc::Receiver<Link>), BindError> {
-        let failed = |source| BindError::Socket { addr, source };
-        let socket = socket::bind(addr, config.socket_buffer).map_err(failed)?;
-        let socket = Arc::new(UdpSocket::from_std(socket).map_err(failed)?);
-        let (opened, incoming) = mpsc::channel(config.max_sessions.max(1));
+        socket.set_nonblocking(true).map_err(BindError::Given)?;
+        let socket = UdpSocket::from_std(socket).map_err(BindError::Given)?;
+        let socket = Arc::new(socket);
+        let (opened, incoming) = mpsc::channel(config.max_sessions);
         let table = Arc::new(Table::default());
         tokio::spawn(demultiplex(socket.clone(), table.clone(), opened));
         Ok((Udp { socket, table }, incoming))
@@ -60,7 +61,7 @@ impl Udp {
         self.socket.local_addr()
     }
 
-    /// A session of our own; nothing is sent yet.
+    /// A connection of our own; nothing is sent yet.
     pub(crate) fn connect(&self, addr: SocketAddr) -> io::Result<Link> {
         let v6 = self.socket.local_addr()?.is_ipv6();
         if addr.is_ipv6() && !v6 {
@@ -68,10 +69,10 @@ impl Udp {
         }
         let addr = socket::for_family(addr, v6);
         let mut id = [0; ID_BYTES];
-        aws_lc_rs::rand::fill(&mut id).map_err(|_| io::Error::other("no random numbers"))?;
+        random::fill(&mut id)?;
         let key = (addr, u64::from_be_bytes(id));
         let (inbox, received) = mpsc::channel(INBOX);
-        self.table.lock().sessions.insert(key, inbox);
+        self.table.lock().connections.insert(key, inbox);
         Ok(Link::new(&self.socket, &self.table, key, received))
     }
 
@@ -91,7 +92,7 @@ impl Drop for Udp {
     }
 }
 
-/// One session's share of the socket.
+/// One connection's share of the socket.
 pub(crate) struct Link {
     socket: Arc<UdpSocket>,
     table: Arc<Table>,
@@ -119,7 +120,7 @@ impl Link {
         let mut bytes = Vec::with_capacity(ID_BYTES + datagram.len());
         bytes.extend_from_slice(&id.to_be_bytes());
         bytes.extend_from_slice(datagram);
-        // A full queue or an unreachable peer is a loss like any other: the session's timers
+        // A full queue or an unreachable peer is a loss like any other: the connection's timers
         // find out whether it lasts.
         if let Err(error) = self.socket.send_to(&bytes, addr).await {
             tracing::debug!(%error, "datagram not sent");
@@ -140,7 +141,7 @@ impl Link {
 
     pub(crate) fn close(&self) {
         let mut table = self.table.lock();
-        if table.sessions.remove(&self.key).is_some() {
+        if table.connections.remove(&self.key).is_some() {
             if table.ended.len() == ENDED {
                 table.ended.pop_front();
             }
@@ -160,18 +161,18 @@ impl Drop for Link {
     }
 }
 
-/// The sessions that share a socket.
+/// The connections that share a socket.
 struct Table {
     rows: Mutex<Rows>,
     changed: Notify,
 }
 
 struct Rows {
-    sessions: HashMap<Key, mpsc::Sender<Bytes>>,
+    connections: HashMap<Key, mpsc::Sender<Bytes>>,
     ended: VecDeque<Key>,
-    /// New sessions are accepted.
+    /// New connections are accepted.
     listening: bool,
-    /// The endpoint exists, and may open sessions.
+    /// The endpoint exists, and may open connections.
     bound: bool,
     allowance: Allowance,
 }
@@ -180,7 +181,7 @@ impl Default for Table {
     fn default() -> Self {
         Table {
             rows: Mutex::new(Rows {
-                sessions: HashMap::new(),
+                connections: HashMap::new(),
                 ended: VecDeque::new(),
                 listening: true,
                 bound: true,
@@ -196,7 +197,7 @@ impl Table {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a datagram to its session; a HELLO of an unknown one makes a new one.
+    /// Gives a datagram to its connection; a HELLO of an unknown one makes a new one.
     fn deliver(
         self: &Arc<Self>,
         socket: &Arc<UdpSocket>,
@@ -206,7 +207,7 @@ impl Table {
         let (id, datagram) = bytes.split_first_chunk::<ID_BYTES>()?;
         let key = (addr, u64::from_be_bytes(*id));
         let mut rows = self.lock();
-        if let Some(inbox) = rows.sessions.get(&key) {
+        if let Some(inbox) = rows.connections.get(&key) {
             inbox.try_send(Bytes::copy_from_slice(datagram)).ok();
             return None;
         }
@@ -219,13 +220,13 @@ impl Table {
         }
         let (inbox, received) = mpsc::channel(INBOX);
         inbox.try_send(Bytes::copy_from_slice(datagram)).ok();
-        rows.sessions.insert(key, inbox);
+        rows.connections.insert(key, inbox);
         drop(rows);
         Some(Link::new(socket, self, key, received))
     }
 }
 
-/// A token bucket for new sessions.
+/// A token bucket for new connections.
 struct Allowance {
     tokens: f64,
     filled: Instant,
@@ -252,7 +253,7 @@ impl Allowance {
     }
 }
 
-/// Reads the socket until the endpoint and all its sessions have gone.
+/// Reads the socket until the endpoint and all its connections have gone.
 async fn demultiplex(socket: Arc<UdpSocket>, table: Arc<Table>, opened: mpsc::Sender<Link>) {
     let mut opened = Some(opened);
     let mut buffer = vec![0; 1 << 16];
@@ -262,7 +263,7 @@ async fn demultiplex(socket: Arc<UdpSocket>, table: Arc<Table>, opened: mpsc::Se
             if !rows.listening {
                 opened = None;
             }
-            if !rows.bound && rows.sessions.is_empty() {
+            if !rows.bound && rows.connections.is_empty() {
                 return;
             }
         }
@@ -293,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_sessions_are_limited_but_not_for_ever() {
+    fn new_connections_are_limited_but_not_for_ever() {
         let mut allowance = Allowance::new();
         let start = allowance.filled;
         let taken = (0..1000).filter(|_| allowance.take(start)).count();

@@ -99,7 +99,7 @@ async fn nothing_is_flushed_that_the_peer_did_not_get() {
     .await;
     soon(pair.client.flushed()).await.unwrap();
     relay.as_ref().unwrap().lose(1000);
-    pair.client.send_message(b"x", None).await.unwrap();
+    pair.client.send_message("x", None).await.unwrap();
     let early = tokio::time::timeout(Duration::from_millis(300), pair.client.flushed());
     assert!(early.await.is_err(), "flushed without an acknowledgement");
     relay.as_ref().unwrap().lose(0);
@@ -143,7 +143,7 @@ async fn sessions_of_an_endpoint_that_was_dropped_go_on() {
         let pair = Pair::new(kind).await;
         drop((pair.client_endpoint, pair.server_endpoint));
         tokio::time::sleep(Duration::from_millis(50)).await;
-        pair.client.send_message(b"still", None).await.unwrap();
+        pair.client.send_message("still", None).await.unwrap();
         let message = soon(pair.server.recv_message()).await.unwrap();
         assert_eq!(message.data, b"still"[..]);
     }

@@ -1,9 +1,11 @@
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use weftline::{Allowed, BindError, ConnectError, Endpoint, EndpointConfig, Identity, Refusal};
+use weftline::{
+    Allowed, BindError, ConnectError, Endpoint, EndpointConfig, Identity, InsecureEndpoint, Refusal,
+};
 
-use crate::{Kind, Pair, bind, config, soon};
+use crate::{Either, Kind, Pair, any, bind, config, quic, soon};
 
 #[tokio::test]
 async fn both_ends_know_each_other_on_quic() {
@@ -25,20 +27,18 @@ async fn an_ipv6_endpoint_serves_an_ipv4_client_under_its_ipv4_address() {
     for kind in [Kind::Quic, Kind::Udp] {
         let any = "[::]:0".parse().unwrap();
         let bound = match kind {
-            Kind::Quic => Endpoint::bind(any, Identity::generate(), Allowed::anyone(), config()),
-            Kind::Udp => Endpoint::bind_insecure_udp(any, config()),
+            Kind::Quic => Endpoint::bind(any, Identity::generate(), Allowed::anyone(), config())
+                .map(Either::Quic),
+            Kind::Udp => InsecureEndpoint::bind(any, config()).map(Either::Udp),
         };
-        // Not every machine has IPv6.
-        let Ok(server) = bound else { return };
+        let server = match bound {
+            Ok(server) => server,
+            Err(error) => return weftline_testkit::unable("ipv6", &error.to_string()),
+        };
         let client = bind(kind, Allowed::nobody(), config());
         let port = server.local_addr().unwrap().port();
         let addr = format!("127.0.0.1:{port}").parse().unwrap();
-        let connect = async {
-            match server.fingerprint() {
-                Some(peer) => client.connect(addr, &peer).await,
-                None => client.connect_insecure(addr).await,
-            }
-        };
+        let connect = client.connect(addr, &server);
         let (near, far) = soon(async { tokio::join!(connect, server.accept()) }).await;
         assert_eq!(near.unwrap().remote_addr(), addr);
         assert!(far.unwrap().remote_addr().is_ipv4());
@@ -47,12 +47,12 @@ async fn an_ipv6_endpoint_serves_an_ipv4_client_under_its_ipv4_address() {
 
 #[tokio::test]
 async fn the_wrong_server_is_named_with_both_fingerprints() {
-    let server = bind(Kind::Quic, Allowed::anyone(), config());
-    let client = bind(Kind::Quic, Allowed::nobody(), config());
+    let server = quic(Allowed::anyone(), config());
+    let client = quic(Allowed::nobody(), config());
     let addr = server.local_addr().unwrap();
     let expected = Identity::generate().fingerprint();
-    let error = soon(client.connect(addr, &expected)).await.unwrap_err();
-    let got = server.fingerprint().unwrap();
+    let error = soon(client.connect(addr, expected)).await.unwrap_err();
+    let got = server.fingerprint();
     assert_eq!(
         error,
         ConnectError::PeerMismatch {
@@ -68,13 +68,13 @@ async fn the_wrong_server_is_named_with_both_fingerprints() {
 #[tokio::test]
 async fn an_unknown_client_is_refused_and_both_ends_learn_its_fingerprint() {
     let known = Identity::generate();
-    let server = bind(Kind::Quic, Allowed::only([known.fingerprint()]), config());
-    let stranger = bind(Kind::Quic, Allowed::nobody(), config());
+    let server = quic(Allowed::only([known.fingerprint()]), config());
+    let stranger = quic(Allowed::nobody(), config());
     let addr = server.local_addr().unwrap();
-    let peer = server.fingerprint().unwrap();
-    let ours = stranger.fingerprint().unwrap();
+    let peer = server.fingerprint();
+    let ours = stranger.fingerprint();
 
-    let error = soon(stranger.connect(addr, &peer)).await.unwrap_err();
+    let error = soon(stranger.connect(addr, peer)).await.unwrap_err();
     assert_eq!(error, ConnectError::Refused { addr, ours });
     let refusal = soon(server.refused()).await.unwrap();
     let from = stranger.local_addr().unwrap();
@@ -86,9 +86,8 @@ async fn an_unknown_client_is_refused_and_both_ends_learn_its_fingerprint() {
         }
     );
 
-    let any = "127.0.0.1:0".parse().unwrap();
-    let friend = Endpoint::bind(any, known, Allowed::nobody(), config()).unwrap();
-    soon(friend.connect(addr, &peer)).await.unwrap();
+    let friend = Endpoint::bind(any(), known, Allowed::nobody(), config()).unwrap();
+    soon(friend.connect(addr, peer)).await.unwrap();
 }
 
 #[tokio::test]
@@ -97,12 +96,12 @@ async fn nobody_listening_is_a_timeout_that_says_how_long() {
     short.connect_timeout = Duration::from_secs(1);
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let addr = silent.local_addr().unwrap();
-    let client = bind(Kind::Quic, Allowed::nobody(), short.clone());
+    let client = quic(Allowed::nobody(), short.clone());
     let anyone = Identity::generate().fingerprint();
-    let error = soon(client.connect(addr, &anyone)).await.unwrap_err();
+    let error = soon(client.connect(addr, anyone)).await.unwrap_err();
     assert_eq!(error, ConnectError::TimedOut { addr, seconds: 1 });
-    let client = bind(Kind::Udp, Allowed::nobody(), short);
-    let error = soon(client.connect_insecure(addr)).await.unwrap_err();
+    let client = InsecureEndpoint::bind(any(), short).unwrap();
+    let error = soon(client.connect(addr)).await.unwrap_err();
     assert_eq!(error, ConnectError::TimedOut { addr, seconds: 1 });
     soon(client.wait_idle()).await;
 }
@@ -111,11 +110,11 @@ async fn nobody_listening_is_a_timeout_that_says_how_long() {
 async fn an_endpoint_that_allows_nobody_does_not_answer() {
     let mut short = config();
     short.connect_timeout = Duration::from_millis(500);
-    let quiet = bind(Kind::Quic, Allowed::nobody(), config());
-    let client = bind(Kind::Quic, Allowed::nobody(), short);
-    let peer = quiet.fingerprint().unwrap();
+    let quiet = quic(Allowed::nobody(), config());
+    let client = quic(Allowed::nobody(), short);
+    let peer = quiet.fingerprint();
     let addr = quiet.local_addr().unwrap();
-    let error = soon(client.connect(addr, &peer)).await.unwrap_err();
+    let error = soon(client.connect(addr, peer)).await.unwrap_err();
     assert!(matches!(error, ConnectError::TimedOut { .. }), "{error}");
     assert!(soon(quiet.accept()).await.is_none());
 }
@@ -124,13 +123,13 @@ async fn an_endpoint_that_allows_nobody_does_not_answer() {
 async fn a_full_server_says_so() {
     let mut one = config();
     one.max_sessions = 1;
-    let server = bind(Kind::Quic, Allowed::anyone(), one);
-    let client = bind(Kind::Quic, Allowed::nobody(), config());
+    let server = quic(Allowed::anyone(), one);
+    let client = quic(Allowed::nobody(), config());
     let addr = server.local_addr().unwrap();
-    let peer = server.fingerprint().unwrap();
-    let first = soon(client.connect(addr, &peer)).await.unwrap();
+    let peer = server.fingerprint();
+    let first = soon(client.connect(addr, peer)).await.unwrap();
     let served = soon(server.accept()).await.unwrap();
-    let error = soon(client.connect(addr, &peer)).await.unwrap_err();
+    let error = soon(client.connect(addr, peer)).await.unwrap_err();
     assert_eq!(error, ConnectError::Busy { addr });
     let refusal = soon(server.refused()).await.unwrap();
     assert!(matches!(refusal, Refusal::Full { .. }), "{refusal}");
@@ -138,37 +137,25 @@ async fn a_full_server_says_so() {
     first.close(0, "");
     soon(served.closed()).await;
     soon(server.wait_idle()).await;
-    soon(client.connect(addr, &peer)).await.unwrap();
+    soon(client.connect(addr, peer)).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_closed_endpoint_neither_connects_nor_accepts() {
-    let server = bind(Kind::Quic, Allowed::anyone(), config());
+    let server = quic(Allowed::anyone(), config());
     server.close(0, "");
     assert!(soon(server.accept()).await.is_none());
     let addr = "127.0.0.1:9".parse().unwrap();
     let peer = Identity::generate().fingerprint();
-    let error = soon(server.connect(addr, &peer)).await.unwrap_err();
+    let error = soon(server.connect(addr, peer)).await.unwrap_err();
     assert_eq!(error, ConnectError::EndpointClosed);
 }
 
 #[tokio::test]
-async fn the_two_ways_to_connect_are_not_mixed_up() {
-    let addr = "127.0.0.1:9".parse().unwrap();
-    let quic = bind(Kind::Quic, Allowed::nobody(), config());
-    let error = quic.connect_insecure(addr).await.unwrap_err();
-    assert_eq!(error, ConnectError::WrongCarrier { insecure: false });
-    let udp = bind(Kind::Udp, Allowed::nobody(), config());
-    let peer = Identity::generate().fingerprint();
-    let error = udp.connect(addr, &peer).await.unwrap_err();
-    assert_eq!(error, ConnectError::WrongCarrier { insecure: true });
-}
-
-#[tokio::test]
 async fn a_port_in_use_is_named() {
-    let taken = bind(Kind::Quic, Allowed::nobody(), config());
+    let taken = quic(Allowed::nobody(), config());
     let addr = taken.local_addr().unwrap();
-    let error = Endpoint::bind_insecure_udp(addr, config()).unwrap_err();
+    let error = InsecureEndpoint::bind(addr, config()).unwrap_err();
     assert!(matches!(error, BindError::Socket { .. }));
     assert!(error.to_string().contains(&addr.to_string()), "{error}");
 }
@@ -177,7 +164,7 @@ async fn a_port_in_use_is_named() {
 fn binding_outside_a_runtime_is_an_error_and_no_panic() {
     let addr = "127.0.0.1:0".parse().unwrap();
     let config = EndpointConfig::default();
-    let error = Endpoint::bind_insecure_udp(addr, config.clone()).unwrap_err();
+    let error = InsecureEndpoint::bind(addr, config.clone()).unwrap_err();
     assert!(matches!(error, BindError::NoRuntime));
     let error = Endpoint::bind(addr, Identity::generate(), Allowed::nobody(), config).unwrap_err();
     assert!(matches!(error, BindError::NoRuntime));
@@ -195,7 +182,8 @@ async fn garbage_sent_to_a_port_does_no_harm() {
                 stranger.send_to(&garbage, addr).await.unwrap();
             }
         }
-        pair.client.send_message(b"still here", None).await.unwrap();
+        let message = &b"still here"[..];
+        pair.client.send_message(message, None).await.unwrap();
         let message = soon(pair.server.recv_message()).await.unwrap();
         assert_eq!(message.data, b"still here"[..]);
     }
@@ -203,11 +191,11 @@ async fn garbage_sent_to_a_port_does_no_harm() {
 
 #[tokio::test]
 async fn what_is_written_before_the_peer_has_accepted_arrives() {
-    let server = bind(Kind::Quic, Allowed::anyone(), config());
-    let client = bind(Kind::Quic, Allowed::nobody(), config());
+    let server = quic(Allowed::anyone(), config());
+    let client = quic(Allowed::nobody(), config());
     let addr = server.local_addr().unwrap();
-    let peer = server.fingerprint().unwrap();
-    let early = soon(client.connect_early(addr, &peer)).await.unwrap();
+    let peer = server.fingerprint();
+    let early = soon(client.connect(addr, peer).early()).await.unwrap();
     let mut stream = early.open_stream().await.unwrap();
     stream.write_all(b"at once").await.unwrap();
     stream.finish().unwrap();
@@ -221,9 +209,9 @@ async fn what_is_written_before_the_peer_has_accepted_arrives() {
 #[tokio::test]
 async fn over_plain_udp_data_leave_before_anybody_has_answered() {
     let silent = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let client = bind(Kind::Udp, Allowed::nobody(), config());
-    let early = client.connect_insecure_early(silent.local_addr().unwrap());
-    let early = soon(early).await.unwrap();
+    let client = InsecureEndpoint::bind(any(), config()).unwrap();
+    let connecting = client.connect(silent.local_addr().unwrap());
+    let early = soon(connecting.early()).await.unwrap();
     let mut stream = early.open_stream().await.unwrap();
     stream.write_all(b"at once").await.unwrap();
     let mut buffer = [0; 2000];
@@ -243,17 +231,63 @@ async fn over_plain_udp_data_leave_before_anybody_has_answered() {
 
 #[tokio::test]
 async fn who_connected_early_and_is_refused_learns_it() {
-    let server = bind(Kind::Quic, Allowed::nobody(), config());
-    let listening = bind(
-        Kind::Quic,
-        Allowed::only([server.fingerprint().unwrap()]),
-        config(),
-    );
-    let client = bind(Kind::Quic, Allowed::nobody(), config());
+    let server = quic(Allowed::nobody(), config());
+    let listening = quic(Allowed::only([server.fingerprint()]), config());
+    let client = quic(Allowed::nobody(), config());
     let addr = listening.local_addr().unwrap();
-    let peer = listening.fingerprint().unwrap();
-    if let Ok(early) = soon(client.connect_early(addr, &peer)).await {
+    let peer = listening.fingerprint();
+    if let Ok(early) = soon(client.connect(addr, peer).early()).await {
         soon(early.closed()).await;
         assert!(early.open_stream().await.is_err());
     }
+}
+
+#[tokio::test]
+async fn a_contradictory_configuration_is_refused_at_bind() {
+    let mut config = EndpointConfig::default();
+    config.session.send_buffer = 0;
+    let error = InsecureEndpoint::bind(any(), config.clone()).unwrap_err();
+    assert!(error.to_string().starts_with("send_buffer is 0"), "{error}");
+    let identity = Identity::generate();
+    let error = Endpoint::bind(any(), identity, Allowed::nobody(), config).unwrap_err();
+    assert!(error.to_string().starts_with("send_buffer is 0"), "{error}");
+    let mut named = EndpointConfig::default();
+    named.application_protocols = vec!["chat".to_owned()];
+    let error = InsecureEndpoint::bind(any(), named).unwrap_err();
+    let BindError::Invalid { field, .. } = error else {
+        panic!("{error}")
+    };
+    assert_eq!(field, "application_protocols");
+}
+
+#[tokio::test]
+async fn an_attempt_that_is_dropped_leaves_nothing_behind() {
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let addr = silent.local_addr().unwrap();
+    let client = InsecureEndpoint::bind(any(), config()).unwrap();
+    let attempt = tokio::time::timeout(Duration::from_millis(50), client.connect(addr));
+    assert!(attempt.await.is_err());
+    soon(client.wait_idle()).await;
+}
+
+#[tokio::test]
+async fn sockets_that_are_bound_already_serve() {
+    let socket = || std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (identity, listening) = (Identity::generate(), socket());
+    let addr = listening.local_addr().unwrap();
+    let server = Endpoint::from_socket(listening, identity, Allowed::anyone(), config()).unwrap();
+    assert_eq!(server.local_addr().unwrap(), addr);
+    let nobody = Allowed::nobody();
+    let client = Endpoint::from_socket(socket(), Identity::generate(), nobody, config()).unwrap();
+    let connecting = client.connect(addr, server.fingerprint());
+    let (near, far) = soon(async { tokio::join!(connecting, server.accept()) }).await;
+    assert!(near.is_ok() && far.is_some());
+
+    let listening = socket();
+    let addr = listening.local_addr().unwrap();
+    let server = InsecureEndpoint::from_socket(listening, config()).unwrap();
+    let client = InsecureEndpoint::from_socket(socket(), config()).unwrap();
+    let connecting = client.connect(addr);
+    let (near, far) = soon(async { tokio::join!(connecting, server.accept()) }).await;
+    assert!(near.is_ok() && far.is_some());
 }

@@ -10,7 +10,7 @@ use weftline::{
 };
 
 use crate::tap::Tap;
-use crate::{config, pattern, soon};
+use crate::{any, config, pattern, soon};
 
 /// Longer than what should happen takes here.
 const A_WHILE: Duration = Duration::from_millis(300);
@@ -23,10 +23,6 @@ fn early() -> EndpointConfig {
 
 fn serve(at: SocketAddr, identity: &Identity, config: EndpointConfig) -> Endpoint {
     Endpoint::bind(at, identity.clone(), Allowed::anyone(), config).unwrap()
-}
-
-fn any() -> SocketAddr {
-    "127.0.0.1:0".parse().unwrap()
 }
 
 /// A server, a client that it knows, and what sits between them.
@@ -57,7 +53,7 @@ impl Known {
     /// A whole session: the client has tickets after it.
     async fn meet(&self) {
         let peer = self.identity.fingerprint();
-        let connecting = self.client.connect(self.tap.addr, &peer);
+        let connecting = self.client.connect(self.tap.addr, peer);
         let (near, far) = soon(async { tokio::join!(connecting, self.server.accept()) }).await;
         let (near, far) = (near.unwrap(), far.unwrap());
         exchange(&near, &far, &pattern(5000, 1)).await;
@@ -69,7 +65,7 @@ impl Known {
     /// A session that begins with `data` as early as can be; it need not be answered.
     async fn begin(&self, data: &[u8]) -> (Connection, Stream) {
         let peer = self.identity.fingerprint();
-        let near = soon(self.client.connect_early(self.tap.addr, &peer)).await;
+        let near = soon(self.client.connect(self.tap.addr, peer).early()).await;
         let near = near.unwrap();
         let mut stream = soon(near.open_stream()).await.unwrap();
         soon(stream.write_all(data)).await.unwrap();
@@ -102,7 +98,7 @@ async fn a_known_peer_is_understood_before_it_has_heard_anything() {
     let data = pattern(20_000, 2);
     let (near, stream) = known.begin(&data).await;
     let far = soon(known.server.accept()).await.unwrap();
-    assert_eq!(far.peer(), known.client.fingerprint());
+    assert_eq!(far.peer(), Some(known.client.fingerprint()));
     assert_eq!(read(&far).await, data);
     assert!(timeout(A_WHILE, far.confirmed()).await.is_err());
     assert!(timeout(A_WHILE, near.confirmed()).await.is_err());
@@ -136,7 +132,7 @@ async fn nothing_is_sent_early_unless_both_ends_want_it() {
         known.meet().await;
         known.tap.close_back(true);
         let peer = known.identity.fingerprint();
-        let connecting = known.client.connect_early(known.tap.addr, &peer);
+        let connecting = known.client.connect(known.tap.addr, peer).early();
         assert!(timeout(A_WHILE, connecting).await.is_err());
     }
 }
@@ -219,7 +215,7 @@ async fn tickets_prove_nothing_to_a_server_with_another_key() {
     let server = serve(any(), &impostor, early());
     let peer = known.identity.fingerprint();
     let addr = server.local_addr().unwrap();
-    let error = soon(known.client.connect(addr, &peer)).await.unwrap_err();
+    let error = soon(known.client.connect(addr, peer)).await.unwrap_err();
     let (expected, got) = (peer, impostor.fingerprint());
     assert_eq!(
         error,

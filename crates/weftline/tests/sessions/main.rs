@@ -4,17 +4,21 @@
 mod closing;
 mod connecting;
 mod early;
+mod keys;
 mod messages;
+mod moving;
 mod relay;
 mod streams;
 mod tap;
 mod transfer;
 
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::time::Duration;
 
 use weftline::{
-    Allowed, Config, Connection, Endpoint, EndpointConfig, Identity, Preset, RateControl,
+    Allowed, Config, Connecting, Connection, Endpoint, EndpointConfig, Identity, InsecureEndpoint,
+    Port, Preset, RateControl,
 };
 
 /// Longer than any wait here should be; a test that hangs fails instead.
@@ -26,21 +30,48 @@ enum Kind {
     Udp,
 }
 
-/// A client's and a server's end of one session.
+/// An endpoint of either kind.
+enum Either {
+    Quic(Endpoint),
+    Udp(InsecureEndpoint),
+}
+
+impl Deref for Either {
+    type Target = Port;
+
+    fn deref(&self) -> &Port {
+        match self {
+            Either::Quic(endpoint) => endpoint,
+            Either::Udp(endpoint) => endpoint,
+        }
+    }
+}
+
+impl Either {
+    /// Connects to `server` at this address.
+    fn connect(&self, addr: SocketAddr, server: &Port) -> Connecting {
+        match self {
+            Either::Quic(endpoint) => endpoint.connect(addr, server.fingerprint().unwrap()),
+            Either::Udp(endpoint) => endpoint.connect(addr),
+        }
+    }
+}
+
+/// A client's and a server's end of one connection.
 struct Pair {
     client: Connection,
     server: Connection,
-    client_endpoint: Endpoint,
-    server_endpoint: Endpoint,
+    client_endpoint: Either,
+    server_endpoint: Either,
 }
 
 impl Pair {
-    /// A session over loopback at a fixed rate that it can easily carry.
+    /// A connection over loopback at a fixed rate that it can easily carry.
     async fn new(kind: Kind) -> Pair {
         Pair::with(kind, config(), |server| server).await
     }
 
-    /// A session whose client reaches the server at the address that `path` makes of it.
+    /// A connection whose client reaches the server at the address that `path` makes of it.
     async fn with(
         kind: Kind,
         config: EndpointConfig,
@@ -49,12 +80,7 @@ impl Pair {
         let server_endpoint = bind(kind, Allowed::anyone(), config.clone());
         let client_endpoint = bind(kind, Allowed::nobody(), config);
         let addr = path(server_endpoint.local_addr().unwrap());
-        let connect = async {
-            match server_endpoint.fingerprint() {
-                Some(peer) => client_endpoint.connect(addr, &peer).await,
-                None => client_endpoint.connect_insecure(addr).await,
-            }
-        };
+        let connect = client_endpoint.connect(addr, &server_endpoint);
         let (client, server) =
             soon(async { tokio::join!(connect, server_endpoint.accept()) }).await;
         Pair {
@@ -66,12 +92,21 @@ impl Pair {
     }
 }
 
-fn bind(kind: Kind, allowed: Allowed, config: EndpointConfig) -> Endpoint {
-    let addr = "127.0.0.1:0".parse().unwrap();
+fn bind(kind: Kind, allowed: Allowed, config: EndpointConfig) -> Either {
     match kind {
-        Kind::Quic => Endpoint::bind(addr, Identity::generate(), allowed, config).unwrap(),
-        Kind::Udp => Endpoint::bind_insecure_udp(addr, config).unwrap(),
+        Kind::Quic => Either::Quic(quic(allowed, config)),
+        Kind::Udp => Either::Udp(InsecureEndpoint::bind(any(), config).unwrap()),
     }
+}
+
+/// A QUIC endpoint with a new identity.
+fn quic(allowed: Allowed, config: EndpointConfig) -> Endpoint {
+    Endpoint::bind(any(), Identity::generate(), allowed, config).unwrap()
+}
+
+/// Any free port of this host.
+fn any() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
 }
 
 fn config() -> EndpointConfig {

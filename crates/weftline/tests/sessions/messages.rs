@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use weftline::SendError;
+use weftline::{Bytes, CloseReason, Receipt, SendError, Undelivered};
 
 use crate::relay::Relay;
 use crate::{Kind, Pair, config, pattern, soon};
@@ -12,7 +12,7 @@ async fn messages_arrive_whole_both_ways() {
         for (here, there) in [(&pair.client, &pair.server), (&pair.server, &pair.client)] {
             for len in [0, 1, 1000, 100_000] {
                 let data = pattern(len, 3);
-                soon(here.send_message(&data, None)).await.unwrap();
+                soon(here.send_message(data.clone(), None)).await.unwrap();
                 let message = soon(there.recv_message()).await.unwrap();
                 assert!(message.data == data && !message.late, "{kind:?} {len}");
             }
@@ -24,12 +24,11 @@ async fn messages_arrive_whole_both_ways() {
 async fn a_message_with_room_before_its_deadline_arrives() {
     let pair = Pair::new(Kind::Quic).await;
     let deadline = Some(Duration::from_secs(5));
-    pair.client
-        .send_message(b"in time", deadline)
-        .await
-        .unwrap();
+    let receipt = pair.client.send_message("in time", deadline).await.unwrap();
     let message = soon(pair.server.recv_message()).await.unwrap();
     assert_eq!(message.data, b"in time"[..]);
+    assert_eq!(message.id, receipt.id());
+    assert_eq!(soon(receipt).await, Ok(()));
 }
 
 #[tokio::test]
@@ -42,13 +41,12 @@ async fn a_message_whose_deadline_passed_is_not_delivered() {
     let relay = relay.unwrap();
     relay.lose(1000);
     let deadline = Some(Duration::from_millis(50));
-    pair.client
-        .send_message(b"too late", deadline)
-        .await
-        .unwrap();
+    let late = pair.client.send_message("too late", deadline);
+    let late = late.await.unwrap();
+    assert_eq!(soon(late).await, Err(Undelivered::Expired));
     tokio::time::sleep(Duration::from_millis(200)).await;
     relay.lose(0);
-    pair.client.send_message(b"next", None).await.unwrap();
+    pair.client.send_message("next", None).await.unwrap();
     let message = soon(pair.server.recv_message()).await.unwrap();
     assert_eq!(message.data, b"next"[..]);
 }
@@ -60,7 +58,7 @@ async fn a_message_longer_than_the_peer_accepts_is_refused_with_the_limit() {
     let pair = Pair::with(Kind::Quic, config, |addr| addr).await;
     let (got, limit) = (200_001, 200_000);
     let error = pair.client.send_message(vec![0; got], None).await;
-    assert_eq!(error, Err(SendError::TooLong { got, limit }));
+    assert_eq!(error.unwrap_err(), SendError::TooLong { got, limit });
     soon(pair.client.send_message(vec![0; limit], None))
         .await
         .unwrap();
@@ -105,7 +103,7 @@ async fn a_message_without_room_is_refused_at_once_and_room_comes_again() {
         Err(SendError::TooLong { got, limit }) if got == most + 1 && limit == most
     ));
     relay.lose(1000);
-    let full = |sent: Result<_, SendError>| matches!(sent, Err(SendError::Full));
+    let full = |sent: Result<Receipt, SendError>| matches!(sent, Err(SendError::Full));
     let mut taken = 0;
     // The peer's credit for symbols ends first, then the room for what waits.
     while !full(pair.client.try_send_message_alone(vec![0; most], None)) {
@@ -120,6 +118,58 @@ async fn a_message_without_room_is_refused_at_once_and_room_comes_again() {
         let message = soon(pair.server.recv_message()).await.unwrap();
         assert_eq!(message.data.len(), most);
     }
-    assert!(!full(pair.client.try_send_message(b"more", None)));
+    assert!(!full(pair.client.try_send_message("more", None)));
     soon(pair.server.recv_message()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_receipt_tells_that_the_peer_has_the_message_or_that_the_connection_ended() {
+    let mut relay = None;
+    let pair = Pair::with(Kind::Udp, config(), |server| {
+        relay.insert(Relay::new(server)).addr
+    })
+    .await;
+    let delivered = pair.client.send_message("one", None).await.unwrap();
+    assert_eq!(soon(delivered).await, Ok(()));
+    relay.unwrap().lose(1000);
+    let (waited_for, asked_later, dropped) = (
+        pair.client.send_message("two", None).await.unwrap(),
+        pair.client.send_message("three", None).await.unwrap(),
+        pair.client.send_message("four", None).await.unwrap(),
+    );
+    drop(dropped);
+    let waiting = tokio::spawn(waited_for);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    pair.client.close(0, "");
+    let ended = Err(Undelivered::Closed(CloseReason::Local));
+    assert_eq!(soon(waiting).await.unwrap(), ended);
+    assert_eq!(soon(asked_later).await, ended);
+}
+
+#[tokio::test]
+async fn a_receipt_does_not_keep_the_connection_open() {
+    let pair = Pair::new(Kind::Quic).await;
+    let receipt = pair.client.send_message("one", None).await.unwrap();
+    soon(pair.client.flushed()).await.unwrap();
+    drop(pair.client);
+    soon(pair.server.closed()).await;
+    assert_eq!(soon(receipt).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_messages_bytes_are_not_copied_to_be_sent() {
+    let mut relay = None;
+    let pair = Pair::with(Kind::Udp, config(), |server| {
+        relay.insert(Relay::new(server)).addr
+    })
+    .await;
+    // Nothing is acknowledged, so that the message stays in the queue.
+    relay.unwrap().lose(1000);
+    let data = Bytes::from(vec![7; 200_000]);
+    let before = data.is_unique();
+    let _receipt = pair.client.send_message(data.clone(), None).await.unwrap();
+    assert!(
+        before && !data.is_unique(),
+        "the engine holds the same bytes"
+    );
 }

@@ -3,6 +3,9 @@ use weftline::{CloseReason, Connection, StreamError};
 
 use crate::{Kind, Pair, pattern, soon};
 
+/// The least that a peer may be allowed to send on a stream unread.
+const WINDOW: u64 = 256 << 10;
+
 fn inner(error: std::io::Error) -> StreamError {
     *error.into_inner().unwrap().downcast().unwrap()
 }
@@ -147,11 +150,14 @@ async fn a_stop_reaches_a_writer_that_waits() {
 
 #[tokio::test]
 async fn finished_reports_a_stop() {
-    let pair = Pair::new(Kind::Quic).await;
+    let mut config = crate::config();
+    config.session.limits.stream_data = WINDOW;
+    let pair = Pair::with(Kind::Quic, config, |addr| addr).await;
     let mut near = pair.client.open_stream().await.unwrap();
     // More than the reader's window, so that it cannot all have been acknowledged.
-    let data = vec![1; 1000];
-    near.write_all(&data).await.unwrap();
+    let data = vec![1; WINDOW as usize + 10_000];
+    soon(near.write_all(&data)).await.unwrap();
+    near.finish().unwrap();
     let mut far = soon(pair.server.accept_stream()).await.unwrap();
     far.stop(6);
     let error = soon(near.finished()).await.unwrap_err();
@@ -212,4 +218,65 @@ async fn what_waits_on_a_stream_learns_that_the_session_is_over() {
     let error = soon(reader).await.unwrap().unwrap_err();
     assert_eq!(inner(error), StreamError::Closed(expected.clone()));
     assert_eq!(soon(accept).await.unwrap(), Some(expected));
+}
+
+#[tokio::test]
+async fn finished_before_finish_is_an_error_and_no_hang() {
+    let pair = Pair::new(Kind::Quic).await;
+    let mut near = pair.client.open_stream().await.unwrap();
+    near.write_all(b"x").await.unwrap();
+    assert_eq!(soon(near.finished()).await, Err(StreamError::NotFinished));
+    near.finish().unwrap();
+    assert_eq!(soon(near.finished()).await, Ok(()));
+    near.finish().unwrap();
+    let mut reset = pair.client.open_stream().await.unwrap();
+    reset.reset(3);
+    assert_eq!(soon(reset.finished()).await, Err(StreamError::Finished));
+    assert_eq!(reset.finish(), Err(StreamError::Finished));
+}
+
+/// How often a future was polled.
+struct Counted<F> {
+    future: std::pin::Pin<Box<F>>,
+    polls: std::sync::Arc<std::sync::atomic::AtomicUsize>,
+}
+
+impl<F: Future> Future for Counted<F> {
+    type Output = F::Output;
+
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<F::Output> {
+        let order = std::sync::atomic::Ordering::SeqCst;
+        self.polls.fetch_add(1, order);
+        self.future.as_mut().poll(cx)
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_one_stream_wakes_nobody_who_waits_for_another() {
+    // Nobody reads it: the peer's window ends before the stream does.
+    let mut config = crate::config();
+    config.session.limits.stream_data = WINDOW;
+    let slow = Pair::with(Kind::Quic, config, |addr| addr).await;
+    let mut waiting = slow.client.open_stream().await.unwrap();
+    let data = vec![1; WINDOW as usize + 10_000];
+    soon(waiting.write_all(&data)).await.unwrap();
+    waiting.finish().unwrap();
+    let polls = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Counted {
+        polls: polls.clone(),
+        future: Box::pin(async move { waiting.finished().await }),
+    };
+    let task = tokio::spawn(counted);
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    for _ in 0..20 {
+        let mut other = slow.client.open_stream().await.unwrap();
+        other.write_all(b"x").await.unwrap();
+        other.finish().unwrap();
+        soon(other.finished()).await.unwrap();
+    }
+    assert_eq!(polls.load(std::sync::atomic::Ordering::SeqCst), 1);
+    task.abort();
 }

@@ -102,3 +102,19 @@ async fn a_session_with_nothing_to_send_uses_no_time() {
     let busy = metrics.worker_total_busy_duration(0) - before;
     assert!(busy < Duration::from_millis(100), "{busy:?}");
 }
+
+#[tokio::test]
+async fn the_statistics_tell_when_the_peer_was_last_heard() {
+    let mut config = config();
+    config.session.keep_alive = None;
+    let pair = Pair::with(Kind::Quic, config, |addr| addr).await;
+    soon(pair.client.flushed()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let silence = pair.client.last_heard();
+    assert!(silence >= Duration::from_millis(200), "{silence:?}");
+    let before = pair.client.stats().received.last_heard;
+    soon(pair.server.send_message("hello", None)).await.unwrap();
+    soon(pair.client.recv_message()).await.unwrap();
+    assert!(pair.client.stats().received.last_heard > before);
+    assert!(pair.client.last_heard() < silence);
+}

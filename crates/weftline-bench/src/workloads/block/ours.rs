@@ -31,8 +31,8 @@ pub(super) fn random_linear<'a>(
     encode(&mut encoder);
     let repairs = encoder.1.clone();
     let mut decoder = BlockDecoder::new(k, size);
-    // Random equations may depend on each other: without the patterns for which
-    // these do, which are 1 in some 250, every block can be decoded.
+    // Random equations may be dependent, for about 1 in 250 loss patterns.
+    // Without these patterns every block can be decoded.
     let usable = |decoder: &mut BlockDecoder, pattern: &usize| {
         take(decoder, block, *pattern, &repairs);
         decoder.is_complete()
@@ -43,7 +43,7 @@ pub(super) fn random_linear<'a>(
     let first = block.lost(patterns[0]);
     match way {
         Way::Encode => {
-            // What it makes has just been seen to be of use.
+            // This repair symbol has just proved useful.
             let expected = repairs.concat();
             let output = |(_, repairs): &(BlockEncoder, Vec<Vec<u8>>)| repairs.concat();
             contest.enter(RLC, Kind::Ours, encoder, encode, output, &expected)
@@ -64,7 +64,7 @@ pub(super) fn random_linear<'a>(
     }
 }
 
-/// Gives the decoder what arrives of a block.
+/// Gives the decoder the packets of a block that arrive.
 fn take(decoder: &mut BlockDecoder, block: &Block, pattern: usize, repairs: &[Vec<u8>]) {
     decoder.clear();
     for (index, source) in block.received(pattern) {

@@ -1,4 +1,4 @@
-//! The block codes of others.
+//! The block codes of peers.
 
 mod erasure;
 mod intel;
@@ -19,7 +19,7 @@ pub(super) fn enter<'a>(
     intel::enter(contest, block, way)
 }
 
-/// Why a code over GF(2^8) cannot do this block.
+/// The reason if a code over GF(2^8) cannot do this block.
 fn too_large(block: &Block) -> Option<String> {
     let symbols = block.k() + block.repairs;
     (symbols > 256).then(|| format!("{symbols} symbols are more than GF(2^8) has elements"))

@@ -72,7 +72,7 @@ pub(super) fn visit(
     }
     #[cfg(feature = "peers")]
     peers::enter(&mut contest, path)?;
-    // As many as the decoder that takes batches has slots.
+    // As many as the slots of the decoder that takes batches.
     let ring = Symbols::zeroed(span.max(window) + BATCH, size);
     encode::memcpy(&mut contest, stream, &pool, ring);
     visitor.contest(contest)
@@ -85,13 +85,13 @@ fn wrong(contest: &Contest<'_>, contender: &str) -> Error {
     }
 }
 
-/// Of the symbols of a run, those that were not among the `known`. A decoder
-/// may learn of a few from the run before.
+/// The number of symbols of a run that did not become known. A few of the
+/// `known` may be from the run before.
 fn residual(stream: Stream, known: usize) -> usize {
     stream.run().saturating_sub(known)
 }
 
-/// What is sent and what arrives of it.
+/// The packets sent, and those that arrive.
 #[derive(Clone, Copy)]
 struct Path<'a> {
     stream: Stream,
@@ -102,16 +102,16 @@ struct Path<'a> {
     arrivals: &'a [Packet<'a>],
 }
 
-/// A packet as a receiver has it once it has read the header.
+/// A packet whose header the receiver has read.
 #[derive(Clone, Copy)]
 struct Packet<'a> {
     arrival: Arrival,
     /// The place of the symbol, or of the one before a repair symbol, in its
     /// period.
     place: usize,
-    /// Which of the repair symbols of a period it is, if it is one.
+    /// The index among the repair symbols of a period, for a repair symbol.
     repair: usize,
-    /// The symbol; of a repair symbol, which differs from code to code, nothing.
+    /// The symbol; empty for a repair symbol, which differs from code to code.
     payload: &'a [u8],
 }
 
@@ -132,10 +132,11 @@ impl<'a> Packet<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// By how many symbols a batch can move the window on, those lost included.
+    /// The number of symbols, lost ones included, by which a batch can move the
+    /// window.
     fn ahead(self) -> usize {
         let position = |packet: &Packet<'_>| packet.arrival.position();
-        // A run follows another one like it.
+        // A run follows an equal one.
         let last = self.arrivals.last().map_or(0, position);
         let mut lost = self.stream.run() - 1 - last;
         let mut next = 0;
@@ -155,22 +156,22 @@ impl<'a> Path<'a> {
     }
 }
 
-/// How source symbols get into our decoder.
+/// How our decoder takes source symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Intake {
     /// One by one, copied.
     Copy,
-    /// Copied, with all that come between two repair symbols and in the same
-    /// [`BATCH`] in one call.
+    /// Copied; one call takes all symbols between two repair symbols of a
+    /// [`BATCH`].
     Batch,
     /// One by one in their packets, which the decoder keeps.
     Keep,
 }
 
-/// Packets that a receiver gets from its socket at once.
+/// The packets of one read from a socket.
 const BATCH: usize = 16;
 
-/// Our decoder, driven as a receiver does.
+/// Our decoder, driven as in a receiver.
 struct Ours<'a> {
     path: Path<'a>,
     code: Code,
@@ -180,14 +181,14 @@ struct Ours<'a> {
     /// The number of the first symbol of the next run.
     start: u64,
     intake: Intake,
-    /// Packets that the decoder keeps, if it is to make no copies.
+    /// The packets, if the decoder keeps them instead of copying.
     packets: Option<Packets>,
 }
 
 impl<'a> Ours<'a> {
     fn new(path: Path<'a>, code: Code, intake: Intake) -> Self {
         let Stream { size, window, .. } = path.stream;
-        // What is forgotten only after a batch needs room until then.
+        // Symbols that are forgotten only after a batch need room until then.
         let ahead = if intake == Intake::Batch {
             path.ahead()
         } else {
@@ -206,7 +207,7 @@ impl<'a> Ours<'a> {
         }
     }
 
-    /// Takes a source symbol in.
+    /// Takes a source symbol.
     #[inline(always)]
     fn source(&mut self, number: u64, packet: &Packet<'_>) {
         self.forget(number);
@@ -221,7 +222,8 @@ impl<'a> Ours<'a> {
         taken.expect("the floor follows");
     }
 
-    /// Before what comes with or after this symbol: later windows begin no lower.
+    /// Forgets the symbols that later windows do not cover, before this symbol
+    /// comes.
     #[inline(always)]
     fn forget(&mut self, number: u64) {
         let floor = (number + 1).saturating_sub(self.path.span as u64);
@@ -233,8 +235,7 @@ impl<'a> Ours<'a> {
         }
     }
 
-    /// A period without losses: from then on windows reach back as far as they
-    /// will.
+    /// A period without losses, after which windows have their full length.
     fn warm_up(&mut self) {
         let period = self.path.stream.period() as u64;
         for number in 0..period {
@@ -248,8 +249,8 @@ impl<'a> Ours<'a> {
         self.start = period;
     }
 
-    /// Takes everything that arrives in a run. How many symbols became known,
-    /// or `None` when one of them was not what `look` expects.
+    /// Takes all packets that arrive in a run. Returns how many symbols became
+    /// known, or `None` if `look` rejects one of them.
     fn run(&mut self, look: impl Fn(u64, &[u8]) -> bool) -> Option<usize> {
         if self.intake == Intake::Batch {
             return self.run_batches(look);
@@ -307,7 +308,7 @@ impl<'a> Ours<'a> {
         right.then_some(known)
     }
 
-    /// Takes in the repair symbol after this source symbol.
+    /// Takes the repair symbol after this source symbol.
     #[inline(always)]
     fn repair(&mut self, number: u64, packet: &Packet<'_>) {
         self.forget(number);
@@ -321,13 +322,13 @@ impl<'a> Ours<'a> {
     }
 }
 
-/// What precedes a payload in a packet's buffer.
+/// The bytes before a payload in a packet's buffer.
 const HEADER: usize = 18;
-/// Bytes of it that say which packet it is.
+/// The bytes of it that number the packet.
 const TAG: usize = 8;
 
-/// The packets of a period in buffers of their own, as a network card would
-/// fill them again and again.
+/// The packets of a period, each in its own buffer, as a network card fills
+/// them repeatedly.
 struct Packets(Vec<Option<Vec<u8>>>);
 
 impl Packets {
@@ -348,7 +349,7 @@ impl Packets {
 
     fn take(&mut self, place: usize) -> Vec<u8> {
         let packet = self.0[place].take();
-        packet.expect("the decoder gives back what it forgets, when asked at once")
+        packet.expect("the decoder returns forgotten packets at once")
     }
 
     fn put_back(&mut self, packet: Vec<u8>) {
@@ -357,7 +358,7 @@ impl Packets {
     }
 }
 
-/// Our repair symbols of a period, when the periods before were the same.
+/// Our repair symbols of a period that follows equal periods.
 fn repairs(path: Path<'_>, code: Code) -> Vec<Vec<u8>> {
     let Stream { size, window, .. } = path.stream;
     let period = path.stream.period();
@@ -389,9 +390,9 @@ mod peers {
     use crate::peers::cu_fec::{self, Decode};
     use crate::workloads::repair::Code;
 
-    /// cu-fec's decoder in two ways: spanning what it must, when it moves all it
-    /// holds with each packet that arrives; and with twice as much room, when
-    /// its user lets it move that only now and then.
+    /// cu-fec's decoder in two ways: with the least span, where it moves all
+    /// that it holds for each packet; and with twice the room, where its user
+    /// makes it move only now and then.
     pub(super) fn enter<'a>(contest: &mut Contest<'a>, path: Path<'a>) -> Result<(), Error> {
         for (name, room) in [(cu_fec::NAME, 1), ("cu-fec, twice the room", 2)] {
             let size = path.stream.size;
@@ -409,7 +410,7 @@ mod peers {
             receiver.warm_up();
             let before = receiver.start;
             let known = receiver.run();
-            // What is still held must be right.
+            // The symbols still held must be right.
             for number in before..receiver.start {
                 let symbol = receiver.decoder.symbol(number as u32);
                 if symbol.is_some_and(|symbol| symbol != path.source(number)) {
@@ -427,7 +428,7 @@ mod peers {
     struct Receiver<'a> {
         path: Path<'a>,
         decoder: Box<dyn Decode>,
-        /// Symbols that it can span.
+        /// The symbols that it can span.
         room: usize,
         repairs: Vec<Vec<u8>>,
         start: u64,
@@ -443,8 +444,8 @@ mod peers {
             self.start = period;
         }
 
-        /// Before `number` comes, lets go of what is beyond the span, if there is
-        /// twice the room and it is full.
+        /// Before `number` comes, drops the symbols beyond the span, if there
+        /// is twice the room and it is full.
         fn make_room(&mut self, number: u64) {
             if self.room > self.path.span && self.decoder.span() + 16 > self.room {
                 let floor = number.saturating_sub(self.path.span as u64);
@@ -477,7 +478,7 @@ mod peers {
                             EncodingSymbolId::new(first as u32),
                         );
                         let id = id.expect("windows are those of RFC 8681");
-                        // Without the length that ours begin with.
+                        // Without the length at the beginning of ours.
                         let data = &self.repairs[repair][2..];
                         known += self.decoder.repair(id, data);
                     }

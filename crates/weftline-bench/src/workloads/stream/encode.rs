@@ -103,7 +103,7 @@ fn expected(stream: Stream, code: Code, window: &[&[u8]]) -> Vec<u8> {
     combinations(&vector, window)
 }
 
-/// Every source symbol copied once, into a window's worth of buffers.
+/// Copies each source symbol once, into as many buffers as a window has.
 pub(super) fn memcpy<'a>(
     contest: &mut Contest<'a>,
     stream: Stream,

@@ -1,4 +1,4 @@
-//! What a receiver gets: the same for every contender of one code.
+//! The packets that a receiver gets: the same for every contender of one code.
 
 use crate::data::Draws;
 
@@ -16,15 +16,15 @@ pub(super) enum Arrival {
 }
 
 impl Arrival {
-    /// The number of the symbol that it is, or follows.
+    /// The number of its source symbol, or of the one before a repair symbol.
     pub(super) fn position(self) -> usize {
         let (Self::Source(position) | Self::Repair(position)) = self;
         position
     }
 }
 
-/// Everything that arrives in one run when each packet is lost with the same
-/// probability, repair symbols too. The same losses every time.
+/// The packets that arrive in one run. Each packet, repair symbols included, is
+/// lost with the same probability, and the losses are the same every time.
 pub(super) fn arrivals(stream: Stream, loss: usize) -> Vec<Arrival> {
     let mut draws = Draws::new(SEED);
     let mut arrivals = Vec::new();

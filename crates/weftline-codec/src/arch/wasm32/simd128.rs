@@ -1,8 +1,8 @@
 //! The WebAssembly SIMD128 kernel: registers of 16 bytes, products by table
 //! look-up.
 //!
-//! WebAssembly that uses the instructions does not load where they are missing,
-//! so this is compiled only where the target has them.
+//! A WebAssembly module with these instructions does not load where they are
+//! missing, so this is compiled only for targets that have them.
 
 use core::arch::wasm32::*;
 
@@ -30,7 +30,7 @@ struct Multiplier {
     high: Register,
 }
 
-type Entry = crate::field::Nibbles;
+type Entry = crate::tables::Nibbles;
 
 #[inline(always)]
 fn entry(tables: &Tables, c: u8) -> &'static Entry {

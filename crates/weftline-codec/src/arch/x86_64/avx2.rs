@@ -26,7 +26,7 @@ struct Multiplier {
     high: Register,
 }
 
-type Entry = crate::field::Nibbles;
+type Entry = crate::tables::Nibbles;
 
 #[inline(always)]
 fn entry(tables: &Tables, c: u8) -> &'static Entry {

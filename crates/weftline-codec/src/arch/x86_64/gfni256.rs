@@ -36,7 +36,7 @@ fn multiplier(matrix: &Entry) -> Multiplier {
     _mm256_set1_epi64x(matrix.cast_signed())
 }
 
-/// Nothing is to be taken apart here.
+/// This instruction needs no split.
 #[inline(always)]
 fn split(x: Register) -> Register {
     x

@@ -1,8 +1,8 @@
 //! The AVX-512 GFNI kernel: registers of 64 bytes, a product in one
 //! instruction.
 //!
-//! The affine instruction multiplies by any bit matrix. The one for products
-//! is of no use here: it is tied to the polynomial 0x11B.
+//! The affine instruction multiplies by any bit matrix. The instruction for
+//! products cannot be used: it is fixed to the polynomial 0x11B.
 
 use core::arch::x86_64::*;
 
@@ -29,7 +29,7 @@ fn multiplier(tables: &Tables, c: u8) -> Multiplier {
     _mm512_set1_epi64(tables.matrices[usize::from(c)].cast_signed())
 }
 
-/// Nothing is to be taken apart here.
+/// This instruction needs no split.
 #[inline(always)]
 fn split(x: Register) -> Register {
     x

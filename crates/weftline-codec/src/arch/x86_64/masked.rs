@@ -1,22 +1,25 @@
-//! What the AVX-512 kernels have in common: registers of 64 bytes, and
-//! instructions that can leave bytes out.
+//! The code that the AVX-512 kernels share: registers of 64 bytes, and
+//! instructions that can skip bytes.
 
-/// Writes the methods of the kernel `$kernel` and its register operations for an
-/// instruction set `$feature` that has AVX-512 F and BW. Expects of what
-/// [`vector`](crate::arch::vector) says only `split`, `multiplier` and
-/// `product`, and the intrinsics of x86-64.
+/// Writes the methods of the kernel `$kernel` and its register operations for
+/// an instruction set `$feature` that has AVX-512 F and BW. Of the operations
+/// that [`vector`](crate::arch::vector) lists, the calling module provides only
+/// `split`, `multiplier` and `product`; it also imports the intrinsics of
+/// x86-64.
 macro_rules! masked_kernel {
     ($kernel:ident, $feature:literal) => {
         use crate::arch::Onto;
         use crate::arch::vector::methods;
-        use crate::field::Tables;
+        use crate::tables::Tables;
 
         methods!($kernel);
 
         const WIDTH: usize = 64;
-        /// Registers that take sums of one destination while sources pass by.
+        /// Registers that hold sums of one destination while the sources are
+        /// read.
         const LONG: usize = 8;
-        /// Destinations at a time where there are several, and registers of each.
+        /// The number of destinations computed at once, and the registers of
+        /// each.
         const ROWS: usize = 4;
         const SHORT: usize = 4;
 
@@ -56,7 +59,7 @@ macro_rules! masked_kernel {
 
         #[target_feature(enable = $feature)]
         fn sum(dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
-            combine::<true>(crate::arch::vector::gf2(), dst, terms, onto);
+            combine::<true>(&crate::tables::GF2, dst, terms, onto);
         }
 
         /// Adds every `c * src` to `dst`; with `SUM` all `c` are 0 or 1.
@@ -82,26 +85,27 @@ macro_rules! masked_kernel {
             }
         }
 
-        /// The `N` registers from `at` on, if all of them are there.
+        /// The bytes of the `N` registers from `at`, if all of them exist.
         #[inline(always)]
         fn whole<const N: usize>(src: &[u8], at: usize) -> Option<&[[u8; WIDTH]; N]> {
             let whole = src.get(at..at + N * WIDTH)?;
             whole.as_chunks::<WIDTH>().0.first_chunk::<N>()
         }
 
-        /// At most the `N` registers from `at` on, or what there is of them.
+        /// The bytes of at most `N` registers from `at`; fewer at the end of a
+        /// slice.
         #[inline(always)]
         fn piece<const N: usize>(src: &[u8], at: usize) -> &[u8] {
             let src = src.get(at..).unwrap_or_default();
             &src[..src.len().min(N * WIDTH)]
         }
 
-        /// The `N` registers of a piece; what is missing of it is 0.
+        /// The `N` registers of a piece; bytes beyond its end are 0.
         #[target_feature(enable = $feature)]
         #[inline]
         fn registers<const N: usize>(piece: &[u8]) -> [Register; N] {
             let mut out = [zero(); N];
-            // Nearly always all but the last register are whole.
+            // Usually all but the last register are whole.
             let (whole, rest) = piece.as_chunks::<WIDTH>();
             if whole.len() >= N - 1 {
                 for i in 0..N - 1 {
@@ -136,8 +140,8 @@ macro_rules! masked_kernel {
         }
 
         /// Adds every `c * src` within the `N` registers from `at`, the last of
-        /// which may be partly there; they stay registers while all sources
-        /// pass by.
+        /// which may be incomplete. The sums stay in registers while all
+        /// sources are read.
         #[target_feature(enable = $feature)]
         #[inline]
         fn block<const N: usize, const SUM: bool>(
@@ -183,8 +187,8 @@ macro_rules! masked_kernel {
             onto: Onto,
         ) {
             let length = dsts.first().map_or(0, |dst| dst.len());
-            // Strip by strip, and all destinations for each, while the strip's
-            // sources are at hand.
+            // Strip by strip, with all destinations for each, while the strip's
+            // sources are in the cache.
             for at in (0..length).step_by(SHORT * WIDTH) {
                 match (length - at).div_ceil(WIDTH) {
                     1 => strip::<1>(tables, dsts, at, srcs, matrix, onto),
@@ -207,7 +211,8 @@ macro_rules! masked_kernel {
             onto: Onto,
         ) {
             while !dsts.is_empty() {
-                // As even as can be: every pass takes the sources apart anew.
+                // The passes are as even as possible, because each one splits
+                // the sources again.
                 let rows = dsts.len().div_ceil(dsts.len().div_ceil(ROWS));
                 let (some, rest) = dsts.split_at_mut(rows);
                 let (of_some, of_rest) = matrix.split_at(rows * srcs.len());
@@ -221,7 +226,7 @@ macro_rules! masked_kernel {
             }
         }
 
-        /// [`block`] for `D` destinations, taking each source apart once.
+        /// [`block`] for `D` destinations; each source is split once.
         #[target_feature(enable = $feature)]
         #[inline]
         fn rows_block<const D: usize, const N: usize>(
@@ -237,8 +242,9 @@ macro_rules! masked_kernel {
                 core::array::from_fn(|d| &matrix[d * srcs.len()..][..srcs.len()]);
             for (s, src) in srcs.iter().enumerate() {
                 let whole = registers::<N>(piece::<N>(src, at));
-                // A loop: `map` and the like are compiled without the
-                // instructions, and may then not take `split` in.
+                // A plain loop: `map` and similar functions are compiled
+                // without the target feature, so `split` might not be inlined
+                // into them.
                 let mut parts = [split(zero()); N];
                 for i in 0..N {
                     parts[i] = split(whole[i]);
@@ -286,7 +292,7 @@ macro_rules! masked_kernel {
         /// A one for each of the first `length` bytes.
         #[inline(always)]
         fn first(length: usize) -> __mmask64 {
-            // No shift is by 64: an empty slice gives no mask.
+            // A shift by 64 cannot occur: an empty slice gets no mask.
             if length == 0 {
                 0
             } else {

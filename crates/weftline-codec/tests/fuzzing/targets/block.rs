@@ -1,4 +1,4 @@
-//! A block's decoder beside dense elimination.
+//! A block decoder compared with dense elimination.
 
 use weftline_codec::{BlockDecoder, BlockEncoder, DecodeError, Outcome};
 
@@ -9,8 +9,8 @@ const LONGEST: usize = 20;
 const STEPS: usize = 80;
 
 /// Symbols of blocks in any order, copied or owned, with forgeries if the first
-/// byte is odd. Honest ones: what is missing is exactly what elimination says,
-/// and every symbol is right.
+/// byte is odd. With honest symbols, the missing symbols are exactly those of
+/// elimination, and every known symbol is right.
 pub(crate) fn block(data: &[u8]) {
     let mut input = Input::new(data);
     let (hostile, field) = (input.flag(), input.field());
@@ -74,7 +74,7 @@ pub(crate) fn block(data: &[u8]) {
                 }
             };
             match outcome {
-                // One that proves others wrong costs these.
+                // A symbol that contradicts others removes these.
                 Ok(_) if hostile => {}
                 Ok(Outcome::Innovative) => assert!(decoder.deficit() < deficit),
                 Ok(Outcome::Redundant) => assert_eq!(decoder.deficit(), deficit),

@@ -1,9 +1,9 @@
-//! A fuzzer's bytes as what the targets need.
+//! Turns a fuzzer's bytes into the values that the targets need.
 
 use weftline_codec::coefficients::Coefficients;
 use weftline_codec::field::Arithmetic;
 
-/// Takes values from the front; gives zeros once the bytes are used up.
+/// Reads values from the front; gives zeros after the last byte.
 #[derive(Debug)]
 pub(super) struct Input<'a>(&'a [u8]);
 
@@ -40,8 +40,8 @@ impl<'a> Input<'a> {
         Arithmetic::with_bits(bits[self.below(bits.len())]).expect("1 to 8")
     }
 
-    /// Symbols of at most so many bytes; many are zeros, which must not be taken
-    /// for padding.
+    /// Symbols of at most this many bytes. Many bytes are zeros, which must not
+    /// be taken for padding.
     pub(super) fn payloads(&mut self, count: usize, longest: usize) -> Vec<Vec<u8>> {
         let payload = |_| {
             let length = self.below(longest + 1);
@@ -81,7 +81,7 @@ impl<'a> Input<'a> {
                     true => (self.below(40), 256),
                     false => (length, field.order()),
                 };
-                // Zeros are what makes vectors depend on each other.
+                // Zeros make vectors dependent.
                 let element = |_| match self.byte() {
                     byte if byte < 100 => 0,
                     byte => (usize::from(byte) % order) as u8,
@@ -92,7 +92,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Bytes that look like a repair symbol at best.
+    /// Bytes that may look like a repair symbol.
     pub(super) fn forgery(&mut self, field: Arithmetic, longest: usize) -> Vec<u8> {
         let length = self.below(longest + 8);
         let mut data = self.take(length).to_vec();

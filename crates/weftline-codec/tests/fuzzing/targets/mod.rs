@@ -1,8 +1,8 @@
-//! Entry points for a fuzzer: bytes in, a panic only on a real bug. Each turns
-//! bytes into calls and checks every answer against what must be true.
+//! Entry points for a fuzzer, which panic only on a real bug. Each turns bytes
+//! into calls and checks every answer.
 //!
-//! The tests beside this run them on generated inputs; the fuzzer in `fuzz/`
-//! includes this folder.
+//! The tests next to this folder run them on generated inputs; the fuzzer in
+//! `fuzz/` includes the folder.
 #![allow(
     dead_code,
     unused_imports,
@@ -27,7 +27,8 @@ pub(crate) use recoder::recoder;
 pub(crate) use shards::shards;
 pub(crate) use window::window;
 
-/// The judge for a field, made once: its tables take longer than most inputs.
+/// The reference for a field, made once: its tables take longer than most
+/// inputs.
 fn judge(field: Arithmetic) -> &'static dense::Dense {
     static JUDGES: [OnceLock<dense::Dense>; 8] = [const { OnceLock::new() }; 8];
     JUDGES[field.bits() as usize - 1].get_or_init(|| dense::Dense::new(field))

@@ -1,4 +1,4 @@
-//! A relay's combinations beside dense elimination.
+//! A relay's combinations compared with dense elimination.
 
 use weftline_codec::coefficients::Coefficients;
 use weftline_codec::{BlockDecoder, BlockEncoder, Outcome, Recoder, RepairError};
@@ -9,9 +9,9 @@ use super::judge;
 const LONGEST: usize = 16;
 const STEPS: usize = 60;
 
-/// Symbols of a block at a relay with room for all, at a relay with any limits,
-/// and forgeries at that one if the first byte is odd. What the first holds is
-/// exactly what is independent, and what it sends tells a decoder the truth.
+/// Symbols of a block go to a relay with room for all and to one with any
+/// limits; the second also gets forgeries if the first byte is odd. The first
+/// holds exactly the independent symbols, and its combinations are true.
 pub(crate) fn recoder(data: &[u8]) {
     let mut input = Input::new(data);
     let (hostile, field) = (input.flag(), input.field());
@@ -70,13 +70,14 @@ pub(crate) fn recoder(data: &[u8]) {
                 whole[window.start as usize..window.end as usize].copy_from_slice(&vector);
                 let taken = decoder.repair(Coefficients::Explicit(&whole), &data);
                 taken.expect("what a relay makes of honest symbols is honest");
-                // It is in the space of what the relay got.
+                // It lies in the span of the symbols that the relay got.
                 let mut all = equations.clone();
                 all.push(whole);
                 assert_eq!(dense.rank(all), rank);
             }
             5 => {
-                // Others' equations about forgotten symbols would be another rank.
+                // Only for the narrow relay: forgetting would change the rank
+                // of the other.
                 narrow.forget_before(input.below(k + 4) as u64);
             }
             6 => {

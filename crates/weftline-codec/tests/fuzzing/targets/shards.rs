@@ -1,4 +1,4 @@
-//! Reed-Solomon codes with any shards lost.
+//! Reed-Solomon codes with any losses.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use weftline_codec::reed_solomon::{Code, Construction, Decoder};
 
 use super::input::Input;
 
-/// Any code, any shards received, any wanted: from k honest ones all others
-/// come out as they were; whatever is wrong is refused, with nothing written.
+/// Any code, any shards received, any wanted: k honest shards recover all
+/// others exactly; wrong requests are refused, and nothing is written.
 pub(crate) fn shards(data: &[u8]) {
     let mut input = Input::new(data);
     let field = input.field();
@@ -27,7 +27,7 @@ pub(crate) fn shards(data: &[u8]) {
             seed.wrapping_add((i * 31) as u8)
                 .wrapping_mul((j | 1) as u8)
         };
-        // Elements of small fields are packed, so all bytes are fine.
+        // Elements of small fields are packed, so all bytes are valid.
         (0..size).map(byte).collect::<Vec<u8>>()
     };
     let mut all: Vec<Vec<u8>> = (0..k).map(source).collect();
@@ -52,7 +52,7 @@ pub(crate) fn shards(data: &[u8]) {
         }
         let turn = input.below(received.len());
         received.rotate_left(turn);
-        // Now and then something is wrong.
+        // Sometimes a request is wrong.
         let mut shortened = false;
         match input.byte() {
             0..=15 => {

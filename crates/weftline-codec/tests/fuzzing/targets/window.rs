@@ -1,4 +1,5 @@
-//! Two sliding-window decoders that must agree: one copies, one owns.
+//! Two sliding-window decoders that must agree: one copies payloads, one owns
+//! buffers.
 
 use weftline_codec::{DecodeError, DecoderConfig, Outcome, WindowDecoder, WindowEncoder};
 
@@ -8,9 +9,9 @@ const LONGEST: usize = 24;
 const STEPS: usize = 300;
 
 /// Any calls, with honest symbols of any coefficients in any field, and with
-/// forgeries if the first byte is odd. The decoder that is given buffers and the
-/// one that copies answer alike, report the same symbols in the same order and
-/// stay within their memory; honest symbols are what was sent.
+/// forgeries if the first byte is odd. The decoder that owns buffers and the
+/// one that copies give the same answers, report the same symbols in the same
+/// order and stay within their memory. Honest symbols equal those sent.
 pub(crate) fn window(data: &[u8]) {
     let mut input = Input::new(data);
     let (hostile, field) = (input.flag(), input.field());
@@ -24,7 +25,7 @@ pub(crate) fn window(data: &[u8]) {
     let mut encoder = WindowEncoder::with_field(64, LONGEST, field);
     let mut payloads: Vec<Vec<u8>> = Vec::new();
     let reclaims = input.flag();
-    // Whether all that was taken is the truth.
+    // Whether all symbols taken were honest.
     let mut honest = true;
     for _ in 0..STEPS {
         if input.is_empty() {
@@ -33,10 +34,10 @@ pub(crate) fn window(data: &[u8]) {
         let (floor, end) = (copying.first(), copying.end());
         let near = |input: &mut Input<'_>| (floor + input.below(70) as u64).saturating_sub(4);
         let mut explicit = Vec::new();
-        // What was reported already.
+        // The symbols already reported.
         let mut told = None;
         let outcomes = match input.below(if hostile { 14 } else { 11 }) {
-            // The next symbol, some of them, in order; or an older one again.
+            // The next symbol in order, or an older one again.
             kind @ 0..=5 => {
                 let esi = match kind {
                     0..=3 => payloads.len() as u64,
@@ -58,7 +59,7 @@ pub(crate) fn window(data: &[u8]) {
                     continue;
                 }
                 let first = 2 + input.below(6);
-                // Some buffers are too large to be kept.
+                // Some buffers are too large to keep.
                 let mut packet = Vec::with_capacity(40 + input.below(40));
                 packet.resize(first, 0xAB);
                 packet.extend_from_slice(payload);
@@ -89,7 +90,7 @@ pub(crate) fn window(data: &[u8]) {
                 )
             }
             8 | 9 => {
-                // The sender goes no further than it has sent.
+                // The floor does not exceed the symbols sent.
                 let to = near(&mut input).min(payloads.len() as u64);
                 copying.forget_before(to);
                 owning.forget_before(to);
@@ -129,7 +130,9 @@ pub(crate) fn window(data: &[u8]) {
             _ => {
                 let far = u64::from(input.byte()) << input.below(57);
                 copying.forget_before(far);
-                owning.forget_before(far);
+                let skipped = owning.skip_to(far);
+                let passed = skipped.known + skipped.missing + skipped.unheard;
+                assert_eq!(passed, far.saturating_sub(floor));
                 honest = false;
                 continue;
             }
@@ -163,7 +166,7 @@ pub(crate) fn window(data: &[u8]) {
     }
 }
 
-/// Takes a source symbol by one way or the other, of which one reports at once.
+/// Takes a source symbol by one of two calls; one of them reports it at once.
 fn take(
     decoder: &mut WindowDecoder,
     esi: u64,
@@ -183,7 +186,7 @@ fn take(
     })
 }
 
-/// What can be observed of both is the same, and within the limits.
+/// Checks that the observable state of both is equal and within the limits.
 fn check(copying: &WindowDecoder, owning: &WindowDecoder, bound: usize) {
     let range = copying.first()..copying.end();
     assert_eq!(range, owning.first()..owning.end());

@@ -1,12 +1,12 @@
-//! What becomes of ADUs that are known, and of those whose time is over.
+//! Delivery of known ADUs, and the end of overdue ones.
 
 use super::super::{Adu, Order};
 use super::BlockReceiver;
 use crate::{adui, serial};
 
 impl BlockReceiver {
-    /// Sees to an ADU that became known: hands it over if it is late or order does
-    /// not matter.
+    /// Handles an ADU that became known: hands it over if it is late or order does not
+    /// matter.
     pub(super) fn hand_over(&mut self, number: u64, esi: u16) {
         let late = match self.config.order {
             Order::InOrder => (number, esi) < self.cursor,
@@ -30,8 +30,8 @@ impl BlockReceiver {
         }
     }
 
-    /// Hands over what can be, in order, and gives up what is overdue or in a block
-    /// before `limit`.
+    /// Hands over the ADUs that are next in order, and gives up those that are overdue
+    /// or in a block before `limit`.
     pub(super) fn advance(&mut self, limit: u64) {
         loop {
             let (number, esi) = self.cursor;

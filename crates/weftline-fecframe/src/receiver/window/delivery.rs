@@ -1,4 +1,4 @@
-//! What becomes of symbols that are known, and of those whose time is over.
+//! Delivery of known symbols, and the end of overdue ones.
 
 use super::super::layout::Adui;
 use super::super::{Adu, Order};
@@ -6,7 +6,7 @@ use super::{State, WindowReceiver};
 use crate::{adui, serial};
 
 impl WindowReceiver {
-    /// Sees to the symbols that became known.
+    /// Handles the symbols that became known.
     pub(super) fn settle(&mut self) {
         let Some(state) = &mut self.state else {
             return;
@@ -30,7 +30,8 @@ impl WindowReceiver {
         self.advance(false);
     }
 
-    /// Hands over what can be, in order, and gives up what is overdue, or everything.
+    /// Hands over the ADUs that are next in order, and gives up those that are overdue,
+    /// or all.
     pub(super) fn advance(&mut self, all: bool) {
         let window = u64::from(self.decoding_window());
         let Some(state) = &mut self.state else {
@@ -53,7 +54,7 @@ impl WindowReceiver {
                 break;
             }
             let symbols = match self.config.order {
-                // The rest of an ADU is of no use in time either.
+                // The rest of its ADU is too late as well.
                 Order::InOrder => adui.map_or(1, |adui| adui.symbols),
                 Order::AsDecoded => 1,
             };
@@ -68,7 +69,7 @@ impl WindowReceiver {
 }
 
 impl State {
-    /// The complete ADU that begins there, if it is one.
+    /// The complete ADU that begins there, if there is one.
     fn take(&mut self, start: u64, late: bool) -> Option<Adu> {
         let Adui {
             header,

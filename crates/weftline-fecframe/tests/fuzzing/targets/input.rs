@@ -1,6 +1,6 @@
-//! A fuzzer's bytes as what the targets need.
+//! Turns a fuzzer's bytes into the values that the targets need.
 
-/// Takes values from the front; gives zeros once the bytes are used up.
+/// Reads values from the front; gives zeros after the last byte.
 #[derive(Debug)]
 pub(super) struct Input<'a>(&'a [u8]);
 
@@ -37,7 +37,7 @@ impl<'a> Input<'a> {
         all[self.below(all.len())]
     }
 
-    /// Nothing, half of the time.
+    /// `None` half of the time.
     pub(super) fn some(&mut self, n: usize) -> Option<usize> {
         self.flag().then(|| self.below(n))
     }

@@ -1,8 +1,8 @@
-//! Entry points for a fuzzer: bytes in, a panic only on a real bug. Each turns bytes into calls
-//! and checks every answer against what must be true.
+//! Entry points for a fuzzer, which panic only on a real bug. Each turns bytes into
+//! calls and checks every answer.
 //!
-//! The tests beside this run them on generated inputs; the fuzzer in `fuzz/` includes this
-//! folder.
+//! The tests next to this folder run them on generated inputs; the fuzzer in `fuzz/`
+//! includes the folder.
 #![allow(unused_imports, reason = "the fuzzer looks at no sums")]
 
 mod input;

@@ -1,4 +1,4 @@
-//! A receiver between an honest sender, a path that is none, and a forger.
+//! A receiver with an honest sender, any path, and a forger.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use weftline_fecframe::{
 
 use super::input::Input;
 
-/// Packets of the sender, and everything else that is done to the receiver.
+/// The packets of the sender, and all other calls.
 const STEPS: usize = 400;
-/// Packets that may be under way.
+/// The most packets in flight.
 const HELD: usize = 12;
 
-/// What one input, or several, have reached.
+/// The states that one or several inputs have reached.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) received: u64,
@@ -34,9 +34,10 @@ impl Seen {
     }
 }
 
-/// Any scheme with any limits, and any calls; forged packets too if the first byte is odd.
-/// Limits hold, every packet is counted once, timers move on. Without forgeries, what is handed
-/// over is what was sent: each at most once, and in order if that was asked for.
+/// Any scheme with any limits, and any calls; forged packets too if the first byte is
+/// odd. Limits hold, every packet is counted once, timers move on. Without forgeries,
+/// the ADUs handed over are those sent: each at most once, and in order if that is
+/// configured.
 pub(crate) fn receiver(data: &[u8]) -> Seen {
     let mut input = Input::new(data);
     let hostile = input.flag();
@@ -64,7 +65,7 @@ pub(crate) fn receiver(data: &[u8]) -> Seen {
     run.count()
 }
 
-/// A packet, and the flow it belongs to; that of repair has none.
+/// A packet and its source flow; a repair packet has none.
 type Packet = (Option<u8>, Vec<u8>);
 
 struct Run {
@@ -73,13 +74,13 @@ struct Run {
     now: Time,
     flows: Vec<u8>,
     sent: Vec<(u8, Vec<u8>)>,
-    /// Numbers of what was handed over, and the last of them that was in order.
+    /// The numbers of the ADUs handed over, and the last one in order.
     given: BTreeSet<usize>,
     last: Option<usize>,
     held: Vec<Packet>,
     newest: u32,
     bound: usize,
-    /// Packets the receiver was given, of sources and of repair, and what it refused.
+    /// The source and repair packets given to the receiver, and those it refused.
     packets: [u64; 2],
     refused: u64,
 }
@@ -136,7 +137,7 @@ impl Run {
 
         let (most, symbol) = (limits.max_linear_system as usize, usize::from(symbol_size));
         let adu = limits.max_adu + symbol + 400;
-        // Generous in what things cost, not in how many there are.
+        // The bound is generous in sizes, but not in counts.
         let bound = match id {
             EncodingId::ReedSolomon => usize::from(limits.max_blocks) * 256 * (symbol + adu),
             _ => (most + 2) * (symbol + 512) + most * (most + symbol + 600) + 2 * most * adu,
@@ -157,7 +158,7 @@ impl Run {
         })
     }
 
-    /// The next ADU, which says its number, and the repair that is due.
+    /// Sends the next ADU, which contains its number, and the repair that is due.
     fn send(&mut self, input: &mut Input<'_>) {
         let flow = input.one_of(&self.flows);
         let number = self.sent.len() as u32;
@@ -190,7 +191,7 @@ impl Run {
         self.held.push(packet);
     }
 
-    /// A packet under way arrives, mostly the first; or it is lost, or comes again later.
+    /// A packet in flight arrives, mostly the first; or it is lost or duplicated.
     fn deliver(&mut self, input: &mut Input<'_>) {
         if self.held.is_empty() {
             return;
@@ -218,7 +219,7 @@ impl Run {
         self.refused += u64::from(result.is_err());
     }
 
-    /// Nothing comes until the receiver's timer.
+    /// No packet arrives until the receiver's timer.
     fn wait(&mut self) {
         if let Some(due) = self.receiver.poll_timeout() {
             self.now = self.now.max(due);
@@ -237,7 +238,7 @@ impl Run {
             _ => (input.flag().then_some(3), Vec::new()),
         };
         match kind {
-            // A change to one under way, or its first part.
+            // A changed or truncated packet in flight.
             12 if input.flag() => packet.truncate(input.below(256)),
             12 => {
                 let at = input.below(packet.len().clamp(1, 256));
@@ -255,7 +256,7 @@ impl Run {
                 packet.resize(8 + symbols * symbol, input.byte());
                 flow = None;
             }
-            // A source packet, perhaps of a flow that is none.
+            // A source packet, perhaps of an unknown flow.
             14 => {
                 let length = input.below(80);
                 packet.resize(length, input.byte());
@@ -270,7 +271,7 @@ impl Run {
         self.give((flow, packet));
     }
 
-    /// Takes what is handed over and looks at it.
+    /// Polls ADUs and checks them.
     fn take(&mut self, hostile: bool) {
         let config = self.receiver.config().clone();
         let resyncs = self.receiver.stats().resyncs;
@@ -289,7 +290,7 @@ impl Run {
             let number = u32::from_be_bytes(*number) as usize;
             let (flow, data) = self.sent.get(number).expect("a number that was given");
             assert_eq!((adu.flow, &adu.data), (*flow, data), "{number}");
-            // A receiver that begins anew does not know what it has handed over.
+            // A receiver that begins anew does not know which ADUs it has handed over.
             if resyncs > 0 {
                 continue;
             }
@@ -303,7 +304,7 @@ impl Run {
         assert!(memory <= self.bound, "{memory} of {}", self.bound);
     }
 
-    /// Compares its counters with ours.
+    /// Compares the receiver's counters with ours.
     fn count(&self) -> Seen {
         let stats = self.receiver.stats();
         assert_eq!([stats.source_packets, stats.repair_packets], self.packets);

@@ -13,9 +13,9 @@ use std::pin::Pin;
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
+use weftline_proto::Settings;
 
 use super::LoadError;
-use super::settings::Settings;
 
 /// The names of the transports.
 pub const NAMES: [&str; 5] = ["weftline", "tcp", "quinn", "kcp", "udp"];
@@ -100,17 +100,6 @@ pub(crate) trait Messages: Send {
     fn close(self: Box<Self>) -> Task<'static, ()>;
 }
 
-/// The engine of transport `weftline`, from `NAME=VALUE` settings: all options but the carrier.
-///
-/// # Errors
-/// A setting is unknown, its value is invalid, or two contradict each other.
-pub fn session_config(arguments: &[String]) -> Result<::weftline::Config, LoadError> {
-    let mut settings = Settings::parse(arguments)?;
-    let config = weftline::session(&mut settings)?;
-    settings.finish("the engine")?;
-    Ok(config)
-}
-
 /// The transport of this name, with its settings.
 pub(crate) fn by_name(
     name: &str,
@@ -146,8 +135,8 @@ impl Hall {
         self.0.spawn(greeting);
     }
 
-    /// The next peer whose handshake is complete; waits for ever if there is none. Failed peers
-    /// are dropped: the other end reports the reason.
+    /// The next peer whose handshake is complete; waits without limit if there is none. Failed
+    /// peers are dropped: the peer reports the reason.
     async fn next(&mut self) -> Link {
         loop {
             match self.0.join_next().await {

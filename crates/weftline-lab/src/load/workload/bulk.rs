@@ -13,8 +13,8 @@ use crate::load::clock::{Timer, instant, nanos, now};
 use crate::load::delays::Summary;
 use crate::load::filler::Filler;
 use crate::load::schedule::{HEADER, LARGEST, LONGEST, Schedule};
-use crate::load::settings::Settings;
 use crate::load::transport::{ByteStream, Link, Listener, Messages, Symbols};
+use weftline_proto::Settings;
 
 /// How much longer than requested the sender sends, in seconds: the receiver starts its clock with
 /// the first byte, which arrives later by the path's delay.

@@ -13,8 +13,8 @@ use crate::load::clock::{Timer, instant, nanos, now};
 use crate::load::delays::{Delays, Summary};
 use crate::load::filler::Filler;
 use crate::load::schedule::{LONGEST, Schedule};
-use crate::load::settings::Settings;
 use crate::load::transport::{Link, Listener, Symbols};
+use weftline_proto::Settings;
 
 /// Time from connecting to the first message, in nanoseconds.
 const LEAD_IN: i64 = 20_000_000;

@@ -13,8 +13,8 @@ use crate::load::LoadError;
 use crate::load::clock::{instant, nanos, now};
 use crate::load::delays::{Delays, Summary, millis};
 use crate::load::filler::Filler;
-use crate::load::settings::Settings;
 use crate::load::transport::{ByteStream, Link, Listener, Transport};
+use weftline_proto::Settings;
 
 /// Largest transfer in bytes.
 const LARGEST: u64 = 1 << 40;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use weftline::proto::{Config, Role, Session, Stats, StreamId, Time};
 use weftline_netem::Node;
+use weftline_proto::{Config, Role, Session, Stats, StreamId, Time};
 
 use super::application::Application;
 use crate::load::Delays;
@@ -22,7 +22,8 @@ struct End {
 impl End {
     fn new(role: Role, config: Config, seed: u64) -> Self {
         End {
-            session: Session::new(role, config, seed, Time::ZERO),
+            session: Session::new(role, config, seed, Time::ZERO)
+                .expect("the configuration was checked when it was read"),
             now: Duration::ZERO,
             closed: false,
         }

@@ -1,11 +1,11 @@
 //! Data along with the first packets of a known peer (QUIC's 0-RTT, RFC 9001 section 4.6).
 //!
-//! Whoever has recorded such packets can send them again. The TLS library makes each ticket good
+//! An attacker who has recorded such packets can send them again. The TLS library makes each ticket good
 //! for one handshake, kept in this process's memory, so a copy is not understood after the
 //! original. A copy that comes *first* would be; the original is then refused as early data, and
 //! an honest client sends the same once more, under the handshake's keys. That must not be taken
 //! too, so the [`Guard`] remembers the client's first connection ID, to which its early packets
-//! are bound by their encryption, until the handshake has shown that the client is there.
+//! are bound by their encryption, until the handshake has proved that the client is live.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ use super::super::TIMED_OUT;
 pub(super) const LONGEST: Duration = Duration::from_secs(60);
 /// Handshakes that never ended are remembered for longer than their clients try.
 const REMEMBERED: Duration = Duration::from_secs(150);
-/// With so many, further early data is refused: it is sent again after the handshake.
+/// Beyond this, further early data is refused: the client sends it again after the handshake.
 const MOST: usize = 1024;
 
 /// How a handshake has ended during which data went already.
@@ -83,7 +83,7 @@ impl Handshake {
     }
 }
 
-/// Remembers whose early data may have been taken although nobody showed to be there.
+/// Remembers early data that may have been accepted although no client proved that it is live.
 #[derive(Clone, Default)]
 pub(super) struct Guard(Arc<Mutex<Seen>>);
 
@@ -142,7 +142,7 @@ impl Guard {
 }
 
 impl Pass {
-    /// Something may have been taken of a client that did not show to be there.
+    /// Data may have been accepted from a client that did not prove that it is live.
     pub(super) fn remember(mut self) {
         self.kept = true;
     }

@@ -8,6 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
+use quinn::crypto::rustls::HandshakeData;
 use quinn::{ConnectionError, SendDatagramError, TransportErrorCode, VarInt};
 use rustls::AlertDescription;
 use rustls::pki_types::CertificateDer;
@@ -17,11 +18,13 @@ use super::super::congestion::Unlimited;
 use super::super::{BUSY, NOT_ALLOWED, RESERVED_CODES, TIMED_OUT, tls};
 use super::SEND_BUFFER;
 use super::early::{Handshake, Outcome};
-use crate::{ConnectError, Fingerprint};
+use crate::{ConnectError, ExportError, Fingerprint};
 
-/// By so much the header of early data is longer than that of other packets: version, source
+/// Bytes by which the header of early data is longer than that of other packets: version, source
 /// connection ID, the lengths of both IDs, and that of the packet (RFC 9000, section 17.2.3).
 const LONG_HEADER: usize = 4 + 20 + 2 + 4;
+
+const NO_DATAGRAMS: &str = "the peer takes no QUIC datagrams";
 
 /// A QUIC connection whose peer is known.
 pub(crate) struct Link {
@@ -40,33 +43,24 @@ pub(super) struct Early {
     pub(super) limit: Duration,
     /// The round trip took this long when the peer was last met.
     pub(super) rtt: Option<Duration>,
-    /// Where the handshake leaves whom it refused.
+    /// Where the handshake leaves the peer that it refused.
     pub(super) refused: tls::Refused,
 }
 
 impl Link {
-    /// The handshake has ended well.
+    /// The peer has shown its key; with `early` its handshake goes on while data is carried already.
     pub(super) fn new(
         connection: quinn::Connection,
         ours: Fingerprint,
         idle: Duration,
+        early: Option<Early>,
     ) -> Option<Self> {
         let peer = fingerprint(&connection)?;
-        Link::with(connection, peer, ours, idle, None)
+        Link::to(connection, peer, ours, idle, early)
     }
 
-    /// It goes on while data is carried already.
-    pub(super) fn early(
-        connection: quinn::Connection,
-        peer: Fingerprint,
-        ours: Fingerprint,
-        idle: Duration,
-        early: Early,
-    ) -> Option<Self> {
-        Link::with(connection, peer, ours, idle, Some(early))
-    }
-
-    fn with(
+    /// The peer can only be this one.
+    pub(super) fn to(
         connection: quinn::Connection,
         peer: Fingerprint,
         ours: Fingerprint,
@@ -84,7 +78,7 @@ impl Link {
         })
     }
 
-    /// Waits until the peer has shown that it is there.
+    /// Waits until the peer has proved that it is live.
     pub(crate) async fn confirmed(&self) -> Result<(), CloseReason> {
         let Some(early) = &self.early else {
             return Ok(());
@@ -119,7 +113,7 @@ impl Link {
             }
             Err(SendDatagramError::ConnectionLost(error)) => Err(self.end(error)),
             Err(SendDatagramError::UnsupportedByPeer | SendDatagramError::Disabled) => {
-                Err(CloseReason::Protocol("the peer takes no QUIC datagrams"))
+                Err(CloseReason::Carrier(NO_DATAGRAMS.to_owned()))
             }
         }
     }
@@ -159,6 +153,28 @@ impl Link {
 
     pub(crate) fn peer(&self) -> Fingerprint {
         self.peer
+    }
+
+    pub(crate) fn application_protocol(&self) -> Option<String> {
+        let data = self.connection.handshake_data()?;
+        let data = data.downcast::<HandshakeData>().ok()?;
+        tls::application(&data.protocol?)
+    }
+
+    pub(crate) fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &[u8],
+        context: &[u8],
+    ) -> Result<(), ExportError> {
+        // Before that rustls has secrets of early data only, which a recording may repeat.
+        if self.is_early() {
+            return Err(ExportError::TooEarly);
+        }
+        let length = output.len();
+        self.connection
+            .export_keying_material(output, label, context)
+            .map_err(|_| ExportError::TooLong { length })
     }
 
     pub(crate) fn remote_addr(&self) -> SocketAddr {
@@ -232,7 +248,7 @@ impl Link {
             ConnectionError::Reset => {
                 CloseReason::Refused("it no longer knows this connection".to_owned())
             }
-            ConnectionError::TransportError(_) => CloseReason::Protocol("QUIC found an error"),
+            ConnectionError::TransportError(error) => CloseReason::Carrier(error.to_string()),
             other => CloseReason::Refused(other.to_string()),
         }
     }
@@ -245,7 +261,7 @@ pub(super) fn fingerprint(connection: &quinn::Connection) -> Option<Fingerprint>
     Some(Fingerprint::of_public_key(keys.first()?))
 }
 
-/// What a failed connection means to whoever wanted it.
+/// What a failed connection means to the caller of connect.
 pub(super) fn connect_error(
     error: &ConnectionError,
     addr: SocketAddr,
@@ -258,6 +274,11 @@ pub(super) fn connect_error(
             if close.error_code == alert(AlertDescription::AccessDenied) =>
         {
             ConnectError::Refused { addr, ours }
+        }
+        ConnectionError::ConnectionClosed(close)
+            if close.error_code == alert(AlertDescription::NoApplicationProtocol) =>
+        {
+            ConnectError::ApplicationProtocol { addr }
         }
         ConnectionError::ConnectionClosed(close)
             if close.error_code == TransportErrorCode::CONNECTION_REFUSED =>

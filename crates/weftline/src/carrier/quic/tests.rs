@@ -7,13 +7,8 @@ const LOOPBACK: &str = "127.0.0.1:0";
 
 fn bind(identity: &Identity, allowed: Allowed) -> Quic {
     let config = EndpointConfig::default();
-    Quic::bind(
-        LOOPBACK.parse().unwrap(),
-        identity.clone(),
-        allowed,
-        &config,
-    )
-    .unwrap()
+    let socket = UdpSocket::bind(LOOPBACK).unwrap();
+    Quic::new(socket, identity.clone(), allowed, &config).unwrap()
 }
 
 /// What each end makes of a client that asks for `expected`.
@@ -138,11 +133,18 @@ async fn an_endpoint_that_nothing_would_limit_is_refused() {
         ..EndpointConfig::default()
     };
     config.session.rate = weftline_proto::RateControl::Carrier;
-    let result = Quic::bind(
-        LOOPBACK.parse().unwrap(),
-        Identity::generate(),
-        Allowed::nobody(),
-        &config,
-    );
+    let socket = UdpSocket::bind(LOOPBACK).unwrap();
+    let result = Quic::new(socket, Identity::generate(), Allowed::nobody(), &config);
     assert!(matches!(result.err(), Some(BindError::Unlimited)));
+}
+
+#[test]
+fn the_longest_protocol_name_fits_tls() {
+    let longest = "x".repeat(244);
+    let alpn = tls::alpn(std::slice::from_ref(&longest));
+    assert_eq!(alpn[0].len(), 255);
+    assert_eq!(tls::application(&alpn[0]), Some(longest));
+    assert_eq!(tls::alpn(&[]), [b"weftline/1".to_vec()]);
+    assert_eq!(tls::application(b"weftline/1"), None);
+    assert_eq!(tls::application(b"weftline/10"), None);
 }

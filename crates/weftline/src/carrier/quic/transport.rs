@@ -10,7 +10,7 @@ use super::super::congestion::Unlimited;
 use super::{IDLE_MARGIN, SEND_BUFFER};
 use crate::{BindError, Congestion, EndpointConfig};
 
-/// Received datagrams held for the session; when it is slow, the oldest go.
+/// Received datagrams held for the engine; when it is slow, the oldest go.
 const RECEIVE_BUFFER: usize = 4 << 20;
 /// Path MTU discovery stops when it cannot gain more than this: it needs a round trip for each step,
 /// three to a usual path's 1500 bytes.
@@ -19,11 +19,11 @@ const MTU_STEP: u16 = 60;
 /// common both it and the detection of black holes (RFC 8899) err now and then.
 const MTU_INTERVAL: Duration = Duration::from_secs(60);
 const MTU_COOLDOWN: Duration = Duration::from_millis(1);
-/// Packets that the peer may leave unacknowledged; the session has feedback of its own.
+/// Packets that the peer may leave unacknowledged; the engine has feedback of its own.
 const ACK_EVERY: u32 = 30;
 /// Assumed where a round trip's time is not known: a lost packet of the handshake is sent again
-/// after three of these. RFC 9002 recommends 333 ms, hence a second. Where the way is longer than
-/// 300 ms a packet or two are sent in vain.
+/// after three of these. RFC 9002 recommends 333 ms, hence a second. On a path with more
+/// than 300 ms, a packet or two are sent again without need.
 const USUAL_RTT: Duration = Duration::from_millis(100);
 /// A handshake takes some computing besides.
 const SHORTEST_RTT: Duration = Duration::from_millis(20);

@@ -11,6 +11,7 @@ use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -20,12 +21,16 @@ use quinn::{AsyncUdpSocket, UdpPoller};
 /// What loses packets for a moment is over then, mostly.
 const LATER: Duration = Duration::from_millis(10);
 
-/// A socket that sends handshake packets again.
-pub(super) struct Twice(Arc<dyn AsyncUdpSocket>);
+/// A socket that sends handshake packets again, while its endpoint answers no clients.
+pub(super) struct Twice {
+    socket: Arc<dyn AsyncUdpSocket>,
+    /// The endpoint answers clients.
+    serves: Arc<AtomicBool>,
+}
 
 impl Twice {
-    pub(super) fn new(socket: Arc<dyn AsyncUdpSocket>) -> Arc<Self> {
-        Arc::new(Twice(socket))
+    pub(super) fn new(socket: Arc<dyn AsyncUdpSocket>, serves: Arc<AtomicBool>) -> Arc<Self> {
+        Arc::new(Twice { socket, serves })
     }
 }
 
@@ -51,15 +56,17 @@ fn kind(datagram: &[u8]) -> Option<Kind> {
 
 impl AsyncUdpSocket for Twice {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        self.0.clone().create_io_poller()
+        self.socket.clone().create_io_poller()
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        self.0.try_send(transmit)?;
+        self.socket.try_send(transmit)?;
         let size = transmit.segment_size.unwrap_or(transmit.contents.len());
         let first = &transmit.contents[..size.min(transmit.contents.len())];
-        if let Some(kind) = kind(first) {
-            let socket = self.0.clone();
+        if let Some(kind) = kind(first)
+            && !self.serves.load(Ordering::Relaxed)
+        {
+            let socket = self.socket.clone();
             let copy = Copy {
                 destination: transmit.destination,
                 contents: first.to_vec(),
@@ -67,7 +74,7 @@ impl AsyncUdpSocket for Twice {
                 src_ip: transmit.src_ip,
             };
             if kind == Kind::Initial {
-                self.0.try_send(&copy.transmit()).ok();
+                self.socket.try_send(&copy.transmit()).ok();
             }
             tokio::spawn(async move {
                 tokio::time::sleep(LATER).await;
@@ -84,29 +91,29 @@ impl AsyncUdpSocket for Twice {
         bufs: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        self.0.poll_recv(cx, bufs, meta)
+        self.socket.poll_recv(cx, bufs, meta)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
+        self.socket.local_addr()
     }
 
     fn max_transmit_segments(&self) -> usize {
-        self.0.max_transmit_segments()
+        self.socket.max_transmit_segments()
     }
 
     fn max_receive_segments(&self) -> usize {
-        self.0.max_receive_segments()
+        self.socket.max_receive_segments()
     }
 
     fn may_fragment(&self) -> bool {
-        self.0.may_fragment()
+        self.socket.may_fragment()
     }
 }
 
 impl fmt::Debug for Twice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Twice").field(&self.0).finish()
+        f.debug_tuple("Twice").field(&self.socket).finish()
     }
 }
 

@@ -1,5 +1,5 @@
-//! reed-solomon-erasure. It works on symbols where they are; it keeps the last
-//! 254 inverted matrices, which the losses here are too various for.
+//! reed-solomon-erasure. It works on symbols in place. It caches the last 254
+//! inverted matrices; there are more loss patterns here than that.
 
 use reed_solomon_erasure::galois_8::ReedSolomon;
 
@@ -61,7 +61,7 @@ pub(super) fn enter<'a>(
     }
 }
 
-/// A symbol, and whether it is there.
+/// A symbol, and whether it is present.
 type Shard = (Vec<u8>, bool);
 
 fn shards(block: &Block, repairs: &Symbols) -> Vec<Shard> {
@@ -69,7 +69,7 @@ fn shards(block: &Block, repairs: &Symbols) -> Vec<Shard> {
     all.map(|symbol| (symbol.to_vec(), true)).collect()
 }
 
-/// Loses these symbols and makes them again.
+/// Drops these symbols and reconstructs them.
 fn decode(code: &ReedSolomon, shards: &mut [Shard], lost: &[usize]) {
     lost.iter().for_each(|index| shards[*index].1 = false);
     code.reconstruct_data(shards).expect("k symbols are there");

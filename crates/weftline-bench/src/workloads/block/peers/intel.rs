@@ -1,5 +1,5 @@
-//! ISA-L, used as its own example does: the matrix of the symbols that arrived
-//! is inverted as a whole. The code is our Cauchy code, so results are equal.
+//! ISA-L, used as in its own example: it inverts the whole matrix of the
+//! symbols that arrived. The code is our Cauchy code, so results are equal.
 
 use weftline_codec::reed_solomon::{Code, Construction};
 

@@ -1,5 +1,5 @@
-//! raptorq. It takes ownership of packets and returns the whole block; the plan
-//! of how to encode k symbols is made beforehand, as it may be kept.
+//! raptorq. It takes ownership of packets and returns the whole block. The plan
+//! for encoding k symbols is made beforehand, because programs can keep it.
 
 use std::hint::black_box;
 
@@ -12,8 +12,7 @@ use super::{Block, Way};
 use crate::contest::{Contest, Error, Kind};
 use crate::peers::RAPTORQ;
 
-/// Patterns of losses that it goes through; it keeps nothing from one to the
-/// next.
+/// The number of loss patterns; it keeps nothing from one to the next.
 const PATTERNS: usize = 8;
 
 pub(super) fn enter<'a>(
@@ -36,7 +35,7 @@ pub(super) fn enter<'a>(
         let bytes = (k * size) as u64;
         SourceBlockDecoder::new(0, &config, bytes).decode(received)
     };
-    // One block in some hundred cannot be decoded from k symbols.
+    // About one block in a hundred cannot be decoded from k symbols.
     let mut usable = Vec::new();
     for pattern in 0..4 * PATTERNS {
         let received = packets(block, pattern, &repairs);
@@ -77,7 +76,7 @@ pub(super) fn enter<'a>(
     }
 }
 
-/// What arrives of a block.
+/// The packets of a block that arrive.
 fn packets(block: &Block, pattern: usize, repairs: &[EncodingPacket]) -> Vec<EncodingPacket> {
     let sources = block.received(pattern).map(|(index, symbol)| {
         EncodingPacket::new(PayloadId::new(0, index as u32), symbol.to_vec())

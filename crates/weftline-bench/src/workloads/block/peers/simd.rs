@@ -1,5 +1,4 @@
-//! reed-solomon-simd. It copies symbols in, and results are read where it has
-//! them.
+//! reed-solomon-simd. It copies symbols in, and results are read in place.
 
 use std::hint::black_box;
 
@@ -9,10 +8,10 @@ use super::{Block, Way};
 use crate::contest::{Contest, Error, Kind};
 use crate::peers::RS_SIMD;
 
-/// An encoder, and what it made if that is asked for.
+/// An encoder, and its result if that is checked.
 struct Encoder(ReedSolomonEncoder, Option<Vec<u8>>);
 
-/// A decoder, and what it restored if that is asked for.
+/// A decoder, and its result if that is checked.
 struct Decoder(ReedSolomonDecoder, Option<Vec<u8>>);
 
 pub(super) fn enter<'a>(
@@ -70,7 +69,7 @@ fn encode(Encoder(encoder, made): &mut Encoder, block: &Block) {
     result
         .recovery_iter()
         .for_each(|repair| _ = black_box(repair));
-    // Only the first time, which is not measured.
+    // Only in the first run, which is not measured.
     if let Some(made) = made.as_mut().filter(|made| made.is_empty()) {
         made.extend(result.recovery_iter().flatten());
     }

@@ -1,0 +1,153 @@
+//! Addresses as people type them.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+
+/// UDP port used when none is given: WEFT on a telephone's keys.
+pub const DEFAULT_PORT: u16 = 9338;
+
+/// A host name or IP address and a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    host: String,
+    port: u16,
+}
+
+/// The text is not an address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an address: give HOST, HOST:PORT, IPv4:PORT or [IPv6]:PORT")]
+pub struct BadAddress(String);
+
+/// The name of a host has no address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` has no known address: check the name, or give an IP address")]
+pub struct UnknownHost(pub String);
+
+impl FromStr for Address {
+    type Err = BadAddress;
+
+    fn from_str(text: &str) -> Result<Self, BadAddress> {
+        let bad = || BadAddress(text.to_owned());
+        let parse_port = |port: &str| port.parse().map_err(|_| bad());
+        let (host, port) = if text.parse::<Ipv6Addr>().is_ok() {
+            (text, DEFAULT_PORT)
+        } else if let Some((host, rest)) = text.strip_prefix('[').and_then(|t| t.split_once(']')) {
+            host.parse::<Ipv6Addr>().map_err(|_| bad())?;
+            match rest.strip_prefix(':') {
+                Some(port) => (host, parse_port(port)?),
+                None if rest.is_empty() => (host, DEFAULT_PORT),
+                None => return Err(bad()),
+            }
+        } else if let Some((host, port)) = text.rsplit_once(':') {
+            (host, parse_port(port)?)
+        } else {
+            (text, DEFAULT_PORT)
+        };
+        let odd = |c: char| c.is_whitespace() || c.is_control() || "[]/@".contains(c);
+        if host.is_empty()
+            || host.contains(odd)
+            || (host.contains(':') && host.parse::<Ipv6Addr>().is_err())
+        {
+            return Err(bad());
+        }
+        Ok(Address {
+            host: host.to_owned(),
+            port,
+        })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Address { host, port } = self;
+        if host.contains(':') {
+            write!(f, "[{host}]:{port}")
+        } else {
+            write!(f, "{host}:{port}")
+        }
+    }
+}
+
+impl Address {
+    /// The name or address of the host.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The socket addresses of this host and port, at least one.
+    ///
+    /// # Errors
+    /// The name cannot be resolved.
+    pub async fn resolve(&self) -> Result<Vec<SocketAddr>, UnknownHost> {
+        let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await;
+        let found: Vec<_> = found.map(Iterator::collect).unwrap_or_default();
+        match found.is_empty() {
+            true => Err(UnknownHost(self.host.clone())),
+            false => Ok(found),
+        }
+    }
+}
+
+/// The address to bind to when talking to `peer`.
+pub(crate) fn any_like(peer: SocketAddr) -> SocketAddr {
+    let ip = if peer.is_ipv4() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED)
+    } else {
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+    };
+    SocketAddr::new(ip, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_forms_people_type_are_read() {
+        for (text, shown) in [
+            ("host", "host:9338"),
+            ("host:1", "host:1"),
+            ("192.0.2.7", "192.0.2.7:9338"),
+            ("192.0.2.7:80", "192.0.2.7:80"),
+            ("::1", "[::1]:9338"),
+            ("[::1]", "[::1]:9338"),
+            ("[::1]:0", "[::1]:0"),
+        ] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [
+            "",
+            ":1",
+            "host:",
+            "host:x",
+            "host:99999",
+            "[::1",
+            "[::1]x",
+            "[host]:1",
+            "a b",
+            "u@h",
+            "1:2:3",
+        ] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn numbers_need_no_resolver() {
+        let address: Address = "127.0.0.1:5".parse().unwrap();
+        assert_eq!(
+            address.resolve().await.unwrap(),
+            ["127.0.0.1:5".parse().unwrap()]
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! Why a session with another host was not established, or ended.
+
+use std::net::SocketAddr;
+
+use weftline::{BindError, CloseReason, ConnectError};
+
+use crate::address::UnknownHost;
+
+/// Why a session with another host was not established, or ended.
+///
+/// [`SessionError::Connect`] and [`SessionError::Closed`] hold texts of the peer; show those
+/// through [`printable`](crate::printable).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The name of the other host cannot be resolved.
+    #[error(transparent)]
+    UnknownHost(#[from] UnknownHost),
+    /// The endpoint of this end cannot be opened.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The given endpoint is closed.
+    #[error("the endpoint is closed")]
+    EndpointClosed,
+    /// The connection cannot be established.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The session ended.
+    #[error("connection lost: {0}")]
+    Closed(CloseReason),
+    /// The peer refuses this target.
+    #[error("the server refuses {target}: {reason}")]
+    TargetRefused {
+        /// The target.
+        target: String,
+        /// The peer's reason.
+        reason: String,
+    },
+    /// The peer does not let this end listen on this address.
+    #[error("the server does not listen on {address}: {reason}")]
+    ListenRefused {
+        /// The address.
+        address: SocketAddr,
+        /// The peer's reason.
+        reason: String,
+    },
+    /// The peer is connected but does not answer.
+    #[error("the peer does not answer")]
+    Silent,
+    /// A client is connected but sent no request.
+    #[error("the client sent no request")]
+    AskedNothing,
+    /// The peer is about to stop; this is its reason.
+    #[error("{0}")]
+    Leaving(String),
+    /// The peer uses another version of the protocol.
+    #[error("the peer runs another version of {0}")]
+    Version(&'static str),
+    /// This end already serves its largest number of clients.
+    #[error("too many clients: try again later")]
+    TooManyClients,
+    /// The peer violated the protocol, or its stream failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl SessionError {
+    /// Whether the same attempt may succeed later without any change by a person.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            SessionError::UnknownHost(_)
+            | SessionError::Closed(_)
+            | SessionError::Silent
+            | SessionError::AskedNothing
+            | SessionError::Leaving(_) => true,
+            SessionError::Connect(error) => matches!(
+                error,
+                ConnectError::Closed { .. }
+                    | ConnectError::TimedOut { .. }
+                    | ConnectError::Busy { .. }
+                    | ConnectError::NotWeftline { .. }
+                    | ConnectError::Address { .. }
+            ),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Limits of the connections of a session.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use weftline::EndpointConfig;
+
+/// Most addresses of one kind of one client.
+pub const MOST_RULES: usize = 64;
+/// Streams in addition to those of connections: requests and listeners.
+const OTHER_STREAMS: u32 = 2 * MOST_RULES as u32;
+/// Most bytes of all connections of a session that may wait to be read.
+const MOST_WAITING: u64 = 256_000_000;
+
+/// Limits of the connections of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    connections: u32,
+    buffer: usize,
+    drain: Duration,
+}
+
+/// A limit is out of range.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {got}: give {} to {}", .allowed.start(), .allowed.end())]
+pub struct OutOfRange {
+    /// The limit.
+    pub field: &'static str,
+    /// The given value.
+    pub got: u64,
+    /// The allowed values.
+    pub allowed: RangeInclusive<u64>,
+}
+
+impl Default for Bounds {
+    /// The defaults: 256 connections, 1 MB each, 10 s to finish.
+    fn default() -> Self {
+        Bounds {
+            connections: 256,
+            buffer: 1_000_000,
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Bounds {
+    /// The allowed numbers of connections at once.
+    pub const CONNECTIONS: RangeInclusive<u32> = 1..=10_000;
+    /// The allowed numbers of bytes that may wait for each connection.
+    pub const BUFFER: RangeInclusive<usize> = 300_000..=64_000_000;
+
+    /// A session has at most `connections` at once; further ones are refused. Of each connection,
+    /// `buffer` bytes may wait for a slow reader; it is also the most that a connection can send in
+    /// a round trip. A stopping end waits up to `drain` for connections to finish, then resets
+    /// them.
+    ///
+    /// # Errors
+    /// `connections` or `buffer` is out of range.
+    pub fn new(connections: u32, buffer: usize, drain: Duration) -> Result<Self, OutOfRange> {
+        let within = |field, got: u64, allowed: RangeInclusive<u64>| match allowed.contains(&got) {
+            true => Ok(()),
+            false => Err(OutOfRange {
+                field,
+                got,
+                allowed,
+            }),
+        };
+        let (least, most) = Self::CONNECTIONS.into_inner();
+        within(
+            "connections",
+            connections.into(),
+            least.into()..=most.into(),
+        )?;
+        let (least, most) = Self::BUFFER.into_inner();
+        within("buffer", buffer as u64, least as u64..=most as u64)?;
+        Ok(Bounds {
+            connections,
+            buffer,
+            drain,
+        })
+    }
+
+    /// Most connections of each session at once.
+    pub fn connections(&self) -> u32 {
+        self.connections
+    }
+
+    /// How long a stopping end waits for connections to finish.
+    pub fn drain(&self) -> Duration {
+        self.drain
+    }
+
+    /// Sets the limits of sessions so that these limits hold. Both ends must do it.
+    pub fn apply(&self, config: &mut EndpointConfig) {
+        let limits = &mut config.session.limits;
+        limits.streams = self.connections + OTHER_STREAMS;
+        limits.stream_data = self.buffer as u64;
+        // While this is enough for all connections, one that is not read delays no other.
+        let all = limits.stream_data * u64::from(self.connections);
+        limits.session_data = all.clamp(limits.stream_data, MOST_WAITING);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_out_of_range_is_refused_with_the_range() {
+        let of = |connections, buffer| Bounds::new(connections, buffer, Duration::ZERO);
+        assert_eq!(of(0, 1_000_000).unwrap_err().field, "connections");
+        let text = of(1, 299_999).unwrap_err().to_string();
+        assert_eq!(text, "buffer is 299999: give 300000 to 64000000");
+        assert!(of(10_000, 64_000_000).is_ok() && of(10_001, 64_000_000).is_err());
+    }
+
+    #[test]
+    fn all_connections_together_have_a_bound_too() {
+        let mut config = EndpointConfig::default();
+        let bounds = Bounds::new(10_000, 1_000_000, Duration::ZERO).unwrap();
+        bounds.apply(&mut config);
+        let limits = &config.session.limits;
+        assert_eq!((limits.streams, limits.stream_data), (10_128, 1_000_000));
+        assert_eq!(limits.session_data, MOST_WAITING);
+    }
+}

@@ -1,0 +1,217 @@
+//! One session at the server end: handles the client's requests, if they are allowed.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+use weftline::{CloseReason, Connection, Stream};
+
+use super::carry;
+use super::counts::Ended;
+use super::dial::{self, HEADER};
+use super::event::Event;
+use super::listeners::PAUSE;
+use super::service::Service;
+use super::wire::{Reply, Request, Status};
+use crate::allow::{Refused, permit};
+use crate::target::Target;
+
+/// A session, and the permits for its connections.
+pub(super) struct Far {
+    service: Arc<Service>,
+    connection: Connection,
+    slots: Semaphore,
+}
+
+impl Far {
+    pub(super) fn new(service: Arc<Service>, connection: Connection) -> Self {
+        let slots = Semaphore::new(service.options.bounds.connections() as usize);
+        Far {
+            service,
+            connection,
+            slots,
+        }
+    }
+
+    /// Serves the session to its end.
+    pub(super) async fn serve(self) -> CloseReason {
+        let far = Arc::new(self);
+        // `forward` does not serve recordings.
+        if let Err(reason) = far.connection.confirmed().await {
+            return reason;
+        }
+        loop {
+            match far.connection.accept_stream().await {
+                Ok(stream) => {
+                    tokio::spawn(far.clone().stream(stream));
+                }
+                Err(reason) => return reason,
+            }
+        }
+    }
+
+    async fn stream(self: Arc<Self>, mut stream: Stream) {
+        let request = match timeout(HEADER, Request::read(&mut stream)).await {
+            Ok(Ok(request)) => request,
+            Ok(Err(error)) => {
+                dial::answer(stream, error.into()).await;
+                return;
+            }
+            // The stream carries no data in either direction.
+            Err(_) => return,
+        };
+        match request {
+            Request::Ask(target) => {
+                let answer = match (target.is_empty(), parse(&target)) {
+                    (true, _) => Ok(Vec::new()),
+                    (false, Ok(target)) => self.allowed(&target).await,
+                    (false, Err(reply)) => Err(reply),
+                };
+                let done = Reply::new(Status::Done, "");
+                dial::answer(stream, answer.err().unwrap_or(done)).await;
+            }
+            Request::Connect(target) => {
+                let counts = &self.service.counts;
+                let carried = counts.connection(self.outward(stream, &target)).await;
+                self.tell(carried);
+            }
+            Request::Listen(rule, at) => self.listen(stream, rule, &at).await,
+            Request::Accepted(_) => {
+                let reply = Reply::new(Status::Other, "only the server may send this request");
+                dial::answer(stream, reply).await;
+            }
+        }
+    }
+
+    fn tell(&self, carried: Result<Ended, Reply>) {
+        if let Err(reply) = carried {
+            (self.service.on_event)(Event::NoConnection {
+                client: Some(self.connection.remote_addr()),
+                reason: &reply.text,
+            });
+        }
+    }
+
+    /// The addresses at which a target may be reached.
+    async fn allowed(&self, target: &Target) -> Result<Vec<SocketAddr>, Reply> {
+        let permitted = permit(&self.service.options.allow, target).await;
+        permitted.map_err(|refused| {
+            let status = match refused {
+                Refused::NotAllowed(_) => Status::NotAllowed,
+                Refused::Unknown(_) => Status::UnknownName,
+            };
+            Reply::new(status, refused.to_string())
+        })
+    }
+
+    async fn outward(&self, stream: Stream, target: &str) -> Result<Ended, Reply> {
+        if self.service.is_leaving() {
+            return Err(dial::answer(stream, leaving()).await);
+        }
+        let (Ok(_slot), Ok(_running)) =
+            (self.slots.try_acquire(), self.service.running.try_acquire())
+        else {
+            return Err(dial::answer(stream, too_many()).await);
+        };
+        match parse(target) {
+            Ok(target) => {
+                let addresses = self.allowed(&target);
+                dial::connect(stream, &target, addresses, &self.service.counts).await
+            }
+            Err(reply) => Err(dial::answer(stream, reply).await),
+        }
+    }
+
+    /// Listens for the client until its stream ends, or until the client asks for the same address
+    /// in a newer session.
+    async fn listen(self: Arc<Self>, mut stream: Stream, rule: u16, at: &str) {
+        let listeners = &self.service.listeners;
+        let bound = match at.parse::<SocketAddr>() {
+            Err(_) => Err(Reply::new(Status::Other, "not an address to listen on")),
+            Ok(_) if self.service.is_leaving() => Err(leaving()),
+            Ok(at) => {
+                let allowed = self.service.options.allow_listen.iter().any(|a| a.has(at));
+                match allowed {
+                    true => listeners.open(at, self.connection.peer()).await,
+                    false => Err(Reply::new(
+                        Status::NotAllowed,
+                        format!("listening on {at} is not allowed here"),
+                    )),
+                }
+            }
+        };
+        let open = match bound {
+            Ok(open) => open,
+            Err(reply) => {
+                dial::answer(stream, reply).await;
+                return;
+            }
+        };
+        let reply = Reply::new(Status::Done, open.local.to_string());
+        if stream.write_all(&reply.bytes()).await.is_ok() {
+            let mut leaving = self.service.leaving.subscribe();
+            tokio::select! {
+                () = self.accept(&open.listener, rule) => {}
+                _ = stream.read_u8() => {}
+                () = open.taken.notified() => {}
+                _ = leaving.wait_for(|leaving| *leaving) => {}
+            }
+        }
+        listeners.close(open);
+        let _ = stream.finish();
+    }
+
+    async fn accept(self: &Arc<Self>, listener: &TcpListener, rule: u16) {
+        loop {
+            match listener.accept().await {
+                Ok((tcp, _)) => {
+                    let far = self.clone();
+                    tokio::spawn(async move {
+                        let carried = far.service.counts.connection(far.inward(tcp, rule)).await;
+                        far.tell(carried);
+                    });
+                }
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+
+    async fn inward(&self, tcp: TcpStream, rule: u16) -> Result<Ended, Reply> {
+        let (Ok(_slot), Ok(_running)) =
+            (self.slots.try_acquire(), self.service.running.try_acquire())
+        else {
+            carry::reset(tcp);
+            return Err(too_many());
+        };
+        carry::prepare(&tcp);
+        match timeout(HEADER, self.connection.open_stream()).await {
+            Ok(Ok(stream)) => {
+                let request = Request::Accepted(rule);
+                carry::accepted(tcp, stream, &request, false, &self.service.counts).await
+            }
+            Ok(Err(_)) | Err(_) => {
+                carry::reset(tcp);
+                Err(Reply::new(
+                    Status::Unreachable,
+                    "the session has no free stream",
+                ))
+            }
+        }
+    }
+}
+
+fn parse(target: &str) -> Result<Target, Reply> {
+    let parsed = target.parse::<Target>();
+    parsed.map_err(|error| Reply::new(Status::Other, error.to_string()))
+}
+
+fn leaving() -> Reply {
+    Reply::new(Status::Leaving, "the peer is stopping")
+}
+
+fn too_many() -> Reply {
+    Reply::new(Status::TooMany, "too many connections")
+}

@@ -1,0 +1,40 @@
+//! TCP connections over a session (`docs/forward.md`).
+//!
+//! The [`Client`] accepts connections from local programs. The [`Server`] makes the matching
+//! connections to the targets. Reverse rules swap these roles. Targets that the server does not
+//! [allow](crate::Allow) are refused.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `options`, `bounds` | options of the ends |
+//! | `client`, `near`, `agree` | the client end: its sessions; its connections; how a session begins |
+//! | `server`, `far`, `service` | the server end; one of its sessions; the state that all of them share |
+//! | `carry`, `dial`, `listeners` | a connection; connecting for the peer; listening for the peer |
+//! | `wire`, `socks` | the ends' messages; a program's SOCKS request |
+//! | `counts`, `event` | counters and events for the application |
+
+mod agree;
+mod bounds;
+mod carry;
+mod client;
+mod counts;
+mod dial;
+mod event;
+mod far;
+mod listeners;
+mod near;
+mod options;
+mod server;
+mod service;
+mod socks;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+pub use bounds::{Bounds, MOST_RULES, OutOfRange};
+pub use client::Client;
+pub use counts::Snapshot;
+pub use event::Event;
+pub use options::{ClientOptions, Entry, OpenError, ServerOptions};
+pub use server::Server;

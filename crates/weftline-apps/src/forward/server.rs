@@ -1,0 +1,137 @@
+//! The server end: its rules and its sessions.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use weftline::{Connection, Port};
+
+use super::counts::Snapshot;
+use super::event::Event;
+use super::far::Far;
+use super::options::ServerOptions;
+use super::service::Service;
+use crate::error::SessionError;
+use crate::session::{close, farewell};
+use crate::stopper::Stopper;
+
+/// At the end, how long data in flight may take to be acknowledged, and connections to be reset.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// The server end of `forward`.
+pub struct Server {
+    pub(super) service: Arc<Service>,
+    sessions: Mutex<BTreeMap<u64, Connection>>,
+    numbers: AtomicU64,
+}
+
+impl Server {
+    /// A server without clients.
+    pub fn new(
+        options: ServerOptions,
+        on_event: impl Fn(Event<'_>) + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Server {
+            service: Arc::new(Service::new(options, Arc::new(on_event))),
+            sessions: Mutex::default(),
+            numbers: AtomicU64::new(0),
+        })
+    }
+
+    /// Current counters of all sessions together.
+    pub fn snapshot(&self) -> Snapshot {
+        let stats = self.lock().values().next().map(Connection::stats);
+        self.service.counts.snapshot(stats)
+    }
+
+    /// Serves the clients of `endpoint` until `stopper` stops it. No other code may accept
+    /// sessions or refusals of this endpoint.
+    ///
+    /// # Errors
+    /// The endpoint is closed.
+    pub async fn run(
+        self: &Arc<Self>,
+        endpoint: &Port,
+        stopper: &Stopper,
+    ) -> Result<(), SessionError> {
+        let mut sessions: JoinSet<()> = JoinSet::new();
+        let mut stopped = std::pin::pin!(async {
+            stopper.asked().await;
+            self.drain(stopper).await;
+        });
+        loop {
+            tokio::select! {
+                accepted = endpoint.accept() => match accepted {
+                    Some(connection) => {
+                        sessions.spawn(self.clone().session(connection));
+                    }
+                    None => return Err(SessionError::EndpointClosed),
+                },
+                Some(refusal) = endpoint.refused() => {
+                    (self.service.on_event)(Event::TurnedAway(&refusal));
+                }
+                Some(_) = sessions.join_next() => {}
+                () = &mut stopped => {
+                    endpoint.close(close::INTERRUPTED, "stopped");
+                    farewell(endpoint, close::INTERRUPTED, "stopped").await;
+                    // Connections that this resets must be reset before the process ends.
+                    let _ = timeout(SETTLE, self.service.drained()).await;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Serves one session until it ends.
+    async fn session(self: Arc<Self>, connection: Connection) {
+        let Some(peer) = connection.peer() else {
+            // The QUIC carrier has always authenticated the peer; other sessions get nothing.
+            return connection.close(close::FAILED, "unknown");
+        };
+        let (service, remote) = (&self.service, connection.remote_addr());
+        (service.on_event)(Event::Joined { peer, remote });
+        service.counts.session();
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        self.lock().insert(number, connection.clone());
+        let ended = Far::new(service.clone(), connection).serve().await;
+        self.lock().remove(&number);
+        (service.on_event)(Event::Left {
+            peer,
+            remote,
+            error: &SessionError::Closed(ended),
+        });
+    }
+
+    /// Lets open connections finish for a while, and their data arrive.
+    async fn drain(&self, stopper: &Stopper) {
+        let service = &self.service;
+        service.leaving.send_replace(true);
+        let open = self.snapshot().open;
+        let patience = service.options.bounds.drain();
+        if open > 0 {
+            (service.on_event)(Event::Draining { open, patience });
+        }
+        let drained = async {
+            drop(service.drained().await);
+            let sessions: Vec<Connection> = self.lock().values().cloned().collect();
+            let flushed = async {
+                for connection in &sessions {
+                    // An ended session has nothing to wait for.
+                    let _ = connection.flushed().await;
+                }
+            };
+            let _ = timeout(SETTLE, flushed).await;
+        };
+        tokio::select! {
+            _ = timeout(patience, drained) => {}
+            () = stopper.insisted() => {}
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Connection>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

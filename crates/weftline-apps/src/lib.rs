@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod address;
+mod allow;
+pub mod cast;
+mod duration;
+mod error;
+pub mod forward;
+#[cfg(test)]
+mod impaired;
+mod printable;
+mod reconnect;
+pub mod relay;
+mod session;
+mod stopper;
+mod target;
+pub mod transfer;
+
+pub use address::{Address, BadAddress, DEFAULT_PORT, UnknownHost};
+pub use allow::{Allow, BadAllow};
+pub use error::SessionError;
+pub use printable::printable;
+pub use session::{close, connect, farewell};
+pub use stopper::Stopper;
+pub use target::{BadTarget, Target};

@@ -1,0 +1,249 @@
+//! The server's flows for one client: a separate socket for each, as a NAT would have.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use socket2::SockRef;
+use tokio::net::UdpSocket;
+use tokio::task::AbortHandle;
+use weftline::Connection;
+
+use super::counts::Snapshot;
+use super::delivery::Delivery;
+use super::event::{Event, OnEvent};
+use super::socket::connected;
+use super::table::{Hostile, Table};
+use super::wire::Head;
+
+/// Datagrams read from a socket before other sockets get their turn.
+const BATCH: usize = 64;
+/// The client reports when a flow ends; if it never does, the flow ends this much later.
+const GRACE: Duration = Duration::from_secs(30);
+/// Flows whose end the client has not reported yet.
+const SLACK: usize = 64;
+
+/// The server's end of one client's flows. It outlives sessions.
+pub(super) struct Far {
+    idle: Duration,
+    state: Mutex<State>,
+    on_event: OnEvent,
+}
+
+#[derive(Debug)]
+struct State {
+    table: Table<Outlet>,
+    rules: Vec<Granted>,
+    /// Numbers the sessions, so that the end of an old one does not end the next.
+    generation: u64,
+    used: Instant,
+}
+
+/// A rule of the client, as granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Granted {
+    /// The addresses of its target; empty if it was refused.
+    pub(super) target: Vec<SocketAddr>,
+    /// How its flows are delivered.
+    pub(super) delivery: Delivery,
+}
+
+/// A flow's socket. Dropping it stops the task that reads from it.
+#[derive(Debug)]
+struct Outlet {
+    socket: Arc<UdpSocket>,
+    reader: AbortHandle,
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+impl Far {
+    /// The flows of a client that may have `most` of them at once.
+    pub(super) fn new(most: usize, idle: Duration, on_event: OnEvent) -> Arc<Self> {
+        let state = State {
+            table: Table::new(most + SLACK),
+            rules: Vec::new(),
+            generation: 0,
+            used: Instant::now(),
+        };
+        Arc::new(Far {
+            idle,
+            state: Mutex::new(state),
+            on_event,
+        })
+    }
+
+    /// Attaches the client's new session, which replaces the old one. Returns the old session and
+    /// the number of the new one.
+    pub(super) fn attach(
+        &self,
+        session: Connection,
+        fragment: bool,
+        rules: Vec<Granted>,
+    ) -> (Option<Connection>, u64) {
+        let mut state = self.lock();
+        if state.rules != rules {
+            state.table.clear();
+            state.rules = rules;
+        }
+        let old = state.table.detach();
+        state.table.attach(session, fragment);
+        state.generation += 1;
+        (old, state.generation)
+    }
+
+    /// Detaches the session of this number, which has ended.
+    pub(super) fn detach(&self, generation: u64) {
+        let mut state = self.lock();
+        if state.generation == generation {
+            state.table.detach();
+            state.used = Instant::now();
+        }
+    }
+
+    /// Stops reading from targets; returns the session.
+    pub(super) fn stop(&self) -> Option<Connection> {
+        let mut state = self.lock();
+        state.table.clear();
+        state.table.detach()
+    }
+
+    /// Handles a message from the client. True: there is more for [`Far::hand_on`].
+    ///
+    /// # Errors
+    /// No honest client would send the message.
+    pub(super) fn inward(self: &Arc<Self>, message: Bytes) -> Result<bool, Hostile> {
+        let state = &mut *self.lock();
+        match Head::take(message) {
+            Some((head, datagram)) => self.take(state, head, datagram)?,
+            None => state.table.stray(),
+        }
+        Ok(state.table.has_ready())
+    }
+
+    /// Delivers more of the waiting datagrams; false if there are no more.
+    pub(super) fn hand_on(&self) -> bool {
+        self.lock().table.hand_on(deliver)
+    }
+
+    fn take(
+        self: &Arc<Self>,
+        state: &mut State,
+        head: Head,
+        datagram: Bytes,
+    ) -> Result<(), Hostile> {
+        let now = Instant::now();
+        if !state.table.contains(head.flow) {
+            let rule = state.rules.get(usize::from(head.rule));
+            let Some(rule) = rule.filter(|r| !r.target.is_empty()) else {
+                state.table.stray();
+                return Ok(());
+            };
+            let room = state.table.make_room(now);
+            let outlet = self.outlet(head.flow, &rule.target);
+            let (Ok(_), Ok(outlet)) = (room, outlet) else {
+                state.table.refuse();
+                return Ok(());
+            };
+            let delivery = rule.delivery;
+            state
+                .table
+                .insert(head.flow, head.rule, delivery, outlet, now);
+        }
+        state.table.receive(head, datagram, now, deliver)
+    }
+
+    /// Ends the flows that the client has ended.
+    pub(super) fn end(&self, flows: &[u32]) {
+        let mut state = self.lock();
+        for id in flows {
+            state.table.remove(*id);
+        }
+    }
+
+    /// Ends flows that were idle for too long. True: the client has no flows left.
+    pub(super) fn sweep(&self) -> bool {
+        let mut state = self.lock();
+        let now = Instant::now();
+        // Without a session the client cannot report the end of its flows; they need no longer
+        // life.
+        let grace = match state.table.is_attached() {
+            true => self.idle + GRACE,
+            false => self.idle,
+        };
+        state.table.expire(now, grace);
+        !state.table.is_attached()
+            && state.table.is_empty()
+            && now.saturating_duration_since(state.used) >= self.idle.min(GRACE)
+    }
+
+    /// Current counters.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.lock().table.snapshot()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A socket connected to the first of these addresses that can be used.
+    fn outlet(self: &Arc<Self>, flow: u32, targets: &[SocketAddr]) -> io::Result<Outlet> {
+        let mut result = Err(io::Error::from(io::ErrorKind::AddrNotAvailable));
+        for &target in targets {
+            result = connected(target);
+            if result.is_ok() {
+                break;
+            }
+        }
+        let socket = Arc::new(result?);
+        let reading = listen(Arc::downgrade(self), flow, socket.clone());
+        let reader = tokio::spawn(reading).abort_handle();
+        Ok(Outlet { socket, reader })
+    }
+}
+
+fn deliver(outlet: &Outlet, datagram: &[u8]) -> bool {
+    // Not the runtime's own call, which fails until the runtime has registered a new socket.
+    let socket = SockRef::from(&*outlet.socket);
+    match socket.send(datagram) {
+        // The first call after an ICMP error reports that error, and sends nothing.
+        Err(error) if is_refusal(&error) => socket.send(datagram).is_ok(),
+        sent => sent.is_ok(),
+    }
+}
+
+/// Whether the error reports that nothing listened at the target some time ago.
+fn is_refusal(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionRefused
+}
+
+/// Reads the target's answers until the flow ends.
+async fn listen(far: Weak<Far>, flow: u32, socket: Arc<UdpSocket>) {
+    let mut buffer = vec![0; 1 << 16];
+    while socket.readable().await.is_ok() {
+        let Some(far) = far.upgrade() else { return };
+        let mut too_long = None;
+        let mut state = far.lock();
+        for _ in 0..BATCH {
+            match socket.try_recv(&mut buffer) {
+                Ok(len) => {
+                    let sent = state.table.send(flow, &buffer[..len], Instant::now());
+                    too_long = too_long.or(sent);
+                }
+                // Nothing listens there now; something may later.
+                Err(error) if is_refusal(&error) => {}
+                Err(_) => break,
+            }
+        }
+        drop(state);
+        if let Some(too_long) = too_long {
+            (far.on_event)(Event::TooLong(too_long));
+        }
+    }
+}

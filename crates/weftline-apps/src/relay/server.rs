@@ -1,0 +1,264 @@
+//! The server end: its rules and its clients.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{interval, timeout};
+use weftline::{Connection, Fingerprint, Port, Stream};
+
+use super::counts::{Counts, Snapshot};
+use super::event::{Event, OnEvent};
+use super::far::{Far, Granted};
+use super::inward::{finish, inward};
+use super::options::ServerOptions;
+use super::table::Hostile;
+use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION};
+use crate::allow::permit;
+use crate::error::SessionError;
+use crate::session::{close, farewell};
+use crate::stopper::Stopper;
+
+/// Most clients whose flows are kept.
+const MOST_CLIENTS: usize = 256;
+/// How long datagrams in flight may take to arrive when the relay is stopped.
+const DRAIN: Duration = Duration::from_secs(1);
+/// Time between two checks for idle flows.
+const SWEEP: Duration = Duration::from_secs(1);
+/// How long an ending session may take to report the reason.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// The server end of a relay.
+pub struct Server {
+    options: ServerOptions,
+    clients: Mutex<Clients>,
+    on_event: OnEvent,
+}
+
+/// A running client: its host's key and its own number.
+type Client = (Option<Fingerprint>, u64);
+
+#[derive(Default)]
+struct Clients {
+    all: HashMap<Client, Arc<Far>>,
+    /// Counts of the clients that have left.
+    left: Counts,
+}
+
+impl Server {
+    /// A server without clients.
+    pub fn new(
+        options: ServerOptions,
+        on_event: impl Fn(Event<'_>) + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Server {
+            options,
+            clients: Mutex::default(),
+            on_event: Arc::new(on_event),
+        })
+    }
+
+    /// Current counters of all clients together.
+    pub fn snapshot(&self) -> Snapshot {
+        let clients = self.lock();
+        let mut all = Snapshot {
+            counts: clients.left,
+            ..Snapshot::default()
+        };
+        for one in clients.all.values().map(|far| far.snapshot()) {
+            all.counts.merge(&one.counts);
+            all.open += one.open;
+            all.session = all.session.or(one.session);
+            all.longest = all.longest.or(one.longest);
+        }
+        all
+    }
+
+    /// Serves the clients of `endpoint` until `stopper` stops it. No other code may accept
+    /// sessions or refusals of this endpoint.
+    ///
+    /// # Errors
+    /// The endpoint is closed.
+    pub async fn run(
+        self: &Arc<Self>,
+        endpoint: &Port,
+        stopper: &Stopper,
+    ) -> Result<(), SessionError> {
+        let mut sessions: JoinSet<()> = JoinSet::new();
+        let mut sweep = interval(SWEEP);
+        loop {
+            tokio::select! {
+                accepted = endpoint.accept() => match accepted {
+                    Some(connection) => {
+                        sessions.spawn(self.clone().serve(connection));
+                    }
+                    None => return Err(SessionError::EndpointClosed),
+                },
+                Some(refusal) = endpoint.refused() => (self.on_event)(Event::TurnedAway(&refusal)),
+                Some(_) = sessions.join_next() => {}
+                _ = sweep.tick() => self.sweep(),
+                () = stopper.asked() => {
+                    let connections = self.detach();
+                    let flushed = async {
+                        for connection in &connections {
+                            // An ended session has nothing to wait for.
+                            let _ = connection.flushed().await;
+                        }
+                    };
+                    let _ = timeout(DRAIN, flushed).await;
+                    // Close before the sessions are dropped; they would close with their own code.
+                    endpoint.close(close::INTERRUPTED, "stopped");
+                    sessions.shutdown().await;
+                    farewell(endpoint, close::INTERRUPTED, "stopped").await;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Serves one session until it ends, and reports its start and end.
+    async fn serve(self: Arc<Self>, connection: Connection) {
+        let (peer, remote) = (connection.peer(), connection.remote_addr());
+        (self.on_event)(Event::Joined { peer, remote });
+        let error = self.session(&connection).await;
+        connection.close(close::FAILED, &error.to_string());
+        (self.on_event)(Event::Left {
+            peer,
+            remote,
+            error: &error,
+        });
+    }
+
+    /// Serves one session; returns the reason why it ended.
+    async fn session(&self, connection: &Connection) -> SessionError {
+        let failed = |error: std::io::Error| match connection.close_reason() {
+            Some(reason) => SessionError::Closed(reason),
+            None => SessionError::Failed(error.to_string()),
+        };
+        let opening = async {
+            // The relay does not serve recordings.
+            let confirmed = connection.confirmed().await;
+            confirmed.map_err(SessionError::Closed)?;
+            let stream = connection.accept_stream().await;
+            let mut stream = stream.map_err(SessionError::Closed)?;
+            let hello: Hello = wire::read(&mut stream).await.map_err(failed)?;
+            Ok::<_, SessionError>((stream, hello))
+        };
+        let (mut stream, hello) = match timeout(self.options.timeout, opening).await {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(error)) => return error,
+            Err(_) => return SessionError::AskedNothing,
+        };
+        if hello.weftline_relay != VERSION || hello.rules.len() > MOST_RULES {
+            return SessionError::Version("the relay");
+        }
+        let (rules, refused) = self.grant(&hello).await;
+        let key = (connection.peer(), hello.instance);
+        let Some(far) = self.far(key) else {
+            return SessionError::TooManyClients;
+        };
+        let (old, number) = far.attach(connection.clone(), hello.fragment, rules);
+        if let Some(old) = old {
+            old.close(close::DONE, "replaced by a newer session");
+        }
+        let answer = Answer {
+            weftline_relay: VERSION,
+            refused,
+            flows: u32::try_from(self.options.flows).unwrap_or(u32::MAX),
+            idle: self.options.idle.as_secs().max(1),
+        };
+        let ended = match wire::write(&mut stream, &answer).await {
+            Ok(()) => carry(&far, connection, stream).await,
+            Err(error) => failed(error),
+        };
+        far.detach(number);
+        ended
+    }
+
+    /// The client's rules that are granted, and why the others are refused.
+    async fn grant(&self, hello: &Hello) -> (Vec<Granted>, Vec<Option<String>>) {
+        let (mut rules, mut refused) = (Vec::new(), Vec::new());
+        for wanted in &hello.rules {
+            let granted = match (wanted.target.parse(), wanted.delivery.parse()) {
+                (Ok(target), Ok(delivery)) => match permit(&self.options.allow, &target).await {
+                    Ok(target) => Ok(Granted { target, delivery }),
+                    Err(refused) => Err(refused.to_string()),
+                },
+                (Err(error), _) => Err(error.to_string()),
+                (_, Err(error)) => Err(error.to_string()),
+            };
+            refused.push(granted.as_ref().err().cloned());
+            rules.push(granted.unwrap_or(Granted {
+                target: Vec::new(),
+                delivery: Default::default(),
+            }));
+        }
+        (rules, refused)
+    }
+
+    /// The client's flows; `None` if there are too many clients.
+    fn far(&self, key: Client) -> Option<Arc<Far>> {
+        let mut clients = self.lock();
+        if !clients.all.contains_key(&key) && clients.all.len() >= MOST_CLIENTS {
+            return None;
+        }
+        let new = || Far::new(self.options.flows, self.options.idle, self.on_event.clone());
+        Some(clients.all.entry(key).or_insert_with(new).clone())
+    }
+
+    fn sweep(&self) {
+        let Clients { all, left } = &mut *self.lock();
+        all.retain(|_, far| {
+            // A session that is about to attach holds it too.
+            let over = far.sweep() && Arc::strong_count(far) == 1;
+            if over {
+                left.merge(&far.snapshot().counts);
+            }
+            !over
+        });
+    }
+
+    /// Stops reading from targets; returns the sessions.
+    fn detach(&self) -> Vec<Connection> {
+        let clients = self.lock();
+        clients.all.values().filter_map(|far| far.stop()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Clients> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Carries datagrams until the session ends; returns the reason.
+async fn carry(far: &Arc<Far>, connection: &Connection, mut stream: Stream) -> SessionError {
+    let inward = async {
+        let inward = inward(connection, |message| far.inward(message), || far.hand_on());
+        match inward.await {
+            Ok(reason) => SessionError::Closed(reason),
+            Err(Hostile) => {
+                let message = "the peer sends more datagrams out of order than its credit allows";
+                SessionError::Failed(message.to_owned())
+            }
+        }
+    };
+    let control = async {
+        loop {
+            match wire::read::<Gone>(&mut stream).await {
+                Ok(gone) => far.end(&gone.gone),
+                // When the session ends, this stream ends first; the session reports the reason a
+                // moment later.
+                Err(error) => match timeout(LAST_WORD, connection.closed()).await {
+                    Ok(reason) => return SessionError::Closed(reason),
+                    Err(_) => return SessionError::Failed(error.to_string()),
+                },
+            }
+        }
+    };
+    let ended = tokio::select! {
+        ended = inward => ended,
+        ended = control => ended,
+    };
+    finish(|| far.hand_on()).await;
+    ended
+}

@@ -1,0 +1,208 @@
+//! Paths from the peer, and the files they name in the target directory.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+/// Longest path, in bytes of UTF-8.
+pub const MAX_PATH: usize = 4096;
+
+/// Suffix of the name of a file that is being received.
+pub const PART_SUFFIX: &str = ".weftline-part";
+
+const MAX_DEPTH: usize = 64;
+/// Longest file name on all common file systems, in bytes.
+const MAX_NAME: usize = 255;
+
+/// A path from the peer that is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// Empty, or longer than the protocol allows.
+    #[error("the path is {0} bytes long; 1 to {MAX_PATH} are allowed")]
+    Length(usize),
+    /// Starts at the root or names a drive.
+    #[error("the path is absolute; only paths below the target directory are accepted")]
+    Absolute,
+    /// Has `.`, `..` or an empty component.
+    #[error("the path has an empty, `.` or `..` component")]
+    Component,
+    /// Has too many components.
+    #[error("the path is more than {MAX_DEPTH} directories deep")]
+    Depth,
+    /// A component is longer than file systems allow.
+    #[error("a name is {0} bytes long; at most {MAX_NAME} are allowed")]
+    Name(usize),
+    /// Has control characters, or (on Windows) characters with a special meaning there.
+    #[error("the path has a forbidden character: {0:?}")]
+    Character(char),
+    /// Has a suffix that this program reserves.
+    #[error("names that end in {PART_SUFFIX} are reserved for unfinished files")]
+    Reserved,
+}
+
+/// Checks a path from the peer: it must be relative and lead downwards only.
+///
+/// # Errors
+/// The first rule that the path breaks.
+pub fn check(path: &str) -> Result<(), PathError> {
+    if path.is_empty() || path.len() > MAX_PATH {
+        return Err(PathError::Length(path.len()));
+    }
+    if path.starts_with('/') || (cfg!(windows) && path.starts_with('\\')) {
+        return Err(PathError::Absolute);
+    }
+    let forbidden = |c: &char| c.is_control() || (cfg!(windows) && r#"\:*?"<>|"#.contains(*c));
+    if let Some(c) = path.chars().find(forbidden) {
+        return Err(PathError::Character(c));
+    }
+    for (depth, name) in path.split('/').enumerate() {
+        match name {
+            "" | "." | ".." => return Err(PathError::Component),
+            _ if depth >= MAX_DEPTH => return Err(PathError::Depth),
+            _ if name.len() > MAX_NAME => return Err(PathError::Name(name.len())),
+            _ if name.ends_with(PART_SUFFIX) => return Err(PathError::Reserved),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Creates the directories above `path` below `root` and returns the file's location. `path` must
+/// have passed [`check`].
+///
+/// Existing symbolic links in the path are refused, so nothing lands outside `root`. A local user
+/// who can write to `root` at the same time could still replace a directory by a link; the peer
+/// cannot.
+///
+/// # Errors
+/// A link or a file exists where a directory is needed, or a directory cannot be created.
+pub fn resolve(root: &Path, path: &str) -> io::Result<PathBuf> {
+    let mut at = root.to_owned();
+    let mut names = path.split('/').peekable();
+    while let Some(name) = names.next() {
+        at.push(name);
+        if names.peek().is_some() {
+            directory(&at)?;
+        }
+    }
+    Ok(at)
+}
+
+/// Creates the directory `at` unless it exists; a symbolic link does not count as one.
+///
+/// # Errors
+/// Another kind of file exists there, or the directory cannot be created.
+pub fn directory(at: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(at) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(found) => {
+            let what = if found.is_symlink() {
+                "a symbolic link"
+            } else {
+                "not a directory"
+            };
+            let at = at.display();
+            Err(io::Error::new(
+                io::ErrorKind::NotADirectory,
+                format!("{at} is {what}; a directory is needed"),
+            ))
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => match fs::create_dir(at) {
+            // Another transfer may have created it meanwhile.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => directory(at),
+            made => made,
+        },
+        Err(e) => Err(e),
+    }
+}
+
+/// The location of the unfinished content of `target`.
+pub fn part(target: &Path) -> PathBuf {
+    let name = target
+        .file_name()
+        .map(|n| n.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let mut part = format!(".{name}{PART_SUFFIX}");
+    if part.len() > MAX_NAME {
+        let digest = Sha256::digest(name.as_bytes());
+        part = format!(".{}{PART_SUFFIX}", hex(&digest[..16]));
+    }
+    target.with_file_name(part)
+}
+
+/// Lower-case hexadecimal digits of `bytes`.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_paths_are_accepted() {
+        for good in ["a", "a/b/c.txt", ".hidden", "..a", "ü/ñ", "a b", "-rf"] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+    }
+
+    #[test]
+    fn hostile_paths_are_refused_for_the_right_reason() {
+        let deep = "a/".repeat(70) + "x";
+        let cases = [
+            ("", PathError::Length(0)),
+            ("/etc/passwd", PathError::Absolute),
+            ("../x", PathError::Component),
+            ("a/../../x", PathError::Component),
+            ("a//b", PathError::Component),
+            ("a/", PathError::Component),
+            ("./a", PathError::Component),
+            ("..", PathError::Component),
+            ("a\0b", PathError::Character('\0')),
+            ("a\nb", PathError::Character('\n')),
+            ("\u{1b}[2J", PathError::Character('\u{1b}')),
+            (".a.weftline-part", PathError::Reserved),
+            (deep.as_str(), PathError::Depth),
+        ];
+        for (path, error) in cases {
+            assert_eq!(check(path), Err(error), "{path:?}");
+        }
+        assert_eq!(check(&"x".repeat(256)), Err(PathError::Name(256)));
+        assert_eq!(check(&"x/".repeat(4000)), Err(PathError::Length(8000)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_symbolic_link_in_the_path_is_not_followed() {
+        let outside = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(outside.path(), root.path().join("link")).unwrap();
+        let error = resolve(root.path(), "link/x").unwrap_err();
+        assert!(error.to_string().contains("is a symbolic link"), "{error}");
+        assert!(resolve(root.path(), "link/deeper/x").is_err());
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn directories_are_created_and_obstructing_files_are_named() {
+        let root = tempfile::tempdir().unwrap();
+        let at = resolve(root.path(), "a/b/c").unwrap();
+        assert_eq!(at, root.path().join("a/b/c"));
+        fs::write(&at, "x").unwrap();
+        let error = resolve(root.path(), "a/b/c/d").unwrap_err();
+        assert!(error.to_string().contains("not a directory"), "{error}");
+    }
+
+    #[test]
+    fn part_names_are_no_longer_than_a_file_name_may_be() {
+        assert_eq!(
+            part(Path::new("d/movie.mkv")),
+            Path::new("d/.movie.mkv.weftline-part")
+        );
+        let long = part(&Path::new("d").join("x".repeat(255)));
+        assert!(long.file_name().unwrap().len() <= MAX_NAME);
+        assert_ne!(long, part(&Path::new("d").join("x".repeat(254))));
+    }
+}

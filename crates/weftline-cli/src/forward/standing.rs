@@ -1,0 +1,78 @@
+//! The counters of an end of `forward`, for people and for programs.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use weftline_apps::forward::Snapshot;
+
+use crate::ui::progress::{megabits, size};
+use crate::ui::report::Standing;
+use crate::ui::stats;
+
+impl Standing for Snapshot {
+    fn bytes(&self) -> u64 {
+        self.sent + self.delivered
+    }
+
+    fn has_served(&self) -> bool {
+        self.sessions > 0
+    }
+
+    fn line(&self, since: &Self, time: Duration) -> String {
+        let session = stats::path(self.session.as_ref());
+        format!(
+            "{session}, {} connections, out {:.1} Mbit/s, in {:.1} Mbit/s",
+            self.open,
+            megabits(self.sent - since.sent, time),
+            megabits(self.delivered - since.delivered, time),
+        )
+    }
+
+    fn sentence(&self, time: Duration) -> String {
+        let mut text = format!(
+            "forwarded {} connections in {:.0} s: {} out, {} in",
+            self.total,
+            time.as_secs_f64(),
+            size(self.sent),
+            size(self.delivered),
+        );
+        for (count, what) in [(self.broken, "failed"), (self.refused, "refused")] {
+            if count > 0 {
+                text += &format!(", {count} {what}");
+            }
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let session = self.session.as_ref().map(stats::session);
+        json!({
+            "connected": self.session.is_some(),
+            "sessions": self.sessions,
+            "connections": {
+                "open": self.open,
+                "total": self.total,
+                "done": self.done,
+                "broken": self.broken,
+                "refused": self.refused,
+            },
+            "sent_bytes": self.sent,
+            "delivered_bytes": self.delivered,
+            "session": session,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_became_of_connections_is_told() {
+        let mut now = Snapshot::default();
+        (now.total, now.done, now.broken, now.refused) = (3, 1, 1, 1);
+        let text = now.sentence(Duration::from_secs(1));
+        assert!(text.ends_with("1 failed, 1 refused"), "{text}");
+        assert_eq!(now.json()["connections"]["total"], 3);
+    }
+}

@@ -1,0 +1,85 @@
+//! Serving peers: the address, the allowed peers, and the message about a refused one.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use anyhow::{Context, Result};
+use weftline::{Allowed, Fingerprint, Identity, Refusal};
+use weftline_apps::{Address, DEFAULT_PORT, printable};
+
+use crate::home;
+use crate::ui::output::quoted_command;
+use crate::ui::{Exit, Failure, terminal};
+
+/// The peers that a server with this identity serves: anyone, or the peers named in the options,
+/// the peers in the program's list and this host itself.
+pub(crate) fn allowed(identity: &Identity, anyone: bool, named: &[Fingerprint]) -> Result<Allowed> {
+    if anyone {
+        return Ok(Allowed::anyone());
+    }
+    // A holder of this host's own key is as trusted as this host. This also keeps the list from
+    // being empty: an endpoint that allows no peer would not even answer.
+    let own = identity.fingerprint();
+    let listed = home::allowed()?;
+    let named = named.iter().copied();
+    Ok(Allowed::only(listed.into_iter().chain(named).chain([own])))
+}
+
+/// Binds the address asked for; by default, all IPv6 and IPv4 addresses, or IPv4 alone on a host
+/// without IPv6.
+pub(crate) async fn bind<P, E>(
+    listen: Option<&Address>,
+    bind: impl Fn(SocketAddr) -> Result<P, E>,
+) -> Result<P>
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let candidates = match listen {
+        Some(address) => address
+            .resolve()
+            .await
+            .map_err(|e| Failure::new(Exit::Lost, e.to_string()))?,
+        None => vec![
+            SocketAddr::from((Ipv6Addr::UNSPECIFIED, DEFAULT_PORT)),
+            SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)),
+        ],
+    };
+    let mut result = Err(anyhow::anyhow!("no address to listen on"));
+    for addr in candidates {
+        result = bind(addr)
+            .context("cannot listen on this address; choose another one with --listen ADDR");
+        if result.is_ok() {
+            break;
+        }
+    }
+    result
+}
+
+/// The address from which this host would talk to others, for people to type on another host.
+pub(crate) fn reachable(local: SocketAddr) -> String {
+    if !local.ip().is_unspecified() {
+        return local.to_string();
+    }
+    // Connecting a UDP socket sends nothing; the system only chooses a source address. The target
+    // is an address reserved for documentation.
+    let outward = || {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+        socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+        Some(socket.local_addr().ok()?.ip())
+    };
+    match outward() {
+        Some(ip) if !ip.is_unspecified() => SocketAddr::new(ip, local.port()).to_string(),
+        _ => format!("THIS-HOST:{}", local.port()),
+    }
+}
+
+/// Reports a refused peer. The running command with `option` and the fingerprint of the peer would
+/// not have refused it; `purpose` says what the option is for.
+pub(crate) fn turned_away(refusal: &Refusal, option: &str, purpose: &str) {
+    match refusal {
+        Refusal::UnknownPeer { peer, .. } => {
+            let command = quoted_command("weftline", &format!("{option} {peer}"));
+            terminal::offer(format!("refused {peer}: to {purpose}, run: {command}"));
+        }
+        refusal => terminal::offer(printable(&refusal.to_string())),
+    }
+}

@@ -1,0 +1,43 @@
+//! A client or server that runs until a person stops it.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::pin::Pin;
+
+use weftline_apps::{SessionError, Stopper};
+
+use crate::ui::Exit;
+use crate::ui::report::{Report, Standing};
+use crate::ui::stop::stop;
+
+/// Runs `running` and reports its counters. The first signal, `stopping`, asks it to stop; each
+/// further signal asks again. Returns the exit code of the first.
+///
+/// # Errors
+/// Those of `running`.
+pub(crate) async fn supervise<S: Standing>(
+    report: &Report,
+    stopping: Pin<&mut impl Future<Output = Exit>>,
+    stopper: &Stopper,
+    running: impl Future<Output = Result<(), SessionError>>,
+    look: impl Fn() -> S,
+) -> Result<Exit, SessionError> {
+    let asked = Cell::new(Exit::Ok);
+    let signals = async {
+        asked.set(stopping.await);
+        repeatedly(stopper).await
+    };
+    tokio::select! {
+        ended = running => ended.map(|()| asked.get()),
+        never = signals => match never {},
+        never = report.watch(look) => match never {},
+    }
+}
+
+/// Asks it to stop now, and again at each further signal.
+async fn repeatedly(stopper: &Stopper) -> Infallible {
+    loop {
+        stopper.stop();
+        stop().await;
+    }
+}

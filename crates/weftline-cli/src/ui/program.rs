@@ -1,0 +1,69 @@
+//! From the command line to the exit code; both programs share this.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use super::exit::{self, Exit};
+use super::output::{self, OutputOptions};
+use super::terminal;
+
+/// Parses the command line, runs the command, and reports errors.
+pub fn main<C: Parser>(
+    output: impl FnOnce(&C) -> OutputOptions,
+    run: impl FnOnce(C) -> Result<ExitCode>,
+) -> ExitCode {
+    let cli = match C::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nothing can be done about an output that is closed.
+            let _ = error.print();
+            return if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Ok
+            }
+            .into();
+        }
+    };
+    log(output(&cli).verbose);
+    let code = match run(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            output::line(&format!("error: {}", exit::text(&error)));
+            Exit::of(&error).into()
+        }
+    };
+    terminal::flush();
+    code
+}
+
+/// Runs an asynchronous command on its own runtime.
+///
+/// # Errors
+/// The errors of the command, or the runtime cannot be created.
+pub fn on_runtime(command: impl Future<Output = Result<Exit>>) -> Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(command);
+    // A thread that waits for standard input must not keep the program running.
+    runtime.shutdown_background();
+    result
+}
+
+fn log(verbose: u8) {
+    let level = match verbose {
+        0 => return,
+        1 => tracing::Level::INFO,
+        2 => tracing::Level::DEBUG,
+        _ => tracing::Level::TRACE,
+    };
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(|| terminal::Lines)
+        .init();
+}

@@ -1,0 +1,251 @@
+//! What `send` and `recv` share: progress, end and result of a session.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use weftline::{Connection, Stats};
+use weftline_apps::transfer::{Event, Summary};
+
+use super::exit::{Exit, Failure};
+use super::output::{self, OutputOptions};
+use super::progress::{Reporter, megabits, rate, size};
+use super::stats;
+
+/// Which end of a transfer this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// `weftline send`
+    Send,
+    /// `weftline recv`
+    Recv,
+}
+
+/// The result of a session.
+#[derive(Debug, Default)]
+pub struct Record {
+    /// The transfer's summary, if the transfer started.
+    pub summary: Option<Summary>,
+    /// What went wrong.
+    pub failure: Option<Failure>,
+    /// Counters at the end.
+    pub stats: Option<Stats>,
+    /// The peer's fingerprint.
+    pub peer: Option<String>,
+    /// Time that the transfer took.
+    pub elapsed: Duration,
+}
+
+impl Record {
+    /// A session that was never established.
+    pub fn failed(failure: Failure) -> Self {
+        Record {
+            failure: Some(failure),
+            ..Record::default()
+        }
+    }
+
+    /// The exit code of the process.
+    pub fn exit(&self) -> Exit {
+        self.failure.as_ref().map_or(Exit::Ok, |f| f.exit)
+    }
+
+    /// The result as one JSON object.
+    pub fn json(&self, side: Side) -> Value {
+        let command = if side == Side::Send { "send" } else { "recv" };
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        put("command", json!(command));
+        put("ok", json!(self.failure.is_none()));
+        put("exit", json!(self.exit().code()));
+        put("error", json!(self.failure.as_ref().map(|f| &f.message)));
+        put("peer", json!(self.peer));
+        let seconds = self.elapsed.as_secs_f64();
+        if let Some(summary) = &self.summary {
+            put("complete", json!(summary.complete));
+            put("already_there", json!(summary.already_there));
+            put("failed", json!(summary.failed));
+            put("skipped", json!(summary.skipped));
+            put("bytes", json!(summary.bytes));
+            put("resumed_bytes", json!(summary.resumed_bytes));
+            put("seconds", json!(seconds));
+            put("goodput_mbps", json!(megabits(summary.bytes, self.elapsed)));
+        }
+        if let Some(stats) = &self.stats {
+            let mut session = stats::session(stats);
+            session["useful_repairs"] = json!(stats.received.useful_repairs);
+            put("stats", session);
+        }
+        Value::Object(object)
+    }
+
+    /// The result in one sentence.
+    pub fn sentence(&self, side: Side) -> Option<String> {
+        let summary = self.summary.as_ref()?;
+        let done = if side == Side::Send {
+            "sent"
+        } else {
+            "received"
+        };
+        let entries = if summary.complete == 1 {
+            "1 entry".to_owned()
+        } else {
+            format!("{} entries", summary.complete)
+        };
+        let mut text = format!(
+            "{done} {entries}: {} in {:.1} s",
+            size(summary.bytes),
+            self.elapsed.as_secs_f64()
+        );
+        // A shorter time measures the start, not the rate.
+        if summary.bytes > 0 && self.elapsed >= Duration::from_millis(100) {
+            text += &format!(", {}", rate(summary.bytes, self.elapsed));
+        }
+        if summary.resumed_bytes > 0 {
+            text += &format!(", {} received earlier", size(summary.resumed_bytes));
+        }
+        if summary.already_there > 0 {
+            text += &format!(", {} already complete", summary.already_there);
+        }
+        if summary.is_complete() {
+            text += ", verified";
+        }
+        if let Some(stats) = &self.stats {
+            text += &format!(" ({})", path(side, stats));
+        }
+        Some(text)
+    }
+}
+
+/// Reports the result of a session, in the form that was asked for.
+pub fn result(record: &Record, side: Side, options: OutputOptions) {
+    if !options.quiet
+        && let Some(sentence) = record.sentence(side)
+    {
+        output::line(&sentence);
+    }
+    if let Some(failure) = &record.failure {
+        match failure.exit {
+            // The person who stopped the program knows that this is not an error.
+            Exit::Interrupted | Exit::Terminated => output::line(&failure.message),
+            _ => output::line(&format!("error: {failure}")),
+        }
+    }
+    if options.json {
+        output::print(&record.json(side).to_string());
+    }
+}
+
+/// Shows an event of a transfer.
+pub fn show(side: Side, reporter: &Reporter) -> impl Fn(Event<'_>) + Send + Sync {
+    move |event| match event {
+        Event::Expected { bytes } => reporter.expect(bytes),
+        Event::File { path } => reporter.file(path),
+        Event::Advanced { bytes } => reporter.advance(bytes),
+        Event::Resumed { path, bytes } => {
+            let text = format!("{path}: resuming after {bytes} bytes");
+            match side {
+                Side::Send => reporter.note(&text),
+                Side::Recv => reporter.detail(&text),
+            }
+            reporter.resumed(bytes);
+        }
+        Event::StartedAgain { path } => reporter.note(&format!(
+            "{path}: the part of an earlier transfer does not match; starting again"
+        )),
+        Event::AlreadyThere { path } => reporter.detail(&format!("{path}: already complete")),
+        Event::Failed { path, reason } => reporter.warn(&format!("{path}: {reason}")),
+        _ => {}
+    }
+}
+
+/// Shows the state of the connection beside the progress bar, for as long as it is polled.
+pub async fn watch(
+    side: Side,
+    connection: &Connection,
+    reporter: &Reporter,
+) -> std::convert::Infallible {
+    let period = Duration::from_millis(250);
+    let mut timer = tokio::time::interval(period);
+    let (mut before, mut smooth) = (reporter.bytes(), 0.0);
+    loop {
+        timer.tick().await;
+        let now = reporter.bytes();
+        smooth = 0.8 * smooth + 0.2 * megabits(now - before, period);
+        before = now;
+        let rate = if now == 0 {
+            "–".to_owned()
+        } else {
+            format!("{smooth:.1}")
+        };
+        reporter.status(format!("{rate} Mbit/s {}", path(side, &connection.stats())));
+    }
+}
+
+/// Round-trip time, losses and repairs as this end sees them.
+fn path(side: Side, stats: &Stats) -> String {
+    let rtt = match stats.path.rtt.as_secs_f64() * 1e3 {
+        0.0 => "–".to_owned(),
+        ms if ms < 10.0 => format!("{ms:.1}"),
+        ms => format!("{ms:.0}"),
+    };
+    match side {
+        Side::Send => {
+            let (loss, repairs) = match stats.sent.source_symbols {
+                0 => ("–".to_owned(), "–".to_owned()),
+                sent => (
+                    format!("{:.1}", stats.path.loss * 100.0),
+                    format!("{:.0}", percent(stats.sent.repair_symbols, sent)),
+                ),
+            };
+            format!("RTT {rtt} ms loss {loss} % repairs {repairs} %")
+        }
+        Side::Recv => {
+            let recovered = stats.received.recovered_symbols;
+            let share = match stats.received.source_symbols + recovered {
+                0 => "–".to_owned(),
+                all => format!("{:.1}", percent(recovered, all)),
+            };
+            format!("RTT {rtt} ms {share} % recovered from repairs")
+        }
+    }
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    100.0 * part as f64 / whole.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_json_says_what_went_wrong() {
+        let record = Record::failed(Failure::new(Exit::Refused, "no"));
+        let json = record.json(Side::Send);
+        assert_eq!(
+            (&json["ok"], &json["exit"], &json["error"]),
+            (&json!(false), &json!(3), &json!("no"))
+        );
+    }
+
+    #[test]
+    fn the_sentence_counts_what_is_in_place() {
+        let summary = Summary {
+            complete: 2,
+            already_there: 1,
+            bytes: 1_000_000,
+            ..Summary::default()
+        };
+        let record = Record {
+            summary: Some(summary),
+            elapsed: Duration::from_secs(1),
+            ..Record::default()
+        };
+        let text = record.sentence(Side::Recv).unwrap();
+        assert!(
+            text.starts_with("received 2 entries: 976.56 KiB in 1.0 s, 8.0 Mbit/s"),
+            "{text}"
+        );
+        assert!(text.ends_with("1 already complete, verified"), "{text}");
+    }
+}

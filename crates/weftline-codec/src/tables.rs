@@ -1,0 +1,200 @@
+//! The tables of the eight fields, computed at compile time: what both the
+//! kernels and the arithmetic look up.
+
+/// The tables of one field. Multiplying by a constant is a linear map of the
+/// bits of a byte that holds elements. Where q does not divide 8, a byte holds
+/// one element in its low bits, and the higher bits are ignored.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    pub(crate) bits: u32,
+    pub(crate) polynomial: u16,
+    /// `rows[c][x]` is `c` times every element of the byte `x`.
+    pub(crate) rows: &'static [[u8; 256]],
+    /// The rows, split for byte-shuffle instructions.
+    #[cfg_attr(
+        not(any(
+            target_arch = "x86_64",
+            target_arch = "aarch64",
+            all(target_arch = "wasm32", target_feature = "simd128")
+        )),
+        expect(dead_code, reason = "only the vector kernels shuffle")
+    )]
+    pub(crate) nibbles: &'static [Nibbles],
+    /// The rows as bit matrices, as the affine instruction of x86 takes them.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "other instruction sets have no such instruction")
+    )]
+    pub(crate) matrices: &'static [u64],
+    /// `powers[n]` is the generator to the power `n`.
+    pub(crate) powers: &'static [u8; 256],
+    /// `inverses[a]` times `a` is 1; 0 for 0.
+    pub(crate) inverses: &'static [u8],
+}
+
+/// Products of one coefficient, split in two:
+/// `c * x == low[x & 15] ^ high[x >> 4]`.
+#[derive(Debug)]
+#[repr(C, align(32))]
+pub(crate) struct Nibbles {
+    pub(crate) low: [u8; 16],
+    pub(crate) high: [u8; 16],
+}
+
+macro_rules! tables {
+    ($($name:ident: $bits:literal, $polynomial:literal, $generator:literal;)*) => {
+        $(
+            pub(crate) static $name: Tables = {
+                const ORDER: usize = 1 << $bits;
+                static ROWS: [[u8; 256]; ORDER] = rows($bits, $polynomial);
+                static NIBBLES: [Nibbles; ORDER] = nibbles(&rows($bits, $polynomial));
+                static MATRICES: [u64; ORDER] = matrices(&rows($bits, $polynomial));
+                static POWERS: [u8; 256] = powers($bits, $polynomial, $generator);
+                static INVERSES: [u8; ORDER] = inverses($bits, &powers($bits, $polynomial, $generator));
+                Tables {
+                    bits: $bits,
+                    polynomial: $polynomial,
+                    rows: &ROWS,
+                    nibbles: &NIBBLES,
+                    matrices: &MATRICES,
+                    powers: &POWERS,
+                    inverses: &INVERSES,
+                }
+            };
+        )*
+
+        /// The tables of GF(2^`bits`); `None` unless `bits` is 1 to 8.
+        pub(crate) fn with_bits(bits: u32) -> Option<&'static Tables> {
+            match bits {
+                $($bits => Some(&$name),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+// Bits of an element, reduction polynomial (RFC 5510, section 8.1), generator.
+tables! {
+    GF2: 1, 0b11, 1;
+    GF4: 2, 0x7, 2;
+    GF8: 3, 0xB, 2;
+    GF16: 4, 0x13, 2;
+    GF32: 5, 0x25, 2;
+    GF64: 6, 0x43, 2;
+    GF128: 7, 0x89, 2;
+    GF256: 8, 0x11D, 2;
+}
+
+impl Tables {
+    /// The element whose powers are all non-zero elements.
+    pub(crate) const fn generator(&self) -> u8 {
+        self.powers[1]
+    }
+}
+
+const fn multiply(a: usize, b: usize, bits: u32, polynomial: u16) -> u8 {
+    let mut product = 0;
+    let mut bit = bits;
+    while bit > 0 {
+        bit -= 1;
+        product <<= 1;
+        if product >> bits & 1 == 1 {
+            product ^= polynomial as usize;
+        }
+        if b >> bit & 1 == 1 {
+            product ^= a;
+        }
+    }
+    product as u8
+}
+
+const fn rows<const ORDER: usize>(bits: u32, polynomial: u16) -> [[u8; 256]; ORDER] {
+    let mask = ORDER - 1;
+    // Where q does not divide 8, a byte holds one element.
+    let elements = if 8 % bits == 0 { 8 / bits } else { 1 };
+    let mut rows = [[0; 256]; ORDER];
+    let mut c = 0;
+    while c < ORDER {
+        let mut products = [0; ORDER];
+        let mut x = 0;
+        while x < ORDER {
+            products[x] = multiply(c, x, bits, polynomial);
+            x += 1;
+        }
+        let mut byte = 0;
+        while byte < 256 {
+            let mut i = 0;
+            while i < elements {
+                rows[c][byte] |= products[byte >> (i * bits) & mask] << (i * bits);
+                i += 1;
+            }
+            byte += 1;
+        }
+        c += 1;
+    }
+    rows
+}
+
+const fn nibbles<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [Nibbles; ORDER] {
+    let mut table = [const {
+        Nibbles {
+            low: [0; 16],
+            high: [0; 16],
+        }
+    }; ORDER];
+    let mut c = 0;
+    while c < ORDER {
+        let mut x = 0;
+        while x < 16 {
+            table[c].low[x] = rows[c][x];
+            table[c].high[x] = rows[c][x << 4];
+            x += 1;
+        }
+        c += 1;
+    }
+    table
+}
+
+/// Byte `7 - i` of a matrix is its row `i`: it marks the bits of the argument
+/// whose sum is bit `i` of the product.
+const fn matrices<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [u64; ORDER] {
+    let mut table = [0; ORDER];
+    let mut c = 0;
+    while c < ORDER {
+        let mut from = 0;
+        while from < 8 {
+            let image = rows[c][1 << from];
+            let mut to = 0;
+            while to < 8 {
+                if image >> to & 1 == 1 {
+                    table[c] |= 1 << (8 * (7 - to) + from);
+                }
+                to += 1;
+            }
+            from += 1;
+        }
+        c += 1;
+    }
+    table
+}
+
+const fn powers(bits: u32, polynomial: u16, generator: u8) -> [u8; 256] {
+    let mut table = [1; 256];
+    let mut n = 1;
+    while n < 256 {
+        table[n] = multiply(table[n - 1] as usize, generator as usize, bits, polynomial);
+        n += 1;
+    }
+    table
+}
+
+const fn inverses<const ORDER: usize>(bits: u32, powers: &[u8; 256]) -> [u8; ORDER] {
+    let cycle = (1 << bits) - 1;
+    let mut table = [0; ORDER];
+    let mut n = 0;
+    while n < cycle {
+        table[powers[n] as usize] = powers[(cycle - n) % cycle];
+        n += 1;
+    }
+    table
+}

@@ -1,0 +1,263 @@
+//! `weftline-lab compare`.
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::compare::{
+    Ended, Peer, Progress, Record, Results, RunError, Runs, Scale, SessionError, Suite, Tools,
+    markdown, page, session, suites,
+};
+use anyhow::{Context, Result, anyhow, bail};
+use weftline_cli::ui::{Exit, OutputOptions, output};
+use weftline_emulator::{PathError, Stop};
+
+use super::CompareArgs;
+use super::signals::Signals;
+
+/// Runs a suite, or lists them.
+pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode> {
+    if args.suite == "list" {
+        list(args);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Some(folder) = &args.out else {
+        bail!("--out DIR is needed: the folder for the runs and the report");
+    };
+    if args.report_only {
+        report(&Runs::read(folder)?, folder, output)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let scale = Scale {
+        quick: args.quick,
+        secs: args.secs,
+    };
+    let suite = suites::by_name(&args.suite, scale).ok_or_else(|| {
+        anyhow!(
+            "there is no suite `{}`: use one of {}, or list",
+            args.suite,
+            suites::NAMES.join(", ")
+        )
+    })?;
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let tools = Tools::new(program, args.ext.clone(), folder);
+    let suite = with_cases(suite, args)?;
+    let suite = with_peers(suite, args, &tools, output)?;
+    let seeds = args.seeds.unwrap_or(suite.seeds);
+    // From here on a signal must not end the process before everything is removed.
+    let signals = Signals::listen()?;
+    let mut runs = Runs::open(folder)?;
+    if !output.quiet {
+        let minutes = suite.about_secs(seeds) / 60.0;
+        output::line(&format!(
+            "suite {} ({}): {} cases, {seeds} seeds, about {minutes:.0} min in all; runs are kept in {}",
+            suite.name,
+            suite.title,
+            suite.cases.len(),
+            folder.join(Runs::NAME).display()
+        ));
+    }
+    let mut stopped = None;
+    let mut stop = || {
+        stopped = stopped.or_else(|| signals.received());
+        stopped.is_some()
+    };
+    let mut tell = |progress: &Progress<'_>| {
+        if !output.quiet {
+            tell(progress);
+        }
+    };
+    let ended = session(&suite, seeds, &tools, &mut runs, &mut stop, &mut tell);
+    report(runs.records(), folder, output)?;
+    let ended = ended.map_err(|error| match error {
+        SessionError::Run(RunError::Path(
+            error @ (PathError::NotRoot | PathError::NoTun { .. }),
+        )) => {
+            anyhow!("{error}; `weftline demo` shows a lossy path without any of this")
+        }
+        error => error.into(),
+    })?;
+    if ended == Ended::Stopped {
+        output::line("stopped: run the same command again to continue");
+    }
+    Ok(match (ended, stopped) {
+        (Ended::Complete, _) => ExitCode::SUCCESS,
+        (_, Some(Stop::Terminate)) => Exit::Terminated.into(),
+        (_, _) => Exit::Interrupted.into(),
+    })
+}
+
+/// Writes the report of all kept runs.
+fn report(records: &[Record], folder: &Path, output: OutputOptions) -> Result<()> {
+    let results = Results::of(records);
+    if results.suites.is_empty() {
+        output::line("there are no runs: no report was written");
+        return Ok(());
+    }
+    let json = serde_json::to_string(&results)?;
+    let files = [
+        (
+            "report.html",
+            page(&results, &output::quoted_command("weftline-lab", "")),
+        ),
+        ("table.md", markdown(&results)),
+        ("results.json", format!("{json}\n")),
+    ];
+    for (name, text) in files {
+        let path = folder.join(name);
+        // A reader of the report must see the old or the new one, so it is replaced as a whole.
+        let new = folder.join(format!("{name}.new"));
+        let write = || std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &path));
+        write().with_context(|| path.display().to_string())?;
+    }
+    if output.json {
+        output::print(&json);
+    }
+    if !output.quiet {
+        let place = folder.join("report.html");
+        output::line(&format!(
+            "report: {}, with table.md and results.json beside it",
+            place.display()
+        ));
+    }
+    Ok(())
+}
+
+/// The chosen cases.
+fn with_cases(suite: Suite, args: &CompareArgs) -> Result<Suite> {
+    if args.cases.is_empty() {
+        return Ok(suite);
+    }
+    let suite = suite.keep_cases(&args.cases);
+    if suite.cases.is_empty() {
+        bail!(
+            "--cases: suite {} has no case with `{}` in its name: `weftline-lab compare list` shows them",
+            suite.name,
+            args.cases.join("` or `")
+        );
+    }
+    Ok(suite)
+}
+
+/// The chosen peers, which must all be available, or the suite's peers that are.
+fn with_peers(
+    suite: Suite,
+    args: &CompareArgs,
+    tools: &Tools,
+    output: OutputOptions,
+) -> Result<Suite> {
+    if let Some(peers) = &args.peers {
+        let suite = suite.with_peers(&Peer::list(peers)?);
+        for case in &suite.cases {
+            for peer in &case.peers {
+                tools
+                    .check(case, peer)
+                    .with_context(|| format!("--peers: {peer}"))?;
+            }
+        }
+        return Ok(suite);
+    }
+    // A program of the user's is given in order to be compared.
+    let mut suite = suite;
+    for ext in &args.ext {
+        let peer: Peer = ext.name.parse().context("--ext")?;
+        for case in suite
+            .cases
+            .iter_mut()
+            .filter(|case| !case.peers.contains(&peer))
+        {
+            case.peers.push(peer.clone());
+        }
+    }
+    let mut told: Vec<String> = Vec::new();
+    let suite = suite.keep_peers(|case, peer| match tools.check(case, peer) {
+        Ok(()) => true,
+        Err(missing) => {
+            let line = format!("skipped: {peer}: {missing}");
+            if !output.quiet && !told.contains(&line) {
+                output::line(&line);
+                told.push(line);
+            }
+            false
+        }
+    });
+    if suite.cases.is_empty() {
+        bail!("none of the suite's peers can run here: see the reasons above, or give --peers");
+    }
+    Ok(suite)
+}
+
+/// Prints the purpose of each suite, its links and its peers.
+fn list(args: &CompareArgs) {
+    let scale = Scale {
+        quick: args.quick,
+        secs: args.secs,
+    };
+    for suite in suites::NAMES
+        .iter()
+        .filter_map(|name| suites::by_name(name, scale))
+    {
+        let minutes = suite.about_secs(suite.seeds) / 60.0;
+        output::print(&format!(
+            "{} - {} ({} seeds, about {minutes:.0} min)\n  {}",
+            suite.name, suite.title, suite.seeds, suite.about
+        ));
+        let mut links: Vec<&str> = Vec::new();
+        for case in &suite.cases {
+            if !links.contains(&case.link.as_str()) {
+                links.push(&case.link);
+            }
+        }
+        for link in links {
+            output::print(&format!("  link   {link}"));
+        }
+        for case in &suite.cases {
+            output::print(&format!(
+                "  case   {}: {} {}",
+                case.name,
+                case.mode.name(),
+                case.settings.join(" ")
+            ));
+        }
+        let peers: Vec<String> = suite.peers().iter().map(Peer::to_string).collect();
+        output::print(&format!("  peers  {}\n", peers.join(" ")));
+    }
+}
+
+/// Prints a line of progress.
+fn tell(progress: &Progress<'_>) {
+    let what = &progress.job.what;
+    let name = format!(
+        "[{}/{}] {}, {}, seed {}",
+        progress.done, progress.all, what.case, what.peer, what.seed
+    );
+    match progress.record {
+        Some(record) => {
+            let again = if progress.again { "; repeated" } else { "" };
+            output::line(&format!(
+                "{name}: {}{again}; {} left",
+                outcome(record),
+                time(progress.left)
+            ));
+        }
+        // Without a terminal, finished runs are enough.
+        None if std::io::stderr().is_terminal() => output::line(&format!("{name} ...")),
+        None => {}
+    }
+}
+
+/// The result of a run in a few words.
+fn outcome(record: &Record) -> String {
+    if let Some(problem) = record.problem() {
+        return format!("INVALID ({problem})");
+    }
+    format!("{:.1} s", record.seconds)
+}
+
+/// Seconds or minutes, for people.
+fn time(seconds: f64) -> String {
+    match seconds {
+        ..90.0 => format!("{seconds:.0} s"),
+        _ => format!("{:.0} min", seconds / 60.0),
+    }
+}

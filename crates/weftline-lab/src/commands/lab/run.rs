@@ -1,0 +1,76 @@
+//! `weftline-lab run`.
+
+use std::fs;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+use weftline_cli::ui::{OutputOptions, output};
+use weftline_emulator::{Ended, Lab, PathConfig, PathError, Programs, Report};
+
+use super::signals::Signals;
+use super::{NOT_FOUND, RunArgs, exists, or_shell};
+use crate::commands::links::links;
+
+/// Runs the commands on a new path and reports the path's counters.
+pub(super) fn run(args: &RunArgs, output: OutputOptions) -> Result<ExitCode> {
+    let mut config = PathConfig::new(links(&args.link, args.back.as_deref())?);
+    config.seed = args.seed;
+    config.mtu = args.mtu;
+    config.pcap = args.pcap.clone();
+    let programs = Programs {
+        a: or_shell(&args.command),
+        b: args.b.clone(),
+        ready: args.ready,
+        linger: args.linger,
+    };
+    if let Some(program) = programs.a.first().filter(|program| !exists(program)) {
+        output::line(&format!(
+            "error: there is no command `{}`",
+            program.display()
+        ));
+        return Ok(ExitCode::from(NOT_FOUND));
+    }
+    // From here on a signal must not end the process before everything is removed.
+    let signals = Signals::listen()?;
+    let lab = Lab::open(&config).map_err(|error| match error {
+        PathError::NotRoot | PathError::NoTun { .. } => {
+            anyhow!("{error}; `weftline demo` shows a lossy path without any of this")
+        }
+        error => error.into(),
+    })?;
+    if !output.quiet && !lab.leftovers().is_empty() {
+        let names = lab.leftovers().join(", ");
+        output::line(&format!("removed the remains of a killed lab: {names}"));
+    }
+    let ended = programs.run(&lab, || signals.received());
+    let report = lab.close();
+    let ended = ended?;
+    tell(&report?, args, output)?;
+    Ok(match ended {
+        Ended::Command(status) if status.success() => ExitCode::SUCCESS,
+        ended => ExitCode::from(ended.code()),
+    })
+}
+
+fn tell(report: &Report, args: &RunArgs, output: OutputOptions) -> Result<()> {
+    let json = serde_json::to_string(report)?;
+    if let Some(file) = &args.counters {
+        fs::write(file, format!("{json}\n")).with_context(|| file.display().to_string())?;
+    }
+    if output.json {
+        output::print(&json);
+    } else if args.counters.is_none() && !output.quiet {
+        output::line(&json);
+    }
+    if !report.valid {
+        let problems = report.problems.join("; ");
+        output::line(&format!("WARNING: this run is not valid: {problems}"));
+    }
+    if report.capture_missed > 0 {
+        let missed = report.capture_missed;
+        output::line(&format!(
+            "WARNING: the disk was slow: {missed} packets are not in the capture"
+        ));
+    }
+    Ok(())
+}

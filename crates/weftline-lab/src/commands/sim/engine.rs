@@ -1,0 +1,151 @@
+//! `weftline-lab sim engine`: the real engine over simulated links.
+
+use std::time::Duration;
+
+use crate::commands::links::links;
+use crate::sim::engine::{Application, Experiment, Outcome};
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+use crate::schemes;
+use weftline_cli::ui::{Exit, Failure, OutputOptions};
+use weftline_netem::units;
+
+const HELP: &str = "\
+Settings are those of `weftline-lab load`'s transport weftline, without its carrier: preset=NAME
+share= l= k= delay= deadline= without= encoding= feedback= topup= symbol= fixed_rate= fixed_window= ...
+Presets udp-rc and rlc-block: field=2|4|...|256 extra=N|ack pace= header=seed|vector systematic=0|1
+Additional presets for comparison: ac-rlnc, flec-bulk, flec-message, uncoded.
+The session controls its rate itself, as on any carrier, unless fixed_rate= (Mbit/s) is given.
+
+A delay is the time from when a message was due until it was read in order, with the path's delay.
+
+Examples:
+  weftline-lab sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:5%' --app cbr:10mbit,1200
+  weftline-lab sim engine preset=streaming l=5 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --seeds 9
+  weftline-lab sim engine deadline=100 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --within 100
+  weftline-lab sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:1%' --app bulk";
+
+/// Run the real engine over simulated links
+#[derive(Args, Clone, Debug)]
+#[command(after_help = HELP)]
+pub(super) struct EngineArgs {
+    /// Settings of the engine, for both ends
+    #[arg(value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+    /// The forward path, in the form of `weftline-lab run`
+    #[arg(
+        long,
+        value_name = "LINK",
+        default_value = "rate=25mbit delay=30ms queue=60ms loss=iid:5%"
+    )]
+    link: String,
+    /// The return path [default: the same rate, delay, queue and MTU, without loss]
+    #[arg(long, value_name = "LINK")]
+    back: Option<String>,
+    /// The application's traffic: cbr:RATE,SIZE, bulk or file:SIZE
+    #[arg(long, value_name = "APP", default_value = "cbr:10mbit,1200")]
+    app: Application,
+    /// Seconds of traffic
+    #[arg(long, value_name = "SECS", default_value_t = 30.0)]
+    secs: f64,
+    /// Exclude messages that are due in the first seconds
+    #[arg(long, value_name = "SECS", default_value_t = 1.0)]
+    skip: f64,
+    /// Print the share of messages that are read within this many ms of their due time
+    #[arg(long, value_name = "MS", value_parser = within)]
+    within: Option<f64>,
+    /// Seed of the losses
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Number of runs, each with the next seed; medians are printed
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: u64,
+}
+
+pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
+    let usage = |message: String| Failure::new(Exit::Usage, message);
+    let seconds = |name: &str, secs: f64| {
+        let fits = (0.0..=86_400.0).contains(&secs);
+        fits.then(|| Duration::from_secs_f64(secs))
+            .ok_or_else(|| usage(format!("--{name} is in seconds, 0 to 86400, not {secs}")))
+    };
+    let config = schemes::read(&args.settings).map_err(|e| usage(e.to_string()))?;
+    let links = links(&args.link, args.back.as_deref())?;
+    let mut experiment = Experiment {
+        config,
+        forward: links.forward,
+        back: links.back,
+        application: args.app,
+        duration: seconds("secs", args.secs)?,
+        skip: seconds("skip", args.skip)?,
+        within: args
+            .within
+            .map(|millis| Duration::from_secs_f64(millis / 1e3)),
+        seed: args.seed,
+    };
+    let mut outcomes = Vec::new();
+    for n in 0..args.seeds {
+        experiment.seed = args.seed.wrapping_add(n);
+        outcomes.push(experiment.run());
+    }
+    if output.json {
+        let runs: Vec<_> = outcomes
+            .iter()
+            .enumerate()
+            .map(|(n, outcome)| json!({ "seed": args.seed.wrapping_add(n as u64), "result": outcome }))
+            .collect();
+        println!(
+            "{}",
+            json!({ "settings": args.settings, "link": args.link, "app": args.app.to_string(), "runs": runs })
+        );
+    } else {
+        print(&outcomes, args.app);
+    }
+    Ok(Exit::Ok)
+}
+
+fn within(text: &str) -> Result<f64, String> {
+    let millis = text.parse().ok();
+    millis
+        .filter(|ms| (0.0..=3_600_000.0).contains(ms))
+        .ok_or_else(|| format!("`{text}` is not a time in ms: give for example 100"))
+}
+
+fn print(outcomes: &[Outcome], app: Application) {
+    let median = |value: &dyn Fn(&Outcome) -> Option<f64>| {
+        let mut values: Vec<f64> = outcomes.iter().filter_map(value).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    };
+    let show = |name: &str, unit: &str, value: &dyn Fn(&Outcome) -> Option<f64>| {
+        if let Some(value) = median(value) {
+            println!("{name:<22} {value:>10.3} {unit}");
+        }
+    };
+    if let Application::Cbr { .. } = app {
+        show("messages due", "", &|o| Some(o.sent as f64));
+        show("messages read", "", &|o| Some(o.got as f64));
+        show("delay, mean", "ms", &|o| o.delay.mean);
+        show("delay, median", "ms", &|o| o.delay.p50);
+        show("delay, 95 %", "ms", &|o| o.delay.p95);
+        show("delay, 99 %", "ms", &|o| o.delay.p99);
+        show("delay, 99.9 %", "ms", &|o| o.delay.p999);
+        show("delay, longest", "ms", &|o| o.delay.max);
+        show("on time", "%", &|o| o.on_time.map(|share| share * 1e2));
+    }
+    if let Application::File { size } = app {
+        println!("{:<22} {:>10}", "file", units::size(size as usize));
+        show("completed after", "s", &|o| o.completion_s);
+    } else {
+        show("goodput", "Mbit/s", &|o| Some(o.goodput_mbit));
+    }
+    show("wire bytes per byte", "", &|o| Some(o.wire_per_byte));
+    show("return bytes per byte", "", &|o| Some(o.back_per_byte));
+    show("repairs per source", "", &|o| Some(o.repair_share));
+    show("loss rate", "", &|o| Some(o.loss_rate));
+    show("queue drops", "", &|o| Some(o.queue_drops as f64));
+    show("queue, median", "ms", &|o| Some(o.queue_ms[0]));
+    show("queue, 99 %", "ms", &|o| Some(o.queue_ms[1]));
+}

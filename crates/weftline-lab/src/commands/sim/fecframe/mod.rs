@@ -1,0 +1,361 @@
+//! `weftline-lab sim fecframe`: block against sliding-window codes, tick by tick.
+
+mod recommend;
+mod text;
+
+use std::io::{IsTerminal, Write};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use weftline_cli::ui::{Exit, Failure, OutputOptions};
+use weftline_fecframe::{CodeRate, Elimination};
+use weftline_netem::LossModel;
+use weftline_papers::sim::fecframe::{
+    self as study, Code, Experiment, Outcome, StudyError, WindowCode,
+};
+
+const HELP: &str = "\
+Each source symbol takes a tick. Latency is that of in-order delivery; a symbol not known dw ticks
+after it was sent is given up. Senders and receivers are real, and every delivered byte is compared
+with the sent one: a difference ends the command with exit code 5.
+
+--json prints {seed, runs, results: [{code, code_rate, decoding_window, loss, symbols, symbol_size,
+runs, on_time {mean, stderr}, residual_loss, late, lost, latency {mean, stderr} (ticks),
+latency_quantiles [min, 50 %, 90 %, 99 %, 99.9 %, max], histogram [symbols by ticks from 0],
+repair_share, speed {encode_mbit, decode_mbit}}]}. docs/fecframe-study.md explains this and has
+results.
+
+Examples:
+  weftline-lab sim fecframe --loss iid:30% --ew 83 --dw 167 --ls 400 --decoder discarding
+  weftline-lab sim fecframe --code rs --k 167 --loss iid:15% --loss ge:10%,4
+  weftline-lab sim fecframe --sweep paper --out study
+  weftline-lab sim fecframe recommend --max-latency 200ms --rate 8mbit --loss ge:5%,4";
+
+/// Compare block and sliding-window codes for one-way flows, tick by tick
+#[derive(Args, Clone, Debug)]
+#[command(after_help = HELP, args_conflicts_with_subcommands = true)]
+pub(super) struct FecframeArgs {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    code: CodeArgs,
+    /// Losses, as in links: iid:5%, ge:10%,4 (in bursts of 4) ...; may be repeated
+    #[arg(long = "loss", value_name = "LOSS", default_value = "iid:0.3")]
+    losses: Vec<LossModel>,
+    /// A set of experiments instead of one code
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["CodeArgs", "losses"])]
+    sweep: Option<Sweep>,
+    /// Source symbols in each run that are counted
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    symbols: u64,
+    /// Bytes of a symbol
+    #[arg(long, value_name = "BYTES", default_value_t = 256)]
+    symbol_size: u16,
+    /// Seed of losses and data; all experiments use the same
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Runs of each experiment, each with the next seed
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    seeds: u32,
+    /// Runs at a time [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Write results.json, results.csv, latencies.csv, charts (SVG) and report.html to this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Command {
+    Recommend(recommend::RecommendArgs),
+}
+
+/// Options of one code.
+#[derive(Args, Clone, Debug)]
+struct CodeArgs {
+    /// Sliding-window code or Reed-Solomon blocks
+    #[arg(long, value_name = "NAME", default_value = "rlc")]
+    code: CodeName,
+    /// Source symbols as a share of all symbols
+    #[arg(long, value_name = "RATIO", default_value = "2/3")]
+    code_rate: CodeRate,
+    /// Symbols within which a symbol must be known (dw) [default: 167, or k]
+    #[arg(long, value_name = "N")]
+    dw: Option<u32>,
+    /// rlc: symbols that a repair covers (ew)
+    #[arg(long, value_name = "N", conflicts_with = "wsr")]
+    ew: Option<u16>,
+    /// rlc: the same, as a share of dw
+    #[arg(long, value_name = "RATIO", default_value_t = 0.5)]
+    wsr: f64,
+    /// rlc: symbols that equations may contain (ls) [default: 2 dw, at least 40]
+    #[arg(long, value_name = "N")]
+    ls: Option<u32>,
+    /// rlc: the field of coefficients
+    #[arg(long, value_name = "NAME", default_value = "gf256")]
+    field: FieldName,
+    /// rlc: density threshold, 0 to 15: (DT + 1) / 16 of a window are covered [default: 15, with
+    /// gf2 7]
+    #[arg(long, value_name = "DT")]
+    density: Option<u8>,
+    /// rlc: treatment of equations when a symbol leaves the linear system
+    #[arg(long, value_name = "NAME", default_value = "keeping")]
+    decoder: DecoderName,
+    /// rs: source symbols of a block [default: dw]
+    #[arg(long, value_name = "N")]
+    k: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum CodeName {
+    /// Random linear codes over a sliding window (RFC 8681)
+    Rlc,
+    /// Reed-Solomon blocks (RFC 6865)
+    Rs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FieldName {
+    /// GF(2)
+    Gf2,
+    /// GF(2^8)
+    Gf256,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DecoderName {
+    /// Keep everything received that is still useful
+    Keeping,
+    /// Drop received equations that contain it, as in the paper
+    Discarding,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Sweep {
+    /// The paper's codes at 0 to 35 % of independent loss
+    Paper,
+    /// Bursts, GF(2), sparse densities, other windows
+    Beyond,
+    /// Both sets
+    All,
+    /// Speeds of receivers, as in the paper's Table II; most exact with --jobs 1
+    Speed,
+}
+
+pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
+    if let Some(Command::Recommend(args)) = &args.command {
+        return recommend::run(args, output);
+    }
+    let experiments = experiments(args).map_err(|e| Failure::new(Exit::Usage, e.to_string()))?;
+    let progress = Progress::new(output);
+    let outcomes = study::run_all(
+        &experiments,
+        args.seed,
+        args.seeds,
+        jobs(args.jobs),
+        |done, all| progress.tell(done, all),
+    );
+    progress.end();
+    let outcomes = outcomes.map_err(failure)?;
+    let results = json!({ "seed": args.seed, "runs": args.seeds, "results": outcomes });
+    if let Some(folder) = &args.out {
+        write(folder, &outcomes, &results.to_string())
+            .with_context(|| format!("cannot write to {}", folder.display()))?;
+    }
+    if output.json {
+        println!("{results}");
+    } else if !output.quiet {
+        text::print(&study::table(&outcomes));
+        println!("latency in ticks; speeds are of processor time, in source bits");
+    }
+    Ok(Exit::Ok)
+}
+
+/// The experiments that the options describe.
+fn experiments(args: &FecframeArgs) -> Result<Vec<Experiment>> {
+    let (symbols, size) = (args.symbols, args.symbol_size);
+    let mut all = Vec::new();
+    if let Some(sweep) = args.sweep {
+        if matches!(sweep, Sweep::Paper | Sweep::All) {
+            all.extend(study::paper(symbols, size)?);
+        }
+        if matches!(sweep, Sweep::Beyond | Sweep::All) {
+            let more = study::beyond(symbols, size)?;
+            let new: Vec<_> = more.into_iter().filter(|e| !all.contains(e)).collect();
+            all.extend(new);
+        }
+        if sweep == Sweep::Speed {
+            all.extend(study::speeds(symbols, size)?);
+        }
+    } else {
+        let (code, decoding_window) = code(&args.code)?;
+        all.extend(args.losses.iter().map(|loss| Experiment {
+            code,
+            code_rate: args.code.code_rate,
+            decoding_window,
+            loss: loss.clone(),
+            symbols,
+            symbol_size: size,
+        }));
+    }
+    all.iter().try_for_each(Experiment::check)?;
+    Ok(all)
+}
+
+/// The code, and dw.
+fn code(args: &CodeArgs) -> Result<(Code, u32)> {
+    const USUAL: u32 = 167;
+    if args.code == CodeName::Rs {
+        let dw = args.dw.or(args.k.map(u32::from)).unwrap_or(USUAL);
+        let k = args.k.map_or_else(|| u16::try_from(dw), Ok)?;
+        return Ok((Code::Block(k), dw));
+    }
+    let dw = args.dw.unwrap_or(USUAL);
+    if !(args.wsr > 0.0 && args.wsr <= 1.0) {
+        anyhow::bail!("--wsr is a share above 0 and at most 1, not {}", args.wsr);
+    }
+    let share = (f64::from(dw) * args.wsr).max(1.0) as u16;
+    let mut code = WindowCode::new(args.ew.unwrap_or(share), dw);
+    if args.field == FieldName::Gf2 {
+        code = code.binary();
+    }
+    code.density_threshold = args.density.unwrap_or(code.density_threshold);
+    code.linear_system = args.ls.unwrap_or(code.linear_system);
+    if args.decoder == DecoderName::Discarding {
+        code.elimination = Elimination::Discarding;
+    }
+    Ok((Code::Window(code), dw))
+}
+
+fn write(folder: &Path, outcomes: &[Outcome], results: &str) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text);
+    write("results.json", results)?;
+    write("results.csv", &study::results_csv(outcomes))?;
+    write("latencies.csv", &study::latencies_csv(outcomes))?;
+    for picture in study::pictures(outcomes) {
+        write(&format!("{}.svg", picture.name), &picture.file())?;
+    }
+    write("report.html", &study::page(outcomes, &command()))
+}
+
+/// The command line, without the name of the folder.
+fn command() -> String {
+    let mut words = vec!["weftline".to_owned()];
+    let mut rest = std::env::args().skip(1);
+    while let Some(word) = rest.next() {
+        if word == "--out" {
+            rest.next();
+            words.push("--out DIR".to_owned());
+        } else if !word.starts_with("--out=") {
+            words.push(word);
+        }
+    }
+    words.join(" ")
+}
+
+fn jobs(asked: Option<NonZeroUsize>) -> NonZeroUsize {
+    let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    asked.unwrap_or_else(all)
+}
+
+/// A wrong octet has its own exit code.
+fn failure(error: StudyError) -> anyhow::Error {
+    let exit = match error {
+        StudyError::Wrong { .. } | StudyError::Inconsistent { .. } => Exit::Corrupt,
+        _ => Exit::General,
+    };
+    Failure::new(exit, error.to_string()).into()
+}
+
+/// Shows progress on terminals.
+struct Progress {
+    is_shown: bool,
+}
+
+impl Progress {
+    fn new(output: OutputOptions) -> Self {
+        let is_shown = !output.quiet && std::io::stderr().is_terminal();
+        Self { is_shown }
+    }
+
+    fn tell(&self, done: usize, all: usize) {
+        if self.is_shown {
+            eprint!("\r{done} of {all} done");
+            let _ = std::io::stderr().flush();
+        }
+    }
+
+    fn end(&self) {
+        if self.is_shown {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: FecframeArgs,
+    }
+
+    fn parse(line: &str) -> Result<Vec<Experiment>> {
+        let words = std::iter::once("sim").chain(line.split_whitespace());
+        experiments(&Line::try_parse_from(words)?.args)
+    }
+
+    fn names(line: &str) -> Vec<String> {
+        let all = parse(line).unwrap();
+        all.iter().map(Experiment::name).collect()
+    }
+
+    #[test]
+    fn options_select_the_code() {
+        assert_eq!(names(""), ["RLC ew 83 ls 334 at iid:30%"]);
+        let line = "--ew 19 --dw 38 --ls 200 --decoder discarding --loss iid:0.1 --loss ge:5%,4";
+        let names_of_two = [
+            "RLC ew 19 ls 200 discarding at iid:10%",
+            "RLC ew 19 ls 200 discarding at ge:5%,4",
+        ];
+        assert_eq!(names(line), names_of_two);
+        assert_eq!(
+            names("--field gf2 --wsr 0.25"),
+            ["RLC GF(2) ew 41 ls 334 at iid:30%"]
+        );
+        assert_eq!(names("--code rs --k 38"), ["RS k 38 at iid:30%"]);
+        assert_eq!(parse("--code rs --k 38").unwrap()[0].decoding_window, 38);
+        assert_eq!(parse("--sweep paper").unwrap().len(), 11 * 12);
+        let (both, beyond) = (
+            parse("--sweep all").unwrap(),
+            parse("--sweep beyond").unwrap(),
+        );
+        // Blocks at four independent losses are in both sets.
+        assert_eq!(both.len(), 11 * 12 + beyond.len() - 4);
+        assert_eq!(parse("--sweep speed").unwrap().len(), 9);
+    }
+
+    #[test]
+    fn invalid_options_are_refused() {
+        for line in [
+            "--code rs --k 200",
+            "--wsr 0",
+            "--wsr 1.5",
+            "--ls 10",
+            "--density 16",
+            "--symbols 1",
+            "--sweep paper --ew 3",
+            "--ew 3 --wsr 0.5",
+            "--loss ge:10%",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+}

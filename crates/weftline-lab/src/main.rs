@@ -1,0 +1,8 @@
+//! The `weftline-lab` program.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    weftline_lab::main()
+}

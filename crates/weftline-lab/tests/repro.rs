@@ -1,0 +1,147 @@
+//! `weftline-lab repro`: figures, reports and points that are not run twice.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn lab(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
+    command.args(arguments).output().unwrap()
+}
+
+fn printed(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn read(folder: &Path, file: &str) -> String {
+    std::fs::read_to_string(folder.join(file)).unwrap()
+}
+
+#[test]
+fn a_report_is_made_and_its_points_are_not_run_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let arguments = [
+        "repro",
+        "garrido-3",
+        "rest-table-3",
+        "garrido-9",
+        "--quick",
+        "--seed",
+        "5",
+        "--out",
+        out,
+        "--json",
+    ];
+    let first: Value = serde_json::from_str(&printed(&lab(&arguments))).unwrap();
+    let status = |figure: usize| first["figures"][figure]["status"].as_str().unwrap();
+    // In the report's order, whatever that of the command line.
+    assert_eq!([0, 1, 2].map(status), ["shown", "shown", "skipped"]);
+    let reason = first["figures"][2]["reason"].as_str().unwrap();
+    assert!(reason.contains("ns3/build"), "{reason}");
+
+    let html = read(folder.path(), "report.html");
+    for piece in [
+        "id=\"garrido-3\"",
+        "id=\"rest-table-3\"",
+        "<svg",
+        "data/garrido-3.csv",
+        "@media print",
+    ] {
+        assert!(html.contains(piece), "{piece}");
+    }
+    assert!(
+        !html.contains("<script") && !html.contains("http"),
+        "self-contained"
+    );
+    let csv = read(folder.path(), "data/garrido-3.csv");
+    assert!(csv.starts_with("chart,line,source,x_label,x,y_label,y,stderr\n"));
+    // Equation: 9 + ceil(K q / 8) bytes.
+    assert!(csv.contains(
+        "1,\"vector, q 8\",theory,\"K, packets of a block\",128,\"header, bytes\",137,0\n"
+    ));
+    assert!(read(folder.path(), "table.md").contains("| rest-table-3 | R 0: duration"));
+
+    // A number of the report is what its command prints.
+    let points = read(folder.path(), "points.jsonl");
+    let point: Value = points
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .find(|point| {
+            point["command"]
+                .as_str()
+                .unwrap()
+                .contains("--redundancy 0.2")
+        })
+        .unwrap();
+    let command = point["command"].as_str().unwrap();
+    assert!(
+        html.contains(command) && command.contains("--seed 5"),
+        "{command}"
+    );
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    let alone: Value = serde_json::from_str(&printed(&lab(&words))).unwrap();
+    assert_eq!(alone, point["value"]);
+    let mean = alone["mean_delay_s"]["mean"].as_f64().unwrap();
+    let csv = read(folder.path(), "data/rest-table-3.csv");
+    assert!(csv.contains(&format!(",0.2,\"s\",{mean},")), "{mean} {csv}");
+
+    // Again: the same report, and no point run.
+    let again: Value = serde_json::from_str(&printed(&lab(&arguments))).unwrap();
+    assert_eq!(again, first);
+    assert_eq!(read(folder.path(), "points.jsonl"), points);
+    // Stopped in the middle of a line: only that point is run again.
+    let cut = points.trim_end().len() - 20;
+    std::fs::write(folder.path().join("points.jsonl"), &points[..cut]).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Value>(&printed(&lab(&arguments))).unwrap(),
+        first
+    );
+    let kept = read(folder.path(), "points.jsonl");
+    let whole = kept
+        .lines()
+        .filter(|line| serde_json::from_str::<Value>(line).is_ok());
+    assert_eq!(whole.count(), points.lines().count());
+    assert_eq!(
+        kept.lines().count(),
+        points.lines().count() + 1,
+        "the cut line and the point again"
+    );
+}
+
+#[test]
+fn figures_are_listed_with_their_commands() {
+    let text = printed(&lab(&["repro", "--list"]));
+    assert!(
+        text.lines().count() > 30 && text.contains("karzand-table-1"),
+        "{text}"
+    );
+    let text = printed(&lab(&["repro", "karzand-6", "--list", "--quick", "--json"]));
+    let list: Value = serde_json::from_str(&text).unwrap();
+    let points = list["figures"][0]["points"].as_array().unwrap();
+    let simulated = |point: &&Value| {
+        let command = point["command"].as_str().unwrap();
+        command.starts_with("weftline-lab sim streaming --loss 0.1 ")
+    };
+    let point = points.iter().find(simulated).unwrap();
+    assert_eq!(point["program"], "weftline-lab");
+    assert_eq!(point["arguments"][0], "sim");
+}
+
+#[test]
+fn a_figure_that_does_not_exist_is_answered_with_those_that_do() {
+    let output = lab(&["repro", "karzand-3", "--out", "nowhere"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("karzand-3") && said.contains("karzand-10") && said.contains("udp-rc-4"),
+        "{said}"
+    );
+    assert!(!Path::new("nowhere").exists());
+    // Without --out there is nowhere to keep anything.
+    assert_eq!(lab(&["repro"]).status.code(), Some(2));
+}

@@ -1,0 +1,8 @@
+//! The papers' experiments in virtual time: deterministic, and faster than the clock.
+//!
+//! [`slots`] has the papers' own models, a packet a slot. [`fecframe`] is the study of block and
+//! sliding-window codes for one-way flows.
+
+mod cpu;
+pub mod fecframe;
+pub mod slots;

@@ -1,0 +1,199 @@
+//! Sharing a queue with flows that fill it.
+//!
+//! A flow that follows the queue yields to flows that follow losses until it has nothing left. So,
+//! beside such flows, this flow follows losses too, as CUBIC does (RFC 9438), but ignores the losses
+//! that the path has anyway. If no flow responds to losses, this flow insists on a share, as BBR's
+//! first version does (Cardwell et al. 2016): it keeps two round trips' worth in flight.
+
+use std::collections::VecDeque;
+
+use core::time::Duration;
+
+use crate::time::Time;
+
+/// CUBIC's constants (RFC 9438, sections 4.1 and 4.6), and Reno's growth with them.
+const SCALE: f64 = 0.4;
+const DECREASE: f64 = 0.7;
+const RENO: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
+
+/// Flows of this kind may mistake each other for competing traffic. So the window dips to this part
+/// for a round, after this long. A flow that sees the queue fall below this part of its lowest recent
+/// length starts to wait again. So all flows soon dip at the same time, and see the queue empty.
+const DIP_EVERY: Duration = Duration::from_secs(4);
+const DIP: f64 = 0.3;
+const LOWER: f64 = 0.8;
+
+/// Rounds whose queues are remembered.
+const ROUNDS: usize = 32;
+/// No competing flow yields if this flow has less than this part of the path, and the queue stayed
+/// above this part of its maximum in all but a tenth of those rounds.
+const STARVED: f64 = 0.25;
+const PINNED: f64 = 0.7;
+/// Nor does one yield if losses go on although the window shrinks: in this many rounds of this many.
+const LOSSY: u32 = 4;
+const LOSSY_OF: u32 = 6;
+/// With more than this share for this many rounds, a competing flow yields (BBR falls silent for
+/// 200 ms now and then), and this flow stops insisting. It also stops after this many rounds, and
+/// after twice as many each time that insisting was in vain.
+const PLENTY: f64 = 0.6;
+const PLENTY_ROUNDS: u32 = 12;
+const INSIST: u32 = 320;
+const MOST_INSIST: u32 = 8 * INSIST;
+/// While it insists: round trips' worth in flight, the addition as the share falls below the small
+/// one, and the paces of eight rounds.
+const IN_FLIGHT: f64 = 2.0;
+const CATCH_UP: f64 = 1.5;
+const SMALL: f64 = 0.45;
+const PACES: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+
+/// A flow beside competing flows that fill the queue.
+#[derive(Clone, Debug)]
+pub(super) struct Competition {
+    /// Bytes in flight before the last decrease, and the time of that decrease.
+    most: f64,
+    since: Time,
+    /// The window that Reno would have now.
+    reno: f64,
+    /// The window after the current dip, and the time from which the wait for the next dip counts.
+    after: Option<f64>,
+    waiting_since: Time,
+    /// The window has just come back from the dip.
+    refills: bool,
+    /// The queue in the last rounds, the newest first, in seconds.
+    queues: VecDeque<f64>,
+    /// Which of the newest rounds had losses by congestion, the newest in the lowest bit.
+    congested: u32,
+    /// Rounds left of insisting.
+    insist: u32,
+    /// Rounds for which to insist the next time.
+    next_insist: u32,
+    /// Rounds in a row with a large share.
+    plenty: u32,
+}
+
+/// A flow's share of a path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    /// Bytes that may be in flight, and bytes of a packet.
+    pub(super) window: f64,
+    pub(super) packet: f64,
+    /// Bytes that arrive in a round trip without a queue.
+    pub(super) holds: f64,
+    /// The part of the path's rate that this flow has, as far as is known.
+    pub(super) share: f64,
+    /// The shortest queue of the round.
+    pub(super) queue: Duration,
+    /// The current round trip.
+    pub(super) rtt: Duration,
+}
+
+impl Competition {
+    pub(super) fn new(window: f64, now: Time) -> Self {
+        Competition {
+            most: window,
+            since: now,
+            reno: window,
+            after: None,
+            waiting_since: now,
+            refills: false,
+            queues: VecDeque::new(),
+            congested: 0,
+            insist: 0,
+            next_insist: INSIST,
+            plenty: 0,
+        }
+    }
+
+    /// How much faster than the measured rate to send; `None` means the window's pace.
+    pub(super) fn pace(&self, share: f64) -> Option<f64> {
+        let catch_up = round_trips_in_flight(share) / IN_FLIGHT;
+        (self.insist > 0).then(|| PACES[(self.insist % 8) as usize] * catch_up)
+    }
+
+    /// Whether the window has just come back from a dip, so that a train may leave.
+    pub(super) fn is_refilling(&self) -> bool {
+        self.refills
+    }
+
+    /// The window after a round, in bytes; `congested`: chance does not explain the round's losses.
+    pub(super) fn window(&mut self, now: Time, congested: bool, path: &Share) -> f64 {
+        let queue = path.queue.as_secs_f64();
+        let lowest = self.queues.iter().copied().fold(f64::INFINITY, f64::min);
+        self.queues.truncate(ROUNDS - 1);
+        self.queues.push_front(queue);
+        self.refills = false;
+        if let Some(after) = self.after.take() {
+            self.refills = true;
+            return after;
+        }
+        if now.since(self.waiting_since) >= DIP_EVERY {
+            self.waiting_since = now;
+            self.after = Some(path.window);
+            return DIP * path.window;
+        }
+        if queue < LOWER * lowest && lowest.is_finite() {
+            self.waiting_since = now;
+        }
+        if self.insist > 0 {
+            return self.window_while_insisting(now, path);
+        }
+        self.congested = (self.congested << 1 | u32::from(congested)) & ((1 << LOSSY_OF) - 1);
+        let lossy = self.congested.count_ones() >= LOSSY;
+        if lossy || path.share < STARVED && self.is_pinned() {
+            self.insist = self.next_insist;
+            self.next_insist = (2 * self.next_insist).min(MOST_INSIST);
+            return round_trips_in_flight(path.share) * path.holds;
+        }
+        if congested {
+            self.most = path.window;
+            self.since = now;
+            self.reno = DECREASE * path.window;
+            return self.reno;
+        }
+        self.reno += RENO * path.packet * (1.0 + CATCH_UP * (1.0 - path.share / SMALL).max(0.0));
+        let most = self.most / path.packet;
+        let way = (most * (1.0 - DECREASE) / SCALE).cbrt();
+        let time = (now.since(self.since) + path.rtt).as_secs_f64();
+        let cubic = (SCALE * (time - way).powi(3) + most) * path.packet;
+        cubic.max(self.reno).clamp(path.window, 1.5 * path.window)
+    }
+
+    fn window_while_insisting(&mut self, now: Time, path: &Share) -> f64 {
+        self.insist -= 1;
+        self.plenty = if path.share > PLENTY {
+            self.plenty + 1
+        } else {
+            0
+        };
+        if self.insist == 0 || self.plenty >= PLENTY_ROUNDS {
+            let window = DECREASE * path.window;
+            let next_insist = match self.insist {
+                0 => self.next_insist,
+                _ => INSIST,
+            };
+            *self = Competition {
+                waiting_since: self.waiting_since,
+                next_insist,
+                ..Competition::new(window, now)
+            };
+            return window;
+        }
+        round_trips_in_flight(path.share) * path.holds
+    }
+
+    /// The queue hardly changes: no flow responds to losses.
+    fn is_pinned(&self) -> bool {
+        if self.queues.len() < ROUNDS {
+            return false;
+        }
+        let mut sorted = Vec::from_iter(self.queues.iter().copied());
+        sorted.sort_by(f64::total_cmp);
+        let (low, high) = (sorted[ROUNDS / 10], sorted[ROUNDS - 1 - ROUNDS / 10]);
+        low > PINNED * high
+    }
+}
+
+/// Round trips' worth to keep in flight with this share.
+fn round_trips_in_flight(share: f64) -> f64 {
+    IN_FLIGHT + CATCH_UP * (1.0 - share / SMALL).max(0.0)
+}

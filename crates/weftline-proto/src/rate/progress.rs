@@ -1,0 +1,24 @@
+//! What the rate control learns from a report.
+
+use core::time::Duration;
+
+use crate::time::Time;
+
+/// The news in the newest report.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    /// The newest transmission that it acknowledges, and when that transmission left.
+    pub(crate) number: u64,
+    pub(crate) sent: Time,
+    /// Its round trip without the peer's own delay.
+    pub(crate) rtt: Duration,
+    /// The delay on the forward path beyond the smallest delay.
+    pub(crate) queue: Duration,
+    /// Bytes that arrived, and bytes that were lost, since the session began.
+    pub(crate) arrived: u64,
+    pub(crate) lost: u64,
+    /// Mean length of a run of losses.
+    pub(crate) burst: f64,
+    /// The number of the next transmission.
+    pub(crate) next: u64,
+}

@@ -1,0 +1,348 @@
+//! The receiving side of a flow: decoding, and reports of its state.
+
+mod field;
+
+use core::time::Duration;
+
+use weftline_codec::{DecodeError, DecoderConfig, DecoderStats, Esi, WindowDecoder};
+
+use crate::clock::RemoteClock;
+use crate::feedback::Feedback;
+use crate::limits::Limits;
+use crate::ranges::RangeSet;
+use crate::time::{Time, micros};
+use crate::wire::{Coded, FeedbackWriter, Run, complete};
+
+/// The receiving side of a flow.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    limits: Limits,
+    decoder: WindowDecoder,
+    /// Bits of a field element in repair symbols; `None` before the first one.
+    bits: Option<u8>,
+    /// The counts of the decoder before the field changed, and the counts of the new one for the
+    /// symbols that it inherited.
+    earlier: DecoderStats,
+    inherited: DecoderStats,
+    /// The current coding vector.
+    vector: Vec<u8>,
+    /// Transmission numbers that arrived.
+    seen: RangeSet,
+    /// When the largest transmission number arrived.
+    largest_at: Time,
+    clock: RemoteClock,
+    queue_delay: u64,
+    /// Unknown symbols and equations held, at the last datagram.
+    holes: (usize, usize),
+    /// Since when at least one symbol has been missing.
+    missing_since: Option<Time>,
+    feedback: Feedback,
+    next_report: u64,
+    /// When the next report is due, if anything arrived since the last one.
+    due: Option<Time>,
+    /// A report is due and waits for the carrier.
+    wanted: bool,
+    last_report: Option<Time>,
+    /// Numbered datagrams since the last report.
+    unreported: u32,
+    stats: Counts,
+}
+
+/// Counts of what arrived.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) repair_symbols: u64,
+    pub(crate) useful_repairs: u64,
+}
+
+/// Why a numbered datagram was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Drop {
+    Malformed,
+    Replayed,
+    OutOfWindow,
+    Inconsistent,
+}
+
+/// The news that a datagram brought for the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum News {
+    None,
+    /// A gap in the transmissions, or a change of the missing symbols.
+    Change,
+    /// All symbols in the window of the repair symbol are known.
+    Complete,
+}
+
+/// At full speed a report covers at most this many datagrams.
+const REPORT_EVERY: u32 = 64;
+
+/// A report covers at most this many transmission numbers: as many as a sender remembers.
+const REPORTED_TRANSMISSIONS: u64 = 1 << 16;
+
+impl Receiver {
+    pub(crate) fn new(limits: Limits, feedback: Feedback) -> Self {
+        let config = DecoderConfig::new(
+            2 * limits.symbols as usize,
+            usize::from(limits.symbol_size),
+            usize::from(limits.unknowns),
+            usize::from(limits.window),
+        );
+        Receiver {
+            limits,
+            decoder: WindowDecoder::new(config),
+            bits: None,
+            earlier: DecoderStats::default(),
+            inherited: DecoderStats::default(),
+            vector: Vec::new(),
+            seen: RangeSet::default(),
+            largest_at: Time::ZERO,
+            clock: RemoteClock::default(),
+            queue_delay: 0,
+            holes: (0, 0),
+            missing_since: None,
+            feedback,
+            next_report: 0,
+            due: None,
+            wanted: false,
+            last_report: None,
+            unreported: 0,
+            stats: Counts::default(),
+        }
+    }
+
+    /// The peer asked for these reports in HELLO.
+    pub(crate) fn set_feedback(&mut self, feedback: Feedback) {
+        self.feedback = feedback;
+    }
+
+    pub(crate) fn decoder(&self) -> &WindowDecoder {
+        &self.decoder
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.stats
+    }
+
+    pub(crate) fn clock(&self) -> &RemoteClock {
+        &self.clock
+    }
+
+    /// The next symbol that became known; [`WindowDecoder::symbol`] has its frames.
+    pub(crate) fn next_known(&mut self) -> Option<Esi> {
+        self.decoder.next_known()
+    }
+
+    pub(crate) fn on_source(
+        &mut self,
+        now: Time,
+        coded: &Coded,
+        symbol: &[u8],
+    ) -> Result<(), Drop> {
+        if symbol.len() > usize::from(self.limits.symbol_size) {
+            return Err(Drop::Malformed);
+        }
+        let transmission = self.transmission(coded)?;
+        let esi = complete(coded.esi, self.decoder.contiguous());
+        self.enter(coded, esi, esi + 1)?;
+        let decoded = self.decoder.source(esi, symbol);
+        self.on_numbered(now, coded, transmission, decoded.map(|_| ()), News::None)
+    }
+
+    pub(crate) fn on_repair(
+        &mut self,
+        now: Time,
+        coded: &Coded,
+        nss: u16,
+        key: u16,
+        data: &[u8],
+    ) -> Result<(), Drop> {
+        if nss > self.limits.window || data.len() > usize::from(self.limits.symbol_size) + 2 {
+            return Err(Drop::Malformed);
+        }
+        let transmission = self.transmission(coded)?;
+        if !self.decodes_in(field::USUAL) {
+            return Err(Drop::Malformed);
+        }
+        let first = complete(coded.esi, self.decoder.contiguous());
+        let end = first + u64::from(nss);
+        self.enter(coded, first, end)?;
+        let decoded = self.decoder.repair(first..end, u32::from(key), data);
+        let decoded = self.count_repair(decoded);
+        self.on_numbered(now, coded, transmission, decoded, News::None)
+    }
+
+    pub(crate) fn on_probe(&mut self, now: Time, coded: &Coded) -> Result<(), Drop> {
+        let transmission = self.transmission(coded)?;
+        let next = complete(coded.esi, self.decoder.contiguous());
+        self.enter(coded, next, next)?;
+        let decoded = self.decoder.expect(next);
+        self.on_numbered(now, coded, transmission, decoded, News::None)
+    }
+
+    fn transmission(&self, coded: &Coded) -> Result<u64, Drop> {
+        let expected = self.seen.max().map_or(0, |m| m + 1);
+        let number = complete(coded.transmission, expected);
+        match self.seen.is_new(number) {
+            true => Ok(number),
+            false => Err(Drop::Replayed),
+        }
+    }
+
+    /// Checks that `end` is within the credit, and follows the sender's lower edge, which is
+    /// `coded.span` below `esi`.
+    fn enter(&mut self, coded: &Coded, esi: Esi, end: Esi) -> Result<(), Drop> {
+        let base = esi
+            .checked_sub(u64::from(coded.span))
+            .ok_or(Drop::Malformed)?;
+        let edge = self.decoder.contiguous().max(base);
+        if end > edge + u64::from(self.limits.symbols) {
+            return Err(Drop::OutOfWindow);
+        }
+        // An honest sender never covers symbols older than its credit.
+        let floor = base.max(edge.saturating_sub(u64::from(self.limits.symbols)));
+        self.decoder.forget_before(floor);
+        Ok(())
+    }
+
+    /// Accounts for a numbered datagram. It counts as lost if the decoder had no room for it, so that
+    /// its sender sends it again.
+    fn on_numbered(
+        &mut self,
+        now: Time,
+        coded: &Coded,
+        transmission: u64,
+        decoded: Result<(), DecodeError>,
+        news: News,
+    ) -> Result<(), Drop> {
+        let refused = match decoded {
+            Ok(()) => None,
+            Err(DecodeError::Inconsistent { .. }) => Some(Drop::Inconsistent),
+            Err(DecodeError::OutOfSpan { .. } | DecodeError::TooManyUnknowns { .. }) => {
+                self.schedule(now, News::Change);
+                return Err(Drop::OutOfWindow);
+            }
+            Err(_) => Some(Drop::Malformed),
+        };
+        let gap = self.seen.max().is_none_or(|m| transmission != m + 1);
+        self.seen.insert(transmission);
+        if self.seen.max() == Some(transmission) {
+            self.largest_at = now;
+        }
+        self.queue_delay = self.clock.observe(now, coded.timestamp);
+        self.unreported += 1;
+        let holes = (self.decoder.unknowns(), self.decoder.rank());
+        self.missing_since = (holes.0 > 0).then(|| self.missing_since.unwrap_or(now));
+        let changed = gap || holes != core::mem::replace(&mut self.holes, holes);
+        let news = match news {
+            News::None if changed => News::Change,
+            news => news,
+        };
+        self.schedule(now, news);
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// Sets the time of the next report after this news.
+    fn schedule(&mut self, now: Time, news: News) {
+        let urgent = news != News::None || self.unreported >= REPORT_EVERY;
+        let after = |interval| {
+            self.last_report
+                .map_or(now, |last| now.max(last + interval))
+        };
+        let due = match self.feedback {
+            Feedback::EveryDatagram { .. } if urgent => now,
+            Feedback::EveryDatagram { min_interval } => after(min_interval),
+            Feedback::Block { .. } if news == News::Complete => now,
+            Feedback::Periodic { interval } | Feedback::Block { interval } => after(interval),
+            Feedback::Adaptive { target } => {
+                self.due = None;
+                self.adaptive(now, target)
+            }
+        };
+        if !self.wanted {
+            self.due = Some(self.due.map_or(due, |d| d.min(due)));
+        }
+    }
+
+    /// When [`Feedback::Adaptive`] wants a report. Symbols repaired meanwhile need none.
+    fn adaptive(&self, now: Time, target: Duration) -> Time {
+        if self.unreported >= REPORT_EVERY {
+            return now;
+        }
+        let usual = target * Feedback::SELDOM;
+        let usual = self.last_report.map_or(now, |last| now.max(last + usual));
+        let reported = |since| self.last_report.is_some_and(|last| last >= since);
+        match self.missing_since {
+            // Already reported: symbols that are still missing are reported again every `target`.
+            Some(since) if reported(since) => self
+                .last_report
+                .map_or(now, |last| now.max(last + target))
+                .min(usual),
+            Some(since) => now.max(since + target).min(usual),
+            None => usual,
+        }
+    }
+
+    pub(crate) fn on_timeout(&mut self, now: Time) {
+        if self.due.is_some_and(|t| t <= now) {
+            self.due = None;
+            self.wanted = true;
+        }
+    }
+
+    pub(crate) fn report_wanted(&self) -> bool {
+        self.wanted
+    }
+
+    /// When a report is due.
+    pub(crate) fn report_due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// Writes a report of at most `max` bytes.
+    pub(crate) fn report(&mut self, now: Time, max: usize, out: &mut Vec<u8>) -> bool {
+        self.due = None;
+        self.wanted = false;
+        let Some(largest) = self.seen.max() else {
+            return false;
+        };
+        self.last_report = Some(now);
+        self.unreported = 0;
+        let next = self.decoder.contiguous();
+        let writer = FeedbackWriter {
+            number: self.next_report as u32,
+            largest: largest as u32,
+            next: next as u32,
+            delay: micros(now.since(self.largest_at)),
+            queue_delay: self.queue_delay,
+            extent: self.decoder.end() - next,
+            rank: self.decoder.rank() as u64,
+            credit: u64::from(self.limits.symbols),
+        };
+        self.next_report += 1;
+        let end = self.decoder.end();
+        let mut missing = self.decoder.missing().peekable();
+        let symbols = core::iter::from_fn(move || {
+            let run = missing.next()?;
+            let following = missing.peek().map_or(end, |r| r.start);
+            Some(Run {
+                first: run.end - run.start,
+                second: following - run.end,
+            })
+        });
+        let mut received = self.seen.descending().peekable();
+        let mut left = REPORTED_TRANSMISSIONS;
+        let transmissions = core::iter::from_fn(move || {
+            let run = received.next().filter(|_| left > 0)?;
+            let following = received.peek().map_or(run.start, |r| r.end);
+            let first = (run.end - run.start).min(left);
+            left -= first;
+            // Numbers below a run that was cut short are not reported.
+            let second = (run.start - following).min(left);
+            left -= second;
+            Some(Run { first, second })
+        });
+        writer.write(symbols, transmissions, max, out);
+        true
+    }
+}

@@ -1,0 +1,89 @@
+//! What a sender knows of its flow: the symbols, their transmissions, and the peer.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use core::time::Duration;
+use weftline_codec::{Esi, WindowEncoder};
+
+use super::flight::Flight;
+use crate::abandoned::Abandoned;
+use crate::limits::Limits;
+use crate::loss::LossEstimator;
+use crate::rtt::RttEstimator;
+use crate::time::Time;
+
+/// After a pause of this part of a round trip, the newest source symbol counts as the last.
+const PAUSE: u32 = 8;
+
+/// The state of a flow, apart from the scheme and the timers.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) peer: Limits,
+    pub(super) encoder: WindowEncoder,
+    /// One record for each symbol that the encoder holds.
+    pub(super) records: VecDeque<Record>,
+    pub(super) flight: Flight,
+    pub(super) rtt: RttEstimator,
+    pub(super) loss: LossEstimator,
+    /// Symbols whose latest transmission was lost and that the peer is not known to have. Symbols
+    /// that are sent again are not among them.
+    pub(super) lost: BTreeSet<Esi>,
+    /// What became of symbols that were given up.
+    pub(super) abandoned: Abandoned,
+    /// Equations that the peer holds, by its newest report.
+    pub(super) rank: u64,
+    /// Repairs over the oldest window that arrived since its edge last moved.
+    pub(super) top_ups_arrived: u64,
+    /// ESIs below this may be sent.
+    pub(super) credit: Esi,
+    /// When the newest source symbol was first sent, and whether the pause after it was noticed.
+    pub(super) last_source: Time,
+    pub(super) end_noticed: bool,
+    /// A message or a stream ended in the newest source symbol.
+    pub(super) at_boundary: bool,
+    /// The next ESI when the retransmission timer fired. Losses below it are repaired even if top-ups
+    /// are off.
+    pub(super) stalled_below: Esi,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    /// Latest transmission.
+    pub(super) transmission: u64,
+    pub(super) known: bool,
+    /// The symbol is worthless after this time.
+    pub(super) expires: Option<Time>,
+}
+
+impl Flow {
+    /// A new symbol can be sent: the peer's credit and this end's memory allow it, and the peer lacks
+    /// no more symbols than its limit allows.
+    pub(super) fn has_room(&self) -> bool {
+        self.encoder.next() < self.credit
+            && !self.encoder.is_full()
+            && self.lost.len() < usize::from(self.peer.unknowns)
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.encoder.first() == self.encoder.next()
+    }
+
+    /// After a pause of this length, the newest source symbol counts as the last.
+    pub(super) fn pause(&self) -> Duration {
+        self.rtt.smoothed() / PAUSE
+    }
+
+    pub(super) fn record_mut(&mut self, esi: Esi) -> Option<&mut Record> {
+        let index = esi.checked_sub(self.encoder.first())?;
+        self.records.get_mut(usize::try_from(index).ok()?)
+    }
+
+    /// The first lost symbol from `esi` on that is still worth something.
+    pub(super) fn lost_from(&self, esi: Esi, now: Time) -> Option<Esi> {
+        let worth = |esi: &Esi| {
+            let record = self.records.get((esi - self.encoder.first()) as usize);
+            record.is_some_and(|r| r.expires.is_none_or(|t| now <= t))
+        };
+        self.lost.range(esi..).copied().find(worth)
+    }
+}

@@ -1,0 +1,142 @@
+//! What the sender believes about the receiver: how many equations it lacks.
+//!
+//! The last report states the deficit at its time. Datagrams sent since then may have arrived or not.
+//! The belief is the probability of each deficit together with the state of the path after the last
+//! datagram. It is computed, not learned.
+
+use super::channel::Losses;
+
+/// Larger deficits are counted as this.
+const LARGEST: usize = 64;
+/// Probabilities below this are dropped.
+const NEGLIGIBLE: f64 = 1e-9;
+
+/// Probability of each deficit and state of the path.
+#[derive(Clone, Debug)]
+pub(super) struct Belief {
+    /// For each deficit, the probabilities that the last datagram arrived and that it was lost.
+    at: [[f64; 2]; LARGEST + 1],
+    /// Deficits above this have no probability.
+    top: usize,
+}
+
+/// What a datagram does to the deficit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// It raises the deficit if it is lost: a new source symbol.
+    Source,
+    /// It lowers the deficit if it arrives: a repair symbol, or a source symbol sent again.
+    Repair,
+    /// Neither.
+    Nothing,
+}
+
+impl Belief {
+    /// The receiver certainly lacks `deficit` equations.
+    pub(super) fn certain(deficit: u64) -> Self {
+        let top = deficit.min(LARGEST as u64) as usize;
+        let mut at = [[0.0; 2]; LARGEST + 1];
+        at[top][0] = 1.0;
+        Belief { at, top }
+    }
+
+    /// A datagram with this effect was sent.
+    pub(super) fn step(&mut self, effect: Effect, losses: &Losses) {
+        let mut next = [[0.0; 2]; LARGEST + 1];
+        for (deficit, &[good, bad]) in self.at[..=self.top].iter().enumerate() {
+            let lost = good * losses.after_arrival + bad * losses.after_loss;
+            let arrived = good + bad - lost;
+            let (if_arrived, if_lost) = match effect {
+                Effect::Source => (deficit, (deficit + 1).min(LARGEST)),
+                Effect::Repair => (deficit.saturating_sub(1), deficit),
+                Effect::Nothing => (deficit, deficit),
+            };
+            next[if_arrived][0] += arrived;
+            next[if_lost][1] += lost;
+        }
+        self.at = next;
+        if effect == Effect::Source {
+            self.top = (self.top + 1).min(LARGEST);
+        }
+        while self.top > 0 && self.at[self.top][0] + self.at[self.top][1] < NEGLIGIBLE {
+            // Moves it to the next lower deficit, so that the probabilities still add up to one.
+            let [good, bad] = core::mem::take(&mut self.at[self.top]);
+            self.top -= 1;
+            self.at[self.top][0] += good;
+            self.at[self.top][1] += bad;
+        }
+    }
+
+    /// The worth of one more repair symbol: the probability that it arrives and is needed, weighted
+    /// by how much the wait grows with the deficit (a stream that lacks d equations waits in
+    /// proportion to d squared, so the d-th repair saves 2d - 1).
+    pub(super) fn worth(&self, losses: &Losses) -> f64 {
+        let arrives = [1.0 - losses.after_arrival, 1.0 - losses.after_loss];
+        let deficits = self.at[..=self.top].iter().enumerate().skip(1);
+        deficits
+            .map(|(deficit, [good, bad])| {
+                (good * arrives[0] + bad * arrives[1]) * (2 * deficit - 1) as f64
+            })
+            .sum()
+    }
+
+    /// Probability that the receiver lacks anything.
+    #[cfg(test)]
+    pub(super) fn short(&self) -> f64 {
+        self.at[1..=self.top].iter().flatten().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_and_a_repair_change_the_belief_as_probability_theory_says() {
+        let losses = Losses::independent(0.1);
+        let mut belief = Belief::certain(0);
+        assert_eq!(belief.worth(&losses), 0.0);
+        belief.step(Effect::Source, &losses);
+        assert!((belief.short() - 0.1).abs() < 1e-12);
+        assert!((belief.worth(&losses) - 0.09).abs() < 1e-12);
+        belief.step(Effect::Repair, &losses);
+        assert!((belief.short() - 0.01).abs() < 1e-12);
+        // Two source symbols and one repair: the deficit is zero if enough of them arrive.
+        belief.step(Effect::Source, &losses);
+        let short = 0.01 + 0.99 * 0.1;
+        assert!((belief.short() - short).abs() < 1e-12);
+    }
+
+    #[test]
+    fn after_a_loss_the_next_datagram_of_a_bursty_path_is_doubtful() {
+        let losses = Losses {
+            rate: 0.1,
+            mean: 0.1,
+            after_arrival: 0.03,
+            after_loss: 0.75,
+            spread: 6.0,
+        };
+        let mut belief = Belief::certain(0);
+        belief.step(Effect::Source, &losses);
+        belief.step(Effect::Source, &losses);
+        let both = 0.03 * 0.75;
+        let one = 0.03 * 0.25 + 0.97 * 0.03;
+        assert!((belief.short() - both - one).abs() < 1e-12);
+    }
+
+    #[test]
+    fn probabilities_add_up_to_one_after_any_datagrams() {
+        let losses = Losses::independent(0.3);
+        let mut belief = Belief::certain(60);
+        for i in 0..5000 {
+            let effect = match i % 7 {
+                0..4 => Effect::Source,
+                4 => Effect::Nothing,
+                _ => Effect::Repair,
+            };
+            belief.step(effect, &losses);
+            let sum: f64 = belief.at.iter().flatten().sum();
+            assert!((sum - 1.0).abs() < 1e-6, "{sum} after {i}");
+        }
+    }
+}

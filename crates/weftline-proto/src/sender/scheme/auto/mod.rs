@@ -1,0 +1,84 @@
+//! Scheme `auto`: a repair symbol when it is worth its price, for a target delay.
+
+mod belief;
+mod channel;
+mod options;
+mod price;
+
+use super::rule::{Report, Rule};
+use crate::sender::action::Action;
+use crate::sender::flight::Transmission;
+use crate::sender::situation::Situation;
+use crate::sender::window::EncodingWindow;
+use crate::time::Time;
+
+pub use options::{Auto, Ingredients};
+use price::Price;
+
+/// The newest 1024 symbols: the belief assumes that repairs cover all lost symbols.
+const WINDOW: EncodingWindow = EncodingWindow::Elastic { max: 1024 };
+
+#[derive(Debug)]
+pub(super) struct AutoRule {
+    price: Price,
+}
+
+impl AutoRule {
+    pub(super) fn new(options: Auto, now: Time) -> Self {
+        AutoRule {
+            price: Price::new(options, now),
+        }
+    }
+}
+
+impl Rule for AutoRule {
+    fn choose(&mut self, at: &Situation<'_>) -> Option<Action> {
+        let new = at.can_send_new();
+        let (now, srtt) = (at.now(), at.srtt());
+        if self.price.is_backlogged(now, srtt, new) {
+            return at.answer_deficit(WINDOW).or(Some(Action::New));
+        }
+        let price = &mut self.price;
+        let wants = price.is_repair_worthwhile(now, srtt, new, at.flight(), at.first());
+        let old = at.is_out_of_reach(WINDOW);
+        let again =
+            at.missing() > 0 && (old && price.should_retransmit() || price.should_resend(srtt));
+        if again && let Some(esi) = at.lost_from(0) {
+            return Some(Action::Again(esi));
+        }
+        if wants && !at.is_idle() {
+            let window = match old {
+                true => at.oldest_window(WINDOW),
+                false => at.newest_window(WINDOW),
+            };
+            return Some(Action::repair(window));
+        }
+        new.then_some(Action::New)
+    }
+
+    fn probe(&mut self, at: &Situation<'_>) -> Action {
+        Action::top_up(at.oldest_window(WINDOW))
+    }
+
+    fn on_sent(&mut self, at: &Situation<'_>, transmission: Transmission) {
+        self.price.on_sent(at.now(), at.srtt(), transmission);
+    }
+
+    fn on_report(&mut self, at: &Situation<'_>, report: &Report<'_>) {
+        let missing = report.missing_from(at.first());
+        self.price.on_report(missing, report.rank, report.largest);
+    }
+
+    fn on_news(&mut self) {
+        self.price.on_news();
+    }
+
+    fn on_fate_in_order(&mut self, lost: bool) {
+        self.price.on_fate(lost);
+    }
+
+    fn next_timeout(&self, at: &Situation<'_>) -> Option<Time> {
+        let waits = !at.is_idle();
+        waits.then(|| self.price.next_timeout(at.srtt())).flatten()
+    }
+}

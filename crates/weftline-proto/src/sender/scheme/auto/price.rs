@@ -1,0 +1,403 @@
+//! The price rule of scheme `auto`: redundancy by the belief about the receiver.
+//!
+//! A repair symbol is sent when its expected worth exceeds a price. One rule gives the spacing of
+//! repairs without news, top-ups when a report shows a deficit, and the repairs after the last
+//! symbol; only the price differs. The price follows from the share of repairs that the target delay
+//! needs.
+
+use std::collections::VecDeque;
+
+use core::time::Duration;
+use weftline_codec::Esi;
+
+use super::belief::{Belief, Effect};
+use super::channel::{Channel, Losses};
+use super::options::Auto;
+use crate::sender::flight::{Flight, Transmission};
+use crate::sender::situation::is_short;
+use crate::time::Time;
+
+/// The shortest target: losses are repaired within this part of a round trip, between these bounds.
+/// Few applications gain from less than the lower bound, or tolerate more than the upper.
+const SHORTEST: u32 = 6;
+const SHORT: core::ops::RangeInclusive<Duration> =
+    Duration::from_millis(5)..=Duration::from_millis(40);
+/// A target that leaves time for a report and its answer allows this many times the horizon.
+const WITH_REPORTS: f64 = 4.0;
+/// Such a target is at least this many round trips.
+const ENOUGH: f64 = 0.75;
+/// A flow that is backlogged for this many round trips is a long transfer: reports come in time for
+/// it.
+const LONG: u32 = 2;
+/// A flow of fewer source symbols a second may spend more than the usual limit.
+const FEW: f64 = 50.0;
+/// Repairs after the last symbol cost this part of the price: they delay nothing, and without them a
+/// loss would wait for the timer.
+const TAIL: f64 = 0.02;
+/// Prices stay within these bounds.
+const PRICES: core::ops::RangeInclusive<f64> = 0.02..=5.0;
+/// Round trips over which the share of repairs is measured.
+const ROUNDS: usize = 8;
+/// The belief is computed from at most this many unresolved datagrams, the newest.
+const NEWEST: usize = 1024;
+/// With more than this in flight, the belief includes new reports only every 16th of a round trip.
+const MANY: usize = 64;
+/// The price keeps the share of repairs at the limit, but needs some round trips to settle. Repairs
+/// beyond this multiple of the limit are held back.
+const LEEWAY: f64 = 1.2;
+/// Lost symbols are sent again if a deficit would last for more round trips than this, plus one for
+/// each loss in a round trip. The more is lost in a round trip, the less one retransmission helps.
+const PATIENCE: f64 = 2.0;
+/// Losses come in runs if the mean run is longer than this.
+const LONG_RUN: f64 = 2.0;
+/// The slack of a deadline that cannot be met.
+const LEAST_SLACK: Duration = Duration::from_millis(1);
+/// Round trips until the answer to a report has arrived, with the time to notice the loss.
+const REPORT_AND_ANSWER: f64 = 1.1;
+/// Repairs by which the limit may be exceeded at any time: the first symbols of a session need some.
+const SLACK: f64 = 4.0;
+
+/// The default limit: enough for the target delay on most paths.
+///
+/// In a flow of few symbols a second even one repair for each costs very little.
+fn default_limit(rate: f64, per_second: f64) -> f64 {
+    (2.4 * rate).max(FEW / per_second.max(1.0)).clamp(0.28, 1.0)
+}
+
+/// Sources and repairs sent in a round trip.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    sources: u32,
+    repairs: u32,
+}
+
+/// What the newest report said.
+#[derive(Clone, Copy, Debug, Default)]
+struct Report {
+    /// Symbols that the receiver knew of and lacked.
+    missing: u64,
+    /// Equations that it had for them.
+    rank: u64,
+    /// The largest transmission that had arrived.
+    largest: Option<u64>,
+}
+
+/// The state of the rule.
+#[derive(Clone, Debug)]
+pub(super) struct Price {
+    options: Auto,
+    channel: Channel,
+    losses: Losses,
+    belief: Belief,
+    report: Report,
+    updated_at: Option<Time>,
+    /// The belief does not include the newest report yet.
+    stale: bool,
+    /// Equations that the receiver certainly lacked, and repairs sent since.
+    deficit: u64,
+    under_way: u64,
+    /// Corrects the price for effects that the formula leaves out.
+    correction: f64,
+    rounds: VecDeque<Round>,
+    round: Round,
+    round_end: Time,
+    /// Repairs that the limit still allows.
+    allowance: f64,
+    /// Since when more data has waited than could be sent at once.
+    waiting_since: Option<Time>,
+    last_source: Time,
+    /// The pause after the last source symbol was noticed.
+    pause_noticed: bool,
+}
+
+impl Price {
+    pub(super) fn new(options: Auto, now: Time) -> Self {
+        let channel = Channel::default();
+        Price {
+            options,
+            losses: channel.losses(),
+            channel,
+            belief: Belief::certain(0),
+            report: Report::default(),
+            updated_at: None,
+            stale: false,
+            deficit: 0,
+            under_way: 0,
+            correction: 1.0,
+            rounds: VecDeque::new(),
+            round: Round::default(),
+            round_end: now,
+            allowance: SLACK,
+            waiting_since: None,
+            last_source: now,
+            pause_noticed: false,
+        }
+    }
+
+    /// The next transmission in order arrived or was lost.
+    pub(super) fn on_fate(&mut self, lost: bool) {
+        self.channel.record(lost);
+    }
+
+    /// A report arrived. The receiver lacks `missing` symbols that are still useful, has `rank`
+    /// equations for them, and had received transmissions up to `largest`.
+    pub(super) fn on_report(&mut self, missing: u64, rank: u64, largest: u64) {
+        self.report = Report {
+            missing,
+            rank,
+            largest: Some(largest),
+        };
+        self.stale = true;
+    }
+
+    /// The fates of more transmissions may be known, even without a report.
+    pub(super) fn on_news(&mut self) {
+        self.stale = true;
+    }
+
+    /// Computes the belief again: from the report, then from the transmissions after it.
+    fn update_belief(&mut self, now: Time, srtt: Duration, flight: &Flight, edge: Esi) {
+        if !self.stale {
+            return;
+        }
+        let many = flight.unresolved() > MANY;
+        if many && self.updated_at.is_some_and(|at| now < at + srtt / 16) {
+            return;
+        }
+        self.stale = false;
+        self.updated_at = Some(now);
+        self.losses = self.channel.losses();
+        if !self.options.ingredients.bursts {
+            self.losses = Losses::independent(self.losses.rate);
+        }
+        let report = match self.options.ingredients.reports {
+            true => self.report,
+            false => Report {
+                missing: 0,
+                rank: 0,
+                ..self.report
+            },
+        };
+        // Symbols that the receiver lacks and that may still be in flight.
+        let known = |number: u64| report.largest.is_some_and(|largest| number < largest);
+        let late = |&(number, kind): &(u64, Transmission)| {
+            let first = |esi| esi >= edge;
+            known(number)
+                && matches!(kind, Transmission::Source { again: false, esi } if first(esi))
+        };
+        let doubtful = flight.undecided(usize::MAX).filter(late).count() as u64;
+        self.deficit = report.missing.saturating_sub(doubtful + report.rank);
+        self.belief = Belief::certain(self.deficit);
+        self.under_way = 0;
+        for (_, kind) in flight.undecided(NEWEST) {
+            let effect = match kind {
+                // The symbol was given up, like a message that would be late.
+                Transmission::Source { esi, .. } if esi < edge => Effect::Nothing,
+                kind => effect(kind),
+            };
+            self.under_way += u64::from(effect == Effect::Repair);
+            self.belief.step(effect, &self.losses);
+        }
+    }
+
+    /// Whether more data has waited for some time than the path takes: throughput matters then, not
+    /// delay.
+    pub(super) fn is_backlogged(&mut self, now: Time, srtt: Duration, source: bool) -> bool {
+        if !source {
+            self.waiting_since = None;
+            return false;
+        }
+        let since = *self.waiting_since.get_or_insert(now);
+        let backlog = self.options.ingredients.backlog && now.since(since) > srtt * LONG;
+        // A backlogged flow has no pause to wait for.
+        self.pause_noticed |= backlog;
+        backlog
+    }
+
+    /// Whether symbols that repairs no longer cover are sent again.
+    pub(super) fn should_retransmit(&self) -> bool {
+        self.options.ingredients.retransmit
+    }
+
+    /// Whether to send a repair symbol, not a source symbol or nothing.
+    pub(super) fn is_repair_worthwhile(
+        &mut self,
+        now: Time,
+        srtt: Duration,
+        source: bool,
+        flight: &Flight,
+        edge: Esi,
+    ) -> bool {
+        self.update_belief(now, srtt, flight, edge);
+        let worth = self.belief.worth(&self.losses);
+        // Symbols that the receiver is known to lack are repaired at any price and beyond any limit.
+        let lacking = is_short(self.deficit as f64, self.under_way, self.losses.rate);
+        let worthwhile = worth > self.current_price(now, srtt, source) && self.allowance >= 1.0;
+        let wants = worthwhile || self.deficit > 0 && lacking;
+        self.pause_noticed = now >= self.last_source + self.pause(srtt);
+        wants
+    }
+
+    fn current_price(&self, now: Time, srtt: Duration, source: bool) -> f64 {
+        let price = self.price(srtt);
+        let paused = !source && now >= self.last_source + self.pause(srtt);
+        match paused && self.options.ingredients.tail {
+            true => price.min(1.0) * TAIL,
+            false => price,
+        }
+    }
+
+    /// After a pause of this length, the newest source symbol counts as the last.
+    fn pause(&self, srtt: Duration) -> Duration {
+        let period = srtt.div_f64(self.per_round().max(1.0));
+        (2 * period).max(srtt / 8)
+    }
+
+    /// When the price falls without an event.
+    pub(super) fn next_timeout(&self, srtt: Duration) -> Option<Time> {
+        let price = self.price(srtt).min(1.0) * TAIL;
+        let waits = self.options.ingredients.tail
+            && !self.pause_noticed
+            && self.belief.worth(&self.losses) > price;
+        waits.then(|| self.last_source + self.pause(srtt))
+    }
+
+    /// Source symbols in a round trip.
+    fn per_round(&self) -> f64 {
+        if self.rounds.is_empty() {
+            return f64::from(self.round.sources);
+        }
+        let sum: u32 = self.rounds.iter().map(|r| r.sources).sum();
+        f64::from(sum) / self.rounds.len() as f64
+    }
+
+    /// The share of repairs that the target delay needs, within the limit: enough to repair the
+    /// losses of one horizon within it, with a margin of about one standard deviation.
+    fn share(&self, srtt: Duration) -> f64 {
+        let Losses { rate, spread, .. } = self.losses;
+        let per_round = self.per_round();
+        let shortest = (srtt / SHORTEST).clamp(*SHORT.start(), *SHORT.end());
+        let slack = self.slack(srtt);
+        let delay = slack.or(self.options.delay).unwrap_or(shortest);
+        let rounds = delay.as_secs_f64() / srtt.as_secs_f64().max(1e-6);
+        // Data may sometimes miss a target, but must not miss a deadline.
+        let (ease, deviations) = match slack {
+            Some(_) => (1.0, 2.0),
+            None if rounds >= ENOUGH => (WITH_REPORTS, self.usual_deviations()),
+            None => (1.0, self.usual_deviations()),
+        };
+        let horizon = (ease * rounds * per_round).max(1.0);
+        let variance = spread * rate * (1.0 - rate);
+        let mut share = rate;
+        for _ in 0..3 {
+            let margin = deviations * (variance * (1.0 + share) / horizon).sqrt();
+            share = (rate + 1.0 / horizon + margin) / (1.0 - rate);
+        }
+        share.min(self.limit(srtt))
+    }
+
+    fn usual_deviations(&self) -> f64 {
+        if self.has_runs() { 2.0 } else { 1.0 }
+    }
+
+    fn has_runs(&self) -> bool {
+        self.losses.mean_run() > LONG_RUN
+    }
+
+    /// The time that the deadline leaves for repairs.
+    fn slack(&self, srtt: Duration) -> Option<Duration> {
+        let deadline = self.options.deadline?;
+        Some(deadline.saturating_sub(srtt / 2).max(LEAST_SLACK))
+    }
+
+    /// Whether it is better to send lost symbols again than to code.
+    pub(super) fn should_resend(&self, srtt: Duration) -> bool {
+        self.options.ingredients.retransmit && (self.has_time(srtt) || self.is_scarce(srtt))
+    }
+
+    /// Whether symbols that are sent again arrive before the deadline. After a run of losses they are
+    /// more certain than repairs, all of which must wait for the last one needed.
+    fn has_time(&self, srtt: Duration) -> bool {
+        let needed = srtt.mul_f64(REPORT_AND_ANSWER);
+        self.has_runs() && self.slack(srtt).is_some_and(|slack| slack > needed)
+    }
+
+    /// Whether there are hardly more repairs than losses. Symbols that several repairs recover
+    /// together then wait longer for the last repair than for a retransmission. A deficit that
+    /// drifts down by `spare` for each source symbol, with this variance, lasts for
+    /// variance / (2 spare^2) symbols.
+    fn is_scarce(&self, srtt: Duration) -> bool {
+        let Losses { mean, spread, .. } = self.losses;
+        let share = self.share(srtt);
+        let spare = share * (1.0 - mean) - mean;
+        let variance = spread * mean * (1.0 - mean) * (1.0 + share);
+        let per_round = self.per_round().max(1.0);
+        let rounds = variance / (2.0 * spare * spare * per_round);
+        let patience = PATIENCE + mean * per_round;
+        spare <= 0.0 || rounds > patience
+    }
+
+    fn limit(&self, srtt: Duration) -> f64 {
+        let limit = self.options.overhead;
+        let per_second = self.per_round() / srtt.as_secs_f64().max(1e-6);
+        let default = || default_limit(self.losses.rate, per_second);
+        limit.unwrap_or_else(default)
+    }
+
+    fn price(&self, srtt: Duration) -> f64 {
+        let Losses { rate, spread, .. } = self.losses;
+        let price = 1.4 * spread.sqrt() * rate * (1.0 - rate) / self.share(srtt).max(1e-3);
+        (price * self.correction).clamp(*PRICES.start(), *PRICES.end())
+    }
+
+    /// A transmission left.
+    pub(super) fn on_sent(&mut self, now: Time, srtt: Duration, kind: Transmission) {
+        let effect = effect(kind);
+        self.belief.step(effect, &self.losses);
+        if now >= self.round_end {
+            self.end_round(now, srtt);
+        }
+        match effect {
+            Effect::Source => {
+                self.last_source = now;
+                self.round.sources += 1;
+                let limit = LEEWAY * self.limit(srtt);
+                let most = (4.0 * limit * self.per_round()).max(SLACK);
+                self.allowance = (self.allowance + limit).min(most);
+            }
+            Effect::Repair => {
+                self.under_way += 1;
+                self.round.repairs += 1;
+                self.allowance = (self.allowance - 1.0).max(-SLACK);
+            }
+            Effect::Nothing => {}
+        }
+    }
+
+    fn end_round(&mut self, now: Time, srtt: Duration) {
+        self.round_end = now + srtt;
+        let round = core::mem::take(&mut self.round);
+        if round.sources == 0 {
+            return;
+        }
+        if self.rounds.len() == ROUNDS {
+            self.rounds.pop_front();
+        }
+        self.rounds.push_back(round);
+        let sources: u32 = self.rounds.iter().map(|r| r.sources).sum();
+        let repairs: u32 = self.rounds.iter().map(|r| r.repairs).sum();
+        let measured = f64::from(repairs) / f64::from(sources);
+        let wanted = self.share(srtt);
+        let step = ((measured + 0.01) / (wanted + 0.01)).powf(0.1);
+        self.correction = (self.correction * step).clamp(0.1, 10.0);
+    }
+}
+
+/// What a transmission does to the receiver's deficit.
+fn effect(kind: Transmission) -> Effect {
+    match kind {
+        Transmission::Source { again: false, .. } => Effect::Source,
+        Transmission::Source { again: true, .. } | Transmission::Repair { .. } => Effect::Repair,
+        Transmission::Probe => Effect::Nothing,
+    }
+}

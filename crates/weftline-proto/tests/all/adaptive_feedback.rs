@@ -1,0 +1,99 @@
+//! Reports as rare as a delay allows, and a sender that gets no report.
+
+use std::time::Duration;
+
+use crate::support::{Peer, Script};
+use weftline_netem::{LinkConfig, Simulation};
+use weftline_proto::{Config, Feedback, Preset, RateControl, Role, Stats};
+
+const MESSAGE: usize = 1000;
+const MS: Duration = Duration::from_millis(1);
+
+fn link(text: &str) -> LinkConfig {
+    text.parse().expect("well-formed")
+}
+
+/// Messages at an even pace over a round trip of 60 ms. Returns the counters of both ends, and the
+/// delays sorted by length.
+fn live(
+    config: Config,
+    period: Duration,
+    messages: u64,
+    forward: &str,
+) -> (Stats, Stats, Vec<Duration>) {
+    let writer = Script {
+        live: Some((period, MESSAGE, messages)),
+        ..Script::default()
+    };
+    let reader = Script {
+        read_live: Some(MESSAGE),
+        ..Script::default()
+    };
+    let mut sim = Simulation::new(
+        Peer::new(Role::Client, config.clone(), 1, writer),
+        Peer::new(Role::Server, config, 2, reader),
+        link(forward),
+        link("delay=30ms"),
+        5,
+    );
+    sim.run_until(period * messages as u32 + Duration::from_secs(5));
+    let mut delays = sim.b.live_delays.clone();
+    assert_eq!(delays.len() as u64, messages, "every message arrives");
+    delays.sort();
+    (sim.a.session.stats(), sim.b.session.stats(), delays)
+}
+
+fn with(preset: Preset, feedback: Feedback) -> Config {
+    let mut config = Config::preset(preset);
+    config.feedback = feedback;
+    config.rate = RateControl::Fixed {
+        rate: Some(24_000_000),
+        window: None,
+    };
+    config
+}
+
+fn mean(delays: &[Duration]) -> Duration {
+    delays.iter().sum::<Duration>() / delays.len() as u32
+}
+
+const PATH: &str = "rate=25mbit delay=30ms queue=100ms loss=iid:10%";
+
+#[test]
+fn adaptive_reports_cost_little_and_add_no_delay() {
+    let each = with(
+        Preset::Auto,
+        Feedback::EveryDatagram {
+            min_interval: Duration::from_micros(250),
+        },
+    );
+    let seldom = with(Preset::Auto, Feedback::Adaptive { target: 5 * MS });
+    let (_, often, reference) = live(each, MS, 10_000, PATH);
+    let (_, few, delays) = live(seldom, MS, 10_000, PATH);
+    assert!(10 * few.sent.feedback < often.sent.feedback, "{few:?}");
+    assert!(mean(&delays) < mean(&reference) + MS, "{:?}", mean(&delays));
+}
+
+#[test]
+fn adaptive_reports_are_eight_times_as_rare_when_nothing_is_missing() {
+    let count = |loss| {
+        let path = format!("rate=25mbit delay=30ms loss={loss}");
+        let config = with(Preset::Streaming, Feedback::Adaptive { target: 5 * MS });
+        live(config, 5 * MS, 2000, &path).1.sent.feedback
+    };
+    // In ten seconds: one every 40 ms. If symbols are missing most of the time, up to one every 5 ms.
+    let (clean, lossy) = (count("none"), count("iid:20%"));
+    assert!((230..300).contains(&clean), "{clean}");
+    assert!(lossy > 2 * clean && lossy < 2000, "{lossy}");
+}
+
+#[test]
+fn a_run_of_losses_counted_in_packets_does_not_silence_a_slow_session() {
+    // At 50 packets a second, all packets in flight are often lost, and a run lasts until enough more
+    // packets have been sent.
+    let config = Config::preset(Preset::Auto);
+    let path = "rate=2mbit delay=30ms queue=100ms loss=ge:10%,8";
+    let (stats, _, delays) = live(config, 20 * MS, 3000, path);
+    assert!(mean(&delays) < 300 * MS, "{:?}", mean(&delays));
+    assert!(stats.sent.timeouts > 0, "there is something to wait for");
+}

@@ -1,0 +1,22 @@
+//! Sessions in virtual time. All tests are one program: as one program each they would link the
+//! crate once each.
+#![allow(missing_docs)]
+
+mod adaptive_feedback;
+mod closing;
+mod deadline;
+mod delay;
+mod early_data;
+mod fates;
+mod hostile_peer;
+mod liveness;
+mod messages;
+mod messages_alone;
+mod path_size;
+mod protocol_doc;
+mod rate_control;
+mod reliability;
+mod rest;
+mod rlc_block;
+mod support;
+mod udp_rc;

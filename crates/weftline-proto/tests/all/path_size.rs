@@ -1,0 +1,73 @@
+//! A path that takes longer datagrams after some time, then shorter ones again.
+
+use std::time::Duration;
+
+use crate::support::{Peer, Script};
+use weftline_netem::{LinkConfig, RunEnd, Simulation};
+use weftline_proto::{Config, Preset, RateControl, Role};
+
+const HEADERS: usize = 28;
+
+fn link(mtu: usize, loss: &str) -> LinkConfig {
+    let text = format!("rate=20mbit delay=20ms queue=100ms loss={loss} mtu={mtu}");
+    text.parse().expect("a link")
+}
+
+/// Sends 3 MB while the path's size changes as in `sizes`: (time, bytes of a datagram).
+fn transfer(preset: Preset, sizes: &[(u64, usize)], loss: &str) -> Simulation<Peer, Peer> {
+    let script = Script {
+        streams: vec![3_000_000],
+        ..Script::default()
+    };
+    let expect = Script {
+        expect_streams: vec![3_000_000],
+        ..Script::default()
+    };
+    let mut config = Config::preset(preset);
+    config.rate = RateControl::Fixed {
+        rate: Some(18_000_000),
+        window: None,
+    };
+    let client = Peer::new(Role::Client, config, 1, script);
+    let server = Peer::new(Role::Server, Config::preset(preset), 2, expect);
+    let start = link(sizes[0].1 + HEADERS, loss);
+    let back = link(sizes[0].1 + HEADERS, "none");
+    let mut sim = Simulation::new(client, server, start, back, 3);
+    for (i, &(at, size)) in sizes.iter().enumerate() {
+        sim.run_until(Duration::from_millis(at));
+        sim.a.session.set_largest_datagram(size);
+        sim.b.session.set_largest_datagram(size);
+        sim.a_to_b.set_config(link(size + HEADERS, loss));
+        sim.b_to_a.set_config(link(size + HEADERS, "none"));
+        let end = sizes.get(i + 1).map_or(60_000, |next| next.0);
+        let done = sim.run_while(Duration::from_millis(end), |s| {
+            !(s.a.is_done() && s.b.is_done())
+        });
+        if done == RunEnd::Condition {
+            break;
+        }
+    }
+    sim
+}
+
+#[test]
+fn symbols_grow_with_the_path() {
+    let sim = transfer(Preset::Auto, &[(0, 1160), (200, 1414)], "none");
+    assert!(sim.a.is_done() && sim.b.is_done());
+    assert_eq!(sim.b.wrong, 0);
+    let stats = sim.a.session.stats().sent;
+    let mean = 3_000_000 / stats.source_symbols;
+    assert!((1250..1400).contains(&mean), "{mean} bytes a symbol");
+}
+
+#[test]
+fn nothing_is_lost_for_good_when_the_path_shrinks_under_long_symbols() {
+    for preset in Preset::ALL {
+        let sizes = [(0, 1414), (300, 1160), (600, 1414), (700, 620)];
+        let sim = transfer(preset, &sizes, "iid:5%");
+        assert!(sim.a.is_done() && sim.b.is_done(), "{preset}");
+        assert_eq!(sim.b.wrong, 0, "{preset}");
+        assert_eq!(sim.a.session.stats().dropped, Default::default());
+        assert_eq!(sim.b.session.stats().dropped.malformed, 0, "{preset}");
+    }
+}

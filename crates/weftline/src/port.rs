@@ -1,0 +1,293 @@
+//! A UDP port with its connections: the inside that both kinds of endpoint share.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+use weftline_proto::Role;
+
+use crate::carrier::{BUSY, Backend, Carrier};
+use crate::shared::Shared;
+use crate::{ConnectError, Connection, EndpointConfig, Fingerprint, Refusal, driver, random};
+
+/// Refusals kept until they are asked for.
+const REFUSALS: usize = 64;
+
+/// What [`Endpoint`](crate::Endpoint) and [`InsecureEndpoint`](crate::InsecureEndpoint) have in
+/// common: a UDP port that accepts connections and closes them. Both give it by dereferencing, so
+/// a program that serves either takes a `Port`. Clones are handles to the same port.
+#[derive(Clone)]
+pub struct Port(Arc<Inner>);
+
+struct Inner {
+    backend: Backend,
+    registry: Arc<Registry>,
+    /// Peers may connect.
+    listening: watch::Sender<bool>,
+    accepted: tokio::sync::Mutex<mpsc::Receiver<Connection>>,
+    refusals: tokio::sync::Mutex<mpsc::Receiver<Refusal>>,
+    listener: AbortHandle,
+}
+
+impl Port {
+    pub(crate) fn new(
+        backend: Backend,
+        config: EndpointConfig,
+        listening: bool,
+        listen: impl FnOnce(Door) -> AbortHandle,
+    ) -> Self {
+        let (accepted_tx, accepted) = mpsc::channel(config.max_sessions);
+        let (refusals_tx, refusals) = mpsc::channel(REFUSALS);
+        let slots = Arc::new(Semaphore::new(config.max_sessions));
+        let registry = Arc::new(Registry::new(config));
+        let door = Door {
+            slots,
+            registry: registry.clone(),
+            accepted: accepted_tx,
+            refusals: refusals_tx,
+        };
+        Port(Arc::new(Inner {
+            backend,
+            registry,
+            listening: watch::Sender::new(listening),
+            accepted: tokio::sync::Mutex::new(accepted),
+            refusals: tokio::sync::Mutex::new(refusals),
+            listener: listen(door),
+        }))
+    }
+
+    /// The address and port that are bound.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.0.backend.local_addr()
+    }
+
+    /// This end's fingerprint; `None` on plain UDP.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        self.0.backend.fingerprint()
+    }
+
+    /// The next connection that a peer has opened; `None` once the endpoint is closed, or as soon
+    /// as it [allows](crate::Allowed) nobody.
+    ///
+    /// Peers that were turned away are not seen here: see [`Port::refused`].
+    ///
+    /// Cancel safe: a connection that was not returned is returned by the next call.
+    pub async fn accept(&self) -> Option<Connection> {
+        let mut listening = self.0.listening.subscribe();
+        tokio::select! {
+            biased;
+            connection = async { self.0.accepted.lock().await.recv().await } => connection,
+            _ = listening.wait_for(|listening| !listening) => None,
+        }
+    }
+
+    /// The next peer that was turned away, for the log; `None` as with [`Port::accept`].
+    /// At most 64 are kept: when nobody asks, the newest are dropped.
+    ///
+    /// Cancel safe: a refusal that was not returned is returned by the next call.
+    pub async fn refused(&self) -> Option<Refusal> {
+        let mut listening = self.0.listening.subscribe();
+        tokio::select! {
+            biased;
+            refusal = async { self.0.refusals.lock().await.recv().await } => refusal,
+            _ = listening.wait_for(|listening| !listening) => None,
+        }
+    }
+
+    /// Closes all connections with this code and reason; accepts and opens no more.
+    ///
+    /// Then wait for [`Port::wait_idle`], so that the peers learn of it.
+    pub fn close(&self, code: u64, reason: &str) {
+        self.0.registry.closed.store(true, Ordering::SeqCst);
+        self.0.stop_listening();
+        for shared in self.0.registry.live() {
+            shared.close(code, reason);
+        }
+    }
+
+    /// Waits until all connections are over and their last datagrams have left.
+    ///
+    /// Cancel safe.
+    pub async fn wait_idle(&self) {
+        self.0.registry.wait_idle().await;
+        self.0.backend.wait_idle().await;
+    }
+
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.0.registry
+    }
+
+    /// Peers may connect from now on, or may not.
+    #[cfg(feature = "quic")]
+    pub(crate) fn set_listening(&self, listening: bool) {
+        self.0.listening.send_replace(listening);
+    }
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Port")
+            .field("local_addr", &self.local_addr().ok())
+            .field("fingerprint", &self.fingerprint())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    fn stop_listening(&self) {
+        self.backend.stop_listening();
+        self.listener.abort();
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop_listening();
+    }
+}
+
+/// The connections of a port that are not over.
+pub(crate) struct Registry {
+    config: EndpointConfig,
+    connections: Mutex<Vec<Weak<Shared>>>,
+    running: AtomicUsize,
+    idle: Notify,
+    closed: AtomicBool,
+}
+
+impl Registry {
+    fn new(config: EndpointConfig) -> Self {
+        Registry {
+            config,
+            connections: Mutex::default(),
+            running: AtomicUsize::new(0),
+            idle: Notify::new(),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn config(&self) -> &EndpointConfig {
+        &self.config
+    }
+
+    pub(crate) fn still_open(&self) -> Result<(), ConnectError> {
+        match self.closed.load(Ordering::SeqCst) {
+            true => Err(ConnectError::EndpointClosed),
+            false => Ok(()),
+        }
+    }
+
+    /// Starts a connection on a carrier that is ready.
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        carrier: Carrier,
+        role: Role,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Connection {
+        let mut session = self.config.session.clone();
+        carrier.fit(&self.config, &mut session);
+        let shared = Arc::new(Shared::new(carrier, role, session, random::number()));
+        self.running.fetch_add(1, Ordering::SeqCst);
+        {
+            let mut connections = self.lock();
+            connections.retain(|connection| connection.strong_count() > 0);
+            connections.push(Arc::downgrade(&shared));
+        }
+        if role == Role::Client && shared.carrier.is_early() {
+            tokio::spawn(resend_if_refused(shared.clone()));
+        }
+        let registry = self.clone();
+        driver::spawn(shared.clone(), move || {
+            drop(permit);
+            registry.running.fetch_sub(1, Ordering::SeqCst);
+            registry.idle.notify_waiters();
+        });
+        Connection::new(shared)
+    }
+
+    fn live(&self) -> Vec<Arc<Shared>> {
+        self.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    async fn wait_idle(&self) {
+        loop {
+            let mut idle = std::pin::pin!(self.idle.notified());
+            idle.as_mut().enable();
+            if self.running.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            idle.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Shared>>> {
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where peers come in.
+#[derive(Clone)]
+pub(crate) struct Door {
+    registry: Arc<Registry>,
+    slots: Arc<Semaphore>,
+    accepted: mpsc::Sender<Connection>,
+    refusals: mpsc::Sender<Refusal>,
+}
+
+impl Door {
+    /// Waits for a peer's handshake with the carrier, then admits the peer.
+    #[cfg(feature = "quic")]
+    pub(crate) async fn greet(self, handshake: impl Future<Output = Result<Carrier, Refusal>>) {
+        match timeout(self.registry.config.connect_timeout, handshake).await {
+            Ok(Ok(carrier)) => self.admit(carrier).await,
+            Ok(Err(refusal)) => self.refuse(refusal),
+            // A peer that stops half-way is no news.
+            Err(_) => tracing::debug!("a handshake took too long"),
+        }
+    }
+
+    /// Starts the connection of a peer that may come in, and hands it over once it is ready.
+    pub(crate) async fn admit(self, carrier: Carrier) {
+        let addr = carrier.remote_addr();
+        let Ok(permit) = self.slots.clone().try_acquire_owned() else {
+            self.refuse(Refusal::Full { addr });
+            carrier.close(BUSY, "all sessions are taken").await;
+            return;
+        };
+        let connection = self.registry.start(carrier, Role::Server, Some(permit));
+        let limit = self.registry.config.connect_timeout;
+        match timeout(limit, connection.shared().ready()).await {
+            // There is a place for each connection that holds a permit, but one may have ended
+            // while it waited; then this one is dropped.
+            Ok(Ok(())) => drop(self.accepted.try_send(connection)),
+            Ok(Err(reason)) => self.refuse(Refusal::Handshake {
+                addr,
+                reason: reason.to_string(),
+            }),
+            Err(_) => tracing::debug!(%addr, "no HELLO in time"),
+        }
+    }
+
+    fn refuse(&self, refusal: Refusal) {
+        tracing::info!("{refusal}");
+        self.refusals.try_send(refusal).ok();
+    }
+}
+
+/// Early data that the peer refused is sent again at once: QUIC has dropped it.
+async fn resend_if_refused(shared: Arc<Shared>) {
+    if shared.carrier.early_data_refused().await {
+        tracing::debug!("the peer refused early data; it is sent again");
+        shared.with(|state, now| state.session.carrier_dropped_all(now));
+    }
+}
