@@ -10,7 +10,7 @@ const DEFAULT_QUEUE: Queue = Queue::time(std::time::Duration::from_millis(100));
 /// Longest trace file that is read, in bytes.
 const MAX_TRACE: u64 = 64 << 20;
 
-/// A link's text that cannot be parsed; the message says the accepted form.
+/// A link's text that cannot be parsed; the message gives the accepted form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableLink {
     /// That of the link from side A to side B.
