@@ -1,6 +1,6 @@
 //! The highest speed of the instructions in our AVX2 kernel, and what can be
-//! done during a copy: the figures in `docs/benchmarks-codec.md` under "Where
-//! the rest of the way goes". For x86-64 on Unix systems.
+//! done during a copy: the figures in `docs/results/codec.md` under "What
+//! limits the kernels". For x86-64 on Unix systems.
 //!
 //! ```sh
 //! cargo run --release -p weftline-bench --example roof

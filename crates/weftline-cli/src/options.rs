@@ -18,7 +18,7 @@ pub(crate) struct SessionOptions {
     pub identity: Option<PathBuf>,
     /// How lost packets are recovered: auto (repairs when they help most), streaming (evenly spaced
     /// repairs), rest, udp-rc, block, rlc-block, arq (retransmission); options of the engine may
-    /// follow (docs/presets.md), as in udp-rc,field=256
+    /// follow (docs/reference/presets.md), as in udp-rc,field=256
     #[arg(long, default_value = "auto", value_name = "NAME[,OPTION=VALUE...]")]
     pub preset: PresetChoice,
     /// Repair packets for each data packet, for example 0.15; with auto, an upper limit

@@ -6,7 +6,7 @@
 //! cargo test --release -p weftline-cli --test media -- --ignored --nocapture
 //! ```
 //!
-//! prints the table of docs/media.md.
+//! prints the table of docs/results/media.md.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
@@ -108,9 +108,9 @@ fn losses_that_break_the_picture_of_a_bare_stream_do_not_reach_the_viewer() {
     }
 }
 
-/// The table of docs/media.md.
+/// The table of docs/results/media.md.
 #[test]
-#[ignore = "takes minutes; prints the table of docs/media.md"]
+#[ignore = "takes minutes; prints the table of docs/results/media.md"]
 fn the_whole_table() {
     let Some(_alone) = alone() else { return };
     let clip = Clip::make(20);

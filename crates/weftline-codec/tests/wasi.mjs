@@ -1,5 +1,5 @@
 // Runs a WASI program under Node.js: node wasi.mjs PROGRAM [ARGUMENT]...
-// docs/testing-kernels.md has the command that uses it.
+// docs/reference/testing-kernels.md has the command that uses it.
 import { readFile } from "node:fs/promises";
 import { WASI } from "node:wasi";
 

@@ -1,4 +1,4 @@
-// The contract of `weftline-lab load` for programs outside it: docs/load.md.
+// The contract of `weftline-lab load` for programs outside it: docs/reference/load.md.
 //
 // A transport derives from Network and Connection; `contract::main` does the rest. An example of
 // how to join a transport of one's own, too.

@@ -110,7 +110,7 @@ fn measure(program: &Path, mode: &str, settings: &[&str]) -> (Value, Value) {
     (received, sent)
 }
 
-/// Keeps to the contract of docs/load.md in every mode.
+/// Keeps to the contract of docs/reference/load.md in every mode.
 fn keeps_the_contract(program: &Path) {
     let settings = ["secs=0.5", "rate=4", "cdf=1"];
     let (received, sent) = measure(program, "stream", &settings);

@@ -1,4 +1,4 @@
-//! UDP flows to one or many receivers by FECFRAME, without a return path (`docs/cast.md`).
+//! UDP flows to one or many receivers by FECFRAME, without a return path (`docs/use/cast.md`).
 //!
 //! A [`Sender`] receives UDP from local programs and sends it, with repair packets, to a host or a
 //! multicast group. A [`Receiver`] recovers losses and delivers the datagrams. The sender makes a

@@ -12,7 +12,7 @@ use super::joined::{ONE_SYMBOL, SEALED};
 /// The share of the maximum latency, in 255ths, that a symbol stays in the encoding window: three
 /// quarters, as in RFC 8681's appendix C. Half of it, the paper's best for independent losses near
 /// the code's limit, leaves up to twenty times the residual loss elsewhere
-/// (docs/fecframe-study.md).
+/// (docs/results/fecframe-study.md).
 const RATIO: u8 = 191;
 /// The longest window: the most that Weftline's receiver accepts.
 const LONGEST_WINDOW: u16 = 1024;

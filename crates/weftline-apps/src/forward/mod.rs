@@ -1,4 +1,4 @@
-//! TCP connections over a session (`docs/forward.md`).
+//! TCP connections over a session (`docs/use/forward.md`).
 //!
 //! The [`Client`] accepts connections from local programs. The [`Server`] makes the matching
 //! connections to the targets. Reverse rules swap these roles. Targets that the server does not

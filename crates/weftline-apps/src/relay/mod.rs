@@ -1,4 +1,4 @@
-//! UDP flows over a session (`docs/relay.md`).
+//! UDP flows over a session (`docs/use/relay.md`).
 //!
 //! The [`Client`] receives datagrams from local programs at the addresses of its [`Rule`]s. The
 //! [`Server`] sends them to their targets, each flow from its own UDP port, and returns the

@@ -1,4 +1,5 @@
-//! Files over one reliable byte stream, resumable and verified (`docs/transfer-protocol.md`).
+//! Files over one reliable byte stream, resumable and verified
+//! (`docs/reference/transfer-protocol.md`).
 //!
 //! [`send`] and [`receive`] speak the protocol of [`wire`] over any byte stream: Weftline, a pipe
 //! or a test. They report their progress by [`Event`]s.

@@ -33,7 +33,7 @@ Examples:
   weftline-lab run --link 'rate=25mbit delay=30ms loss=iid:5%' \\
       --b 'weftline-lab load recv weftline stream b 5000' -- weftline-lab load send weftline stream b 5000
 
-docs/load.md specifies the interface for your own programs.";
+docs/reference/load.md specifies the interface for your own programs.";
 
 /// Measure a transport from the application's side: throughput, delays, transfer times
 ///

@@ -136,7 +136,7 @@ impl Tools {
         found.find_map(|program| find(&program)).ok_or_else(|| {
             Missing(format!(
                 "{helper} is missing: build it with `make -C crates/weftline-lab/ext` \
-                 (docs/load.md), or name it with --ext {name}=PROGRAM"
+                 (docs/reference/load.md), or name it with --ext {name}=PROGRAM"
             ))
         })
     }

@@ -1,8 +1,8 @@
 //! Measures a transport from the application's side: `weftline-lab load`.
 //!
 //! A sender and a receiver run on one machine, so that they share a clock: in one network
-//! namespace, or in two that an emulated path joins. `docs/load.md` specifies the interface for
-//! external programs.
+//! namespace, or in two that an emulated path joins. `docs/reference/load.md` specifies the
+//! interface for external programs.
 
 mod arrivals;
 mod clock;

@@ -1,4 +1,5 @@
-//! Garrido et al., Figs 9 to 11: several stations, by the ns-3 model (`ns3/`, `docs/ns3.md`).
+//! Garrido et al., Figs 9 to 11: several stations, by the ns-3 model (`ns3/`,
+//! `docs/reference/ns3.md`).
 
 use super::picture::{Dot, Line, Plot, Source};
 use super::{Check, Figure, Missing, Paper, Point, Scale, Shown, Values, over_runs};

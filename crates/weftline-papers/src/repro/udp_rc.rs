@@ -36,8 +36,8 @@ const SLOW: Link = Link {
     queue: "100ms",
 };
 
-/// Times that the lab measured on these links (docs/lab-compare.md), s, new connections: message in
-/// bytes, then TCP CUBIC, UDT and Weftline.
+/// Times that the lab measured on these links (docs/results/compare.md), s, new connections:
+/// message in bytes, then TCP CUBIC, UDT and Weftline.
 const LAB_UPLINK: [(f64, [f64; 3]); 3] = [
     (500e3, [4.291, 4.543, 4.802]),
     (1e6, [8.499, 9.788, 9.241]),

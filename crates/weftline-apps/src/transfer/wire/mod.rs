@@ -1,4 +1,4 @@
-//! The frames of the transfer protocol (`docs/transfer-protocol.md`).
+//! The frames of the transfer protocol (`docs/reference/transfer-protocol.md`).
 //!
 //! A frame is a type byte, the body's length in four bytes, and the body; integers are big
 //! endian. Parsing is a pure function over bytes and every length is bounded.

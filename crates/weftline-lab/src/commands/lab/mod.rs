@@ -72,12 +72,12 @@ Examples:
   Two presets beside TCP with BBR, five seeds:
     weftline-lab compare B --peers weftline/arq,weftline/streaming,l=5,tcp/bbr --seeds 5 --out mine
 
-  Your own program (docs/load.md specifies its interface) beside the others:
+  Your own program (docs/reference/load.md specifies its interface) beside the others:
     weftline-lab compare A --ext mine=./my-program --out with-mine
 
 Peers: `weftline/streaming,l=5` is the transport `weftline` with preset=streaming l=5, `tcp/bbr` is
 `tcp` with cc=bbr: a value without a name is the preset or the congestion control. srt, udt and
-kcptun take part if their programs are installed (docs/load.md).
+kcptun take part if their programs are installed (docs/reference/load.md).
 
 DIR receives runs.jsonl, with a line for each run, and report.html, table.md and results.json.";
 

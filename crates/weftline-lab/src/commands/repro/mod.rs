@@ -22,7 +22,7 @@ which the report names. DIR keeps each point as soon as it has been run: the sam
 a stopped run, and writes the report again when no points are left.
 
 Output in DIR: report.html (one file, no scripts), table.md, data/FIGURE.csv, points.jsonl. See
-docs/repro.md.
+docs/reference/repro.md.
 
 Examples:
   weftline-lab repro --list

@@ -17,7 +17,7 @@ use weftline_cli::ui::{Exit, OutputOptions};
 /// Run experiments in virtual time: deterministic, and faster than the clock
 ///
 /// `engine` runs the real engine over links; the others are the papers' own models, with a packet
-/// in each slot (docs/sim.md).
+/// in each slot (docs/reference/sim.md).
 #[derive(Args, Debug)]
 pub(crate) struct SimArgs {
     #[command(subcommand)]

@@ -15,7 +15,7 @@ use weftline_papers::theory::TheoryError;
 /// Compute the papers' formulas, with their errors corrected
 #[derive(Args, Clone, Debug)]
 #[command(
-    after_help = "docs/theory.md gives each formula in words, and the papers' version where it differs."
+    after_help = "docs/reference/theory.md gives each formula in words, and the papers' version where it differs."
 )]
 pub(crate) struct TheoryArgs {
     #[command(subcommand)]

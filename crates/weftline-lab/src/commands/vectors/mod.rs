@@ -16,8 +16,8 @@ Examples:
   weftline-lab vectors check rfc8681.json          lists errors, then N passed, M failed
   weftline-lab vectors check rfc8681.json --json   the same for scripts
 
-The file holds JSON; docs/fecframe.md describes its sections. Exit code 1 means that a value is
-wrong, or that the file cannot be read.";
+The file holds JSON; docs/reference/fecframe.md describes its sections. Exit code 1 means that a
+value is wrong, or that the file cannot be read.";
 
 /// Largest file of test vectors in bytes.
 const LARGEST: u64 = 64 << 20;

@@ -175,8 +175,8 @@ pub(super) fn distribution(scale: Scale) -> Figure {
     }
 }
 
-/// Block sizes, and mean delays measured in the lab (docs/lab-compare.md), ms, at 20 and 10 %
-/// loss.
+/// Block sizes, and mean delays measured in the lab (docs/results/compare/karzand.html), ms, at 20
+/// and 10 % loss.
 pub(super) const LAB: [(u32, f64, f64); 7] = [
     (4, 130.0, 81.8),
     (8, 123.0, 63.3),

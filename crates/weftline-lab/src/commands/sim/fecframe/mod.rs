@@ -25,8 +25,8 @@ with the sent one: a difference ends the command with exit code 5.
 --json prints {seed, runs, results: [{code, code_rate, decoding_window, loss, symbols, symbol_size,
 runs, on_time {mean, stderr}, residual_loss, late, lost, latency {mean, stderr} (ticks),
 latency_quantiles [min, 50 %, 90 %, 99 %, 99.9 %, max], histogram [symbols by ticks from 0],
-repair_share, speed {encode_mbit, decode_mbit}}]}. docs/fecframe-study.md explains this and has
-results.
+repair_share, speed {encode_mbit, decode_mbit}}]}. docs/results/fecframe-study.md explains this
+and has results.
 
 Examples:
   weftline-lab sim fecframe --loss iid:30% --ew 83 --dw 167 --ls 400 --decoder discarding
