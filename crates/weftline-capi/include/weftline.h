@@ -109,8 +109,10 @@ typedef enum WeftlineEventKind {
   WEFTLINE_EVENT_KIND_MESSAGE_RECEIVED = 9,
   // There is room to send messages again.
   WEFTLINE_EVENT_KIND_MESSAGE_WRITABLE = 10,
-  // The deadline of `message` passed before it could be sent; it was dropped.
+  // The deadline of `message` passed before the peer acknowledged all of it; nothing more is done for it.
   WEFTLINE_EVENT_KIND_MESSAGE_EXPIRED = 11,
+  // The peer has `message`.
+  WEFTLINE_EVENT_KIND_MESSAGE_DELIVERED = 12,
   // An event that this version of the header does not know. Ignore it.
   WEFTLINE_EVENT_KIND_OTHER = 255,
 } WeftlineEventKind;

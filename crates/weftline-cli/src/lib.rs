@@ -19,4 +19,4 @@ mod send;
 mod supervise;
 pub mod ui;
 
-pub use cli::main;
+pub use cli::{command, main};

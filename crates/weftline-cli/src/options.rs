@@ -101,14 +101,14 @@ impl SessionOptions {
         let fixed = self.rate.is_some() || self.window.is_some();
         let usage = |message: String| Failure::new(Exit::Usage, message);
         let mut session = self.preset.config().map_err(usage)?;
-        if let Some(share) = self.repair_share {
-            if !session.scheme.set_share(share) {
-                let message = format!(
-                    "--repair-share has no meaning with --preset {}, which sends no repairs, or as many as are needed: choose another preset",
-                    self.preset
-                );
-                return Err(usage(message));
-            }
+        if let Some(share) = self.repair_share
+            && !session.scheme.set_share(share)
+        {
+            let message = format!(
+                "--repair-share has no meaning with --preset {}, which sends no repairs, or as many as are needed: choose another preset",
+                self.preset
+            );
+            return Err(usage(message));
         }
         if fixed {
             session.rate = RateControl::Fixed {

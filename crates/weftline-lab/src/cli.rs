@@ -52,6 +52,11 @@ enum Command {
     },
 }
 
+/// The command line as its parser knows it: what documents show is checked against it.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     program::main(|cli: &Cli| cli.output, run)

@@ -13,4 +13,4 @@ pub mod load;
 pub mod schemes;
 pub mod sim;
 
-pub use cli::main;
+pub use cli::{command, main};

@@ -11,9 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader, Lines, stdin};
 use tokio::sync::broadcast;
 use tokio::time::sleep;
-use weftline::{
-    Allowed, Config, Connection, Endpoint, EndpointConfig, Fingerprint, Identity, Preset,
-};
+use weftline::{Allowed, Config, Connection, Endpoint, EndpointConfig, Fingerprint, Identity};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -24,7 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// How both ends protect what they send, and what they speak.
 fn config() -> EndpointConfig {
-    let mut config = EndpointConfig::new(Config::preset(Preset::Auto));
+    let mut config = EndpointConfig::new(Config::auto().delay(Duration::from_millis(20)));
     config.session.idle_timeout = Duration::from_secs(5);
     config.session.keep_alive = Some(Duration::from_secs(1));
     config.application_protocols = vec!["chat/1".to_owned()];

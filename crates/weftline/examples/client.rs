@@ -3,9 +3,10 @@
 //! `echo hello | cargo run --example client -- 127.0.0.1:4433 FINGERPRINT`, as the server says.
 
 use std::error::Error;
+use std::time::Duration;
 
 use tokio::io::{copy, stdin, stdout};
-use weftline::{Allowed, Config, Endpoint, Identity, Preset};
+use weftline::{Allowed, Config, Endpoint, Identity};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -13,7 +14,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [_, addr, server] = &args[..] else {
         return Err("usage: client ADDR FINGERPRINT".into());
     };
-    let config = Config::preset(Preset::Auto);
+    let config = Config::auto().delay(Duration::from_millis(20));
     let identity = Identity::generate();
     let endpoint = Endpoint::bind("0.0.0.0:0".parse()?, identity, Allowed::nobody(), config)?;
 

@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use weftline::{Allowed, Config, Endpoint, Identity, Preset};
+use weftline::{Allowed, Config, Endpoint, Identity};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn receive(addr: &str) -> Result<(), Box<dyn Error>> {
-    let config = Config::preset(Preset::Auto);
+    let config = Config::auto().delay(Duration::from_millis(20));
     let identity = Identity::generate();
     let endpoint = Endpoint::bind(addr.parse()?, identity, Allowed::anyone(), config)?;
     println!(
@@ -35,7 +35,7 @@ async fn receive(addr: &str) -> Result<(), Box<dyn Error>> {
 }
 
 async fn send(addr: &str, server: &str, text: String) -> Result<(), Box<dyn Error>> {
-    let config = Config::preset(Preset::Auto);
+    let config = Config::auto().delay(Duration::from_millis(20));
     let identity = Identity::generate();
     let endpoint = Endpoint::bind("0.0.0.0:0".parse()?, identity, Allowed::nobody(), config)?;
     let connection = endpoint.connect(addr.parse()?, server.parse()?).await?;

@@ -4,8 +4,9 @@
 //! fingerprints; without any, it accepts everyone.
 
 use std::error::Error;
+use std::time::Duration;
 
-use weftline::{Allowed, Config, Connection, Endpoint, Identity, Preset};
+use weftline::{Allowed, Config, Connection, Endpoint, Identity};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -16,7 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         true => Allowed::anyone(),
         false => Allowed::only(peers),
     };
-    let config = Config::preset(Preset::Auto);
+    let config = Config::auto().delay(Duration::from_millis(20));
     let identity = Identity::generate();
     let endpoint = Endpoint::bind(addr.parse()?, identity, allowed, config)?;
     println!(

@@ -110,7 +110,16 @@ impl EndpointConfig {
 
     /// Refuses what contradicts itself.
     pub(crate) fn check(&self) -> Result<(), BindError> {
-        self.session.check()?;
+        let session = &self.session;
+        session.check()?;
+        if let Some(interval) = session.keep_alive {
+            check(
+                interval < session.idle_timeout,
+                "keep_alive",
+                format_args!("{interval:?}"),
+                "less than idle_timeout, or none",
+            )?;
+        }
         check(
             !self.connect_timeout.is_zero(),
             "connect_timeout",
@@ -206,13 +215,15 @@ fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weftline_proto::ConfigError;
 
     /// The field that is refused after this change.
     fn refused(change: impl FnOnce(&mut EndpointConfig)) -> Option<&'static str> {
         let mut config = EndpointConfig::default();
         change(&mut config);
         match config.check() {
-            Err(BindError::Invalid { field, .. }) => Some(field),
+            Err(BindError::Invalid { field, .. })
+            | Err(BindError::Config(ConfigError::OutOfRange { field, .. })) => Some(field),
             Err(other) => panic!("{other}"),
             Ok(()) => None,
         }

@@ -70,7 +70,7 @@ async fn a_hundred_streams_at_once_do_not_mix() {
 #[tokio::test]
 async fn more_streams_than_allowed_at_once_wait_for_their_turn() {
     let mut config = crate::config();
-    config.session.limits.streams = 4;
+    config.session.limits.streams = 8;
     let pair = Pair::with(Kind::Quic, config, |addr| addr).await;
     tokio::spawn(echo(pair.server.clone()));
     let streams: Vec<_> = (0..20)
