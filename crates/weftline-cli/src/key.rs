@@ -11,9 +11,9 @@ use crate::ui::{Exit, OutputOptions, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  weftline key                  this host's fingerprint
-  weftline key --json           the same for scripts
-  weftline key --identity FILE  the fingerprint of another key
+  weftline key                   this host's fingerprint
+  weftline key --json            the same for scripts
+  weftline key --identity FILE   the fingerprint of another key
 
 The fingerprint identifies this host: give it to people who should accept your files
 (weftline recv --allow FINGERPRINT). The key file holds the secret key: keep it safe.";

@@ -26,8 +26,8 @@ const GOODBYE: Duration = Duration::from_secs(2);
 const EXAMPLES: &str = "\
 Examples:
   weftline recv                                  into this directory
-  weftline recv inbox --allow abcd-efgh-...      from that host, into inbox
-  weftline recv - --allow abcd-efgh-... | tar x  to standard output
+  weftline recv inbox --allow FINGERPRINT        from that host, into inbox
+  weftline recv - --allow FINGERPRINT | tar x    to standard output
 
 It prints the command for the sender. Senders are hosts whose fingerprint is given with --allow
 or listed in ~/.config/weftline/allowed (one a line; text after it is a comment), and this host

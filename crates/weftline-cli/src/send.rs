@@ -25,9 +25,9 @@ const THERE: There = There {
 
 const EXAMPLES: &str = "\
 Examples:
-  weftline send movie.mkv host.example --peer abcd-efgh-...
-  weftline send photos notes.txt 192.0.2.7:9338 --peer abcd-efgh-...
-  tar c src | weftline send - --name src.tar host.example --peer abcd-efgh-...
+  weftline send movie.mkv host.example --peer FINGERPRINT
+  weftline send photos notes.txt 192.0.2.7:9338 --peer FINGERPRINT
+  tar c src | weftline send - --name src.tar host.example --peer FINGERPRINT
 
 The receiver runs `weftline recv`, which prints its fingerprint for --peer. It needs this host's
 fingerprint too: `weftline key` prints it. To resume an interrupted transfer, run both commands

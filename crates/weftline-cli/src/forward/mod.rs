@@ -31,14 +31,14 @@ Examples:
   host-a$ curl http://127.0.0.1:8080/
 
   Several targets:
-    weftline forward --via host-b --peer abcd-... --listen 8080 --to web.lan:80 \\
+    weftline forward --via host-b --peer FINGERPRINT --listen 8080 --to web.lan:80 \\
         --listen 127.0.0.1:5432 --to db.lan:5432
   A SOCKS proxy (host-b: serve --allow '*:80,*:443'), which resolves the names):
-    weftline forward --via host-b --peer abcd-... --socks 1080
+    weftline forward --via host-b --peer FINGERPRINT --socks 1080
     curl --socks5-hostname 127.0.0.1:1080 https://example.org/
   Reverse, host-b's port 2222 to this host's SSH server (host-b: serve --allow-listen
   127.0.0.1:2222):
-    weftline forward --via host-b --peer abcd-... --remote-listen 2222 --remote-to 127.0.0.1:22
+    weftline forward --via host-b --peer FINGERPRINT --remote-listen 2222 --remote-to 127.0.0.1:22
 
 Local ports stay open while a lost session is restored. `weftline forward serve --help`
 explains what can be allowed.";

@@ -25,9 +25,9 @@ Allowed targets: --allow HOST:PORT
 --allow-listen takes the same form, for addresses on this host that clients may listen on.
 
 Examples:
-  weftline forward serve --allow 127.0.0.1:80,db.lan:5432 --peer abcd-...
+  weftline forward serve --allow 127.0.0.1:80,db.lan:5432 --peer FINGERPRINT
   weftline forward serve --allow '*:443' --listen 0.0.0.0:4000
-  weftline forward serve --allow-listen 127.0.0.1:2222 --peer abcd-...
+  weftline forward serve --allow-listen 127.0.0.1:2222 --peer FINGERPRINT
 
 It prints the command for the client. Clients are hosts whose fingerprint is given with --peer or
 listed in ~/.config/weftline/allowed (one a line; text after it is a comment), and this host

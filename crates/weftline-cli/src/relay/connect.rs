@@ -32,9 +32,9 @@ Each local program that sends to LISTEN is a separate flow. The server opens a U
 flow towards TARGET, and answers come back to that program.
 
 Examples:
-  weftline relay connect vpn.example --peer abcd-... --udp 51820=127.0.0.1:51820
-  weftline relay connect host --peer abcd-... --udp 27015=game.lan:27015,deadline=80ms
-  weftline relay connect host --peer abcd-... --udp 5004=10.0.0.7:5004,deadline=200ms \\
+  weftline relay connect vpn.example --peer FINGERPRINT --udp 51820=127.0.0.1:51820
+  weftline relay connect host --peer FINGERPRINT --udp 27015=game.lan:27015,deadline=80ms
+  weftline relay connect host --peer FINGERPRINT --udp 5004=10.0.0.7:5004,deadline=200ms \\
       --udp 5005=10.0.0.7:5005,in-order
 
 WireGuard: run the first example on the same host, and set `Endpoint = 127.0.0.1:51820` for that

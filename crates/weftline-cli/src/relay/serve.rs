@@ -26,7 +26,7 @@ Allowed targets: --allow HOST:PORT
   PORT  a port, a range (5000-5999), or * for any
 
 Examples:
-  weftline relay serve --allow 127.0.0.1:51820 --peer abcd-...
+  weftline relay serve --allow 127.0.0.1:51820 --peer FINGERPRINT
   weftline relay serve --allow 10.0.0.0/24:5000-5999,game.lan:27015 --listen 0.0.0.0:4000
 
 It prints the command for the client. Clients are hosts whose fingerprint is given with --peer or
