@@ -14,14 +14,14 @@ pub struct Address {
     port: u16,
 }
 
-/// The text is no address.
+/// The text is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an address: give HOST, HOST:PORT, IPv4:PORT or [IPv6]:PORT")]
 pub struct BadAddress(String);
 
 /// The name of a host has no address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no address is known for `{0}`: check the name, or give an IP address")]
+#[error("`{0}` has no known address: check the name, or give an IP address")]
 pub struct UnknownHost(pub String);
 
 impl FromStr for Address {
@@ -80,10 +80,10 @@ impl Address {
         self.port
     }
 
-    /// The socket addresses it stands for, at least one.
+    /// The socket addresses of this host and port, at least one.
     ///
     /// # Errors
-    /// The name is unknown.
+    /// The name cannot be resolved.
     pub async fn resolve(&self) -> Result<Vec<SocketAddr>, UnknownHost> {
         let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await;
         let found: Vec<_> = found.map(Iterator::collect).unwrap_or_default();
@@ -94,7 +94,7 @@ impl Address {
     }
 }
 
-/// Where to bind to talk to `peer`.
+/// The address to bind to when talking to `peer`.
 pub(crate) fn any_like(peer: SocketAddr) -> SocketAddr {
     let ip = if peer.is_ipv4() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED)

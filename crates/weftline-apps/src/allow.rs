@@ -1,4 +1,4 @@
-//! Which targets the far end lets its peers reach: none but those it was told.
+//! The targets that the far end lets its peers reach: only those it was given.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -8,7 +8,8 @@ use weftline::Fingerprint;
 
 use crate::target::Target;
 
-/// Targets that may be reached, as people write them: hosts and ports, as in `10.0.0.0/8:5000-5999`.
+/// Targets that may be reached, as people write them: hosts and ports, as in
+/// `10.0.0.0/8:5000-5999`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allow {
     hosts: Hosts,
@@ -18,20 +19,20 @@ pub struct Allow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Hosts {
     Any,
-    /// A host that must be asked for by this very name.
+    /// A host name that must be asked for by exactly this name.
     Name(String),
     /// Addresses with the same first bits as this one.
     Net(IpAddr, u8),
 }
 
-/// A target may not be reached.
+/// A target must not be reached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
     /// No rule allows it.
     #[error("{0} is not allowed here")]
     NotAllowed(String),
-    /// Its name is not known.
-    #[error("{0} has no address that is known here")]
+    /// Its name cannot be resolved.
+    #[error("{0} has no known address")]
     Unknown(String),
 }
 
@@ -48,8 +49,8 @@ impl Allow {
         }
     }
 
-    /// May this address be used as it is? Port 0, which stands for any that is free, may where every
-    /// port may.
+    /// Whether this address may be used. Port 0, which stands for any free port, needs a rule for
+    /// every port.
     pub(crate) fn has(&self, address: SocketAddr) -> bool {
         let any_port = *self.ports.start() == 1 && *self.ports.end() == u16::MAX;
         let port = address.port();
@@ -67,8 +68,8 @@ impl Allow {
 
 /// The addresses at which `target` may be reached, at least one.
 ///
-/// A name is looked up here, and what is allowed by address is checked for the addresses found:
-/// a name in somebody else's hands cannot lead to what is not allowed.
+/// A name is resolved here, and rules for addresses are checked against the addresses found: a
+/// name that another party controls cannot lead to a forbidden address.
 ///
 /// # Errors
 /// See [`Refused`].
@@ -129,8 +130,8 @@ impl FromStr for Allow {
             ))
         };
         let (hosts, ports) = text.rsplit_once(':').ok_or_else(|| bad("has no port"))?;
-        let hosts = parse_hosts(hosts).ok_or_else(|| bad("has no host that is known"))?;
-        let ports = parse_ports(ports).ok_or_else(|| bad("has no port that exists"))?;
+        let hosts = parse_hosts(hosts).ok_or_else(|| bad("has no valid host"))?;
+        let ports = parse_ports(ports).ok_or_else(|| bad("has no valid port"))?;
         Ok(Allow { hosts, ports })
     }
 }
@@ -145,7 +146,7 @@ fn parse_hosts(text: &str) -> Option<Hosts> {
         None => (bare.unwrap_or(text), None),
     };
     match address.parse::<IpAddr>() {
-        // An IPv6 address without brackets may have lost its end to the port.
+        // An IPv6 address without brackets may have lost its last group to the port.
         Ok(ip) if ip.is_ipv6() != bare.is_some() => None,
         Ok(ip) => {
             let width = if ip.is_ipv4() { 32 } else { 128 };
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_is_allowed_as_such_or_by_where_it_leads() {
+    async fn a_name_is_allowed_by_name_or_by_its_address() {
         assert!(permitted(&["LocalHost:7"], "localhost:7").await.is_ok());
         assert!(permitted(&["localhost:7"], "127.0.0.1:7").await.is_err());
         let found = permitted(&["127.0.0.0/8:7"], "localhost:7").await.unwrap();

@@ -44,8 +44,8 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
     Some(Duration::new(secs, (nanos % 1_000_000_000) as u32))
 }
 
-/// Shows a duration in the form that [`parse`] reads: in the largest unit that is not larger than it,
-/// with all digits.
+/// Shows a duration in the form that [`parse`] reads: in the largest unit that is not larger than
+/// it, with all digits.
 pub(crate) fn show(duration: Duration) -> impl fmt::Display {
     let nanos = duration.as_nanos();
     let [ms, us, ns, s] = UNITS;
@@ -64,7 +64,7 @@ pub(crate) fn show(duration: Duration) -> impl fmt::Display {
 mod tests {
     use super::*;
 
-    /// The link emulator has the same text form for people: nobody should learn two.
+    /// The link emulator has the same text form, so that people learn only one.
     #[test]
     fn it_is_the_form_that_links_have() {
         for text in [

@@ -1,4 +1,4 @@
-//! Why a session with another host did not come about, or ended.
+//! Why a session with another host was not established, or ended.
 
 use std::net::SocketAddr;
 
@@ -6,66 +6,66 @@ use weftline::{BindError, CloseReason, ConnectError};
 
 use crate::address::UnknownHost;
 
-/// Why a session with another host did not come about, or ended.
+/// Why a session with another host was not established, or ended.
 ///
-/// Texts that come from the other end are in [`SessionError::Connect`] and [`SessionError::Closed`];
-/// show those through [`printable`](crate::printable).
+/// [`SessionError::Connect`] and [`SessionError::Closed`] hold texts of the peer; show those
+/// through [`printable`](crate::printable).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The name of the other host is not known.
+    /// The name of the other host cannot be resolved.
     #[error(transparent)]
     UnknownHost(#[from] UnknownHost),
-    /// This end cannot have an endpoint.
+    /// The endpoint of this end cannot be opened.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// The endpoint that was given is closed.
+    /// The given endpoint is closed.
     #[error("the endpoint is closed")]
     EndpointClosed,
-    /// The connection cannot be made.
+    /// The connection cannot be established.
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The session ended.
     #[error("connection lost: {0}")]
     Closed(CloseReason),
-    /// The other end lets nobody reach this target.
-    #[error("the other end refuses {target}: {reason}")]
+    /// The peer refuses this target.
+    #[error("the server refuses {target}: {reason}")]
     TargetRefused {
-        /// What was asked for.
+        /// The target.
         target: String,
-        /// What the other end says.
+        /// The peer's reason.
         reason: String,
     },
-    /// The other end lets nobody listen at this address.
-    #[error("the other end does not listen at {address}: {reason}")]
+    /// The peer does not let this end listen on this address.
+    #[error("the server does not listen on {address}: {reason}")]
     ListenRefused {
-        /// What was asked for.
+        /// The address.
         address: SocketAddr,
-        /// What the other end says.
+        /// The peer's reason.
         reason: String,
     },
-    /// The other end is connected and says nothing.
-    #[error("the other end does not answer")]
+    /// The peer is connected but does not answer.
+    #[error("the peer does not answer")]
     Silent,
-    /// A client is connected and asks for nothing.
-    #[error("the client asked for nothing")]
+    /// A client is connected but sent no request.
+    #[error("the client sent no request")]
     AskedNothing,
-    /// The other end is about to stop; this is what it says.
+    /// The peer is about to stop; this is its reason.
     #[error("{0}")]
     Leaving(String),
-    /// The other end speaks another version.
-    #[error("the other end runs another version of {0}")]
+    /// The peer uses another version of the protocol.
+    #[error("the peer runs another version of {0}")]
     Version(&'static str),
-    /// There are as many clients as this end serves.
+    /// This end already serves its largest number of clients.
     #[error("too many clients: try again later")]
     TooManyClients,
-    /// The other end broke the protocol, or its stream failed.
+    /// The peer violated the protocol, or its stream failed.
     #[error("{0}")]
     Failed(String),
 }
 
 impl SessionError {
-    /// Whether the same attempt may succeed later, without anybody changing anything.
+    /// Whether the same attempt may succeed later without any change by a person.
     pub fn is_transient(&self) -> bool {
         match self {
             SessionError::UnknownHost(_)

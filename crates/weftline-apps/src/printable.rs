@@ -1,7 +1,7 @@
-//! Texts of the other end, for a terminal.
+//! Texts of the peer, for a terminal.
 
-/// `text` with control and direction characters made visible: a peer must not drive the
-/// terminal, nor make a name look like another.
+/// `text` with control and bidirectional characters made visible: a peer must not control the
+/// terminal, nor disguise a name.
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

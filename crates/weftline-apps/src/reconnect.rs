@@ -1,4 +1,4 @@
-//! A session that is made again whenever it is lost: what the clients of relay and forward share.
+//! A session that is re-established after a loss; the clients of relay and forward share it.
 
 use std::pin::{Pin, pin};
 use std::time::Duration;
@@ -10,16 +10,16 @@ use crate::error::SessionError;
 use crate::session::{close, farewell};
 use crate::stopper::Stopper;
 
-/// Time before the first new attempt to connect, and before any later one at most.
+/// First and longest time between attempts to connect.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
 
-/// What is done with each session.
+/// The work done with each session.
 pub(crate) trait Rejoin: Sync {
-    /// What both ends settle when a session begins.
+    /// The agreement of both ends at the start of a session.
     type Agreed: Send;
 
-    /// Connects, and settles what is to be settled.
+    /// Connects, and agrees with the server on the rules.
     fn begin(
         &self,
     ) -> impl Future<Output = Result<(Port, Connection, Self::Agreed), SessionError>> + Send;
@@ -34,10 +34,10 @@ pub(crate) trait Rejoin: Sync {
     /// A session was lost.
     fn on_lost(&self);
 
-    /// There will be a new attempt after `wait`.
+    /// The next attempt follows after `wait`.
     fn on_retry(&self, error: &SessionError, wait: Duration);
 
-    /// Lets what is under way arrive, before the session is closed on request.
+    /// Lets data in flight arrive before the session is closed on request.
     fn leave(
         &self,
         connection: &Connection,
@@ -50,11 +50,11 @@ pub(crate) trait Rejoin: Sync {
     }
 }
 
-/// Keeps a session until `stopper` asks for the end.
+/// Keeps a session until `stopper` stops it.
 ///
 /// # Errors
-/// The first session failed in a way that another attempt does not change. Later ones may: a session
-/// that worked before is tried for ever.
+/// The error of the first session is permanent. After a session has worked, attempts continue
+/// without limit.
 pub(crate) async fn reconnect(work: &impl Rejoin, stopper: &Stopper) -> Result<(), SessionError> {
     let mut wait = FIRST_WAIT;
     let mut served = false;
@@ -83,7 +83,7 @@ pub(crate) async fn reconnect(work: &impl Rejoin, stopper: &Stopper) -> Result<(
             }
             Err(error) => error,
         };
-        // What a person must change will not change by trying again, unless it worked before.
+        // An error that a person must fix is permanent, unless a session has worked before.
         if !served && !error.is_transient() {
             return Err(error);
         }

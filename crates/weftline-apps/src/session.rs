@@ -1,4 +1,4 @@
-//! How a session with another host begins and ends.
+//! Opening and closing a session with another host.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,31 +12,31 @@ use weftline::{
 use crate::address::{Address, any_like};
 use crate::error::SessionError;
 
-/// Head start of an address over the next.
+/// Head start of an address over the next one.
 const STAGGER: Duration = Duration::from_millis(300);
-/// How long a closing session may take to tell its peer.
+/// How long a closing session may take to notify its peer.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Application error codes with which the applications close a session.
+/// Application error codes of closed sessions.
 pub mod close {
-    /// All was said.
+    /// The session is complete.
     pub const DONE: u64 = 0;
     /// A person stopped it.
     pub const INTERRUPTED: u64 = 1;
-    /// It failed; the reason says why.
+    /// The session failed; the reason says why.
     pub const FAILED: u64 = 2;
-    /// The receiver serves another sender, and only one.
+    /// The receiver accepts one sender only, and is serving another one.
     pub const BUSY: u64 = 3;
 }
 
 /// Connects to the first of a host's addresses that answers; each has a head start over the next.
 ///
 /// `identity` is the peer's fingerprint and this end's key pair. Without it the session is plain
-/// UDP: nothing is encrypted and nobody is authenticated.
+/// UDP: nothing is encrypted or authenticated.
 ///
 /// # Errors
-/// The name is unknown, this end has no endpoint, or no address answers as it should. An address
-/// whose host is another one, or refuses this one, decides the error.
+/// The name cannot be resolved, the endpoint cannot be opened, or no address accepts the
+/// connection. A host that has another identity, or refuses this host, decides the error.
 pub async fn connect(
     address: &Address,
     identity: Option<(Fingerprint, Identity)>,
@@ -58,7 +58,7 @@ pub async fn connect(
         });
         match attempted {
             Ok(connected) => return Ok(connected),
-            // A host that has another identity, or refuses ours, is the answer to report.
+            // A peer with another identity, or one that refuses this host, is the result to report.
             Err(
                 error @ SessionError::Connect(
                     ConnectError::PeerMismatch { .. } | ConnectError::Refused { .. },
@@ -67,7 +67,7 @@ pub async fn connect(
             Err(error) => last = Some(error),
         }
     }
-    // Resolving promises one address at least.
+    // `resolve` returns at least one address.
     Err(last.unwrap_or(SessionError::Silent))
 }
 
@@ -91,7 +91,7 @@ async fn attempt(
     }
 }
 
-/// Closes all sessions of `endpoint` and waits, for 2 s at most, until the peers can know.
+/// Closes all sessions of `endpoint` and waits up to 2 s until the peers have been notified.
 pub async fn farewell(endpoint: &Port, code: u64, reason: &str) {
     endpoint.close(code, reason);
     let _ = tokio::time::timeout(FAREWELL, endpoint.wait_idle()).await;

@@ -1,13 +1,13 @@
-//! Asking what runs to stop.
+//! Stopping a running application.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Asks an application that runs to stop. Clones ask the same application.
+/// Stops a running application. Clones stop the same application.
 ///
-/// The first [`stop`](Stopper::stop) lets what is under way arrive, and lets TCP connections go on
-/// for a while. The second one ends that patience.
+/// The first [`stop`](Stopper::stop) lets data in flight arrive, and gives TCP connections time to
+/// finish. The second one ends this wait.
 #[derive(Clone, Debug)]
 pub struct Stopper(Arc<watch::Sender<u32>>);
 
@@ -18,28 +18,28 @@ impl Default for Stopper {
 }
 
 impl Stopper {
-    /// Nothing is asked yet.
+    /// A stopper that has not been used.
     pub fn new() -> Self {
         Stopper::default()
     }
 
-    /// Asks to stop.
+    /// Asks the application to stop.
     pub fn stop(&self) {
         self.0.send_modify(|times| *times = times.saturating_add(1));
     }
 
-    /// Waits until it was asked.
+    /// Waits for the first request to stop.
     pub(crate) async fn asked(&self) {
         self.asked_times(1).await;
     }
 
-    /// Waits until it was asked a second time.
+    /// Waits for the second request to stop.
     pub(crate) async fn insisted(&self) {
         self.asked_times(2).await;
     }
 
     async fn asked_times(&self, least: u32) {
-        // It only fails without a sender, and this holds one.
+        // This fails only without a sender, and `self` holds one.
         let _ = self.0.subscribe().wait_for(|times| *times >= least).await;
     }
 }

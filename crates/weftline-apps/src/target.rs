@@ -1,4 +1,4 @@
-//! Where the far end sends what a flow brings.
+//! The target of a flow's datagrams.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,13 +9,13 @@ use crate::address::Address;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target(Address);
 
-/// The text is no target.
+/// The text is not a target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a target: give HOST:PORT, IPv4:PORT or [IPv6]:PORT")]
 pub struct BadTarget(String);
 
 impl Target {
-    /// The address that it is.
+    /// The target's address.
     pub fn address(&self) -> &Address {
         &self.0
     }
@@ -27,7 +27,7 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Self, BadTarget> {
         let bad = || BadTarget(text.to_owned());
         let address: Address = text.parse().map_err(|_| bad())?;
-        // The port of Weftline itself, which an address has when it names none, is never meant.
+        // An address without a port gets Weftline's own port, which is never meant here.
         if address.to_string() != text || address.port() == 0 {
             return Err(bad());
         }

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn sending_needs_to_know_the_peer_or_to_renounce_it_by_name() {
+    fn sending_needs_a_peer_or_an_explicit_insecure_option() {
         assert!(Cli::try_parse_from(["weftline", "send", "a", "host"]).is_err());
         assert!(Cli::try_parse_from(["weftline", "send", "a", "host", "--insecure-udp"]).is_ok());
     }

@@ -1,4 +1,4 @@
-//! Where the program keeps its few files, and the list of allowed peers.
+//! The program's configuration folder, and the list of allowed peers.
 
 use std::env;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::ui::{Exit, Failure};
 /// (`%APPDATA%\weftline` on Windows).
 ///
 /// # Errors
-/// None of the variables that say where it is are set.
+/// None of the variables that name it is set.
 pub(crate) fn folder() -> Result<PathBuf> {
     // The XDG specification says to ignore relative paths.
     let absolute = |name| {
@@ -33,14 +33,14 @@ pub(crate) fn folder() -> Result<PathBuf> {
         .or_else(|| absolute("HOME").map(|home| home.join(".config")));
     match base {
         Some(base) => Ok(base.join("weftline")),
-        None => bail!("cannot tell where to keep the identity: set HOME, or give --identity FILE"),
+        None => bail!("no folder to keep the identity in: set HOME, or give --identity FILE"),
     }
 }
 
-/// The host's identity, made on first use, and its file: `chosen` or the default.
+/// The host's identity, created on first use, and its file: `chosen` or the default.
 ///
 /// # Errors
-/// It can be neither read nor made.
+/// The file can neither be read nor created.
 pub(crate) fn identity(chosen: Option<&Path>) -> Result<(Identity, PathBuf)> {
     let path = identity_file(chosen)?;
     let identity =
@@ -51,7 +51,7 @@ pub(crate) fn identity(chosen: Option<&Path>) -> Result<(Identity, PathBuf)> {
 /// The file of the host's identity: `chosen` or the default.
 ///
 /// # Errors
-/// The default cannot be told.
+/// There is no default, because no variable names the folder.
 pub(crate) fn identity_file(chosen: Option<&Path>) -> Result<PathBuf> {
     match chosen {
         Some(path) => Ok(path.to_owned()),
@@ -59,10 +59,10 @@ pub(crate) fn identity_file(chosen: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// The peers in the file `allowed` of the program's folder; none if there is no such file.
+/// The peers in the file `allowed` of the program's folder; empty if there is no such file.
 ///
 /// # Errors
-/// It cannot be read, or a line of it is no fingerprint.
+/// The file cannot be read, or a line of it is not a fingerprint.
 pub(crate) fn allowed() -> Result<Vec<Fingerprint>> {
     let Ok(folder) = folder() else {
         return Ok(Vec::new());
@@ -75,8 +75,7 @@ pub(crate) fn allowed() -> Result<Vec<Fingerprint>> {
     }
 }
 
-/// One fingerprint a line; whatever follows it after a space is for people, as is a line that
-/// begins with `#`.
+/// One fingerprint a line. Text after a space is a comment, as is a line that begins with `#`.
 fn parse_allowed(text: &str) -> Result<Vec<Fingerprint>> {
     let mut peers = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_empty_lines_are_passed_over() {
+    fn comments_and_empty_lines_are_skipped() {
         let (a, b) = (Fingerprint::from([1; 20]), Fingerprint::from([2; 20]));
         let text = format!("# my machines\n\n{a} laptop\n  {b}  # desktop\n");
         assert_eq!(parse_allowed(&text).unwrap(), [a, b]);

@@ -11,14 +11,14 @@ use crate::ui::{Exit, OutputOptions, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  weftline key                  this host's fingerprint
-  weftline key --json           the same for scripts
-  weftline key --identity FILE  of another key
+  weftline key                   this host's fingerprint
+  weftline key --json            the same for scripts
+  weftline key --identity FILE   the fingerprint of another key
 
-The fingerprint names this host to others: give it to whoever should accept your files
-(weftline recv --allow FINGERPRINT). The key file is the secret behind it: keep it.";
+The fingerprint identifies this host: give it to people who should accept your files
+(weftline recv --allow FINGERPRINT). The key file holds the secret key: keep it safe.";
 
-/// Show this host's identity, and make it if there is none
+/// Show this host's identity; create it if there is none
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct KeyArgs {
@@ -30,7 +30,7 @@ pub(crate) struct KeyArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// The key can be neither read nor made.
+/// The key can neither be read nor created.
 pub(crate) fn run(args: &KeyArgs, output: OutputOptions) -> Result<Exit> {
     let new = !home::identity_file(args.identity.as_deref())?.exists();
     let (identity, path) = home::identity(args.identity.as_deref())?;

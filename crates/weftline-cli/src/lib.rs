@@ -1,7 +1,7 @@
 //! The `weftline` program, a module for each command.
 //!
-//! The binary only calls [`main`]. What the applications do is in `weftline-apps`: embed that. The
-//! library exists for [`ui`], which the program `weftline-lab` shares.
+//! The binary only calls [`main`]. The applications are in `weftline-apps`; embed that crate
+//! instead. This library exists for [`ui`], which the program `weftline-lab` shares.
 #![forbid(unsafe_code)]
 
 mod cast;

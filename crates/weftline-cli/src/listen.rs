@@ -1,4 +1,4 @@
-//! Waiting for others: where, for whom, and what this host tells them.
+//! Serving peers: the address, the allowed peers, and the message about a refused one.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -10,22 +10,22 @@ use crate::home;
 use crate::ui::output::quoted_command;
 use crate::ui::{Exit, Failure, terminal};
 
-/// Whom a server with this identity serves: anyone, or those named, those in the program's list and
-/// this host itself.
+/// The peers that a server with this identity serves: anyone, or the peers named in the options,
+/// the peers in the program's list and this host itself.
 pub(crate) fn allowed(identity: &Identity, anyone: bool, named: &[Fingerprint]) -> Result<Allowed> {
     if anyone {
         return Ok(Allowed::anyone());
     }
-    // Whoever holds this host's own key need not be told apart from it. It also makes the
-    // list never empty: an endpoint that allows nobody would not even answer.
+    // A holder of this host's own key is as trusted as this host. This also keeps the list from
+    // being empty: an endpoint that allows no peer would not even answer.
     let own = identity.fingerprint();
     let listed = home::allowed()?;
     let named = named.iter().copied();
     Ok(Allowed::only(listed.into_iter().chain(named).chain([own])))
 }
 
-/// Binds the address asked for; by default all of IPv6 and IPv4, or IPv4 alone where there is
-/// nothing else.
+/// Binds the address asked for; by default, all IPv6 and IPv4 addresses, or IPv4 alone on a host
+/// without IPv6.
 pub(crate) async fn bind<P, E>(
     listen: Option<&Address>,
     bind: impl Fn(SocketAddr) -> Result<P, E>,
@@ -43,9 +43,10 @@ where
             SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)),
         ],
     };
-    let mut result = Err(anyhow::anyhow!("no address to listen at"));
+    let mut result = Err(anyhow::anyhow!("no address to listen on"));
     for addr in candidates {
-        result = bind(addr).context("cannot wait there; choose another address with --listen ADDR");
+        result = bind(addr)
+            .context("cannot listen on this address; choose another one with --listen ADDR");
         if result.is_ok() {
             break;
         }
@@ -53,13 +54,13 @@ where
     result
 }
 
-/// The address from which this host would talk to others, for people to type elsewhere.
+/// The address from which this host would talk to others, for people to type on another host.
 pub(crate) fn reachable(local: SocketAddr) -> String {
     if !local.ip().is_unspecified() {
         return local.to_string();
     }
-    // Connecting a UDP socket sends nothing; it only makes the system choose a source address.
-    // The target is an address reserved for documentation.
+    // Connecting a UDP socket sends nothing; the system only chooses a source address. The target
+    // is an address reserved for documentation.
     let outward = || {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
         socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
@@ -71,8 +72,8 @@ pub(crate) fn reachable(local: SocketAddr) -> String {
     }
 }
 
-/// Tells of somebody who was turned away. With `option` and its fingerprint behind it the command
-/// that runs would not have: `purpose` says what that option is for.
+/// Reports a refused peer. The running command with `option` and the fingerprint of the peer would
+/// not have refused it; `purpose` says what the option is for.
 pub(crate) fn turned_away(refusal: &Refusal, option: &str, purpose: &str) {
     match refusal {
         Refusal::UnknownPeer { peer, .. } => {

@@ -1,4 +1,4 @@
-//! Options that several commands share, and what they mean for a session.
+//! Options that several commands share, and the session that they configure.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,26 +9,27 @@ use weftline::{Congestion, EndpointConfig, KnownPeers, RateControl};
 use crate::preset::PresetChoice;
 use crate::ui::{Exit, Failure};
 
-/// How a session is protected and paced, and who this host is.
+/// How a session is protected and paced, and the identity of this host.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Session")]
 pub(crate) struct SessionOptions {
-    /// Key file of this host; made on first use [default: ~/.config/weftline/identity.pem]
+    /// Key file of this host; created on first use [default: ~/.config/weftline/identity.pem]
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
-    /// How lost packets are made up for: auto (repairs when they are worth most), streaming (evenly
-    /// woven in), rest, udp-rc, block, rlc-block, arq (sent again); options of the engine may
+    /// How lost packets are recovered: auto (repairs when they help most), streaming (evenly spaced
+    /// repairs), rest, udp-rc, block, rlc-block, arq (retransmission); options of the engine may
     /// follow (docs/reference/presets.md), as in udp-rc,field=256
     #[arg(long, default_value = "auto", value_name = "NAME[,OPTION=VALUE...]")]
     pub preset: PresetChoice,
-    /// Repair packets for each data packet, for example 0.15; with auto, at most so many
+    /// Repair packets for each data packet, for example 0.15; with auto, an upper limit
     /// [default: the preset's]
     #[arg(long, value_name = "SHARE", value_parser = repair_share)]
     pub repair_share: Option<f64>,
-    /// Send at this rate at most, whatever the network says: for links you own, for example 20mbit
+    /// Send at most at this rate, whatever the network signals: for links you own, for example
+    /// 20mbit
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<u64>,
-    /// Keep at most this many bytes on the way, for example 190kB (rate times round-trip time)
+    /// Keep at most this many bytes in flight, for example 190kB (rate times round-trip time)
     #[arg(long, value_name = "SIZE", value_parser = window)]
     pub window: Option<usize>,
     /// What decides the sending rate [default: delay, or engine with --rate or --window]
@@ -37,15 +38,15 @@ pub(crate) struct SessionOptions {
     /// Plain UDP: no encryption and no identities; both ends must ask for it
     #[arg(long)]
     pub insecure_udp: bool,
-    /// Give up when the other end is silent for this long
+    /// Give up when the peer is silent for this long
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = timeout)]
     pub timeout: Duration,
 }
 
-/// How sessions begin that take the place of others.
+/// How a session that replaces an earlier one starts.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct AgainOptions {
-    /// Begin later sessions of the same run with data in the first packet (QUIC's 0-RTT), a round
+    /// Start later sessions of the same run with data in the first packet (QUIC's 0-RTT), a round
     /// trip earlier; both ends must ask for it
     #[arg(
         long = "0rtt",
@@ -53,13 +54,13 @@ pub(crate) struct AgainOptions {
         help_heading = "Session"
     )]
     pub early_data: bool,
-    /// Of all sessions of this run.
+    /// State that all sessions of this run share.
     #[arg(skip)]
     known_peers: KnownPeers,
 }
 
 impl AgainOptions {
-    /// Completes what `config` says of a session by what remains from those before.
+    /// Adds the state of earlier sessions to `config`.
     pub(crate) fn complete(&self, config: &mut EndpointConfig) {
         config.early_data = self.early_data;
         config.known_peers = self.known_peers.clone();
@@ -69,9 +70,9 @@ impl AgainOptions {
 /// Congestion controllers by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CongestionName {
-    /// Our own: fills the path but keeps its queue short; random loss does not slow it
+    /// Weftline's own: fills the path but keeps its queue short; random loss does not slow it
     Engine,
-    /// CUBIC: fair beside ordinary traffic, slow where packets are lost at random
+    /// CUBIC: fair to competing traffic, slow under random loss
     Cubic,
     /// BBR: keeps its rate under random loss, but overfills queues
     Bbr,
@@ -125,7 +126,7 @@ impl SessionOptions {
     }
 }
 
-/// Repairs for each source symbol, as the engine takes it.
+/// Repairs for each source symbol, as the engine expects it.
 pub(crate) fn repair_share(text: &str) -> Result<f64, String> {
     let share = match text.strip_suffix('%') {
         Some(percent) => percent.parse::<f64>().map(|p| p / 100.0),
@@ -139,7 +140,7 @@ pub(crate) fn repair_share(text: &str) -> Result<f64, String> {
         })
 }
 
-/// The slowest rate at which a session still gets anywhere, in bit/s.
+/// The slowest rate at which a session still makes progress, in bit/s.
 const MIN_RATE: u64 = 8_000;
 /// The smallest window that holds a few packets, in bytes.
 const MIN_WINDOW: usize = 3_000;

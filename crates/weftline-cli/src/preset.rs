@@ -1,11 +1,11 @@
-//! `--preset NAME[,OPTION=VALUE...]`: a preset with options of its own.
+//! `--preset NAME[,OPTION=VALUE...]`: a preset with its own options.
 
 use std::fmt;
 use std::str::FromStr;
 
 use weftline::{Config, Preset};
 
-/// A preset, and what it is told besides: options of the engine.
+/// A preset, with further options of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PresetChoice {
     /// The preset.
@@ -14,7 +14,7 @@ pub(crate) struct PresetChoice {
 }
 
 impl PresetChoice {
-    /// The session that it stands for.
+    /// The session that it configures.
     ///
     /// # Errors
     /// An option is unknown, or contradicts another one or the preset.
@@ -23,10 +23,10 @@ impl PresetChoice {
         config.map_err(|e| e.to_string())
     }
 
-    /// Reads presets separated by commas, each with its options behind it; every one but once.
+    /// Reads presets separated by commas, each followed by its options. Duplicates are dropped.
     ///
     /// # Errors
-    /// One of them is none, or is there twice with different options.
+    /// An entry is not a preset, or a preset occurs twice with different options.
     pub(crate) fn list(text: &str) -> Result<Vec<PresetChoice>, String> {
         let mut texts: Vec<String> = Vec::new();
         for piece in text.split(',') {

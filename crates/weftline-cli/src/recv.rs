@@ -20,30 +20,30 @@ use crate::ui::stop::{stop, stopped};
 use crate::ui::summary::{self, Record, Side, show, watch};
 use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 
-/// How long a sender may take to say goodbye once it has the final verdict.
+/// How long a sender may take to close the session once it has the final verdict.
 const GOODBYE: Duration = Duration::from_secs(2);
 
 const EXAMPLES: &str = "\
 Examples:
   weftline recv                                  into this directory
-  weftline recv inbox --allow abcd-efgh-...      from that host, into inbox
-  weftline recv - --allow abcd-efgh-... | tar x  to standard output
+  weftline recv inbox --allow FINGERPRINT        from that host, into inbox
+  weftline recv - --allow FINGERPRINT | tar x    to standard output
 
-It prints the command for the other end. Only hosts whose fingerprint is given with --allow,
-or stands in ~/.config/weftline/allowed (one a line; what follows it is a comment), and this
-host itself may send. Whoever else tries is refused, and told how to be allowed.
+It prints the command for the sender. Senders are hosts whose fingerprint is given with --allow
+or listed in ~/.config/weftline/allowed (one a line; text after it is a comment), and this host
+itself. Other senders are refused, and see the command that would allow them.
 
-Files appear under their names when they are complete and verified; until then they are kept
-as .NAME.weftline-part, from where an interrupted transfer goes on.";
+Files appear under their names when they are complete and verified. Until then they are kept
+as .NAME.weftline-part, from which an interrupted transfer resumes.";
 
 /// Receive files and directories from `weftline send` on another host
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RecvArgs {
-    /// Where files go; `-` writes one file to standard output
+    /// Directory for the received files; `-` writes one file to standard output
     #[arg(value_name = "DIR", default_value = ".")]
     pub directory: PathBuf,
-    /// UDP address to wait at [default: all of this host's, port 9338]
+    /// UDP address to listen on [default: every address of this host, port 9338]
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<Address>,
     /// Accept files from the host with this fingerprint; may be repeated
@@ -55,10 +55,10 @@ pub(crate) struct RecvArgs {
     /// Replace files that exist and differ
     #[arg(long)]
     pub overwrite: bool,
-    /// Stay and receive from further senders until stopped
+    /// Keep running and receive from further senders until stopped
     #[arg(long)]
     pub keep: bool,
-    /// How the session is protected and paced, and who this host is
+    /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     pub session: SessionOptions,
 }
@@ -66,10 +66,10 @@ pub(crate) struct RecvArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+/// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub(crate) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place before anybody is told to go on.
+    // Polling once installs the signal handlers before the command for the sender is printed.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -95,7 +95,7 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Port> {
         .into());
     }
     if to_stdout && output.json {
-        let message = "--json and `-` would both write to standard output: leave one out";
+        let message = "--json and `-` would both write to standard output: use only one of them";
         return Err(Failure::new(Exit::Usage, message).into());
     }
     if !to_stdout {
@@ -125,11 +125,11 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Port> {
     Ok(endpoint)
 }
 
-/// Tells how to send here.
+/// Prints the command that sends files to this host.
 fn announce(args: &RecvArgs, endpoint: &Port) -> Result<()> {
     let local = endpoint
         .local_addr()
-        .context("cannot tell the address bound")?;
+        .context("cannot read the bound address")?;
     let whose = match endpoint.fingerprint() {
         Some(fingerprint) => {
             output::line(&format!("fingerprint {fingerprint}"));
@@ -143,7 +143,7 @@ fn announce(args: &RecvArgs, endpoint: &Port) -> Result<()> {
         reachable(local)
     ));
     if args.allow_anyone && !args.session.insecure_udp {
-        output::line("warning: --allow-anyone: whoever reaches this port can send files here");
+        output::line("warning: --allow-anyone: anyone who can reach this port can send files here");
     }
     Ok(())
 }
@@ -161,7 +161,7 @@ async fn serve(
         tokio::select! {
             accepted = endpoint.accept() => match accepted {
                 Some(connection) if !args.keep && !sessions.is_empty() => {
-                    tokio::spawn(turn_away(connection));
+                    tokio::spawn(refuse_busy(connection));
                 }
                 Some(connection) => {
                     sessions.spawn(session(connection, args.clone(), output));
@@ -172,10 +172,10 @@ async fn serve(
                 turned_away(&refusal, "--allow", "allow it");
             }
             Some(done) = sessions.join_next() => {
-                // A session that panicked has said so; the others go on.
+                // A session that panicked has reported that itself; the others go on.
                 if let Ok(record) = done {
                     exit = record.exit();
-                    // A terminal that takes nothing must not keep further senders waiting.
+                    // A blocked terminal must not keep further senders waiting.
                     results.spawn_blocking(move || summary::result(&record, Side::Recv, output));
                 }
                 if !args.keep {
@@ -188,7 +188,7 @@ async fn serve(
                 } else {
                     stopped(exit)
                 };
-                // Before the sessions go, or they would close with a code of their own.
+                // Close before the sessions are dropped; they would close with their own code.
                 endpoint.close(close::INTERRUPTED, "stopped");
                 sessions.shutdown().await;
                 farewell(endpoint, close::INTERRUPTED, "stopped").await;
@@ -203,8 +203,8 @@ async fn serve(
     exit
 }
 
-/// Tells a sender that another one is being served.
-async fn turn_away(connection: Connection) {
+/// Tells a sender that the receiver is serving another one.
+async fn refuse_busy(connection: Connection) {
     connection.close(close::BUSY, "busy with another sender");
     let _ = tokio::time::timeout(GOODBYE, connection.closed()).await;
 }
@@ -213,7 +213,7 @@ async fn turn_away(connection: Connection) {
 async fn session(connection: Connection, args: RecvArgs, output: OutputOptions) -> Record {
     let started = Instant::now();
     let peer = connection.peer().map(|p| p.to_string());
-    // Several bars at once would overwrite each other.
+    // Several progress bars at once would overwrite each other.
     let reporter = if args.keep {
         Reporter::lines(output)
     } else {
@@ -239,11 +239,12 @@ async fn session(connection: Connection, args: RecvArgs, output: OutputOptions) 
         Ok(summary) => {
             record.failure = failure::judging(&summary);
             record.summary = Some(summary);
-            // The sender closes once it has the last frame; closing first could lose it.
+            // The sender closes once it has the last frame; if this end closed first, the frame
+            // could be lost.
             let _ = tokio::time::timeout(GOODBYE, connection.closed()).await;
         }
         Err(failure) => {
-            // Let the reason, if one was sent on the stream, arrive before the close does.
+            // If the peer sent the reason on the stream, let it arrive before the close does.
             let _ = tokio::time::timeout(GOODBYE, connection.flushed()).await;
             connection.close(close::FAILED, &failure.message);
             record.failure = Some(failure);
@@ -266,7 +267,7 @@ async fn transfer(
         Err(_) => {
             return Err(Failure::new(
                 Exit::Lost,
-                "the other end connected and offered nothing",
+                "the peer connected and offered nothing",
             ));
         }
     };

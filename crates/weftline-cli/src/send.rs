@@ -17,7 +17,7 @@ use crate::ui::stop::{stop, stopped};
 use crate::ui::summary::{self, Record, Side, show, watch};
 use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 
-/// What runs at the other end.
+/// The commands of the receiving end.
 const THERE: There = There {
     serve: "weftline recv",
     allow: "weftline recv --allow",
@@ -25,13 +25,13 @@ const THERE: There = There {
 
 const EXAMPLES: &str = "\
 Examples:
-  weftline send movie.mkv host.example --peer abcd-efgh-...
-  weftline send photos notes.txt 192.0.2.7:9338 --peer abcd-efgh-...
-  tar c src | weftline send - --name src.tar host.example --peer abcd-efgh-...
+  weftline send movie.mkv host.example --peer FINGERPRINT
+  weftline send photos notes.txt 192.0.2.7:9338 --peer FINGERPRINT
+  tar c src | weftline send - --name src.tar host.example --peer FINGERPRINT
 
-The other end runs `weftline recv`, which prints its fingerprint for --peer. It has to know
-this host's fingerprint too: `weftline key` prints it. A transfer that was interrupted goes on
-where it stopped when both commands are run again. Symbolic links are not sent.";
+The receiver runs `weftline recv`, which prints its fingerprint for --peer. It needs this host's
+fingerprint too: `weftline key` prints it. To resume an interrupted transfer, run both commands
+again. Symbolic links are not sent.";
 
 /// Send files and directories to `weftline recv` on another host
 #[derive(Args, Clone, Debug)]
@@ -40,10 +40,10 @@ pub(crate) struct SendArgs {
     /// Files and directories to send; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Where `weftline recv` waits: HOST or HOST:PORT (UDP, default port 9338)
+    /// Address of `weftline recv`: HOST or HOST:PORT (UDP, default port 9338)
     #[arg(value_name = "ADDR")]
     pub address: Address,
-    /// Fingerprint of the other end, as `weftline recv` prints it
+    /// Fingerprint of the receiver, as `weftline recv` prints it
     #[arg(
         long,
         value_name = "FINGERPRINT",
@@ -51,10 +51,10 @@ pub(crate) struct SendArgs {
         conflicts_with = "insecure_udp"
     )]
     pub peer: Option<Fingerprint>,
-    /// Name under which standard input arrives [default: stdin]
+    /// File name for standard input at the receiver [default: stdin]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// How the session is protected and paced, and who this host is
+    /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     pub session: SessionOptions,
 }
@@ -62,7 +62,7 @@ pub(crate) struct SendArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+/// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub(crate) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
     let record = match prepare(&args, output).await {
         Ok((listing, endpoint, connection)) => {
@@ -76,7 +76,7 @@ pub(crate) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
 
 async fn prepare(args: &SendArgs, output: OutputOptions) -> Result<(Listing, Port, Connection)> {
     if args.name.is_some() && !args.files.iter().any(|f| f.as_os_str() == "-") {
-        let message = "--name is for standard input: give `-` as a file, or leave --name out";
+        let message = "--name is for standard input only: give `-` as a file, or omit --name";
         return Err(Failure::new(Exit::Usage, message).into());
     }
     let listing = {

@@ -10,8 +10,8 @@ use crate::ui::Exit;
 use crate::ui::report::{Report, Standing};
 use crate::ui::stop::stop;
 
-/// Runs `running` and shows how it does. The first signal asks it to stop, `stopping`; each one after
-/// it asks again. Returns the exit code of the first.
+/// Runs `running` and reports its counters. The first signal, `stopping`, asks it to stop; each
+/// further signal asks again. Returns the exit code of the first.
 ///
 /// # Errors
 /// Those of `running`.
@@ -34,7 +34,7 @@ pub(crate) async fn supervise<S: Standing>(
     }
 }
 
-/// Asks now, and again at each further signal.
+/// Asks it to stop now, and again at each further signal.
 async fn repeatedly(stopper: &Stopper) -> Infallible {
     loop {
         stopper.stop();

@@ -52,7 +52,7 @@ fn two_programs_forward_count_and_let_connections_end_before_they_stop() {
     answered(&mut program, b"before");
 
     client.signal("-TERM");
-    client.line("stopping: 1 connections may go on");
+    client.line("stopping: waiting up to");
     answered(&mut program, b"meanwhile");
     program.shutdown(Shutdown::Write).unwrap();
     assert_eq!(program.read(&mut [0; 1]).unwrap(), 0);
@@ -103,15 +103,12 @@ fn what_no_retry_can_change_ends_it_with_a_code_of_its_own() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     let (code, error) = client(&["--peer", &peer, "--socks", &taken]);
-    assert!(code == 1 && error.contains("cannot listen at"), "{error}");
+    assert!(code == 1 && error.contains("cannot listen on"), "{error}");
     // Wrong command lines, told by the parser or by the command.
     for (more, named) in [
-        (&["--listen", "0"][..], "each --listen has its --to"),
+        (&["--listen", "0"][..], "each --listen needs its own --to"),
         (&[], "nothing to forward"),
-        (
-            &["--socks", "0", "--insecure-udp"],
-            "leave --insecure-udp out",
-        ),
+        (&["--socks", "0", "--insecure-udp"], "omit --insecure-udp"),
     ] {
         let (code, error) = client(&[&["--peer", &peer], more].concat());
         assert!(code == 2 && error.contains(named), "{code} {error}");

@@ -18,7 +18,7 @@ use serde_json::Value;
 use weftline_emulator::{Lab, Side};
 use weftline_testkit::can_emulate_paths;
 
-/// Longest wait for anything, on a busy machine.
+/// Longest wait for any event, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A cast from side A to side B.

@@ -14,7 +14,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Longest wait for anything, on a busy machine.
+/// Longest wait for any event, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A user's home on a host of its own.
@@ -307,7 +307,7 @@ fn ctrl_c_stops_both_ends_with_a_word() {
     );
     let (received, _, errors) = recv.end();
     assert_eq!(received, 4, "{errors}");
-    assert!(errors.contains("the other end was stopped"), "{errors}");
+    assert!(errors.contains("the peer was stopped"), "{errors}");
 }
 
 #[cfg(unix)]
@@ -323,7 +323,7 @@ fn a_receiver_that_is_stopped_tells_the_sender() {
     assert_eq!(received, 130, "{errors}");
     let (sent, _, errors) = send.end();
     assert_eq!(sent, 4, "{errors}");
-    assert!(errors.contains("the other end was stopped"), "{errors}");
+    assert!(errors.contains("the peer was stopped"), "{errors}");
 }
 
 #[cfg(unix)]

@@ -99,5 +99,5 @@ fn what_no_retry_can_change_ends_it_with_a_code_of_its_own() {
     let (code, lines) = client(&["--peer", &fingerprint, "--udp", &rule]);
     assert_eq!(code, 1);
     let error = lines[0]["error"].as_str().unwrap();
-    assert!(error.contains("cannot listen at"), "{error}");
+    assert!(error.contains("cannot listen on"), "{error}");
 }

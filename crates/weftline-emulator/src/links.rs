@@ -1,16 +1,16 @@
-//! Both directions of a path as people write them.
+//! Both directions of a path, and their text form.
 
 use std::fs::File;
 use std::io::Read;
 
 use weftline_netem::{LinkConfig, NamedLink, Queue};
 
-/// The queue of a link that has a rate and says nothing of a queue.
+/// The default queue of a link with a rate.
 const DEFAULT_QUEUE: Queue = Queue::time(std::time::Duration::from_millis(100));
 /// Longest trace file that is read, in bytes.
 const MAX_TRACE: u64 = 64 << 20;
 
-/// A link's text that cannot be read; the message says what would be accepted.
+/// A link's text that cannot be parsed; the message gives the accepted form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableLink {
     /// That of the link from side A to side B.
@@ -31,15 +31,14 @@ pub struct Links {
 }
 
 impl Links {
-    /// Reads links as people write them.
+    /// Parses the text form of links.
     ///
-    /// `link` is a link's text form or the name of a [`NamedLink`]. Without `back` the
-    /// other direction is that of the named link, or has the same rate, delay, queue
-    /// and MTU and loses nothing. A link with a rate but no `queue=` holds packets
-    /// for 100 ms. Traces are read from files.
+    /// `link` is a link's text form or the name of a [`NamedLink`]. Without `back`, the return
+    /// path is that of the named link, or has the same rate, delay, queue and MTU and no loss. A
+    /// link with a rate but no `queue=` holds packets for 100 ms. Traces are read from files.
     ///
     /// # Errors
-    /// Says which part cannot be read and what would be accepted.
+    /// Names the part that cannot be parsed and the accepted form.
     pub fn parse(link: &str, back: Option<&str>) -> Result<Self, UnreadableLink> {
         let is_name =
             |text: &str| !text.contains('=') && text.trim() != "perfect" && !text.trim().is_empty();
@@ -83,7 +82,7 @@ fn read_file(name: &str) -> Result<String, String> {
     let read = file.take(MAX_TRACE + 1).read_to_string(&mut text);
     match read.map_err(|e| e.to_string())? as u64 {
         0..=MAX_TRACE => Ok(text),
-        _ => Err(format!("it is longer than {} MB", MAX_TRACE >> 20)),
+        _ => Err(format!("the file is longer than {} MB", MAX_TRACE >> 20)),
     }
 }
 
@@ -93,7 +92,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn the_way_back_is_as_fast_and_loses_nothing_unless_said() {
+    fn the_default_return_path_is_as_fast_and_lossless() {
         let links = Links::parse(
             "rate=25mbit delay=30ms loss=iid:5% jitter=1ms mtu=1400",
             None,
@@ -109,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_bounded_unless_asked_otherwise() {
+    fn a_queue_is_bounded_by_default() {
         let queue = |text: &str| Links::parse(text, None).unwrap().forward.queue;
         assert_eq!(queue("rate=1mbit").time, Some(Duration::from_millis(100)));
         assert_eq!(queue("rate=1mbit queue=unlimited"), Queue::UNLIMITED);
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_link_brings_its_own_way_back() {
+    fn a_named_link_has_its_own_return_path() {
         let links = Links::parse("lte", None).unwrap();
         let lte = NamedLink::find("lte").unwrap();
         assert_eq!((links.forward, links.back), lte.both());

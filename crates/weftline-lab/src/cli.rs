@@ -15,7 +15,7 @@ Examples:
   weftline-lab run --link wifi -- ping -c 20 b              real programs on an emulated path (root)
   weftline-lab compare B --quick --out compare-b            transports side by side (root)
   weftline-lab sim engine --link 'delay=30ms loss=iid:5%'   the engine in virtual time
-  weftline-lab repro --quick --out quick                    the papers' figures, run again
+  weftline-lab repro --quick --out quick                    runs the papers' figures again
 
 `weftline-lab COMMAND --help` explains each command. `run`, `on` and `compare` end with 125 when the
 laboratory fails and with 127 when there is no such command.";
@@ -65,7 +65,7 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<ExitCode> {
     let output = cli.output;
     let exit = match cli.command {
-        // They end with the exit code of the command they ran.
+        // These commands exit with the exit code of the command that they ran.
         Command::Run(args) => return Ok(lab::run(&args, output)),
         Command::On(args) => return Ok(lab::on(&args)),
         Command::Compare(args) => return Ok(lab::compare(&args, output)),

@@ -1,9 +1,9 @@
 //! The laboratory, and its program `weftline-lab`.
 //!
 //! [`load`] measures a transport from the application's side. [`compare`] runs loads of several
-//! transports over emulated paths (`weftline-emulator`, Linux) and makes tables and pictures of them.
-//! [`sim`] runs the engine in virtual time. The papers' formulas, simulators and figures are in
-//! `weftline-papers`. Nothing that is installed with `weftline` depends on this crate.
+//! transports over emulated paths (`weftline-emulator`, Linux) and makes tables and charts of their
+//! results. [`sim`] runs the engine in virtual time. The papers' formulas, simulators and figures
+//! are in `weftline-papers`. The program `weftline` does not depend on this crate.
 #![deny(unsafe_code)]
 
 mod cli;

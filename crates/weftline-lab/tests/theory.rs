@@ -106,7 +106,7 @@ fn people_get_lines_and_reasons() {
     let output = theory("streaming --loss 0.1 --spacing 5");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
-        text.contains("3.11111  slots of in-order delay at most"),
+        text.contains("3.11111  slots, upper bound of the mean in-order delay"),
         "{text}"
     );
     let output = theory("streaming --loss 0.1 --spacing 10");

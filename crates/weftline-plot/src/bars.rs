@@ -1,4 +1,4 @@
-//! A bar for each of several things, one below the other.
+//! Horizontal bars, one below the other.
 
 use super::chart::{Axis, escape, number, put};
 
@@ -14,7 +14,7 @@ const ROW: f64 = 22.0;
 /// A bar.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Its class in the style sheet is `m` and this number.
     pub style: usize,
@@ -113,7 +113,7 @@ pub fn bars(title: &str, label: &str, bars: &[Bar]) -> String {
     svg + "</svg>"
 }
 
-/// Three digits that count.
+/// Three significant digits.
 fn short(value: f64) -> String {
     let decimals = match value.abs() {
         100.0.. => 0,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_show_is_no_failure() {
+    fn an_empty_chart_is_valid() {
         assert!(bars("t", "x", &[]).ends_with("</svg>"));
         assert!(bars("t", "x", &[bar("none", 0.0)]).ends_with("</svg>"));
     }

@@ -23,9 +23,9 @@ pub enum Marks {
     Points,
     /// Both.
     Both,
-    /// A diamond for each point: what others have published.
+    /// A diamond for each point: published by others.
     Diamonds,
-    /// A square for each point: what was measured elsewhere.
+    /// A square for each point: measured elsewhere.
     Squares,
 }
 
@@ -34,7 +34,7 @@ pub enum Marks {
 pub struct Whisker {
     /// The style of the series it belongs to.
     pub style: usize,
-    /// Where it stands.
+    /// Its x.
     pub x: f64,
     /// Its lower end.
     pub low: f64,
@@ -42,7 +42,7 @@ pub struct Whisker {
     pub high: f64,
 }
 
-/// Points that belong together.
+/// A series of points.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// Its name in the legend.
@@ -51,14 +51,14 @@ pub struct Series {
     pub style: usize,
     /// Its points, by rising x if a line joins them.
     pub points: Vec<(f64, f64)>,
-    /// How it is drawn.
+    /// Its marks.
     pub marks: Marks,
 }
 
 /// An axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it shows, with the unit.
+    /// Its label, with the unit.
     pub label: String,
     /// Logarithmic rather than linear.
     pub log: bool,
@@ -71,7 +71,7 @@ pub fn chart(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
     chart_with(title, x, y, series, &[])
 }
 
-/// A chart with error bars too.
+/// A chart with error bars.
 pub fn chart_with(
     title: &str,
     x: &Axis,
@@ -227,7 +227,7 @@ pub fn chart_with(
     svg + "</svg>"
 }
 
-/// Where each entry of the legend starts: from the left, and how far down.
+/// Position of each entry of the legend: from the left, and from the top.
 fn legend(series: &[Series]) -> Vec<(f64, f64)> {
     let (mut at, mut down) = (LEFT + 8.0, 0.0);
     let place = |line: &Series| {
@@ -243,8 +243,7 @@ fn legend(series: &[Series]) -> Vec<(f64, f64)> {
 }
 
 impl Axis {
-    /// A linear axis from 0 that holds these values, or a logarithmic one when they differ by
-    /// much.
+    /// A linear axis from 0 that holds these values, or a logarithmic one if they differ by much.
     pub fn fitting(label: &str, values: impl Iterator<Item = f64> + Clone) -> Axis {
         let max = values.clone().fold(0.0, f64::max).max(1e-3);
         let min = values
@@ -279,7 +278,7 @@ impl Axis {
         let within = |tick: &f64| (low * 0.999..=high * 1.001).contains(tick);
         if self.log {
             let exponents = low.log10().floor() as i32..=high.log10().ceil() as i32;
-            // 1, 2, 5 where that is not too dense.
+            // 1, 2, 5 unless that is too dense.
             let few = high / low > 3e3;
             let steps: &[f64] = if few { &[1.0] } else { &[1.0, 2.0, 5.0] };
             exponents
@@ -324,7 +323,7 @@ fn nice(step: f64) -> f64 {
         .unwrap_or(base)
 }
 
-/// A tick's number: a power of ten where three decimals would not do.
+/// A tick's number: a power of ten if three decimals are not enough.
 fn tick_text(value: f64) -> String {
     match value.abs() {
         1e-9..9.9e-4 | 1e6.. => format!("{value:.0e}"),
@@ -332,7 +331,7 @@ fn tick_text(value: f64) -> String {
     }
 }
 
-/// A number without decimals that say nothing, three at most.
+/// A number without trailing zeros, with three decimals at most.
 pub fn number(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

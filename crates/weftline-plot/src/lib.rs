@@ -11,7 +11,7 @@ pub use chart::{Axis, Marks, Series, Whisker, chart, chart_with, escape, number}
 pub const CHART_STYLE: &str = include_str!("chart.css");
 /// The style sheet of the page around them.
 pub const PAGE_STYLE: &str = include_str!("page.css");
-/// Styles of series there are: those that are drawn with others' are told apart by their names.
+/// Number of styles of series: series that share a style are distinguished by their names.
 pub const STYLES: usize = 12;
 
 /// `chart` with its caption.

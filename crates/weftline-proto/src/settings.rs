@@ -79,7 +79,7 @@ impl Settings {
         })
     }
 
-    /// The value of a setting, as `read` understands it; `None` if it was not given.
+    /// The value of a setting, parsed by `read`; `None` if it was not given.
     ///
     /// # Errors
     /// `read` does not understand the value; `expected` names the values that it does.

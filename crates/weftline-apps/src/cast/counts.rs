@@ -1,4 +1,4 @@
-//! What each end has carried and what it has not.
+//! Counters of the carried and the dropped datagrams of each end.
 
 use serde::Serialize;
 use weftline_fecframe::{ReceiverStats, SenderStats};
@@ -6,7 +6,7 @@ use weftline_fecframe::{ReceiverStats, SenderStats};
 /// Datagrams and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
-    /// How many.
+    /// Number of datagrams.
     pub datagrams: u64,
     /// Bytes of all of them.
     pub bytes: u64,
@@ -19,64 +19,64 @@ impl Traffic {
     }
 }
 
-/// All that a sender counts.
+/// All counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sending {
     /// What the FECFRAME sender counts.
     pub stats: SenderStats,
-    /// Packets that left, the seal included.
+    /// Packets that were sent, the seal included.
     pub wire: Traffic,
-    /// Datagrams too long to be protected, which were dropped.
+    /// Datagrams too long to be protected; they were dropped.
     pub too_long: u64,
-    /// Packets that the system did not take.
+    /// Packets that the system refused.
     pub not_sent: u64,
     /// Octets of the longest datagram.
     pub longest: usize,
 }
 
-/// All that a receiver counts.
+/// All counters of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Receiving {
-    /// Source packets that came, refused ones too.
+    /// Source packets received, refused ones too.
     pub source_packets: u64,
-    /// Repair packets that came, refused ones too.
+    /// Repair packets received, refused ones too.
     pub repair_packets: u64,
-    /// ADUs that came by themselves, in time.
+    /// ADUs received in time.
     pub received: u64,
-    /// ADUs that were decoded in time.
+    /// ADUs decoded in time.
     pub recovered: u64,
-    /// ADUs that came or were decoded when their time was over.
+    /// ADUs received or decoded after their deadline.
     pub late: u64,
-    /// Source symbols that were unknown when their time was over.
+    /// Source symbols still unknown at their deadline.
     pub lost: u64,
-    /// Repair symbols that told something new.
+    /// Innovative repair symbols.
     pub repair_useful: u64,
-    /// Repair symbols that told nothing new, which is most of them where nothing is lost.
+    /// Repair symbols that were not innovative; without losses, that is most of them.
     pub repair_useless: u64,
-    /// Source packets of what was known: twice, or after it was recovered.
+    /// Source packets of known symbols: duplicates, or received after their recovery.
     pub duplicates: u64,
-    /// Packets about what was given up.
+    /// Packets about symbols that were given up.
     pub too_old: u64,
-    /// Packets that are none, or contradict what came before.
+    /// Invalid packets, or packets that contradict earlier ones.
     pub refused: u64,
     /// Packets too far away from the others.
     pub jumps: u64,
-    /// Times that the sender has started again.
+    /// Number of times the sender has restarted.
     pub restarts: u64,
-    /// Packets that did not open with the group key.
+    /// Packets that the group key did not open.
     pub forged: u64,
-    /// Sealed packets that came before, or of an earlier run of the sender.
+    /// Duplicates of sealed packets, or sealed packets of an earlier run of the sender.
     pub replayed: u64,
-    /// Packets of another host than the one asked for.
+    /// Packets from another host than the chosen one.
     pub foreign: u64,
-    /// ADUs handed to local programs.
+    /// ADUs delivered to local programs.
     pub delivered: Traffic,
-    /// ADUs that the system did not take.
+    /// ADUs that the system refused.
     pub not_delivered: u64,
 }
 
 impl Receiving {
-    /// These, and what a receiver has seen and done.
+    /// These counters, with those of a receiver added.
     pub(super) fn with(mut self, stats: &ReceiverStats) -> Self {
         self.source_packets += stats.source_packets;
         self.repair_packets += stats.repair_packets;
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_receivers_past_counts_too() {
+    fn counts_of_earlier_receivers_are_included() {
         let mut stats = ReceiverStats::default();
         (stats.received, stats.symbols_lost, stats.jumps) = (5, 2, 1);
         let both = Receiving::default().with(&stats).with(&stats);

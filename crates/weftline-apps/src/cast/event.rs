@@ -1,4 +1,4 @@
-//! What the two ends of a cast tell while they run.
+//! Events of the two ends of a cast.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,40 +6,40 @@ use std::time::Duration;
 
 use weftline_fecframe::SendError;
 
-/// What the sending end tells while it runs; each once.
+/// Events of the sending end; each is reported once.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SenderEvent {
     /// A datagram is too long to be protected, and was dropped.
     TooLong(SendError),
-    /// The system did not take a packet.
+    /// The system refused a packet.
     NotSent {
-        /// Where it was to go.
+        /// The packet's destination.
         to: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// Symbols are much larger than datagrams, so that repair is held back: it may not be more bytes
-    /// than the flows are.
+    /// Symbols are much larger than datagrams, so repair packets are held back: they may not use
+    /// more bytes than the flows.
     Starved {
         /// Repairs that were held back.
         held_back: u64,
-        /// Those, and what was sent.
+        /// Repairs held back or sent.
         all: u64,
         /// A symbol size that fits the longest datagram so far.
         symbol_size: usize,
     },
 }
 
-/// What the receiving end tells while it runs; each once.
+/// Events of the receiving end; each is reported once.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReceiverEvent {
-    /// Nothing has come yet.
+    /// No packet has been received yet.
     Silent {
-        /// Time since the beginning.
+        /// Time since the start.
         since: Duration,
     },
-    /// Packets come, and none of them opens with the group key.
+    /// Packets arrive, but the group key opens none of them.
     WrongKey,
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 /// Octets of a key.
 const LENGTH: usize = 32;
-/// A key file is no longer.
+/// Longest key file in octets.
 const LONGEST_FILE: u64 = 4096;
 
-/// The secret of a group: whoever has it can read, and can send as any member.
+/// The secret of a group: its holders can read, and can send as any member.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GroupKey(pub(super) [u8; LENGTH]);
 
@@ -20,7 +20,7 @@ pub struct GroupKey(pub(super) [u8; LENGTH]);
 pub struct BadKey {
     /// The file.
     pub path: PathBuf,
-    /// Why not.
+    /// The reason.
     pub reason: String,
 }
 
@@ -40,7 +40,7 @@ impl GroupKey {
     /// Reads a key file: 32 octets in hexadecimal or base64.
     ///
     /// # Errors
-    /// It cannot be read, or is no key.
+    /// The file cannot be read, or is not a key.
     pub fn read(path: &Path) -> Result<Self, BadKey> {
         let refused = |reason: String| BadKey {
             path: path.to_owned(),
@@ -96,7 +96,7 @@ fn base64(text: &str) -> Option<Vec<u8>> {
             bits &= (1 << count) - 1;
         }
     }
-    // What is left over must be padding, and not the rest of something cut short.
+    // The remaining bits must be padding, not the rest of a truncated octet.
     (bits == 0 && count < 6).then_some(octets)
 }
 
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_without_telling_it() {
+    fn an_invalid_key_is_refused_without_revealing_it() {
         for text in [
             "",
             "00",

@@ -7,9 +7,9 @@ use std::str::FromStr;
 /// A network interface of this host, by its name or one of its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interface {
-    /// That which has this address.
+    /// The interface that has this address.
     Address(IpAddr),
-    /// That of this name.
+    /// The interface of this name.
     Name(String),
 }
 
@@ -17,15 +17,15 @@ pub enum Interface {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterfaceError {
-    /// The system lists none.
+    /// The system does not list its interfaces.
     #[error("cannot list this host's interfaces: {0}")]
     List(std::io::Error),
-    /// None is called like this.
+    /// No interface has this name or address.
     #[error("this host has no interface {interface}: give the name or an address of one of {}", .known.join(", "))]
     Unknown {
-        /// What was asked for.
+        /// The given name or address.
         interface: Interface,
-        /// The names there are.
+        /// The known names.
         known: Vec<String>,
     },
 }
@@ -41,19 +41,19 @@ impl FromStr for Interface {
     }
 }
 
-/// An interface as sockets take it.
+/// An interface in the form that sockets need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     /// Its IPv4 address, if it has one.
     pub(super) address: Option<Ipv4Addr>,
-    /// Its number; 0 means whichever the system chooses.
+    /// Its index; 0 means that the system chooses.
     pub(super) index: u32,
-    /// The IPv6 address it was named by: what is sent carries it.
+    /// The IPv6 address that names it: sent packets carry it.
     pub(super) source: Option<Ipv6Addr>,
 }
 
 impl Found {
-    /// Whichever the system chooses.
+    /// The system chooses.
     pub(super) const ANY: Found = Found {
         address: Some(Ipv4Addr::UNSPECIFIED),
         index: 0,
@@ -62,10 +62,10 @@ impl Found {
 }
 
 impl Interface {
-    /// Looks it up on this host.
+    /// Looks up the interface on this host.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such interface.
     pub(super) fn find(&self) -> Result<Found, InterfaceError> {
         let all = if_addrs::get_if_addrs().map_err(InterfaceError::List)?;
         let is_it = |one: &&if_addrs::Interface| match self {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_interface_names_those_that_are_there() {
+    fn the_error_for_an_unknown_interface_lists_the_known_ones() {
         let error = find("no-such-thing").unwrap_err();
         assert!(matches!(error, InterfaceError::Unknown { .. }));
         assert!(error.to_string().contains("no-such-thing"), "{error}");

@@ -1,4 +1,4 @@
-//! What a receiver reads in a session description.
+//! The session description, as a receiver reads it.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,16 +21,16 @@ const LONGEST_FILE: u64 = 1 << 20;
 pub struct BadDescription {
     /// The file.
     pub path: PathBuf,
-    /// Why not.
+    /// The reason.
     pub reason: String,
 }
 
-/// What a session description says.
+/// The contents of a session description.
 #[derive(Clone, Debug)]
 pub struct Description {
-    /// All of it.
+    /// The whole description.
     pub ffci: Ffci,
-    /// What a FECFRAME receiver is told by it.
+    /// The receiver configuration that it gives.
     pub config: ReceiverConfig,
     /// Whether packets are sealed with a group key.
     pub is_sealed: bool,
@@ -40,7 +40,7 @@ impl Description {
     /// Reads the file that [`Sender::description`](super::Sender::description) was written to.
     ///
     /// # Errors
-    /// It cannot be read, or describes no FECFRAME instance.
+    /// The file cannot be read, or describes no FECFRAME instance.
     pub fn read(path: &Path) -> Result<Self, BadDescription> {
         let failed = |reason: String| BadDescription {
             path: path.to_owned(),
@@ -54,7 +54,7 @@ impl Description {
         Ok(Description::new(ffci))
     }
 
-    /// What is said by configuration information of FECFRAME.
+    /// The description in the given FECFRAME configuration information.
     pub fn new(ffci: Ffci) -> Self {
         let has = |flow: &SourceFlow, what: &str| flow.attributes.iter().any(|a| a == what);
         let mut config = ffci.receiver();
@@ -75,7 +75,7 @@ mod tests {
     use weftline_fecframe::{EncodingId, Fssi};
 
     #[test]
-    fn the_attributes_of_ours_are_read_and_not_needed() {
+    fn weftlines_own_attributes_are_read_and_optional() {
         let fssi = Fssi::Rlc {
             symbol_size: 100,
             window_size_ratio: 128,

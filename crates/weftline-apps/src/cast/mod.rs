@@ -1,16 +1,16 @@
-//! UDP flows to one or many receivers by FECFRAME, with no way back (`docs/use/cast.md`).
+//! UDP flows to one or many receivers by FECFRAME, without a return path (`docs/use/cast.md`).
 //!
-//! A [`Sender`] takes UDP from local programs and sends it, with repair packets, to a host or a
-//! multicast group. A [`Receiver`] makes up for losses and hands the datagrams on. What both have to
-//! agree on is in a session description ([`Description`]) that the sender makes.
+//! A [`Sender`] receives UDP from local programs and sends it, with repair packets, to a host or a
+//! multicast group. A [`Receiver`] recovers losses and delivers the datagrams. The sender makes a
+//! session description ([`Description`]) that configures both.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `sender`, `receiver` | the two ends |
-//! | `options`, `plan`, `joined` | what they are told; what a sender does; what a receiver reads |
+//! | `options`, `plan`, `joined` | their options; a sender's configuration; a receiver's description |
 //! | `seal`, `group_key`, `replay` | encryption and authentication with a key of the group |
 //! | `socket`, `interface` | sockets for groups and for single hosts |
-//! | `counts`, `event` | what an application learns |
+//! | `counts`, `event` | counters and events for the application |
 
 mod counts;
 mod event;
@@ -34,5 +34,5 @@ pub use options::{OpenError, ReceiverOptions, SenderOptions};
 pub use plan::PlanError;
 pub use receiver::Receiver;
 pub use sender::{Fragments, Sender};
-/// What options, events and counters are made of.
+/// Types of options, events and counters.
 pub use weftline_fecframe::{CodeRate, EncodingId, Order, SendError, SenderStats};

@@ -1,4 +1,4 @@
-//! What the two ends of a cast are told, and why they cannot begin.
+//! Options of the two ends of a cast, and the errors of opening them.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -13,38 +13,41 @@ use super::plan::PlanError;
 use super::seal::NoRandom;
 use crate::address::{Address, UnknownHost};
 
-/// What the sending end is told.
+/// Options of the sending end.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SenderOptions {
-    /// Where local programs send a flow to; each is a flow of its own.
+    /// The addresses that local programs send to; each receives one flow.
     pub inputs: Vec<SocketAddr>,
-    /// Where the first flow goes: a host or a multicast group. The others go to the ports after it.
+    /// The destination of the first flow: a host or a multicast group. The others use the next
+    /// ports.
     pub to: Address,
-    /// Where repair packets go, if not to a port of the same host behind the flows.
+    /// The destination of repair packets, if not the port of the same host after those of the
+    /// flows.
     pub repair_to: Option<Address>,
-    /// How late a datagram may be made up for at the receiver.
+    /// How late a datagram may be recovered at the receiver.
     pub max_latency: Duration,
-    /// Source packets of all packets, 1/2 to 1.
+    /// Source packets as a share of all packets, 1/2 to 1.
     pub code_rate: CodeRate,
     /// The scheme.
     pub encoding_id: EncodingId,
-    /// Bytes of a symbol: those of the longest datagram and 3.
+    /// Bytes of a symbol: the longest datagram plus 3.
     pub symbol_size: u16,
-    /// Datagrams may take several symbols.
+    /// Datagrams may use several symbols.
     pub long_adus: bool,
-    /// Bit/s of all flows together; unknown or varying if not given.
+    /// Bit/s of all flows together; `None` if it is unknown or varies.
     pub rate: Option<u64>,
-    /// The interface by which a multicast group is reached.
+    /// The interface to a multicast group.
     pub interface: Option<Interface>,
-    /// Hops that packets may make; the system's default if not given, and 1 to a group.
+    /// Hop limit of packets; if not given, the system's default, and 1 to a group.
     pub ttl: Option<u8>,
     /// Encrypts and authenticates each packet.
     pub group_key: Option<GroupKey>,
 }
 
 impl SenderOptions {
-    /// A sliding window over GF(2^8), two source packets of three, 200 ms, symbols of 1400 bytes.
+    /// Options with the defaults: a sliding window over GF(2^8), code rate 2/3, 200 ms, symbols of
+    /// 1400 bytes.
     pub fn new(inputs: Vec<SocketAddr>, to: Address) -> Self {
         SenderOptions {
             inputs,
@@ -63,28 +66,28 @@ impl SenderOptions {
     }
 }
 
-/// What the receiving end is told.
+/// Options of the receiving end.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReceiverOptions {
-    /// What the sender described.
+    /// The sender's description.
     pub description: Description,
-    /// Where each flow is handed on to, in the order of the description.
+    /// The destination of each flow, in the order of the description.
     pub outputs: Vec<SocketAddr>,
     /// The interface on which a multicast group is joined.
     pub interface: Option<Interface>,
-    /// Take packets of this host only; if not given, what the description says.
+    /// Accept packets from this host only; if not given, the description decides.
     pub source: Option<IpAddr>,
-    /// The order in which datagrams are handed on.
+    /// The order in which datagrams are delivered.
     pub order: Order,
-    /// How long a datagram may be waited for; if not given, what the description says.
+    /// How long to wait for a datagram; if not given, the description decides.
     pub max_latency: Option<Duration>,
-    /// Take only packets that this key opens.
+    /// Accept only packets that this key opens.
     pub group_key: Option<GroupKey>,
 }
 
 impl ReceiverOptions {
-    /// In the order of sending, as the description says otherwise.
+    /// Options with the defaults: those of the description.
     pub fn new(description: Description, outputs: Vec<SocketAddr>) -> Self {
         let order = description.config.order;
         ReceiverOptions {
@@ -99,63 +102,63 @@ impl ReceiverOptions {
     }
 }
 
-/// An end cannot begin.
+/// An end cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// There are more flows than one instance has.
+    /// There are more flows than one instance allows.
     #[error("{got} flows are more than {most}: start a second sender for the rest")]
     TooManyFlows {
-        /// How many there are.
+        /// Number of flows given.
         got: usize,
-        /// How many there may be.
+        /// Most flows of one instance.
         most: usize,
     },
-    /// The name of the receiving host is not known.
+    /// The name of the receiving host cannot be resolved.
     #[error(transparent)]
     UnknownHost(#[from] UnknownHost),
-    /// An interface is named, and the address is no multicast group.
-    #[error("an interface is for multicast groups, and {0} is none")]
+    /// An interface is given, but the address is not a multicast group.
+    #[error("an interface is for multicast groups, and {0} is not one")]
     NoGroup(SocketAddr),
     /// The interface cannot be used.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
-    /// What is asked for does not go together.
+    /// The options contradict each other.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The system gives no random numbers.
     #[error("the system gives no random numbers for the seal")]
     NoRandom,
-    /// FECFRAME has no such sender or receiver.
+    /// The configuration of the FECFRAME sender or receiver is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Nothing can be sent there.
+    /// The socket to a destination cannot be opened.
     #[error("cannot send to {to}: {source}")]
     Send {
-        /// Where.
+        /// The address.
         to: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Datagrams of local programs cannot be taken there.
-    #[error("cannot listen at {at}: {source}")]
+    /// The local address of a flow cannot be used.
+    #[error("cannot listen on {at}: {source}")]
     Listen {
-        /// Where.
+        /// The address.
         at: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Packets cannot be received there.
+    /// The address for packets cannot be used.
     #[error(
-        "cannot receive at {at}: {source}; it must be an address of this host or a group, and no other program's"
+        "cannot receive at {at}: {source}; it must be an address of this host or a group, and no other program may use it"
     )]
     Receive {
-        /// Where.
+        /// The address.
         at: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// There are not as many outputs as flows.
+    /// The number of outputs differs from the number of flows.
     #[error("the description has {flows} flows, and {outputs} outputs were given")]
     Outputs {
         /// Flows in the description.
@@ -163,7 +166,7 @@ pub enum OpenError {
         /// Outputs given.
         outputs: usize,
     },
-    /// Packets are sealed, and there is no key.
+    /// The packets are sealed, but no key is given.
     #[error("the packets are sealed with a group key: it is needed")]
     KeyNeeded,
 }

@@ -1,4 +1,4 @@
-//! What a sender does, made of what it was asked for.
+//! A sender's configuration, derived from its options.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -11,50 +11,52 @@ use super::joined::{ONE_SYMBOL, SEALED};
 
 /// The share of the maximum latency, in 255ths, that a symbol stays in the encoding window: three
 /// quarters, as in RFC 8681's appendix C. Half of it, the paper's best for independent losses near
-/// the code's limit, leaves up to twenty times the residual loss elsewhere (docs/results/fecframe-study.md).
+/// the code's limit, leaves up to twenty times the residual loss elsewhere
+/// (docs/results/fecframe-study.md).
 const RATIO: u8 = 191;
-/// The longest window: what a receiver of ours takes.
+/// The longest window: the most that Weftline's receiver accepts.
 const LONGEST_WINDOW: u16 = 1024;
-/// With blocks this share of the latency, in 255ths, is for the block; the rest is for its repair.
+/// With blocks, this share of the latency, in 255ths, is for the block; the rest is for its repair
+/// packets.
 const BLOCK_RATIO: u8 = 191;
 /// Reed-Solomon codes are over GF(2^8).
 const M: u8 = 8;
-/// Octets that a coded ADU has besides its own: flow and length.
+/// Octets of overhead in a coded ADU: flow and length.
 const PREFIX: u16 = 3;
 
-/// What a sender is asked for does not go together.
+/// The options of a sender contradict each other.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// Rate, latency and symbol size make no window.
+    /// Rate, latency and symbol size give no valid window.
     #[error("rate, maximum latency and symbol size: {0}")]
     Window(SizingError),
     /// Reed-Solomon blocks need a rate: their length follows from it.
     #[error("Reed-Solomon needs the flows' bit rate: the length of a block follows from it")]
     RateNeeded,
-    /// There are not as many ports after this one as there are flows.
-    #[error("the ports after {0} do not suffice: choose a lower one")]
+    /// There are fewer ports after this one than flows.
+    #[error("there are too few ports after {0}: choose a lower one")]
     PortsEnd(SocketAddr),
     /// Repair would share a port with a flow, or a port is 0.
     #[error("repair packets to {repair} and source packets to {to} need different ports, not 0")]
     SamePort {
-        /// Where repair would go.
+        /// The destination of repair packets.
         repair: SocketAddr,
-        /// Where the first flow would go.
+        /// The destination of the first flow.
         to: SocketAddr,
     },
-    /// One of flows and repair goes to IPv4, the other one to IPv6.
+    /// The flows and the repair packets have destinations of different address families.
     #[error("flows and repair must go to addresses of the same kind, IPv4 or IPv6")]
     TwoFamilies,
     /// The system gives no random numbers.
     #[error("the system gives no random numbers")]
     NoRandom,
-    /// FECFRAME has no such sender.
+    /// The configuration of the FECFRAME sender is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }
 
-/// What was asked for.
+/// The options that matter.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub(super) flows: usize,
@@ -69,11 +71,11 @@ pub(super) struct Wanted {
     pub(super) rate: Option<u64>,
     pub(super) ttl: Option<u8>,
     pub(super) is_sealed: bool,
-    /// The address that packets will carry, if known.
+    /// The source address of the packets, if known.
     pub(super) source: Option<IpAddr>,
 }
 
-/// What a sender does.
+/// A sender's configuration.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) config: SenderConfig,
@@ -82,7 +84,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// # Errors
-    /// What was asked for does not go together.
+    /// The options contradict each other.
     pub(super) fn new(wanted: &Wanted) -> Result<Plan, PlanError> {
         let fssi = match wanted.encoding_id {
             EncodingId::ReedSolomon => Fssi::ReedSolomon {
@@ -117,7 +119,7 @@ impl Plan {
         let mut repair = RepairFlow::new(wanted.encoding_id, fssi, repair);
         wanted.endpoint(&mut repair.endpoint);
         repair.window = Some(wanted.max_latency);
-        // A sender that has started again should be far from where it was.
+        // A sender that has restarted should start far from its earlier numbers.
         let mut first = [0; 4];
         aws_lc_rs::rand::fill(&mut first).map_err(|_| PlanError::NoRandom)?;
         config.first = match wanted.encoding_id {
@@ -131,14 +133,14 @@ impl Plan {
         })
     }
 
-    /// The longest ADU it protects, in octets.
+    /// The longest ADU that it protects, in octets.
     pub(super) fn longest_adu(&self) -> usize {
         usize::from(self.config.fssi.symbol_size().saturating_sub(PREFIX))
     }
 }
 
 impl Wanted {
-    /// The encoding window or block in symbols, and how long an ADU is part of it.
+    /// The encoding window or block in symbols, and how long an ADU stays in it.
     fn window(&self) -> Result<(u16, Duration), PlanError> {
         let is_block = self.encoding_id == EncodingId::ReedSolomon;
         let ratio = if is_block { BLOCK_RATIO } else { RATIO };
@@ -149,7 +151,7 @@ impl Wanted {
                 sizes.map_err(PlanError::Window)?.encoding_window
             }
             None if is_block => return Err(PlanError::RateNeeded),
-            // Time alone decides how long it is.
+            // Time alone decides the length.
             None => LONGEST_WINDOW,
         };
         match is_block {
@@ -164,9 +166,9 @@ impl Wanted {
         }
     }
 
-    /// Where the flows and the repair go: flows to consecutive ports, so that RTP and its RTCP stay
-    /// neighbours; repair to the first port behind them that is as even or odd as theirs, and at
-    /// least 2 further, since programs take the port after RTP's for RTCP.
+    /// Destinations of the flows and the repair flow. Flows use consecutive ports, so that RTP and
+    /// its RTCP stay neighbours. Repair uses the first port after them of the same parity that is
+    /// at least 2 after the first one, because programs use the port after RTP's for RTCP.
     fn addresses(&self) -> Result<(Vec<SocketAddr>, SocketAddr), PlanError> {
         let flows = self.flows.max(1) as u16;
         let port = |more: u16| {
@@ -201,7 +203,7 @@ impl Wanted {
     }
 }
 
-/// Whether a group is one of those that only a named source may use (RFC 4607).
+/// Whether only a named source may send to the group (RFC 4607).
 fn is_source_specific(group: IpAddr) -> bool {
     match group {
         IpAddr::V4(group) => group.octets()[0] == 232,
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn repair_goes_to_a_port_of_its_own_behind_all_flows() {
+    fn repair_has_its_own_port_after_all_flows() {
         assert_eq!([1, 2, 3, 4].map(repair_port), [6002, 6002, 6004, 6004]);
         let mut clash = wanted();
         clash.repair_to = Some(clash.to);
@@ -255,7 +257,8 @@ mod tests {
         let window = |wanted: &Wanted| Plan::new(wanted).unwrap().config.window;
         let mut wanted = wanted();
         assert_eq!(window(&wanted), LONGEST_WINDOW);
-        // 200 ms of 5 Mbit/s are 89 symbols, of which three quarters are in the window or the block.
+        // 200 ms of 5 Mbit/s are 89 symbols; three quarters of them are in the window or the
+        // block.
         wanted.rate = Some(5_000_000);
         assert_eq!(window(&wanted), 66);
         wanted.encoding_id = EncodingId::ReedSolomon;
@@ -269,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_description_says_what_a_receiver_must_know() {
+    fn the_description_has_everything_that_a_receiver_needs() {
         let mut wanted = wanted();
         (wanted.flows, wanted.is_sealed, wanted.ttl) = (2, true, Some(9));
         wanted.to.set_ip("232.1.2.3".parse().unwrap());

@@ -20,19 +20,19 @@ use super::options::{OpenError, ReceiverOptions};
 use super::seal::{Lane, Opener, Refusal};
 use super::socket;
 
-/// Packets that may wait here; more wait in the system's buffers.
+/// Packets that may wait here; the system's buffers hold more.
 const WAITING: usize = 512;
-/// Silence at the beginning after which a person should look.
+/// Time without packets at the start after which a warning is printed.
 const SILENCE: Duration = Duration::from_secs(5);
-/// Packets that do not open before the key is called wrong.
+/// Packets that do not open before the key is reported as wrong.
 const ENOUGH_FORGED: u64 = 10;
-/// Datagrams that are handed on at once; the rest follow so much later each time. What waited behind
-/// a lost one would overflow the buffer of a program that does not read at this very moment.
+/// Datagrams that are delivered at once; the rest follow at the interval below. The datagrams
+/// behind a lost one would overflow the buffer of a program that does not read at this moment.
 const BURST: usize = 16;
-/// That time, and the time between two attempts to read from a socket that failed.
+/// This interval; also the time between attempts to read from a socket that failed.
 const GAP: Duration = Duration::from_millis(1);
 
-/// A packet as it came.
+/// A packet as received.
 struct Caught {
     lane: Lane,
     from: IpAddr,
@@ -48,20 +48,20 @@ pub struct Receiver {
     source: Option<IpAddr>,
     packets: mpsc::Receiver<Caught>,
     readers: JoinSet<()>,
-    /// By place in the description: identifier, socket and where to.
+    /// By index in the description: identifier, socket and destination.
     outputs: Vec<(u8, UdpSocket, SocketAddr)>,
     at: Vec<SocketAddr>,
     started: Instant,
-    /// All that the present decoder does not count itself.
+    /// Counters of earlier decoders, and of this end.
     past: Receiving,
 }
 
 impl Receiver {
-    /// Opens the sockets, and joins the group if it is one. Packets are taken from now on, and handed
-    /// on while [`run`](Receiver::run) is polled.
+    /// Opens the sockets, and joins the group if it is one. Packets are received from now on, and
+    /// delivered while [`run`](Receiver::run) is polled.
     ///
     /// # Errors
-    /// What is asked for does not fit the description, or an address cannot be used.
+    /// The options do not match the description, or an address cannot be used.
     pub fn open(options: &ReceiverOptions) -> Result<Self, OpenError> {
         let description = &options.description;
         let (sources, repair) = (&description.ffci.sources, &description.ffci.repair);
@@ -117,13 +117,13 @@ impl Receiver {
         })
     }
 
-    /// For each flow where it comes in, and where it is handed on to.
+    /// The local address and the destination of each flow.
     pub fn flows(&self) -> impl Iterator<Item = (SocketAddr, SocketAddr)> {
         let outputs = self.outputs.iter().map(|(.., to)| *to);
         self.at.iter().copied().zip(outputs)
     }
 
-    /// Takes no more packets, and hands on what is held back. Returns the last counters.
+    /// Stops receiving, and delivers the datagrams that are held back. Returns the final counters.
     pub async fn finish(mut self) -> Receiving {
         self.readers.shutdown().await;
         self.decoder.flush();
@@ -139,8 +139,8 @@ impl Receiver {
         self.past.with(self.decoder.stats())
     }
 
-    /// Receives, recovers and hands on, for as long as this is polled. `on_counts` gets the counters
-    /// after each step.
+    /// Receives, recovers and delivers while it is polled. `on_counts` gets the counters after each
+    /// step.
     pub async fn run(
         &mut self,
         on_counts: impl Fn(&Receiving),
@@ -179,7 +179,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a packet in.
+    /// Handles a received packet.
     async fn take(&mut self, caught: &mut Caught) {
         if self.source.is_some_and(|source| source != caught.from) {
             self.past.foreign += 1;
@@ -203,14 +203,14 @@ impl Receiver {
                 Err(Refusal::Replayed) => return self.past.replayed += 1,
             },
         };
-        // Refused packets are counted by the receiver.
+        // The receiver counts refused packets.
         let _ = match caught.lane {
             Lane::Source(flow) => self.decoder.source_packet(flow, packet, now),
             Lane::Repair => self.decoder.repair_packet(packet, now),
         };
     }
 
-    /// Hands on what is ready.
+    /// Delivers the datagrams that are ready.
     async fn hand_on(&mut self) {
         let mut left = BURST;
         while let Some(adu) = self.decoder.poll_adu() {
@@ -231,8 +231,8 @@ impl Receiver {
     }
 }
 
-/// Takes packets from all sockets. One task does it, and looks at source flows first: a repair
-/// packet that overtook what it protects would recover what is there.
+/// Reads packets from all sockets. One task reads source flows first: a repair packet that
+/// overtook the packets that it protects would otherwise recover them although they have arrived.
 async fn read(sockets: Vec<(Lane, UdpSocket)>, queue: mpsc::Sender<Caught>) {
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -257,7 +257,7 @@ async fn read(sockets: Vec<(Lane, UdpSocket)>, queue: mpsc::Sender<Caught>) {
                     return;
                 }
             }
-            // Errors of packets sent earlier are told here on some systems.
+            // Some systems report the errors of earlier packets here.
             (_, Err(_), _) => tokio::time::sleep(GAP).await,
         }
     }

@@ -1,15 +1,15 @@
-//! Which packets of a sender have come already.
+//! Detects packets of a sender that were received before.
 
-/// Packets by which one may come later than those sent after it.
+/// Packets by which one may be reordered.
 const SPAN: u64 = 4096;
 const WORDS: usize = (SPAN / 64) as usize;
 
-/// A window over the newest numbers of a sender, as in RFC 4303, section 3.4.3.
+/// A window over the highest numbers of a sender, as in RFC 4303, section 3.4.3.
 #[derive(Clone, Debug)]
 pub(super) struct Replay {
-    /// One more than the newest number.
+    /// One more than the highest number.
     next: u64,
-    /// Bit n % SPAN: number n came; only for the newest SPAN.
+    /// Bit n % SPAN: number n was received; only for the highest SPAN numbers.
     seen: [u64; WORDS],
 }
 
@@ -21,13 +21,13 @@ impl Replay {
         }
     }
 
-    /// Whether `number` did not come yet, and is not too old to tell.
+    /// Whether `number` was not received yet, and is inside the window.
     pub(super) fn is_new(&self, number: u64) -> bool {
         let (word, bit) = place(number);
         number >= self.next || (self.next - number <= SPAN && self.seen[word] & bit == 0)
     }
 
-    /// Remembers `number`, of a packet that was authentic and [new](Self::is_new).
+    /// Records `number`, of a packet that was authentic and [new](Self::is_new).
     pub(super) fn mark(&mut self, number: u64) {
         if number >= self.next {
             let skipped = number - self.next;
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_than_the_window_is_refused() {
+    fn numbers_below_the_window_are_refused() {
         let mut replay = Replay::new();
         replay.mark(7);
         replay.mark(SPAN + 6);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn it_agrees_with_a_set_of_all_that_came() {
+    fn it_agrees_with_a_set_of_all_received_numbers() {
         let (mut replay, mut came) = (Replay::new(), std::collections::BTreeSet::new());
         let mut state = 1_u64;
         for step in 0..20_000_u64 {

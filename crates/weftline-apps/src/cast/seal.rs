@@ -4,12 +4,12 @@
 //! sealed packet:  start 48 | random 48 | number 48 | ChaCha20-Poly1305(packet) | tag 128
 //! ```
 //!
-//! `start` (milliseconds since 1970) and `random` name a run of a sender. Each run has a key of its
-//! own, HKDF-SHA-256 of the group key with them as salt, and counts its packets, so that no nonce is
-//! ever used twice. The header and the packet's flow are authenticated too.
+//! `start` (milliseconds since 1970) and `random` name a run of a sender. Each run has its own
+//! key, HKDF-SHA-256 of the group key with them as salt, and counts its packets, so that no nonce
+//! is ever used twice. The header and the packet's flow are authenticated too.
 //!
-//! A receiver believes one run at a time, and changes only to one that started later: what was
-//! recorded of an earlier one cannot be played to it again.
+//! A receiver accepts one run at a time, and changes only to a run that started later: a recording
+//! of an earlier run cannot be replayed to it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,17 +19,17 @@ use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use super::group_key::GroupKey;
 use super::replay::Replay;
 
-/// Octets of the name of a run, and of a packet's number.
+/// Octets of a run's name and of a packet's number.
 const RUN: usize = 12;
 const NUMBER: usize = 6;
 const HEADER: usize = RUN + NUMBER;
 const TAG: usize = 16;
-/// Octets by which a packet grows.
+/// Octets that the seal adds to a packet.
 pub(super) const OVERHEAD: usize = HEADER + TAG;
-/// What keeps these keys apart from any others made of the same secret.
+/// Separates these keys from others that are derived from the same secret.
 const PURPOSE: &[u8] = b"weftline cast 1";
 
-/// Where a packet travels.
+/// The flow of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
     /// With the source packets of this flow.
@@ -79,7 +79,7 @@ impl Sealer {
         })
     }
 
-    /// `packet` under its seal.
+    /// `packet`, sealed.
     pub(super) fn seal(&mut self, lane: Lane, packet: &[u8]) -> &[u8] {
         let number = self.next;
         self.next += 1;
@@ -99,12 +99,12 @@ impl Sealer {
     }
 }
 
-/// Why a packet was not opened.
+/// Why a packet could not be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// Nobody who has the key has made it, or not for this flow, or it was changed on the way.
+    /// It was not sealed with the key, or not for this flow, or it was changed on the path.
     Forged,
-    /// It came before, or is too old to tell, or is of an earlier run.
+    /// It is a duplicate, too old to tell, or of an earlier run.
     Replayed,
 }
 
@@ -112,11 +112,11 @@ pub(super) enum Refusal {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Opened<'a> {
     pub(super) packet: &'a [u8],
-    /// Whether the sender has started again.
+    /// Whether the sender has restarted.
     pub(super) is_new_run: bool,
 }
 
-/// Opens the packets of a group's sender.
+/// Opens the packets of a group's senders, one run at a time.
 #[derive(Debug)]
 pub(super) struct Opener {
     key: GroupKey,
@@ -135,7 +135,7 @@ impl Opener {
         Opener { key, run: None }
     }
 
-    /// Opens a packet in its place.
+    /// Opens a packet in place.
     ///
     /// # Errors
     /// As [`Refusal`] says; nothing changes then.
@@ -159,7 +159,7 @@ impl Opener {
                 is_new_run: false,
             });
         }
-        // The start stands first and alone decides; a run of the same millisecond is none of ours.
+        // `start` comes first and alone decides; a run of the same millisecond is refused.
         if self
             .run
             .as_ref()
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_starts_again_is_followed_and_its_past_refused() {
+    fn a_restarted_sender_is_followed_and_its_earlier_run_refused() {
         let (mut first, mut opener) = pair();
         let recorded = first.seal(Lane::Repair, b"1").to_vec();
         assert!(opener.open(Lane::Repair, &mut recorded.clone()).is_ok());

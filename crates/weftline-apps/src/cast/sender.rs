@@ -20,19 +20,19 @@ use super::seal::{Lane, OVERHEAD, Sealer};
 use super::socket::{self, Leaving};
 use crate::address::{Address, UnknownHost};
 
-/// Most flows of one instance that are worth a port each.
+/// Most flows of one instance that may have separate ports.
 const MOST_FLOWS: usize = 64;
-/// Datagrams that may wait here; more wait in the system's buffers.
+/// Datagrams that may wait here; the system's buffers hold more.
 const WAITING: usize = 256;
-/// Repair packets that leave at once; the rest follow so much later each time.
+/// Repair packets that are sent at once; the rest follow at this interval.
 const BURST: usize = 4;
 const GAP: Duration = Duration::from_millis(1);
-/// Repair packets beyond the code rate when no datagram comes any more, so that the last ones
-/// before a pause are protected too.
+/// Repair packets beyond the code rate when the flow pauses, so that the last datagrams before the
+/// pause are protected too.
 const AFTER_PAUSE: u32 = 2;
-/// Octets that stand before the symbol in a repair packet, at most.
+/// Most octets before the symbol in a repair packet.
 const REPAIR_ID: usize = 8;
-/// ADUs after which it is judged whether the bandwidth cap starves the flow of repair.
+/// ADUs after which the sender checks whether the bandwidth cap starves the flow of repair.
 const ENOUGH: u64 = 200;
 
 /// A datagram of a local program.
@@ -42,14 +42,15 @@ struct Arrival {
     data: Vec<u8>,
 }
 
-/// Repair packets that are longer than what Ethernet carries in one piece: losing one piece loses all.
+/// Repair packets that exceed an Ethernet frame: they are fragmented, and losing a fragment loses
+/// the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragments {
     /// Bytes of a repair packet.
     pub packet: usize,
-    /// Bytes that fit.
+    /// Bytes that fit a frame.
     pub fits: usize,
-    /// The largest symbols whose repair fits.
+    /// The largest symbol size whose repair packets fit.
     pub symbol_size: usize,
 }
 
@@ -65,12 +66,12 @@ pub struct Sender {
     longest: usize,
     description: String,
     arrivals: mpsc::Receiver<Arrival>,
-    /// Dropping them ends them.
+    /// Dropping this set ends the readers.
     _readers: JoinSet<()>,
     packet: Vec<u8>,
     started: Instant,
     counts: Sending,
-    /// Quiet time after which the flow is taken to pause.
+    /// Time without datagrams after which the flow counts as paused.
     pause: Duration,
     warned_long: bool,
     warned_unsent: bool,
@@ -78,11 +79,11 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Opens the sockets of all flows. Datagrams are taken from now on, and sent while
-    /// [`run`](Sender::run) is polled.
+    /// Opens the sockets of all flows. Datagrams are received from now on, and sent
+    /// while [`run`](Sender::run) is polled.
     ///
     /// # Errors
-    /// What is asked for does not go together, or an address cannot be used.
+    /// The options contradict each other, or an address cannot be used.
     pub async fn open(options: &SenderOptions) -> Result<Self, OpenError> {
         if options.inputs.len() > MOST_FLOWS {
             return Err(OpenError::TooManyFlows {
@@ -153,17 +154,17 @@ impl Sender {
         })
     }
 
-    /// For each flow where local programs send it to, and where it goes.
+    /// The local address and the destination of each flow.
     pub fn flows(&self) -> impl Iterator<Item = (SocketAddr, SocketAddr)> {
         self.at.iter().copied().zip(self.to.iter().copied())
     }
 
-    /// Where repair packets go.
+    /// The destination of repair packets.
     pub fn repair_to(&self) -> SocketAddr {
         self.repair_to
     }
 
-    /// Bytes of the longest datagram that is protected.
+    /// Length of the longest datagram that can be protected, in bytes.
     pub fn longest_datagram(&self) -> usize {
         self.longest
     }
@@ -173,7 +174,7 @@ impl Sender {
         &self.description
     }
 
-    /// Whether repair packets travel in pieces on Ethernet.
+    /// The size of repair packets, if Ethernet fragments them.
     pub fn fragments(&self) -> Option<Fragments> {
         let fits = match self.repair_to {
             SocketAddr::V4(_) => 1472,
@@ -188,8 +189,8 @@ impl Sender {
         })
     }
 
-    /// Sends what comes, and its repair, for as long as this is polled. `on_counts` gets the counters
-    /// after each step.
+    /// Sends the datagrams of the flows, and their repair packets, while it is polled. `on_counts`
+    /// gets the counters after each step.
     pub async fn run(
         &mut self,
         on_counts: impl Fn(&Sending),
@@ -230,7 +231,7 @@ impl Sender {
             }
             self.counts.stats = *self.encoder.stats();
             on_counts(&self.counts);
-            self.judge(&on_event);
+            self.check_cap(&on_event);
         }
     }
 
@@ -252,7 +253,7 @@ impl Sender {
         }
     }
 
-    /// Sends some of the repair packets that are due; returns whether there may be more.
+    /// Sends some of the due repair packets; returns whether there may be more.
     async fn repair(&mut self, now: Time, on_event: &impl Fn(SenderEvent)) -> bool {
         for _ in 0..BURST {
             if self.encoder.poll_repair(now, &mut self.packet).is_none() {
@@ -280,8 +281,8 @@ impl Sender {
         }
     }
 
-    /// Warns once if symbols are so much larger than datagrams that repair is held back.
-    fn judge(&mut self, on_event: &impl Fn(SenderEvent)) {
+    /// Warns once if symbols are so much larger than datagrams that repair packets are held back.
+    fn check_cap(&mut self, on_event: &impl Fn(SenderEvent)) {
         let stats = &self.counts.stats;
         if self.judged || stats.adus < ENOUGH {
             return;
@@ -303,7 +304,7 @@ impl Sender {
     }
 }
 
-/// Takes the datagrams of a flow from a local socket.
+/// Reads the datagrams of a flow from a local socket.
 async fn read(socket: UdpSocket, flow: u8, queue: mpsc::Sender<Arrival>) {
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -318,7 +319,7 @@ async fn read(socket: UdpSocket, flow: u8, queue: mpsc::Sender<Arrival>) {
                     return;
                 }
             }
-            // Errors of packets sent earlier are told here on some systems.
+            // Some systems report the errors of earlier packets here.
             Err(_) => tokio::time::sleep(GAP).await,
         }
     }
@@ -326,6 +327,6 @@ async fn read(socket: UdpSocket, flow: u8, queue: mpsc::Sender<Arrival>) {
 
 async fn first(address: &Address) -> Result<SocketAddr, UnknownHost> {
     let mut found = address.resolve().await?;
-    // At least one is promised.
+    // `resolve` returns at least one.
     Ok(found.swap_remove(0))
 }

@@ -8,15 +8,15 @@ use tokio::net::UdpSocket;
 
 use super::interface::Found;
 
-/// Room for the packets of some tenths of a second, so that a busy host loses none. The system
+/// Buffer for the packets of some tenths of a second, so that a busy host loses none. The system
 /// may give less.
 const BUFFER: usize = 4 << 20;
 
-/// How packets leave.
+/// The outgoing interface and hop limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaving {
     pub(super) interface: Found,
-    /// Hops they may make; the system's default if not given, and 1 to a group.
+    /// Hop limit of packets; without one the system's default, and 1 to a group.
     pub(super) ttl: Option<u8>,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn sender(to: SocketAddr, leaving: Leaving) -> io::Result<UdpSocket> 
         SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
         SocketAddr::V6(_) => {
             let source = source.unwrap_or(Ipv6Addr::UNSPECIFIED);
-            // Addresses of a single link need to be told which.
+            // Link-local addresses need the link.
             let scope = u32::from(source.is_unicast_link_local()) * index;
             SocketAddrV6::new(source, 0, 0, scope).into()
         }
@@ -55,17 +55,17 @@ pub(super) fn sender(to: SocketAddr, leaving: Leaving) -> io::Result<UdpSocket> 
     finish(socket)
 }
 
-/// A socket for what is sent to `at`. If that is a group it is joined, for packets of `source`
-/// alone if there is one, and other programs of this host may join it too.
+/// A socket for packets to `at`. A group is joined, for packets of `source` alone if there is one,
+/// and other programs of this host may join it too.
 ///
-/// A system keeps other sources out of an IPv4 group only; whoever reads has to look at them.
+/// A system filters sources only for IPv4 groups; the reader must check them for others.
 pub(super) fn receiver(
     at: SocketAddr,
     source: Option<IpAddr>,
     interface: Found,
 ) -> io::Result<UdpSocket> {
     let socket = open(at)?;
-    // A full buffer of the default size only loses packets sooner.
+    // A smaller buffer only loses packets sooner.
     let _ = socket.set_recv_buffer_size(BUFFER);
     if at.ip().is_multicast() {
         socket.set_reuse_address(true)?;
@@ -93,7 +93,7 @@ pub(super) fn receiver(
     finish(socket)
 }
 
-/// A socket that hands datagrams to the program at `to`.
+/// A socket that delivers datagrams to the program at `to`.
 pub(super) fn outward(to: SocketAddr) -> io::Result<UdpSocket> {
     sender(
         to,
@@ -104,7 +104,7 @@ pub(super) fn outward(to: SocketAddr) -> io::Result<UdpSocket> {
     )
 }
 
-/// The address that packets from here to `to` carry, if the system tells.
+/// The source address of packets from this host to `to`, if the system reports it.
 pub(super) fn source_of(to: SocketAddr, leaving: Leaving) -> Option<IpAddr> {
     if let (IpAddr::V4(_), Some(address)) = (to.ip(), leaving.interface.address)
         && !address.is_unspecified()
@@ -114,7 +114,7 @@ pub(super) fn source_of(to: SocketAddr, leaving: Leaving) -> Option<IpAddr> {
     if let (IpAddr::V6(_), Some(source)) = (to.ip(), leaving.interface.source) {
         return Some(IpAddr::V6(source));
     }
-    // Connecting a UDP socket sends nothing; it only makes the system choose a source address.
+    // Connecting a UDP socket sends nothing; the system only chooses a source address.
     let socket = open(to).ok()?;
     if to.is_ipv6() && to.ip().is_multicast() {
         socket.set_multicast_if_v6(leaving.interface.index).ok()?;
@@ -132,10 +132,10 @@ fn open(like: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Where to bind for packets to `at`.
+/// The address to bind to for packets to `at`.
 fn bound(at: SocketAddr, interface: Found) -> SocketAddr {
     match at {
-        // Windows binds to no group.
+        // Windows cannot bind to a group.
         _ if cfg!(windows) && at.ip().is_multicast() => {
             let any = match at {
                 SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),

@@ -1,4 +1,5 @@
-//! What both ends settle when a session begins, so that mistakes show before the first connection.
+//! The agreement of both ends at the start of a session, so that mistakes show before the first
+//! connection.
 
 use std::net::SocketAddr;
 
@@ -9,25 +10,25 @@ use super::wire::{Reply, Request, Status};
 use crate::error::SessionError;
 use crate::target::Target;
 
-/// What was settled.
+/// The result of the agreement.
 pub(super) struct Agreed {
-    /// Where the other end listens; each for as long as its stream is held.
+    /// Addresses at which the peer listens; each for as long as its stream is held.
     pub(super) listeners: Vec<(String, Stream)>,
-    /// What may go wrong later.
+    /// Warnings: rules that may fail later.
     pub(super) warnings: Vec<String>,
 }
 
-/// Asks whether the targets are allowed, and has the other end listen.
+/// Asks whether the targets are allowed, and makes the peer listen.
 ///
 /// # Errors
-/// A target is not, it cannot listen, or the session failed.
+/// A target is not allowed, the peer cannot listen, or the session failed.
 pub(super) async fn agree(
     connection: &Connection,
     targets: &[Target],
     listen: &[SocketAddr],
 ) -> Result<Agreed, SessionError> {
     let mut asked = Vec::new();
-    // Without a question nobody would notice that the other end is something else.
+    // Without any question, a peer of another kind would go unnoticed.
     let targets: Vec<String> = targets.iter().map(Target::to_string).collect();
     let nothing = [String::new()];
     let questions = if targets.is_empty() {
@@ -35,7 +36,7 @@ pub(super) async fn agree(
     } else {
         &targets
     };
-    // All at once, so that they take one round trip together.
+    // All at once, so that together they need one round trip.
     for target in questions {
         let stream = ask(connection, &Request::Ask(target.clone())).await?;
         asked.push((target, stream));
@@ -93,7 +94,7 @@ async fn ask(connection: &Connection, request: &Request) -> Result<Stream, Sessi
 fn failed(connection: &Connection, reply: &Reply) -> SessionError {
     match connection.close_reason() {
         Some(reason) => SessionError::Closed(reason),
-        // It may be over in a moment.
+        // The session may end in a moment.
         None if reply.status == Status::Leaving => SessionError::Leaving(reply.text.clone()),
         None => SessionError::Failed(reply.text.clone()),
     }

@@ -1,4 +1,4 @@
-//! What bounds the connections of a session.
+//! Limits of the connections of a session.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use weftline::EndpointConfig;
 
 /// Most addresses of one kind of one client.
 pub const MOST_RULES: usize = 64;
-/// Streams beside those of connections: questions and listeners.
+/// Streams in addition to those of connections: requests and listeners.
 const OTHER_STREAMS: u32 = 2 * MOST_RULES as u32;
-/// Bytes of all of a session's connections that wait to be read, at most.
+/// Most bytes of all connections of a session that may wait to be read.
 const MOST_WAITING: u64 = 256_000_000;
 
-/// What bounds the connections of a session.
+/// Limits of the connections of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     connections: u32,
@@ -20,20 +20,20 @@ pub struct Bounds {
     drain: Duration,
 }
 
-/// A bound is out of range.
+/// A limit is out of range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {got}: give {} to {}", .allowed.start(), .allowed.end())]
 pub struct OutOfRange {
-    /// Which.
+    /// The limit.
     pub field: &'static str,
-    /// What it was.
+    /// The given value.
     pub got: u64,
-    /// What it may be.
+    /// The allowed values.
     pub allowed: RangeInclusive<u64>,
 }
 
 impl Default for Bounds {
-    /// 256 connections, 1 MB each, 10 s to end.
+    /// The defaults: 256 connections, 1 MB each, 10 s to finish.
     fn default() -> Self {
         Bounds {
             connections: 256,
@@ -44,17 +44,18 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// How many connections there may be at once.
+    /// The allowed numbers of connections at once.
     pub const CONNECTIONS: RangeInclusive<u32> = 1..=10_000;
-    /// How many bytes may wait of each.
+    /// The allowed numbers of bytes that may wait for each connection.
     pub const BUFFER: RangeInclusive<usize> = 300_000..=64_000_000;
 
-    /// At most `connections` of a session at once; further ones are refused. Of each, `buffer` bytes
-    /// may wait for a slow reader, which also is the most that a connection gets in a round trip.
-    /// When the end is stopped, connections go on for `drain` before they are cut.
+    /// A session has at most `connections` at once; further ones are refused. Of each connection,
+    /// `buffer` bytes may wait for a slow reader; it is also the most that a connection can send in
+    /// a round trip. A stopping end waits up to `drain` for connections to finish, then resets
+    /// them.
     ///
     /// # Errors
-    /// Connections or buffer are out of range.
+    /// `connections` or `buffer` is out of range.
     pub fn new(connections: u32, buffer: usize, drain: Duration) -> Result<Self, OutOfRange> {
         let within = |field, got: u64, allowed: RangeInclusive<u64>| match allowed.contains(&got) {
             true => Ok(()),
@@ -79,22 +80,22 @@ impl Bounds {
         })
     }
 
-    /// Connections at once of each session.
+    /// Most connections of each session at once.
     pub fn connections(&self) -> u32 {
         self.connections
     }
 
-    /// How long connections go on when the end is stopped.
+    /// How long a stopping end waits for connections to finish.
     pub fn drain(&self) -> Duration {
         self.drain
     }
 
-    /// Sets the limits of sessions so that these bounds hold. Both ends need it.
+    /// Sets the limits of sessions so that these limits hold. Both ends must do it.
     pub fn apply(&self, config: &mut EndpointConfig) {
         let limits = &mut config.session.limits;
         limits.streams = self.connections + OTHER_STREAMS;
         limits.stream_data = self.buffer as u64;
-        // As long as this is enough for all, a connection that nobody reads holds up no other.
+        // While this is enough for all connections, one that is not read delays no other.
         let all = limits.stream_data * u64::from(self.connections);
         limits.session_data = all.clamp(limits.stream_data, MOST_WAITING);
     }

@@ -1,8 +1,8 @@
-//! One TCP connection and its stream: both directions, each to its own end.
+//! One TCP connection and its stream: two directions, each with its own end.
 //!
-//! The end of one direction is carried as such, and the other goes on. Whatever breaks either
-//! breaks both: a cut connection must never look like one that ended. Each direction holds one
-//! buffer; who reads slowly slows the writer at the far end.
+//! The end of one direction is carried as an end, and the other direction continues. An error in
+//! either direction resets both: an interrupted connection must never look like a finished one.
+//! Each direction holds one buffer; a slow reader slows the writer at the far end.
 
 use std::io;
 use std::pin::pin;
@@ -19,42 +19,42 @@ use super::counts::{Counts, Ended};
 use super::socks;
 use super::wire::{Reply, Request, Status, WireError};
 
-/// Bytes read at once.
+/// Bytes of one read.
 const CHUNK: usize = 16 << 10;
 /// Code of streams whose connection broke.
 const BROKEN: u64 = 1;
-/// How long the other end may take to answer: longer than it waits for its target.
+/// How long the peer may take to answer: longer than it waits for its target.
 pub(super) const ANSWER: Duration = Duration::from_secs(15);
-/// A host that is gone without a word is noticed after about this long, and some tries.
+/// A host that vanished is detected after about this time, plus some probes.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
-/// Which side of a direction broke.
+/// The side of a direction that failed.
 enum Broke {
     Tcp,
     Stream,
 }
 
-/// Prepares a connection: nothing waits to be sent together with what comes later.
+/// Prepares a connection: no write waits to be merged with later ones.
 pub(super) fn prepare(tcp: &TcpStream) {
-    // A connection without these is slower or is noticed to be dead later, but it is one.
+    // Without these options a connection is slower, or a dead one is detected later, but it works.
     let _ = tcp.set_nodelay(true);
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
     let _ = SockRef::from(tcp).set_tcp_keepalive(&keepalive);
 }
 
-/// Breaks the connection off, so that the program cannot take it for its end.
+/// Resets the connection, so that the program cannot mistake this for a normal end.
 pub(super) fn reset(tcp: TcpStream) {
-    // If this fails the connection was broken before.
+    // If this fails, the connection had failed before.
     let _ = tcp.set_zero_linger();
 }
 
-/// Carries a connection that a program here has made, by a stream that is to be opened for it.
+/// Carries a connection that a local program has made, over a new stream.
 ///
-/// What the program says is sent on without waiting for the answer, but for SOCKS, where the
-/// program waits itself.
+/// The program's data is sent without waiting for the answer. With SOCKS the program itself waits.
 ///
 /// # Errors
-/// Why there is no connection; a program that speaks SOCKS has been told, others were reset.
+/// The reason why there is no connection. A program that uses SOCKS has been answered; others have
+/// been reset.
 pub(super) async fn accepted(
     mut tcp: TcpStream,
     mut stream: Stream,
@@ -64,7 +64,7 @@ pub(super) async fn accepted(
 ) -> Result<Ended, Reply> {
     if stream.write_all(&request.bytes()).await.is_err() {
         refuse(tcp, by_socks, Status::Other).await;
-        return Err(Reply::new(Status::Other, "the session broke"));
+        return Err(Reply::new(Status::Other, "the session failed"));
     }
     if !by_socks {
         return pump(tcp, stream, true, counts).await;
@@ -80,10 +80,10 @@ pub(super) async fn accepted(
     }
 }
 
-/// Tells the program that there will be no connection.
+/// Tells the program that there is no connection.
 pub(super) async fn refuse(mut tcp: TcpStream, by_socks: bool, status: Status) {
     match by_socks {
-        // It reads the reply and then the end.
+        // The program reads the reply and then the end.
         true => {
             let _ = socks::reply(&mut tcp, status).await;
         }
@@ -91,7 +91,7 @@ pub(super) async fn refuse(mut tcp: TcpStream, by_socks: bool, status: Status) {
     }
 }
 
-/// Carries a connection that was made here for a stream that the other end opened.
+/// Carries a connection to a target for a stream that the peer opened.
 pub(super) async fn connected(tcp: TcpStream, mut stream: Stream, counts: &Counts) -> Ended {
     let done = Reply::new(Status::Done, "");
     if stream.write_all(&done.bytes()).await.is_err() {
@@ -102,7 +102,7 @@ pub(super) async fn connected(tcp: TcpStream, mut stream: Stream, counts: &Count
     ended.unwrap_or(Ended::Broken)
 }
 
-/// Carries both directions to their ends, after the other end's reply if that is still to come.
+/// Carries both directions to their ends, after the peer's reply if that is still to come.
 async fn pump(
     mut tcp: TcpStream,
     stream: Stream,
@@ -120,7 +120,7 @@ async fn pump(
             answer = loop {
                 tokio::select! {
                     read = &mut reply => break match read {
-                        // It was made and broke before its reply had come here.
+                        // The connection was made and failed before its reply arrived here.
                         Ok(Err(WireError::Stream(error))) if is_reset(&error) => {
                             out_ended = Some(Err(Broke::Stream));
                             Ok(String::new())
@@ -129,8 +129,8 @@ async fn pump(
                         Ok(Err(error)) => Err(error.into()),
                         Err(_) => Err(no_answer()),
                     },
-                    // The program may leave at once. That the other end does not read is no
-                    // reason yet: its reply says why.
+                    // The program may leave at once. If the peer does not read, its reply says
+                    // why.
                     ended = &mut out, if out_ended.is_none() => {
                         let left = matches!(ended, Err(Broke::Tcp));
                         out_ended = Some(ended);
@@ -199,10 +199,10 @@ fn is_reset(error: &io::Error) -> bool {
 }
 
 fn no_answer() -> Reply {
-    Reply::new(Status::TimedOut, "the other end does not answer")
+    Reply::new(Status::TimedOut, "the peer does not answer")
 }
 
-/// What a failed attempt to connect is called.
+/// The reply for a failed attempt to connect.
 pub(super) fn failed(target: &str, error: &io::Error) -> Reply {
     use io::ErrorKind as Kind;
     let (status, why) = match error.kind() {

@@ -1,4 +1,4 @@
-//! The client end: a session with the server, whenever there can be one.
+//! The client end: keeps a session with the server.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -23,10 +23,10 @@ use crate::session::{close, connect, farewell};
 use crate::stopper::Stopper;
 use crate::target::Target;
 
-/// How long what is under way may take to be acknowledged, or connections to be cut, at the end.
+/// At the end, how long data in flight may take to be acknowledged, and connections to be reset.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// The client end of a forwarding.
+/// The client end of `forward`.
 pub struct Client {
     options: ClientOptions,
     targets: Vec<Target>,
@@ -40,7 +40,7 @@ impl Client {
     /// Opens the local listeners.
     ///
     /// # Errors
-    /// There is nothing to forward or too much, or a local address cannot be used.
+    /// There are no rules or too many, or a local address cannot be used.
     pub async fn open(
         options: ClientOptions,
         on_event: impl Fn(Event<'_>) + Send + Sync + 'static,
@@ -90,21 +90,21 @@ impl Client {
         })
     }
 
-    /// The local addresses that were bound, and what for.
+    /// The bound local addresses, and what each leads to.
     pub fn entries(&self) -> &[(SocketAddr, Entry)] {
         &self.near.entries
     }
 
-    /// Gives [`Snapshot`]s, also while this runs.
+    /// Source of [`Snapshot`]s while the client runs.
     pub fn counts(&self) -> impl Fn() -> Snapshot + Send + Sync + use<> {
         let near = self.near.clone();
         move || near.snapshot()
     }
 
-    /// Forwards connections and keeps a session, until `stopper` asks for the end.
+    /// Forwards connections and keeps a session, until `stopper` stops it.
     ///
     /// # Errors
-    /// The first session failed in a way that another attempt does not change.
+    /// The error of the first session is permanent.
     pub async fn run(mut self, stopper: &Stopper) -> Result<(), SessionError> {
         let mut listening = JoinSet::new();
         let entries = self.near.entries.iter().map(|(_, entry)| entry.clone());
@@ -120,7 +120,7 @@ impl Client {
     }
 }
 
-/// A client whose listeners take connections.
+/// A client whose listeners accept connections.
 struct Running {
     client: Client,
     listening: Mutex<JoinSet<()>>,
@@ -169,7 +169,7 @@ impl Rejoin for Running {
         }
     }
 
-    /// Serves what the other end opens.
+    /// Serves the streams that the peer opens.
     async fn carry(&self, connection: &Connection, agreed: Agreed) -> CloseReason {
         let client = &self.client;
         let mut listeners = JoinSet::new();
@@ -204,7 +204,7 @@ impl Rejoin for Running {
         (self.client.on_event)(Event::Retrying { error, wait });
     }
 
-    /// Lets connections go on to their end for a while, and what they brought arrive.
+    /// Lets open connections finish for a while, and their data arrive.
     async fn leave(
         &self,
         connection: &Connection,
@@ -233,7 +233,7 @@ impl Rejoin for Running {
     }
 }
 
-/// Waits for the end of a stream that has nothing more to say.
+/// Waits for the end of a stream that carries no further data.
 async fn over(mut stream: Stream) {
     let _ = tokio::io::AsyncReadExt::read_u8(&mut stream).await;
 }

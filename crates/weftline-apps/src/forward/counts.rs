@@ -1,4 +1,4 @@
-//! What one end of a forwarding has done.
+//! Counters of one end of `forward`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,16 +6,16 @@ use weftline::Stats;
 
 use super::wire::Reply;
 
-/// How a connection ended that there was.
+/// How an established connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// Both directions came to their end.
+    /// Both directions ended normally.
     Done,
-    /// It broke, or the session did; the program has been told by a reset.
+    /// It failed, or the session did; the program has received a reset.
     Broken,
 }
 
-/// Counts of a running end.
+/// Counters of a running end.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     sessions: AtomicU64,
@@ -28,46 +28,46 @@ pub(super) struct Counts {
     inward: AtomicU64,
 }
 
-/// Counts of one moment.
+/// Counters at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Snapshot {
     /// Sessions so far.
     pub sessions: u64,
-    /// Connections that there are.
+    /// Connections that are open.
     pub open: u64,
-    /// Connections so far, whatever became of them.
+    /// Connections so far, with any result.
     pub total: u64,
-    /// Those that came to their end.
+    /// Connections that ended normally.
     pub done: u64,
-    /// Those that broke, or whose session did.
+    /// Connections that failed, or whose session did.
     pub broken: u64,
-    /// Those that never came to be.
+    /// Connections that were never established.
     pub refused: u64,
-    /// Bytes that connections here brought.
+    /// Bytes read from local connections.
     pub sent: u64,
-    /// Bytes that connections here took.
+    /// Bytes written to local connections.
     pub delivered: u64,
-    /// The session of the moment, or one of them.
+    /// The current session, or one of them.
     pub session: Option<Stats>,
 }
 
 impl Counts {
-    /// Bytes that a connection here brought.
+    /// Counts bytes read from a local connection.
     pub(super) fn out(&self, bytes: usize) {
         self.out.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Bytes that a connection here took.
+    /// Counts bytes written to a local connection.
     pub(super) fn inward(&self, bytes: usize) {
         self.inward.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// A session has begun.
+    /// Counts a new session.
     pub(super) fn session(&self) {
         self.sessions.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a connection for as long as `carried` takes, and what becomes of it.
+    /// Counts a connection while `carried` runs, and then its result.
     pub(super) async fn connection(
         &self,
         carried: impl Future<Output = Result<Ended, Reply>>,
@@ -85,7 +85,7 @@ impl Counts {
         ended
     }
 
-    /// How things stand.
+    /// Current counters.
     pub(super) fn snapshot(&self, session: Option<Stats>) -> Snapshot {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Snapshot {
@@ -108,7 +108,7 @@ mod tests {
     use crate::forward::wire::Status;
 
     #[tokio::test]
-    async fn what_becomes_of_a_connection_is_counted_once() {
+    async fn the_result_of_a_connection_is_counted_once() {
         let counts = Counts::default();
         let refused = Err(Reply::new(Status::Refused, "no"));
         for ended in [Ok(Ended::Done), Ok(Ended::Broken), refused] {

@@ -1,4 +1,4 @@
-//! Connecting to a target for the other end.
+//! Connects to a target on behalf of the peer.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,24 +13,24 @@ use super::counts::{Counts, Ended};
 use super::wire::{Reply, Status};
 use crate::target::Target;
 
-/// How long the other end may take to say what a stream is for.
+/// How long the peer may take to send its request on a stream.
 pub(super) const HEADER: Duration = Duration::from_secs(10);
-/// How long looking a target up and connecting to it may take.
+/// How long resolving a target and connecting to it may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Answers a stream on which nothing follows; returns the answer.
+/// Sends the reply on a stream that ends with it; returns the reply.
 pub(super) async fn answer(mut stream: Stream, reply: Reply) -> Reply {
-    // A session that is over needs no answer.
+    // An ended session needs no answer.
     if stream.write_all(&reply.bytes()).await.is_ok() {
         let _ = stream.finish();
     }
     reply
 }
 
-/// Connects to the first of a target's addresses that takes it, and carries the connection.
+/// Connects to the first of a target's addresses that accepts, and carries the connection.
 ///
 /// # Errors
-/// Why there is none; the other end has been told.
+/// The reason why there is no connection; the peer has received it.
 pub(super) async fn connect(
     stream: Stream,
     target: &Target,

@@ -1,4 +1,4 @@
-//! What a forwarding tells while it runs.
+//! Events of `forward`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,70 +10,70 @@ use super::options::Entry;
 use crate::error::SessionError;
 use crate::target::Target;
 
-/// What a forwarding tells while it runs. Texts of the other end have no control characters in them,
-/// but for what [`Event::TurnedAway`] and errors hold.
+/// An event of `forward`. Texts of the peer have no control characters, except in
+/// [`Event::TurnedAway`] and in errors.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// Client: there is a session.
+    /// Client: a session was established.
     Connected {
-        /// Where the server end is.
+        /// The server's address.
         remote: SocketAddr,
-        /// The local addresses that were bound, and what for.
+        /// The bound local addresses, and what each leads to.
         entries: &'a [(SocketAddr, Entry)],
-        /// Where the other end listens, as it says, and the targets here.
+        /// The addresses on which the server reports to listen, and the targets at this end.
         reverse: &'a [(String, Target)],
     },
-    /// Client: the other end does not know the name of a target; it may know it later.
+    /// Client: the server cannot resolve the name of a target now.
     UnknownTarget {
-        /// What the other end says.
+        /// The server's reason.
         reason: &'a str,
     },
-    /// Client: the other end stopped listening while the session goes on.
+    /// Client: the server stopped listening during the session.
     NoLongerListens {
-        /// Where it listened.
+        /// The address on which it listened.
         at: &'a str,
     },
-    /// Client: there is no session, and a new attempt to make one is due.
+    /// Client: there is no session, and a new attempt follows.
     Retrying {
-        /// Why there is none.
+        /// The error.
         error: &'a SessionError,
         /// Time until the attempt.
         wait: Duration,
     },
-    /// A connection did not come to be.
+    /// A connection was not established.
     NoConnection {
-        /// Server: the client that wanted it.
+        /// Server: the client that requested it.
         client: Option<SocketAddr>,
-        /// Why.
+        /// The error.
         reason: &'a str,
     },
-    /// This end was asked to stop, and connections may go on for a while.
+    /// This end is stopping, and waits for connections to end.
     Draining {
-        /// How many.
+        /// Number of open connections.
         open: u64,
-        /// How long at most.
+        /// How long it waits at most.
         patience: Duration,
     },
     /// Server: a client has a session.
     Joined {
-        /// Who it is.
+        /// The client's fingerprint.
         peer: Fingerprint,
-        /// Where it is.
+        /// The peer's address.
         remote: SocketAddr,
     },
-    /// Server: a client's session is over.
+    /// Server: a client's session has ended.
     Left {
-        /// Who it was.
+        /// The client's fingerprint.
         peer: Fingerprint,
-        /// Where it was.
+        /// The client's address.
         remote: SocketAddr,
-        /// Why.
+        /// The error.
         error: &'a SessionError,
     },
-    /// Server: somebody was not let in.
+    /// Server: a peer was refused.
     TurnedAway(&'a Refusal),
 }
 
-/// Takes events as they come. It must not block.
+/// Handles events. It must not block.
 pub(super) type OnEvent = Arc<dyn Fn(Event<'_>) + Send + Sync>;

@@ -1,4 +1,4 @@
-//! One session at the server end: what its client asks for, if it is allowed.
+//! One session at the server end: handles the client's requests, if they are allowed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::wire::{Reply, Request, Status};
 use crate::allow::{Refused, permit};
 use crate::target::Target;
 
-/// A session, and the connections that it may have.
+/// A session, and the permits for its connections.
 pub(super) struct Far {
     service: Arc<Service>,
     connection: Connection,
@@ -39,7 +39,7 @@ impl Far {
     /// Serves the session to its end.
     pub(super) async fn serve(self) -> CloseReason {
         let far = Arc::new(self);
-        // Nothing is done for a recording.
+        // `forward` does not serve recordings.
         if let Err(reason) = far.connection.confirmed().await {
             return reason;
         }
@@ -60,7 +60,7 @@ impl Far {
                 dial::answer(stream, error.into()).await;
                 return;
             }
-            // It says nothing, and hears nothing.
+            // The stream carries no data in either direction.
             Err(_) => return,
         };
         match request {
@@ -80,7 +80,7 @@ impl Far {
             }
             Request::Listen(rule, at) => self.listen(stream, rule, &at).await,
             Request::Accepted(_) => {
-                let reply = Reply::new(Status::Other, "only the server says this");
+                let reply = Reply::new(Status::Other, "only the server may send this request");
                 dial::answer(stream, reply).await;
             }
         }
@@ -125,11 +125,12 @@ impl Far {
         }
     }
 
-    /// Listens for the client until its stream ends, or it asks for the same in a newer session.
+    /// Listens for the client until its stream ends, or until the client asks for the same address
+    /// in a newer session.
     async fn listen(self: Arc<Self>, mut stream: Stream, rule: u16, at: &str) {
         let listeners = &self.service.listeners;
         let bound = match at.parse::<SocketAddr>() {
-            Err(_) => Err(Reply::new(Status::Other, "no address to listen at")),
+            Err(_) => Err(Reply::new(Status::Other, "not an address to listen on")),
             Ok(_) if self.service.is_leaving() => Err(leaving()),
             Ok(at) => {
                 let allowed = self.service.options.allow_listen.iter().any(|a| a.has(at));
@@ -137,7 +138,7 @@ impl Far {
                     true => listeners.open(at, self.connection.peer()).await,
                     false => Err(Reply::new(
                         Status::NotAllowed,
-                        format!("listening at {at} is not allowed here"),
+                        format!("listening on {at} is not allowed here"),
                     )),
                 }
             }
@@ -193,7 +194,10 @@ impl Far {
             }
             Ok(Err(_)) | Err(_) => {
                 carry::reset(tcp);
-                Err(Reply::new(Status::Unreachable, "no room in the session"))
+                Err(Reply::new(
+                    Status::Unreachable,
+                    "the session has no free stream",
+                ))
             }
         }
     }
@@ -205,7 +209,7 @@ fn parse(target: &str) -> Result<Target, Reply> {
 }
 
 fn leaving() -> Reply {
-    Reply::new(Status::Leaving, "the other end is about to stop")
+    Reply::new(Status::Leaving, "the peer is stopping")
 }
 
 fn too_many() -> Reply {

@@ -1,4 +1,4 @@
-//! Where the server end listens for its clients.
+//! The server end's listeners for its clients.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -14,14 +14,14 @@ use weftline::Fingerprint;
 use super::bounds::MOST_RULES;
 use super::wire::{Reply, Status};
 
-/// Pause after something failed that may do in a moment.
+/// Pause after a failure that may be temporary.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
-/// How often an address that an older session had is tried.
+/// Attempts to bind an address that an older session had.
 const TRIES: usize = 20;
-/// Listeners of all clients together.
+/// Most listeners of all clients together.
 const MOST: usize = 16 * MOST_RULES;
 
-/// Who listens where.
+/// The client that listens on each address.
 #[derive(Default)]
 pub(super) struct Listeners {
     held: Mutex<HashMap<SocketAddr, Held>>,
@@ -35,18 +35,18 @@ struct Held {
 /// A listener; give it back with [`Listeners::close`].
 pub(super) struct Open {
     pub(super) listener: TcpListener,
-    /// Where it listens.
+    /// The address that it listens on.
     pub(super) local: SocketAddr,
-    /// Tells when the same client wants the address for a newer session.
+    /// Signals that the same client wants the address for a newer session.
     pub(super) taken: Arc<Notify>,
 }
 
 impl Listeners {
-    /// Listens for a client. An address that an older session of the same client has changes over:
+    /// Listens for a client. An address of an older session of the same client is handed over:
     /// that session may be dead without this end knowing.
     ///
     /// # Errors
-    /// The address is not to be had.
+    /// The address cannot be bound.
     pub(super) async fn open(
         &self,
         at: SocketAddr,
@@ -55,7 +55,7 @@ impl Listeners {
         let mut taken_over = false;
         if let Some(held) = self.lock().get(&at) {
             if held.peer != peer {
-                let text = format!("another client listens at {at}");
+                let text = format!("another client listens on {at}");
                 return Err(Reply::new(Status::Other, text));
             }
             held.taken.notify_one();
@@ -69,12 +69,12 @@ impl Listeners {
                     sleep(PAUSE).await;
                 }
                 Err(error) => {
-                    let text = format!("cannot listen at {at}: {error}");
+                    let text = format!("cannot listen on {at}: {error}");
                     return Err(Reply::new(Status::Other, text));
                 }
             }
         }
-        let text = format!("cannot listen at {at}: it is in use");
+        let text = format!("cannot listen on {at}: it is in use");
         Err(Reply::new(Status::Other, text))
     }
 
@@ -99,7 +99,7 @@ impl Listeners {
         })
     }
 
-    /// The listener is no longer needed.
+    /// Closes the listener.
     pub(super) fn close(&self, open: Open) {
         let mut held = self.lock();
         if held
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_address_changes_over_to_its_own_client_and_to_no_other() {
+    async fn an_address_is_handed_over_to_the_same_client_only() {
         let listeners = Listeners::default();
         let (one, other) = (Fingerprint::from([1; 20]), Fingerprint::from([2; 20]));
         let any = "127.0.0.1:0".parse().unwrap();

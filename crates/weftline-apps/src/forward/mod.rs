@@ -1,17 +1,17 @@
 //! TCP connections over a session (`docs/use/forward.md`).
 //!
-//! The [`Client`] takes connections from local programs; the [`Server`] makes them again to their
-//! targets. Reverse rules turn that round. Targets that the server does not
+//! The [`Client`] accepts connections from local programs. The [`Server`] makes the matching
+//! connections to the targets. Reverse rules swap these roles. Targets that the server does not
 //! [allow](crate::Allow) are refused.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
-//! | `options`, `bounds` | what the ends are told |
+//! | `options`, `bounds` | options of the ends |
 //! | `client`, `near`, `agree` | the client end: its sessions; its connections; how a session begins |
-//! | `server`, `far`, `service` | the server end; one of its sessions; what all of them share |
-//! | `carry`, `dial`, `listeners` | one connection; one that is made for the other end; ports for the other end |
-//! | `wire`, `socks` | what the ends say to each other; what a program says |
-//! | `counts`, `event` | what an application learns |
+//! | `server`, `far`, `service` | the server end; one of its sessions; the state that all of them share |
+//! | `carry`, `dial`, `listeners` | a connection; connecting for the peer; listening for the peer |
+//! | `wire`, `socks` | the ends' messages; a program's SOCKS request |
+//! | `counts`, `event` | counters and events for the application |
 
 mod agree;
 mod bounds;

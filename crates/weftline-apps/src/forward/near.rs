@@ -1,4 +1,4 @@
-//! Connections that programs on this host make, and those that the other end asks for.
+//! Connections that local programs make, and those that the peer asks for.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use super::socks;
 use super::wire::{Reply, Request, Status};
 use crate::target::Target;
 
-/// How long a program may take to say what it wants by SOCKS.
+/// How long a program may take to send its SOCKS request.
 const SOCKS: Duration = Duration::from_secs(10);
-/// Pause after a failed accept: without descriptors it would fail again at once.
+/// Pause after a failed accept: while descriptors are short it would fail again at once.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Connections of this end; they find the session of the moment here.
+/// Connections of this end; they find the current session here.
 pub(super) struct Near {
-    /// Where programs connect to, and what for.
+    /// Local listeners and what they lead to.
     pub(super) entries: Vec<(SocketAddr, Entry)>,
-    /// Where connections go that somebody makes at the other end.
+    /// Targets of connections that programs make at the server.
     reverse: Vec<Target>,
     /// How long a connection waits for a session.
     wait: Duration,
@@ -58,31 +58,31 @@ impl Near {
         }
     }
 
-    /// From now on connections go by this session.
+    /// From now on connections use this session.
     pub(super) fn attach(&self, connection: Connection) {
         self.counts.session();
         self.session.send_replace(Some(connection));
     }
 
-    /// From now on connections wait.
+    /// From now on connections wait for a session.
     pub(super) fn detach(&self) {
         self.session.send_replace(None);
     }
 
-    /// How things stand.
+    /// Current counters.
     pub(super) fn snapshot(&self) -> Snapshot {
         let stats = self.session.borrow().as_ref().map(Connection::stats);
         self.counts.snapshot(stats)
     }
 
-    /// Waits until there are no connections; lets no further one begin.
+    /// Waits until no connection is open, and prevents new ones.
     pub(super) async fn drained(&self) {
-        // It only fails if the semaphore is closed, which it never is.
+        // This fails only if the semaphore is closed, which never happens.
         let all = self.slots.acquire_many(self.connections).await;
         all.into_iter().for_each(|permits| permits.forget());
     }
 
-    /// Takes connections of one entry, until dropped.
+    /// Accepts connections of one entry, until dropped.
     pub(super) async fn listen(self: Arc<Self>, listener: TcpListener, entry: Entry) {
         loop {
             match listener.accept().await {
@@ -98,7 +98,7 @@ impl Near {
         }
     }
 
-    /// Serves a stream that the other end has opened: somebody connected there.
+    /// Serves a stream that the peer has opened: a program connected there.
     pub(super) async fn incoming(self: Arc<Self>, stream: Stream) {
         let carried = self.counts.connection(self.inward(stream)).await;
         self.tell(carried);
@@ -124,7 +124,7 @@ impl Near {
             Entry::Socks => match timeout(SOCKS, socks::request(&mut tcp)).await {
                 Ok(Ok(target)) => (target, true),
                 Ok(Err(error)) => return Err(Reply::new(Status::Other, error.to_string())),
-                Err(_) => return Err(Reply::new(Status::TimedOut, "a program asked nothing")),
+                Err(_) => return Err(Reply::new(Status::TimedOut, "a program sent no request")),
             },
         };
         match timeout(self.wait, self.stream()).await {
@@ -134,13 +134,13 @@ impl Near {
             }
             Err(_) => {
                 carry::refuse(tcp, by_socks, Status::Unreachable).await;
-                let text = format!("no session to reach {target} by, or no room in it");
+                let text = format!("no session to reach {target}, or no free stream in it");
                 Err(Reply::new(Status::Unreachable, text))
             }
         }
     }
 
-    /// A new stream of the session of the moment, as soon as there is one.
+    /// A new stream of the current session, as soon as there is one.
     async fn stream(&self) -> Stream {
         let mut session = self.session.subscribe();
         loop {
@@ -150,7 +150,7 @@ impl Near {
             {
                 return stream;
             }
-            // It only fails when this end is gone, and then nobody waits.
+            // This fails only when this end is gone, and then nothing waits.
             let _ = session.changed().await;
         }
     }
@@ -159,11 +159,11 @@ impl Near {
         let rule = match timeout(HEADER, Request::read(&mut stream)).await {
             Ok(Ok(Request::Accepted(rule))) => usize::from(rule),
             Ok(Ok(_)) => {
-                let reply = Reply::new(Status::NotAllowed, "nothing here is for the other end");
+                let reply = Reply::new(Status::NotAllowed, "this end has no targets for the peer");
                 return Err(dial::answer(stream, reply).await);
             }
             Ok(Err(error)) => return Err(dial::answer(stream, error.into()).await),
-            Err(_) => return Err(Reply::new(Status::TimedOut, "the other end asked nothing")),
+            Err(_) => return Err(Reply::new(Status::TimedOut, "the peer sent no request")),
         };
         let Some(target) = self.reverse.get(rule) else {
             let reply = Reply::new(Status::NotAllowed, "no such reverse rule");

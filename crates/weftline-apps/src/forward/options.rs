@@ -1,4 +1,4 @@
-//! What the two ends of a forwarding are told.
+//! Options of the two ends of `forward`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,44 +10,44 @@ use crate::address::Address;
 use crate::allow::Allow;
 use crate::target::Target;
 
-/// How long the other end may take to answer, and how long a connection waits for a session.
+/// How long the peer may take to answer, and how long a connection waits for a session.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Where programs beside the client connect to.
+/// What a local listener leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// The way to this target.
+    /// This target.
     To(Target),
-    /// Programs say by SOCKS 5 what they want.
+    /// The target that the program names by SOCKS 5.
     Socks,
 }
 
-/// What the client end is told.
+/// Options of the client end.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClientOptions {
-    /// Where the server end waits.
+    /// The server's address.
     pub server: Address,
     /// The server's fingerprint and this end's key pair.
     pub identity: (Fingerprint, Identity),
-    /// Local addresses at which programs connect, and what for.
+    /// Local addresses that programs connect to, and what each leads to.
     pub listen: Vec<(SocketAddr, Entry)>,
-    /// Addresses at which the server listens, and the targets at this end.
+    /// Addresses on which the server listens, and the targets at this end.
     pub remote: Vec<(SocketAddr, Target)>,
     /// How long a connection waits while there is no session.
     pub wait: Duration,
-    /// How long the server may take to answer a session.
+    /// How long the server may take to answer.
     pub timeout: Duration,
-    /// What bounds the connections.
+    /// The limits of connections.
     pub bounds: Bounds,
-    /// The configuration of each session's endpoint; the bounds are applied to it.
+    /// The configuration of each session's endpoint; the limits are applied to it.
     pub endpoint: EndpointConfig,
 }
 
 impl ClientOptions {
-    /// Nothing to forward yet; connections wait 10 s for a session, and the other end may take 30 s
-    /// to answer.
+    /// Options without rules. Connections wait 10 s for a session; the peer may take 30 s to
+    /// answer.
     pub fn new(server: Address, identity: (Fingerprint, Identity)) -> Self {
         ClientOptions {
             server,
@@ -62,42 +62,42 @@ impl ClientOptions {
     }
 }
 
-/// What the server end is told. The bounds have to be [applied](Bounds::apply) to its endpoint's
-/// configuration too.
+/// Options of the server end. The limits must also be [applied](Bounds::apply) to its endpoint's
+/// configuration.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ServerOptions {
-    /// Targets that clients may reach; none but these.
+    /// The targets that clients may reach.
     pub allow: Vec<Allow>,
-    /// Addresses at which clients may have this end listen; none but these.
+    /// The addresses on which clients may let this end listen.
     pub allow_listen: Vec<Allow>,
-    /// What bounds the connections.
+    /// The limits of connections.
     pub bounds: Bounds,
 }
 
-/// The client end cannot begin.
+/// The client end cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// There is nothing to forward.
-    #[error("nothing to forward: give an address to listen at, here or at the other end")]
+    /// There are no rules.
+    #[error("nothing to forward: give an address to listen on, at this end or on the server")]
     Nothing,
-    /// There are more targets, or more addresses at the other end, than a session has.
+    /// There are more targets, or more addresses on the server, than a session allows.
     #[error(
         "{got} rules are more than the {most} of a session: start a second forward for the rest"
     )]
     TooManyRules {
-        /// How many there are.
+        /// Number of rules given.
         got: usize,
-        /// How many there may be.
+        /// Most rules of a session.
         most: usize,
     },
     /// A local address cannot be used.
-    #[error("cannot listen at {addr}: {source}")]
+    #[error("cannot listen on {addr}: {source}")]
     Listen {
         /// The address.
         addr: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! The server end: its sessions, and what it lets them reach.
+//! The server end: its rules and its sessions.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,10 +18,10 @@ use crate::error::SessionError;
 use crate::session::{close, farewell};
 use crate::stopper::Stopper;
 
-/// How long what is under way may take to be acknowledged, or connections to be cut, at the end.
+/// At the end, how long data in flight may take to be acknowledged, and connections to be reset.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// The server end of a forwarding.
+/// The server end of `forward`.
 pub struct Server {
     pub(super) service: Arc<Service>,
     sessions: Mutex<BTreeMap<u64, Connection>>,
@@ -41,17 +41,17 @@ impl Server {
         })
     }
 
-    /// How things stand, all sessions together.
+    /// Current counters of all sessions together.
     pub fn snapshot(&self) -> Snapshot {
         let stats = self.lock().values().next().map(Connection::stats);
         self.service.counts.snapshot(stats)
     }
 
-    /// Serves the clients of `endpoint` until `stopper` asks for the end. Nobody else may take
-    /// sessions or refusals from this endpoint.
+    /// Serves the clients of `endpoint` until `stopper` stops it. No other code may accept
+    /// sessions or refusals of this endpoint.
     ///
     /// # Errors
-    /// The endpoint was closed.
+    /// The endpoint is closed.
     pub async fn run(
         self: &Arc<Self>,
         endpoint: &Port,
@@ -77,7 +77,7 @@ impl Server {
                 () = &mut stopped => {
                     endpoint.close(close::INTERRUPTED, "stopped");
                     farewell(endpoint, close::INTERRUPTED, "stopped").await;
-                    // Connections that were cut by this must be reset before the process ends.
+                    // Connections that this resets must be reset before the process ends.
                     let _ = timeout(SETTLE, self.service.drained()).await;
                     return Ok(());
                 }
@@ -85,10 +85,10 @@ impl Server {
         }
     }
 
-    /// Serves one session to its end.
+    /// Serves one session until it ends.
     async fn session(self: Arc<Self>, connection: Connection) {
         let Some(peer) = connection.peer() else {
-            // The QUIC carrier has always made sure; nobody else gets anything.
+            // The QUIC carrier has always authenticated the peer; other sessions get nothing.
             return connection.close(close::FAILED, "unknown");
         };
         let (service, remote) = (&self.service, connection.remote_addr());
@@ -105,7 +105,7 @@ impl Server {
         });
     }
 
-    /// Lets connections go on to their end for a while, and what they brought arrive.
+    /// Lets open connections finish for a while, and their data arrive.
     async fn drain(&self, stopper: &Stopper) {
         let service = &self.service;
         service.leaving.send_replace(true);
@@ -119,7 +119,7 @@ impl Server {
             let sessions: Vec<Connection> = self.lock().values().cloned().collect();
             let flushed = async {
                 for connection in &sessions {
-                    // A session that is over has nothing to wait for.
+                    // An ended session has nothing to wait for.
                     let _ = connection.flushed().await;
                 }
             };

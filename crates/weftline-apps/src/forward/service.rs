@@ -1,4 +1,4 @@
-//! What all sessions of a server share.
+//! State that all sessions of a server share.
 
 use tokio::sync::{Semaphore, watch};
 
@@ -7,10 +7,10 @@ use super::event::OnEvent;
 use super::listeners::Listeners;
 use super::options::ServerOptions;
 
-/// Connections of all sessions together.
+/// Most connections of all sessions together.
 const MOST_RUNNING: u32 = 100_000;
 
-/// What all sessions of a server share.
+/// State that all sessions of a server share.
 pub(super) struct Service {
     pub(super) options: ServerOptions,
     pub(super) counts: Counts,
@@ -18,7 +18,7 @@ pub(super) struct Service {
     pub(super) listeners: Listeners,
     /// Each connection holds a permit.
     pub(super) running: Semaphore,
-    /// Turns true once, when nothing new is to begin.
+    /// Turns true once, when nothing new may start.
     pub(super) leaving: watch::Sender<bool>,
 }
 
@@ -34,14 +34,14 @@ impl Service {
         }
     }
 
-    /// Whether nothing new is to begin.
+    /// Whether the server is stopping, so that nothing new may start.
     pub(super) fn is_leaving(&self) -> bool {
         *self.leaving.borrow()
     }
 
-    /// Waits until there are no connections; none begins while the result is held.
+    /// Waits until there are no connections; none can start while the result is held.
     pub(super) async fn drained(&self) -> impl Sized {
-        // It only fails if the semaphore is closed, which it never is.
+        // This fails only if the semaphore is closed, which never happens.
         self.running.acquire_many(MOST_RUNNING).await
     }
 }

@@ -14,36 +14,36 @@ const NO_AUTHENTICATION: u8 = 0;
 const NO_METHOD: u8 = 0xff;
 const CONNECT: u8 = 1;
 
-/// A program asked for something that it does not get.
+/// A program's request is refused.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SocksError {
-    /// It does not speak SOCKS 5.
-    #[error("it does not speak SOCKS 5 but starts with byte {0}")]
+    /// The program does not speak SOCKS 5.
+    #[error("the program does not speak SOCKS 5: it starts with byte {0}")]
     Version(u8),
-    /// It insists on authenticating itself.
-    #[error("it wants to authenticate itself: use the proxy without a password")]
+    /// The program insists on authentication.
+    #[error("the program insists on authentication: use the proxy without a password")]
     Method,
-    /// It wants something else than to connect.
-    #[error("it asks for command {0}: only CONNECT (1) is served")]
+    /// The program asks for a command other than CONNECT.
+    #[error("the program asks for command {0}: only CONNECT (1) is supported")]
     Command(u8),
-    /// The address is of an unknown kind.
-    #[error("it names its target by kind {0}")]
+    /// The address type is unknown.
+    #[error("the program uses the unknown address type {0}")]
     Kind(u8),
-    /// The address is none.
-    #[error("it names a target that is none")]
+    /// The target is invalid.
+    #[error("the program names an invalid target")]
     Target,
-    /// It went away.
+    /// The program closed the connection.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// Reads what a program wants to connect to. What a program must be told at once, that is done.
+/// Reads the target that a program wants to connect to, and sends the replies that it needs at
+/// once.
 ///
-/// It reads at most 520 bytes and holds none that come after the request; how long it may take is
-/// the caller's business.
+/// It reads at most 520 bytes and none after the request. The caller limits the time.
 ///
 /// # Errors
-/// See [`SocksError`]; the program has been told.
+/// See [`SocksError`]; the program has been answered.
 pub(super) async fn request(
     tcp: &mut (impl AsyncRead + AsyncWrite + Unpin),
 ) -> Result<Target, SocksError> {
@@ -67,7 +67,7 @@ pub(super) async fn request(
             let mut name = [0; 255];
             let len = usize::from(tcp.read_u8().await?);
             tcp.read_exact(&mut name[..len]).await?;
-            // What is no text is no name either: it becomes an address that is refused below.
+            // Invalid text becomes an invalid name: an address that is refused below.
             String::from_utf8(name[..len].to_vec()).unwrap_or_default()
         }
         kind => {
@@ -89,10 +89,10 @@ pub(super) async fn request(
     }
 }
 
-/// Tells the program how its request fared.
+/// Sends the program the result of its request.
 ///
 /// # Errors
-/// It went away.
+/// The program closed the connection.
 pub(super) async fn reply(tcp: &mut (impl AsyncWrite + Unpin), status: Status) -> io::Result<()> {
     let code = match status {
         Status::Done => 0,
@@ -106,7 +106,7 @@ pub(super) async fn reply(tcp: &mut (impl AsyncWrite + Unpin), status: Status) -
     tcp.write_all(&answer(code)).await
 }
 
-/// A reply. The address from which the target was reached is nobody's business here: 0.0.0.0:0.
+/// A reply. It hides the address from which the target was reached: 0.0.0.0:0.
 fn answer(code: u8) -> [u8; 10] {
     [VERSION, code, 0, 1, 0, 0, 0, 0, 0, 0]
 }
@@ -122,8 +122,8 @@ async fn expect_version(tcp: &mut (impl AsyncRead + Unpin)) -> Result<(), SocksE
 mod tests {
     use super::*;
 
-    /// What `words` lead to, and what the program is told.
-    async fn told(words: &[u8]) -> (Result<String, SocksError>, Vec<u8>) {
+    /// The result for the bytes `words`, and the bytes sent to the program.
+    async fn exchange(words: &[u8]) -> (Result<String, SocksError>, Vec<u8>) {
         let (mut here, mut there) = tokio::io::duplex(1024);
         here.write_all(words).await.unwrap();
         here.shutdown().await.unwrap();
@@ -148,28 +148,28 @@ mod tests {
                 "a.test:443",
             ),
         ] {
-            let (got, answers) = told(words).await;
+            let (got, answers) = exchange(words).await;
             assert_eq!((got.unwrap().as_str(), &answers[..]), (target, &[5, 0][..]));
         }
     }
 
     #[tokio::test]
-    async fn what_is_not_served_is_told_apart() {
-        let (got, answers) = told(b"GET / HTTP/1.1\r\n").await;
+    async fn each_unsupported_request_has_its_own_error() {
+        let (got, answers) = exchange(b"GET / HTTP/1.1\r\n").await;
         assert!(matches!(got, Err(SocksError::Version(b'G'))) && answers.is_empty());
-        let (got, answers) = told(&[5, 1, 2]).await;
+        let (got, answers) = exchange(&[5, 1, 2]).await;
         assert!(matches!(got, Err(SocksError::Method)) && answers == [5, 0xff]);
-        let (got, answers) = told(&[5, 1, 0, 5, 3, 0, 1, 10, 0, 0, 7, 0, 80]).await;
+        let (got, answers) = exchange(&[5, 1, 0, 5, 3, 0, 1, 10, 0, 0, 7, 0, 80]).await;
         assert!(matches!(got, Err(SocksError::Command(3))) && answers[3] == 7);
-        let (got, answers) = told(&[5, 1, 0, 5, 1, 0, 2, 9]).await;
+        let (got, answers) = exchange(&[5, 1, 0, 5, 1, 0, 2, 9]).await;
         assert!(matches!(got, Err(SocksError::Kind(2))) && answers[3] == 8);
         for name in [&b"\x03a b"[..], b"\x02\xff\xfe", b"\x00"] {
             let words = [&[5, 1, 0, 5, 1, 0, 3], name, &[0, 80]].concat();
-            let (got, answers) = told(&words).await;
+            let (got, answers) = exchange(&words).await;
             assert!(matches!(got, Err(SocksError::Target)), "{name:?}: {got:?}");
             assert_eq!(answers[3], 1);
         }
-        let (got, _) = told(&[5, 9, 0]).await;
+        let (got, _) = exchange(&[5, 9, 0]).await;
         assert!(matches!(got, Err(SocksError::Io(_))));
     }
 }

@@ -1,7 +1,7 @@
-//! What the two ends of a forwarding say to each other inside a session.
+//! The messages between the two ends of `forward`, inside a session.
 //!
-//! Each connection is a stream. The end that opens it says what it is for, a [`Request`]; the
-//! other end answers with a [`Reply`]. Then the connection's own bytes follow, both ways.
+//! Each connection is a stream. The end that opens it sends a [`Request`]; the peer answers with a
+//! [`Reply`]. Then the connection's own bytes follow, in both directions.
 //!
 //! | bytes | request | reply |
 //! | --- | --- | --- |
@@ -17,51 +17,51 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::printable::printable;
 
-/// The version of all this.
+/// The version of this protocol.
 pub(super) const VERSION: u8 = 1;
 /// Bytes of the longest text: the longest name in the DNS, a port, and room to spare.
 pub(super) const LONGEST: usize = 300;
 
-/// What a stream is for. Texts are addresses as people type them.
+/// The purpose of a stream. Texts are addresses as people type them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Request {
-    /// Would this target be allowed? Without a target: is anybody there?
+    /// Is this target allowed? Without a target: does the peer answer?
     Ask(String),
     /// Connect to this target.
     Connect(String),
-    /// Listen at this address, and name connections by this number, until the stream ends.
+    /// Listen at this address, and label its connections with this number, until the stream ends.
     Listen(u16, String),
-    /// Somebody has connected to the listener of this number.
+    /// A program has connected to the listener of this number.
     Accepted(u16),
 }
 
-/// How a request fares.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Status {
-    /// It is done; what follows is the connection's.
+    /// Success; the connection's bytes follow.
     Done = 0,
-    /// It is not allowed there.
+    /// The server does not allow it.
     NotAllowed = 1,
-    /// The target's name is not known there.
+    /// The target's name cannot be resolved there.
     UnknownName = 2,
     /// The target refuses connections.
     Refused = 3,
-    /// No way leads to the target.
+    /// There is no route to the target.
     Unreachable = 4,
-    /// The target does not answer, or the other end does not.
+    /// The target or the peer does not answer.
     TimedOut = 5,
     /// There are too many connections.
     TooMany = 6,
-    /// That end is about to stop.
+    /// That end is stopping.
     Leaving = 7,
-    /// The request's version is not known there.
+    /// That end does not know the request's version.
     Version = 8,
     /// Anything else.
     Other = 9,
 }
 
-/// The answer to a request: the address that is listened at, or why there is no connection.
+/// The answer to a request: the listener's address, or why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub(super) struct Reply {
@@ -71,14 +71,14 @@ pub(super) struct Reply {
     pub(super) text: String,
 }
 
-/// Words that cannot be read.
+/// A message that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WireError {
-    /// Another version's.
-    #[error("the other end speaks version {0} of forwarding, this one version {VERSION}")]
+    /// It is of another version.
+    #[error("the peer speaks version {0} of forwarding, this program speaks {VERSION}")]
     Version(u8),
-    /// Nobody's.
-    #[error("the other end does not speak the forwarding's protocol: is it `weftline forward`?")]
+    /// It is of another protocol.
+    #[error("the peer does not speak the forwarding protocol: is it `weftline forward`?")]
     Malformed,
     /// The stream failed or ended.
     #[error("{0}")]
@@ -104,7 +104,7 @@ impl Status {
 }
 
 impl Request {
-    /// As it is sent. A text that is too long is cut: the other end refuses what is left of it.
+    /// Encodes it. A text that is too long is truncated: the peer refuses the rest.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let (kind, rule, text) = match self {
             Request::Ask(target) => (0, 0, target.as_str()),
@@ -118,7 +118,7 @@ impl Request {
         out
     }
 
-    /// Reads one.
+    /// Reads a request.
     ///
     /// # Errors
     /// See [`WireError`].
@@ -138,20 +138,20 @@ impl Request {
 }
 
 impl Reply {
-    /// An answer; the text is made fit to be shown, and cut.
+    /// An answer; the text is made printable and truncated.
     pub(super) fn new(status: Status, text: impl Into<String>) -> Self {
         let text = printable(&text.into());
         Reply { status, text }
     }
 
-    /// As it is sent.
+    /// Encodes it.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let mut out = vec![VERSION, self.status as u8];
         put(&mut out, &self.text);
         out
     }
 
-    /// Reads one.
+    /// Reads an answer.
     ///
     /// # Errors
     /// See [`WireError`].
@@ -161,18 +161,18 @@ impl Reply {
         Ok(Reply::new(status, text(stream).await?))
     }
 
-    /// Reads one that says that all is well; returns its text.
+    /// Reads an answer that reports success; returns its text.
     ///
     /// # Errors
-    /// The reply, if it says something else, or what stands for the reply that did not come.
+    /// The answer, if it reports a failure, or the reason why no answer arrived.
     pub(super) async fn expect(stream: &mut (impl AsyncRead + Unpin)) -> Result<String, Reply> {
         Reply::read(stream).await?.good()
     }
 
-    /// Its text, if it says that all is well.
+    /// The text, if the answer reports success.
     ///
     /// # Errors
-    /// Itself, if it does not.
+    /// The answer, if it reports a failure.
     pub(super) fn good(self) -> Result<String, Reply> {
         match self.status {
             Status::Done => Ok(self.text),
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn requests_round_trip_and_nothing_shorter_is_one() {
+    async fn requests_round_trip_and_shorter_ones_are_refused() {
         for request in [
             Request::Ask(String::new()),
             Request::Connect("[::1]:80".into()),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_request_is_refused_before_its_text_is_read() {
+    async fn invalid_requests_are_refused_before_their_text_is_read() {
         let read = async |bytes: &[u8]| Request::read(&mut &bytes[..]).await.unwrap_err();
         assert!(matches!(read(&[2, 1]).await, WireError::Version(2)));
         assert!(matches!(
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn replies_round_trip_and_only_one_of_them_is_good() {
+    async fn replies_round_trip_and_only_one_reports_success() {
         for byte in 0..=Status::Other as u8 {
             let reply = Reply::new(Status::from_byte(byte), "why");
             assert_eq!(reply.status as u8, byte);

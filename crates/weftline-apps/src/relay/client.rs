@@ -1,4 +1,4 @@
-//! The client end: a session with the server, whenever there can be one.
+//! The client end: keeps a session with the server.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::reconnect::{Rejoin, reconnect};
 use crate::session::{close, connect, farewell};
 use crate::stopper::Stopper;
 
-/// How long what is under way may take to arrive when the relay is stopped.
+/// How long datagrams in flight may take to arrive when the relay is stopped.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Time between two looks for idle flows.
+/// Time between two checks for idle flows.
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// The client end of a relay.
@@ -60,7 +60,8 @@ impl Client {
         });
         let hello = Hello {
             weftline_relay: VERSION,
-            // As random as the standard library's hash keys: it only tells two runs apart.
+            // As random as the standard library's hash keys: the number only distinguishes two
+            // runs.
             instance: std::hash::BuildHasher::hash_one(
                 &std::collections::hash_map::RandomState::new(),
                 std::process::id(),
@@ -79,20 +80,20 @@ impl Client {
     /// The local addresses of the rules, in their order.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn addresses(&self) -> std::io::Result<Vec<std::net::SocketAddr>> {
         self.near.addresses()
     }
 
-    /// How things stand.
+    /// Current counters.
     pub fn snapshot(&self) -> Snapshot {
         self.near.snapshot()
     }
 
-    /// Forwards datagrams and keeps a session, until `stopper` asks for the end.
+    /// Forwards datagrams and keeps a session, until `stopper` stops it.
     ///
     /// # Errors
-    /// The first session failed in a way that another attempt does not change.
+    /// The error of the first session is permanent.
     pub async fn run(&self, stopper: &Stopper) -> Result<(), SessionError> {
         let mut listeners = JoinSet::new();
         for rule in 0..self.near.rules().len() {
@@ -142,7 +143,7 @@ impl Client {
         Ok(())
     }
 
-    /// Ends idle flows here, and tells the server of them.
+    /// Ends idle flows, and reports them to the server.
     async fn sweep(
         &self,
         connection: &Connection,
@@ -203,7 +204,7 @@ impl Rejoin for Client {
             match inward.await {
                 Ok(reason) => reason,
                 Err(Hostile) => {
-                    let what = "more datagrams out of order than can be";
+                    let what = "more datagrams out of order than the credit allows";
                     CloseReason::Carrier(what.to_owned())
                 }
             }

@@ -1,4 +1,4 @@
-//! What one end of a relay has carried and what it has not.
+//! Counts of the datagrams that one end of a relay has carried and dropped.
 
 use serde::Serialize;
 use weftline::Stats;
@@ -6,7 +6,7 @@ use weftline::Stats;
 /// Datagrams and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
-    /// How many.
+    /// Number of datagrams.
     pub datagrams: u64,
     /// Bytes of all of them.
     pub bytes: u64,
@@ -19,22 +19,22 @@ impl Traffic {
     }
 }
 
-/// Datagrams that went no further, by the reason.
+/// Dropped datagrams, by the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Dropped {
-    /// Longer than what passes.
+    /// Longer than the path carries.
     pub too_long: u64,
-    /// More came than the session takes.
+    /// The session's send queue was full.
     pub no_room: u64,
     /// There was no session.
     pub no_session: u64,
-    /// There were as many flows as there may be, or the system gave no further socket.
+    /// The table of flows was full, or the system gave no further socket.
     pub no_flow: u64,
-    /// They were not sent, or not complete, by their deadline.
+    /// Not sent, or not complete, by their deadline.
     pub late: u64,
     /// The local program's socket refused them.
     pub not_taken: u64,
-    /// The other end sent what belongs to no flow.
+    /// The peer sent datagrams that belong to no flow.
     pub stray: u64,
 }
 
@@ -54,12 +54,12 @@ impl Dropped {
     }
 }
 
-/// All that one end counts.
+/// All counters of one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// From local programs to the other end.
+    /// From local programs to the peer.
     pub sent: Traffic,
-    /// From the other end to local programs.
+    /// From the peer to local programs.
     pub delivered: Traffic,
     /// What went no further.
     pub dropped: Dropped,
@@ -70,7 +70,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts a datagram that a local program's socket took, or not.
+    /// Counts a datagram that a local program's socket accepted or refused.
     pub(super) fn deliver(&mut self, is_taken: bool, bytes: usize) {
         match is_taken {
             true => self.delivered.add(bytes),
@@ -78,7 +78,7 @@ impl Counts {
         }
     }
 
-    /// Counts another client's with these.
+    /// Adds another client's counters.
     pub(super) fn merge(&mut self, other: &Counts) {
         for (all, more) in [
             (&mut self.sent, other.sent),
@@ -100,20 +100,20 @@ impl Counts {
     }
 }
 
-/// How an end stands at some moment.
+/// Counters of one end at some moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Snapshot {
     /// Counters.
     pub counts: Counts,
-    /// Flows that there are.
+    /// Number of flows.
     pub open: usize,
-    /// The session of the moment, or one of them.
+    /// The current session, or one of them.
     pub session: Option<Stats>,
-    /// Bytes of the longest datagram that passes in one piece, whatever its delivery.
+    /// Bytes of the longest datagram that fits in one piece, for any delivery.
     pub longest: Option<usize>,
 }
 
-/// Datagrams that the session gave up because they would be, or were, late.
+/// Datagrams that the session gave up because they were late or would be.
 pub(super) fn late(stats: &Stats) -> u64 {
     stats.sent.expired_messages + stats.received.late_messages
 }

@@ -6,25 +6,24 @@ use std::time::Duration;
 
 use crate::duration;
 
-/// The longest deadline: what may be later than this needs none.
+/// The longest deadline; traffic that may be later needs none.
 const LONGEST: Duration = Duration::from_secs(60);
 const SHORTEST: Duration = Duration::from_millis(1);
 
 /// How the datagrams of a flow are delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
-    /// Each as soon as it is there, or recovered; none is given up.
+    /// Each datagram as soon as it arrives or is recovered; none is given up.
     #[default]
     Unordered,
-    /// In the order in which they were sent; none is given up, and those behind a missing one
-    /// wait for it.
+    /// In the order of sending; none is given up, and datagrams behind a missing one wait for it.
     InOrder,
-    /// Each as soon as it is there, but only within this time of being sent.
+    /// Each datagram as soon as it arrives, but only within this time of being sent.
     Deadline(Duration),
 }
 
 impl Delivery {
-    /// Within which time of being sent a datagram is worth something.
+    /// The time after sending in which a datagram is still useful.
     pub fn deadline(self) -> Option<Duration> {
         match self {
             Delivery::Deadline(time) => Some(time),
@@ -33,9 +32,9 @@ impl Delivery {
     }
 }
 
-/// The text names no delivery.
+/// The text is not a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no delivery: give unordered, in-order or deadline=TIME (1ms to 60s)")]
+#[error("`{0}` is not a delivery: give unordered, in-order or deadline=TIME (1ms to 60s)")]
 pub struct BadDelivery(String);
 
 impl FromStr for Delivery {
@@ -70,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_reads_back() {
+    fn displayed_deliveries_parse_back() {
         let all = [
             Delivery::Unordered,
             Delivery::InOrder,

@@ -1,4 +1,4 @@
-//! What a relay tells while it runs.
+//! Events of a relay.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,48 +9,48 @@ use weftline::{Fingerprint, Refusal};
 use super::rule::Rule;
 use crate::error::SessionError;
 
-/// What a relay tells while it runs.
+/// An event of a relay.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// Client: there is a session.
+    /// Client: a session was established.
     Connected {
-        /// Where the server end is.
+        /// The server's address.
         remote: SocketAddr,
-        /// What is forwarded from where.
+        /// The rules of the session.
         routes: &'a [Route],
     },
-    /// Client: the path takes longer datagrams now, or only shorter ones.
+    /// Client: the longest datagram that the path carries has changed.
     PathChanged {
-        /// Bytes of the longest datagram that passes in one piece, whatever its delivery.
+        /// Bytes of the longest datagram that fits in one piece, for any delivery.
         longest: usize,
     },
-    /// Client: there is no session, and a new attempt to make one is due.
+    /// Client: there is no session, and a new attempt follows.
     Retrying {
-        /// Why there is none.
+        /// The error.
         error: &'a SessionError,
         /// Time until the attempt.
         wait: Duration,
     },
     /// Server: a client has a session.
     Joined {
-        /// Who it is; `None` on plain UDP.
+        /// The client's fingerprint; `None` on plain UDP.
         peer: Option<Fingerprint>,
-        /// Where it is.
+        /// The peer's address.
         remote: SocketAddr,
     },
-    /// Server: a client's session is over.
+    /// Server: a client's session has ended.
     Left {
-        /// Who it was.
+        /// The client's fingerprint; `None` on plain UDP.
         peer: Option<Fingerprint>,
-        /// Where it was.
+        /// The client's address.
         remote: SocketAddr,
-        /// Why.
+        /// The error.
         error: &'a SessionError,
     },
-    /// Server: somebody was not let in. What it says may be the other end's words.
+    /// Server: a peer was refused. The text may quote the peer.
     TurnedAway(&'a Refusal),
-    /// A datagram was dropped that is too long for one piece; told once.
+    /// A datagram was dropped because it is too long for one piece; reported once.
     TooLong(TooLong),
 }
 
@@ -59,7 +59,7 @@ pub enum Event<'a> {
 pub struct TooLong {
     /// Bytes of the datagram.
     pub bytes: usize,
-    /// About how many pass in one piece, whatever the delivery.
+    /// About how many bytes fit in one piece, for any delivery.
     pub longest: usize,
 }
 
@@ -70,9 +70,9 @@ pub struct Route {
     pub at: SocketAddr,
     /// The rule.
     pub rule: Rule,
-    /// Bytes of the longest datagram that passes in one piece.
+    /// Bytes of the longest datagram that fits in one piece.
     pub longest: usize,
 }
 
-/// Takes events as they come. It must not block.
+/// Handles events. It must not block.
 pub(super) type OnEvent = Arc<dyn Fn(Event<'_>) + Send + Sync>;

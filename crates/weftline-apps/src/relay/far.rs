@@ -1,4 +1,4 @@
-//! The server's flows, for one client: a socket of its own for each, as a NAT would have.
+//! The server's flows for one client: a separate socket for each, as a NAT would have.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,11 +18,11 @@ use super::socket::connected;
 use super::table::{Hostile, Table};
 use super::wire::Head;
 
-/// Datagrams read from a socket before others get their turn.
+/// Datagrams read from a socket before other sockets get their turn.
 const BATCH: usize = 64;
-/// The client says when a flow ends; if it never does, the flow ends this much later.
+/// The client reports when a flow ends; if it never does, the flow ends this much later.
 const GRACE: Duration = Duration::from_secs(30);
-/// Flows of which the client has not said yet that they ended.
+/// Flows whose end the client has not reported yet.
 const SLACK: usize = 64;
 
 /// The server's end of one client's flows. It outlives sessions.
@@ -36,21 +36,21 @@ pub(super) struct Far {
 struct State {
     table: Table<Outlet>,
     rules: Vec<Granted>,
-    /// Counts the sessions, so that the end of an old one does not end the next.
+    /// Numbers the sessions, so that the end of an old one does not end the next.
     generation: u64,
     used: Instant,
 }
 
-/// A rule of the client's, as it was granted.
+/// A rule of the client, as granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Granted {
-    /// Where its target is; empty if it was refused.
+    /// The addresses of its target; empty if it was refused.
     pub(super) target: Vec<SocketAddr>,
     /// How its flows are delivered.
     pub(super) delivery: Delivery,
 }
 
-/// A flow's socket. Dropping it stops whoever reads there.
+/// A flow's socket. Dropping it stops the task that reads from it.
 #[derive(Debug)]
 struct Outlet {
     socket: Arc<UdpSocket>,
@@ -64,7 +64,7 @@ impl Drop for Outlet {
 }
 
 impl Far {
-    /// For a client with `most` flows at once.
+    /// The flows of a client that may have `most` of them at once.
     pub(super) fn new(most: usize, idle: Duration, on_event: OnEvent) -> Arc<Self> {
         let state = State {
             table: Table::new(most + SLACK),
@@ -79,8 +79,8 @@ impl Far {
         })
     }
 
-    /// The client has a new session, which replaces the one it had; returns that and the number
-    /// of the new one.
+    /// Attaches the client's new session, which replaces the old one. Returns the old session and
+    /// the number of the new one.
     pub(super) fn attach(
         &self,
         session: Connection,
@@ -98,7 +98,7 @@ impl Far {
         (old, state.generation)
     }
 
-    /// The session of this number is over.
+    /// Detaches the session of this number, which has ended.
     pub(super) fn detach(&self, generation: u64) {
         let mut state = self.lock();
         if state.generation == generation {
@@ -107,17 +107,17 @@ impl Far {
         }
     }
 
-    /// Takes no more from targets; returns the session.
+    /// Stops reading from targets; returns the session.
     pub(super) fn stop(&self) -> Option<Connection> {
         let mut state = self.lock();
         state.table.clear();
         state.table.detach()
     }
 
-    /// What the client sent. True: there is more for [`Far::hand_on`].
+    /// Handles a message from the client. True: there is more for [`Far::hand_on`].
     ///
     /// # Errors
-    /// No honest client would.
+    /// No honest client would send the message.
     pub(super) fn inward(self: &Arc<Self>, message: Bytes) -> Result<bool, Hostile> {
         let state = &mut *self.lock();
         match Head::take(message) {
@@ -127,7 +127,7 @@ impl Far {
         Ok(state.table.has_ready())
     }
 
-    /// Hands on more of what waited; false if there is no more.
+    /// Delivers more of the waiting datagrams; false if there are no more.
     pub(super) fn hand_on(&self) -> bool {
         self.lock().table.hand_on(deliver)
     }
@@ -159,7 +159,7 @@ impl Far {
         state.table.receive(head, datagram, now, deliver)
     }
 
-    /// The client has ended these flows.
+    /// Ends the flows that the client has ended.
     pub(super) fn end(&self, flows: &[u32]) {
         let mut state = self.lock();
         for id in flows {
@@ -167,11 +167,12 @@ impl Far {
         }
     }
 
-    /// Ends flows that were idle for too long. True: nothing is left of the client.
+    /// Ends flows that were idle for too long. True: the client has no flows left.
     pub(super) fn sweep(&self) -> bool {
         let mut state = self.lock();
         let now = Instant::now();
-        // Without a session nobody says when they end, and nobody wants a longer life for them.
+        // Without a session the client cannot report the end of its flows; they need no longer
+        // life.
         let grace = match state.table.is_attached() {
             true => self.idle + GRACE,
             false => self.idle,
@@ -182,7 +183,7 @@ impl Far {
             && now.saturating_duration_since(state.used) >= self.idle.min(GRACE)
     }
 
-    /// How things stand.
+    /// Current counters.
     pub(super) fn snapshot(&self) -> Snapshot {
         self.lock().table.snapshot()
     }
@@ -191,7 +192,7 @@ impl Far {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A socket that talks to the first of these addresses that it can.
+    /// A socket connected to the first of these addresses that can be used.
     fn outlet(self: &Arc<Self>, flow: u32, targets: &[SocketAddr]) -> io::Result<Outlet> {
         let mut result = Err(io::Error::from(io::ErrorKind::AddrNotAvailable));
         for &target in targets {
@@ -208,21 +209,21 @@ impl Far {
 }
 
 fn deliver(outlet: &Outlet, datagram: &[u8]) -> bool {
-    // Not the runtime's own call: that fails until the runtime has heard of a new socket.
+    // Not the runtime's own call, which fails until the runtime has registered a new socket.
     let socket = SockRef::from(&*outlet.socket);
     match socket.send(datagram) {
-        // The first call after an ICMP error reports that, and sends nothing.
+        // The first call after an ICMP error reports that error, and sends nothing.
         Err(error) if is_refusal(&error) => socket.send(datagram).is_ok(),
         sent => sent.is_ok(),
     }
 }
 
-/// Nobody listened at the target, some time ago.
+/// Whether the error reports that nothing listened at the target some time ago.
 fn is_refusal(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused
 }
 
-/// What the target answers, until the flow ends.
+/// Reads the target's answers until the flow ends.
 async fn listen(far: Weak<Far>, flow: u32, socket: Arc<UdpSocket>) {
     let mut buffer = vec![0; 1 << 16];
     while socket.readable().await.is_ok() {
@@ -235,7 +236,7 @@ async fn listen(far: Weak<Far>, flow: u32, socket: Arc<UdpSocket>) {
                     let sent = state.table.send(flow, &buffer[..len], Instant::now());
                     too_long = too_long.or(sent);
                 }
-                // Nobody listens there now; somebody may later.
+                // Nothing listens there now; something may later.
                 Err(error) if is_refusal(&error) => {}
                 Err(_) => break,
             }

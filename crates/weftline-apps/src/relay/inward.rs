@@ -1,4 +1,4 @@
-//! What the other end sends, for as long as a session lasts.
+//! Messages from the peer, for as long as a session lasts.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use weftline::{CloseReason, Connection};
 
 use super::table::Hostile;
 
-/// Time after which more is handed on of what waited.
+/// Time between two deliveries of waiting datagrams.
 const GAP: Duration = Duration::from_millis(1);
 
-/// Gives each message to `take`, which says whether there is something left for `hand_on`, which
-/// says so too. Returns why the session is over.
+/// Passes each message to `take`, which says whether `hand_on` has datagrams left to deliver;
+/// `hand_on` says so too. Returns the reason why the session ended.
 ///
 /// # Errors
 /// Those of `take`.
@@ -38,7 +38,7 @@ pub(super) async fn inward(
     }
 }
 
-/// Hands on the rest when a session is over.
+/// Delivers the remaining datagrams when a session has ended.
 pub(super) async fn finish(mut hand_on: impl FnMut() -> bool) {
     while hand_on() {
         sleep(GAP).await;

@@ -1,17 +1,17 @@
 //! UDP flows over a session (`docs/use/relay.md`).
 //!
-//! The [`Client`] takes datagrams from local programs at the addresses of its [`Rule`]s. The
-//! [`Server`] sends them on to their targets, each flow from a UDP port of its own, and the answers
-//! come back. Targets that the server does not [allow](crate::Allow) are refused.
+//! The [`Client`] receives datagrams from local programs at the addresses of its [`Rule`]s. The
+//! [`Server`] sends them to their targets, each flow from its own UDP port, and returns the
+//! answers. Targets that the server does not [allow](crate::Allow) are refused.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
-//! | `options`, `rule`, `delivery` | what the ends are told |
+//! | `options`, `rule`, `delivery` | options of the ends |
 //! | `client`, `near` | the client end: its sessions; its flows |
 //! | `server`, `far` | the server end: its clients; the flows of one client |
-//! | `table`, `order`, `inward` | what both do with a flow, with its order, with a session's messages |
-//! | `wire` | what the ends say to each other |
-//! | `counts`, `event` | what an application learns |
+//! | `table`, `order`, `inward` | the flow logic of both ends; the order of datagrams; a session's messages |
+//! | `wire` | the ends' messages |
+//! | `counts`, `event` | counters and events for the application |
 
 mod client;
 mod counts;

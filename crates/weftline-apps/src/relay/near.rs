@@ -1,4 +1,4 @@
-//! The client's flows: from which local program to which target.
+//! The client's flows: each from a local program to a target.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,7 +16,7 @@ use super::socket::bound;
 use super::table::{Hostile, Table};
 use super::wire::Head;
 
-/// Datagrams read from a socket before others get their turn.
+/// Datagrams read from a socket before other sockets get their turn.
 const BATCH: usize = 64;
 
 /// The client's end of all flows.
@@ -33,11 +33,11 @@ struct State {
     table: Table<Program>,
     ids: HashMap<Program, u32>,
     next: u32,
-    /// Flows that ended, of which the server does not know.
+    /// Flows that have ended without the server knowing yet.
     gone: Vec<u32>,
 }
 
-/// A local program's socket, and the rule that it uses.
+/// A local program's address, and the rule that it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Program {
     rule: u8,
@@ -45,10 +45,10 @@ struct Program {
 }
 
 impl Near {
-    /// Opens the local sockets of these rules, of which there are few.
+    /// Opens the local sockets of these rules; the caller bounds their number.
     ///
     /// # Errors
-    /// The address that cannot be used, and why.
+    /// The address that cannot be used, and the reason.
     pub(super) fn open(
         rules: Vec<Rule>,
         most: usize,
@@ -74,18 +74,18 @@ impl Near {
         })
     }
 
-    /// What local programs send, for as long as this is polled.
+    /// Sends the datagrams of local programs, for as long as it is polled.
     pub(super) async fn listen(self: Arc<Self>, rule: u8) {
         let Some(socket) = self.sockets.get(usize::from(rule)) else {
             return;
         };
         let mut buffer = vec![0; 1 << 16];
-        // It only fails when the runtime ends.
+        // This fails only when the runtime ends.
         while socket.readable().await.is_ok() {
             let mut too_long = None;
             let mut state = self.lock();
             for _ in 0..BATCH {
-                // Errors other than an empty socket are late news of what was sent.
+                // Errors other than an empty socket report earlier sends.
                 let Ok((len, addr)) = socket.try_recv_from(&mut buffer) else {
                     break;
                 };
@@ -99,7 +99,7 @@ impl Near {
         }
     }
 
-    /// A new session is there; the server keeps `most` flows, however many this end would.
+    /// Attaches a new session. The server keeps `most` flows; this end may allow more.
     pub(super) fn attach(&self, session: Connection, fragment: bool, most: usize) {
         let mut state = self.lock();
         let most = most.min(self.most);
@@ -107,15 +107,15 @@ impl Near {
         state.table.attach(session, fragment);
     }
 
-    /// Gives the session up.
+    /// Detaches the session and returns it.
     pub(super) fn detach(&self) -> Option<Connection> {
         self.lock().table.detach()
     }
 
-    /// What the server sent. True: there is more for [`Near::hand_on`].
+    /// Handles a message from the server. True: there is more for [`Near::hand_on`].
     ///
     /// # Errors
-    /// No honest server would.
+    /// No honest server would send the message.
     pub(super) fn inward(&self, message: Bytes) -> Result<bool, Hostile> {
         let table = &mut self.lock().table;
         match Head::take(message) {
@@ -129,7 +129,7 @@ impl Near {
         Ok(table.has_ready())
     }
 
-    /// Hands on more of what waited; false if there is no more.
+    /// Delivers more of the waiting datagrams; false if there are no more.
     pub(super) fn hand_on(&self) -> bool {
         let table = &mut self.lock().table;
         table.hand_on(|program, datagram| self.deliver(program, datagram))
@@ -140,7 +140,7 @@ impl Near {
         socket.is_some_and(|s| s.try_send_to(datagram, program.addr).is_ok())
     }
 
-    /// Ends the flows that were idle for so long; returns which ones the server should forget.
+    /// Ends the flows that were idle for this long; returns those that the server should drop.
     pub(super) fn expire(&self, idle: Duration) -> Vec<u32> {
         let state = &mut *self.lock();
         for (id, program) in state.table.expire(Instant::now(), idle) {
@@ -150,20 +150,20 @@ impl Near {
         std::mem::take(&mut state.gone)
     }
 
-    /// How things stand.
+    /// Current counters.
     pub(super) fn snapshot(&self) -> super::counts::Snapshot {
         self.lock().table.snapshot()
     }
 
-    /// The addresses that were bound.
+    /// The bound addresses.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub(super) fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         self.sockets.iter().map(UdpSocket::local_addr).collect()
     }
 
-    /// The session of the moment.
+    /// The current session.
     #[cfg(test)]
     pub(super) fn session(&self) -> Option<Connection> {
         self.lock().table.session().cloned()

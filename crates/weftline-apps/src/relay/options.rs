@@ -1,4 +1,4 @@
-//! What the two ends of a relay are told.
+//! Options of the two ends of a relay.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,38 +9,39 @@ use super::rule::Rule;
 use crate::address::Address;
 use crate::allow::Allow;
 
-/// Flows that one end keeps, unless it is told otherwise.
+/// Default number of flows that one end keeps.
 const FLOWS: usize = 500;
-/// Time after which an idle flow is forgotten, unless an end is told otherwise.
+/// Default time after which an idle flow is dropped.
 const IDLE: Duration = Duration::from_secs(180);
-/// How long the other end may take to answer, unless an end is told otherwise.
+/// Default time that the peer may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the client end is told.
+/// Options of the client end.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClientOptions {
-    /// Where the server end waits.
+    /// The server's address.
     pub server: Address,
     /// The server's fingerprint and this end's key pair. Without them the session is plain UDP:
-    /// nothing is encrypted and nobody is authenticated.
+    /// nothing is encrypted or authenticated.
     pub identity: Option<(Fingerprint, Identity)>,
-    /// What is forwarded, at most [`MOST_RULES`](super::MOST_RULES).
+    /// The rules, at most [`MOST_RULES`](super::MOST_RULES).
     pub rules: Vec<Rule>,
-    /// Send datagrams that do not fit a packet in pieces, both ways, instead of dropping them.
+    /// Fragment datagrams that do not fit a packet, in both directions, instead of dropping them.
     pub fragment: bool,
-    /// Forget a flow that was not used for this long.
+    /// Drop a flow that was idle for this long.
     pub idle: Duration,
-    /// Flows at once; for a further one, that which was idle for longest is forgotten.
+    /// Most flows at once; a further flow replaces the one that was idle for longest.
     pub flows: usize,
-    /// How long the server may take to answer a session.
+    /// How long the server may take to answer.
     pub timeout: Duration,
     /// The configuration of each session's endpoint.
     pub endpoint: EndpointConfig,
 }
 
 impl ClientOptions {
-    /// Datagrams whole, 500 flows, each for 180 s; the other end may take 30 s to answer.
+    /// Options with the defaults: no fragments, 500 flows, 180 s idle; the peer may take 30 s to
+    /// answer.
     pub fn new(
         server: Address,
         identity: Option<(Fingerprint, Identity)>,
@@ -59,22 +60,23 @@ impl ClientOptions {
     }
 }
 
-/// What the server end is told.
+/// Options of the server end.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerOptions {
-    /// Targets that clients may reach; none but these.
+    /// The targets that clients may reach.
     pub allow: Vec<Allow>,
-    /// Forget a flow that was not used for this long.
+    /// Drop a flow that was idle for this long.
     pub idle: Duration,
-    /// Flows at once of each client; each takes a socket.
+    /// Most flows of each client at once; each one needs a socket.
     pub flows: usize,
-    /// How long a client may take to say what it wants.
+    /// How long a client may take to send its request.
     pub timeout: Duration,
 }
 
 impl ServerOptions {
-    /// 500 flows, each for 180 s; a client may take 30 s to say what it wants.
+    /// Options with the defaults: 500 flows, 180 s idle; a client may take 30 s to send its
+    /// request.
     pub fn new(allow: Vec<Allow>) -> Self {
         ServerOptions {
             allow,
@@ -85,24 +87,24 @@ impl ServerOptions {
     }
 }
 
-/// The client end cannot begin.
+/// The client end cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// There are more rules than a session has.
+    /// There are more rules than a session allows.
     #[error("{got} rules are more than the {most} of a session: start a second relay for the rest")]
     TooManyRules {
-        /// How many there are.
+        /// Number of rules given.
         got: usize,
-        /// How many there may be.
+        /// Most rules of a session.
         most: usize,
     },
     /// A local address cannot be used.
-    #[error("cannot listen at {addr}: {source}")]
+    #[error("cannot listen on {addr}: {source}")]
     Listen {
         /// The address.
         addr: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }

@@ -1,14 +1,14 @@
-//! The order of one flow's datagrams, restored.
+//! Restores the order of one flow's datagrams.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-/// A datagram further ahead of the first missing one than this is nonsense: an honest sender has
-/// no credit for so many.
+/// A datagram further ahead of the first missing one than this is invalid: an honest sender has no
+/// credit for such a distance.
 const FURTHEST: u64 = 1 << 15;
 
-/// Holds datagrams back until those before them have come.
+/// Holds datagrams back until the missing ones before them arrive.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     next: u64,
@@ -17,8 +17,8 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Takes the datagram whose number ends with these 32 bits. False: it was there before, or
-    /// cannot be.
+    /// Adds the datagram whose number ends with these 32 bits. False: it is a duplicate or
+    /// invalid.
     pub(super) fn insert(&mut self, number: u32, datagram: Bytes) -> bool {
         let ahead = number.wrapping_sub(self.next as u32);
         if u64::from(ahead) >= FURTHEST {
@@ -34,7 +34,7 @@ impl Order {
         true
     }
 
-    /// The next datagram, if it is there.
+    /// The next datagram in order, if it has arrived.
     pub(super) fn pop(&mut self) -> Option<Bytes> {
         let datagram = self.held.remove(&self.next)?;
         self.bytes -= datagram.len();
@@ -42,17 +42,17 @@ impl Order {
         Some(datagram)
     }
 
-    /// Whether the next datagram is there.
+    /// Whether the next datagram in order has arrived.
     pub(super) fn is_ready(&self) -> bool {
         self.held.contains_key(&self.next)
     }
 
-    /// Datagrams held back.
+    /// Number of datagrams held back.
     pub(super) fn len(&self) -> usize {
         self.held.len()
     }
 
-    /// Bytes held back, with what holding them costs.
+    /// Bytes held back, with the overhead of holding them.
     pub(super) fn held(&self) -> usize {
         const EACH: usize = 128;
         self.bytes + self.held.len() * EACH
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_order_of_arrival_the_order_of_delivery_is_that_of_sending() {
+    fn datagrams_in_any_order_of_arrival_are_delivered_in_order_of_sending() {
         // Across the end of the 32-bit numbers too.
         let mut order = Order {
             next: u64::from(u32::MAX) - 3,
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_and_nonsense_are_refused() {
+    fn duplicates_and_invalid_numbers_are_refused() {
         let mut order = Order::default();
         assert!(order.insert(0, bytes(0)) && order.insert(2, bytes(2)));
         assert!(!order.insert(2, bytes(9)) && !order.insert(1 << 15, bytes(9)));

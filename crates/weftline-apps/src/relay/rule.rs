@@ -1,4 +1,4 @@
-//! What is forwarded from where to where.
+//! The rules of a relay.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
@@ -6,31 +6,31 @@ use std::str::FromStr;
 use super::delivery::{BadDelivery, Delivery};
 use crate::target::{BadTarget, Target};
 
-/// Datagrams that arrive at `listen` here go to `target` over there. As text:
+/// Datagrams that arrive at `listen` on this host go to `target`, as the peer reaches it. As text:
 /// `LISTEN=TARGET[,DELIVERY]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The local UDP address that programs send to.
     pub listen: SocketAddr,
-    /// Where the far end sends what arrives there.
+    /// The target to which the far end sends the datagrams.
     pub target: Target,
-    /// How, in both directions.
+    /// How datagrams are delivered, in both directions.
     pub delivery: Delivery,
 }
 
-/// The text is no rule.
+/// The text is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadRule {
-    /// It has no `=`.
-    #[error("`{0}` names no target: give LISTEN=HOST:PORT, for example 5004=10.0.0.7:5004")]
+    /// The text has no `=`.
+    #[error("`{0}` has no target: give LISTEN=HOST:PORT, for example 5004=10.0.0.7:5004")]
     NoTarget(String),
-    /// Nobody can listen there.
-    #[error("`{0}` is no local address: give PORT, IPv4:PORT or [IPv6]:PORT")]
+    /// The part before the `=` is not a local address.
+    #[error("`{0}` is not a local address: give PORT, IPv4:PORT or [IPv6]:PORT")]
     Listen(String),
-    /// What stands behind the `=` is no target.
+    /// The part after the `=` is not a target.
     #[error(transparent)]
     Target(#[from] BadTarget),
-    /// What stands behind the comma is no delivery.
+    /// The part after the comma is not a delivery.
     #[error(transparent)]
     Delivery(#[from] BadDelivery),
 }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_forms_people_type_are_read() {
+    fn every_valid_form_is_read() {
         let rule: Rule = "51820=127.0.0.1:51820".parse().unwrap();
         assert_eq!(rule.listen, "127.0.0.1:51820".parse().unwrap());
         assert_eq!(rule.delivery, Delivery::Unordered);
@@ -81,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_invalid_part() {
         for (text, named) in [
-            ("51820", "names no target"),
+            ("51820", "has no target"),
             ("51820=host", "`host` is not a target"),
-            ("localhost:5=host:1", "`localhost:5` is no local address"),
-            ("5=host:1,fast", "`fast` is no delivery"),
+            ("localhost:5=host:1", "`localhost:5` is not a local address"),
+            ("5=host:1,fast", "`fast` is not a delivery"),
         ] {
             let error = text.parse::<Rule>().unwrap_err().to_string();
             assert!(error.contains(named), "{text}: {error}");

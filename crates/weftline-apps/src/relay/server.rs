@@ -1,4 +1,4 @@
-//! The server end: its clients, and what it lets them reach.
+//! The server end: its rules and its clients.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,13 +20,13 @@ use crate::error::SessionError;
 use crate::session::{close, farewell};
 use crate::stopper::Stopper;
 
-/// Clients whose flows are kept.
+/// Most clients whose flows are kept.
 const MOST_CLIENTS: usize = 256;
-/// How long what is under way may take to arrive when the relay is stopped.
+/// How long datagrams in flight may take to arrive when the relay is stopped.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Time between two looks for idle flows.
+/// Time between two checks for idle flows.
 const SWEEP: Duration = Duration::from_secs(1);
-/// How long a session that ends may take to say why.
+/// How long an ending session may take to report the reason.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// The server end of a relay.
@@ -42,7 +42,7 @@ type Client = (Option<Fingerprint>, u64);
 #[derive(Default)]
 struct Clients {
     all: HashMap<Client, Arc<Far>>,
-    /// What those that left have done.
+    /// Counts of the clients that have left.
     left: Counts,
 }
 
@@ -59,7 +59,7 @@ impl Server {
         })
     }
 
-    /// How things stand, all clients together.
+    /// Current counters of all clients together.
     pub fn snapshot(&self) -> Snapshot {
         let clients = self.lock();
         let mut all = Snapshot {
@@ -75,11 +75,11 @@ impl Server {
         all
     }
 
-    /// Serves the clients of `endpoint` until `stopper` asks for the end. Nobody else may take
-    /// sessions or refusals from this endpoint.
+    /// Serves the clients of `endpoint` until `stopper` stops it. No other code may accept
+    /// sessions or refusals of this endpoint.
     ///
     /// # Errors
-    /// The endpoint was closed.
+    /// The endpoint is closed.
     pub async fn run(
         self: &Arc<Self>,
         endpoint: &Port,
@@ -102,12 +102,12 @@ impl Server {
                     let connections = self.detach();
                     let flushed = async {
                         for connection in &connections {
-                            // A session that is over has nothing to wait for.
+                            // An ended session has nothing to wait for.
                             let _ = connection.flushed().await;
                         }
                     };
                     let _ = timeout(DRAIN, flushed).await;
-                    // Before the sessions go, or they would close with a code of their own.
+                    // Close before the sessions are dropped; they would close with their own code.
                     endpoint.close(close::INTERRUPTED, "stopped");
                     sessions.shutdown().await;
                     farewell(endpoint, close::INTERRUPTED, "stopped").await;
@@ -117,7 +117,7 @@ impl Server {
         }
     }
 
-    /// Serves one session to its end, and tells of both.
+    /// Serves one session until it ends, and reports its start and end.
     async fn serve(self: Arc<Self>, connection: Connection) {
         let (peer, remote) = (connection.peer(), connection.remote_addr());
         (self.on_event)(Event::Joined { peer, remote });
@@ -130,14 +130,14 @@ impl Server {
         });
     }
 
-    /// Serves one session; returns why it ended.
+    /// Serves one session; returns the reason why it ended.
     async fn session(&self, connection: &Connection) -> SessionError {
         let failed = |error: std::io::Error| match connection.close_reason() {
             Some(reason) => SessionError::Closed(reason),
             None => SessionError::Failed(error.to_string()),
         };
         let opening = async {
-            // Nothing is done for a recording.
+            // The relay does not serve recordings.
             let confirmed = connection.confirmed().await;
             confirmed.map_err(SessionError::Closed)?;
             let stream = connection.accept_stream().await;
@@ -176,7 +176,7 @@ impl Server {
         ended
     }
 
-    /// What of the client's wishes is granted, and why the rest is not.
+    /// The client's rules that are granted, and why the others are refused.
     async fn grant(&self, hello: &Hello) -> (Vec<Granted>, Vec<Option<String>>) {
         let (mut rules, mut refused) = (Vec::new(), Vec::new());
         for wanted in &hello.rules {
@@ -219,7 +219,7 @@ impl Server {
         });
     }
 
-    /// Takes no more from local programs; returns the sessions.
+    /// Stops reading from targets; returns the sessions.
     fn detach(&self) -> Vec<Connection> {
         let clients = self.lock();
         clients.all.values().filter_map(|far| far.stop()).collect()
@@ -230,14 +230,14 @@ impl Server {
     }
 }
 
-/// Carries datagrams until the session ends; returns why it did.
+/// Carries datagrams until the session ends; returns the reason.
 async fn carry(far: &Arc<Far>, connection: &Connection, mut stream: Stream) -> SessionError {
     let inward = async {
         let inward = inward(connection, |message| far.inward(message), || far.hand_on());
         match inward.await {
             Ok(reason) => SessionError::Closed(reason),
             Err(Hostile) => {
-                let message = "it sends more datagrams out of order than can be";
+                let message = "the peer sends more datagrams out of order than its credit allows";
                 SessionError::Failed(message.to_owned())
             }
         }
@@ -246,7 +246,8 @@ async fn carry(far: &Arc<Far>, connection: &Connection, mut stream: Stream) -> S
         loop {
             match wire::read::<Gone>(&mut stream).await {
                 Ok(gone) => far.end(&gone.gone),
-                // A session that ends takes this stream with it, and says why a moment later.
+                // When the session ends, this stream ends first; the session reports the reason a
+                // moment later.
                 Err(error) => match timeout(LAST_WORD, connection.closed()).await {
                     Ok(reason) => return SessionError::Closed(reason),
                     Err(_) => return SessionError::Failed(error.to_string()),

@@ -8,7 +8,7 @@ use tokio::net::UdpSocket;
 
 use crate::address::any_like;
 
-/// Bytes asked of the system for a socket's buffers: a burst waits there, and is not lost.
+/// Requested size of a socket's buffers in bytes: a burst waits there instead of being lost.
 const SOCKET_BUFFER: usize = 1 << 20;
 
 /// A socket at a local address.
@@ -25,7 +25,7 @@ pub(super) fn connected(target: SocketAddr) -> io::Result<UdpSocket> {
 
 fn ready(socket: StdSocket) -> io::Result<UdpSocket> {
     let options = SockRef::from(&socket);
-    // The system may give less, which is no error.
+    // A smaller size from the system is not an error.
     let _ = options.set_recv_buffer_size(SOCKET_BUFFER);
     let _ = options.set_send_buffer_size(SOCKET_BUFFER);
     socket.set_nonblocking(true)?;

@@ -1,4 +1,4 @@
-//! The flows of one end, and the session that carries them at the moment.
+//! The flows of one end, and the session that carries them now.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -12,32 +12,33 @@ use super::event::TooLong;
 use super::order::Order;
 use super::wire::{HEAD, Head, NUMBERED_HEAD};
 
-/// A flow that was used more recently makes no room for a new one.
+/// A flow that was used more recently than this is not dropped for a new one.
 const YOUNG: Duration = Duration::from_secs(10);
-/// Bytes that may be held back in all for the sake of order: several times what an honest sender
-/// has credit for.
+/// Most bytes that may be held back in all to restore the order: several times an honest sender's
+/// credit.
 const MOST_HELD: usize = 64 << 20;
-/// Time in which a session finds out what its path takes. Until then datagrams that are too long
-/// for now pass in pieces: a flow that begins with the session would lose its beginning. So do later
-/// those that have fitted before: losses make a path look as if it had shrunk, for a while.
+/// Time in which a session discovers the path MTU. Until then, datagrams that do not fit are sent
+/// in pieces: a flow that begins with the session would lose its beginning. Later, so are
+/// datagrams of a length that has fitted before: losses can make the path MTU look smaller for a
+/// while.
 const SETTLING: Duration = Duration::from_secs(5);
-/// Until then more may wait to be sent than later, when it would only make the flow late: a session
-/// begins with what any path carries.
+/// Send queue until then: longer than later, when it would only delay the flow, because a session
+/// begins with the size that every path carries.
 const WAITING_AT_FIRST: usize = 1 << 20;
 const WAITING: usize = 256 << 10;
-/// Bytes of UDP payload in Ethernet's 1500 with IPv6: sessions look for nothing longer.
+/// Bytes of UDP payload in Ethernet's 1500 with IPv6: sessions probe for nothing longer.
 const LONGEST_FOUND: usize = 1452;
-/// Datagrams of a flow that are handed on at once, and the part of those held back that is more if
-/// many are: what waited behind a lost one would overflow the buffer of a program that does not
-/// read at this very moment.
+/// Datagrams of a flow that are delivered at once. If more are held back, the fraction of them
+/// that is delivered at once: the datagrams behind a lost one would overflow the buffer of a
+/// program that does not read at this moment.
 const BURST: usize = 16;
-/// What WireGuard adds to a packet: 16 bytes of header and 16 of authentication.
+/// Bytes that WireGuard adds to a packet: 16 of header and 16 of authentication.
 const WIREGUARD: usize = 32;
 
 /// A flow: datagrams between one local socket address and one target.
 #[derive(Debug)]
 struct Flow<E> {
-    /// Where its datagrams go at this end.
+    /// Where this end delivers its datagrams.
     exit: E,
     rule: u8,
     delivery: Delivery,
@@ -47,33 +48,33 @@ struct Flow<E> {
     order: Order,
 }
 
-/// All flows of one end. `E` is where a flow's datagrams go there.
+/// All flows of one end. `E` is where this end delivers a flow's datagrams.
 #[derive(Debug)]
 pub(super) struct Table<E> {
     flows: HashMap<u32, Flow<E>>,
     most: usize,
     /// Bytes held back in all flows.
     held: usize,
-    /// Flows of which more can be handed on.
+    /// Flows that have more datagrams to deliver.
     ready: BTreeSet<u32>,
     session: Option<Connection>,
-    /// Until when the session finds out what its path takes.
+    /// End of the time in which the session discovers the path MTU.
     settled: Option<Instant>,
-    /// Bytes of the longest datagram that went in one piece in this session.
+    /// Bytes of the longest datagram that was sent in one piece in this session.
     fitted: usize,
     fragment: bool,
     counts: Counts,
-    /// The application has been told about datagrams that are too long.
+    /// Whether the application has been told about datagrams that are too long.
     told: bool,
     message: Vec<u8>,
 }
 
-/// The other end sends what no honest one would.
+/// The peer sends data that no honest peer would send.
 #[derive(Debug)]
 pub(super) struct Hostile;
 
 impl<E> Table<E> {
-    /// For `most` flows at once.
+    /// A table for `most` flows at once.
     pub(super) fn new(most: usize) -> Self {
         Table {
             flows: HashMap::new(),
@@ -90,7 +91,7 @@ impl<E> Table<E> {
         }
     }
 
-    /// Takes up a new session, in which all flows count from the start.
+    /// Attaches a new session, in which all flows count from the start.
     pub(super) fn attach(&mut self, session: Connection, fragment: bool) {
         self.detach();
         self.fragment = fragment;
@@ -107,7 +108,7 @@ impl<E> Table<E> {
         }
     }
 
-    /// There is no session any more; returns the one that was.
+    /// Detaches the session and returns it.
     pub(super) fn detach(&mut self) -> Option<Connection> {
         let session = self.session.take()?;
         self.counts.dropped.late += late(&session.stats());
@@ -119,7 +120,7 @@ impl<E> Table<E> {
         self.most = most.max(1);
     }
 
-    /// How things stand.
+    /// Current counters.
     pub(super) fn snapshot(&self) -> Snapshot {
         let session = self.session.as_ref().map(Connection::stats);
         let mut counts = self.counts;
@@ -149,18 +150,18 @@ impl<E> Table<E> {
         self.flows.contains_key(&id)
     }
 
-    /// Something came that belongs to no flow.
+    /// Counts a datagram that belongs to no flow.
     pub(super) fn stray(&mut self) {
         self.counts.dropped.stray += 1;
     }
 
-    /// There can be no flow for a datagram.
+    /// Counts a datagram for which there can be no flow.
     pub(super) fn refuse(&mut self) {
         self.counts.dropped.no_flow += 1;
     }
 
-    /// Whether there is room for one more flow; the one that was not used for longest makes it,
-    /// and is returned.
+    /// Makes room for one more flow: the flow that was idle for longest is removed and returned.
+    /// An error if every flow is too young.
     pub(super) fn make_room(&mut self, now: Instant) -> Result<Option<(u32, E)>, ()> {
         if self.flows.len() < self.most {
             return Ok(None);
@@ -173,7 +174,7 @@ impl<E> Table<E> {
         }
     }
 
-    /// Adds a flow, for which there is room.
+    /// Adds a flow; there must be room.
     pub(super) fn insert(&mut self, id: u32, rule: u8, delivery: Delivery, exit: E, now: Instant) {
         let flow = Flow {
             exit,
@@ -201,7 +202,7 @@ impl<E> Table<E> {
         self.held = 0;
     }
 
-    /// Ends the flows that were not used for `idle`.
+    /// Ends the flows that were idle for `idle`.
     pub(super) fn expire(&mut self, now: Instant, idle: Duration) -> Vec<(u32, E)> {
         let is_idle = |f: &Flow<E>| now.saturating_duration_since(f.used) >= idle;
         let ended = self.flows.iter().filter(|(_, f)| is_idle(f));
@@ -212,8 +213,8 @@ impl<E> Table<E> {
             .collect()
     }
 
-    /// Sends a local program's datagram to the other end, or counts why not. Returns the datagram if
-    /// it is the first that is too long.
+    /// Sends a local program's datagram to the peer, or counts the reason for dropping it. Returns
+    /// the first datagram that is too long.
     pub(super) fn send(&mut self, id: u32, datagram: &[u8], now: Instant) -> Option<TooLong> {
         let Some(flow) = self.flows.get_mut(&id) else {
             self.stray();
@@ -269,9 +270,8 @@ impl<E> Table<E> {
         None
     }
 
-    /// Takes what the other end sent for a flow that exists, and hands on what is due of it:
-    /// `deliver` says whether the local program's socket took it. The rest is for
-    /// [`Table::hand_on`].
+    /// Receives a datagram from the peer for an existing flow, and delivers what is due: `deliver`
+    /// says whether the local program's socket accepted it. [`Table::hand_on`] delivers the rest.
     pub(super) fn receive(
         &mut self,
         head: Head,
@@ -308,7 +308,7 @@ impl<E> Table<E> {
         Ok(())
     }
 
-    /// Hands on more of what waited; false if there is no more.
+    /// Delivers more of the waiting datagrams; false if there are no more.
     pub(super) fn hand_on(&mut self, mut deliver: impl FnMut(&E, &[u8]) -> bool) -> bool {
         for id in std::mem::take(&mut self.ready) {
             self.hand_on_of(id, &mut deliver);
@@ -316,7 +316,7 @@ impl<E> Table<E> {
         self.has_ready()
     }
 
-    /// Whether there is something for [`Table::hand_on`].
+    /// Whether [`Table::hand_on`] has datagrams to deliver.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
@@ -340,7 +340,7 @@ impl<E> Table<E> {
     }
 }
 
-/// Bytes of the longest datagram of a flow that passes in one piece.
+/// Bytes of the longest datagram of a flow that fits in one piece.
 pub(super) fn longest(session: &Connection, delivery: Delivery) -> usize {
     let head = match delivery {
         Delivery::InOrder => NUMBERED_HEAD,
@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waited_behind_a_lost_datagram_is_handed_on_little_by_little() {
+    fn datagrams_behind_a_lost_one_are_delivered_little_by_little() {
         let mut table = Table::new(1);
         let now = Instant::now();
         table.insert(3, 0, Delivery::InOrder, (), now);
@@ -385,7 +385,7 @@ mod tests {
         receive(&mut table, &mut out, 0);
         assert!(table.has_ready());
         let mut most = out.len();
-        // What comes meanwhile has its place behind them.
+        // Later datagrams queue behind them.
         receive(&mut table, &mut out, 2000);
         let mut rounds = 0;
         loop {
@@ -409,7 +409,7 @@ mod tests {
         assert_eq!(table.counts.delivered.datagrams, 2001);
     }
     #[test]
-    fn the_flow_that_was_idle_for_longest_makes_room_once_it_is_no_longer_young() {
+    fn the_flow_that_was_idle_for_longest_is_dropped_once_it_is_no_longer_young() {
         let mut table = Table::new(2);
         let begun = Instant::now();
         let after = |seconds| begun + Duration::from_secs(seconds);
@@ -417,7 +417,7 @@ mod tests {
             assert_eq!(table.make_room(begun), Ok(None));
             table.insert(id, 0, Delivery::Unordered, name, begun);
         }
-        // The first is used again; there is no session to send it in.
+        // Use the first flow again; there is no session to send it in.
         assert_eq!(table.send(1, b"word", after(8)), None);
         assert_eq!(table.make_room(after(9)), Err(()));
         assert_eq!(table.make_room(after(10)), Ok(Some((2, "second"))));

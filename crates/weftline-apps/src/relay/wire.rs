@@ -1,8 +1,8 @@
-//! What the two ends of a relay say to each other inside a session.
+//! The messages between the two ends of a relay, inside a session.
 //!
-//! Each datagram is a message: a head, then the datagram as it came. All else goes over one
+//! Each datagram is a message: a head, then the datagram unchanged. Everything else goes over one
 //! stream that the client opens: its [`Hello`], the server's [`Answer`], then [`Gone`] whenever
-//! flows of the client's have ended.
+//! flows of the client have ended.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// The version of all this.
+/// The version of this protocol.
 pub(super) const VERSION: u32 = 1;
 /// Most rules in a session.
 pub const MOST_RULES: usize = 64;
@@ -21,22 +21,22 @@ const LONGEST: u32 = 64 << 10;
 /// Bytes of a head without and with a number.
 pub(super) const HEAD: usize = 5;
 pub(super) const NUMBERED_HEAD: usize = 9;
-/// Bit of the first byte that says that there is a number.
+/// Bit of the first byte: the head has a number.
 const NUMBERED: u8 = 0x80;
 
-/// What stands before a datagram.
+/// The head before a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    /// Which of the client's rules the flow belongs to, below [`MOST_RULES`].
+    /// The client's rule to which the flow belongs, below [`MOST_RULES`].
     pub(super) rule: u8,
-    /// Which flow it belongs to; the client numbers them.
+    /// The flow; the client numbers them.
     pub(super) flow: u32,
-    /// Its place in the flow, when the order matters.
+    /// The datagram's number in the flow, when the order matters.
     pub(super) number: Option<u32>,
 }
 
 impl Head {
-    /// Appends it.
+    /// Appends the head.
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         let flag = if self.number.is_some() { NUMBERED } else { 0 };
         out.push(self.rule | flag);
@@ -46,7 +46,8 @@ impl Head {
         }
     }
 
-    /// Takes it off a message; the rest is the datagram. `None`: too short.
+    /// Removes the head from a message; the rest is the datagram. `None`: the message is too
+    /// short.
     pub(super) fn take(mut message: Bytes) -> Option<(Head, Bytes)> {
         let field = |at: usize| {
             let bytes = message.get(at..at + 4)?;
@@ -63,25 +64,25 @@ impl Head {
     }
 }
 
-/// The client's first words.
+/// The client's first message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hello {
     /// [`VERSION`]
     pub(super) weftline_relay: u32,
-    /// Names the running client, so that its flows survive its sessions.
+    /// Identifies the running client, so that its flows survive its sessions.
     pub(super) instance: u64,
-    /// Datagrams longer than a symbol may be cut in pieces.
+    /// Whether datagrams longer than a symbol may be fragmented.
     pub(super) fragment: bool,
-    /// What it wants; heads name rules by their place here.
+    /// The rules that it asks for; heads name a rule by its index here.
     pub(super) rules: Vec<Wanted>,
 }
 
-/// A rule that the client wants.
+/// A rule that the client asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Wanted {
     /// A target, as the user typed it.
     pub(super) target: String,
-    /// A delivery, as it is shown.
+    /// A delivery, as it is displayed.
     pub(super) delivery: String,
 }
 
@@ -90,11 +91,11 @@ pub(super) struct Wanted {
 pub(crate) struct Answer {
     /// [`VERSION`]
     pub(super) weftline_relay: u32,
-    /// For each rule nothing, or why it is refused.
+    /// For each rule, nothing or the reason why it is refused.
     pub(super) refused: Vec<Option<String>>,
-    /// Flows that it keeps for the client.
+    /// Most flows that it keeps for the client.
     pub(super) flows: u32,
-    /// Seconds for which it keeps an idle one.
+    /// Seconds for which it keeps an idle flow.
     pub(super) idle: u64,
 }
 
@@ -105,7 +106,7 @@ pub(super) struct Gone {
     pub(super) gone: Vec<u32>,
 }
 
-/// Writes one of the above.
+/// Writes one of these messages.
 pub(super) async fn write<T: Serialize>(
     stream: &mut (impl AsyncWrite + Unpin),
     what: &T,
@@ -114,7 +115,7 @@ pub(super) async fn write<T: Serialize>(
     let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
     if len > LONGEST {
         return Err(io::Error::other(
-            "too much for one line of the relay's control stream",
+            "the line is too long for the relay's control stream",
         ));
     }
     let mut line = len.to_be_bytes().to_vec();
@@ -123,23 +124,20 @@ pub(super) async fn write<T: Serialize>(
     stream.flush().await
 }
 
-/// Reads one of the above.
+/// Reads one of these messages.
 pub(super) async fn read<T: DeserializeOwned>(
     stream: &mut (impl AsyncRead + Unpin),
 ) -> io::Result<T> {
     let len = stream.read_u32().await?;
     if len > LONGEST {
         return Err(io::Error::other(
-            "the other end does not speak the relay's protocol",
+            "the peer does not speak the relay's protocol",
         ));
     }
     let mut text = vec![0; len as usize];
     stream.read_exact(&mut text).await?;
-    serde_json::from_slice(&text).map_err(|e| {
-        io::Error::other(format!(
-            "the other end does not speak the relay's protocol: {e}"
-        ))
-    })
+    serde_json::from_slice(&text)
+        .map_err(|e| io::Error::other(format!("the peer does not speak the relay's protocol: {e}")))
 }
 
 #[cfg(test)]
@@ -178,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn words_round_trip_and_long_ones_are_refused_before_they_are_read() {
+    async fn lines_round_trip_and_long_ones_are_refused_before_they_are_read() {
         let (mut here, mut there) = tokio::io::duplex(1 << 20);
         let hello = Hello {
             weftline_relay: VERSION,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Runs `work`, which may wait for a disk, where it holds nothing up.
+/// Runs `work`, which may wait for a disk, on a thread that may block.
 pub(super) async fn blocking<T, E>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, E>

@@ -1,10 +1,10 @@
-//! Why a transfer ended before every entry was dealt with.
+//! Why a transfer ended before every entry was handled.
 
 use std::io;
 
 use super::wire::WireError;
 
-/// Why a transfer ended early. Entries that failed one by one are in the summary instead.
+/// Why a transfer ended early. Entries that failed one by one are in the summary.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {
@@ -12,29 +12,29 @@ pub enum TransferError {
     #[error("the connection failed: {0}")]
     Stream(#[source] io::Error),
     /// The stream ended in the middle.
-    #[error("the other end closed the stream in the middle of the transfer")]
+    #[error("the peer closed the stream in the middle of the transfer")]
     Ended,
-    /// The peer gave up, and said why.
-    #[error("the other end gave up: {0}")]
+    /// The peer gave up and gave a reason.
+    #[error("the peer gave up: {0}")]
     Aborted(String),
-    /// The peer sent bytes that are no frame.
+    /// The peer sent bytes that are not a frame.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// The peer sent a frame that has no place here.
-    #[error("the other end broke the transfer protocol: {0}")]
+    /// The peer sent a frame that is not allowed at this point.
+    #[error("the peer broke the transfer protocol: {0}")]
     Protocol(&'static str),
     /// The peer speaks another version.
-    #[error("the other end speaks version {got} of the transfer protocol, this program {ours}")]
+    #[error("the peer speaks version {got} of the transfer protocol, this program speaks {ours}")]
     Version {
-        /// The peer's.
+        /// The peer's version.
         got: u16,
-        /// Ours.
+        /// This program's version.
         ours: u16,
     },
-    /// The receiver cannot take what is offered.
+    /// The receiver cannot accept the offer.
     #[error("{0}")]
     Unacceptable(String),
-    /// The local side failed in a way that concerns all entries.
+    /// A local failure that concerns all entries.
     #[error("{0}")]
     Local(#[source] io::Error),
 }

@@ -1,50 +1,49 @@
-//! What a transfer tells while it goes on.
+//! Events of a transfer.
 
-/// What a transfer tells while it goes on. Paths and texts of the other end have no control
-/// characters in them.
+/// An event of a transfer. Paths and texts of the peer have no control characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// Receiver: this many bytes are coming; `None` if the sender does not know.
+    /// Receiver: the size of the transfer; `None` if the sender does not know it.
     Expected {
         /// Bytes of all files.
         bytes: Option<u64>,
     },
-    /// This file is next.
+    /// The transfer of a file starts.
     File {
         /// Its path.
         path: &'a str,
     },
     /// Bytes were sent or received.
     Advanced {
-        /// How many since the last such event.
+        /// Number of bytes since the last such event.
         bytes: u64,
     },
-    /// A file goes on where an earlier transfer stopped.
+    /// A file resumes where an earlier transfer stopped.
     Resumed {
         /// Its path.
         path: &'a str,
         /// Bytes that are not sent again.
         bytes: u64,
     },
-    /// Receiver: what an earlier transfer left of a file is not the beginning of it.
+    /// Receiver: the part of an earlier transfer does not match the file.
     StartedAgain {
         /// Its path.
         path: &'a str,
     },
-    /// A file was there before.
+    /// The receiver already has the file.
     AlreadyThere {
         /// Its path.
         path: &'a str,
     },
-    /// An entry is not in place.
+    /// An entry was not transferred.
     Failed {
         /// Its path.
         path: &'a str,
-        /// Why, for people.
+        /// The reason, for people.
         reason: &'a str,
     },
 }
 
-/// Takes events as they come. It must not block.
+/// Handles events. It must not block.
 pub type OnEvent<'a> = &'a (dyn Fn(Event<'_>) + Send + Sync);

@@ -6,7 +6,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::TransferError;
 use super::wire::{Frame, MAX_DATA};
 
-/// Frames are gathered until this many bytes wait.
+/// Frames are collected until this many bytes wait.
 const GATHER: usize = MAX_DATA;
 
 pub(super) struct FrameReader<R> {
@@ -22,7 +22,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// The next frame; cancelling this loses nothing.
+    /// The next frame. Cancel-safe: cancelling loses nothing.
     pub(super) async fn next(&mut self) -> Result<Frame, TransferError> {
         loop {
             if let Some(frame) = Frame::split(&mut self.buffer)? {
@@ -55,7 +55,7 @@ impl<W: AsyncWrite + Unpin> FrameWriter<W> {
         }
     }
 
-    /// Queues a frame, and writes when enough has gathered.
+    /// Queues a frame, and writes once enough bytes wait.
     pub(super) async fn put(&mut self, frame: &Frame) -> Result<(), TransferError> {
         frame.encode(&mut self.buffer);
         if self.buffer.len() >= GATHER {

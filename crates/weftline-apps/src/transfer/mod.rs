@@ -1,7 +1,8 @@
-//! Files over one reliable byte stream, resumable and verified (`docs/reference/transfer-protocol.md`).
+//! Files over one reliable byte stream, resumable and verified
+//! (`docs/reference/transfer-protocol.md`).
 //!
-//! [`send`] and [`receive`] speak the protocol of [`wire`] over anything that reads and
-//! writes: a stream of Weftline, a pipe, a test. They tell of their progress by [`Event`]s.
+//! [`send`] and [`receive`] speak the protocol of [`wire`] over any byte stream: Weftline, a pipe
+//! or a test. They report their progress by [`Event`]s.
 
 mod blocking;
 mod error;

@@ -1,4 +1,4 @@
-//! Paths from the peer, and where they lead in the target directory.
+//! Paths from the peer, and the files they name in the target directory.
 
 use std::fs;
 use std::io;
@@ -8,43 +8,44 @@ use sha2::{Digest as _, Sha256};
 
 /// Longest path, in bytes of UTF-8.
 pub const MAX_PATH: usize = 4096;
-/// End of the name of a file that is being received.
+
+/// Suffix of the name of a file that is being received.
 pub const PART_SUFFIX: &str = ".weftline-part";
 
 const MAX_DEPTH: usize = 64;
 /// Longest file name on all common file systems, in bytes.
 const MAX_NAME: usize = 255;
 
-/// A path from the peer that is not acceptable.
+/// A path from the peer that is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// Empty, or longer than the protocol allows.
-    #[error("a path of {0} bytes: 1 to {MAX_PATH} are allowed")]
+    #[error("the path is {0} bytes long; 1 to {MAX_PATH} are allowed")]
     Length(usize),
     /// Starts at the root or names a drive.
-    #[error("an absolute path; only paths below the target directory are accepted")]
+    #[error("the path is absolute; only paths below the target directory are accepted")]
     Absolute,
     /// Has `.`, `..` or an empty component.
     #[error("the path has an empty, `.` or `..` component")]
     Component,
-    /// Too many directories deep.
+    /// Has too many components.
     #[error("the path is more than {MAX_DEPTH} directories deep")]
     Depth,
     /// A component is longer than file systems allow.
-    #[error("a name of {0} bytes: at most {MAX_NAME} are possible")]
+    #[error("a name is {0} bytes long; at most {MAX_NAME} are allowed")]
     Name(usize),
-    /// Has control characters, or (on Windows) characters that mean something else there.
-    #[error("the path has a character that is not accepted: {0:?}")]
+    /// Has control characters, or (on Windows) characters with a special meaning there.
+    #[error("the path has a forbidden character: {0:?}")]
     Character(char),
-    /// Is a name that this program keeps for itself.
-    #[error("names that end in {PART_SUFFIX} are kept for unfinished files")]
+    /// Has a suffix that this program reserves.
+    #[error("names that end in {PART_SUFFIX} are reserved for unfinished files")]
     Reserved,
 }
 
-/// Checks a path from the peer: relative, downwards only, no surprises in it.
+/// Checks a path from the peer: it must be relative and lead downwards only.
 ///
 /// # Errors
-/// The first rule that it breaks.
+/// The first rule that the path breaks.
 pub fn check(path: &str) -> Result<(), PathError> {
     if path.is_empty() || path.len() > MAX_PATH {
         return Err(PathError::Length(path.len()));
@@ -68,15 +69,15 @@ pub fn check(path: &str) -> Result<(), PathError> {
     Ok(())
 }
 
-/// Makes the directories above `path` below `root` and returns where the file belongs.
-/// `path` must have passed [`check`].
+/// Creates the directories above `path` below `root` and returns the file's location. `path` must
+/// have passed [`check`].
 ///
-/// Existing symbolic links on the way are refused, so nothing lands outside `root`. Whoever
-/// can write to `root` at the same time could still swap a directory for a link; that is
-/// a local user's doing, not the peer's.
+/// Existing symbolic links in the path are refused, so nothing lands outside `root`. A local user
+/// who can write to `root` at the same time could still replace a directory by a link; the peer
+/// cannot.
 ///
 /// # Errors
-/// A link or a file stands where a directory is needed, or a directory cannot be made.
+/// A link or a file exists where a directory is needed, or a directory cannot be created.
 pub fn resolve(root: &Path, path: &str) -> io::Result<PathBuf> {
     let mut at = root.to_owned();
     let mut names = path.split('/').peekable();
@@ -89,10 +90,10 @@ pub fn resolve(root: &Path, path: &str) -> io::Result<PathBuf> {
     Ok(at)
 }
 
-/// Makes the directory `at`, unless it is there; a symbolic link does not count as one.
+/// Creates the directory `at` unless it exists; a symbolic link does not count as one.
 ///
 /// # Errors
-/// Something else stands there, or it cannot be made.
+/// Another kind of file exists there, or the directory cannot be created.
 pub fn directory(at: &Path) -> io::Result<()> {
     match fs::symlink_metadata(at) {
         Ok(found) if found.is_dir() => Ok(()),
@@ -105,11 +106,11 @@ pub fn directory(at: &Path) -> io::Result<()> {
             let at = at.display();
             Err(io::Error::new(
                 io::ErrorKind::NotADirectory,
-                format!("{at} is {what}; a directory is needed there"),
+                format!("{at} is {what}; a directory is needed"),
             ))
         }
         Err(e) if e.kind() == io::ErrorKind::NotFound => match fs::create_dir(at) {
-            // Another transfer may have made it in the meantime.
+            // Another transfer may have created it meanwhile.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => directory(at),
             made => made,
         },
@@ -117,7 +118,7 @@ pub fn directory(at: &Path) -> io::Result<()> {
     }
 }
 
-/// Where the unfinished content of `target` is kept.
+/// The location of the unfinished content of `target`.
 pub fn part(target: &Path) -> PathBuf {
     let name = target
         .file_name()
@@ -174,7 +175,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_symbolic_link_on_the_way_is_not_followed() {
+    fn a_symbolic_link_in_the_path_is_not_followed() {
         let outside = tempfile::tempdir().unwrap();
         let root = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(outside.path(), root.path().join("link")).unwrap();
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_made_and_files_in_the_way_are_named() {
+    fn directories_are_created_and_obstructing_files_are_named() {
         let root = tempfile::tempdir().unwrap();
         let at = resolve(root.path(), "a/b/c").unwrap();
         assert_eq!(at, root.path().join("a/b/c"));
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn part_names_fit_where_the_name_does() {
+    fn part_names_are_no_longer_than_a_file_name_may_be() {
         assert_eq!(
             part(Path::new("d/movie.mkv")),
             Path::new("d/.movie.mkv.weftline-part")

@@ -16,7 +16,7 @@ use super::summary::Summary;
 use super::wire::{Digest, Entry, Frame, Kind, MAX_PENDING, VERSION, Verdict};
 use crate::printable::printable;
 
-/// Where received files go.
+/// Destination of received files.
 pub enum Sink {
     /// Into a directory.
     Directory {
@@ -25,15 +25,15 @@ pub enum Sink {
         /// Replace existing files whose content differs.
         overwrite: bool,
     },
-    /// One file, to a writer such as standard output.
+    /// One file, written to a writer such as standard output.
     Writer(Box<dyn AsyncWrite + Send + Unpin>),
 }
 
 /// Receives what the peer sends over `stream` until it has sent everything.
 ///
 /// # Errors
-/// The transfer as a whole failed; entries that failed on their own are in the [`Summary`].
-/// Part files stay, so that the same transfer can go on later.
+/// The transfer as a whole failed; entries that failed on their own are in the [`Summary`]. Part
+/// files stay, so that the same transfer can be resumed.
 pub async fn receive<S>(
     stream: S,
     sink: Sink,
@@ -64,7 +64,7 @@ where
             TransferError::Stream(_) | TransferError::Ended | TransferError::Aborted(_)
         )
     {
-        // The stream may be gone as well; the error that matters is the first one.
+        // The stream may have failed as well; the first error is the one that matters.
         let _ = receiver
             .output
             .put(&Frame::Abort {
@@ -81,7 +81,7 @@ enum Target {
     Writer(Box<dyn AsyncWrite + Send + Unpin>),
 }
 
-/// An announced file whose turn has not come.
+/// An announced file that has not started.
 struct Pending {
     entry: Entry,
     step: Step,
@@ -90,7 +90,7 @@ struct Pending {
 enum Step {
     /// `Want` was sent.
     Wanted(Option<Part>),
-    /// `Have` was sent; the part is for the case that the files differ and may be replaced.
+    /// `Have` was sent; the part is used if the files differ and may be replaced.
     Compared(Option<Part>),
     /// A verdict was sent already.
     Judged,
@@ -105,7 +105,7 @@ enum Current {
         hasher: Sha256,
         held: u64,
     },
-    /// It was judged; what is still under way for it is dropped.
+    /// It has its verdict; its remaining data is dropped.
     Judged(Entry),
 }
 
@@ -142,7 +142,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         }
         if matches!(self.sink, Target::Writer(_)) && entries != 1 {
             return Err(TransferError::Unacceptable(format!(
-                "{entries} files and directories were offered, and only one file can go to standard output"
+                "{entries} files and directories were offered, but only one file can go to standard output"
             )));
         }
         self.expected = entries;
@@ -161,7 +161,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
                 Frame::Abort { text } => return Err(TransferError::Aborted(printable(&text))),
                 _ => {
                     return Err(TransferError::Protocol(
-                        "a frame that only a receiver may send",
+                        "the sender sent a frame that only a receiver may send",
                     ));
                 }
             }
@@ -171,7 +171,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
             || self.pending.iter().any(|p| !matches!(p.step, Step::Judged));
         if open || self.announced != self.expected {
             return Err(TransferError::Protocol(
-                "it ended before everything was sent",
+                "the sender finished before it had sent everything",
             ));
         }
         let failed = u32::try_from(self.summary.failed.len()).unwrap_or(u32::MAX);
@@ -185,7 +185,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
     }
 
     async fn announce(&mut self, entry: Entry) -> Result<(), TransferError> {
-        // Entries that were judged at once wait for no answer, and the sender passes them over.
+        // Entries that were judged at once wait for no answer, and the sender skips them.
         while self
             .pending
             .front()
@@ -198,7 +198,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
             || self.pending.len() >= MAX_PENDING
         {
             return Err(TransferError::Protocol(
-                "an entry that was not to be announced now",
+                "an entry was announced out of order",
             ));
         }
         self.announced += 1;
@@ -269,11 +269,9 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         let Pending {
             entry,
             step: Step::Compared(otherwise),
-        } = self.turn(id)?
+        } = self.next_pending(id)?
         else {
-            return Err(TransferError::Protocol(
-                "a comparison that nothing asked for",
-            ));
+            return Err(TransferError::Protocol("a comparison was not requested"));
         };
         match (same, otherwise) {
             (true, _) => {
@@ -291,7 +289,8 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
                 Ok(())
             }
             (false, None) => {
-                let text = "a different file of that name is there; to replace it, receive with --overwrite";
+                let text =
+                    "a different file of that name exists; to replace it, receive with --overwrite";
                 self.judge(&entry, Verdict::Refused, text).await
             }
         }
@@ -301,15 +300,17 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         let Pending {
             entry,
             step: Step::Wanted(part),
-        } = self.turn(id)?
+        } = self.next_pending(id)?
         else {
-            return Err(TransferError::Protocol("a file that nothing asked for"));
+            return Err(TransferError::Protocol("a file was not requested"));
         };
         let path = printable(&entry.path);
         (self.on_event)(Event::File { path: &path });
         let Some(mut part) = part else {
             if offset != 0 {
-                return Err(TransferError::Protocol("a start where nothing is held"));
+                return Err(TransferError::Protocol(
+                    "a file starts at an offset that this end does not hold",
+                ));
             }
             self.current = Current::Writer {
                 entry,
@@ -320,7 +321,9 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         };
         let held = part.len();
         if offset != 0 && offset != held {
-            return Err(TransferError::Protocol("a start where nothing is held"));
+            return Err(TransferError::Protocol(
+                "a file starts at an offset that this end does not hold",
+            ));
         }
         if offset == 0 && held > 0 {
             (self.on_event)(Event::StartedAgain { path: &path });
@@ -349,7 +352,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         let len = data.len() as u64;
         let failed = match std::mem::replace(&mut self.current, Current::Nothing) {
             Current::Nothing => {
-                return Err(TransferError::Protocol("data that belongs to no file"));
+                return Err(TransferError::Protocol("data without a file"));
             }
             Current::Judged(entry) => {
                 self.current = Current::Judged(entry);
@@ -374,7 +377,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
             } => {
                 hasher.update(&data);
                 let Target::Writer(writer) = &mut self.sink else {
-                    return Err(TransferError::Protocol("data that belongs to no file"));
+                    return Err(TransferError::Protocol("data without a file"));
                 };
                 match writer.write_all(&data).await {
                     Ok(()) => {
@@ -399,7 +402,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
 
     async fn end(&mut self, size: u64, digest: Digest) -> Result<(), TransferError> {
         match std::mem::replace(&mut self.current, Current::Nothing) {
-            Current::Nothing => Err(TransferError::Protocol("an end that belongs to no file")),
+            Current::Nothing => Err(TransferError::Protocol("an end without a file")),
             Current::Judged(_) => Ok(()),
             Current::File(entry, part) => {
                 let finished = entry.clone();
@@ -413,7 +416,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
                         self.judge(
                             &entry,
                             Verdict::Failed,
-                            &format!("cannot put it in place: {e}"),
+                            &format!("cannot move it into place: {e}"),
                         )
                         .await
                     }
@@ -434,18 +437,18 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
                 if held == size && Digest::from(hasher.finalize()) == digest {
                     return self.judge(&entry, Verdict::Complete, "").await;
                 }
-                let text = "verification failed: what was written is not what was sent";
+                let text = "verification failed: the written file differs from the sent one";
                 self.judge(&entry, Verdict::Corrupt, text).await
             }
         }
     }
 
-    /// The sender gives a file up: the one under way, or the next.
+    /// Handles the sender's failure to read a file: the current one, or the next.
     async fn fail(&mut self, id: u32, text: &str) -> Result<(), TransferError> {
         let entry = match std::mem::replace(&mut self.current, Current::Nothing) {
             Current::Judged(entry) if entry.id == id => return Ok(()),
             Current::File(entry, _) | Current::Writer { entry, .. } if entry.id == id => entry,
-            Current::Nothing => match self.turn(id)? {
+            Current::Nothing => match self.next_pending(id)? {
                 Pending {
                     step: Step::Judged, ..
                 } => return Ok(()),
@@ -453,19 +456,19 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
             },
             _ => {
                 return Err(TransferError::Protocol(
-                    "a failure of another file than the current one",
+                    "a failure was reported for a file that is not the current one",
                 ));
             }
         };
         self.judge(
             &entry,
             Verdict::NotSent,
-            &format!("the sender gave it up: {}", printable(text)),
+            &format!("the sender could not send it: {}", printable(text)),
         )
         .await
     }
 
-    /// A local failure while data for `entry` is under way.
+    /// Handles a local failure while data for `entry` arrives.
     async fn give_up(&mut self, entry: Entry, text: &str) -> Result<(), TransferError> {
         self.judge(&entry, Verdict::Failed, text).await?;
         self.current = Current::Judged(entry);
@@ -488,11 +491,12 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         self.output.put(&frame).await
     }
 
-    /// Takes the announced file `id`, which must be the next; nothing else may be under way.
-    fn turn(&mut self, id: u32) -> Result<Pending, TransferError> {
+    /// Removes and returns the announced file `id`. It must be the next, and no other file may be
+    /// in transfer.
+    fn next_pending(&mut self, id: u32) -> Result<Pending, TransferError> {
         if !matches!(self.current, Current::Nothing) {
             return Err(TransferError::Protocol(
-                "a file begins before the one before it ended",
+                "a file starts before the previous one has ended",
             ));
         }
         while let Some(next) = self.pending.pop_front() {
@@ -503,6 +507,6 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
                 break;
             }
         }
-        Err(TransferError::Protocol("a file out of its turn"))
+        Err(TransferError::Protocol("a file is out of order"))
     }
 }

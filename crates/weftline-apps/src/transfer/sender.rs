@@ -21,8 +21,8 @@ use super::wire::{Digest, Frame, Kind, MAX_DATA, MAX_PENDING, VERSION, Verdict};
 use super::{Listing, TransferError};
 use crate::printable::printable;
 
-/// Sends everything in `listing` over `stream`, and waits until the receiver has dealt with
-/// all of it. `stdin` is read for the entry without a file, if there is one.
+/// Sends everything in `listing` over `stream`, and waits until the receiver has handled all of
+/// it. `stdin` is read for the entry without a file, if there is one.
 ///
 /// # Errors
 /// The transfer as a whole failed; entries that failed on their own are in the [`Summary`].
@@ -52,7 +52,7 @@ where
         on_event,
         done: false,
     };
-    // Answers are read while data is written, so that neither end waits for the other.
+    // Answers are read while data is written, so that the ends never wait for each other.
     let mut listening = pin!(listen(FrameReader::new(input), answers));
     {
         let mut sending = pin!(sender.run(listing, stdin));
@@ -83,13 +83,13 @@ async fn listen<R: AsyncRead + Unpin>(
 struct Sender<'a, W> {
     output: FrameWriter<W>,
     inbox: mpsc::Receiver<Result<Frame, TransferError>>,
-    /// `Want` and `Have` of entries whose turn has not come.
+    /// `Want` and `Have` of entries that have not started.
     answers: BTreeMap<u32, Frame>,
     judged: Vec<bool>,
     sources: &'a [Source],
     summary: Summary,
     on_event: OnEvent<'a>,
-    /// The receiver has said its last word.
+    /// The receiver has sent its final frame.
     done: bool,
 }
 
@@ -101,9 +101,9 @@ impl<'a, W: AsyncWrite + Unpin> Sender<'a, W> {
     ) -> Result<(), TransferError> {
         let result = self.transfer(listing, &mut stdin).await;
         if let Err(TransferError::Stream(_)) = &result {
-            // The peer's own words, if they came before the stream broke, say more.
+            // If the peer sent a reason before the stream broke, report that.
             while let Ok(Ok(frame)) = self.inbox.try_recv() {
-                self.take(frame)?;
+                self.on_frame(frame)?;
             }
         }
         result
@@ -156,19 +156,19 @@ impl<'a, W: AsyncWrite + Unpin> Sender<'a, W> {
         self.output.flush().await?;
         while !self.done {
             let frame = self.frame().await?;
-            self.take(frame)?;
+            self.on_frame(frame)?;
         }
         if self.judged.contains(&false) {
             return Err(TransferError::Protocol(
-                "it ended without a verdict on every entry",
+                "the receiver finished without a verdict on every entry",
             ));
         }
-        // The receiver has said its last word and may be gone: nothing is lost with this.
+        // The receiver has sent its final frame and may be gone: an error here loses nothing.
         let _ = self.output.finish().await;
         Ok(())
     }
 
-    /// Sends one file, or learns that it is not wanted.
+    /// Sends one file, unless the receiver does not want it.
     async fn file<I: AsyncRead + Unpin>(
         &mut self,
         source: &Source,
@@ -203,14 +203,14 @@ impl<'a, W: AsyncWrite + Unpin> Sender<'a, W> {
                 }
                 _ => {
                     let frame = self.frame().await?;
-                    self.take(frame)?;
+                    self.on_frame(frame)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Sends a file from where the receiver stands, if that is where it thinks it stands.
+    /// Sends a file from the receiver's offset, if the receiver's prefix matches.
     async fn stored(
         &mut self,
         source: &Source,
@@ -245,8 +245,8 @@ impl<'a, W: AsyncWrite + Unpin> Sender<'a, W> {
             .await
     }
 
-    /// Sends what `input` has, as the rest of a file whose beginning `hasher` knows. A file
-    /// that grows meanwhile is sent with the length that was announced.
+    /// Sends the content of `input` as the rest of a file whose beginning `hasher` has digested. A
+    /// file that grows meanwhile is sent with the announced length.
     async fn data<I: AsyncRead + Unpin>(
         &mut self,
         source: &Source,
@@ -276,7 +276,7 @@ impl<'a, W: AsyncWrite + Unpin> Sender<'a, W> {
             });
             self.output.put(&Frame::Data(chunk)).await?;
             while let Ok(frame) = self.inbox.try_recv() {
-                self.take(frame?)?;
+                self.on_frame(frame?)?;
             }
             if self.judged[source.entry.id as usize] {
                 return self.fail(source, "no longer wanted").await;
@@ -309,12 +309,12 @@ impl<'a, W: AsyncWrite + Unpin> Sender<'a, W> {
         self.inbox.recv().await.unwrap_or(Err(TransferError::Ended))
     }
 
-    fn take(&mut self, frame: Frame) -> Result<(), TransferError> {
+    fn on_frame(&mut self, frame: Frame) -> Result<(), TransferError> {
         match frame {
             Frame::Want { id, .. } | Frame::Have { id, .. } => {
                 let source = self.open_entry(id)?;
                 if source.entry.kind == Kind::Directory || self.answers.len() >= MAX_PENDING {
-                    return Err(TransferError::Protocol("an answer that nothing asked for"));
+                    return Err(TransferError::Protocol("an answer was not requested"));
                 }
                 self.answers.insert(id, frame);
             }
@@ -334,20 +334,20 @@ impl<'a, W: AsyncWrite + Unpin> Sender<'a, W> {
             Frame::Abort { text } => return Err(aborted(&text)),
             _ => {
                 return Err(TransferError::Protocol(
-                    "a frame that only a sender may send",
+                    "the receiver sent a frame that only a sender may send",
                 ));
             }
         }
         Ok(())
     }
 
-    /// The entry `id`, which must not have been judged.
+    /// The entry `id`, which must not have a verdict yet.
     fn open_entry(&self, id: u32) -> Result<&'a Source, TransferError> {
         let index = id as usize;
         match (self.sources.get(index), self.judged.get(index)) {
             (Some(source), Some(false)) => Ok(source),
             _ => Err(TransferError::Protocol(
-                "an answer about an entry that is not open",
+                "an answer concerns an entry that is not open",
             )),
         }
     }

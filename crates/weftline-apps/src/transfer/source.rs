@@ -1,4 +1,4 @@
-//! What is to be sent: files, directories with all below them, standard input.
+//! Files, directories with their contents, and standard input, as a list of entries to send.
 
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
@@ -14,33 +14,33 @@ use crate::printable::printable;
 /// One entry to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// As announced; its `id` is its place in the list.
+    /// As announced; its `id` is its index in the list.
     pub entry: Entry,
-    /// Where its bytes are; `None` is standard input (or, for a directory, nothing).
+    /// The file that holds its bytes; `None` is standard input (or, for a directory, nothing).
     pub file: Option<PathBuf>,
 }
 
-/// Everything that the user named.
+/// Everything that the user asked to send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The entries, parents before what is in them.
+    /// The entries, parents before their contents.
     pub sources: Vec<Source>,
-    /// What was left out, for people.
+    /// Entries that were skipped, for people.
     pub skipped: Vec<String>,
-    /// What was found inside directories and cannot be sent.
+    /// Entries inside directories that cannot be sent.
     pub failed: Vec<Outcome>,
 }
 
-/// Something that was named cannot be sent.
+/// An argument cannot be sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// It cannot be looked at.
+    /// Its metadata cannot be read.
     #[error("cannot read {path}: {error}")]
     Unreadable {
-        /// What was named.
+        /// The path.
         path: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// Two arguments would arrive under one name.
@@ -51,21 +51,21 @@ pub enum SourceError {
     /// Its name cannot be sent.
     #[error("cannot send {path}: {error}")]
     Name {
-        /// What was named.
+        /// The path.
         path: String,
-        /// The rule it breaks.
+        /// The rule that it breaks.
         error: PathError,
     },
-    /// It has no name of its own, like `/` or `..`.
-    #[error("cannot tell under which name to send {0}: give the path of a file or directory")]
+    /// It has no name, like `/` or `..`.
+    #[error("{0} has no name to send it under: give the path of a file or directory")]
     Nameless(String),
     /// Its name is not UTF-8.
     #[error("cannot send {0}: its name is not valid UTF-8; rename it first")]
     NotText(String),
-    /// It is a socket, a device, a named pipe.
+    /// It is a socket, a device or a named pipe.
     #[error("cannot send {0}: it is neither a regular file nor a directory")]
     Special(String),
-    /// More than the protocol can number.
+    /// More entries than the protocol can number.
     #[error("too many files")]
     TooMany,
 }
@@ -79,11 +79,11 @@ impl Listing {
 
 /// Lists everything under `arguments`; `-` is standard input and arrives as `stdin_name`.
 ///
-/// A directory arrives under its own name with all below it. Symbolic links that were named
-/// are followed; those found inside directories are skipped, as are sockets and the like.
+/// A directory arrives under its own name with its contents. Symbolic links in `arguments` are
+/// followed; links inside directories are skipped, as are sockets, devices and pipes.
 ///
 /// # Errors
-/// Something named cannot be sent; nothing was sent then.
+/// An argument cannot be sent; then nothing is sent.
 pub fn collect(arguments: &[PathBuf], stdin_name: &str) -> Result<Listing, SourceError> {
     let mut listing = Listing::default();
     for argument in arguments {
@@ -134,13 +134,13 @@ impl Listing {
         for child in children {
             let path = child.path();
             let Some(child_name) = child.file_name().to_str().map(str::to_owned) else {
-                self.leave(&path, SourceError::NotText(path.display().to_string()))?;
+                self.record_failure(&path, SourceError::NotText(path.display().to_string()))?;
                 continue;
             };
             let metadata = match fs::symlink_metadata(&path) {
                 Ok(metadata) => metadata,
                 Err(error) => {
-                    self.leave(&path, unreadable(&path, error))?;
+                    self.record_failure(&path, unreadable(&path, error))?;
                     continue;
                 }
             };
@@ -152,7 +152,7 @@ impl Listing {
                 "neither a file nor a directory"
             } else {
                 let added = self.add(&path, format!("{name}/{child_name}"), &metadata);
-                added.or_else(|error| self.leave(&path, error))?;
+                added.or_else(|error| self.record_failure(&path, error))?;
                 continue;
             };
             self.skipped.push(format!(
@@ -163,8 +163,8 @@ impl Listing {
         Ok(())
     }
 
-    /// Leaves out what cannot be sent, so that the rest can.
-    fn leave(&mut self, at: &Path, error: SourceError) -> Result<(), SourceError> {
+    /// Records an entry that cannot be sent, so that the rest can.
+    fn record_failure(&mut self, at: &Path, error: SourceError) -> Result<(), SourceError> {
         let reason = match error {
             SourceError::TooMany => return Err(error),
             SourceError::Unreadable { error, .. } => format!("cannot read it: {error}"),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_listed_with_all_below_it_in_order() {
+    fn a_directory_is_listed_with_its_contents_in_order() {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().join("top");
         fs::create_dir_all(top.join("b/empty")).unwrap();
@@ -267,7 +267,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_name_that_cannot_be_sent_does_not_keep_the_rest() {
+    fn a_name_that_cannot_be_sent_does_not_hold_back_the_rest() {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().join("top");
         fs::create_dir(&top).unwrap();
@@ -276,12 +276,12 @@ mod tests {
         let listing = collect(&[top], "stdin").unwrap();
         assert_eq!(paths(&listing), ["top", "top/good"]);
         assert!(listing.failed[0].path.ends_with("bad\\nname"));
-        assert!(listing.failed[0].reason.contains("not accepted"));
+        assert!(listing.failed[0].reason.contains("forbidden character"));
     }
 
     #[cfg(unix)]
     #[test]
-    fn links_inside_are_skipped_and_links_named_are_followed() {
+    fn links_inside_are_skipped_and_links_in_arguments_are_followed() {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().join("top");
         fs::create_dir(&top).unwrap();
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn one_name_twice_is_an_error_and_so_is_what_is_missing() {
+    fn duplicate_names_and_missing_files_are_errors() {
         let dir = tempfile::tempdir().unwrap();
         for sub in ["p", "q"] {
             fs::create_dir(dir.path().join(sub)).unwrap();
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn standard_input_has_no_length_and_the_name_given() {
+    fn standard_input_has_the_given_name_and_no_length() {
         let listing = collect(&["-".into()], "log.txt").unwrap();
         assert_eq!(paths(&listing), ["log.txt"]);
         assert_eq!(listing.bytes(), None);

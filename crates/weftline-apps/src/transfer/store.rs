@@ -1,9 +1,9 @@
 //! Files that are being received: kept under a temporary name until they are complete.
 //!
-//! The unfinished content of `movie.mkv` is `.movie.mkv.weftline-part` beside it. It is all
-//! that resuming needs: both ends compare digests of what is there before going on, so a
-//! part file that belongs to another version of the file, or that a crash has damaged, is
-//! noticed and begun again. Everything here blocks; callers use a blocking thread.
+//! The unfinished content of `movie.mkv` is `.movie.mkv.weftline-part` beside it. Resuming needs
+//! nothing else: both ends compare digests of the part before they resume, so a part of another
+//! version of the file, or one that a crash has damaged, is detected and started again. Everything
+//! here blocks; callers use a blocking thread.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -22,11 +22,11 @@ pub(super) struct Store {
     pub(super) overwrite: bool,
 }
 
-/// How an announced file is to be received.
+/// How to receive an announced file.
 pub(super) enum Plan {
-    /// Its data is wanted.
+    /// The receiver wants its data.
     Write(Part),
-    /// A file of this name is there: compare first, and only then perhaps write.
+    /// A file of this name exists: compare first; write only if they differ.
     Compare {
         size: u64,
         digest: Digest,
@@ -34,7 +34,7 @@ pub(super) enum Plan {
     },
 }
 
-/// A file on its way.
+/// A file that is being received.
 pub(super) struct Part {
     target: PathBuf,
     path: PathBuf,
@@ -44,11 +44,11 @@ pub(super) struct Part {
     held: u64,
 }
 
-/// Why a finished file is not in place.
+/// Why a complete file is not in place.
 pub(super) enum FinishError {
-    /// What came is not what was sent; the part file is removed.
+    /// The received content is not the sent content; the part file is removed.
     Corrupt(String),
-    /// The system refused.
+    /// The system reported an error.
     Io(io::Error),
 }
 
@@ -59,14 +59,14 @@ impl From<io::Error> for FinishError {
 }
 
 impl Store {
-    /// Makes the directory that `path` names.
+    /// Creates the directory that `path` names.
     pub(super) fn directory(&self, path: &str) -> io::Result<()> {
         check(path).map_err(invalid)?;
         directory(&resolve(&self.root, path)?)
     }
 
-    /// Decides what to ask of the sender; hashes what is already there. The outer error is
-    /// for people, and final for this entry.
+    /// Decides what to ask of the sender, and hashes existing content. The outer error is for
+    /// people, and final for this entry.
     pub(super) fn plan(&self, entry: &Entry) -> io::Result<Plan> {
         check(&entry.path).map_err(invalid)?;
         let target = resolve(&self.root, &entry.path)?;
@@ -77,7 +77,7 @@ impl Store {
             found => found?,
         };
         if existing.is_dir() {
-            return Err(exists("a directory of that name is there"));
+            return Err(exists("a directory of that name exists"));
         }
         let may_be_equal =
             existing.is_file() && entry.size.is_none_or(|size| size == existing.len());
@@ -86,7 +86,7 @@ impl Store {
                 return Part::open(target, entry, true).map(Plan::Write);
             }
             return Err(exists(
-                "a different file of that name is there; to replace it, receive with --overwrite",
+                "a different file of that name exists; to replace it, receive with --overwrite",
             ));
         }
         let (size, digest) = hash_file(&target)?;
@@ -103,7 +103,7 @@ impl Store {
 }
 
 impl Part {
-    /// Looks for an earlier part file and takes it over; makes none yet.
+    /// Looks for an earlier part file and opens it; creates none yet.
     fn open(target: PathBuf, entry: &Entry, overwrite: bool) -> io::Result<Part> {
         let path = part(&target);
         let mut part = Part {
@@ -143,7 +143,7 @@ impl Part {
         self.held
     }
 
-    /// Begins to write at `offset`: what is held, or 0 to begin again.
+    /// Starts to write at `offset`: the number of bytes held, or 0 to start again.
     pub(super) fn begin(&mut self, offset: u64) -> io::Result<()> {
         if self.file.is_none() {
             let file = OpenOptions::new()
@@ -172,7 +172,7 @@ impl Part {
         Ok(())
     }
 
-    /// Checks the whole file and puts it in place.
+    /// Checks the whole file and moves it into place.
     pub(super) fn finish(
         mut self,
         entry: &Entry,
@@ -185,7 +185,7 @@ impl Part {
             self.file = None;
             fs::remove_file(&self.path).map_err(FinishError::Io)?;
             return Err(FinishError::Corrupt(format!(
-                "verification failed: {held} bytes came and {size} were sent, or their SHA-256 differs; send it again"
+                "verification failed: {held} bytes were received and {size} were sent, or their SHA-256 differs; send it again"
             )));
         }
         self.place(entry).map_err(FinishError::Io)
@@ -203,7 +203,7 @@ impl Part {
         {
             file.set_modified(time)?;
         }
-        // Something may have appeared since the plan was made.
+        // Another file may have appeared since the plan was made.
         if !self.overwrite && fs::symlink_metadata(&self.target).is_ok() {
             return Err(exists(
                 "a file of that name appeared meanwhile; to replace it, receive with --overwrite",
@@ -219,7 +219,7 @@ impl Part {
     fn file(&mut self) -> io::Result<&mut File> {
         self.file
             .as_mut()
-            .ok_or_else(|| io::Error::other("the file was not begun"))
+            .ok_or_else(|| io::Error::other("the file was not started"))
     }
 }
 
@@ -230,8 +230,8 @@ pub(super) fn hash_file(path: &Path) -> io::Result<(u64, Digest)> {
     Ok((len, hasher.finalize().into()))
 }
 
-/// Digests the first `len` bytes of `file` and leaves it positioned behind them; `None` if it
-/// is shorter.
+/// Digests the first `len` bytes of `file` and leaves it positioned after them; `None` if it is
+/// shorter.
 pub(super) fn hash_prefix(file: &mut File, len: u64) -> io::Result<Option<Sha256>> {
     let mut hasher = Sha256::new();
     let got = copy_into(&mut hasher, &mut file.take(len))?;
@@ -259,9 +259,9 @@ fn locked(file: File) -> io::Result<File> {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(io::Error::new(
             io::ErrorKind::ResourceBusy,
-            "another transfer is receiving this file just now",
+            "another transfer is receiving this file at the moment",
         )),
-        // Not every file system has locks; the digest still guards the result.
+        // Some file systems have no locks; the digest still guards the result.
         Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => Ok(file),
         Err(TryLockError::Error(e)) => Err(e),
     }
@@ -271,7 +271,7 @@ fn locked(file: File) -> io::Result<File> {
 fn make_executable(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let mut permissions = file.metadata()?.permissions();
-    // Whoever may read it may run it: what the umask allowed decides.
+    // Everyone who may read the file may run it: the umask has decided who.
     let mode = permissions.mode();
     permissions.set_mode(mode | (mode & 0o444) >> 2);
     file.set_permissions(permissions)
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_noticed_and_leaves_nothing_behind() {
+    fn damage_is_detected_and_leaves_no_file() {
         let (dir, store) = store(false);
         let entry = entry("f", 3);
         let mut part = part(store.plan(&entry));
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_part_is_taken_up_unless_it_is_too_long() {
+    fn an_earlier_part_is_resumed_unless_it_is_too_long() {
         let (dir, store) = store(false);
         fs::write(dir.path().join(".f.weftline-part"), "abc").unwrap();
         assert_eq!(
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn an_existing_file_is_compared_and_only_replaced_when_that_was_asked_for() {
+    fn an_existing_file_is_compared_and_replaced_only_on_request() {
         let (dir, keep) = store(false);
         fs::write(dir.path().join("f"), "old").unwrap();
         assert!(matches!(
@@ -443,7 +443,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_in_place_of_the_part_file_is_not_written_through() {
+    fn a_link_at_the_part_files_path_is_not_followed() {
         let (dir, store) = store(true);
         let outside = tempfile::NamedTempFile::new().unwrap();
         std::os::unix::fs::symlink(outside.path(), dir.path().join(".f.weftline-part")).unwrap();

@@ -1,4 +1,4 @@
-//! What a transfer did.
+//! The result of a transfer.
 
 use serde::Serialize;
 
@@ -6,12 +6,12 @@ use super::event::{Event, OnEvent};
 use super::wire::Verdict;
 use crate::printable::printable;
 
-/// What became of all entries of a transfer.
+/// The results of all entries of a transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Entries in place: files and directories.
     pub complete: u32,
-    /// Of them, files that were there before.
+    /// Files among them that were complete before this transfer.
     pub already_there: u32,
     /// Bytes of file data that crossed the network in this transfer.
     pub bytes: u64,
@@ -19,7 +19,7 @@ pub struct Summary {
     pub resumed_bytes: u64,
     /// Entries that are not in place.
     pub failed: Vec<Outcome>,
-    /// What the sender left out on purpose, for people.
+    /// Entries that the sender skipped on purpose, for people.
     pub skipped: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ pub struct Outcome {
     pub path: String,
     /// Why, for people.
     pub reason: String,
-    /// Its content arrived damaged: what was received is not what was sent.
+    /// Its content arrived damaged: the received content is not the sent content.
     pub corrupt: bool,
 }
 

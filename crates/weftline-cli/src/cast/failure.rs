@@ -1,4 +1,4 @@
-//! What a person is told when an end of a cast cannot begin.
+//! Messages for an end of a cast that cannot be opened.
 
 use weftline_apps::cast::{InterfaceError, OpenError, PlanError};
 
@@ -9,12 +9,12 @@ pub(super) fn cannot_open(error: &OpenError) -> Failure {
     let (exit, message) = match error {
         OpenError::TooManyFlows { most, .. } => (
             Exit::Usage,
-            format!("more than {most} flows: start a second one for the rest"),
+            format!("more than {most} flows: start a second sender for the rest"),
         ),
         OpenError::UnknownHost(error) => (Exit::Lost, error.to_string()),
         OpenError::NoGroup(at) => (
             Exit::Usage,
-            format!("--interface is for multicast groups, and {at} is none"),
+            format!("--interface is for multicast groups, and {at} is not one"),
         ),
         OpenError::Interface(error @ InterfaceError::Unknown { .. }) => {
             (Exit::Usage, error.to_string())
@@ -27,7 +27,9 @@ pub(super) fn cannot_open(error: &OpenError) -> Failure {
         ),
         OpenError::Outputs { flows, outputs } => (
             Exit::Usage,
-            format!("the description has {flows} flows: give --out as often, not {outputs} times"),
+            format!(
+                "the description has {flows} flows: give --out once for each, not {outputs} times"
+            ),
         ),
         OpenError::KeyNeeded => (
             Exit::Refused,

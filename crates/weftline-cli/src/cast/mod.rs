@@ -1,4 +1,4 @@
-//! `weftline cast`: UDP flows by FECFRAME, with no way back (`weftline_apps::cast`).
+//! `weftline cast`: UDP flows by FECFRAME, without a return path (`weftline_apps::cast`).
 
 mod failure;
 mod options;
@@ -12,9 +12,9 @@ use clap::{Args, Subcommand};
 use crate::ui::{Exit, OutputOptions, output};
 
 const HELP: &str = "\
-The sender takes UDP from local programs and sends it with repair packets to a unicast or multicast
-address, and writes a session description (SDP); receivers read that, make up for what was lost, and
-hand the datagrams on in order, each within the maximum latency or never.
+The sender reads UDP from local programs and sends it with repair packets to a unicast or multicast
+address, and writes a session description (SDP); receivers read it, recover losses, and
+deliver the datagrams in order, each within the maximum latency or never.
 
 Examples:
   sender$   weftline cast send --in udp://:5004 --to 239.1.2.3:6000 --max-latency 200ms --sdp a.sdp
@@ -22,7 +22,7 @@ Examples:
 
 `weftline cast send --help` explains rates and ports, `weftline cast recv --help` order and sources.";
 
-/// Send UDP (RTP, MPEG-TS) to one or many receivers, its losses repaired without a way back
+/// Send UDP (RTP, MPEG-TS) to one or many receivers and repair losses without a return path
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct CastArgs {
@@ -39,7 +39,7 @@ enum End {
 /// Runs the command.
 ///
 /// # Errors
-/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+/// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub(crate) async fn run(args: CastArgs, output: OutputOptions) -> Result<Exit> {
     match args.end {
         End::Send(args) => send::run(*args, output).await,
@@ -47,12 +47,12 @@ pub(crate) async fn run(args: CastArgs, output: OutputOptions) -> Result<Exit> {
     }
 }
 
-/// The warning that goes with a group without a key.
+/// The warning for a group without a key.
 fn unprotected() {
     output::line(
         "WARNING: no --group-key: nothing is encrypted or authenticated; anyone who can reach the",
     );
     output::line(
-        "WARNING: receivers can add packets and spoil the flow, and anyone on the way can read it.",
+        "WARNING: receivers can add packets and corrupt the flow, and anyone on the path can read it.",
     );
 }

@@ -1,4 +1,4 @@
-//! What the options of both ends mean.
+//! Option values that both ends share.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -6,14 +6,16 @@ use std::time::Duration;
 use weftline_apps::cast::EncodingId;
 use weftline_netem::units;
 
-/// Longest latency that makes sense for real time.
+/// Longest latency that is useful in real time.
 const LONGEST_LATENCY: Duration = Duration::from_secs(60);
 
-/// A flow of local programs: `udp://HOST:PORT`, also without HOST (this host only), and with the
-/// `@` that some media programs write before an address to listen at.
+/// A flow of local programs: `udp://HOST:PORT`. HOST may be omitted (this host only), and the `@`
+/// that some media programs write before an address to listen on is accepted.
 pub(super) fn local_flow(text: &str) -> Result<SocketAddr, String> {
     let bad = || {
-        format!("`{text}` is no UDP address: give udp://IP:PORT, or udp://:PORT for this host only")
+        format!(
+            "`{text}` is not a UDP address: give udp://IP:PORT, or udp://:PORT for this host only"
+        )
     };
     let rest = text.strip_prefix("udp://").ok_or_else(bad)?;
     let rest = rest.strip_prefix('@').unwrap_or(rest);
@@ -68,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn local_flows_are_written_as_media_programs_do() {
+    fn local_flows_accept_the_forms_of_media_programs() {
         for (text, address) in [
             ("udp://:5004", "127.0.0.1:5004"),
             ("udp://@:5004", "127.0.0.1:5004"),

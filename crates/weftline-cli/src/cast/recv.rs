@@ -20,8 +20,8 @@ use crate::ui::stop::stop;
 use crate::ui::{Exit, Failure, OutputOptions, exit};
 
 const EXAMPLES: &str = "\
-The description says where to listen: at a multicast group, which is joined and may have several
-receivers on one host, or at an address of this host. Each of its flows needs an --out, in its order.
+The description says where to listen: a multicast group, which is joined and may have several
+receivers on one host, or an address of this host. Each of its flows needs an --out, in its order.
 
 Examples:
   weftline cast recv --sdp a.sdp --out udp://127.0.0.1:5004
@@ -30,33 +30,33 @@ Examples:
 
 Then, for example: ffplay udp://127.0.0.1:5004";
 
-/// Receive what `weftline cast send` sends, make up for losses, and hand it on
+/// Receive datagrams from `weftline cast send`, recover losses, and deliver them
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RecvArgs {
     /// The session description that the sender wrote
     #[arg(long, value_name = "FILE")]
     sdp: PathBuf,
-    /// Where a flow is handed on to: udp://IP:PORT, or udp://:PORT on this host; one for each flow
+    /// Destination of a flow: udp://IP:PORT, or udp://:PORT on this host; one for each flow
     #[arg(long = "out", value_name = "URL", required = true, value_parser = local_flow)]
     outputs: Vec<SocketAddr>,
     /// The interface on which a multicast group is joined: its address or name
     #[arg(long, value_name = "ADDR|NAME")]
     interface: Option<Interface>,
-    /// Take packets of this host only [default: what the description says]
+    /// Accept packets from this host only [default: as the description says]
     #[arg(long, value_name = "ADDR")]
     source: Option<IpAddr>,
-    /// Hand on in the order of sending; those behind a lost one wait until it is there or too late
-    /// (default)
+    /// Deliver in the order of sending; datagrams behind a lost one wait until it arrives or its
+    /// deadline passes (default)
     #[arg(long, conflicts_with = "as_decoded")]
     in_order: bool,
-    /// Hand on each datagram as soon as it is received or decoded
+    /// Deliver each datagram as soon as it is received or decoded
     #[arg(long)]
     as_decoded: bool,
-    /// How long a datagram may be waited for [default: what the description says]
+    /// How long to wait for a datagram [default: as the description says]
     #[arg(long, value_name = "TIME", value_parser = latency)]
     max_latency: Option<Duration>,
-    /// Take only packets that this key opens
+    /// Accept only packets that this key opens
     #[arg(long, value_name = "FILE")]
     group_key: Option<PathBuf>,
     /// Print a line of statistics this often
@@ -67,7 +67,7 @@ pub(super) struct RecvArgs {
 /// Runs the command.
 pub(super) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place.
+    // Polling once installs the signal handlers.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -119,7 +119,7 @@ fn open(args: RecvArgs, reporter: &Reporter) -> Result<Receiver> {
 fn tell(event: &ReceiverEvent, reporter: &Reporter) {
     match event {
         ReceiverEvent::Silent { since } => reporter.warn(&format!(
-            "nothing has come for {} s: is the sender running, is --interface right, does a firewall drop it?",
+            "nothing was received for {} s: is the sender running, is --interface right, does a firewall drop it?",
             since.as_secs()
         )),
         ReceiverEvent::WrongKey => reporter.warn(

@@ -22,17 +22,18 @@ use crate::ui::stop::stop;
 use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 
 const EXAMPLES: &str = "\
-Flows: each --in is a flow of its own; the first goes to the port of --to, the others to those after
-it. Repair packets go to the port of --to + 2, or the first such port behind the flows (+ 4 with three or
-four flows), or to --repair-to. So RTP and its RTCP may be two flows and stay on neighbouring ports.
+Flows: each --in is a separate flow. The first goes to the port of --to, the others to the ports
+after it. Repair packets go to the port of --to + 2, or the first such port after the flows (+ 4
+with three or four flows), or to --repair-to. So RTP and its RTCP may be two flows and stay on
+neighbouring ports.
 
-Latency and rate: losses are made up for within --max-latency after a datagram was due, at the
-receiver; the network's own delay comes on top. With --rate, the flows' bit rate, the window
-has a fixed length; without it time alone decides. --encoding-id 8 needs it.
+Latency and rate: a lost datagram is recovered at most --max-latency after it was due at the
+receiver; the network's own delay is added. With --rate, the flows' bit rate, the window
+has a fixed length; without it, time alone decides. --encoding-id 8 needs it.
 
-Symbols: a datagram takes one symbol of --symbol-size bytes, 3 of which are needed for its length and flow.
-Repair packets have a symbol each and are never more bytes than the flows: for small datagrams (audio)
-give the size of the longest, plus 3.
+Symbols: a datagram uses one symbol of --symbol-size bytes, of which 3 hold its length and flow.
+A repair packet has one symbol. Repair packets never use more bytes than the flows: for small
+datagrams (audio) give the size of the longest datagram, plus 3.
 
 Examples:
   weftline cast send --in udp://:5004 --to 239.1.2.3:6000 --max-latency 200ms --sdp a.sdp
@@ -41,33 +42,33 @@ Examples:
 
 A group key is a file with 32 random bytes in hexadecimal or base64: openssl rand -hex 32 > group.key";
 
-/// Send UDP flows and their repair to a host or a multicast group
+/// Send UDP flows and their repair packets to a host or a multicast group
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct SendArgs {
-    /// Where local programs send a flow to: udp://IP:PORT, or udp://:PORT for this host only; may
-    /// be repeated
+    /// Address that local programs send a flow to: udp://IP:PORT, or udp://:PORT for this host
+    /// only; may be repeated
     #[arg(long = "in", value_name = "URL", required = true, value_parser = local_flow)]
     inputs: Vec<SocketAddr>,
-    /// Where to send it: HOST:PORT of a host or a multicast group (UDP, default port 9338)
+    /// Destination: HOST:PORT of a host or a multicast group (UDP, default port 9338)
     #[arg(long, value_name = "ADDR")]
     to: Address,
-    /// Where repair packets go [default: the port of --to + 2]
+    /// Destination of repair packets [default: the port of --to + 2]
     #[arg(long, value_name = "ADDR")]
     repair_to: Option<Address>,
-    /// How late a datagram may be made up for at the receiver
+    /// How late a datagram may be recovered at the receiver
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = latency)]
     max_latency: Duration,
-    /// Source packets of all packets, 1/2 to 1
+    /// Source packets as a share of all packets, 1/2 to 1
     #[arg(long, value_name = "RATIO", default_value = "2/3")]
     code_rate: CodeRate,
     /// The scheme: 10 (sliding window over GF(2^8)), 9 (over GF(2)), 8 (Reed-Solomon)
     #[arg(long, value_name = "NUMBER", default_value = "10", value_parser = encoding_id)]
     encoding_id: EncodingId,
-    /// Bytes of a symbol: those of the longest datagram and 3
+    /// Bytes of a symbol: the longest datagram plus 3
     #[arg(long, value_name = "BYTES", default_value_t = 1400, value_parser = clap::value_parser!(u16).range(4..))]
     symbol_size: u16,
-    /// Let datagrams take several symbols
+    /// Let datagrams use several symbols
     #[arg(long)]
     long_adus: bool,
     /// Bit rate of all flows together, for example 5mbit
@@ -76,10 +77,10 @@ pub(super) struct SendArgs {
     /// Write the session description that receivers need
     #[arg(long, value_name = "FILE")]
     sdp: Option<PathBuf>,
-    /// The interface by which a multicast group is reached: its address or name
+    /// The interface to a multicast group: its address or name
     #[arg(long, value_name = "ADDR|NAME")]
     interface: Option<Interface>,
-    /// Hops that packets may make [default: 1 to a group]
+    /// Hop limit of packets [default: 1 to a group]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..))]
     ttl: Option<u8>,
     /// Encrypt and authenticate each packet with this key
@@ -93,7 +94,7 @@ pub(super) struct SendArgs {
 /// Runs the command.
 pub(super) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place.
+    // Polling once installs the signal handlers.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -138,7 +139,7 @@ async fn open(args: SendArgs, reporter: &Reporter) -> Result<Sender> {
         reporter.note(&format!("udp://{at} -> {target}"));
     }
     reporter.note(&format!(
-        "repair -> {}, code rate {}, made up for within {} ms, datagrams of up to {} bytes",
+        "repair -> {}, code rate {}, losses recovered within {} ms, datagrams of up to {} bytes",
         sender.repair_to(),
         args.code_rate,
         args.max_latency.as_millis(),
@@ -154,7 +155,7 @@ async fn open(args: SendArgs, reporter: &Reporter) -> Result<Sender> {
     }
     if let Some(pieces) = sender.fragments() {
         reporter.warn(&format!(
-            "repair packets of {} bytes exceed the {} of Ethernet: pieces of them travel, and losing one loses all; use --symbol-size {} or less",
+            "repair packets of {} bytes exceed the {} of Ethernet: they are fragmented, and losing a fragment loses the packet; use --symbol-size {} or less",
             pieces.packet, pieces.fits, pieces.symbol_size
         ));
     }
@@ -172,14 +173,14 @@ fn tell(event: &SenderEvent, reporter: &Reporter) {
         ),
         SenderEvent::TooLong(error) => format!("dropping datagrams: {error}"),
         SenderEvent::NotSent { to, error } => {
-            format!("cannot send to {to}: {error}; going on with what comes next")
+            format!("cannot send to {to}: {error}; continuing with the next packet")
         }
         SenderEvent::Starved {
             held_back,
             all,
             symbol_size,
         } => format!(
-            "datagrams are much smaller than symbols, and repair may not be more bytes than they are: {held_back} of {all} repairs were held back; use --symbol-size {symbol_size}"
+            "datagrams are much smaller than symbols, and repair packets may not use more bytes than datagrams: {held_back} of {all} repairs were held back; use --symbol-size {symbol_size}"
         ),
         _ => return,
     };

@@ -1,4 +1,4 @@
-//! How an end of a cast does, for people and for programs.
+//! The counters of an end of a cast, for people and for programs.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ impl Standing for Sending {
         );
         for (count, what) in [
             (self.too_long, "datagrams too long"),
-            (self.not_sent, "packets not taken by the system"),
+            (self.not_sent, "packets refused by the system"),
             (self.stats.capped, "repairs held back by the bandwidth cap"),
         ] {
             if count > 0 {
@@ -93,7 +93,7 @@ impl Standing for Receiving {
 
     fn sentence(&self, time: Duration) -> String {
         let mut text = format!(
-            "handed on {} datagrams ({}) in {:.0} s: {} received, {} recovered; {} late, {} lost",
+            "delivered {} datagrams ({}) in {:.0} s: {} received, {} recovered; {} late, {} lost",
             self.delivered.datagrams,
             size(self.delivered.bytes),
             time.as_secs_f64(),
@@ -107,7 +107,7 @@ impl Standing for Receiving {
             (self.replayed, "packets were replayed"),
             (self.foreign, "packets of other hosts"),
             (self.refused + self.jumps, "packets refused"),
-            (self.not_delivered, "datagrams not taken by the system"),
+            (self.not_delivered, "datagrams refused by the system"),
         ] {
             if count > 0 {
                 text += &format!("; {count} {what}");
@@ -117,7 +117,7 @@ impl Standing for Receiving {
     }
 
     fn json(&self) -> Value {
-        // Numbers under names, which always have a form.
+        // Numbers and names always have a JSON form.
         serde_json::to_value(self).unwrap_or_default()
     }
 }

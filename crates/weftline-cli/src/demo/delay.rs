@@ -1,4 +1,4 @@
-//! Delays of messages and what is said about them.
+//! Delays of messages and their statistics.
 
 use serde::Serialize;
 
@@ -9,15 +9,15 @@ pub(super) struct DelaySummary {
     pub mean: f64,
     /// Median.
     pub p50: f64,
-    /// Exceeded by 5 %.
+    /// The 95th percentile.
     pub p95: f64,
-    /// Exceeded by 1 %.
+    /// The 99th percentile.
     pub p99: f64,
     /// Largest.
     pub max: f64,
 }
 
-/// In-order delivery delays of a run's messages, in milliseconds, by their sequence.
+/// In-order delivery delays of a run's messages, in milliseconds, by their number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Delays {
     by_time: Vec<(f64, f64)>,
@@ -25,7 +25,8 @@ pub(super) struct Delays {
 }
 
 impl Delays {
-    /// From (seconds since the run's start, milliseconds of delay) of each message.
+    /// The delays of messages, each given as seconds since the run's start and milliseconds of
+    /// delay.
     pub(super) fn new(by_time: Vec<(f64, f64)>) -> Self {
         let mut sorted: Vec<f64> = by_time.iter().map(|(_, delay)| *delay).collect();
         sorted.sort_by(f64::total_cmp);
@@ -46,7 +47,7 @@ impl Delays {
         })
     }
 
-    /// At least `percent` % of the messages have at most this delay (nearest rank).
+    /// The delay that `percent` % of the messages do not exceed (nearest rank).
     pub(super) fn percentile(&self, percent: f64) -> f64 {
         let rank = (percent / 100.0 * self.sorted.len() as f64).ceil() as usize;
         self.sorted
@@ -55,7 +56,7 @@ impl Delays {
             .unwrap_or(0.0)
     }
 
-    /// The share of messages with at most a delay, at no more than `points` delays.
+    /// The share of messages within each delay, at no more than `points` delays.
     pub(super) fn distribution(&self, points: usize) -> Vec<(f64, f64)> {
         let n = self.sorted.len();
         let step = n.div_ceil(points.max(1)).max(1);
@@ -66,7 +67,7 @@ impl Delays {
             .collect()
     }
 
-    /// The largest delay in each of at most `points` stretches of time.
+    /// The largest delay in each of at most `points` intervals.
     pub(super) fn timeline(&self, points: usize) -> Vec<(f64, f64)> {
         let step = self.by_time.len().div_ceil(points.max(1)).max(1);
         let stretches = self.by_time.chunks(step);
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_those_of_the_nearest_rank() {
+    fn percentiles_use_the_nearest_rank() {
         let summary = of((1..=100).rev()).summary().unwrap();
         let expected = DelaySummary {
             mean: 50.5,

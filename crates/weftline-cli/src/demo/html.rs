@@ -1,4 +1,4 @@
-//! The report: one page, without scripts and without anything to load.
+//! The report: one page without scripts and external resources.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use super::{sentence, table};
 use crate::ui::output::quoted;
 use crate::ui::progress::size;
 
-/// Points of a curve: more could not be seen.
+/// Points of a curve: more would not be visible.
 const POINTS: usize = 600;
-/// Left end of a logarithmic axis, in milliseconds: below it lies only measuring noise.
+/// Left end of a logarithmic axis, in milliseconds: smaller values are only measurement noise.
 const LEAST_MS: f64 = 0.1;
 
 /// The page.
@@ -53,11 +53,11 @@ pub(super) fn page(report: &Report<'_>) -> String {
         page += &figure(
             &distribution(&streams),
             "Share of the messages that were delivered within a delay: further left is better. \
-             The delay counts what losses and queues added to the path's own delay.",
+             The delay is the time that losses and queues added to the path's own delay.",
         );
         page += &figure(
             &timeline(&streams),
-            "Delay of the messages over the time at which they were due; where there are more messages \
+            "Delay of the messages over the time at which they were due. If there are more messages \
              than points, each point is the largest of its neighbours.",
         );
     }
@@ -76,7 +76,7 @@ pub(super) fn page(report: &Report<'_>) -> String {
     page + "</main></body></html>\n"
 }
 
-/// The distribution of delays as a picture of its own, if there are any.
+/// The distribution of delays as a separate picture, if there are any.
 pub(super) fn picture(report: &Report<'_>) -> Option<String> {
     let streams = streams(report);
     if streams.is_empty() {
@@ -92,7 +92,7 @@ pub(super) fn picture(report: &Report<'_>) -> Option<String> {
     ))
 }
 
-/// The runs that have delays to show.
+/// The runs that have delays.
 fn streams<'a>(report: &'a Report<'_>) -> Vec<&'a Run> {
     report
         .runs
@@ -108,8 +108,8 @@ fn path(report: &Report<'_>) -> String {
         bit_rate(args.rate),
         time(args.rtt),
         time(args.queue),
-        lost(&args.loss, "there"),
-        lost(&args.back_loss, "back"),
+        lost(&args.loss, "forward"),
+        lost(&args.back_loss, "return"),
     )
 }
 
@@ -128,18 +128,18 @@ fn workloads(report: &Report<'_>) -> String {
 
 fn presets(share: f64) -> String {
     format!(
-        "arq sends again what was lost and has no repairs; block adds repairs to each block of packets, \
-         streaming spreads them evenly over all that is not yet acknowledged: {share:.3} repairs for each packet in both."
+        "arq sends lost packets again and has no repairs; block adds repairs to each block of packets, \
+         streaming spreads them evenly over all unacknowledged packets: {share:.3} repairs for each packet in both."
     )
 }
 
-fn lost(model: &LossModel, way: &str) -> String {
+fn lost(model: &LossModel, direction: &str) -> String {
     let share = model.mean_loss();
     if share > 0.0 {
         let percent = decimal(share * 100.0);
-        format!("{percent} % lost on the way {way} ({model})")
+        format!("{percent} % loss on the {direction} path ({model})")
     } else {
-        format!("nothing lost on the way {way}")
+        format!("no loss on the {direction} path")
     }
 }
 
@@ -158,7 +158,7 @@ fn time(time: Duration) -> String {
     format!("{} ms", decimal(time.as_secs_f64() * 1e3))
 }
 
-/// At most two decimals, and none that say nothing.
+/// At most two decimals, without trailing zeros.
 fn decimal(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -178,8 +178,8 @@ fn rows(runs: &[Run]) -> String {
         out += "</tr>\n";
     }
     out + "</tbody></table></div>\n\
-        <p class=\"small\">Delays in ms. wire/byte: bytes on the path there, all headers included, for each byte \
-        delivered. source, repairs, resent: symbols sent; useful: repairs that brought the receiver something new.</p>\n"
+        <p class=\"small\">Delays in ms. wire/byte: bytes on the forward path, all headers included, for each byte \
+        delivered. source, repairs, resent: symbols sent; useful: innovative repairs.</p>\n"
 }
 
 fn distribution(streams: &[&Run]) -> String {
@@ -191,7 +191,7 @@ fn distribution(streams: &[&Run]) -> String {
     };
     let low_median = at(50.0).fold(f64::INFINITY, f64::min).max(LEAST_MS);
     let high_tail = at(99.0).fold(0.0, f64::max);
-    // When the presets differ by much, a linear axis would squeeze the better ones into its corner.
+    // If the presets differ by much, a linear axis would squeeze the better ones into its corner.
     let log = high_tail / low_median > 10.0;
     let low = if log { LEAST_MS } else { 0.0 };
     let x = Axis {
@@ -282,19 +282,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_are_told_in_plain_words() {
+    fn quantities_are_described_in_plain_words() {
         assert_eq!(bit_rate(25_000_000), "25 Mbit/s");
         assert_eq!(bit_rate(100_000), "100 kbit/s");
         assert_eq!(bit_rate(2_500_000_000), "2.5 Gbit/s");
         assert_eq!(time(Duration::from_micros(60_500)), "60.5 ms");
         assert_eq!(time(Duration::from_secs(10)), "10000 ms");
         assert_eq!(
-            lost(&LossModel::iid(0.1), "there"),
-            "10 % lost on the way there (iid:10%)"
+            lost(&LossModel::iid(0.1), "forward"),
+            "10 % loss on the forward path (iid:10%)"
         );
         assert_eq!(
-            lost(&LossModel::None, "back"),
-            "nothing lost on the way back"
+            lost(&LossModel::None, "return"),
+            "no loss on the return path"
         );
     }
 }

@@ -1,17 +1,17 @@
-//! How exactly the path kept its times.
+//! How exactly the path kept the model's times.
 
 use std::time::Duration;
 
-/// How much later than the model says packets left.
+/// How much later than in the model packets left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lateness {
-    /// Packets that left.
+    /// Packets that left the path.
     pub packets: u64,
-    /// Of them, more than 1 ms late.
+    /// Packets that were more than 1 ms late.
     pub over_1ms: u64,
-    /// Sum over all.
+    /// Sum of the lateness of all packets.
     pub total: Duration,
-    /// The worst.
+    /// The largest lateness.
     pub max: Duration,
 }
 
@@ -31,13 +31,13 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
-    /// More than 2 % of the packets were late: the delays show the machine, not the protocol.
+    /// More than 2 % of the packets were late: the delays describe the machine, not the protocol.
     fn is_busy(&self) -> bool {
         self.over_1ms * 50 > self.packets
     }
 }
 
-/// The verdict on all runs: every report takes it from here, so that they agree.
+/// The verdict on all runs. Every report uses this one, so that they agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exactness {
     all: Lateness,
@@ -45,7 +45,7 @@ pub(super) struct Exactness {
 }
 
 impl Exactness {
-    /// One run on a busy machine spoils the comparison, so one is enough.
+    /// One run on a busy machine invalidates the comparison.
     pub(super) fn of(runs: impl IntoIterator<Item = Lateness>) -> Self {
         let mut all = Lateness::default();
         let mut busy = false;
@@ -74,11 +74,11 @@ impl Exactness {
         } = self.all;
         if self.busy {
             format!(
-                "This machine was too busy for exact times: {over_1ms} of {packets} packets left more than 1 ms late; repeat it on a quiet machine."
+                "This machine was too busy for exact times: {over_1ms} of {packets} packets left more than 1 ms late; repeat the demo on an idle machine."
             )
         } else {
             format!(
-                "The path kept its times: {over_1ms} of {packets} packets left more than 1 ms late, the worst {:.1} ms.",
+                "The path kept its times: {over_1ms} of {packets} packets left more than 1 ms late, the latest by {:.1} ms.",
                 max.as_secs_f64() * 1e3
             )
         }

@@ -1,4 +1,4 @@
-//! Which settings the demo takes.
+//! The range of settings that the demo accepts.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{DemoArgs, load_of};
 use crate::ui::{Exit, Failure};
 
 const LONGEST_RTT: Duration = Duration::from_secs(10);
-/// A shorter queue drops packets that merely came in pairs.
+/// A shorter queue drops packets that arrived back to back.
 const SHORTEST_QUEUE: Duration = Duration::from_millis(1);
 const LONGEST_QUEUE: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(600);
@@ -19,7 +19,7 @@ const LARGEST_MESSAGE: usize = 1 << 20;
 const MAX_MESSAGES: u64 = 2_000_000;
 const MOST_LOSS: f64 = 0.9;
 
-/// Refuses what cannot be run, or not in a time that anyone would wait.
+/// Refuses settings that cannot be run, or that would take too long.
 ///
 /// # Errors
 /// A setting is out of range; the message names its flag.
@@ -53,7 +53,7 @@ fn problem(args: &DemoArgs) -> Option<String> {
         let share = model.mean_loss();
         if share > MOST_LOSS {
             return Some(format!(
-                "{flag}: {:.0} % of the packets lost is more than the demo can work with, give 90% at most",
+                "{flag}: the demo cannot run with {:.0} % of the packets lost, give 90% at most",
                 share * 100.0
             ));
         }
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_at_the_limits_are_taken() {
+    fn settings_at_the_limits_are_accepted() {
         for arguments in [
             &[][..],
             &["--rtt", "10s", "--queue", "1ms", "--rate", "100kbit"],

@@ -32,17 +32,17 @@ use crate::preset::PresetChoice;
 use crate::ui::stop::interrupted;
 use crate::ui::{Exit, Failure, OutputOptions, output};
 
-/// What the carrier, UDP and IP add to a message of its own: it decides the time that
+/// Headers of the carrier, UDP and IP on a message in its own packet. They determine the time that
 /// an undisturbed message takes on the link.
 const OVERHEAD: usize = 28 + 36;
-/// Repairs for each source symbol are never fewer than this by default.
+/// The smallest default number of repairs for each source symbol.
 const LEAST_SHARE: f64 = 0.03;
 const DEFAULT_REPORT: &str = "weftline-demo.html";
 
 const EXAMPLES: &str = "\
 Examples:
   weftline demo
-  weftline demo --loss ge:10%,4 --rtt 120ms      losses in bursts of 4, a longer way
+  weftline demo --loss ge:10%,4 --rtt 120ms      losses in bursts of 4, a longer round trip
   weftline demo --quick --json                   for scripts: about 20 s, one JSON object
 
 Each preset carries the same two workloads between two endpoints in this process, over QUIC
@@ -50,20 +50,20 @@ on loopback, through a relay that delays and drops packets as the options say. I
 privileges and no network, and opens no port to others.
 
 The delay of a message is the time from when it was due to be written until the receiving
-application has read it, less the one-way delay and the time its packet takes on the
-link: what losses and queues have added. It is set to 0 where measuring noise made it
+application has read it, minus the one-way delay and the time its packet takes on the
+link: the time that losses and queues have added. It is set to 0 where measurement noise made it
 negative. A file has no messages, so its delay is empty (null in JSON).
 
-The repair share is 1.5 p/(1-p) at a loss rate of p by default, and at least 0.03: p/(1-p) is what
-makes up for the losses on average, and half as much again keeps the receiver from waiting for
-the next repair whenever a few more packets than the average are lost. Block and streaming get
-the same share, and auto has it as its limit. arq sends none.";
+The repair share is 1.5 p/(1-p) at a loss rate of p by default, and at least 0.03: p/(1-p)
+replaces the losses on average; half as much again keeps the receiver from waiting for
+the next repair whenever a few more packets than average are lost. Block and streaming get
+the same share, and auto has it as its limit. arq sends no repairs.";
 
 /// See what erasure coding does on a lossy path, right here
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DemoArgs {
-    /// Presets to compare, each with its options behind it: arq,udp-rc,field=256,auto
+    /// Presets to compare, each followed by its options: arq,udp-rc,field=256,auto
     #[arg(
         long,
         value_name = "NAME,...",
@@ -71,19 +71,19 @@ pub(crate) struct DemoArgs {
         value_parser = presets
     )]
     pub preset: Presets,
-    /// Rate of the link, each way
+    /// Rate of the link in each direction
     #[arg(long, value_name = "RATE", default_value = "25mbit", value_parser = units::parse_rate)]
     pub rate: u64,
     /// Round-trip time
     #[arg(long, value_name = "TIME", default_value = "60ms", value_parser = units::parse_duration)]
     pub rtt: Duration,
-    /// Loss on the way there: 10%, ge:10%,4 (mean loss, mean burst), periodic:N, none
+    /// Loss on the forward path: 10%, ge:10%,4 (mean loss, mean burst), periodic:N, none
     #[arg(long, value_name = "LOSS", default_value = "10%", value_parser = loss)]
     pub loss: LossModel,
-    /// Loss on the way back
+    /// Loss on the return path
     #[arg(long, value_name = "LOSS", default_value = "none", value_parser = loss)]
     pub back_loss: LossModel,
-    /// Longest wait in the link's queue; what would wait longer is dropped
+    /// Longest wait in the link's queue; packets that would wait longer are dropped
     #[arg(long, value_name = "TIME", default_value = "60ms", value_parser = units::parse_duration)]
     pub queue: Duration,
     /// How long messages are sent [default: 6s, with --quick 2s]
@@ -98,22 +98,22 @@ pub(crate) struct DemoArgs {
     /// File to send [default: this program]
     #[arg(long, value_name = "PATH")]
     pub file: Option<PathBuf>,
-    /// Bytes of it to send at most, for example 500kB [default: 8 MiB, with --quick 1 MiB]
+    /// Send at most this many bytes of it, for example 500kB [default: 8 MiB, with --quick 1 MiB]
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
     pub file_size: Option<usize>,
     /// Repairs for each source symbol [default: 1.5 p/(1-p) at loss rate p, at least 0.03]
     #[arg(long, value_name = "SHARE", value_parser = repair_share)]
     pub repair_share: Option<f64>,
-    /// Seed of losses and content
+    /// Seed of the losses and the content
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Where to write the report [default: weftline-demo.html; with --json none]
+    /// File for the report [default: weftline-demo.html; with --json none]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Write no report
     #[arg(long, conflicts_with = "html")]
     pub no_html: bool,
-    /// Also draw the distribution of delays into a file of its own
+    /// Also draw the distribution of delays into this file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// Shorter: 2 s of messages, a file of 1 MiB
@@ -121,7 +121,7 @@ pub(crate) struct DemoArgs {
     pub quick: bool,
 }
 
-/// Everything that the reports show.
+/// The data of all reports.
 struct Report<'a> {
     args: &'a DemoArgs,
     setup: &'a Setup<'a>,
@@ -134,7 +134,7 @@ struct Report<'a> {
 /// Runs the command.
 ///
 /// # Errors
-/// The options make no sense, a report cannot be written, or the demo cannot be set up.
+/// The options are invalid, a report cannot be written, or the demo cannot be set up.
 pub(crate) fn run_command(args: &DemoArgs, output: OutputOptions) -> Result<Exit> {
     let started = Instant::now();
     limits::check(args)?;
@@ -158,7 +158,8 @@ pub(crate) fn run_command(args: &DemoArgs, output: OutputOptions) -> Result<Exit
                     () = interrupted() => Ok(None),
                 }
             })?;
-            // Returning, rather than dying of the signal, removes the temporary files.
+            // Returning, instead of letting the signal end the process, removes the temporary
+            // files.
             let Some(run) = run else {
                 progress.finish();
                 runtime.shutdown_timeout(Duration::from_secs(1));
@@ -199,7 +200,7 @@ fn tell(report: &Report<'_>, targets: Targets, output: OutputOptions) -> Result<
     if let Some(target) = targets.picture {
         match html::picture(report) {
             Some(picture) => target.write(&picture)?,
-            None => output::line("warning: --svg: no run has delays to draw, nothing was written"),
+            None => output::line("warning: --svg: no run has delays to draw; nothing was written"),
         }
     }
     if !output.quiet && !output.json {
@@ -211,7 +212,7 @@ fn tell(report: &Report<'_>, targets: Targets, output: OutputOptions) -> Result<
             output::line(&format!("error: {preset} {workload}: {error}"));
         } else if !run.outcome.verified {
             output::line(&format!(
-                "error: {preset} {workload}: what was read is not what was sent"
+                "error: {preset} {workload}: the received content differs from the sent content"
             ));
         }
     }
@@ -223,7 +224,7 @@ fn tell(report: &Report<'_>, targets: Targets, output: OutputOptions) -> Result<
     Ok(if verified { Exit::Ok } else { Exit::Corrupt })
 }
 
-/// Where the reports go.
+/// The files for the reports.
 struct Targets {
     page: Option<Target>,
     picture: Option<Target>,
@@ -231,11 +232,11 @@ struct Targets {
 
 impl Targets {
     fn open(args: &DemoArgs, output: OutputOptions) -> Result<Self> {
-        // A script that asked for JSON gets a file only if it asked for that too.
+        // A script that asked for JSON gets a file only if it asked for the file too.
         let default = (!args.no_html && !output.json).then(|| PathBuf::from(DEFAULT_REPORT));
         let page = args.html.clone().or(default);
         if page.is_some() && page == args.svg {
-            let message = "--svg: give another file than the report's";
+            let message = "--svg: give a file other than the report";
             return Err(Failure::new(Exit::Usage, message).into());
         }
         let open = |flag, path: Option<&PathBuf>| path.map(|p| Target::open(flag, p)).transpose();
@@ -246,7 +247,7 @@ impl Targets {
     }
 }
 
-/// Each preset once, in the order in which they were given.
+/// Each preset once, in the given order.
 #[derive(Clone, Debug)]
 pub(crate) struct Presets(Vec<PresetChoice>);
 
@@ -254,7 +255,7 @@ fn presets(text: &str) -> Result<Presets, String> {
     PresetChoice::list(text).map(Presets)
 }
 
-/// How long messages are sent, the time between two, and how many that are.
+/// The time in which messages are sent, the interval between them, and their number.
 fn load_of(args: &DemoArgs) -> (Duration, Duration, u64) {
     let duration = args
         .duration
@@ -264,7 +265,7 @@ fn load_of(args: &DemoArgs) -> (Duration, Duration, u64) {
     (duration, period, count)
 }
 
-/// Settings that passed [`limits::check`], as the runs take them.
+/// Settings that passed [`limits::check`], in the form that runs need.
 fn setup<'a>(args: &DemoArgs, file: &'a Path) -> Setup<'a> {
     let (_, period, count) = load_of(args);
     let p = args.loss.mean_loss();
@@ -318,7 +319,7 @@ fn prepare_file(args: &DemoArgs, scratch: &Path) -> Result<(PathBuf, String)> {
     Ok((target, name))
 }
 
-/// Tells on standard error which run is under way.
+/// Shows the current run on standard error.
 struct Progress {
     bar: Option<ProgressBar>,
     lines: bool,

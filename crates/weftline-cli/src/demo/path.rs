@@ -1,8 +1,8 @@
 //! An impaired UDP path inside this process: a relay on loopback between two endpoints.
 //!
-//! One thread for each side reads packets and notes when they came; one scheduler thread asks
-//! the link models when each must leave, and sends it then. Waiting on a channel with a
-//! timeout wakes it within some tens of microseconds, an async runtime's timer would not.
+//! One thread for each side reads packets and notes their arrival; one scheduler thread asks the
+//! link models when each packet must leave, and sends it then. A wait on a channel with a timeout
+//! wakes the thread within some tens of microseconds; an async runtime's timer would not.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -20,7 +20,7 @@ use super::lateness::Lateness;
 /// Bytes of IPv4 and UDP headers, which the link carries too.
 const HEADERS: usize = 28;
 const SOCKET_BUFFER: usize = 4 << 20;
-/// How soon a reader notices that the path is to end.
+/// How soon a reader notices that the path must end.
 const NOTICE: Duration = Duration::from_millis(50);
 
 /// A running path. Dropping it ends its threads.
@@ -32,14 +32,14 @@ pub(crate) struct Path {
     scheduler: Option<JoinHandle<PathReport>>,
 }
 
-/// What a path did.
+/// Counters of a path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathReport {
     /// Client to server; bytes include IP and UDP headers.
     pub forward: Counters,
     /// Server to client.
     pub back: Counters,
-    /// How much later than the model says packets left.
+    /// How much later than in the model packets left.
     pub lateness: Lateness,
 }
 
@@ -56,7 +56,7 @@ impl Path {
     /// Starts a path to `server`; clients send to [`Path::address`].
     ///
     /// # Errors
-    /// Loopback sockets or threads cannot be made.
+    /// Loopback sockets or threads cannot be created.
     pub(crate) fn start(
         server: SocketAddr,
         forward: LinkConfig,
@@ -87,7 +87,7 @@ impl Path {
             Pipe::new(back, seed ^ 0x9e37_79b9_7f4a_7c15),
         ];
         let send = move |forward: bool, data: &[u8]| {
-            // A packet that cannot be sent is lost; the endpoints are made for that.
+            // A packet that cannot be sent is lost; the endpoints recover it.
             let _ = if forward {
                 far.send(data)
             } else if let Some(client) = client.get() {
@@ -107,19 +107,19 @@ impl Path {
         })
     }
 
-    /// Where the client finds the server.
+    /// The address that the client sends to.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Ends the path and says what it did.
+    /// Ends the path and returns its counters.
     pub(super) fn finish(mut self) -> PathReport {
         self.end()
     }
 
     fn end(&mut self) -> PathReport {
         self.stop.store(true, Ordering::Relaxed);
-        // The scheduler may have ended already; then there is nobody to tell.
+        // The scheduler may have ended already; then nothing receives this.
         let _ = self.events.send(Event::Stop);
         for reader in self.readers.drain(..) {
             let _ = reader.join();
@@ -140,7 +140,7 @@ impl Drop for Path {
 fn socket() -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let options = SockRef::from(&socket);
-    // Less than was asked for is no error; at the demo's rates the default nearly suffices.
+    // A smaller buffer is not an error; at the demo's rates the default nearly suffices.
     let _ = options.set_recv_buffer_size(SOCKET_BUFFER);
     let _ = options.set_send_buffer_size(SOCKET_BUFFER);
     socket.set_read_timeout(Some(NOTICE))?;
@@ -156,7 +156,8 @@ fn read(
 ) {
     let mut buffer = vec![0; 1 << 16];
     while !stop.load(Ordering::Relaxed) {
-        // Timeouts let the flag be seen; other errors are echoes of an endpoint that is gone.
+        // Timeouts let the thread see the flag; other errors are late reports of a closed
+        // endpoint.
         let Ok((len, from)) = socket.recv_from(&mut buffer) else {
             continue;
         };

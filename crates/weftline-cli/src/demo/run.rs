@@ -1,4 +1,4 @@
-//! One preset under one workload: two endpoints, the path between them, and what came of it.
+//! One preset under one workload: two endpoints, the path between them, and the result.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,17 +16,17 @@ use super::workload::{MessageStream, Outcome, file, messages};
 use crate::preset::PresetChoice;
 use crate::ui::{Exit, Failure};
 
-/// How much of the link's rate the engine uses: the rest is for QUIC's own packets.
+/// The share of the link's rate that the engine uses: the rest is for QUIC's own packets.
 const RATE_SHARE: f64 = 0.95;
-/// How long a run waits for its receiver to see the end: nothing measured depends on it.
+/// How long a run waits for its receiver to see the end: no measurement depends on it.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What is carried.
+/// The traffic of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Workload {
     /// Messages at a steady rate on one stream.
     Stream,
-    /// A file, as fast as it goes.
+    /// A file, as fast as the path carries it.
     File,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Workload {
     }
 }
 
-/// What all runs of a demo have in common.
+/// Settings that all runs of a demo share.
 #[derive(Clone, Debug)]
 pub(super) struct Setup<'a> {
     /// Client to server.
@@ -50,7 +50,7 @@ pub(super) struct Setup<'a> {
     pub rate: u64,
     /// Repairs for each source symbol, where the preset sends repairs.
     pub repair_share: f64,
-    /// Seed of losses and content.
+    /// Seed of the losses and the content.
     pub seed: u64,
     /// The stream workload.
     pub load: MessageStream,
@@ -58,14 +58,14 @@ pub(super) struct Setup<'a> {
     pub file: &'a FilePath,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
-    /// How losses were made up for.
+    /// The preset, which decides how losses are repaired.
     pub preset: Preset,
-    /// What was carried.
+    /// The traffic.
     pub workload: Workload,
-    /// What the receiving application saw.
+    /// Measurements of the receiving application.
     pub outcome: Outcome,
     /// The sending session's counters.
     pub sender: Stats,
@@ -93,7 +93,7 @@ impl Run {
 /// Runs `workload` under `preset` over a fresh path between fresh endpoints.
 ///
 /// # Errors
-/// The endpoints or the path cannot be made. What fails later is in the [`Run`].
+/// The endpoints or the path cannot be created. Later errors are in the [`Run`].
 pub(super) async fn run(
     setup: &Setup<'_>,
     choice: &PresetChoice,
@@ -111,7 +111,7 @@ pub(super) async fn run(
         setup.back.clone(),
         setup.seed,
     )
-    .context("making the path on loopback")?;
+    .context("creating the path on loopback")?;
     let mut run = Run {
         preset: choice.preset,
         workload,
@@ -131,7 +131,7 @@ pub(super) async fn run(
         }
         Err(error) => run.error = Some(format!("{error:#}")),
     }
-    // Sessions linger after this, to tell their peers again; here both ends know already.
+    // Sessions would linger to notify their peers; here both ends know already.
     client.close(0, "");
     server.close(0, "");
     run.path = tokio::task::spawn_blocking(move || path.finish()).await?;
@@ -152,7 +152,12 @@ async fn carry(
             .await
             .context("connecting")
     };
-    let accepting = async { server.accept().await.context("the server accepted nobody") };
+    let accepting = async {
+        server
+            .accept()
+            .await
+            .context("the server accepted no client")
+    };
     let (from, to) = tokio::try_join!(connecting, accepting)?;
     let outcome = match workload {
         Workload::Stream => messages(&from, &to, setup.load).await?,

@@ -1,11 +1,11 @@
-//! What the runs show, in one sentence.
+//! The result of the runs, in one sentence.
 
 use weftline::Preset;
 
 use super::lateness::Exactness;
 use super::run::{Run, Workload};
 
-/// Reads the runs and says what they show.
+/// Summarises the runs.
 pub(super) fn closing(runs: &[Run]) -> String {
     let exactness = Exactness::of(runs.iter().map(|run| run.path.lateness));
     qualify(&verdict(runs), &exactness)
@@ -23,7 +23,7 @@ fn verdict(runs: &[Run]) -> String {
     let failed = runs.iter().filter(|run| !run.outcome.verified).count();
     if failed > 0 {
         return format!(
-            "{failed} of {} runs did not deliver what was sent: see the errors.",
+            "{failed} of {} runs did not deliver everything intact: see the errors.",
             runs.len()
         );
     }
@@ -35,7 +35,7 @@ fn verdict(runs: &[Run]) -> String {
     compare(&streams)
 }
 
-/// What the sentence is about.
+/// The numbers that the sentence uses.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     preset: Preset,
@@ -58,20 +58,20 @@ fn compare(streams: &[Seen]) -> String {
         streams.iter().min_by(by_mean),
         streams.iter().max_by(by_mean),
     ) else {
-        return "Everything arrived as it was sent.".to_owned();
+        return "Everything arrived intact.".to_owned();
     };
     let added = format!("{:.1} ms", best.mean);
     if streams.len() < 2 {
         let wire = (best.wire - 1.0) * 100.0;
         return format!(
-            "Everything arrived as it was sent; {} added {added} to a message's delay on average, with {wire:.0} % more bytes on the wire than delivered.",
+            "Everything arrived intact; {} added {added} to a message's delay on average, with {wire:.0} % more bytes on the wire than delivered.",
             best.preset
         );
     }
-    // Below this, which is ahead is a matter of chance.
+    // Below this difference the order is a matter of chance.
     if worst.mean - best.mean < 0.5 || worst.mean < best.mean * 1.1 {
         return format!(
-            "Everything arrived as it was sent, and on this path it hardly matters how: about {added} were added to a message's delay with every preset."
+            "Everything arrived intact, and on this path the presets hardly differ: each added about {added} to a message's delay."
         );
     }
     let ratio = worst.mean / best.mean.max(0.05);
@@ -84,7 +84,7 @@ fn compare(streams: &[Seen]) -> String {
         format!("{:.0} % fewer", -price)
     };
     format!(
-        "Everything arrived as it was sent; losses added {added} to a message's delay on average with {}, {:.1} ms with {}: {ratio:.1} times less, for {bytes} bytes on the wire.",
+        "Everything arrived intact; losses added {added} to a message's delay on average with {}, {:.1} ms with {}: {ratio:.1} times less, for {bytes} bytes on the wire.",
         best.preset, worst.mean, worst.preset
     )
 }
@@ -118,7 +118,7 @@ mod tests {
             "{text}"
         );
         let text = compare(&[seen(arq, 0.1, 1.2), seen(streaming, 0.2, 1.2)]);
-        assert!(text.contains("hardly matters"), "{text}");
+        assert!(text.contains("hardly differ"), "{text}");
         assert!(compare(&[seen(arq, 3.0, 1.2)]).contains("20 % more bytes"));
         assert!(!compare(&[]).is_empty());
     }

@@ -69,7 +69,7 @@ fn align<const N: usize>(titles: &[String; N], rows: &[[String; N]]) -> String {
             .zip(&widths)
             .enumerate()
             .map(|(column, (cell, &width))| {
-                // Names to the left, numbers to the right.
+                // Names are aligned to the left, numbers to the right.
                 if column < 2 {
                     format!("{cell:<width$}")
                 } else {

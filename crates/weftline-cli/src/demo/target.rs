@@ -1,4 +1,4 @@
-//! A file that a report goes into.
+//! The file of a report.
 
 use std::fs::{File, OpenOptions, remove_file};
 use std::io::{ErrorKind, Write};
@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// A file opened before the runs, so that a path that cannot be written is known before the wait.
+/// A file opened before the runs, so that an unwritable path is reported before the wait.
 ///
-/// What was there stays until [`Target::write`]; what was not is removed again without it.
+/// Existing content stays until [`Target::write`]; a new file is removed again without it.
 #[derive(Debug)]
 pub(super) struct Target {
     path: PathBuf,
     file: File,
-    /// Made by us, and still empty.
+    /// Created by the demo, and still empty.
     fresh: bool,
 }
 
 impl Target {
-    /// Opens or makes the file that `flag` names.
+    /// Opens or creates the file that `flag` names.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub(super) fn open(flag: &str, path: &Path) -> Result<Target> {
         let mut options = OpenOptions::new();
         options.write(true);
@@ -40,7 +40,7 @@ impl Target {
         })
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -48,7 +48,7 @@ impl Target {
     /// Replaces the content.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub(super) fn write(mut self, text: &str) -> Result<()> {
         self.replace(text)
             .with_context(|| format!("writing {}", self.path.display()))?;
@@ -80,7 +80,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_path_that_cannot_be_written_is_refused_with_its_flag() {
+    fn an_unwritable_path_is_refused_and_the_error_names_its_flag() {
         let home = tempfile::tempdir().unwrap();
         for path in [home.path().join("no/such/x.html"), home.path().to_owned()] {
             let error = Target::open("--html", &path).unwrap_err();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn without_writing_everything_stays_as_it_was() {
+    fn without_write_nothing_changes() {
         let home = tempfile::tempdir().unwrap();
         let (old, new) = (home.path().join("old"), home.path().join("new"));
         fs::write(&old, "kept").unwrap();

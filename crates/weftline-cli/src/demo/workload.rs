@@ -1,4 +1,4 @@
-//! What is carried over the path: a stream of messages, or a file.
+//! The traffic over the path: a stream of messages, or a file.
 
 use std::fs::File;
 use std::path::{Path as FilePath, PathBuf};
@@ -15,38 +15,38 @@ use weftline_apps::transfer::{Event, Sink, collect, receive, send};
 
 use super::delay::Delays;
 
-/// Bytes of a message that say when it was due and which it is.
+/// Bytes of a message that hold its due time and its number.
 pub(super) const STAMP: usize = 16;
-/// How long after the last message was due everything must have arrived.
+/// How long after the last message's due time everything must have arrived.
 const GRACE: Duration = Duration::from_secs(30);
-/// Time to get ready before the first message is due.
+/// Time to prepare before the first message is due.
 const LEAD: Duration = Duration::from_millis(50);
 
-/// A message of a fixed length at fixed intervals, whether or not the earlier ones got through.
+/// Messages of a fixed length at fixed intervals, whether or not the earlier ones have arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageStream {
-    /// Bytes in a message, [`STAMP`] at least.
+    /// Bytes of a message, [`STAMP`] at least.
     pub size: usize,
-    /// Time between two.
+    /// Time between two messages.
     pub period: Duration,
-    /// How many.
+    /// Number of messages.
     pub count: u64,
     /// Seed of their content.
     pub seed: u64,
-    /// What a message takes when nothing is lost and nothing is in its way.
+    /// Delay of a message on an idle path without losses.
     pub floor: Duration,
 }
 
-/// What a workload found.
+/// The result of a workload.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
-    /// Everything read is what was sent, to the last byte.
+    /// All bytes arrived unchanged.
     pub verified: bool,
     /// Bytes read.
     pub bytes: u64,
-    /// From the beginning until all was read.
+    /// From the start until everything was read.
     pub elapsed: Duration,
-    /// Of each message; none for a file.
+    /// Delay of each message; none for a file.
     pub delays: Delays,
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn messages(
     let output = from.open_stream().await.context("opening the stream")?;
     let start = Instant::now() + LEAD;
     let runtime = Handle::current();
-    // A thread of its own, because the runtime's timers are too coarse for the schedule.
+    // A separate thread, because the runtime's timers are too coarse for the schedule.
     let writer = tokio::task::spawn_blocking(move || write(output, load, start, &runtime));
     let reading = async {
         let input = to.accept_stream().await.context("accepting the stream")?;
@@ -70,7 +70,7 @@ pub(super) async fn messages(
     };
     let due = load.period.mul_f64(load.count as f64) + GRACE;
     let read = tokio::time::timeout(due, reading).await;
-    // When reading failed the writer may be stuck; closing frees it.
+    // If reading failed the writer may be blocked; closing releases it.
     let (digest, mut outcome) = match read {
         Ok(Ok(done)) => done,
         failed => {
@@ -109,7 +109,7 @@ fn write(
         runtime.block_on(output.write_all(&message))?;
     }
     runtime.block_on(output.shutdown())?;
-    // Dropping the stream unfinished would reset it; it is finished, but must reach the peer.
+    // Dropping an unfinished stream would reset it. This one is finished, but must reach the peer.
     runtime
         .block_on(output.finished())
         .map_err(std::io::Error::from)?;
@@ -134,7 +134,7 @@ async fn read(
         let due = Duration::from_nanos(u64::from_le_bytes(
             message[..8].try_into().unwrap_or_default(),
         ));
-        // What the path takes of itself is not the protocol's delay.
+        // The path's own delay is not the protocol's.
         let delay = now.saturating_sub(due).saturating_sub(load.floor);
         delays.push((due.as_secs_f64(), delay.as_secs_f64() * 1e3));
     }

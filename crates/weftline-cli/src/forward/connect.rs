@@ -21,37 +21,38 @@ use crate::ui::report::Report;
 use crate::ui::stop::stop;
 use crate::ui::{Exit, Failure, OutputOptions, exit, failure};
 
-/// What the client end is told.
+/// Options of the client end.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ConnectArgs {
-    /// Where `weftline forward serve` waits: HOST or HOST:PORT (UDP, default port 9338)
+    /// Address of `weftline forward serve`: HOST or HOST:PORT (UDP, default port 9338)
     #[arg(long, value_name = "ADDR", required = true)]
     via: Option<Address>,
-    /// Fingerprint of the other end, as `weftline forward serve` prints it
+    /// Fingerprint of the server, as `weftline forward serve` prints it
     #[arg(long, value_name = "FINGERPRINT", required = true)]
     peer: Option<Fingerprint>,
-    /// Where programs here connect to: PORT (of 127.0.0.1), IPv4:PORT or [IPv6]:PORT; may be
-    /// repeated, each with its --to
+    /// Address that local programs connect to: PORT (of 127.0.0.1), IPv4:PORT or [IPv6]:PORT; may
+    /// be repeated, each with its own --to
     #[arg(long, value_name = "LISTEN", value_parser = local)]
     listen: Vec<SocketAddr>,
-    /// Where the other end leads what connects to --listen: HOST:PORT, as that host knows it
+    /// Target that the server connects to for --listen: HOST:PORT, as the server resolves it
     #[arg(long, value_name = "TARGET")]
     to: Vec<Target>,
-    /// Where programs here say by SOCKS 5 what the other end shall connect to; may be repeated
+    /// Address of a SOCKS 5 proxy for local programs, which name the target; may be repeated
     #[arg(long, value_name = "LISTEN", value_parser = local)]
     socks: Vec<SocketAddr>,
-    /// Where programs on the other end connect to; may be repeated, each with its --remote-to
+    /// Address on the server that programs there connect to; may be repeated, each with its own
+    /// --remote-to
     #[arg(long, value_name = "LISTEN", value_parser = local)]
     remote_listen: Vec<SocketAddr>,
-    /// Where this end leads what connects to --remote-listen: HOST:PORT, as this host knows it
+    /// Target that this host connects to for --remote-listen: HOST:PORT, as this host resolves it
     #[arg(long, value_name = "TARGET")]
     remote_to: Vec<Target>,
-    /// How long a connection waits here while there is no session
+    /// How long a new connection waits while there is no session
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait)]
     wait: Duration,
     #[command(flatten)]
     bounds: BoundsOptions,
-    /// How the session is protected and paced, and who this host is
+    /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
 }
@@ -59,7 +60,7 @@ pub(super) struct ConnectArgs {
 /// Runs the command.
 pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place.
+    // Polling once installs the signal handlers.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -86,11 +87,11 @@ async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<Client> {
         return Err(usage("--via ADDR and --peer FINGERPRINT are needed".into()).into());
     };
     for (listen, to, what) in [
-        (&args.listen, &args.to, "--listen has its --to"),
+        (&args.listen, &args.to, "--listen needs its own --to"),
         (
             &args.remote_listen,
             &args.remote_to,
-            "--remote-listen has its --remote-to",
+            "--remote-listen needs its own --remote-to",
         ),
     ] {
         if listen.len() != to.len() {
@@ -138,17 +139,17 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             for (at, entry) in *entries {
                 text += &match entry {
                     Entry::To(target) => format!("\n  {at} -> {target}"),
-                    Entry::Socks => format!("\n  {at} -> whatever SOCKS asks for"),
+                    Entry::Socks => format!("\n  {at} -> the target that SOCKS names"),
                 };
             }
             for (at, target) in *reverse {
-                text += &format!("\n  over there {at} -> {target}");
+                text += &format!("\n  on the server {at} -> {target}");
             }
             reporter.note(&text);
         }
         Event::UnknownTarget { reason } => reporter.warn(reason),
         Event::NoLongerListens { at } => {
-            reporter.warn(&format!("the other end no longer listens at {at}"));
+            reporter.warn(&format!("the server no longer listens on {at}"));
         }
         Event::Retrying { error, wait } => {
             let failure = failure::session(error, THERE);

@@ -14,15 +14,15 @@ use crate::ui::failure::There;
 use crate::ui::progress::Reporter;
 use crate::ui::{Exit, OutputOptions};
 
-/// What runs at the other end of a client.
+/// The commands of the server end.
 const THERE: There = There {
     serve: "weftline forward serve",
     allow: "weftline forward serve --allow TARGET --peer",
 };
 
 const HELP: &str = "\
-One host runs `weftline forward serve` and names the targets that may be reached from it; the other
-runs `weftline forward` and names local ports that lead there. Programs use the local port as if it
+One host runs `weftline forward serve` and lists the targets that clients may reach; the other
+runs `weftline forward` and maps local ports to them. Programs use the local port as if it
 were the target.
 
 Examples:
@@ -31,19 +31,19 @@ Examples:
   host-a$ curl http://127.0.0.1:8080/
 
   Several targets:
-    weftline forward --via host-b --peer abcd-... --listen 8080 --to web.lan:80 \\
+    weftline forward --via host-b --peer FINGERPRINT --listen 8080 --to web.lan:80 \\
         --listen 127.0.0.1:5432 --to db.lan:5432
-  A SOCKS proxy (host-b: serve --allow '*:80,*:443'); names are looked up over there:
-    weftline forward --via host-b --peer abcd-... --socks 1080
+  A SOCKS proxy (host-b: serve --allow '*:80,*:443'), which resolves the names):
+    weftline forward --via host-b --peer FINGERPRINT --socks 1080
     curl --socks5-hostname 127.0.0.1:1080 https://example.org/
-  Reverse, so that host-b's port 2222 leads to this host's SSH (host-b: serve --allow-listen
+  Reverse, host-b's port 2222 to this host's SSH server (host-b: serve --allow-listen
   127.0.0.1:2222):
-    weftline forward --via host-b --peer abcd-... --remote-listen 2222 --remote-to 127.0.0.1:22
+    weftline forward --via host-b --peer FINGERPRINT --remote-listen 2222 --remote-to 127.0.0.1:22
 
-Local ports stay open while the session is lost; it is made again. `weftline forward serve --help`
-tells what can be allowed.";
+Local ports stay open while a lost session is restored. `weftline forward serve --help`
+explains what can be allowed.";
 
-/// Carry TCP connections between two hosts, their losses repaired
+/// Carry TCP connections between two hosts and repair losses
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = HELP,
@@ -66,7 +66,7 @@ enum End {
 /// Runs the command.
 ///
 /// # Errors
-/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+/// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub(crate) async fn run(args: ForwardArgs, output: OutputOptions) -> Result<Exit> {
     match args.end {
         Some(End::Serve(args)) => serve::run(*args, output).await,
@@ -74,10 +74,10 @@ pub(crate) async fn run(args: ForwardArgs, output: OutputOptions) -> Result<Exit
     }
 }
 
-/// Tells that connections may go on for a while.
+/// Reports that the end is stopping and waits for connections.
 fn draining(open: u64, patience: Duration, reporter: &Reporter) {
     let seconds = patience.as_secs_f64();
     reporter.note(&format!(
-        "stopping: {open} connections may go on for {seconds} s; stop again to cut them"
+        "stopping: waiting up to {seconds} s for {open} connections to end; stop again to reset them"
     ));
 }

@@ -1,4 +1,4 @@
-//! What the options of both ends have in common.
+//! Options that both ends share.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -11,35 +11,35 @@ use weftline_netem::units;
 use crate::options::{AgainOptions, SessionOptions};
 use crate::ui::{Exit, Failure};
 
-/// What bounds connections.
+/// The limits of connections.
 #[derive(Args, Clone, Debug)]
 pub(super) struct BoundsOptions {
-    /// Connections at once of each session; further ones are refused
+    /// Most connections of each session at once; further ones are refused
     #[arg(long, value_name = "NUMBER", default_value = "256", value_parser = connections)]
     pub(super) connections: u32,
-    /// Bytes of each connection that may wait here for whoever reads slowly; it also is the most
-    /// that a connection gets in a round trip
+    /// Most bytes of each connection that may wait here for a slow reader; also the most that a
+    /// connection can carry in a round trip
     #[arg(long, value_name = "SIZE", default_value = "1MB", value_parser = buffer)]
     pub(super) buffer: usize,
-    /// When stopped, let connections go on for so long before they are cut
+    /// When stopped, how long open connections may go on before they are reset
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = drain)]
     pub(super) drain_timeout: Duration,
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = stats)]
     pub(super) stats: Option<Duration>,
-    /// What a session takes over from the one before.
+    /// State that a session inherits from the previous one.
     #[command(flatten)]
     again: AgainOptions,
 }
 
 impl BoundsOptions {
-    /// The configuration of endpoints for this.
+    /// The endpoint configuration for these limits.
     ///
     /// # Errors
-    /// The session's options do not fit it, or each other.
+    /// The session's options do not fit the limits, or each other.
     pub(super) fn endpoint(&self, session: &SessionOptions) -> Result<EndpointConfig, Failure> {
         if session.insecure_udp {
-            let message = "forward has to know who is at the other end: leave --insecure-udp out";
+            let message = "forward has to authenticate its peer: omit --insecure-udp";
             return Err(Failure::new(Exit::Usage, message));
         }
         let mut config = session.endpoint()?;
@@ -63,7 +63,7 @@ pub(super) fn local(text: &str) -> Result<SocketAddr, String> {
     match text.parse::<u16>() {
         Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
         Err(_) => text.parse().map_err(|_| {
-            format!("`{text}` is no address to listen at: give PORT, IPv4:PORT or [IPv6]:PORT")
+            format!("`{text}` is not an address to listen on: give PORT, IPv4:PORT or [IPv6]:PORT")
         }),
     }
 }
@@ -90,7 +90,7 @@ fn stats(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_millis(100), "give 100ms to 3600s")
 }
 
-/// A time of `least` to an hour.
+/// A time between `least` and an hour.
 pub(super) fn within(text: &str, least: Duration, otherwise: &str) -> Result<Duration, String> {
     let time = units::parse_duration(text).map_err(|e| e.to_string())?;
     let accepted = least..=Duration::from_secs(3600);

@@ -20,19 +20,19 @@ use crate::ui::{Exit, Failure, OutputOptions, exit, failure, output};
 const EXAMPLES: &str = "\
 Allowed targets: --allow HOST:PORT
   HOST  an address (10.0.0.7, [fd00::7]), a network (10.0.0.0/8, [fd00::/8]), a name that clients
-        must ask for as such (git.example), or * for any
+        must ask for by this name (git.example), or * for any
   PORT  a port, a range (8000-8099), or * for any
---allow-listen takes the same, for the addresses at which clients may have this host listen.
+--allow-listen takes the same form, for addresses on this host that clients may listen on.
 
 Examples:
-  weftline forward serve --allow 127.0.0.1:80,db.lan:5432 --peer abcd-...
+  weftline forward serve --allow 127.0.0.1:80,db.lan:5432 --peer FINGERPRINT
   weftline forward serve --allow '*:443' --listen 0.0.0.0:4000
-  weftline forward serve --allow-listen 127.0.0.1:2222 --peer abcd-...
+  weftline forward serve --allow-listen 127.0.0.1:2222 --peer FINGERPRINT
 
-It prints the command for the other end. Only hosts whose fingerprint is given with --peer, or
-stands in ~/.config/weftline/allowed (one a line; what follows it is a comment), and this host
-itself may use it, and they reach nothing but what --allow names. With `*` that is this host's own
-services too, and whatever else this host reaches.";
+It prints the command for the client. Clients are hosts whose fingerprint is given with --peer or
+listed in ~/.config/weftline/allowed (one a line; text after it is a comment), and this host
+itself. They reach only the targets that --allow names. `*` includes this host's own services,
+and everything else that this host reaches.";
 
 /// Connect to targets that this host reaches, for `weftline forward`
 #[derive(Args, Clone, Debug)]
@@ -46,21 +46,21 @@ pub(super) struct ServeArgs {
         value_delimiter = ','
     )]
     allow: Vec<Allow>,
-    /// Addresses at which clients may have this host listen [default: none]
+    /// Addresses on this host that clients may listen on [default: none]
     #[arg(long, value_name = "ADDR:PORT", value_delimiter = ',')]
     allow_listen: Vec<Allow>,
-    /// UDP address to wait at [default: all of this host's, port 9338]
+    /// UDP address to listen on [default: every address of this host, port 9338]
     #[arg(long, value_name = "ADDR")]
     listen: Option<Address>,
-    /// Let the host with this fingerprint use it; may be repeated
+    /// Serve the host with this fingerprint; may be repeated
     #[arg(long, value_name = "FINGERPRINT")]
     peer: Vec<Fingerprint>,
-    /// Let anyone who can reach this port use it
+    /// Serve anyone who can reach this port
     #[arg(long)]
     peer_anyone: bool,
     #[command(flatten)]
     bounds: BoundsOptions,
-    /// How the session is protected and paced, and who this host is
+    /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
 }
@@ -68,7 +68,7 @@ pub(super) struct ServeArgs {
 /// Runs the command.
 pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place before anybody is told to go on.
+    // Polling once installs the signal handlers before the command for the client is printed.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -107,11 +107,11 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Endpoint> {
     Ok(endpoint)
 }
 
-/// Tells how to use it.
+/// Prints the command for the client.
 fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
     let local = endpoint
         .local_addr()
-        .context("cannot tell the address bound")?;
+        .context("cannot read the bound address")?;
     let fingerprint = endpoint.fingerprint();
     output::line(&format!("fingerprint {fingerprint}"));
     output::line(&format!("listening on {local}; on the other host, run:"));
@@ -124,7 +124,7 @@ fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
         reachable(local)
     ));
     if args.peer_anyone {
-        output::line("warning: --peer-anyone: whoever reaches this port reaches the targets");
+        output::line("warning: --peer-anyone: anyone who can reach this port reaches the targets");
     }
     Ok(())
 }
@@ -147,7 +147,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             reason,
         } => reporter.note(&format!("no connection for {client}: {reason}")),
         Event::Draining { open, patience } => draining(*open, *patience, reporter),
-        Event::TurnedAway(refusal) => turned_away(refusal, "--peer", "let it in"),
+        Event::TurnedAway(refusal) => turned_away(refusal, "--peer", "allow it"),
         _ => {}
     }
 }

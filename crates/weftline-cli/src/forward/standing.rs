@@ -1,4 +1,4 @@
-//! How an end of a forwarding does, for people and for programs.
+//! The counters of an end of `forward`, for people and for programs.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ impl Standing for Snapshot {
             size(self.sent),
             size(self.delivered),
         );
-        for (count, what) in [(self.broken, "broken off"), (self.refused, "refused")] {
+        for (count, what) in [(self.broken, "failed"), (self.refused, "refused")] {
             if count > 0 {
                 text += &format!(", {count} {what}");
             }
@@ -72,7 +72,7 @@ mod tests {
         let mut now = Snapshot::default();
         (now.total, now.done, now.broken, now.refused) = (3, 1, 1, 1);
         let text = now.sentence(Duration::from_secs(1));
-        assert!(text.ends_with("1 broken off, 1 refused"), "{text}");
+        assert!(text.ends_with("1 failed, 1 refused"), "{text}");
         assert_eq!(now.json()["connections"]["total"], 3);
     }
 }

@@ -22,35 +22,35 @@ use crate::ui::{Exit, Failure, OutputOptions, exit, failure, output};
 
 const EXAMPLES: &str = "\
 Rules: --udp LISTEN=TARGET[,DELIVERY]
-  LISTEN    where programs here send to: PORT (of 127.0.0.1), IPv4:PORT or [IPv6]:PORT
-  TARGET    where the other end sends it: HOST:PORT, as that host knows it
-  DELIVERY  unordered        each datagram as soon as it is there; none is given up (default)
-            in-order         as they were sent; those behind a lost one wait until it is recovered
-            deadline=80ms    as soon as it is there, but never later than 80 ms after it was sent
+  LISTEN    where local programs send to: PORT (of 127.0.0.1), IPv4:PORT or [IPv6]:PORT
+  TARGET    where the server sends it: HOST:PORT, as the server resolves it
+  DELIVERY  unordered        each datagram as soon as it arrives; none is given up (default)
+            in-order         in the order of sending; those behind a lost one wait for it
+            deadline=80ms    as soon as it arrives, but never later than 80 ms after it was sent
 
-Each local program that sends to LISTEN is a flow of its own. The other end gives it a UDP port of
-its own towards TARGET, and answers come back to that program.
+Each local program that sends to LISTEN is a separate flow. The server opens a UDP port for each
+flow towards TARGET, and answers come back to that program.
 
 Examples:
-  weftline relay connect vpn.example --peer abcd-... --udp 51820=127.0.0.1:51820
-  weftline relay connect host --peer abcd-... --udp 27015=game.lan:27015,deadline=80ms
-  weftline relay connect host --peer abcd-... --udp 5004=10.0.0.7:5004,deadline=200ms \\
+  weftline relay connect vpn.example --peer FINGERPRINT --udp 51820=127.0.0.1:51820
+  weftline relay connect host --peer FINGERPRINT --udp 27015=game.lan:27015,deadline=80ms
+  weftline relay connect host --peer FINGERPRINT --udp 5004=10.0.0.7:5004,deadline=200ms \\
       --udp 5005=10.0.0.7:5005,in-order
 
-WireGuard: run the first example beside it, and set `Endpoint = 127.0.0.1:51820` for that peer and
-`MTU = 1280` for the interface: what does not fit a packet is dropped. This program prints the MTU
-that fits the path, once it knows: 1328 on most, and 1056 on all. With --fragment longer datagrams
-pass too, in pieces. The other end runs
+WireGuard: run the first example on the same host, and set `Endpoint = 127.0.0.1:51820` for that
+peer and `MTU = 1280` for the interface: longer datagrams are dropped. This program prints the MTU
+that fits the path, once known: 1328 on most paths, 1056 on all. With --fragment longer datagrams
+pass too, in pieces. The server runs
   weftline relay serve --allow 127.0.0.1:51820 --peer FINGERPRINT-OF-THIS-HOST";
 
-/// Forward UDP from here to targets that the other end reaches
+/// Forward UDP from this host to targets that the server reaches
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ConnectArgs {
-    /// Where `weftline relay serve` waits: HOST or HOST:PORT (UDP, default port 9338)
+    /// Address of `weftline relay serve`: HOST or HOST:PORT (UDP, default port 9338)
     #[arg(value_name = "ADDR")]
     address: Address,
-    /// Fingerprint of the other end, as `weftline relay serve` prints it
+    /// Fingerprint of the server, as `weftline relay serve` prints it
     #[arg(
         long,
         value_name = "FINGERPRINT",
@@ -58,25 +58,25 @@ pub(super) struct ConnectArgs {
         conflicts_with = "insecure_udp"
     )]
     peer: Option<Fingerprint>,
-    /// What to forward, and how; may be repeated
+    /// Port, target and delivery to forward; may be repeated
     #[arg(long = "udp", value_name = "LISTEN=TARGET[,DELIVERY]", required = true)]
     rules: Vec<Rule>,
-    /// Cut datagrams that do not fit a packet in pieces, both ways, instead of dropping them
+    /// Fragment datagrams that do not fit a packet, in both directions, instead of dropping them
     #[arg(long)]
     fragment: bool,
-    /// Forget a flow that was not used for this long
+    /// Drop a flow that was idle for this long
     #[arg(long, value_name = "TIME", default_value = "180s", value_parser = idle)]
     idle: Duration,
-    /// Flows at once; for a further one, that which was idle for longest is forgotten
+    /// Most flows at once; a further flow replaces the one that was idle for longest
     #[arg(long, value_name = "NUMBER", default_value = "500", value_parser = most_flows)]
     flows: usize,
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = idle)]
     stats: Option<Duration>,
-    /// How the session is protected and paced, and who this host is
+    /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
-    /// What a session takes over from the one before.
+    /// State that a session inherits from the previous one.
     #[command(flatten)]
     again: AgainOptions,
 }
@@ -84,7 +84,7 @@ pub(super) struct ConnectArgs {
 /// Runs the command.
 pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place.
+    // Polling once installs the signal handlers.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -157,7 +157,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             reporter.note(&text);
         }
         Event::PathChanged { longest } => reporter.note(&format!(
-            "the path takes datagrams of up to {longest} bytes now (WireGuard: MTU = {})",
+            "the path now carries datagrams of up to {longest} bytes (WireGuard: MTU = {})",
             wireguard_mtu(*longest)
         )),
         Event::Retrying { error, wait } => {

@@ -12,24 +12,24 @@ use weftline_apps::relay::{TooLong, wireguard_mtu};
 use crate::ui::failure::There;
 use crate::ui::{Exit, OutputOptions, terminal};
 
-/// What runs at the other end of a client.
+/// The commands of the server end.
 const THERE: There = There {
     serve: "weftline relay serve",
     allow: "weftline relay serve --allow TARGET --peer",
 };
 
 const HELP: &str = "\
-One host runs `serve` and names the targets that may be reached from it; the other runs `connect`
-and names local ports that lead there. Programs use the local port as if it were the target.
+One host runs `serve` and lists the targets that clients may reach; the other runs `connect`
+and maps local ports to them. Programs use the local port as if it were the target.
 
 Examples:
   host-b$ weftline relay serve --allow 127.0.0.1:51820 --peer FINGERPRINT-OF-A
   host-a$ weftline relay connect host-b --peer FINGERPRINT-OF-B --udp 51820=127.0.0.1:51820
 
-`weftline relay connect --help` explains rules and deliveries, `weftline relay serve --help` what
-can be allowed.";
+`weftline relay connect --help` explains rules and deliveries, `weftline relay serve --help`
+explains what can be allowed.";
 
-/// Carry UDP (WireGuard, games, RTP) between two hosts, its losses repaired
+/// Carry UDP (WireGuard, games, RTP) between two hosts and repair losses
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct RelayArgs {
@@ -46,7 +46,7 @@ enum End {
 /// Runs the command.
 ///
 /// # Errors
-/// Whatever kept it from starting; what happened later is in the exit code, and was told.
+/// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub(crate) async fn run(args: RelayArgs, output: OutputOptions) -> Result<Exit> {
     match args.end {
         End::Connect(args) => connect::run(*args, output).await,
@@ -54,12 +54,12 @@ pub(crate) async fn run(args: RelayArgs, output: OutputOptions) -> Result<Exit> 
     }
 }
 
-/// Tells of a datagram that is too long.
+/// Reports a datagram that is too long.
 fn too_long(datagram: &TooLong) {
     let TooLong { bytes, longest } = datagram;
     terminal::offer(format!(
-        "warning: dropped a datagram of {bytes} bytes: about {longest} pass in one piece; lower the MTU of \
-         what sends them (WireGuard: MTU = {}), or start the client with --fragment",
+        "warning: dropped a datagram of {bytes} bytes: about {longest} fit in one piece; lower the MTU of \
+         the sender (WireGuard: MTU = {}), or start the client with --fragment",
         wireguard_mtu(*longest)
     ));
 }

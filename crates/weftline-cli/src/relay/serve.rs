@@ -22,46 +22,46 @@ use crate::ui::{Exit, Failure, OutputOptions, exit, failure, output};
 const EXAMPLES: &str = "\
 Allowed targets: --allow HOST:PORT
   HOST  an address (10.0.0.7, [fd00::7]), a network (10.0.0.0/8, [fd00::/8]), a name that clients
-        must ask for as such (media.example), or * for any
+        must ask for by this name (media.example), or * for any
   PORT  a port, a range (5000-5999), or * for any
 
 Examples:
-  weftline relay serve --allow 127.0.0.1:51820 --peer abcd-...
+  weftline relay serve --allow 127.0.0.1:51820 --peer FINGERPRINT
   weftline relay serve --allow 10.0.0.0/24:5000-5999,game.lan:27015 --listen 0.0.0.0:4000
 
-It prints the command for the other end. Only hosts whose fingerprint is given with --peer, or
-stands in ~/.config/weftline/allowed (one a line; what follows it is a comment), and this host
-itself may use it, and they reach nothing but what --allow names.";
+It prints the command for the client. Clients are hosts whose fingerprint is given with --peer or
+listed in ~/.config/weftline/allowed (one a line; text after it is a comment), and this host
+itself. They reach only the targets that --allow names.";
 
-/// Send what `weftline relay connect` forwards on to targets that this host reaches
+/// Forward datagrams from `weftline relay connect` to targets that this host reaches
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ServeArgs {
     /// Targets that clients may reach, separated by commas; may be repeated
     #[arg(long, value_name = "HOST:PORT", required = true, value_delimiter = ',')]
     allow: Vec<Allow>,
-    /// UDP address to wait at [default: all of this host's, port 9338]
+    /// UDP address to listen on [default: every address of this host, port 9338]
     #[arg(long, value_name = "ADDR")]
     listen: Option<Address>,
-    /// Let the host with this fingerprint use it; may be repeated
+    /// Serve the host with this fingerprint; may be repeated
     #[arg(long, value_name = "FINGERPRINT", conflicts_with = "insecure_udp")]
     peer: Vec<Fingerprint>,
-    /// Let anyone who can reach this port use it
+    /// Serve anyone who can reach this port
     #[arg(long, conflicts_with = "insecure_udp")]
     peer_anyone: bool,
-    /// Forget a flow that was not used for this long
+    /// Drop a flow that was idle for this long
     #[arg(long, value_name = "TIME", default_value = "180s", value_parser = idle)]
     idle: Duration,
-    /// Flows at once of each client; each takes a socket here
+    /// Most flows of each client at once; each one needs a socket on this host
     #[arg(long, value_name = "NUMBER", default_value = "500", value_parser = most_flows)]
     flows: usize,
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = idle)]
     stats: Option<Duration>,
-    /// How the session is protected and paced, and who this host is
+    /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
-    /// What a session takes over from the one before.
+    /// State that a session inherits from the previous one.
     #[command(flatten)]
     again: AgainOptions,
 }
@@ -69,7 +69,7 @@ pub(super) struct ServeArgs {
 /// Runs the command.
 pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
-    // One look at it puts the signal handlers in place before anybody is told to go on.
+    // Polling once installs the signal handlers before the command for the client is printed.
     tokio::select! {
         biased;
         exit = &mut stopping => return Ok(exit),
@@ -120,11 +120,11 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Port> {
     Ok(endpoint)
 }
 
-/// Tells how to use it.
+/// Prints the command for the client.
 fn announce(args: &ServeArgs, endpoint: &Port) -> Result<()> {
     let local = endpoint
         .local_addr()
-        .context("cannot tell the address bound")?;
+        .context("cannot read the bound address")?;
     let whose = match endpoint.fingerprint() {
         Some(fingerprint) => {
             output::line(&format!("fingerprint {fingerprint}"));
@@ -138,7 +138,7 @@ fn announce(args: &ServeArgs, endpoint: &Port) -> Result<()> {
         reachable(local)
     ));
     if args.peer_anyone && !args.session.insecure_udp {
-        output::line("warning: --peer-anyone: whoever reaches this port reaches the targets");
+        output::line("warning: --peer-anyone: anyone who can reach this port reaches the targets");
     }
     Ok(())
 }
@@ -160,7 +160,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             let failure = failure::session(error, THERE);
             reporter.note(&format!("{} at {remote}: {failure}", name(peer)));
         }
-        Event::TurnedAway(refusal) => turned_away(refusal, "--peer", "let it in"),
+        Event::TurnedAway(refusal) => turned_away(refusal, "--peer", "allow it"),
         Event::TooLong(datagram) => too_long(datagram),
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! How an end of a relay does, for people and for programs.
+//! The counters of an end of a relay, for people and for programs.
 
 use std::time::Duration;
 
@@ -48,11 +48,11 @@ impl Standing for Snapshot {
         } = &self.counts;
         let reasons: Vec<String> = [
             (dropped.too_long, "too long"),
-            (dropped.no_room, "without room"),
+            (dropped.no_room, "for a full queue"),
             (dropped.no_session, "without a session"),
             (dropped.no_flow, "of too many flows"),
             (dropped.late, "late"),
-            (dropped.not_taken, "not taken by the local program"),
+            (dropped.not_taken, "refused by the local program"),
             (dropped.stray, "of no flow"),
         ]
         .into_iter()

@@ -4,19 +4,19 @@ use std::process::ExitCode;
 
 use weftline_apps::printable;
 
-/// What the program's exit code says. `weftline --help` lists them.
+/// The meaning of the program's exit code. `weftline --help` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// All went well.
+    /// Success.
     Ok = 0,
-    /// Anything without a code of its own, for example a file that could not be stored.
+    /// Any other failure, for example a file that could not be stored.
     General = 1,
     /// The command line is wrong.
     Usage = 2,
-    /// An identity was not accepted: one end's by the other, or a key file.
+    /// An identity was refused by one of the ends, or a key file is unusable.
     Refused = 3,
-    /// The other end cannot be reached, or vanished.
+    /// The peer cannot be reached, or the connection was lost.
     Lost = 4,
     /// What arrived is not what was sent.
     Corrupt = 5,
@@ -29,11 +29,11 @@ pub enum Exit {
 /// The table of exit codes for `--help`.
 pub const TABLE: &str = "\
 Exit codes:
-  0    all went well
+  0    success
   1    general failure, for example a file that could not be stored
   2    wrong command line
-  3    identity refused: by the other end, by this one, or an unusable key file
-  4    the other end could not be reached, or the connection was lost
+  3    identity refused by the peer or by this host, or unusable key file
+  4    the peer could not be reached, or the connection was lost
   5    verification failed: what arrived is not what was sent
   130  stopped by Ctrl-C
   143  stopped by SIGTERM";
@@ -63,12 +63,12 @@ impl From<Exit> for ExitCode {
 pub struct Failure {
     /// The code.
     pub exit: Exit,
-    /// What happened and what to do, for people.
+    /// What happened and what to do about it, for people.
     pub message: String,
 }
 
 impl Failure {
-    /// An error with this code and message. Part of the message may be the peer's words.
+    /// An error with this code and message. The message may quote the peer.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
         Failure {
             exit,
@@ -77,12 +77,13 @@ impl Failure {
     }
 }
 
-/// `error` with all it says in one line, and its code.
+/// `error` and its causes in one line, with its exit code.
 pub fn wrap(error: &anyhow::Error) -> Failure {
     Failure::new(Exit::of(error), text(error))
 }
 
-/// `error` and its causes in one line. A cause that the error above it quotes is not repeated.
+/// `error` and its causes in one line. A cause that the error above already quotes is not
+/// repeated.
 pub fn text(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_reported_once() {
         let error = anyhow::Error::new(TransferError::Stream(std::io::Error::other("no more")));
         assert_eq!(
             text(&error.context("sending")),

@@ -1,4 +1,4 @@
-//! What a person is told when an application fails, and with which code the program ends.
+//! The messages and exit codes for failures of the applications.
 
 use weftline::{CloseReason, ConnectError};
 use weftline_apps::transfer::{Summary, TransferError};
@@ -6,16 +6,16 @@ use weftline_apps::{SessionError, close};
 
 use super::exit::{Exit, Failure};
 
-/// The commands of the other end that messages name.
+/// The peer's commands that messages name.
 #[derive(Clone, Copy, Debug)]
 pub struct There {
-    /// What has to run there.
+    /// The command that must run on the peer.
     pub serve: &'static str,
-    /// What lets this end in, with this end's fingerprint behind it.
+    /// The command that, followed by this host's fingerprint, makes the peer accept this host.
     pub allow: &'static str,
 }
 
-/// What to tell when a session did not come about, or ended.
+/// The failure to report when a session was not established, or ended.
 pub fn session(error: &SessionError, there: There) -> Failure {
     let There { serve, allow } = there;
     let (exit, remedy) = match error {
@@ -27,11 +27,11 @@ pub fn session(error: &SessionError, there: There) -> Failure {
         SessionError::Silent => (Exit::Lost, format!(": is it `{serve}`?")),
         SessionError::TargetRefused { target, .. } => (
             Exit::Refused,
-            format!("; over there, run: {serve} --allow {target}"),
+            format!("; on its host, run: {serve} --allow {target}"),
         ),
         SessionError::ListenRefused { address, .. } => (
             Exit::Refused,
-            format!("; over there, run: {serve} --allow-listen {address}"),
+            format!("; on its host, run: {serve} --allow-listen {address}"),
         ),
         _ => (Exit::General, String::new()),
     };
@@ -46,12 +46,13 @@ fn connecting(error: &ConnectError, allow: &str) -> Failure {
     }
     let (exit, remedy) = match error {
         ConnectError::PeerMismatch { .. } => (Exit::Refused, String::new()),
-        ConnectError::Refused { ours, .. } => {
-            (Exit::Refused, format!("; over there, run: {allow} {ours}"))
-        }
+        ConnectError::Refused { ours, .. } => (
+            Exit::Refused,
+            format!("; on the peer's host, run: {allow} {ours}"),
+        ),
         ConnectError::TimedOut { .. } => (
             Exit::Lost,
-            ", and that both ends or neither use --insecure-udp".to_owned(),
+            ", and that either both ends or neither use --insecure-udp".to_owned(),
         ),
         ConnectError::Busy { .. }
         | ConnectError::NotWeftline { .. }
@@ -62,7 +63,8 @@ fn connecting(error: &ConnectError, allow: &str) -> Failure {
     Failure::new(exit, format!("{error}{remedy}"))
 }
 
-/// What to tell when a transfer ended early; `closed` is why the session ended, if it did.
+/// The failure to report when a transfer ended early. `closed` is the reason why the session
+/// ended, if it did.
 pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Failure {
     match (error, closed) {
         (TransferError::Stream(_) | TransferError::Ended, Some(reason)) => said(reason)
@@ -70,7 +72,7 @@ pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Fail
                 let what = match reason {
                     CloseReason::Peer {
                         code: close::DONE, ..
-                    } => "the other end closed the session early".to_owned(),
+                    } => "the peer closed the session early".to_owned(),
                     reason => format!("connection lost: {reason}"),
                 };
                 Failure::new(Exit::Lost, format!("{what}; {AGAIN}"))
@@ -82,14 +84,14 @@ pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Fail
     }
 }
 
-/// What to tell when the session ended before a stream was open.
+/// The failure to report when the session ended before a stream was open.
 pub fn closed(reason: &CloseReason) -> Failure {
     said(reason).unwrap_or_else(|| Failure::new(Exit::Lost, format!("connection lost: {reason}")))
 }
 
-const AGAIN: &str = "run the same command again to go on where it stopped";
+const AGAIN: &str = "run the same command again to resume the transfer";
 
-/// What the other end meant by closing the session, whenever it did.
+/// The failure that the peer reported when it closed the session, if any.
 fn said(reason: &CloseReason) -> Option<Failure> {
     match reason {
         CloseReason::Peer {
@@ -100,7 +102,7 @@ fn said(reason: &CloseReason) -> Option<Failure> {
             ..
         } => Some(Failure::new(
             Exit::Lost,
-            format!("the other end was stopped; {AGAIN}"),
+            format!("the peer was stopped; {AGAIN}"),
         )),
         _ => None,
     }
@@ -111,7 +113,7 @@ fn busy() -> Failure {
     Failure::new(Exit::Lost, message)
 }
 
-/// The failure that a finished transfer's summary amounts to, if any.
+/// The failure that the summary of a finished transfer reports, if any.
 pub fn judging(summary: &Summary) -> Option<Failure> {
     let (failed, first) = (summary.failed.len(), summary.failed.first()?);
     let exit = if summary.is_corrupt() {
@@ -148,7 +150,7 @@ mod tests {
         };
         let failure = session(&refused, THERE);
         assert_eq!(failure.exit, Exit::Refused);
-        let remedy = "127.0.0.1:5 is not allowed here; over there, run: weftline relay serve --allow 127.0.0.1:5";
+        let remedy = "127.0.0.1:5 is not allowed here; on its host, run: weftline relay serve --allow 127.0.0.1:5";
         assert!(failure.message.ends_with(remedy), "{failure}");
         let refused = SessionError::ListenRefused {
             address: ([127, 0, 0, 1], 1).into(),
@@ -181,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_outweighs_other_failures() {
+    fn damage_takes_precedence_over_other_failures() {
         let outcome = |corrupt| Outcome {
             path: "f".into(),
             reason: "why".into(),
@@ -198,14 +200,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_peer_is_told_from_a_vanished_one() {
+    fn a_stopped_peer_is_distinguished_from_a_lost_one() {
         let stopped = CloseReason::Peer {
             code: close::INTERRUPTED,
             reason: String::new(),
         };
         let failure = transferring(&TransferError::Ended, Some(&stopped));
-        assert!(failure.message.starts_with("the other end was stopped"));
-        // It may happen before the session is ready as well.
+        assert!(failure.message.starts_with("the peer was stopped"));
+        // The peer may also close before the session is ready.
         let at_once = ConnectError::Closed {
             addr: "192.0.2.1:4433".parse().unwrap(),
             reason: stopped.clone(),

@@ -1,12 +1,12 @@
-//! What a user sees: the terminal, progress, summaries, standing reports, exit codes.
+//! The output for users: the terminal, progress, summaries, periodic reports, exit codes.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
-//! | `terminal` | standard error, by a thread of its own |
-//! | `output` | lines for people and for programs, and the options about them |
+//! | `terminal` | standard error, written by its own thread |
+//! | `output` | lines for people and for programs, and the options of output |
 //! | `progress` | a bar, notes and warnings |
-//! | `exit`, `failure` | exit codes, and what failures of the applications mean |
-//! | `stats`, `summary`, `report` | a session's counters; how a transfer went; how a long command does |
+//! | `exit`, `failure` | exit codes, and the messages for the applications' failures |
+//! | `stats`, `summary`, `report` | a session's counters; the result of a transfer; the reports of a long command |
 //! | `stop` | signals |
 //! | `program` | from the command line to the exit code |
 

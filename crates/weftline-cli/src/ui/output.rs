@@ -25,21 +25,21 @@ pub fn line(text: &str) {
     terminal::tell(text.to_owned());
 }
 
-/// A line for programs, and for people who asked for exactly this.
+/// A line for programs, and for people who asked for this output.
 pub fn print(text: &str) {
-    // A reader that has gone away wants no more.
+    // A reader that has closed the pipe wants no more output.
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 /// The warning that goes with `--insecure-udp`.
 pub fn insecure() {
     line(
-        "WARNING: --insecure-udp: nothing is encrypted or authenticated; anyone on the way can read",
+        "WARNING: --insecure-udp: nothing is encrypted or authenticated; anyone on the path can read",
     );
     line("WARNING: and change what is sent, and anyone can send. Use it only on links you own.");
 }
 
-/// The command that was typed with `more` added, as a shell takes it.
+/// The command as typed, with `more` added, quoted for a shell.
 pub fn quoted_command(program: &str, more: &str) -> String {
     let arguments = std::env::args().skip(1).map(|argument| quoted(&argument));
     let words: Vec<_> = [program.to_owned()]
@@ -50,7 +50,7 @@ pub fn quoted_command(program: &str, more: &str) -> String {
     words.join(" ")
 }
 
-/// `word` as a POSIX shell takes it.
+/// `word` quoted for a POSIX shell.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_survive_a_shell() {
+    fn quoted_words_are_unchanged_by_a_shell() {
         assert_eq!(quoted("a/b.c"), "a/b.c");
         assert_eq!(quoted("a b"), "'a b'");
         assert_eq!(quoted("it's"), r"'it'\''s'");

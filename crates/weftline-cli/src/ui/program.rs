@@ -1,4 +1,4 @@
-//! From the command line to the exit code: what both programs do alike.
+//! From the command line to the exit code; both programs share this.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use super::exit::{self, Exit};
 use super::output::{self, OutputOptions};
 use super::terminal;
 
-/// Parses the command line, runs the command, and tells what went wrong.
+/// Parses the command line, runs the command, and reports errors.
 pub fn main<C: Parser>(
     output: impl FnOnce(&C) -> OutputOptions,
     run: impl FnOnce(C) -> Result<ExitCode>,
@@ -18,7 +18,7 @@ pub fn main<C: Parser>(
     let cli = match C::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Nothing better can be done when the output is closed.
+            // Nothing can be done about an output that is closed.
             let _ = error.print();
             return if error.use_stderr() {
                 Exit::Usage
@@ -40,16 +40,16 @@ pub fn main<C: Parser>(
     code
 }
 
-/// Runs a command that waits, on a runtime of its own.
+/// Runs an asynchronous command on its own runtime.
 ///
 /// # Errors
-/// Those of the command, or there can be no runtime.
+/// The errors of the command, or the runtime cannot be created.
 pub fn on_runtime(command: impl Future<Output = Result<Exit>>) -> Result<Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
     let result = runtime.block_on(command);
-    // A thread that waits for standard input must not keep the program.
+    // A thread that waits for standard input must not keep the program running.
     runtime.shutdown_background();
     result
 }

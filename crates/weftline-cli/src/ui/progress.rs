@@ -1,4 +1,4 @@
-//! What a person sees of a transfer: a progress bar, notes and warnings on standard error.
+//! Output about a transfer: a progress bar, notes and warnings on standard error.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use indicatif::HumanBytes;
 use super::output::OutputOptions;
 use super::terminal::{self, Bar};
 
-/// Characters of the current file's path that are shown: its end.
+/// Number of characters shown of the current file's path, from its end.
 const SHOWN_PATH: usize = 12;
 
-/// Takes progress and notes, and shows them as the options and the terminal allow. It never
+/// Receives progress and notes, and shows them as the options and the terminal allow. It never
 /// waits for the terminal.
 #[derive(Clone)]
 pub struct Reporter {
@@ -67,7 +67,7 @@ impl Reporter {
         }
     }
 
-    /// The file that is under way.
+    /// Sets the file that is being transferred.
     pub fn file(&self, path: &str) {
         if let Some(bar) = &self.inner.bar {
             let from = path.char_indices().rev().nth(SHOWN_PATH - 1);
@@ -75,7 +75,7 @@ impl Reporter {
         }
     }
 
-    /// Bytes that were sent or received just now.
+    /// Counts bytes that were just sent or received.
     pub fn advance(&self, bytes: u64) {
         self.inner.bytes.fetch_add(bytes, Ordering::Relaxed);
         if let Some(bar) = &self.inner.bar {
@@ -83,35 +83,35 @@ impl Reporter {
         }
     }
 
-    /// Bytes that an earlier transfer brought.
+    /// Counts bytes that an earlier transfer brought.
     pub fn resumed(&self, bytes: u64) {
         if let Some(bar) = &self.inner.bar {
             bar.resume(bytes);
         }
     }
 
-    /// What is shown beside the bar: the state of the connection.
+    /// Sets the text beside the bar: the state of the connection.
     pub fn status(&self, text: String) {
         if let Some(bar) = &self.inner.bar {
             bar.after(text);
         }
     }
 
-    /// Something that only a person who asked for details wants to know.
+    /// A message for people who asked for details.
     pub fn detail(&self, text: &str) {
         if self.inner.details {
             terminal::offer(text.to_owned());
         }
     }
 
-    /// Something a person may like to know.
+    /// A message for people, unless they asked for quiet.
     pub fn note(&self, text: &str) {
         if self.inner.notes {
             terminal::offer(text.to_owned());
         }
     }
 
-    /// Something a person has to know.
+    /// A message that people have to read.
     pub fn warn(&self, text: &str) {
         if self.inner.warnings {
             terminal::offer(text.to_owned());
@@ -136,17 +136,17 @@ impl Reporter {
     }
 }
 
-/// `bytes` in `time` as people read it.
+/// The rate of `bytes` in `time`, for people.
 pub fn rate(bytes: u64, time: Duration) -> String {
     format!("{:.1} Mbit/s", megabits(bytes, time))
 }
 
-/// Mbit/s.
+/// The rate in Mbit/s.
 pub fn megabits(bytes: u64, time: Duration) -> f64 {
     bytes as f64 * 8e-6 / time.as_secs_f64().max(1e-6)
 }
 
-/// `bytes` as people read it.
+/// `bytes` with a binary unit, for people.
 pub fn size(bytes: u64) -> String {
     HumanBytes(bytes).to_string()
 }

@@ -1,4 +1,4 @@
-//! What a command that goes on until it is stopped shows meanwhile and when it ends.
+//! Output of a command that runs until it is stopped: while it runs, and when it ends.
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
@@ -9,26 +9,26 @@ use super::exit::{Exit, Failure};
 use super::output::{self, OutputOptions};
 use super::progress::Reporter;
 
-/// Time between two looks for the line on the terminal.
+/// Time between two updates of the line on the terminal.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// How one end stands at some moment.
+/// Counters of one end at some moment.
 pub(crate) trait Standing {
-    /// Bytes carried so far, both ways.
+    /// Bytes carried so far, in both directions.
     fn bytes(&self) -> u64;
-    /// Whether there is anything to tell of the whole time.
+    /// Whether there is anything to report for the whole time.
     fn has_served(&self) -> bool {
         true
     }
-    /// For people, `since` an earlier one so long ago.
+    /// For people: the change since the counters `since`, taken `time` ago.
     fn line(&self, since: &Self, time: Duration) -> String;
-    /// For people, of the whole time.
+    /// For people: the whole time.
     fn sentence(&self, time: Duration) -> String;
-    /// For programs: an object.
+    /// For programs: a JSON object.
     fn json(&self) -> Value;
 }
 
-/// Shows how one end does.
+/// Reports the counters of one end.
 pub(crate) struct Report {
     /// The command, and which end of it: `send`, `serve` or the like.
     command: &'static str,
@@ -57,7 +57,7 @@ impl Report {
         }
     }
 
-    /// Shows how things stand, for as long as it is polled.
+    /// Reports the current counters, for as long as it is polled.
     pub(crate) async fn watch<S: Standing>(&self, look: impl Fn() -> S) -> Infallible {
         let mut bar = tokio::time::interval(PERIOD);
         let far_off = Duration::from_secs(86_400);
@@ -85,7 +85,8 @@ impl Report {
         }
     }
 
-    /// Tells how it went, and gives the exit code; `last`: if it began at all.
+    /// Reports the result and returns the exit code. `last` holds the final counters, if the
+    /// command started at all.
     pub(crate) fn end(&self, last: Option<&impl Standing>, failure: &Failure) -> Exit {
         self.reporter.finish();
         let told = last.filter(|last| !self.output.quiet && last.has_served());
@@ -94,7 +95,7 @@ impl Report {
         }
         let stopped = matches!(failure.exit, Exit::Interrupted | Exit::Terminated);
         match stopped {
-            // Whoever stopped it knows that it is no error.
+            // The person who stopped the program knows that this is not an error.
             true => output::line(&failure.message),
             false => output::line(&format!("error: {failure}")),
         }

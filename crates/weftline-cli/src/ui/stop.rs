@@ -5,13 +5,13 @@ use super::exit::{Exit, Failure};
 /// Waits until a person presses Ctrl-C.
 pub async fn interrupted() {
     if tokio::signal::ctrl_c().await.is_err() {
-        // Without a handler the system ends the process on Ctrl-C, which is as good.
+        // Without a handler the system ends the process on Ctrl-C, which is just as good.
         std::future::pending::<()>().await;
     }
 }
 
-/// Waits until somebody stops the program: with Ctrl-C, or on Unix with SIGTERM. Returns the
-/// exit code that goes with it.
+/// Waits until a person or the system stops the program: with Ctrl-C, or on Unix with SIGTERM.
+/// Returns the matching exit code.
 pub async fn stop() -> Exit {
     tokio::select! {
         () = interrupted() => Exit::Interrupted,
@@ -27,7 +27,7 @@ async fn terminated() {
     {
         return;
     }
-    // Without a handler the system ends the process, which is as good.
+    // Without a handler the system ends the process, which is just as good.
     std::future::pending().await
 }
 
@@ -36,10 +36,10 @@ async fn terminated() {
     std::future::pending().await
 }
 
-/// The failure that being stopped in a transfer amounts to; `exit` is from [`stop`].
+/// The failure that reports a stopped transfer; `exit` is from [`stop`].
 pub fn stopped(exit: Exit) -> Failure {
     Failure::new(
         exit,
-        "stopped; run the same command again to go on where it stopped",
+        "stopped; run the same command again to resume the transfer",
     )
 }

@@ -1,4 +1,4 @@
-//! What sending and receiving share of a session's life: its progress, its end, its result.
+//! What `send` and `recv` share: progress, end and result of a session.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ pub enum Side {
     Recv,
 }
 
-/// How a session went.
+/// The result of a session.
 #[derive(Debug, Default)]
 pub struct Record {
-    /// What was transferred, if it came to that.
+    /// The transfer's summary, if the transfer started.
     pub summary: Option<Summary>,
     /// What went wrong.
     pub failure: Option<Failure>,
@@ -36,7 +36,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A session that never came to be.
+    /// A session that was never established.
     pub fn failed(failure: Failure) -> Self {
         Record {
             failure: Some(failure),
@@ -44,7 +44,7 @@ impl Record {
         }
     }
 
-    /// The code for the process.
+    /// The exit code of the process.
     pub fn exit(&self) -> Exit {
         self.failure.as_ref().map_or(Exit::Ok, |f| f.exit)
     }
@@ -101,7 +101,7 @@ impl Record {
             text += &format!(", {}", rate(summary.bytes, self.elapsed));
         }
         if summary.resumed_bytes > 0 {
-            text += &format!(", {} were there from before", size(summary.resumed_bytes));
+            text += &format!(", {} received earlier", size(summary.resumed_bytes));
         }
         if summary.already_there > 0 {
             text += &format!(", {} already complete", summary.already_there);
@@ -116,7 +116,7 @@ impl Record {
     }
 }
 
-/// Tells how a session went, in the form that was asked for.
+/// Reports the result of a session, in the form that was asked for.
 pub fn result(record: &Record, side: Side, options: OutputOptions) {
     if !options.quiet
         && let Some(sentence) = record.sentence(side)
@@ -125,7 +125,7 @@ pub fn result(record: &Record, side: Side, options: OutputOptions) {
     }
     if let Some(failure) = &record.failure {
         match failure.exit {
-            // Whoever stopped it knows that it is no error.
+            // The person who stopped the program knows that this is not an error.
             Exit::Interrupted | Exit::Terminated => output::line(&failure.message),
             _ => output::line(&format!("error: {failure}")),
         }
@@ -135,14 +135,14 @@ pub fn result(record: &Record, side: Side, options: OutputOptions) {
     }
 }
 
-/// Shows what a transfer tells.
+/// Shows an event of a transfer.
 pub fn show(side: Side, reporter: &Reporter) -> impl Fn(Event<'_>) + Send + Sync {
     move |event| match event {
         Event::Expected { bytes } => reporter.expect(bytes),
         Event::File { path } => reporter.file(path),
         Event::Advanced { bytes } => reporter.advance(bytes),
         Event::Resumed { path, bytes } => {
-            let text = format!("{path}: going on after {bytes} bytes");
+            let text = format!("{path}: resuming after {bytes} bytes");
             match side {
                 Side::Send => reporter.note(&text),
                 Side::Recv => reporter.detail(&text),
@@ -150,7 +150,7 @@ pub fn show(side: Side, reporter: &Reporter) -> impl Fn(Event<'_>) + Send + Sync
             reporter.resumed(bytes);
         }
         Event::StartedAgain { path } => reporter.note(&format!(
-            "{path}: what an earlier transfer left does not fit; starting again"
+            "{path}: the part of an earlier transfer does not match; starting again"
         )),
         Event::AlreadyThere { path } => reporter.detail(&format!("{path}: already complete")),
         Event::Failed { path, reason } => reporter.warn(&format!("{path}: {reason}")),

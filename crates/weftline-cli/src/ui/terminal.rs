@@ -1,5 +1,5 @@
-//! Standard error, written by a thread of its own: a terminal that is stopped (Ctrl-S) or slow
-//! must not hold up the transfer.
+//! Standard error, written by its own thread: a terminal that is stopped (Ctrl-S) or slow must not
+//! hold up the transfer.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,35 +9,34 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Lines that may wait; what comes while so many wait is dropped.
+/// Length of the queue of lines; further lines are dropped while it is full.
 const WAITING: usize = 1024;
-/// Time between two drawings of a bar.
+/// Time between two redraws of a bar.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Shows a line when the terminal takes it. Never waits: the line is dropped when too many
-/// are waiting already.
+/// Queues a line for the terminal. Never waits: the line is dropped when the queue is full.
 pub fn offer(text: String) {
-    // Dropping is what is wanted when the queue is full.
+    // Dropping is intended when the queue is full.
     let _ = queue().try_send(Job::Line(text));
 }
 
-/// Shows a line, and waits until it is out.
+/// Shows a line, and waits until it is written.
 pub fn tell(text: String) {
     if queue().send(Job::Line(text)).is_ok() {
         flush();
     }
 }
 
-/// Waits until everything is out that was to be shown before.
+/// Waits until every line queued before is written.
 pub fn flush() {
     let (done, wait) = sync_channel(1);
     if queue().send(Job::Flush(done)).is_ok() {
-        // It fails when the thread is gone, and then nothing is left to wait for.
+        // This fails when the thread is gone; then nothing is left to wait for.
         let _ = wait.recv();
     }
 }
 
-/// A writer whose every write is a line for [`offer`].
+/// A writer that passes each write to [`offer`] as a line.
 pub struct Lines;
 
 impl Write for Lines {
@@ -52,7 +51,7 @@ impl Write for Lines {
     }
 }
 
-/// What a progress bar shows. Changing it draws nothing; the console's thread does that.
+/// The contents of a progress bar. Changing them draws nothing; the console's thread draws.
 #[derive(Debug, Default)]
 pub struct Bar {
     position: AtomicU64,
@@ -69,41 +68,41 @@ struct Words {
 }
 
 impl Bar {
-    /// A bar that is shown from now on until it [ends](Self::end).
+    /// A bar that is shown until it [ends](Self::end).
     pub fn shown() -> Arc<Self> {
         let bar = Arc::new(Bar::default());
-        // A full queue means a terminal that shows nothing anyway.
+        // A full queue means that the terminal shows nothing anyway.
         let _ = queue().try_send(Job::Show(bar.clone()));
         bar
     }
 
-    /// Sets where the bar ends, in bytes; only the first call counts.
+    /// Sets the bar's total, in bytes; only the first call counts.
     pub fn expect(&self, total: u64) {
         let _ = self.total.set(total);
     }
 
-    /// Moves the bar on by so many bytes.
+    /// Advances the bar by this number of bytes.
     pub fn advance(&self, bytes: u64) {
         self.position.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Moves the bar on by bytes that took no time now.
+    /// Advances the bar by bytes that an earlier transfer brought.
     pub fn resume(&self, bytes: u64) {
         self.advance(bytes);
         self.resumed.store(true, Ordering::Relaxed);
     }
 
-    /// What stands before the bar.
+    /// Sets the text before the bar.
     pub fn before(&self, text: String) {
         self.words().before = text;
     }
 
-    /// What stands behind the bar.
+    /// Sets the text after the bar.
     pub fn after(&self, text: String) {
         self.words().after = text;
     }
 
-    /// Removes it, at the latest before the next line.
+    /// Removes the bar, at the latest before the next line.
     pub fn end(&self) {
         self.over.store(true, Ordering::Release);
     }
@@ -142,7 +141,7 @@ fn write(jobs: &Receiver<Job>) {
         match job {
             Ok(Job::Line(text)) => {
                 let print = || {
-                    // Nothing better can be done when standard error is closed.
+                    // Nothing can be done about a closed standard error.
                     let _ = writeln!(io::stderr(), "{text}");
                 };
                 match &drawn {
@@ -152,7 +151,7 @@ fn write(jobs: &Receiver<Job>) {
             }
             Ok(Job::Show(bar)) => drawn = Some(Drawn::new(bar)),
             Ok(Job::Flush(done)) => {
-                // Whoever asked may have gone.
+                // The thread that asked may have ended.
                 let _ = done.send(());
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -177,7 +176,7 @@ impl Drawn {
     fn draw(&mut self) {
         let screen = &self.on_screen;
         if let (None, Some(total)) = (screen.length(), self.bar.total.get()) {
-            // With the longest words all fits in 80 columns.
+            // With the longest texts the line fits in 80 columns.
             screen.set_style(style(
                 "{prefix} [{bar:6}] {percent:>3}% {eta:>3} {wide_msg}",
             ));

@@ -14,7 +14,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
 use weftline_emulator::{Lab, Links, PathConfig, Side};
 
-/// Longest wait for anything, on a busy machine.
+/// Longest wait for any event, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A path whose forward direction, and `back` if given, are as the text says.

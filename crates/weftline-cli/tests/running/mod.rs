@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Longest wait for anything, on a busy machine.
+/// Longest wait for any event, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A program under way; it ends with the test.

@@ -1,4 +1,4 @@
-//! What a path is made of.
+//! The configuration of a path.
 
 use std::path::PathBuf;
 
@@ -12,20 +12,19 @@ const DEFAULT_MTU: u16 = 1500;
 /// Smallest MTU of a device (RFC 791: every link carries 68 bytes).
 const MIN_MTU: u16 = 68;
 
-/// What [`Lab::open`](super::Lab::open) needs to know.
+/// Arguments of [`Lab::open`](super::Lab::open).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PathConfig {
     /// Both directions.
     pub links: Links,
-    /// What chance draws from; the same seed loses the same packets, counted from
-    /// the first.
+    /// Seed of all random choices: the same seed loses the same packets, counted from the first.
     pub seed: u64,
-    /// MTU of both devices. Without it each has that of the link it sends into, or
-    /// 1500. A packet longer than its link's MTU vanishes on the way, so a device MTU
-    /// above it makes a path that drops large packets without telling.
+    /// MTU of both devices. Without it each device has the MTU of the link it sends into, or 1500.
+    /// A packet longer than its link's MTU is dropped on the path, so a larger device MTU makes a
+    /// path that drops large packets silently.
     pub mtu: Option<u16>,
-    /// Where to write what is delivered, as a capture file.
+    /// Capture file for delivered packets.
     pub pcap: Option<PathBuf>,
 }
 
@@ -48,7 +47,8 @@ impl PathConfig {
             (None, None) => DEFAULT_MTU,
         };
         if mtu < MIN_MTU {
-            let message = format!("an MTU of {mtu} carries no IP packet: give at least {MIN_MTU}");
+            let message =
+                format!("an MTU of {mtu} is too small for an IP packet: give at least {MIN_MTU}");
             return Err(PathError::Setting(message));
         }
         Ok(mtu)
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_take_the_mtu_of_the_link_they_send_into() {
+    fn devices_have_the_mtu_of_the_link_they_send_into() {
         let mut config = PathConfig::new(Links::parse("mtu=1400", Some("delay=1ms")).unwrap());
         let mtus = |c: &PathConfig| (c.device_mtu(&c.links.forward), c.device_mtu(&c.links.back));
         assert!(matches!(mtus(&config), (Ok(1400), Ok(1500))));

@@ -1,4 +1,4 @@
-//! One direction of the path, in whatever time it is told.
+//! One direction of the path; the caller passes the time.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use weftline_netem::{Counters, Fate, Histogram, LinkConfig, Pipe, Queue};
 
 use super::packet;
 
-/// Most that is kept in memory, queue and delay together.
+/// Most bytes kept in memory, queue and delay together.
 const MAX_BYTES: usize = 256 << 20;
 const MAX_PACKETS: usize = 1 << 20;
 
-/// One direction: packets go in when they are read and come out when they are due.
+/// One direction: packets enter when they are read and leave when they are due.
 #[derive(Debug)]
 pub(crate) struct Direction {
     pipe: Pipe<Box<[u8]>>,
@@ -18,16 +18,16 @@ pub(crate) struct Direction {
     tally: Tally,
 }
 
-/// What the emulator itself did to a direction, beside what the link decided.
+/// Counters of the emulator itself for a direction, in addition to the link's.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     /// How long after it was due each packet was written.
     pub(crate) lateness: Histogram,
     /// The longest each packet can have waited before it was read.
     pub(crate) unread: Histogram,
-    /// Packets that found no memory left.
+    /// Packets dropped because memory was full.
     pub(crate) overflow: u64,
-    /// Packets that the far device did not take.
+    /// Packets that the far device refused.
     pub(crate) write_errors: u64,
 }
 
@@ -44,10 +44,10 @@ impl Direction {
         }
     }
 
-    /// Takes a packet that was read at `now`, after being unread for at most `unread`.
+    /// Enters a packet that was read at `now`, after waiting unread for at most `unread`.
     pub(crate) fn offer(&mut self, now: Duration, unread: Duration, packet: &[u8]) {
         self.tally.unread.record(unread);
-        // Twice: a second copy may come of it.
+        // Twice, because the link may duplicate the packet.
         if self.bytes + 2 * packet.len() > MAX_BYTES || self.pipe.in_flight() + 2 > MAX_PACKETS {
             self.tally.overflow += 1;
             return;
@@ -63,25 +63,25 @@ impl Direction {
         }
     }
 
-    /// When the next packet is due.
+    /// Time at which the next packet is due.
     pub(crate) fn next_due(&self) -> Option<Duration> {
         self.pipe.next_arrival()
     }
 
-    /// The next packet that is due by `now`, and when it was.
+    /// The next packet that is due by `now`, and its due time.
     pub(crate) fn take_due(&mut self, now: Duration) -> Option<(Duration, Box<[u8]>)> {
         let (due, packet) = self.pipe.recv_timed(now)?;
         self.bytes -= packet.len();
         Some((due, packet))
     }
 
-    /// Notes how a packet that was due at `due` was written at `now`.
+    /// Records that a packet that was due at `due` was written at `now`.
     pub(crate) fn wrote(&mut self, due: Duration, now: Duration, taken: bool) {
         self.tally.lateness.record(now.saturating_sub(due));
         self.tally.write_errors += u64::from(!taken);
     }
 
-    /// Lets a trace begin at `now`.
+    /// Starts a trace at `now`.
     pub(crate) fn begin_trace(&mut self, now: Duration) {
         let mut config = self.pipe.link().config().clone();
         if let Some(trace) = config.trace.take() {
@@ -90,17 +90,17 @@ impl Direction {
         }
     }
 
-    /// What the link decided so far.
+    /// The link's counters so far.
     pub(crate) fn counters(&self) -> &Counters {
         self.pipe.link().counters()
     }
 
-    /// What the emulator did so far.
+    /// The emulator's counters so far.
     pub(crate) fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Packets on their way.
+    /// Packets in flight.
     pub(crate) fn in_flight(&self) -> usize {
         self.pipe.in_flight()
     }
@@ -118,7 +118,7 @@ mod tests {
         Direction::new(link.parse().unwrap(), 1)
     }
 
-    /// An IPv4 packet whose sender allows marks.
+    /// An IPv4 packet whose sender supports ECN.
     fn capable(len: usize) -> Vec<u8> {
         let mut packet = vec![0; len];
         packet[..2].copy_from_slice(&[0x45, 0b10]);
@@ -154,8 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_whatever_the_link_says() {
-        // Nothing ever comes out, and nothing is dropped by the link.
+    fn memory_is_bounded_for_every_link() {
+        // No packet ever leaves, and the link drops none.
         let mut d = direction("delay=1000s duplicate=100%");
         let packet = vec![0; 1 << 20];
         for _ in 0..200 {
@@ -163,7 +163,7 @@ mod tests {
         }
         assert_eq!(d.bytes, MAX_BYTES);
         assert_eq!(d.tally().overflow, 200 - 128);
-        // Nor does a queue without limit take more.
+        // Nor does a queue without a limit hold more.
         let mut d = direction("rate=1bit loss=iid:100% queue=unlimited");
         for _ in 0..300 {
             d.offer(ms(0), ms(0), &packet);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_begins_when_told() {
+    fn a_trace_starts_on_command() {
         let mut read = |_: &str| Ok("0s loss=none\n1ms loss=iid:100%".to_owned());
         let config = LinkConfig::parse_with("loss=trace:f", &mut read).unwrap();
         let mut d = Direction::new(config, 1);

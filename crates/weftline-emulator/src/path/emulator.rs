@@ -15,11 +15,11 @@ use super::os;
 use super::pcap::Capture;
 use super::report::{DirectionReport, Report};
 
-/// Packets read from, or written to, one device before the other has its turn.
+/// Packets read from, or written to, one device before the other device gets its turn.
 const BATCH: usize = 32;
 /// Longest packet.
 const MAX_PACKET: usize = 65_535;
-/// Longest sleep; something else wakes the thread long before.
+/// Longest sleep; another event wakes the thread long before.
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// The running emulator. It stops when dropped.
@@ -38,7 +38,7 @@ enum Request {
 }
 
 impl Emulator {
-    /// Starts it between the devices of side A and side B.
+    /// Starts the emulator between the devices of side A and side B.
     pub(crate) fn start(config: &PathConfig, devices: [OwnedFd; 2]) -> Result<Self, PathError> {
         let no = |e: Errno| PathError::Emulator(e.to_string());
         let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).map_err(no)?;
@@ -50,7 +50,7 @@ impl Emulator {
         let config = config.clone();
         let mut work = Work {
             directions: [
-                // As in a simulation: the directions must not lose in step.
+                // As in a simulation: the losses of the directions must be independent.
                 Direction::new(config.links.forward.clone(), config.seed),
                 Direction::new(config.links.back.clone(), !config.seed),
             ],
@@ -79,20 +79,20 @@ impl Emulator {
         })
     }
 
-    /// What happened so far.
+    /// Counters so far.
     pub(crate) fn report(&self) -> Result<Report, PathError> {
         let (reply, report) = channel();
         self.ask(Request::Report(reply));
-        let gone = |_| PathError::Emulator("it has ended before its time".to_owned());
+        let gone = |_| PathError::Emulator("it has ended early".to_owned());
         report.recv().map_err(gone)
     }
 
-    /// Lets traces begin now.
+    /// Starts the traces now.
     pub(crate) fn begin_traces(&self) {
         self.ask(Request::BeginTraces);
     }
 
-    /// Stops it and says what went wrong, if anything did.
+    /// Stops the emulator and returns its error, if any.
     pub(crate) fn stop(mut self) -> Result<(), PathError> {
         self.end()
     }
@@ -107,7 +107,7 @@ impl Emulator {
     }
 
     fn ask(&self, request: Request) {
-        // A thread that has ended is noticed by those who wait for its answer.
+        // A caller that waits for the answer notices a thread that has ended.
         let _ = self.requests.send(request);
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
@@ -115,12 +115,12 @@ impl Emulator {
 
 impl Drop for Emulator {
     fn drop(&mut self) {
-        // Whoever wants to know calls `stop`.
+        // A caller that needs the error calls `stop`.
         let _ = self.end();
     }
 }
 
-/// What the thread works with. Direction 0 goes from device 0 to device 1.
+/// The thread's state. Direction 0 goes from device 0 to device 1.
 struct Work {
     config: PathConfig,
     directions: [Direction; 2],
@@ -129,7 +129,7 @@ struct Work {
     asked: Receiver<Request>,
     epoch: Instant,
     capture: Option<Capture>,
-    /// When each device was last known to hold nothing unread.
+    /// When each device was last known to have no unread packet.
     seen_empty: [Duration; 2],
 }
 
@@ -148,7 +148,7 @@ impl Work {
                 due |= self.write(from);
             }
             if due || readable != [false; 2] {
-                // Busy: look again, without sleeping, for what came meanwhile.
+                // Busy: look for new packets without sleeping.
                 if !self.answer() {
                     return Ok(());
                 }
@@ -169,7 +169,7 @@ impl Work {
         self.epoch.elapsed()
     }
 
-    /// Reads a batch from a device. Returns whether there may be more.
+    /// Reads a batch of packets from a device. Returns whether there may be more.
     fn read(&mut self, from: usize, buffer: &mut [u8]) -> Result<bool, PathError> {
         for _ in 0..BATCH {
             match rustix::io::read(&self.devices[from], &mut *buffer) {
@@ -224,18 +224,18 @@ impl Work {
             Err(error) => return Err(PathError::Emulator(format!("waiting: {error}"))),
         }
         let ready = fds.map(|fd| !fd.revents().is_empty());
-        // A packet that came earlier would have ended the sleep earlier.
+        // An earlier packet would have ended the sleep earlier.
         self.seen_empty = [self.now(); 2];
         Ok(ready)
     }
 
-    /// Answers requests. Returns whether to go on.
+    /// Answers requests. Returns whether to continue.
     fn answer(&mut self) -> bool {
         let _ = rustix::io::read(&self.woken, &mut [0; 8]);
         while let Ok(request) = self.asked.try_recv() {
             match request {
                 Request::Report(reply) => {
-                    // Whoever asked may have gone.
+                    // The caller may have gone.
                     let _ = reply.send(self.report());
                 }
                 Request::BeginTraces => {

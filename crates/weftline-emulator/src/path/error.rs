@@ -1,9 +1,9 @@
-//! Why there is no path.
+//! Why a path cannot be created.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a path could not be made or used.
+/// Why a path could not be created or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
@@ -15,49 +15,49 @@ pub enum PathError {
         "/dev/net/tun cannot be used ({source}): load the module `tun`, or pass the device into the container"
     )]
     NoTun {
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A program that is needed is missing.
+    /// A required program is missing.
     #[error("`ip` was not found: install iproute2")]
     NoIp,
-    /// `ip` refused.
+    /// `ip` failed.
     #[error("`ip {arguments}` failed: {message}")]
     Ip {
-        /// What it was asked for.
+        /// Its arguments.
         arguments: String,
-        /// What it said.
+        /// Its message.
         message: String,
     },
-    /// A file cannot be made or used.
+    /// A file cannot be created or used.
     #[error("{path}: {source}", path = path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// A setting that no path can have.
+    /// An invalid setting.
     #[error("{0}")]
     Setting(String),
-    /// A link that cannot be read.
+    /// A link's text that cannot be parsed.
     #[error(transparent)]
     Link(#[from] crate::links::UnreadableLink),
     /// A command cannot be started.
     #[error("cannot start `{program}`: {source}")]
     Start {
-        /// Which.
+        /// The program.
         program: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The emulator has ended before its time.
+    /// The emulator has ended early.
     #[error("the emulator stopped: {0}")]
     Emulator(String),
 }
 
 impl PathError {
-    /// Wraps what went wrong with `path`.
+    /// Wraps an error about `path`.
     pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { path, source }

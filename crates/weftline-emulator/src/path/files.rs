@@ -1,17 +1,17 @@
-//! The folder whose files take the place of those in `/etc` inside a namespace.
+//! The folder whose files replace those in `/etc` inside a namespace.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files in `/etc/netns/NAME` take the place of those in `/etc` inside the namespace (ip-netns(8)).
+/// Files in `/etc/netns/NAME` replace those in `/etc` inside the namespace (ip-netns(8)).
 const FOLDER: &str = "/etc/netns";
-/// Is there when a lab has made that folder, which few systems have.
+/// Marks that a lab has created that folder, which few systems have.
 const MARK: &str = "/run/weftline-made-etc-netns";
-/// How often making a folder is tried while other labs remove its parent.
+/// Attempts to create a folder while other labs remove its parent.
 const TRIES: u32 = 20;
 
-/// Where the files of namespaces are.
+/// The folder of namespaces' files.
 #[derive(Debug)]
 pub(crate) struct Files {
     folder: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Those of this system.
+    /// The folder of this system.
     pub(crate) fn system() -> Self {
         Self {
             folder: FOLDER.into(),
@@ -27,23 +27,23 @@ impl Files {
         }
     }
 
-    /// The folder of all.
+    /// The folder of all namespaces.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Makes the folder of a namespace.
+    /// Creates the folder of a namespace.
     pub(crate) fn make(&self, name: &str) -> io::Result<PathBuf> {
         let folder = self.folder.join(name);
         for _ in 1..TRIES {
             match fs::create_dir(&self.folder) {
-                // Without the mark it stays for ever, which hurts nobody.
+                // Without the mark the folder stays, which is harmless.
                 Ok(()) => drop(fs::write(&self.mark, "")),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(e),
             }
             match fs::create_dir(&folder) {
-                // The last of other labs has just taken it with it.
+                // The last of the other labs has just removed the folder.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                 Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
                 _ => return Ok(folder),
@@ -52,8 +52,8 @@ impl Files {
         fs::create_dir_all(&folder).map(|()| folder)
     }
 
-    /// Removes the folder of a namespace, and the folder of all if a lab has made it and nothing
-    /// is left in it.
+    /// Removes the folder of a namespace, and the folder of all namespaces if a lab has created it
+    /// and it is empty.
     pub(crate) fn remove(&self, name: &str) {
         let _ = fs::remove_dir_all(self.folder.join(name));
         if self.mark.exists() && fs::remove_dir(&self.folder).is_ok() {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lab_takes_the_folder_with_it() {
+    fn the_last_lab_removes_the_folder() {
         let root = tempfile::tempdir().unwrap();
         let files = files(root.path());
         for name in ["one", "two"] {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_others_stays() {
+    fn a_folder_that_no_lab_created_stays() {
         let root = tempfile::tempdir().unwrap();
         let files = files(root.path());
         fs::create_dir(files.folder()).unwrap();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn labs_that_begin_and_end_at_once_do_not_trip_over_each_other() {
+    fn labs_that_start_and_end_at_the_same_time_do_not_interfere() {
         let root = tempfile::tempdir().unwrap();
         std::thread::scope(|scope| {
             for name in ["one", "two", "three"] {

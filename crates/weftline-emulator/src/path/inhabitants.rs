@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// Time between two looks.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long killed processes may take to vanish before they are given up.
+/// How long killed processes may take to end before they are abandoned.
 const KILLED: Duration = Duration::from_secs(2);
 
-/// Which namespace: device and inode of its file.
+/// Identifies a namespace: device and inode of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NamespaceId(u64, u64);
 
 impl NamespaceId {
-    /// That of a namespace's file.
+    /// The identity of a namespace's file.
     pub(crate) fn of(file: &Path) -> Option<Self> {
         let metadata = fs::metadata(file).ok()?;
         Some(Self(metadata.dev(), metadata.ino()))
@@ -28,7 +28,7 @@ impl NamespaceId {
         Self::of(Path::new(&format!("/proc/{pid}/ns/net")))
     }
 
-    /// Processes inside; one that has ended and waits to be reaped is not.
+    /// Processes inside, without those that have ended and wait to be reaped.
     pub(crate) fn processes(self) -> Vec<i32> {
         let Ok(entries) = fs::read_dir("/proc") else {
             return Vec::new();
@@ -54,7 +54,7 @@ impl NamespaceId {
         ]
         .into_iter()
         .any(|(name, state)| table(name).is_ok_and(|table| has_socket(&table, state)));
-        // The process may have left, or its number been given to another one.
+        // The process may have left, or its number may belong to another one.
         open && Self::of_process(pid) == Some(self)
     }
 
@@ -72,7 +72,7 @@ impl NamespaceId {
         self.signal_until_empty(Signal::KILL, KILLED, true);
     }
 
-    /// Whether it became empty within `time`. With `again`, processes that appear
+    /// Whether the namespace became empty within `time`. With `again`, processes that appear
     /// meanwhile are signalled too.
     fn signal_until_empty(self, signal: Signal, time: Duration, again: bool) -> bool {
         let end = Instant::now() + time;
@@ -101,7 +101,7 @@ impl NamespaceId {
             && let Ok(process) = pidfd_open(pid_, PidfdFlags::empty())
             && Self::of_process(pid) == Some(self)
         {
-            // It may just have ended.
+            // The process may just have ended.
             let _ = pidfd_send_signal(process, signal);
         }
     }

@@ -1,4 +1,4 @@
-//! Namespaces and emulator together.
+//! The lab: namespaces and emulator together.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -14,9 +14,9 @@ use super::namespace::{ENDS, Namespace, labs, remove_leftovers};
 use super::os;
 use super::report::Report;
 
-/// Where a command inside finds the name of its lab.
+/// Environment variable that holds the name of a command's lab.
 const VARIABLE: &str = "WEFTLINE_LAB";
-/// Time between two looks at something.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// One side of a path.
@@ -28,9 +28,8 @@ pub enum Side {
     B,
 }
 
-/// An emulated path that exists. Both sides know each other as `a` and `b` (and
-/// `a4`, `b4`, `a6`, `b6` for one family). Removed when dropped, with every process
-/// inside.
+/// An open emulated path. Both sides know each other as `a` and `b` (and `a4`, `b4`, `a6`, `b6`
+/// for one family). Dropping it removes it, with every process inside.
 #[derive(Debug)]
 pub struct Lab {
     name: LabName,
@@ -40,10 +39,10 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Makes the path, after removing what killed labs left behind.
+    /// Opens the path, after removing the remains of killed labs.
     ///
     /// # Errors
-    /// Without root, TUN devices or `ip`; or when one of them refuses. Nothing is left then.
+    /// There is no root, TUN device or `ip`, or one of them fails. Then nothing is left behind.
     pub fn open(config: &PathConfig) -> Result<Self, PathError> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let mtu = [&config.links.forward, &config.links.back].map(|link| config.device_mtu(link));
@@ -74,21 +73,21 @@ impl Lab {
         })
     }
 
-    /// Names of leftovers that were removed before this one was made.
+    /// Names of remains that were removed before this lab was opened.
     pub fn leftovers(&self) -> &[String] {
         &self.leftovers
     }
 
-    /// A command that runs on `side`; add program and arguments with `arg`. Its
-    /// exit status is that of the program, or 255 when there is no such program.
+    /// A command that runs on `side`; add program and arguments with `arg`. Its exit status is
+    /// that of the program, or 255 if there is no such program.
     pub fn command(&self, side: Side) -> Command {
         let mut command = self.namespace(side).command();
         command.env(VARIABLE, self.name.to_string());
         command
     }
 
-    /// Waits until a process on `side` listens on TCP or has a UDP port, at most for
-    /// `most` and as long as `go_on` says. Returns whether one has.
+    /// Waits until a process on `side` listens on TCP or has a UDP port, for at most `most` and
+    /// while `go_on` returns true. Returns whether there is one.
     pub fn wait_for_port(
         &self,
         side: Side,
@@ -115,15 +114,15 @@ impl Lab {
         }
     }
 
-    /// Traces count their time from now instead of from the opening.
+    /// Starts the traces now instead of at the opening.
     pub fn begin_traces(&self) {
         self.emulator.begin_traces();
     }
 
-    /// What happened so far.
+    /// Counters so far.
     ///
     /// # Errors
-    /// When the emulator has stopped by itself.
+    /// The emulator has stopped early.
     pub fn report(&self) -> Result<Report, PathError> {
         let mut report = self.emulator.report()?;
         let [a, b] = &self.namespaces;
@@ -133,10 +132,10 @@ impl Lab {
         Ok(report)
     }
 
-    /// Ends everything inside at once, removes the path, and says what happened.
+    /// Ends every process inside at once, removes the path, and returns its counters.
     ///
     /// # Errors
-    /// When the emulator had stopped by itself, or the capture file could not be written.
+    /// The emulator had stopped early, or the capture file could not be written.
     pub fn close(self) -> Result<Report, PathError> {
         for side in [Side::A, Side::B] {
             self.end(side, Duration::ZERO);
@@ -155,12 +154,11 @@ impl Lab {
     }
 }
 
-/// A command that runs on `side` of a lab that another process has opened: the one
-/// this process runs inside of, or else the only one there is. Add program and
-/// arguments with `arg`.
+/// A command that runs on `side` of a lab that another process has opened: the lab that this
+/// process runs in, or else the only one that is open. Add program and arguments with `arg`.
 ///
 /// # Errors
-/// When there is no lab, or it is not clear which is meant.
+/// There is no lab, or several are open.
 pub fn running(side: Side) -> Result<Command, PathError> {
     let side = match side {
         Side::A => ENDS[0].0,
@@ -170,7 +168,7 @@ pub fn running(side: Side) -> Result<Command, PathError> {
     let lab = match inside.as_deref().map(LabName::parse) {
         Some(Some(lab)) if lab.is_alive() => lab,
         Some(_) => {
-            let message = format!("the lab named by {VARIABLE} has ended");
+            let message = format!("the lab that {VARIABLE} names has ended");
             return Err(PathError::Setting(message));
         }
         None => {
@@ -186,7 +184,7 @@ pub fn running(side: Side) -> Result<Command, PathError> {
                 (_, count) => {
                     let names: Vec<String> = labs.iter().map(LabName::to_string).collect();
                     let message = format!(
-                        "{count} labs are running: choose one by {VARIABLE}=NAME, out of {}",
+                        "{count} labs are running: choose one with {VARIABLE}=NAME: {}",
                         names.join(", ")
                     );
                     return Err(PathError::Setting(message));

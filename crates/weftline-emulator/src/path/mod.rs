@@ -1,22 +1,22 @@
 //! An emulated path between two network namespaces, for real programs.
 //!
-//! A [`Lab`] has two sides, [`Side::A`] and [`Side::B`]: network namespaces whose only
-//! connection is a TUN device each. The emulator, one thread of this process, reads
-//! every packet from one device, lets a [`weftline_netem::Link`] decide its fate, and
-//! writes it to the other device when it is due. Everything is removed when the `Lab`
-//! is closed or dropped; what a killed process left behind, the next `Lab` removes.
+//! A [`Lab`] has two sides, [`Side::A`] and [`Side::B`]: network namespaces, each with one TUN
+//! device as its only connection. The emulator, one thread of this process, reads every packet
+//! from one device, lets a [`weftline_netem::Link`] decide its fate, and writes it to the other
+//! device when it is due. Everything is removed when the `Lab` is closed or dropped. The next
+//! `Lab` removes the remains of a killed process.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
 //! | `lab` | namespaces and emulator together: open, run commands inside, close |
-//! | `config` | what the path is made of |
+//! | `config` | the configuration of the path |
 //! | `run` | a command on each side, from start to end |
-//! | `namespace` | making, filling and removing a namespace |
+//! | `namespace` | creates, fills and removes a namespace |
 //! | `files` | the folder of a namespace's own `/etc` |
-//! | `name` | names that tell whose a namespace is, and whether its owner lives |
+//! | `name` | names that identify a namespace's owner, and whether it is alive |
 //! | `inhabitants` | the processes inside a namespace |
 //! | `emulator` | the thread between the two devices |
-//! | `direction` | one direction, in whatever time it is told |
+//! | `direction` | one direction; the caller passes the time |
 //! | `packet` | the congestion bits of an IP packet |
 //! | `report` | counters, and whether they can be trusted |
 //! | `pcap` | a capture file |

@@ -1,4 +1,4 @@
-//! Names that tell whose a namespace is.
+//! Names that identify the owner of a namespace.
 
 use std::fmt;
 use std::fs;
@@ -6,9 +6,8 @@ use std::process;
 
 const MARK: &str = "weftline-";
 
-/// A lab's name: the process that made it, by number and time of birth, so that a
-/// number that came around again is not taken for the same process; and how many
-/// labs that process made before.
+/// A lab's name: the process that created it, by number and start time, so that a reused number is
+/// not mistaken for the same process; and the number of labs that the process created before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LabName {
     pid: u32,
@@ -27,7 +26,7 @@ impl LabName {
         }
     }
 
-    /// The lab that a namespace belongs to, when it is one of ours.
+    /// The lab that a namespace belongs to, if a lab created it.
     pub(crate) fn of_namespace(name: &str) -> Option<Self> {
         let name = name
             .strip_suffix("-a")
@@ -35,7 +34,7 @@ impl LabName {
         Self::parse(name)
     }
 
-    /// Reads what `Display` shows.
+    /// Parses the form that `Display` prints.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         let mut parts = name.strip_prefix(MARK)?.split('-');
         let read = Self {
@@ -43,11 +42,11 @@ impl LabName {
             born: parts.next()?.parse().ok()?,
             number: parts.next()?.parse().ok()?,
         };
-        // Leading zeros or plus signs are not ours.
+        // Labs never print leading zeros or plus signs.
         (read.to_string() == name).then_some(read)
     }
 
-    /// Whether the process that made it still runs.
+    /// Whether the process that created it still runs.
     pub(crate) fn is_alive(self) -> bool {
         birth(self.pid) == Some(self.born)
     }
@@ -62,8 +61,8 @@ impl fmt::Display for LabName {
 /// When a process started, in clock ticks since boot; `None` when it has ended.
 fn birth(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the program's name in parentheses, which may hold anything;
-    // the third is the state, the 22nd the start (proc(5)).
+    // The second field is the program's name in parentheses, which may hold any text; the third is
+    // the state, the 22nd the start (proc(5)).
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ');
     let state = fields.next()?;
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_others_are_not_ours() {
+    fn other_names_are_rejected() {
         for other in [
             "",
             "a",

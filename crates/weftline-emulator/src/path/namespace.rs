@@ -1,4 +1,4 @@
-//! Making, filling and removing a network namespace, with `ip`.
+//! Creates, fills and removes a network namespace, with `ip`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,13 +16,13 @@ use super::name::LabName;
 const NAMESPACES: &str = "/run/netns";
 /// The name of the device inside.
 const DEVICE: &str = "lab0";
-/// Packets that may wait for the emulator: more than it ever leaves unread, so that
-/// packets are lost only where it decides so.
+/// Packets that may wait for the emulator: more than it ever leaves unread, so that only the
+/// emulator drops packets.
 const DEVICE_QUEUE: u32 = 10_000;
 /// Smallest MTU with IPv6 (RFC 8200, section 5).
 const MIN_MTU_IPV6: u16 = 1280;
 
-/// The two ends of the path, by their last digit.
+/// Address digits of the two ends of the path.
 pub(crate) const ENDS: [(&str, u8); 2] = [("a", 1), ("b", 2)];
 
 /// A network namespace of a lab; removed when dropped, with all processes inside.
@@ -32,9 +32,9 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
-    /// An empty namespace for `side` ("a" or "b"), in which both sides have names.
+    /// An empty namespace for `side` ("a" or "b") that resolves the names of both sides.
     pub(crate) fn create(lab: LabName, side: &str) -> Result<Self, PathError> {
-        // From here on, whatever exists is removed on failure.
+        // From here on, a failure removes everything created so far.
         let namespace = Self {
             name: format!("{lab}-{side}"),
         };
@@ -46,7 +46,7 @@ impl Namespace {
             fs::write(&file, content).map_err(PathError::file(file))
         };
         write("hosts", &hosts())?;
-        // Only what exists in /etc can be replaced.
+        // Only files that exist in /etc can be replaced.
         if Path::new("/etc/gai.conf").exists() {
             write("gai.conf", "# IPv4 first\nprecedence ::ffff:0:0/96 100\n")?;
         }
@@ -54,7 +54,7 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Moves `device` in, gives it the address that ends in `digit`, and starts it.
+    /// Moves `device` in, gives it the address that ends in `digit`, and brings it up.
     pub(crate) fn adopt(&self, device: &str, digit: u8, mtu: u16) -> Result<(), PathError> {
         let name = &self.name;
         ip(
@@ -67,7 +67,7 @@ impl Namespace {
         );
         let ipv6 = has_ipv6(mtu);
         if ipv6 {
-            // No addresses of its own making, and no talk about them on the path.
+            // No automatic addresses, and no packets about them on the path.
             commands += &format!("link set dev {DEVICE} addrgenmode none\n");
         }
         commands += &format!(
@@ -80,15 +80,15 @@ impl Namespace {
         ip(&["-n", name, "-batch", "-"], &commands)
     }
 
-    /// A command that runs inside; its program and arguments are to be added.
+    /// A command that runs inside; the caller adds program and arguments.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name]);
         command
     }
 
-    /// Packets the device dropped: those that found its queue full, and those it
-    /// could not hand to the kernel.
+    /// Packets that the device dropped: because its queue was full, or because it could not pass
+    /// them to the kernel.
     pub(crate) fn device_drops(&self) -> u64 {
         let statistics = format!("/sys/class/net/{DEVICE}/statistics");
         let files = ["tx_dropped", "rx_dropped"].map(|file| format!("{statistics}/{file}"));
@@ -98,7 +98,7 @@ impl Namespace {
         text.lines().filter_map(|n| n.parse::<u64>().ok()).sum()
     }
 
-    /// Whose processes are to be looked for; `None` when it is gone.
+    /// Identity of the namespace; `None` if it is gone.
     pub(crate) fn id(&self) -> Option<NamespaceId> {
         NamespaceId::of(&self.file())
     }
@@ -114,14 +114,14 @@ impl Drop for Namespace {
             id.end_all(Duration::ZERO);
         }
         if self.file().exists() {
-            // Another lab may be removing it as a leftover; what stays, the next removes.
+            // Another lab may be removing it as remains; the next one removes the rest.
             let _ = ip(&["netns", "del", &self.name], "");
         }
         Files::system().remove(&self.name);
     }
 }
 
-/// Removes what labs left behind whose process has died. Returns their names.
+/// Removes the remains of labs whose process has died. Returns their names.
 pub(crate) fn remove_leftovers() -> Vec<String> {
     let leftovers: BTreeSet<String> = ours()
         .filter(|(lab, _)| !lab.is_alive())
@@ -133,7 +133,7 @@ pub(crate) fn remove_leftovers() -> Vec<String> {
     leftovers.into_iter().collect()
 }
 
-/// Labs that run at present.
+/// Open labs.
 pub(crate) fn labs() -> BTreeSet<LabName> {
     let labs = ours().map(|(lab, _)| lab);
     labs.filter(|lab| lab.is_alive()).collect()
@@ -180,7 +180,7 @@ fn ip(arguments: &[&str], input: &str) -> Result<(), PathError> {
         },
     })?;
     if let Some(mut stdin) = child.stdin.take() {
-        // If it does not listen, its exit status tells why.
+        // If `ip` does not read its input, its exit status gives the reason.
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output();

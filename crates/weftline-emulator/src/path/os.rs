@@ -1,5 +1,5 @@
-//! The kernel: making a TUN device and asking for real-time scheduling, which need
-//! `unsafe`, and the time a thread has used.
+//! Kernel calls: creating a TUN device and requesting real-time scheduling, which need `unsafe`,
+//! and the processor time of a thread.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -12,14 +12,14 @@ use rustix::fs::{Mode, OFlags};
 use rustix::ioctl::{self, Opcode, Updater};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Where TUN devices come from.
+/// The device that creates TUN devices.
 pub(crate) const TUN: &str = "/dev/net/tun";
 
 /// `TUNSETIFF` of linux/if_tun.h: `_IOW('T', 202, int)`.
 const TUNSETIFF: Opcode = ioctl::opcode::write::<c_int>(b'T', 202);
 /// Layer 3 packets ...
 const IFF_TUN: u16 = 0x0001;
-/// ... without a header before each.
+/// ... without a header before each packet.
 const IFF_NO_PI: u16 = 0x1000;
 
 /// `struct ifreq` of linux/if.h with the member that `TUNSETIFF` uses, in its size on
@@ -31,8 +31,8 @@ struct InterfaceRequest {
     unused: [u8; 22],
 }
 
-/// Makes a TUN device named after `pattern`, in which the kernel replaces `%d` by a
-/// free number. It lives as long as the file, which does not block.
+/// Creates a TUN device named after `pattern`, in which the kernel replaces `%d` by a free number.
+/// It exists as long as the file, which does not block.
 pub(crate) fn open_tun(pattern: &str) -> io::Result<(OwnedFd, String)> {
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(TUN, flags, Mode::empty())?;
@@ -54,9 +54,9 @@ pub(crate) fn open_tun(pattern: &str) -> io::Result<(OwnedFd, String)> {
     Ok((file, name))
 }
 
-/// Asks that this thread runs as soon as it can: real-time scheduling, failing that
-/// the highest priority, and timers that fire at their time. Without the privileges
-/// the thread stays as it is, and the lateness it measures shows it.
+/// Requests that this thread runs as soon as possible: real-time scheduling, failing that the
+/// highest priority, and timers that fire on time. Without the privileges the thread stays as it
+/// is; the measured lateness then shows it.
 pub(crate) fn hurry() {
     let parameters = libc::sched_param { sched_priority: 10 };
     // Children of this thread must not inherit it.

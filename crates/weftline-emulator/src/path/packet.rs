@@ -3,12 +3,12 @@
 /// Both bits set: Congestion Experienced.
 const CE: u8 = 0b11;
 
-/// Whether the packet's sender allows that it is marked instead of dropped.
+/// Whether the packet's sender supports marking instead of dropping.
 pub(crate) fn is_ecn_capable(packet: &[u8]) -> bool {
     ecn(packet).is_some_and(|bits| bits != 0)
 }
 
-/// Sets Congestion Experienced and keeps an IPv4 header's checksum right.
+/// Sets Congestion Experienced and updates an IPv4 header's checksum.
 pub(crate) fn mark(packet: &mut [u8]) {
     match packet.first().map(|b| b >> 4) {
         Some(4) if packet.len() >= 20 => {
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn marking_keeps_the_checksum_right_whatever_the_header() {
+    fn marking_keeps_the_checksum_correct_for_every_header() {
         for id in 0..=u16::MAX {
             for tos in [0b01, 0b10, 0b11, 0xb8 | 0b10] {
                 let mut packet = ipv4(tos, id);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_capable_or_no_packet_is_left_alone() {
+    fn packets_without_ecn_and_invalid_packets_are_unchanged() {
         assert!(!is_ecn_capable(&ipv4(0xb8, 1)));
         for junk in [&[][..], &[0x45], &[0x60], &[0x6f, 0xff], &[0x00, 0xff]] {
             let mut packet = junk.to_vec();

@@ -9,19 +9,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::error::PathError;
 
-/// Marks a file whose times have nanoseconds, in this machine's byte order.
+/// Magic number of a file with times in nanoseconds, in this machine's byte order.
 const MAGIC: u32 = 0xa1b2_3c4d;
 const VERSION: [u16; 2] = [2, 4];
-/// A packet begins with its IPv4 or IPv6 header.
+/// Link type: a packet begins with its IPv4 or IPv6 header.
 const LINKTYPE_RAW: u32 = 101;
 /// Longest packet.
 const SNAPLEN: u32 = 65_535;
-/// Packets that may wait for the disk: about a second at 200 Mbit/s. What comes while
-/// so many wait is left out and counted.
+/// Packets that may wait for the disk: about a second at 200 Mbit/s. While the queue is full,
+/// further packets are counted instead of written.
 const WAITING: usize = 16_384;
 
-/// A capture file that is being written, by a thread of its own: the emulator must
-/// not wait for the disk.
+/// A capture file, written by its own thread: the emulator must not wait for the disk.
 #[derive(Debug)]
 pub(crate) struct Capture {
     packets: SyncSender<(Duration, Box<[u8]>)>,
@@ -30,7 +29,7 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Creates the file. Times of packets count from now.
+    /// Creates the file. Times of packets are relative to now.
     pub(crate) fn create(path: &Path) -> Result<Self, PathError> {
         let epoch = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -47,12 +46,12 @@ impl Capture {
         })
     }
 
-    /// Adds a packet, unless too many are waiting.
+    /// Adds a packet, unless the queue is full.
     pub(crate) fn add(&mut self, at: Duration, packet: Box<[u8]>) {
         self.missed += u64::from(self.packets.try_send((at, packet)).is_err());
     }
 
-    /// Packets left out so far.
+    /// Packets not written so far.
     pub(crate) fn missed(&self) -> u64 {
         self.missed
     }
@@ -81,7 +80,7 @@ fn write_header(file: &mut impl Write) -> io::Result<()> {
     for half in VERSION {
         file.write_all(&half.to_ne_bytes())?;
     }
-    // Time zone and accuracy are not used by anyone.
+    // No reader uses time zone and accuracy.
     for word in [0, 0, SNAPLEN, LINKTYPE_RAW] {
         file.write_all(&word.to_ne_bytes())?;
     }

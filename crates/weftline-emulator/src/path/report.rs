@@ -1,4 +1,4 @@
-//! Counters, and whether they can be trusted.
+//! Counters of a path, and whether they can be trusted.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use weftline_netem::{Histogram, LinkConfig};
 
 use super::direction::Direction;
 
-/// Lateness beyond which a run does not show what the path would have done.
+/// Lateness above which a run does not represent the path.
 const MAX_LATENESS: Duration = Duration::from_millis(1);
 
-/// What happened on the path since it was opened.
+/// Counters of the path since it was opened.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Report {
     /// Whether the emulator kept up: see `problems`.
     pub valid: bool,
-    /// Why it is not valid.
+    /// Why the run is not valid.
     pub problems: Vec<String>,
     /// The seed.
     pub seed: u64,
@@ -28,11 +28,11 @@ pub struct Report {
     pub a_to_b: DirectionReport,
     /// From side B to side A.
     pub b_to_a: DirectionReport,
-    /// Packets left out of the capture file because the disk was slow.
+    /// Packets missing from the capture file because the disk was slow.
     pub capture_missed: u64,
 }
 
-/// What happened in one direction.
+/// Counters of one direction.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct DirectionReport {
@@ -42,15 +42,15 @@ pub struct DirectionReport {
     pub packets: u64,
     /// Bytes that entered the link.
     pub bytes: u64,
-    /// Packets that leave it, second copies not counted, those still under way included.
+    /// Packets that leave the link, without second copies, with those still in flight.
     pub delivered_packets: u64,
-    /// Bytes of those.
+    /// Bytes of these packets.
     pub delivered_bytes: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped by a full queue.
     pub queue_drops: u64,
-    /// Packets that the loss model took.
+    /// Packets dropped by the loss model.
     pub losses: u64,
-    /// Share of the packets that passed the queue that were lost.
+    /// Share of lost packets among those that passed the queue.
     pub loss_rate: f64,
     /// Mean length of a run of losses, in packets.
     pub mean_loss_run: f64,
@@ -62,20 +62,20 @@ pub struct DirectionReport {
     pub reordered: u64,
     /// Packets marked Congestion Experienced here.
     pub marked: u64,
-    /// Packets still under way.
+    /// Packets still in flight.
     pub in_flight: u64,
     /// Wait for the transmitter.
     pub queue_delay_ms: Delay,
     /// How much later than due packets were written.
     pub lateness_ms: Delay,
-    /// At most so long did packets wait before they were read: what they entered the
+    /// Upper bound of the time packets waited before they were read, by which they entered the
     /// link too late.
     pub unread_ms: Delay,
-    /// Packets lost because memory ran out, which nobody asked for.
+    /// Packets lost because memory was full; the link does not ask for this.
     pub overflow: u64,
-    /// Packets dropped by the devices of the side that sends, which nobody asked for.
+    /// Packets dropped by the devices of the sending side; the link does not ask for this.
     pub device_drops: u64,
-    /// Packets that the far device did not take.
+    /// Packets that the far device refused.
     pub write_errors: u64,
 }
 
@@ -94,8 +94,8 @@ pub struct Delay {
 }
 
 impl Report {
-    /// Sums up both directions, A to B first, after `elapsed`, of which the emulator
-    /// was at work for `busy`.
+    /// Summarises both directions, A to B first, after `elapsed`, of which the emulator was busy
+    /// for `busy`.
     pub(crate) fn new(
         seed: u64,
         elapsed: Duration,
@@ -137,7 +137,10 @@ impl Report {
             );
             problem(
                 d.overflow > 0,
-                format!("{} packets found no memory", d.overflow),
+                format!(
+                    "{} packets were dropped because memory was full",
+                    d.overflow
+                ),
             );
             problem(
                 d.device_drops > 0,
@@ -223,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_invalid_when_packets_were_lost_that_nobody_asked_for() {
+    fn a_run_is_invalid_when_the_emulator_itself_lost_packets() {
         let mut report = report(&[]);
         report.b_to_a.device_drops = 3;
         report.judge();

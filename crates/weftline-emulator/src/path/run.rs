@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use super::error::PathError;
 use super::lab::{Lab, Side};
 
-/// Time between two looks.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_millis(2);
-/// How long a command that was asked to end may take before it is killed.
+/// How long a command may take to end on request before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long the main command may take to end after Ctrl-C, which it got too.
+/// How long the main command may take to end after Ctrl-C, which it receives too.
 const AFTER_INTERRUPT: Duration = Duration::from_secs(1);
 
-/// What to run.
+/// The commands to run.
 #[derive(Debug, Clone)]
 pub struct Programs {
     /// The main command: program and arguments.
@@ -26,16 +26,16 @@ pub struct Programs {
     /// A shell command for side B, started first. Its standard output goes to this
     /// process's standard error.
     pub b: Option<String>,
-    /// How long to wait at most for side B to open a port before side A starts.
+    /// Longest wait for side B to open a port before side A starts.
     pub ready: Duration,
     /// How long side B may go on after side A has ended, before it is asked to end.
     pub linger: Duration,
 }
 
-/// A wish to stop before the main command has ended.
+/// A request to stop before the main command has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// As by Ctrl-C: the commands got it too.
+    /// Ctrl-C: the commands received it too.
     Interrupt,
     /// At once.
     Terminate,
@@ -51,8 +51,8 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// The exit code that a shell would give: the command's own, or 128 and the
-    /// number of the signal that ended it.
+    /// The exit code that a shell would return: the command's own, or 128 plus the number of the
+    /// signal that ended it.
     pub fn code(self) -> u8 {
         match self {
             Ended::Command(status) => {
@@ -67,11 +67,11 @@ impl Ended {
 }
 
 impl Programs {
-    /// Runs the commands in `lab` until the main one has ended or `stop` says so, and
-    /// ends all that is left on both sides.
+    /// Runs the commands in `lab` until the main one has ended or `stop` requests it, and ends all
+    /// remaining processes on both sides.
     ///
     /// # Errors
-    /// When a command cannot be started.
+    /// A command cannot be started.
     pub fn run(
         &self,
         lab: &Lab,
@@ -100,7 +100,7 @@ impl Programs {
             lab.end(side, GRACE);
         }
         if let Some(mut child) = b {
-            // It has ended, or cannot be ended by anyone.
+            // It has ended, or nothing can end it.
             let _ = child.try_wait();
         }
         Ok(ended)
@@ -145,7 +145,7 @@ fn start_b(lab: &Lab, text: &str) -> Result<Child, PathError> {
     if let Ok(stderr) = io::stderr().as_fd().try_clone_to_owned() {
         command.stdout(Stdio::from(stderr));
     }
-    // Ctrl-C is for the main command, which may want to say goodbye to this one.
+    // Ctrl-C is for the main command, which may want to close its connection to this one.
     command.process_group(0);
     spawn(&mut command, Some(&OsString::from("sh")))
 }

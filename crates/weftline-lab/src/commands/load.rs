@@ -1,4 +1,4 @@
-//! `weftline-lab load`: how a transport does, seen from the application.
+//! `weftline-lab load`: measures a transport from the application's side.
 
 use std::io::{self, Write};
 
@@ -9,23 +9,23 @@ use weftline_cli::ui::{Exit, Failure};
 
 const HELP: &str = "\
 Workloads and their settings (both ends get the same ones):
-  bulk    as much as gets through: secs=10 skip=0 [series=SECS]; over udp also rate= size=
+  bulk    as much data as the path carries: secs=10 skip=0 [series=SECS]; over udp also rate= size=
   stream  messages at a constant rate: secs=10 skip=0 rate=10 (Mbit/s) size=1200 drain=2 [cdf=1]
   xfer    transfers one after the other: n=10 size=100000 (bytes) reuse=0 gap=0
   any     timeout=30 ip=4|6
 
 Transports and their settings:
   weftline  preset=auto|arq|block|streaming|rest|udp-rc|rlc-block carrier=quic|udp
-            cc=engine|cubic|bbr|newreno share= k= as=stream|messages, of the last two presets
-            field= extra= pace= header= systematic= control=on|off, and all else that the engine
-            can be told
+            cc=engine|cubic|bbr|newreno share= k= as=stream|messages, for the last two presets
+            field= extra= pace= header= systematic= control=on|off, and every other option
+            of the engine
   tcp       cc=cubic|bbr|reno|... (what the kernel has)
   quinn     cc=cubic|bbr|newreno
   kcp       fast3; window=1024 (packets)
   udp       bare datagrams
-  NAME      a program of yours, with --ext NAME=PROGRAM
+  NAME      your own program, with --ext NAME=PROGRAM
 
-A setting that does not exist is answered with the names of all that do. Times are in seconds.
+An unknown setting is an error that lists the valid names. Times are in seconds.
 
 Examples:
   weftline-lab load recv tcp stream 127.0.0.1 5000 secs=5 &
@@ -33,21 +33,21 @@ Examples:
   weftline-lab run --link 'rate=25mbit delay=30ms loss=iid:5%' \\
       --b 'weftline-lab load recv weftline stream b 5000' -- weftline-lab load send weftline stream b 5000
 
-docs/reference/load.md has the contract for programs of yours.";
+docs/reference/load.md specifies the interface for your own programs.";
 
 /// Measure a transport from the application's side: throughput, delays, transfer times
 ///
 /// Prints one line of JSON at the end; the receiver first prints {"listening":true}. Run both ends
-/// on one machine (the two sides of `weftline-lab run` are), because times are compared.
+/// on one machine (as the two sides of `weftline-lab run` are), because times are compared.
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct LoadArgs {
     /// Which end this is: start recv first
     #[arg(value_enum)]
     side: SideName,
-    /// What is measured: weftline, tcp, quinn, kcp, udp, or the name of an --ext program
+    /// Transport to measure: weftline, tcp, quinn, kcp, udp, or the name of an --ext program
     transport: String,
-    /// What it has to carry: bulk, stream or xfer
+    /// Traffic to carry: bulk, stream or xfer
     workload: Mode,
     /// The receiver's host: a name or an address
     host: String,
@@ -56,7 +56,7 @@ pub(crate) struct LoadArgs {
     /// Settings, as listed below
     #[arg(value_name = "NAME=VALUE")]
     settings: Vec<String>,
-    /// A program that measures a transport of its own to the same contract
+    /// A program that measures its own transport and keeps the same interface
     #[arg(long, value_name = "NAME=PROGRAM")]
     ext: Vec<External>,
 }
@@ -76,7 +76,7 @@ impl From<SideName> for Side {
     }
 }
 
-/// Runs the command. Whatever goes wrong is also a line of JSON on standard output.
+/// Runs the command. An error is also printed as a line of JSON on standard output.
 pub(crate) async fn run(args: LoadArgs) -> Result<Exit> {
     let measured = match args.ext.iter().find(|ext| ext.name == args.transport) {
         Some(ext) => Err(become_program(ext, &args)),
@@ -106,9 +106,9 @@ async fn measure(args: LoadArgs) -> Result<(), LoadError> {
         args.port,
         &args.settings,
     )?;
-    // On a worker: the main thread would be woken anew for each packet.
+    // On a worker thread: the main thread would have to be woken for each packet.
     let running = tokio::spawn(async move {
-        // Whoever has closed the output does not wait for it either.
+        // A reader that closed the output does not wait for the result either.
         request.run(|line| drop(print(line))).await
     });
     let ended = running.await;
@@ -119,8 +119,8 @@ async fn measure(args: LoadArgs) -> Result<(), LoadError> {
     })
 }
 
-/// Replaces this process by the program, so that its output, its signals and its exit code are
-/// the program's own. Returns only if that fails.
+/// Replaces this process by the program, so that output, signals and exit code are the program's.
+/// Returns only if that fails.
 #[cfg(unix)]
 fn become_program(ext: &External, args: &LoadArgs) -> LoadError {
     use std::os::unix::process::CommandExt;

@@ -1,4 +1,4 @@
-//! Results as pictures.
+//! Charts of the results.
 
 use weftline_plot::{Axis, Bar, Marks, STYLES, Series, bars, chart, figure};
 
@@ -7,10 +7,10 @@ use super::peer::Peer;
 use super::results::{CaseResults, Row, SuiteResults};
 use super::suite::View;
 
-/// Settings of redundancy, over which curves are drawn.
+/// Redundancy settings over which curves are drawn.
 const REDUNDANCY: [&str; 2] = ["l", "share"];
 
-/// The pictures of a suite, as HTML.
+/// The charts of a suite, as HTML.
 pub(super) fn figures(suite: &SuiteResults) -> String {
     let peers = suite.peers();
     let mut html = String::new();
@@ -88,7 +88,7 @@ pub(super) fn figures(suite: &SuiteResults) -> String {
     html
 }
 
-/// The number by which a peer, or a curve of peers, is coloured.
+/// The number that selects the colour of a peer or a curve of peers.
 fn style(peers: &[&str], peer: &str) -> usize {
     let families = families(peers);
     let base = base(peer);
@@ -99,7 +99,7 @@ fn style(peers: &[&str], peer: &str) -> usize {
         % STYLES
 }
 
-/// A peer without its redundancy.
+/// A peer without its redundancy setting.
 fn base(peer: &str) -> String {
     let parsed: Result<Peer, _> = peer.parse();
     let Ok(parsed) = parsed else {
@@ -148,8 +148,8 @@ fn bar_chart(peers: &[&str], case: &CaseResults, view: View, key: &str, words: &
     figure(&bars(&title, measure.title, &list), caption.trim())
 }
 
-/// Two measures against each other: a point for each peer, a line through those that differ only
-/// in redundancy.
+/// Two measures against each other: a point for each peer, and a line through peers that differ in
+/// redundancy only.
 fn scatter(
     peers: &[&str],
     case: &CaseResults,
@@ -206,10 +206,10 @@ fn scatter(
     )
 }
 
-/// Shares of messages that were delivered within a delay.
+/// Share of messages that were delivered within a delay.
 fn distributions(peers: &[&str], case: &CaseResults) -> String {
     let has_curve: Vec<&Row> = case.rows.iter().filter(|row| !row.cdf.is_empty()).collect();
-    // One of each family: the one in the middle.
+    // One peer of each family: the middle one.
     let mut list: Vec<Series> = Vec::new();
     for family in families(
         &has_curve
@@ -262,8 +262,8 @@ fn distributions(peers: &[&str], case: &CaseResults) -> String {
     figure(&chart(&title, &axis_x, &axis_y, &list), &caption)
 }
 
-/// Delay over block size, for the redundancy of which there are most sizes; other presets of the
-/// same redundancy as level lines.
+/// Delay over block size, for the redundancy with the most block sizes; other presets of the same
+/// redundancy are level lines.
 fn block_sizes(case: &CaseResults) -> String {
     let parsed = |row: &Row| row.peer.parse::<Peer>().ok();
     let share = |peer: &Peer| peer.setting("share").map(str::to_owned);

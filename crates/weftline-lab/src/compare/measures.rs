@@ -1,4 +1,4 @@
-//! The numbers that a run is judged by.
+//! The numbers by which a run is judged.
 
 use serde_json::Value;
 use weftline_netem::LinkConfig;
@@ -7,7 +7,7 @@ use super::record::{Flow, Record};
 use super::statistics::jain;
 use super::suite::{View, number};
 
-/// A number that is told about runs.
+/// A number of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
     /// Its name in JSON.
@@ -20,15 +20,15 @@ const fn m(key: &'static str, title: &'static str) -> Measure {
     Measure { key, title }
 }
 
-/// Told of every run: what the path carried, and what it cost the machine.
+/// Measures of every run: the path's load, and the machine's lateness.
 const COMMON: [Measure; 4] = [
     m("wire", "wire bytes/byte"),
-    m("back", "bytes back/byte"),
+    m("back", "return bytes/byte"),
     m("late", "emulator late, ms"),
     m("cpu", "processors"),
 ];
 
-/// What is told of the runs of a suite.
+/// The measures of a suite's runs.
 pub fn measures(view: View) -> Vec<Measure> {
     let own: &[Measure] = match view {
         View::Goodput => &[
@@ -74,7 +74,7 @@ pub fn measures(view: View) -> Vec<Measure> {
     [own, &COMMON].concat()
 }
 
-/// The value of a measure in a run; `None` if the run does not tell.
+/// The value of a measure in a run; `None` if the run does not have it.
 pub(super) fn value(record: &Record, view: View, measure: Measure) -> Option<f64> {
     let flow = record.flow()?;
     let received = |name: &str| flow.received.as_ref()?.get(name)?.as_f64();
@@ -144,7 +144,7 @@ fn delivered(record: &Record) -> Option<f64> {
         let (received, sent) = (flow.received.as_ref()?, flow.sent.as_ref()?);
         let known = |name: &str| received.get(name)?.as_f64();
         Some(match record.what.mode.as_str() {
-            // Only those after `skip` are counted; the others arrived as well, or as badly.
+            // Only messages after `skip` are counted; the earlier ones have the same losses.
             "stream" => get("secs")? * get("rate")? * 1e6 / 8.0 * known("got")? / known("sent")?,
             "xfer" => {
                 let times = sent.get("times")?.as_array()?;
@@ -169,7 +169,7 @@ fn packets(flow: &Flow) -> Option<f64> {
     Some((source + count("resent")? + count("repair")?) / source)
 }
 
-/// Who got how much in the time in which all flows are measured.
+/// The goodput of each flow in the time in which all flows are measured.
 struct Sharing {
     /// Mbit/s, the measured flow's last.
     rates: Vec<f64>,
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(get("mean"), Some(12.5));
         assert_eq!(get("p50"), Some(0.0), "never below none");
         assert_eq!(get("missing"), Some(50.0));
-        // 4 s of 10 Mbit/s are 5 MB, of which half arrived.
+        // 4 s of 10 Mbit/s are 5 MB; half of them arrived.
         assert_eq!(get("wire"), Some(1.2));
         assert_eq!(get("back"), Some(0.06));
         assert_eq!((get("late"), get("tool")), (Some(0.3), Some(0.1)));
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn shares_are_compared_in_the_same_seconds() {
         let second = 1_000_000_000i64;
-        // The newcomer starts 2 s later; measured is from 3 s to 4 s on the old one's clock.
+        // The newcomer starts 2 s later; the measured time is 3 s to 4 s on the old flow's clock.
         let old = json!({"start": 5 * second, "total": 1, "series": [20.0, 20.0, 8.0, 12.0, 20.0]});
         let new = json!({"start": 7 * second, "total": 1, "series": [0.0, 4.0]});
         let sent = json!({});

@@ -1,20 +1,20 @@
-//! Peers side by side: `weftline-lab compare`.
+//! Compares transports: `weftline-lab compare`.
 //!
-//! A [`Suite`] is data: paths, workloads and peers. [`jobs`] puts its runs in an order in which
-//! whatever changes on the machine hits all peers alike; [`session`] runs each in a fresh lab with
-//! the programs of [`Tools`], and keeps it in [`Runs`], from where it goes on after an
-//! interruption. What the runs show is made from that file alone.
+//! A [`Suite`] is data: paths, workloads and peers. [`jobs`] orders its runs so that changes of
+//! the machine affect all peers alike. [`session`] runs each in a fresh lab with the programs of
+//! [`Tools`] and keeps it in [`Runs`], from which it continues after an interruption. Results are
+//! computed from that file alone.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! | --- | --- |
-//! | `peer` | a transport with settings, as people write it |
-//! | `suite`, `suites` | what a comparison is made of; those there are |
+//! | `peer` | a transport with settings, and its text form |
+//! | `suite`, `suites` | the parts of a comparison; the existing suites |
 //! | `plan` | the order of runs |
-//! | `tools` | programs that measure, and which are missing |
+//! | `tools` | the programs that measure, and the missing ones |
 //! | `run`, `process`, `result` | one run, one end of a flow, what it prints |
-//! | `record` | what is kept of a run, and the file of all |
-//! | `session` | all runs, with repeats and from wherever they stopped |
-//! | `measures`, `statistics` | what is told of a run, and of several |
+//! | `record` | the record of a run, and the file of all records |
+//! | `session` | all runs, with repeats, continued after an interruption |
+//! | `measures`, `statistics` | the numbers of a run, and of several runs |
 //! | `results` | the runs by suite, case and peer |
 //! | `table`, `figures`, `page` | the same for people |
 

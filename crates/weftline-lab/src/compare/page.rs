@@ -1,4 +1,4 @@
-//! The report: one page, without scripts and without anything to load.
+//! The report: one page without scripts and external resources.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::figures::figures;
 use super::results::{Results, SuiteResults};
 use super::table::{details, notes, overview, trust, workload};
 
-/// The page; `command` is what makes it again.
+/// The page; `command` is the command that makes it again.
 pub fn page(results: &Results, command: &str) -> String {
     let names: Vec<&str> = results
         .suites
@@ -32,14 +32,14 @@ pub fn page(results: &Results, command: &str) -> String {
         page,
         "<h2>How this was made</h2>\n<pre>{}</pre>\n<p>weftline {}. Each run: two network namespaces, \
          an emulated path between them, <code>weftline-lab load</code> at both ends. runs.jsonl has every \
-         run with its command lines, results and counters; results.json what is told here.</p>",
+         run with its command lines, results and counters; results.json the results on this page.</p>",
         escape(command),
         escape(&results.version)
     );
     page + "</main></body></html>\n"
 }
 
-/// Text in which `words` between backticks are code.
+/// Text in which words between backticks are marked as code.
 fn code(text: &str) -> String {
     let mut html = String::new();
     for (index, piece) in text.split('`').enumerate() {

@@ -1,26 +1,26 @@
-//! Who is compared.
+//! The compared transports and their text form.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A transport of [`load`](crate::load) with its settings, as people write it:
+/// A transport of [`load`](crate::load) with its settings, in the text form
 /// `TRANSPORT[/NAME=VALUE[,NAME=VALUE...]]`.
 ///
-/// A value without a name is the setting that a transport is chosen by: the preset of
-/// `weftline`, `cc=` of the others. So `weftline/streaming,l=5` is
-/// `weftline/preset=streaming,l=5`, and `tcp/bbr` is `tcp/cc=bbr`.
+/// A value without a name is the transport's main setting: the preset of `weftline`, `cc=` of the
+/// others. So `weftline/streaming,l=5` is `weftline/preset=streaming,l=5`, and `tcp/bbr` is
+/// `tcp/cc=bbr`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// The transport's name, or that of a program.
+    /// The name of a transport or of an external program.
     pub transport: String,
-    /// Its settings, as `load` takes them.
+    /// Its settings, in the form of `load`.
     pub settings: Vec<String>,
 }
 
-/// The text is no peer.
+/// The text is not a peer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no peer ({problem}): write TRANSPORT or TRANSPORT/NAME=VALUE,..., for example \
+    "`{text}` is not a peer ({problem}): write TRANSPORT or TRANSPORT/NAME=VALUE,..., for example \
      weftline/streaming,l=5 or tcp/bbr"
 )]
 pub struct NotAPeer {
@@ -29,11 +29,11 @@ pub struct NotAPeer {
 }
 
 impl Peer {
-    /// Reads a list separated by commas. A piece that has a `=` and no `/` before it is one more
+    /// Parses a list separated by commas. An item that has a `=` and no `/` before it is another
     /// setting of the peer before it.
     ///
     /// # Errors
-    /// When a piece is no peer, or the list is empty or has the same peer twice.
+    /// An item is not a peer, the list is empty, or it has the same peer twice.
     pub fn list(text: &str) -> Result<Vec<Peer>, NotAPeer> {
         let mut texts: Vec<String> = Vec::new();
         for piece in text.split(',').map(str::trim) {
@@ -53,7 +53,7 @@ impl Peer {
         for text in texts {
             let peer: Peer = text.parse()?;
             if peers.contains(&peer) {
-                let problem = "it is there twice";
+                let problem = "it is given twice";
                 return Err(NotAPeer { text, problem });
             }
             peers.push(peer);
@@ -68,7 +68,7 @@ impl Peer {
         found.next().map(|(_, value)| value)
     }
 
-    /// The same peer without one of its settings: what a curve over that setting is of.
+    /// The same peer without one of its settings: peers on a curve over that setting share this.
     pub fn without(&self, name: &str) -> Peer {
         let keep = |s: &&String| s.split_once('=').is_none_or(|(n, _)| n != name);
         Peer {
@@ -77,7 +77,7 @@ impl Peer {
         }
     }
 
-    /// The setting that a value without a name is for.
+    /// The setting of a value without a name.
     fn main_setting(transport: &str) -> &'static str {
         match transport {
             "weftline" => "preset",
@@ -100,7 +100,7 @@ impl FromStr for Peer {
         };
         let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if transport.is_empty() || !transport.chars().all(is_name) {
-            return Err(wrong("a transport's name has letters, digits, - _ ."));
+            return Err(wrong("a transport's name may have letters, digits, - _ ."));
         }
         let mut settings = Vec::new();
         for (index, piece) in rest.into_iter().flat_map(|r| r.split(',')).enumerate() {
@@ -109,7 +109,7 @@ impl FromStr for Peer {
                 None if index == 0 && !piece.is_empty() => {
                     format!("{}={piece}", Peer::main_setting(transport))
                 }
-                _ => return Err(wrong("a setting is NAME=VALUE")),
+                _ => return Err(wrong("a setting has the form NAME=VALUE")),
             });
         }
         Ok(Peer {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_peer_is_refused_with_an_example() {
+    fn invalid_peers_are_refused_with_an_example() {
         for bad in ["", "a b", "tcp/", "tcp/cc=", "tcp/=x", "x/a=1,b", "l=5"] {
             let error = bad.parse::<Peer>().unwrap_err().to_string();
             assert!(error.contains("weftline/streaming,l=5"), "{bad}: {error}");

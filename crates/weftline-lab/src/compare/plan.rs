@@ -1,4 +1,4 @@
-//! In which order what is run.
+//! The order of runs.
 
 use super::peer::Peer;
 use super::record::Identity;
@@ -13,12 +13,12 @@ pub struct Job {
     pub peer: Peer,
     /// The emulator's seed.
     pub seed: u64,
-    /// How it is called in the file of runs.
+    /// The identity of the run in the file of runs.
     pub what: Identity,
 }
 
 /// All runs of a suite. Peers alternate within a case, and cases within a seed, so that a machine
-/// that gets slower does so for all; who is first changes, too.
+/// that slows down affects all of them; the first peer changes, too.
 pub fn jobs(suite: &Suite, seeds: u64) -> Vec<Job> {
     let mut jobs = Vec::new();
     for seed in 1..=seeds {

@@ -13,12 +13,12 @@ use super::result::json;
 use super::tools::Tools;
 use crate::load::LISTENING;
 
-/// Bytes of the last words that are kept.
+/// Bytes of standard error that are kept, from its end.
 const WORDS: usize = 300;
 /// Longest line that is read: a result with a distribution and a series is far shorter.
 const LINE: u64 = 4 << 20;
 
-/// What a process has said so far.
+/// The output of a process so far.
 #[derive(Default)]
 struct Said {
     is_listening: bool,
@@ -28,7 +28,7 @@ struct Said {
     words: String,
 }
 
-/// A process that measures.
+/// A process that runs one end of a measurement.
 pub(super) struct Process {
     child: Child,
     said: Arc<Mutex<Said>>,
@@ -51,7 +51,7 @@ impl Process {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // Ctrl-C is for this program, which then ends everything inside.
+        // Ctrl-C is for this program, which then ends every process inside.
         command.process_group(0);
         let mut child = command.spawn().map_err(|source| PathError::Start {
             program: tools.lab.display().to_string(),
@@ -75,7 +75,7 @@ impl Process {
         })
     }
 
-    /// Whether it has said that a sender may start.
+    /// Whether it has reported that a sender may start.
     pub(super) fn is_listening(&self) -> bool {
         lock(&self.said).is_listening
     }
@@ -86,7 +86,7 @@ impl Process {
         self.has_ended
     }
 
-    /// The last that it said, for an error message.
+    /// The end of its output, for an error message.
     pub(super) fn last_words(&self) -> String {
         let said = lock(&self.said);
         let error = json(&said.last).and_then(|v| v["error"].as_str().map(str::to_owned));
@@ -97,8 +97,8 @@ impl Process {
         }
     }
 
-    /// Its result, once nothing of it is left in the lab. A process that failed without saying
-    /// so in its result has an error made of its last words.
+    /// Its result, once none of its processes is left in the lab. For a process that failed
+    /// without reporting an error in its result, the end of its output becomes the error.
     pub(super) fn result(mut self) -> Option<Value> {
         let status = self.child.wait().ok();
         for reader in self.readers.drain(..) {
@@ -108,7 +108,7 @@ impl Process {
         let failed = status.is_none_or(|status| !status.success());
         match result {
             Some(value) if !failed || value.get("error").is_some() => Some(value),
-            // It was ended with the lab, after it had told everything.
+            // It was ended with the lab, after it had reported everything.
             Some(value) if status.is_some_and(|s| s.code().is_none()) => Some(value),
             _ if failed => {
                 let status = status.map_or_else(String::new, |s| s.to_string());
@@ -139,7 +139,7 @@ fn listen(stdout: impl Read, said: &Mutex<Said>) {
     }
 }
 
-/// Reads standard error to its end and keeps the last of it.
+/// Reads standard error to its end and keeps the last bytes.
 fn overhear(stderr: impl Read, said: &Mutex<Said>) {
     let mut lines = BufReader::new(stderr);
     loop {

@@ -1,4 +1,4 @@
-//! What is kept of a run, and the file of all runs.
+//! The record of a run, and the file of all records.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One run, with everything that is needed to judge and repeat it. One line of `runs.jsonl`.
+/// One run, with everything needed to judge and repeat it. One line of `runs.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What was run: the same for each attempt at it.
+    /// The identity of the run, the same for each attempt at it.
     #[serde(flatten)]
     pub what: Identity,
-    /// The how many-th attempt of its session, from 1.
+    /// Number of the attempt in its session, from 1.
     pub attempt: u32,
     /// Why there is no result, if there is none.
     pub error: Option<String>,
@@ -33,15 +33,15 @@ pub struct Record {
     pub cpu: f64,
     /// The machine's load average when it started (over a minute).
     pub load_average: f64,
-    /// Share of the time in which some process of the machine waited for a processor, where the
-    /// kernel tells (pressure stall information).
+    /// Share of the time in which some process of the machine waited for a processor, if the
+    /// kernel reports it (pressure stall information).
     #[serde(default)]
     pub waiting: Option<f64>,
     /// The version of this program.
     pub version: String,
 }
 
-/// What is run: a case, a peer, a seed.
+/// The identity of a run: a case, a peer, a seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// The suite.
@@ -52,15 +52,16 @@ pub struct Identity {
     pub peer: String,
     /// The emulator's seed.
     pub seed: u64,
-    /// From sender to receiver.
+    /// The link from sender to receiver.
     pub link: String,
-    /// From receiver to sender.
+    /// The link from receiver to sender.
     pub back: Option<String>,
     /// `bulk`, `stream` or `xfer`.
     pub mode: String,
     /// The workload's settings.
     pub settings: Vec<String>,
-    /// The engine's besides the peer's own, if it is ours.
+    /// The case's settings of the engine, in addition to the peer's own, if the peer is
+    /// `weftline`.
     pub engine: Vec<String>,
     /// The peers that share the path.
     pub others: Vec<String>,
@@ -69,9 +70,9 @@ pub struct Identity {
 /// One flow of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
-    /// Whose it is.
+    /// The peer of the flow.
     pub peer: String,
-    /// Seconds after the first one's start.
+    /// Seconds after the start of the first flow.
     pub offset: f64,
     /// Both ends' command lines, as they were run inside the lab.
     pub commands: [String; 2],
@@ -87,7 +88,7 @@ impl Record {
         self.error.is_none() && self.valid
     }
 
-    /// Why it is not good.
+    /// Why it is invalid.
     pub fn problem(&self) -> Option<String> {
         match &self.error {
             Some(error) => Some(error.clone()),
@@ -95,7 +96,7 @@ impl Record {
         }
     }
 
-    /// The one that is measured.
+    /// The measured flow.
     pub fn flow(&self) -> Option<&Flow> {
         self.flows.last()
     }
@@ -106,8 +107,8 @@ impl Record {
     }
 }
 
-/// The best of several attempts at one thing: one that is good; else the last with a result;
-/// else the last.
+/// The best of several attempts at one run: a valid one; else the last with a result; else the
+/// last.
 pub fn best<'a>(attempts: impl IntoIterator<Item = &'a Record>) -> Option<&'a Record> {
     let rank = |r: &Record| (r.is_good(), r.error.is_none());
     attempts.into_iter().max_by_key(|r| rank(r))
@@ -117,34 +118,34 @@ pub fn best<'a>(attempts: impl IntoIterator<Item = &'a Record>) -> Option<&'a Re
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunsError {
-    /// The file cannot be made, read or written.
+    /// The file cannot be created, read or written.
     #[error("{}: {cause}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         cause: io::Error,
     },
-    /// Another process writes there.
-    #[error("{}: another comparison is writing there: wait for it, or give another --out", path.display())]
+    /// Another process writes to the file.
+    #[error("{}: another comparison is writing to it: wait for it, or give another --out", path.display())]
     Taken {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
-    /// A line cannot be read.
-    #[error("{}: line {line} is no run: {cause}", path.display())]
+    /// A line cannot be parsed.
+    #[error("{}: line {line} is not a run: {cause}", path.display())]
     Line {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Which line, from 1.
+        /// The line, from 1.
         line: usize,
-        /// Why.
+        /// The error.
         cause: serde_json::Error,
     },
 }
 
-/// The file of all runs, `runs.jsonl`: a line each, appended when a run has ended. What was
-/// interrupted while it was written is forgotten.
+/// The file of all runs, `runs.jsonl`: a line for each, appended when a run has ended. A line
+/// whose writing was interrupted is ignored.
 #[derive(Debug)]
 pub struct Runs {
     path: PathBuf,
@@ -156,10 +157,10 @@ impl Runs {
     /// The name of the file.
     pub const NAME: &str = "runs.jsonl";
 
-    /// Opens the file in `folder`, both of which are made if they do not exist.
+    /// Opens the file in `folder`; both are created if they do not exist.
     ///
     /// # Errors
-    /// When it cannot be used, another process writes there, or a whole line is no run.
+    /// The file cannot be used, another process writes to it, or a complete line is not a run.
     pub fn open(folder: &Path) -> Result<Self, RunsError> {
         let path = folder.join(Runs::NAME);
         let wrong = |cause| RunsError::File {
@@ -193,10 +194,10 @@ impl Runs {
         })
     }
 
-    /// Reads the file in `folder` without writing there.
+    /// Reads the file in `folder` without writing to it.
     ///
     /// # Errors
-    /// When it cannot be read, or a whole line is no run.
+    /// The file cannot be read, or a complete line is not a run.
     pub fn read(folder: &Path) -> Result<Vec<Record>, RunsError> {
         let path = folder.join(Runs::NAME);
         let text = std::fs::read(&path).map_err(|cause| RunsError::File {
@@ -215,7 +216,7 @@ impl Runs {
         &self.records
     }
 
-    /// Whether there is a good run of this.
+    /// Whether there is a valid run of this identity.
     pub fn has(&self, what: &Identity) -> bool {
         let mut same = self.records.iter().filter(|r| r.what == *what);
         same.any(Record::is_good)
@@ -224,12 +225,12 @@ impl Runs {
     /// Adds a run, which is on the disk when this returns.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     pub fn add(&mut self, record: Record) -> Result<(), RunsError> {
         let mut line = serde_json::to_vec(&record).expect("numbers and texts are always JSON");
         line.push(b'\n');
         let write = |mut file: &File| {
-            // At once: what is read back is whole lines.
+            // In one write, so that readers see whole lines.
             file.write_all(&line)?;
             file.sync_data()
         };
@@ -259,7 +260,7 @@ fn parse(text: &[u8], path: &Path) -> Result<Vec<Record>, RunsError> {
 pub(super) mod tests {
     use super::*;
 
-    /// A run of this peer with this seed, good or not.
+    /// A run of this peer with this seed, valid or not.
     pub(in super::super) fn record(
         peer: &str,
         seed: u64,
@@ -299,7 +300,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn runs_are_found_again_and_only_good_ones_count() {
+    fn runs_are_found_again_and_only_valid_ones_count() {
         let folder = tempfile::tempdir().unwrap();
         let mut runs = Runs::open(folder.path()).unwrap();
         for (peer, valid, error) in [
@@ -322,7 +323,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_line_that_was_cut_is_forgotten_and_the_next_is_whole() {
+    fn an_interrupted_line_is_ignored_and_the_next_is_complete() {
         let folder = tempfile::tempdir().unwrap();
         let mut runs = Runs::open(folder.path()).unwrap();
         runs.add(record("a", 1, true, None)).unwrap();
@@ -346,15 +347,15 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_run_is_named() {
+    fn the_error_for_an_invalid_line_has_its_number() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(Runs::NAME), "{\"a\":1}\n").unwrap();
         let error = Runs::open(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("line 1 is no run"), "{error}");
+        assert!(error.contains("line 1 is not a run"), "{error}");
     }
 
     #[test]
-    fn two_comparisons_do_not_write_to_one_file() {
+    fn two_comparisons_cannot_write_to_one_file() {
         let folder = tempfile::tempdir().unwrap();
         let _one = Runs::open(folder.path()).unwrap();
         let error = Runs::open(folder.path()).unwrap_err();
@@ -362,7 +363,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_best_attempt_is_a_good_one_wherever_it_stands() {
+    fn the_best_attempt_is_a_valid_one_in_any_position() {
         let crash = record("a", 1, false, Some("crash"));
         let late = record("a", 1, false, None);
         let good = record("a", 1, true, None);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// A result, if a line is one.
+/// Parses a line that is a result.
 pub(super) fn json(line: &str) -> Option<Value> {
     serde_json::from_str(line).ok().filter(Value::is_object)
 }

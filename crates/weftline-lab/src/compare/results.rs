@@ -1,4 +1,4 @@
-//! What the runs show, by suite, case and peer.
+//! The results of runs, by suite, case and peer.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::statistics::Spread;
 use super::suite::{Scale, Suite, View};
 use super::suites;
 
-/// Everything that a folder of runs shows. `results.json` is this.
+/// All results of a folder of runs. `results.json` is this.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Results {
     /// The version of this program.
@@ -19,38 +19,38 @@ pub struct Results {
     pub suites: Vec<SuiteResults>,
 }
 
-/// What the runs of a suite show.
+/// The results of a suite.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SuiteResults {
     /// The suite's name.
     pub name: String,
-    /// What it is about.
+    /// Its title.
     pub title: String,
-    /// The same in full.
+    /// Its description.
     pub about: String,
-    /// What is looked at.
+    /// Its view.
     #[serde(skip)]
     pub view: View,
-    /// Runs, each counted once however often it was tried.
+    /// Number of runs, each counted once, however often it was tried.
     pub runs: usize,
-    /// Those with a result that can be trusted.
+    /// Number of valid runs.
     pub good: usize,
     /// How late the emulator was (the 99th percentile of each run), in ms.
     pub late: Option<Spread>,
     /// The machine's load average when runs started.
     pub load_average: Option<Spread>,
-    /// Share of the time of each run in which some process waited for a processor.
+    /// Share of each run's time in which some process waited for a processor.
     pub waiting: Option<Spread>,
     /// The cases.
     pub cases: Vec<CaseResults>,
 }
 
-/// What the runs of a case show.
+/// The results of a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CaseResults {
     /// The case's name.
     pub name: String,
-    /// From sender to receiver.
+    /// The link from sender to receiver.
     pub link: String,
     /// `bulk`, `stream` or `xfer`.
     pub mode: String,
@@ -60,16 +60,16 @@ pub struct CaseResults {
     pub rows: Vec<Row>,
 }
 
-/// What the runs of a peer in a case show.
+/// The results of a peer in a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The peer.
     pub peer: String,
     /// Runs with different seeds.
     pub runs: usize,
-    /// Those that are in the values: the good ones, or if there is none, those with a result.
+    /// Runs in the values: the valid ones, or if there is none, those with a result.
     pub used: usize,
-    /// What is wrong with the runs that are not good.
+    /// The problems of the invalid runs.
     pub problems: Vec<String>,
     /// The values over the seeds.
     pub values: BTreeMap<&'static str, Spread>,
@@ -86,7 +86,7 @@ impl Row {
 }
 
 impl Results {
-    /// Sums up runs, in the order of the suites where they are known.
+    /// Summarises runs, in the order of the suites if they are known.
     pub fn of(records: &[Record]) -> Results {
         let is_used = |name: &&str| records.iter().any(|r| r.what.suite == **name);
         let suites = suites::NAMES.iter().filter(|name| is_used(name));
@@ -106,7 +106,7 @@ impl SuiteResults {
             .iter()
             .filter(|r| r.what.suite == suite.name)
             .collect();
-        // Which attempt at each thing counts.
+        // Only one attempt at each run counts.
         let mut groups: Vec<Vec<&Record>> = Vec::new();
         for record in &records {
             match groups.iter_mut().find(|group| group[0].what == record.what) {
@@ -145,8 +145,8 @@ impl SuiteResults {
     }
 }
 
-/// Groups the chosen runs by case: runs on another link or with other settings are another one,
-/// even if the name is the same.
+/// Groups the chosen runs by case: runs on another link or with other settings belong to another
+/// case, even if its name is the same.
 fn cases(suite: &Suite, chosen: &[&Record]) -> Vec<CaseResults> {
     let same = |a: &Record, b: &Record| {
         let (a, b) = (&a.what, &b.what);
@@ -231,7 +231,7 @@ fn rows(suite: &Suite, records: &[&Record]) -> Vec<Row> {
     peers.into_iter().map(row).collect()
 }
 
-/// The median over runs at each share that all of them know.
+/// The median over runs at each share that all of them have.
 fn median_curve(records: &[&Record]) -> Vec<(f64, f64)> {
     let curves: Vec<Vec<(f64, f64)>> = records.iter().filter_map(|r| distribution(r)).collect();
     let Some(first) = curves.first() else {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_run_counts_once_and_the_good_one_counts() {
+    fn a_repeated_run_counts_once_with_its_valid_attempt() {
         let mut late = ran("tcp/bbr", 1, 999.0);
         late.valid = false;
         let records = [late, ran("tcp/bbr", 1, 40.0), ran("tcp/bbr", 2, 60.0)];
@@ -274,14 +274,14 @@ mod tests {
         let suite = &results.suites[0];
         assert_eq!((suite.runs, suite.good, suite.cases.len()), (2, 2, 1));
         let row = &suite.cases[0].rows[0];
-        // Less the path's 30 ms.
+        // Minus the path's 30 ms.
         assert_eq!(row.median("mean"), Some(20.0));
         assert_eq!((row.runs, row.used, row.problems.len()), (2, 2, 0));
         assert_eq!(row.cdf, [(0.5, 20.0), (1.0, 70.0)]);
     }
 
     #[test]
-    fn what_never_worked_stays_with_its_reason() {
+    fn a_peer_without_a_valid_run_keeps_the_reason() {
         let crash = record("udt", 1, false, Some("udt: sender: lost"));
         let mut late = ran("kcp", 1, 50.0);
         (late.valid, late.problems) = (false, vec!["late".into()]);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn peers_stand_in_the_suites_order_and_other_settings_are_another_case() {
+    fn peers_are_in_the_suites_order_and_other_settings_make_another_case() {
         let mut longer = ran("tcp/bbr", 1, 40.0);
         longer.what.settings = vec!["secs=60".into()];
         let records = [

@@ -1,4 +1,4 @@
-//! One run: a fresh path, the flows on it, what they and the emulator tell.
+//! One run: a fresh path, the flows on it, and the results of both and of the emulator.
 
 use std::fs;
 use std::time::{Duration, Instant, SystemTime};
@@ -13,23 +13,23 @@ use super::suite::{Case, number};
 use super::tools::{Missing, Tools};
 use crate::load::{Mode, Side as End};
 
-/// Time between two looks.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_millis(3);
-/// How long a receiver may take until it listens.
+/// How long a receiver may take to start listening.
 const READY: Duration = Duration::from_secs(10);
-/// How long one end may go on when the other has ended.
+/// How long one end may continue when the other has ended.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// Lateness of the program that sends messages, in ms, beyond which a run does not show what the
-/// transport would have done: as much as the emulator may be.
+/// Lateness of the sending program, in ms, above which a run does not represent the transport: the
+/// same limit as for the emulator.
 const MAX_LATE: f64 = 1.0;
 /// Clock ticks in a second in /proc (`USER_HZ`).
 const TICKS: f64 = 100.0;
 
-/// Why there was no run at all.
+/// Why there was no run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// There is no path.
+    /// The lab cannot be opened.
     #[error(transparent)]
     Path(#[from] PathError),
     /// A program is missing.
@@ -37,18 +37,18 @@ pub enum RunError {
     Missing(#[from] Missing),
 }
 
-/// A flow to be started.
+/// A flow to start.
 struct Plan {
     peer: Peer,
     settings: Vec<String>,
     offset: f64,
 }
 
-/// Runs `job` in a fresh lab; `None` when `stop` wanted an end. A peer that fails makes a record
+/// Runs `job` in a fresh lab; `None` if `stop` requested an end. A peer that fails makes a record
 /// with an error.
 ///
 /// # Errors
-/// When there can be no lab, or a program is missing.
+/// The lab cannot be opened, or a program is missing.
 pub(super) fn run(
     job: &Job,
     attempt: u32,
@@ -65,7 +65,7 @@ pub(super) fn run(
     let lab = Lab::open(&config)?;
     let mut flows = Vec::new();
     let outcome = measure(&lab, &job.case, &plans, tools, &mut flows, stop);
-    // Everything inside ends here, so that what the processes said can be read to its end.
+    // Every process inside ends here, so that its output can be read to the end.
     let report = lab.close();
     let flows: Vec<Flow> = flows.into_iter().map(Running::into_flow).collect();
     let mut error = match outcome? {
@@ -100,14 +100,14 @@ pub(super) fn run(
     }))
 }
 
-/// The flows of a job: others first.
+/// The flows of a job; the measured one is last.
 fn plans(job: &Job, tools: &Tools) -> Vec<Plan> {
     let case = &job.case;
     let measured = tools.settings(case, &job.peer);
     let mut plans: Vec<Plan> = Vec::new();
     for other in &case.others {
         let peer = other.as_ref().unwrap_or(&job.peer);
-        // They go on until the newcomer has ended.
+        // They continue until the newcomer has ended.
         let secs = case.setting("secs").unwrap_or(0.0) + case.head_start + 1.0;
         let settings = tools.settings(case, peer);
         let settings = settings.into_iter().map(|s| match s.starts_with("secs=") {
@@ -132,7 +132,7 @@ fn plans(job: &Job, tools: &Tools) -> Vec<Plan> {
     plans
 }
 
-/// Says so when messages were written late that waited for nothing but the processor.
+/// Reports messages that were written late because the sender waited for the processor.
 fn late_sender(flow: &Flow) -> Option<String> {
     let late = flow.sent.as_ref()?.pointer("/late/p99")?.as_f64()?;
     let peer = &flow.peer;
@@ -140,8 +140,8 @@ fn late_sender(flow: &Flow) -> Option<String> {
         .then(|| format!("{peer}: 1 in 100 messages was written {late} ms late or later"))
 }
 
-/// What went wrong with a flow. What an end says counts before that the other says nothing, which
-/// may follow from it.
+/// The problem of a flow. An error that one end reports takes precedence over the other end's
+/// silence, which it may have caused.
 fn problem(flow: &Flow) -> Option<String> {
     let ends = [("sender", &flow.sent), ("receiver", &flow.received)];
     let said = ends.iter().find_map(|(end, result)| {
@@ -159,14 +159,14 @@ fn problem(flow: &Flow) -> Option<String> {
     said.or_else(silent)
 }
 
-/// How the flows ended.
+/// The reason why the flows ended.
 enum Outcome {
     Ended,
     Failed(String),
     Stopped,
 }
 
-/// A flow whose receiver runs.
+/// A flow whose receiver is running.
 struct Running {
     flow: Flow,
     receiver: Process,
@@ -270,14 +270,14 @@ fn measure(
                 .find_map(|r| (!r.receiver.has_ended()).then(|| r.flow.peer.clone()));
             let peer = slow.unwrap_or_default();
             return Ok(Outcome::Failed(format!(
-                "{peer}: not at its end after {seconds:.0} s"
+                "{peer}: not finished after {seconds:.0} s"
             )));
         }
         std::thread::sleep(LOOK);
     }
 }
 
-/// How long the flows of a case may take at most.
+/// The longest time that the flows of a case may take.
 fn limit(case: &Case) -> Duration {
     let get = |name| number(&case.settings, name);
     let secs = match case.mode {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_was_late_by_itself_is_told() {
+    fn a_late_sender_is_reported() {
         let flow = |late: f64| Flow {
             peer: "kcp".into(),
             offset: 0.0,
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_end_says_counts_before_silence() {
+    fn a_reported_error_takes_precedence_over_silence() {
         let mut flow = Flow {
             peer: "udt".into(),
             offset: 0.0,
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_tells_its_load() {
+    fn the_load_of_the_machine_is_known() {
         assert!(children_secs() >= 0.0);
         assert!(load_average() >= 0.0);
         assert!(waited_secs().is_none_or(|secs| secs >= 0.0));

@@ -1,4 +1,4 @@
-//! All runs of a suite, from wherever they stopped.
+//! All runs of a suite, continued after an interruption.
 
 use std::time::Instant;
 
@@ -8,10 +8,10 @@ use super::run::{RunError, run};
 use super::suite::Suite;
 use super::tools::Tools;
 
-/// What a run gives: nothing when it was stopped.
+/// The result of a run: `None` if it was stopped.
 type Ran = Result<Option<Record>, RunError>;
 
-/// How often a run is tried: once, and twice again when it is not good.
+/// Attempts at a run: one, and two more if it is invalid.
 const ATTEMPTS: u32 = 3;
 
 /// Why a comparison ended.
@@ -21,7 +21,7 @@ pub enum SessionError {
     /// The file of runs cannot be used.
     #[error(transparent)]
     Runs(#[from] RunsError),
-    /// There can be no runs.
+    /// No run is possible.
     #[error(transparent)]
     Run(#[from] RunError),
 }
@@ -35,27 +35,27 @@ pub enum Ended {
     Stopped,
 }
 
-/// What is happening.
+/// The progress of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress<'a> {
-    /// Runs that are over, of this and earlier sessions.
+    /// Finished runs, of this and earlier sessions.
     pub done: usize,
     /// All runs.
     pub all: usize,
-    /// What is run now, or has just been.
+    /// The current run, or the last one.
     pub job: &'a Job,
     /// Its outcome; `None` while it runs.
     pub record: Option<&'a Record>,
     /// Whether it will be tried again.
     pub again: bool,
-    /// Seconds until all are over, about.
+    /// Estimated seconds until all are finished.
     pub left: f64,
 }
 
-/// Runs what `runs` does not hold in good form yet, and keeps it there.
+/// Runs every job that has no valid run in `runs`, and keeps the new runs there.
 ///
 /// # Errors
-/// When there can be no lab, a program is missing, or a run cannot be kept. All runs that ended
+/// The lab cannot be opened, a program is missing, or a run cannot be kept. All runs that ended
 /// before are kept.
 pub fn session(
     suite: &Suite,
@@ -69,7 +69,7 @@ pub fn session(
     work(&jobs(suite, seeds), runs, &mut attempt, tell)
 }
 
-/// The same with any way to run a job.
+/// The same with any function that runs a job.
 fn work(
     jobs: &[Job],
     runs: &mut Runs,
@@ -78,7 +78,7 @@ fn work(
 ) -> Result<Ended, SessionError> {
     let todo: Vec<&Job> = jobs.iter().filter(|job| !runs.has(&job.what)).collect();
     let mut left: f64 = todo.iter().map(|job| job.case.about_secs).sum();
-    // Measured against foreseen time.
+    // Ratio of measured to estimated time.
     let (mut took, mut foreseen) = (0.0, 0.0);
     for (index, job) in todo.iter().enumerate() {
         for attempt in 1..=ATTEMPTS {
@@ -133,7 +133,7 @@ mod tests {
         jobs
     }
 
-    /// A run of a job, good or not.
+    /// A run of a job, valid or not.
     fn ran(job: &Job, valid: bool, error: Option<&str>) -> Record {
         Record {
             what: job.what.clone(),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_comparison_goes_on_where_it_stopped() {
+    fn a_stopped_comparison_continues_where_it_stopped() {
         let folder = tempfile::tempdir().unwrap();
         let (jobs, mut ran_jobs) = (some_jobs(), Vec::new());
         let mut runs = Runs::open(folder.path()).unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_good_is_tried_three_times_and_again_by_the_next_session() {
+    fn an_invalid_run_is_tried_three_times_and_again_by_the_next_session() {
         let folder = tempfile::tempdir().unwrap();
         let jobs = &some_jobs()[..2];
         let mut runs = Runs::open(folder.path()).unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_left_follows_what_runs_take() {
+    fn the_time_left_follows_the_runs_durations() {
         let folder = tempfile::tempdir().unwrap();
         let mut runs = Runs::open(folder.path()).unwrap();
         let jobs = some_jobs();
@@ -206,7 +206,7 @@ mod tests {
         work(&jobs, &mut runs, &mut good, &mut tell).unwrap();
         let sum: f64 = jobs.iter().map(|j| j.case.about_secs).sum();
         assert_eq!(left[0], sum);
-        // These took no time at all.
+        // These runs took no time.
         assert!(left[1] < 1.0 && *left.last().unwrap() == 0.0, "{left:?}");
     }
 }

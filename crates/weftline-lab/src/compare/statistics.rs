@@ -1,17 +1,17 @@
-//! Few numbers about several.
+//! Statistics of several values.
 
 use serde::Serialize;
 
-/// The middle and the ends of several values.
+/// The median and the range of several values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// The value in the middle, or the mean of the two.
+    /// The median.
     pub median: f64,
     /// The smallest.
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// How many there are.
+    /// Number of values.
     pub n: usize,
 }
 
@@ -31,7 +31,7 @@ impl Spread {
     }
 }
 
-/// Jain's index of fairness: 1 when all have the same, 1/n when one has all. 1 when there is
+/// Jain's index of fairness: 1 if all have the same, 1/n if one has everything. 1 if there is
 /// nothing to share.
 ///
 /// R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.

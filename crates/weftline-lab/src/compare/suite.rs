@@ -1,75 +1,75 @@
-//! What a comparison is made of, as data.
+//! The parts of a comparison, as data.
 
 use crate::load::Mode;
 
 use super::peer::Peer;
 
-/// A comparison that has a name.
+/// A named comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suite {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it is about, in a few words.
+    /// Its title.
     pub title: &'static str,
-    /// What it does and where its numbers come from, for readers of the report.
+    /// Its description and the source of its numbers, for readers of the report.
     pub about: &'static str,
-    /// What is looked at.
+    /// Its view.
     pub view: View,
-    /// Runs of each case and peer, unless told otherwise.
+    /// Default number of runs of each case and peer.
     pub seeds: u64,
     /// The paths and workloads.
     pub cases: Vec<Case>,
 }
 
-/// What a suite shows of its runs.
+/// The measures that a suite shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// How much gets through.
+    /// Goodput.
     Goodput,
-    /// How late messages are, and what that costs.
+    /// The delay of messages, and its cost.
     Delay,
-    /// How long transfers take.
+    /// The time of transfers.
     Times,
-    /// How a queue is shared.
+    /// The sharing of a queue.
     Sharing,
-    /// In-order delivery delay of a transfer as fast as a window allows, and its packets.
+    /// In-order delivery delay of a transfer that fills a window, and its packets.
     Window,
 }
 
-/// A path and what is done on it, by each of several peers.
+/// A path and a workload, for several peers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Its name, unique in the suite.
     pub name: String,
     /// The part of the report that it belongs to.
     pub group: String,
-    /// The link from sender to receiver, as `lab run --link` takes it.
+    /// The link from sender to receiver, in the form of `lab run --link`.
     pub link: String,
-    /// The way back; `None` is what `lab run` makes of that.
+    /// The return path; `None` is the default of `lab run`.
     pub back: Option<String>,
     /// The workload.
     pub mode: Mode,
-    /// Its settings, as `load` takes them.
+    /// Its settings, in the form of `load`.
     pub settings: Vec<String>,
-    /// Settings that peers of the transport `weftline` get besides their own.
+    /// Settings for peers of the transport `weftline`, in addition to their own.
     pub engine: Vec<String>,
-    /// Flows that share the path, started before the one that is measured. `None` is one more
-    /// of the peer itself.
+    /// Flows that share the path, started before the measured one. `None` is another flow of the
+    /// peer itself.
     pub others: Vec<Option<Peer>>,
     /// Seconds by which the others start earlier.
     pub head_start: f64,
-    /// Who is measured, unless told otherwise.
+    /// Default peers.
     pub peers: Vec<Peer>,
-    /// How long a run takes about, in seconds.
+    /// Estimated duration of a run, in seconds.
     pub about_secs: f64,
 }
 
-/// Which form of a suite.
+/// The form of a suite.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scale {
-    /// The small form: fewer cases, peers and seconds, one seed.
+    /// The short form: fewer cases, peers and seconds, one seed.
     pub quick: bool,
-    /// Seconds that are sent, where the workload has such a time.
+    /// Seconds of sending, for workloads that have such a time.
     pub secs: Option<f64>,
 }
 
@@ -93,7 +93,7 @@ impl Suite {
         all
     }
 
-    /// Keeps the cases whose names contain one of these texts, in any letters.
+    /// Keeps the cases whose names contain one of these texts, in upper or lower case.
     pub fn keep_cases(mut self, texts: &[String]) -> Self {
         let texts = Vec::from_iter(texts.iter().map(|text| text.to_lowercase()));
         self.cases.retain(|case| {
@@ -103,7 +103,7 @@ impl Suite {
         self
     }
 
-    /// Leaves peers out; cases without any vanish.
+    /// Removes peers; cases without any peer are removed too.
     pub fn keep_peers(mut self, mut keep: impl FnMut(&Case, &Peer) -> bool) -> Self {
         for case in &mut self.cases {
             let peers = std::mem::take(&mut case.peers);
@@ -113,7 +113,7 @@ impl Suite {
         self
     }
 
-    /// Seconds that all runs take about.
+    /// Estimated seconds of all runs.
     pub fn about_secs(&self, seeds: u64) -> f64 {
         let of = |case: &Case| case.about_secs * case.peers.len() as f64;
         self.cases.iter().map(of).sum::<f64>() * seeds as f64
@@ -121,7 +121,7 @@ impl Suite {
 }
 
 impl Case {
-    /// What `peer` gets besides its own settings, if it is our engine.
+    /// Settings for `peer` in addition to its own, if it is `weftline`.
     pub fn engine_for(&self, peer: &Peer) -> &[String] {
         match peer.transport.as_str() {
             "weftline" => &self.engine,
@@ -135,7 +135,7 @@ impl Case {
     }
 }
 
-/// The number that a setting has.
+/// The number in a setting's value.
 pub(super) fn number(settings: &[String], name: &str) -> Option<f64> {
     let pairs = settings.iter().filter_map(|s| s.split_once('='));
     let mut found = pairs.filter(|(n, _)| *n == name);

@@ -12,14 +12,14 @@ use super::suite::View;
 /// A table of texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table {
-    /// What each column is.
+    /// The titles of the columns.
     pub(super) head: Vec<String>,
-    /// The rows, each as long as the head; the first cell says what it is about.
+    /// The rows, each as long as the head; the first cell names its subject.
     pub(super) rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// As Markdown has it.
+    /// The table in Markdown.
     pub(super) fn markdown(&self) -> String {
         let cell = |text: &String| text.replace('|', "\\|");
         let line = |cells: &[String]| {
@@ -33,7 +33,7 @@ impl Table {
         text
     }
 
-    /// As a page has it.
+    /// The table in HTML.
     pub(super) fn html(&self) -> String {
         let mut text = "<div class=\"wide\"><table><thead><tr>".to_owned();
         for title in &self.head {
@@ -77,12 +77,12 @@ pub fn markdown(results: &Results) -> String {
     text
 }
 
-/// How far the runs can be trusted, in a sentence.
+/// The validity of the runs, in a sentence.
 pub(super) fn trust(suite: &SuiteResults) -> String {
     let mut text = match suite.good == suite.runs {
-        true => format!("{} runs, all good.", suite.runs),
+        true => format!("{} runs, all valid.", suite.runs),
         false => format!(
-            "{} runs, {} of them not good (*).",
+            "{} runs, {} of them invalid (*).",
             suite.runs,
             suite.runs - suite.good
         ),
@@ -90,7 +90,7 @@ pub(super) fn trust(suite: &SuiteResults) -> String {
     if let Some(late) = suite.late {
         let _ = write!(
             text,
-            " The emulator's lateness (99th percentile of a run): {} ms in the middle, {} ms at worst.",
+            " The emulator's lateness (99th percentile of a run): median {} ms, largest {} ms.",
             short(late.median),
             short(late.max)
         );
@@ -106,7 +106,7 @@ pub(super) fn trust(suite: &SuiteResults) -> String {
     if let Some(waiting) = suite.waiting {
         let _ = write!(
             text,
-            " Some process waited for a processor for {} % of a run in the middle, {} % at worst.",
+            " Some process waited for a processor for {} % of a run (median), {} % (largest).",
             short(100.0 * waiting.median),
             short(100.0 * waiting.max)
         );
@@ -119,7 +119,7 @@ pub(super) fn workload(case: &CaseResults) -> String {
     format!("{}; {} {}", case.link, case.mode, case.settings.join(" "))
 }
 
-/// The suite in one table, and what its cells are.
+/// The suite in one table, with the meaning of its cells.
 pub(super) fn overview(suite: &SuiteResults) -> (&'static str, Table) {
     let peers = suite.peers();
     let cell = |case: &CaseResults, peer: &str| {
@@ -143,7 +143,7 @@ pub(super) fn overview(suite: &SuiteResults) -> (&'static str, Table) {
         let head = [corner].into_iter().chain(texts);
         head.map(str::to_owned).collect::<Vec<_>>()
     };
-    // The longer list goes down.
+    // The longer list is vertical.
     let table = match suite.cases.len() > peers.len() {
         true => Table {
             head: named(peers.clone(), "case"),
@@ -173,7 +173,7 @@ pub(super) fn overview(suite: &SuiteResults) -> (&'static str, Table) {
     (caption, table)
 }
 
-/// A row in a few characters.
+/// A row in a short text.
 fn summary(row: &Row, view: View) -> String {
     let get = |key: &str| row.median(key).map_or("-".to_owned(), short);
     if row.used == 0 {
@@ -201,9 +201,9 @@ fn summary(row: &Row, view: View) -> String {
     }
 }
 
-/// Everything about a case.
+/// All measures of a case.
 pub(super) fn details(case: &CaseResults, view: View) -> Table {
-    // What no run tells needs no column.
+    // A measure that no run has needs no column.
     let told = |key: &str| case.rows.iter().any(|row| row.values.contains_key(key));
     let shown: Vec<_> = measures(view).into_iter().filter(|m| told(m.key)).collect();
     let head = ["peer"].into_iter().chain(shown.iter().map(|m| m.title));
@@ -223,18 +223,18 @@ pub(super) fn details(case: &CaseResults, view: View) -> Table {
     }
 }
 
-/// What has to be said about rows with a star.
+/// Notes about rows with a star.
 pub(super) fn notes(case: &CaseResults) -> Vec<String> {
     let starred = case.rows.iter().filter(|row| !row.problems.is_empty());
     let note = |row: &Row| {
         let bad = row.problems.len();
         let values = match row.used {
             0 => "no values".to_owned(),
-            used if used + bad == row.runs => "values of the good ones".to_owned(),
-            _ => "values all the same".to_owned(),
+            used if used + bad == row.runs => "values of the valid runs".to_owned(),
+            _ => "values of the invalid runs".to_owned(),
         };
         format!(
-            "{}: {bad} of {} runs not good, {values} ({})",
+            "{}: {bad} of {} runs invalid, {values} ({})",
             row.peer,
             row.runs,
             row.problems.join("; ")
@@ -243,7 +243,7 @@ pub(super) fn notes(case: &CaseResults) -> Vec<String> {
     starred.map(note).collect()
 }
 
-/// The median, and the ends where there are several values that differ.
+/// The median, and the range if the values differ.
 fn spread(spread: &Spread) -> String {
     let (median, min, max) = (short(spread.median), short(spread.min), short(spread.max));
     match min == max {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_told_where_there_is_one() {
+    fn a_range_is_shown_if_the_values_differ() {
         let of = |values: &[f64]| spread(&Spread::of(values.iter().copied()).unwrap());
         assert_eq!(of(&[5.0]), "5.00");
         assert_eq!(of(&[5.0, 7.0, 6.0]), "6.00 (5.00-7.00)");

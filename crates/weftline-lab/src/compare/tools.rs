@@ -1,4 +1,4 @@
-//! The programs that measure peers, and which of them there are.
+//! The programs that measure peers, and which of them are available.
 
 use std::fs;
 use std::io;
@@ -12,28 +12,28 @@ use super::suite::Case;
 
 /// The script that carries TCP through kcptun.
 const KCPTUN: &str = include_str!("../../ext/kcptun.sh");
-/// Programs of ours that are built apart, by the names of their transports.
+/// Weftline's programs that are built separately, by the names of their transports.
 const HELPERS: [(&str, &str); 2] = [("srt", "weftline-load-srt"), ("udt", "weftline-load-udt")];
-/// The receiver's port; flow i has this plus 10 i (kcptun takes the two after it, too).
+/// The receiver's port; flow i has this plus 10 i (kcptun uses the two ports after it, too).
 const PORT: u16 = 5000;
 
-/// The programs at hand.
+/// The available programs.
 #[derive(Clone, Debug)]
 pub struct Tools {
-    /// The program that knows `load`.
+    /// The program with the command `load`.
     pub lab: PathBuf,
     externals: Vec<External>,
     folder: PathBuf,
 }
 
-/// Why a peer cannot take part.
+/// Why a peer is not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Missing(String);
 
 impl Tools {
-    /// `lab` is the program that knows `load`; `externals` are programs for other
-    /// transports, which go before ours. `folder` takes what has to be unpacked.
+    /// `lab` is the program with the command `load`; `externals` are programs for other
+    /// transports, which take precedence over built-in ones. `folder` receives unpacked files.
     pub fn new(lab: PathBuf, externals: Vec<External>, folder: &Path) -> Self {
         Tools {
             lab,
@@ -42,10 +42,10 @@ impl Tools {
         }
     }
 
-    /// Whether `peer` can do what `case` asks.
+    /// Whether `peer` can run `case`.
     ///
     /// # Errors
-    /// Says what is missing or wrong.
+    /// The missing or wrong part.
     pub fn check(&self, case: &Case, peer: &Peer) -> Result<(), Missing> {
         let name = peer.transport.as_str();
         if self.is_builtin(name) {
@@ -64,11 +64,11 @@ impl Tools {
         self.program(name).map(drop)
     }
 
-    /// The command line of one end of flow `flow`: arguments for [`Tools::lab`], and the
+    /// The command line of one end of flow `flow`: arguments for [`Tools::lab`], with the
     /// program of `--ext` among them.
     ///
     /// # Errors
-    /// When the program for this transport is missing.
+    /// The program for this transport is missing.
     pub(super) fn arguments(
         &self,
         side: Side,
@@ -96,7 +96,7 @@ impl Tools {
         let mut settings = [&case.settings, case.engine_for(peer), &peer.settings].concat();
         let is_stranger = self.externals.iter().any(|e| e.name == peer.transport);
         if case.mode == Mode::Stream && !is_stranger {
-            // The contract does not ask strangers for a distribution.
+            // The interface does not require a distribution from external programs.
             settings.push("cdf=1".to_owned());
         }
         settings
@@ -121,7 +121,7 @@ impl Tools {
         }
         let Some((_, helper)) = HELPERS.iter().find(|(n, _)| *n == name) else {
             return Err(Missing(format!(
-                "unknown transport `{name}`: use one of {}, srt, udt, kcptun, or join a program \
+                "unknown transport `{name}`: use one of {}, srt, udt, kcptun, or add a program \
                  with --ext {name}=PROGRAM",
                 NAMES.join(", ")
             )));
@@ -135,13 +135,13 @@ impl Tools {
         let mut found = beside.chain([here]).chain([PathBuf::from(helper)]);
         found.find_map(|program| find(&program)).ok_or_else(|| {
             Missing(format!(
-                "{helper} is not there: build it with `make -C crates/weftline-lab/ext` \
+                "{helper} is missing: build it with `make -C crates/weftline-lab/ext` \
                  (docs/reference/load.md), or name it with --ext {name}=PROGRAM"
             ))
         })
     }
 
-    /// Unpacks the script and returns where it is.
+    /// Unpacks the script and returns its path.
     fn kcptun(&self) -> Result<PathBuf, Missing> {
         for program in ["kcptun-server", "kcptun-client"] {
             if find(Path::new(program)).is_none() {
@@ -166,7 +166,7 @@ impl Tools {
     }
 }
 
-/// A program's absolute path, looked up as shells do.
+/// A program's absolute path, looked up as in a shell.
 fn find(program: &Path) -> Option<PathBuf> {
     let is_program = |path: &Path| {
         fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said_with_the_remedy() {
+    fn errors_about_missing_programs_name_the_remedy() {
         let folder = tempfile::tempdir().unwrap();
         let tools = tools(&["mine=/no/such/program"], folder.path());
         assert_eq!(problem(&tools, "B", "weftline/streaming,l=5"), None);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_ones_own_replaces_what_is_built_in_and_gets_the_contract_only() {
+    fn an_external_program_replaces_a_built_in_one_and_gets_only_the_interface() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("mine");
         fs::write(&program, "#!/bin/sh\n").unwrap();

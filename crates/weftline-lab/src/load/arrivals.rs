@@ -1,4 +1,4 @@
-//! Which messages of a stream have arrived, and how late.
+//! Records which messages of a stream have arrived, and their delays.
 
 use super::delays::Delays;
 use super::schedule::{HEADER, Schedule};
@@ -6,20 +6,20 @@ use super::schedule::{HEADER, Schedule};
 /// The start of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// When it was due to be written: nanoseconds of the monotonic clock.
+    /// When the message was due to be written: nanoseconds of the monotonic clock.
     pub(crate) scheduled: i64,
     /// Its number, from 0.
     pub(crate) index: u64,
 }
 
 impl Header {
-    /// Writes it into the first 16 bytes of a message: two little-endian integers.
+    /// Writes the header into the first 16 bytes of a message: two little-endian integers.
     pub(crate) fn write(self, message: &mut [u8]) {
         message[..8].copy_from_slice(&self.scheduled.to_le_bytes());
         message[8..HEADER].copy_from_slice(&self.index.to_le_bytes());
     }
 
-    /// Reads it from a message; `None` if that is too short or the number negative.
+    /// Reads the header of a message; `None` if the message is too short or the number negative.
     pub(crate) fn read(message: &[u8]) -> Option<Self> {
         let scheduled = i64::from_le_bytes(message.get(..8)?.try_into().ok()?);
         let index = i64::from_le_bytes(message.get(8..HEADER)?.try_into().ok()?);
@@ -30,34 +30,34 @@ impl Header {
     }
 }
 
-/// The receiver's account: one bit for each message, and a histogram.
+/// The receiver's record: one bit for each message, and a histogram.
 pub(crate) struct Arrivals {
     schedule: Schedule,
-    /// Nanoseconds after the last message's time at which waiting ends.
+    /// Nanoseconds after the last message's due time at which waiting ends.
     drain: i64,
     /// When message 0 was due; known from the first message that arrives.
     start: Option<i64>,
     seen: Vec<u64>,
-    /// Messages that have arrived, those that do not count included.
+    /// Messages that have arrived, with those that are not counted.
     arrived: u64,
-    /// Those that count.
+    /// The messages that are counted.
     got: u64,
     delays: Delays,
 }
 
-/// What became of a message.
+/// The result of reading a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// It is new.
     New,
-    /// It has arrived before.
+    /// It is a duplicate.
     Again,
-    /// It is none of this run's.
+    /// It belongs to another run.
     Foreign,
 }
 
 impl Arrivals {
-    /// Nothing has arrived yet.
+    /// The record before the first message.
     pub(crate) fn new(schedule: Schedule, drain: i64) -> Self {
         let words = schedule.total.div_ceil(64) as usize;
         Arrivals {
@@ -71,7 +71,7 @@ impl Arrivals {
         }
     }
 
-    /// A message was read at `now`.
+    /// Records a message that was read at `now`.
     pub(crate) fn read(&mut self, header: Header, now: i64) -> Arrival {
         let Header { scheduled, index } = header;
         if index >= self.schedule.total {
@@ -94,12 +94,12 @@ impl Arrivals {
         Arrival::New
     }
 
-    /// How many have arrived: on an in-order stream, the number of the next.
+    /// Number of messages that have arrived: on an in-order stream, the number of the next.
     pub(crate) fn arrived(&self) -> u64 {
         self.arrived
     }
 
-    /// Nothing more can come.
+    /// Whether all messages have arrived.
     pub(crate) fn is_complete(&self) -> bool {
         self.arrived == self.schedule.total
     }
@@ -110,13 +110,13 @@ impl Arrivals {
         Some(start.saturating_add(self.schedule.span() + self.drain))
     }
 
-    /// Messages that count and have arrived.
+    /// Counted messages that have arrived.
     pub(crate) fn got(&self) -> u64 {
         self.got
     }
 
-    /// The delays: those of messages that have not arrived are the times they have waited until
-    /// the end. Without any message it is not known when they were due, and there are none.
+    /// The delays. A message that has not arrived has the time that it has waited until the end.
+    /// Without any message the due times are unknown, and there are no delays.
     pub(crate) fn into_delays(mut self) -> Delays {
         let (Some(start), Some(end)) = (self.start, self.end()) else {
             return self.delays;
@@ -137,7 +137,7 @@ mod tests {
     const MS: i64 = 1_000_000;
     const START: i64 = 77 * MS;
 
-    /// A hundred messages, one in a millisecond; the first ten do not count; 50 ms of drain.
+    /// A hundred messages, one in a millisecond; the first ten are not counted; 50 ms of drain.
     fn arrivals() -> Arrivals {
         let schedule = Schedule::new(125, 1_000_000, 0.1, 0.01).unwrap();
         assert_eq!((schedule.total, schedule.first), (100, 10));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_survives_the_wire() {
+    fn a_header_round_trips() {
         let mut message = [0; 20];
         header(5).write(&mut message);
         assert_eq!(Header::read(&message), Some(header(5)));
@@ -166,7 +166,7 @@ mod tests {
     fn delays_are_counted_from_the_scheduled_time_and_after_the_skip() {
         let mut arrivals = arrivals();
         for index in 0..100 {
-            // The skipped ones would be far off.
+            // The skipped messages would be far off.
             let delay = if index < 10 { 900 * MS } else { 3 * MS };
             let header = header(index);
             assert_eq!(
@@ -181,9 +181,9 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_counts_with_the_time_it_waited() {
+    fn a_missing_message_counts_with_the_time_it_waited() {
         let mut arrivals = arrivals();
-        // The receiver starts late: the first that comes is number 40; and 99 gets lost.
+        // The receiver starts late: the first message to arrive is number 40; number 99 is lost.
         for index in 40..99 {
             arrivals.read(header(index), START + index as i64 * MS);
         }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_and_strangers_do_not_count() {
+    fn duplicates_and_messages_of_other_runs_are_not_counted() {
         let mut arrivals = arrivals();
         assert_eq!(arrivals.read(header(20), START), Arrival::New);
         assert_eq!(arrivals.read(header(20), START), Arrival::Again);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_message_nothing_is_claimed() {
+    fn without_any_message_there_are_no_delays() {
         let arrivals = arrivals();
         assert_eq!(arrivals.end(), None);
         assert!(arrivals.into_delays().is_empty());

@@ -1,4 +1,4 @@
-//! The clock that both ends share, and a timer that is finer than the runtime's.
+//! The clock that both ends share, and a timer with a finer resolution than the runtime's.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use super::LoadError;
 /// Nanoseconds in a second.
 pub(crate) const SECOND: f64 = 1e9;
 
-/// CLOCK_MONOTONIC in nanoseconds: the same for all processes of a machine, in whatever network
-/// namespace they are.
+/// CLOCK_MONOTONIC in nanoseconds: the same for all processes of a machine, in every network
+/// namespace.
 #[cfg(unix)]
 pub fn now() -> i64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Nanoseconds of the system's time, for want of a better clock that processes share.
+/// The system's time in nanoseconds, because processes share no better clock here.
 #[cfg(not(unix))]
 pub fn now() -> i64 {
     let since = std::time::SystemTime::UNIX_EPOCH.elapsed();
@@ -29,8 +29,8 @@ pub(crate) fn nanos(seconds: f64) -> i64 {
     (seconds * SECOND).round() as i64
 }
 
-/// A time of [`now`] as the runtime's, to limit how long something may take: it is a millisecond
-/// coarse.
+/// Converts a time of [`now`] to the runtime's clock, to limit how long an operation may take. Its
+/// resolution is a millisecond.
 pub(crate) fn instant(time: i64) -> Instant {
     let left = time.saturating_sub(now()).max(0);
     Instant::now() + Duration::from_nanos(left as u64)
@@ -38,14 +38,14 @@ pub(crate) fn instant(time: i64) -> Instant {
 
 /// Sleeps until a time of [`now`].
 ///
-/// The runtime's own timers are a millisecond coarse, which is as long as the period of a
-/// 10 Mbit/s stream; the kernel's wake within some tens of microseconds.
+/// The runtime's own timers have a resolution of a millisecond, which is as long as the period of
+/// a 10 Mbit/s stream; the kernel's wake within some tens of microseconds.
 #[cfg(target_os = "linux")]
 pub(crate) struct Timer(tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>);
 
 #[cfg(target_os = "linux")]
 impl Timer {
-    /// A timer; it belongs to the runtime that this is called in.
+    /// A timer; it belongs to the current runtime.
     pub(crate) fn new() -> Result<Self, LoadError> {
         let timer = super::os::timer();
         timer
@@ -53,7 +53,7 @@ impl Timer {
             .map_err(|e| LoadError::Setup(format!("no timer: {e}")))
     }
 
-    /// Returns at `time`, at once if that is past.
+    /// Returns at `time`, or at once if `time` is past.
     pub(crate) async fn until(&mut self, time: i64) -> Result<(), LoadError> {
         use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_settime};
         const NONE: Timespec = Timespec {
@@ -73,14 +73,14 @@ impl Timer {
                 .map_err(|e| LoadError::Setup(format!("the timer failed: {e}")))?;
             let mut ready = self.0.readable().await?;
             let mut expirations = [0; 8];
-            // What it says is of no interest: the loop looks at the clock.
+            // The count does not matter: the loop looks at the clock.
             let _ = ready.try_io(|timer| Ok(rustix::io::read(timer, &mut expirations)?));
         }
         Ok(())
     }
 }
 
-/// Sleeps until a time of [`now`], a millisecond coarse.
+/// Sleeps until a time of [`now`], with a resolution of a millisecond.
 #[cfg(not(target_os = "linux"))]
 pub(crate) struct Timer;
 
@@ -123,7 +123,7 @@ mod tests {
             late.push(now() - time);
         }
         late.sort_unstable();
-        // A tenth of them: on a busy machine the rest may have to wait for the processor.
+        // The fastest tenth: on a busy machine the others may have to wait for the processor.
         assert!(late[10] < 400_000, "{late:?} ns late");
     }
 }

@@ -1,13 +1,13 @@
-//! Delays, and their mean and percentiles.
+//! Delays, with their mean and percentiles.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Digits of a percentile that are right: 1 in 1000.
+/// Precision of a percentile: 1 in 1000.
 const DIGITS: u8 = 3;
-/// The longest delay that is told apart, in nanoseconds: a day.
+/// The longest delay that is distinguished, in nanoseconds: a day.
 const LONGEST: u64 = 86_400_000_000_000;
-/// Shares at which a distribution is drawn, besides 0 to 99 %.
+/// Shares at which a distribution is drawn, in addition to 0 to 99 %.
 const TAIL: [f64; 9] = [
     0.995, 0.998, 0.999, 0.9995, 0.9998, 0.9999, 0.99995, 0.99999, 1.0,
 ];
@@ -20,7 +20,7 @@ pub struct Delays {
     max: i64,
 }
 
-/// What is told about delays, in milliseconds; `None` where there are none.
+/// Statistics of delays, in milliseconds; `None` if there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// The arithmetic mean.
@@ -49,7 +49,7 @@ impl Default for Delays {
 }
 
 impl Delays {
-    /// Counts a delay in nanoseconds; less than none is none.
+    /// Counts a delay in nanoseconds; a negative one counts as 0.
     pub fn add(&mut self, delay: i64) {
         let delay = delay.max(0);
         self.sum += i128::from(delay);
@@ -57,12 +57,12 @@ impl Delays {
         self.histogram.saturating_record(delay as u64);
     }
 
-    /// How many there are.
+    /// Number of delays.
     pub fn len(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no delays.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -95,7 +95,7 @@ impl Delays {
     /// The shortest delay that at least this share of all do not exceed, in milliseconds.
     fn at(&self, share: f64) -> f64 {
         let bucket = self.histogram.value_at_quantile(share);
-        // A bucket is told by its upper end, which no delay may have reached.
+        // A bucket is represented by its upper end, which may be above every delay in it.
         millis(bucket.min(self.max as u64) as f64)
     }
 }
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn percentiles_of_one_to_ten_thousand_are_known() {
         let mut delays = Delays::default();
-        // 1 to 10,000 ms, in an order that is none.
+        // 1 to 10,000 ms, in a mixed order.
         for i in 0..10_000u64 {
             delays.add((i * 7919 % 10_000 + 1) as i64 * 1_000_000);
         }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_outlier_moves_the_largest_and_nothing_else() {
+    fn a_single_outlier_changes_only_the_largest() {
         let mut delays = Delays::default();
         (0..9999).for_each(|_| delays.add(1_000_000));
         delays.add(500_000_000);

@@ -1,44 +1,44 @@
-//! What can go wrong while a transport is measured.
+//! Errors of the measurement of a transport.
 
 use std::io;
 use std::net::SocketAddr;
 
 use weftline_proto::TextError;
 
-/// A measurement cannot be made, or not to its end.
+/// A measurement cannot be made or completed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// No transport has this name.
     #[error(
-        "unknown transport `{name}`: use one of {known}, or join a program with --ext {name}=PROGRAM"
+        "unknown transport `{name}`: use one of {known}, or add a program with --ext {name}=PROGRAM"
     )]
     UnknownTransport {
-        /// The name given.
+        /// The given name.
         name: String,
-        /// The names there are.
+        /// The known names.
         known: String,
     },
     /// A setting cannot be used.
     #[error(transparent)]
     Setting(#[from] TextError),
-    /// Settings, or a transport and a workload, that do not go together.
+    /// Settings, or a transport and a workload, that contradict each other.
     #[error("{0}")]
     Contradiction(String),
     /// The host has no address.
     #[error("no address for `{host}`: {reason}")]
     NoAddress {
-        /// The name given.
+        /// The given name.
         host: String,
-        /// Why.
+        /// The error.
         reason: String,
     },
     /// This end's address cannot be used.
-    #[error("cannot listen at {at}: {reason}")]
+    #[error("cannot listen on {at}: {reason}")]
     Listen {
         /// The address.
         at: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The peer cannot be reached.
@@ -46,36 +46,36 @@ pub enum LoadError {
     Connect {
         /// The peer's address.
         to: SocketAddr,
-        /// Why.
+        /// The error.
         reason: String,
     },
-    /// No sender came, or it stopped sending before it began.
+    /// No sender came, or it stopped before it sent anything.
     #[error("no sender within {seconds} s: start it, or give a longer timeout=")]
     NobodyCame {
-        /// How long it was waited for.
+        /// How long this end waited.
         seconds: f64,
     },
-    /// The connection does not do what it should.
+    /// The connection failed.
     #[error("the connection failed: {0}")]
     Connection(#[from] io::Error),
-    /// What was read is not what was written.
+    /// The received data differs from the sent data.
     #[error(
         "{0}: the transport does not deliver what was written, or the two ends have different settings"
     )]
     Corrupt(String),
-    /// Something that this end needs cannot be made.
+    /// A resource that this end needs cannot be created.
     #[error("{0}")]
     Setup(String),
 }
 
-/// What kind of failure it is; programs end with an exit code for each.
+/// The kind of failure; programs have an exit code for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failed {
     /// The request is wrong.
     Usage,
-    /// The peer is not there, or vanished.
+    /// The peer is missing or vanished.
     Lost,
-    /// What arrived is not what was sent.
+    /// The received data differs from the sent data.
     Corrupt,
     /// Anything else.
     General,

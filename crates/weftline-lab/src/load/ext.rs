@@ -1,21 +1,21 @@
-//! Programs of other people that measure a transport of theirs to the same contract.
+//! External programs that measure their own transport and keep the same interface.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
 /// A transport that a program measures: `NAME=PROGRAM` on the command line.
 ///
-/// The program is called as `PROGRAM recv|send MODE HOST PORT [NAME=VALUE...]` and answers as
-/// `weftline-lab load` does.
+/// The program is called as `PROGRAM recv|send MODE HOST PORT [NAME=VALUE...]` and prints the same
+/// output as `weftline-lab load`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct External {
     /// The transport's name.
     pub name: String,
-    /// The program: a path, or a name that is looked up as shells do.
+    /// The program: a path, or a name that is looked up as in a shell.
     pub program: PathBuf,
 }
 
-/// The text given names no program.
+/// The text does not name a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` names no program: write NAME=PROGRAM, for example srt=target/ext/weftline-load-srt")]
 pub struct NotExternal(String);

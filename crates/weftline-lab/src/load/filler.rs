@@ -1,16 +1,16 @@
 //! Bytes that cannot be compressed.
 
-/// Bytes until they repeat: further than any compression on the way looks back.
+/// Period in bytes: longer than any compression on the path looks back.
 const PERIOD: usize = 1 << 20;
 
-/// Pseudo-random bytes, so that a transport that compresses (kcptun does) wins nothing.
+/// Pseudo-random bytes, so that a transport that compresses (as kcptun does) gains nothing.
 pub(crate) struct Filler {
     bytes: Vec<u8>,
     next: usize,
 }
 
 impl Filler {
-    /// Pieces may be up to `longest` bytes.
+    /// A filler for pieces of up to `longest` bytes.
     pub(crate) fn new(longest: usize) -> Self {
         let mut state = 0x9E37_79B9_7F4A_7C15u64;
         let mut bytes = Vec::with_capacity(PERIOD + longest + 8);
@@ -24,19 +24,19 @@ impl Filler {
         Filler { bytes, next: 0 }
     }
 
-    /// The next `len` bytes, at most as many as [`Filler::new`] was told.
+    /// The next `len` bytes, at most `longest` of [`Filler::new`].
     pub(crate) fn next(&mut self, len: usize) -> &[u8] {
         let start = self.next;
         self.skip(len);
         &self.bytes[start..start + len]
     }
 
-    /// The next `len` bytes, which stay the next.
+    /// The next `len` bytes, without consuming them.
     pub(crate) fn peek(&self, len: usize) -> &[u8] {
         &self.bytes[self.next..self.next + len]
     }
 
-    /// Leaves out `len` bytes.
+    /// Skips `len` bytes.
     pub(crate) fn skip(&mut self, len: usize) {
         self.next = (self.next + len) % PERIOD;
     }

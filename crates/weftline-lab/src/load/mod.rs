@@ -1,8 +1,8 @@
-//! Measuring a transport from the application's side: `weftline-lab load`.
+//! Measures a transport from the application's side: `weftline-lab load`.
 //!
-//! A sender and a receiver run on one machine, so that their clocks are one: in one network
-//! namespace, or in two that an emulated path joins. `docs/reference/load.md` has the contract to which
-//! programs of other people join.
+//! A sender and a receiver run on one machine, so that they share a clock: in one network
+//! namespace, or in two that an emulated path joins. `docs/reference/load.md` specifies the
+//! interface for external programs.
 
 mod arrivals;
 mod clock;

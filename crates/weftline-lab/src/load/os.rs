@@ -12,7 +12,7 @@ use tokio::io::unix::AsyncFd;
 ///
 /// # Errors
 ///
-/// The system or the runtime can have no more descriptors.
+/// The system or the runtime cannot provide another descriptor.
 pub(super) fn timer() -> io::Result<AsyncFd<OwnedFd>> {
     let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
     let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;

@@ -1,4 +1,4 @@
-//! What is to be measured.
+//! A request: what to measure.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
@@ -16,14 +16,14 @@ use weftline_proto::Settings;
 /// Which end of a measurement this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Listens, reads, and tells what came.
+    /// Listens, reads and reports.
     Recv,
     /// Connects and writes.
     Send,
 }
 
 impl Side {
-    /// As it stands on the command line.
+    /// As on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Side::Recv => "recv",
@@ -32,10 +32,10 @@ impl Side {
     }
 }
 
-/// What is done with the transport.
+/// The workload of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// As much as gets through.
+    /// As much data as the path carries.
     Bulk,
     /// Messages at a constant rate.
     Stream,
@@ -47,7 +47,7 @@ impl Mode {
     /// All of them.
     pub const ALL: [Mode; 3] = [Mode::Bulk, Mode::Stream, Mode::Xfer];
 
-    /// As it stands on the command line.
+    /// As on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Bulk => "bulk",
@@ -57,7 +57,7 @@ impl Mode {
     }
 }
 
-/// The text given names no workload.
+/// The text does not name a workload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown workload `{0}`: use bulk, stream or xfer")]
 pub struct UnknownMode(String);
@@ -106,13 +106,13 @@ enum Report {
 }
 
 impl Request {
-    /// Understands a command line: a transport by name, a workload, the receiver's host and port,
-    /// and `NAME=VALUE` settings.
+    /// Parses a command line: a transport by name, a workload, the receiver's host and port, and
+    /// `NAME=VALUE` settings.
     ///
     /// # Errors
     ///
-    /// Something in it is unknown or does not go together, or the host has no address; the
-    /// message says what would be right.
+    /// A part is unknown or contradicts another, or the host has no address; the message says what
+    /// is valid.
     pub fn new(
         side: Side,
         transport: &str,
@@ -127,7 +127,7 @@ impl Request {
         let messages = transport.is_messages();
         let workload = match mode {
             Mode::Bulk if name == "weftline" && messages => {
-                let message = "bulk needs a stream: leave as=messages out";
+                let message = "bulk needs a stream: omit as=messages";
                 return Err(LoadError::Contradiction(message.to_owned()));
             }
             Mode::Bulk => Workload::Bulk(Bulk::take(&mut settings, messages)?),
@@ -146,20 +146,20 @@ impl Request {
         })
     }
 
-    /// Measures, and hands the lines to print to `print`: a receiver's
+    /// Measures, and passes the lines to print to `print`: a receiver's
     /// [`LISTENING`](super::LISTENING) when a sender may start, and the result. Runs in a tokio
     /// runtime with I/O and time.
     ///
     /// # Errors
     ///
-    /// There is nothing to tell: the address is taken, the peer is not there. A connection that
-    /// breaks on the way is no error but a result.
+    /// There is no result: the address is in use, or the peer is missing. A connection that fails
+    /// later is not an error but a result.
     pub async fn run(&self, mut print: impl FnMut(&str)) -> Result<(), LoadError> {
         let done = match self.side {
             Side::Recv => self.receive(&mut print).await,
             Side::Send => self.send().await.map(|report| print(&report.line())),
         };
-        // The peer should learn that this end has gone, or it waits for nothing.
+        // The peer should learn that this end has gone, or it would wait in vain.
         let _ = tokio::time::timeout(Duration::from_secs(1), self.transport.idle()).await;
         done
     }
@@ -206,7 +206,7 @@ impl Request {
         Ok(match &self.workload {
             Workload::Bulk(bulk) => Report::BulkSent(bulk.send(link).await?),
             Workload::Stream(stream) => Report::StreamSent(stream.send(link).await?),
-            Workload::Xfer(_) => unreachable!("it connects by itself"),
+            Workload::Xfer(_) => unreachable!("it makes its own connections"),
         })
     }
 }
@@ -217,7 +217,7 @@ impl Report {
     }
 }
 
-/// The first address of the host, of the family that is asked for.
+/// The first address of the host, of the requested family.
 fn resolve(host: &str, port: u16, family: Option<Family>) -> Result<SocketAddr, LoadError> {
     let failed = |reason: String| LoadError::NoAddress {
         host: host.to_owned(),
@@ -235,7 +235,7 @@ fn resolve(host: &str, port: u16, family: Option<Family>) -> Result<SocketAddr, 
         None => true,
     };
     all.find(fits)
-        .ok_or_else(|| failed("none of the family that ip= asks for".to_owned()))
+        .ok_or_else(|| failed("none of the family that ip= selects".to_owned()))
 }
 
 #[cfg(test)]
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_requests_name_what_is_right() {
+    fn errors_of_wrong_requests_name_what_is_valid() {
         for (transport, mode, settings, part) in [
             (
                 "tcpp",
@@ -266,7 +266,7 @@ mod tests {
                 &["rate=3"],
                 "cc, secs, skip, series, amount, stamp, timeout, ip",
             ),
-            ("tcp", Mode::Bulk, &["skip=10"], "lower it"),
+            ("tcp", Mode::Bulk, &["skip=10"], "lower skip"),
             ("tcp", Mode::Stream, &["size=15"], "16 to"),
             ("tcp", Mode::Stream, &["cc=none-such"], "cc takes"),
             ("udp", Mode::Bulk, &[], "give rate="),
@@ -277,12 +277,7 @@ mod tests {
                 &["cc=fast"],
                 "one of cubic, bbr, newreno",
             ),
-            (
-                "weftline",
-                Mode::Bulk,
-                &["as=messages"],
-                "leave as=messages out",
-            ),
+            ("weftline", Mode::Bulk, &["as=messages"], "omit as=messages"),
             (
                 "weftline",
                 Mode::Stream,
@@ -301,14 +296,14 @@ mod tests {
     fn no_setting_has_two_meanings() {
         for transport in transport::NAMES {
             for mode in Mode::ALL {
-                // It panics where a transport and a workload ask for the same name.
+                // It panics if a transport and a workload use the same name.
                 let _ = Request::new(Side::Recv, transport, mode, "127.0.0.1", 9, &[]);
             }
         }
     }
 
     #[test]
-    fn a_host_has_an_address_of_the_family_asked_for() {
+    fn a_host_resolves_to_the_requested_family() {
         let v6 = resolve("[::1]", 5, None).unwrap();
         assert!(v6.is_ipv6() && v6.port() == 5);
         assert!(resolve("127.0.0.1", 5, Some(Family::V6)).is_err());

@@ -1,14 +1,14 @@
-//! When each message of a stream is due.
+//! Due times of the messages of a stream.
 
 use super::LoadError;
 use super::clock::nanos;
 use weftline_proto::Settings;
 
-/// Most messages in a run: what the receiver keeps about each is one bit.
+/// Most messages in a run: the receiver keeps one bit for each.
 const MOST: u64 = 100_000_000;
 /// The longest run, in seconds.
 pub(crate) const LONGEST: f64 = 1e6;
-/// The smallest message: it starts with its scheduled time and its number.
+/// The smallest message: it starts with its due time and its number.
 pub(crate) const HEADER: usize = 16;
 /// The largest message.
 pub(crate) const LARGEST: usize = 1 << 20;
@@ -20,15 +20,15 @@ pub(crate) struct Schedule {
     pub(crate) size: usize,
     /// Bits per second.
     rate: u64,
-    /// Messages in all.
+    /// Number of messages.
     pub(crate) total: u64,
-    /// The first message that counts.
+    /// The first message that is counted.
     pub(crate) first: u64,
 }
 
 impl Schedule {
-    /// Messages of `size` bytes at `rate` bit/s for `secs` seconds, of which the first `skip` do
-    /// not count.
+    /// Messages of `size` bytes at `rate` bit/s for `secs` seconds, of which the first `skip`
+    /// seconds are not counted.
     pub(crate) fn new(size: usize, rate: u64, secs: f64, skip: f64) -> Result<Self, LoadError> {
         let mut schedule = Schedule {
             size,
@@ -40,18 +40,18 @@ impl Schedule {
         schedule.first = schedule.before(nanos(skip));
         if schedule.total > MOST {
             return Err(LoadError::Contradiction(format!(
-                "{} messages are too many, {MOST} are possible: lower secs or rate, or raise size",
+                "{} messages are too many, at most {MOST} are allowed: lower secs or rate, or raise size",
                 schedule.total
             )));
         }
         if schedule.first >= schedule.total {
-            let message = format!("skip={skip} leaves no message of secs={secs}: lower it");
+            let message = format!("skip={skip} leaves no message of secs={secs}: lower skip");
             return Err(LoadError::Contradiction(message));
         }
         Ok(schedule)
     }
 
-    /// Takes `rate` and `size`; `rate` has no default unless one is given.
+    /// Reads `rate` and `size`; `rate` has no default unless one is given.
     pub(crate) fn take(
         settings: &mut Settings,
         secs: f64,
@@ -61,7 +61,7 @@ impl Schedule {
         let rate = settings.number("rate", "Mbit/s", 0.001..=100_000.0)?;
         let size = settings.number("size", "bytes", HEADER..=LARGEST)?;
         let Some(rate) = rate.or(default_rate) else {
-            let message = "nothing else limits how fast this sends: give rate=, in Mbit/s";
+            let message = "only rate= limits this sender: give rate=, in Mbit/s";
             return Err(LoadError::Contradiction(message.to_owned()));
         };
         Schedule::new(
@@ -78,13 +78,13 @@ impl Schedule {
         (bits * 1_000_000_000 / u128::from(self.rate)) as i64
     }
 
-    /// Messages that are due less than `time` nanoseconds after the first.
+    /// Number of messages that are due less than `time` nanoseconds after the first.
     fn before(&self, time: i64) -> u64 {
         let bits = time.max(0) as u128 * u128::from(self.rate);
         bits.div_ceil(self.size as u128 * 8 * 1_000_000_000) as u64
     }
 
-    /// Messages that count.
+    /// Number of counted messages.
     pub(crate) fn counted(&self) -> u64 {
         self.total - self.first
     }
@@ -112,14 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn a_period_that_is_no_whole_number_does_not_drift() {
+    fn a_fractional_period_does_not_drift() {
         let schedule = Schedule::new(1000, 3_000_000, 3600.0, 0.0).unwrap();
         assert_eq!(schedule.total, 1_350_000);
         assert_eq!(schedule.offset(1_350_000), 3_600_000_000_000);
     }
 
     #[test]
-    fn what_cannot_be_measured_is_refused() {
+    fn impossible_schedules_are_refused() {
         assert!(Schedule::new(16, 100_000_000_000, 1000.0, 0.0).is_err());
         assert!(Schedule::new(1200, 10_000_000, 1.0, 1.0).is_err());
     }

@@ -1,9 +1,10 @@
-//! Adaptive causal network coding (Cohen et al., "Adaptive Causal Network Coding With Feedback", 2020).
+//! Adaptive causal network coding (Cohen et al., "Adaptive Causal Network Coding With Feedback",
+//! 2020).
 //!
-//! Repairs for the losses expected after each round trip's worth of source symbols, and while a report
-//! shows losses, repairs until the equations added and missing are in proportion. The paper counts
-//! slots of a link that is always busy; a slot here is a source symbol, for an application that sends
-//! less than the link takes leaves room for repairs between its symbols.
+//! Repairs for the losses expected after each round trip's worth of source symbols, and while a
+//! report shows losses, repairs until the equations added and missing are in proportion. The paper
+//! counts slots of a link that is always busy; a slot here is a source symbol, for an application
+//! that sends less than the link takes leaves room for repairs between its symbols.
 
 use weftline_proto::Time;
 use weftline_proto::scheme::Situation;

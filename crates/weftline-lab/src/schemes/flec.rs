@@ -1,4 +1,5 @@
-//! FlEC (Michel et al., "FlEC: Enhancing QUIC With Application-Tailored Reliability Mechanisms", 2023).
+//! FlEC (Michel et al., "FlEC: Enhancing QUIC With Application-Tailored Reliability Mechanisms",
+//! 2023).
 
 use std::time::Duration;
 

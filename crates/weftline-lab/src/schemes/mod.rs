@@ -1,6 +1,6 @@
-//! Schemes of other systems, to compare with. None is meant for use: they show what `auto` is worth.
+//! Schemes of other systems, for comparison with `auto`. They are not meant for use.
 //!
-//! They use the same seam as everybody who tries a scheme outside of the engine: a
+//! They use the same interface as any scheme outside of the engine: a
 //! [`Rule`](weftline_proto::scheme::Rule) in a [`Custom`].
 
 mod ac_rlnc;
@@ -18,10 +18,10 @@ use flec::{FlecBulk, FlecMessage};
 use uncoded::Uncoded;
 use windowed::Windowed;
 
-/// A scheme by its name: a preset of the product, or one to compare with.
+/// A scheme by its name: a preset of Weftline, or one for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {
-    /// A preset of the product.
+    /// A preset of Weftline.
     Preset(Preset),
     /// AC-RLNC (Cohen et al.).
     AcRlnc,
@@ -29,7 +29,8 @@ pub enum Name {
     FlecBulk,
     /// FlEC's rule for messages (Michel et al.).
     FlecMessage,
-    /// Evenly spaced repairs, and lost symbols sent again rather than coded (CRLNC-FB, Gabriel et al.).
+    /// Evenly spaced repairs, and lost symbols retransmitted instead of coded (CRLNC-FB, Gabriel et
+    /// al.).
     Uncoded,
 }
 
@@ -44,7 +45,7 @@ pub const COMPARED: [(&str, Name); 4] = [
 /// The session that settings describe: `preset=`, `auto` without one, and its options.
 ///
 /// # Errors
-/// A name is unknown, a value is not possible, or settings contradict each other.
+/// A name is unknown, a value is invalid, or settings contradict each other.
 pub fn config(settings: &mut Settings) -> Result<Config, TextError> {
     let presets = Preset::ALL.map(|preset| (preset.name(), Name::Preset(preset)));
     let names = [&presets[..], &COMPARED].concat();

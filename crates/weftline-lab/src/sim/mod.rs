@@ -1,6 +1,6 @@
 //! Experiments in virtual time: deterministic, and faster than the clock.
 //!
-//! [`engine`] runs the real engine over simulated links, with the applications that
-//! [`load`](crate::load) has, so that an experiment can be made either way.
+//! [`engine`] runs the real engine over simulated links, with the applications of
+//! [`load`](crate::load), so that an experiment can be made both ways.
 
 pub mod engine;

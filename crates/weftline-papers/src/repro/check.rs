@@ -1,52 +1,52 @@
-//! A value beside the paper's: how far apart, and whether that is agreement.
+//! A comparison of a value with the paper's: the difference, and whether they agree.
 
 use serde::Serialize;
 
 /// Standard errors within which a simulation agrees with a formula.
 const ERRORS: f64 = 4.0;
 
-/// What the paper says.
+/// The paper's statement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Says {
-    /// It gives no number, or none that we have.
+    /// It gives no number, or its number is not available here.
     Nothing,
-    /// A number, and by which share of it ours may differ.
+    /// A number, and the share of it by which the value here may differ.
     Number {
         /// The number.
         value: f64,
-        /// Share of it.
+        /// The allowed share of it.
         within: f64,
     },
-    /// From, to.
+    /// A range: from, to.
     Range(f64, f64),
-    /// A claim in words, and whether ours bear it out.
+    /// A claim in words, and whether the values here support it.
     Claim {
-        /// The claim, shortly.
+        /// The claim, in short.
         words: String,
-        /// Whether ours bear it out.
+        /// Whether the values here support it.
         holds: bool,
     },
 }
 
-/// How a comparison came out.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The paper and we agree.
+    /// The paper's value and the value here agree.
     Agrees,
-    /// The paper gives no number; our formula and our simulation agree.
+    /// The paper gives no number; formula and simulation here agree.
     AgreesWithTheory,
-    /// There is nothing to compare ours with.
+    /// There is nothing to compare with.
     NoNumber,
-    /// The paper and we differ; the reason is beside it.
+    /// The paper's value and the value here differ; the reason is given.
     Differs,
-    /// Our own formula and simulation differ, which should not be.
+    /// Formula and simulation here differ, which is an error.
     Contradicts,
 }
 
 impl Verdict {
-    /// In a few words.
+    /// The verdict in a few words.
     pub fn words(self) -> &'static str {
         match self {
             Verdict::Agrees => "agrees",
@@ -57,31 +57,31 @@ impl Verdict {
         }
     }
 
-    /// Whether nothing is wrong with it.
+    /// Whether the verdict is no error.
     pub fn is_good(self) -> bool {
         !matches!(self, Verdict::Differs | Verdict::Contradicts)
     }
 }
 
-/// A value compared.
+/// A comparison of values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
-    /// What is compared, with its unit.
+    /// The compared quantity, with its unit.
     pub what: String,
-    /// What the paper says.
+    /// The paper's statement.
     pub paper: Says,
-    /// By our formula.
+    /// The value of the formula here.
     pub theory: Option<f64>,
-    /// By our simulation, and its standard error.
+    /// The value of the simulation here, and its standard error.
     pub simulation: Option<(f64, f64)>,
-    /// Measured in the lab earlier, or on this machine.
+    /// The value measured in the lab earlier, or on this machine.
     pub lab: Option<f64>,
-    /// Why it differs, or what else is to be known.
+    /// The reason for a difference, or a remark.
     pub why: Option<String>,
 }
 
 impl Check {
-    /// A comparison, to which values are added.
+    /// A comparison; methods add its values.
     pub fn of(what: impl Into<String>) -> Self {
         Self {
             what: what.into(),
@@ -93,7 +93,7 @@ impl Check {
         }
     }
 
-    /// The paper's number; ours agrees if it differs by no more than a share `within` of it.
+    /// The paper's number; the value here agrees if it differs by at most a share `within` of it.
     pub fn paper(mut self, value: f64, within: f64) -> Self {
         self.paper = Says::Number { value, within };
         self
@@ -105,63 +105,66 @@ impl Check {
         self
     }
 
-    /// The paper's claim, and whether ours bear it out.
+    /// The paper's claim, and whether the values here support it.
     pub fn claim(mut self, words: impl Into<String>, holds: bool) -> Self {
         let words = words.into();
         self.paper = Says::Claim { words, holds };
         self
     }
 
-    /// Our formula's value.
+    /// The value of the formula here.
     pub fn theory(mut self, value: f64) -> Self {
         self.theory = Some(value);
         self
     }
 
-    /// Our simulation's value and its standard error.
+    /// The value of the simulation here, and its standard error.
     pub fn simulated(mut self, value: f64, stderr: f64) -> Self {
         self.simulation = Some((value, stderr));
         self
     }
 
-    /// What was measured in the lab, or on this machine.
+    /// The value measured in the lab, or on this machine.
     pub fn lab(mut self, value: f64) -> Self {
         self.lab = Some(value);
         self
     }
 
-    /// Why it differs, or what else is to be known.
+    /// The reason for a difference, or a remark.
     pub fn because(mut self, why: impl Into<String>) -> Self {
         self.why = Some(why.into());
         self
     }
 
-    /// The value of ours that is compared with the paper's.
+    /// The value here that is compared with the paper's.
     pub fn ours(&self) -> Option<f64> {
         let simulated = self.simulation.map(|(value, _)| value);
         simulated.or(self.theory).or(self.lab)
     }
 
-    /// By how many standard errors simulation and theory differ.
+    /// The difference of simulation and theory in standard errors.
     fn errors(&self) -> Option<f64> {
         let ((simulated, stderr), theory) = (self.simulation?, self.theory?);
-        // What is exact in both must agree to rounding.
+        // Values that are exact in both must agree to rounding.
         let least = 1e-9 * theory.abs().max(1e-12);
         Some((simulated - theory) / stderr.max(least))
     }
 
-    /// Of comparisons of simulation with theory the one that differs most, as one for all of them.
+    /// Combines comparisons of simulation with theory into the one with the largest difference.
     pub fn worst(checks: Vec<Check>) -> Option<Check> {
         let all = checks.len();
         let apart = |check: &Check| check.errors().map_or(0.0, f64::abs);
         let worst = checks
             .into_iter()
             .max_by(|a, b| apart(a).total_cmp(&apart(b)))?;
-        let what = format!("{} (of {all} such points the one most apart)", worst.what);
+        let what = format!(
+            "{} (the largest difference of {all} such points)",
+            worst.what
+        );
         Some(Check { what, ..worst })
     }
 
-    /// How it came out.
+    /// The result.
     pub fn verdict(&self) -> Verdict {
         if self.errors().is_some_and(|errors| errors.abs() > ERRORS) {
             return Verdict::Contradicts;
@@ -186,7 +189,7 @@ impl Check {
         }
     }
 
-    /// What the paper says, theory, simulation, lab and the difference, as a table shows them.
+    /// The paper's statement, theory, simulation, lab and the difference, as cells of a table.
     pub fn cells(&self) -> [String; 5] {
         let paper = match &self.paper {
             Says::Nothing => String::new(),
@@ -206,7 +209,7 @@ impl Check {
         [paper, theory, simulation, lab, self.difference()]
     }
 
-    /// The values in a sentence's words.
+    /// The values as words of a sentence.
     pub fn comparison(&self) -> String {
         let names = ["paper", "theory", "simulation", "lab"];
         let cells = self.cells();
@@ -218,7 +221,8 @@ impl Check {
         told.join(", ")
     }
 
-    /// The difference in words: to the paper's number in percent, else to theory in standard errors.
+    /// The difference in words: to the paper's number in percent, else to theory in standard
+    /// errors.
     pub fn difference(&self) -> String {
         match (&self.paper, self.ours()) {
             (Says::Number { value, .. }, Some(ours)) if *value != 0.0 => {
@@ -231,12 +235,12 @@ impl Check {
     }
 }
 
-/// Four digits that count.
+/// Four significant digits.
 fn short(value: f64) -> String {
     digits(value, 4)
 }
 
-/// Two.
+/// Two significant digits.
 fn brief(value: f64) -> String {
     digits(value, 2)
 }
@@ -262,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agreement_is_within_what_is_allowed() {
+    fn agreement_is_within_the_allowed_difference() {
         let check = Check::of("x").paper(10.0, 0.1);
         assert_eq!(check.verdict(), Verdict::NoNumber);
         assert_eq!(
@@ -285,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simulation_that_leaves_theory_is_told_whatever_the_paper_says() {
+    fn a_simulation_that_contradicts_theory_is_always_reported() {
         let near = Check::of("x").theory(1.0).simulated(1.3, 0.1);
         assert_eq!(
             (near.verdict(), near.difference().as_str()),
@@ -304,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_the_digits_that_count() {
+    fn numbers_keep_their_significant_digits() {
         assert_eq!(
             [1234.56, 12.3456, 0.0123456, 0.5, 0.0].map(short),
             ["1235", "12.35", "0.01235", "0.5", "0"].map(str::to_owned)

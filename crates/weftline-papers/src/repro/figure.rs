@@ -1,4 +1,4 @@
-//! A figure or table of a paper: the points it needs, and how they are shown and compared.
+//! A figure or table of a paper: its points, charts and comparisons.
 
 use super::check::Check;
 use super::picture::Plot;
@@ -20,7 +20,7 @@ pub enum Paper {
 }
 
 impl Paper {
-    /// All of them, in the report's order.
+    /// All papers, in the report's order.
     pub const ALL: [Paper; 5] = [
         Paper::Karzand,
         Paper::Roca,
@@ -29,7 +29,7 @@ impl Paper {
         Paper::Garrido,
     ];
 
-    /// What the names of its figures begin with.
+    /// Prefix of the names of its figures.
     pub fn id(self) -> &'static str {
         match self {
             Paper::Karzand => "karzand",
@@ -40,7 +40,7 @@ impl Paper {
         }
     }
 
-    /// Who wrote it, and its title.
+    /// Its authors and title.
     pub fn citation(self) -> &'static str {
         match self {
             Paper::Karzand => {
@@ -65,7 +65,7 @@ impl Paper {
     }
 }
 
-/// How much is run.
+/// The scope of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// Fewer points and shorter runs: all figures within three minutes.
@@ -75,45 +75,45 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// One or the other.
+    /// The first or the second value, by the scope.
     pub fn pick<T>(self, quick: T, full: T) -> T {
         if self.quick { quick } else { full }
     }
 }
 
-/// What a figure looks like when its points have been run.
+/// A figure's charts and comparisons, computed from its points.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     /// Charts, whose lines are also the CSV file.
     pub plots: Vec<Plot>,
-    /// Values compared; the first is the one of the report's first table.
+    /// Comparisons; the first one is in the report's first table.
     pub checks: Vec<Check>,
-    /// What a reader should know besides: where the paper errs, what was our choice.
+    /// Remarks for the reader: the paper's errors, and parameters that the paper does not give.
     pub notes: Vec<String>,
 }
 
-/// Makes charts and comparisons of results.
+/// Computes charts and comparisons from results.
 pub type Show = Box<dyn Fn(&Values) -> Result<Shown, Missing> + Send + Sync>;
 
 /// A figure or a table.
 pub struct Figure {
-    /// Its name on the command line: the paper's id, a hyphen and what the paper calls it, as
+    /// Its name on the command line: the paper's id, a hyphen and the paper's name for it, such as
     /// `karzand-6` or `roca-table-2`.
     pub id: &'static str,
     /// The paper.
     pub paper: Paper,
-    /// What it is about.
+    /// Its title.
     pub title: &'static str,
-    /// What the paper shows there as far as we know it, and what we run for it.
+    /// The content of the paper's figure, as far as known, and the points that are run for it.
     pub shows: &'static str,
-    /// What is run.
+    /// Its points.
     pub points: Vec<Point>,
-    /// What is made of it.
+    /// The computation of its charts and comparisons.
     pub show: Show,
 }
 
 impl Figure {
-    /// What the paper calls it: `Fig. 6`, `Table 2`.
+    /// The paper's name for it: `Fig. 6`, `Table 2`.
     pub fn number(&self) -> String {
         let rest = self.id.strip_prefix(self.paper.id()).unwrap_or(self.id);
         let rest = rest.trim_start_matches('-');
@@ -123,7 +123,7 @@ impl Figure {
         }
     }
 
-    /// The programs it needs besides `weftline`.
+    /// The programs that it needs in addition to `weftline`.
     pub fn needs(&self, program: Program) -> bool {
         self.points.iter().any(|point| point.program() == program)
     }

@@ -1,4 +1,5 @@
-//! Garrido et al., Figs 9 to 11: several stations, by the ns-3 model (`ns3/`, `docs/reference/ns3.md`).
+//! Garrido et al., Figs 9 to 11: several stations, by the ns-3 model (`ns3/`,
+//! `docs/reference/ns3.md`).
 
 use super::picture::{Dot, Line, Plot, Source};
 use super::{Check, Figure, Missing, Paper, Point, Scale, Shown, Values, over_runs};
@@ -6,7 +7,7 @@ use super::{Check, Figure, Missing, Paper, Point, Scale, Shown, Values, over_run
 /// Seconds of traffic in each run.
 const SECONDS: u32 = 20;
 
-/// All of the paper's figures that ns-3 runs.
+/// All figures of the paper that are run with ns-3.
 pub(super) fn figures(scale: Scale) -> Vec<Figure> {
     vec![
         crossing(
@@ -26,7 +27,7 @@ pub(super) fn figures(scale: Scale) -> Vec<Figure> {
 /// A protocol's name, and its runs by frame error rate.
 type Curve = (&'static str, Vec<(f64, Vec<Point>)>);
 
-/// Runs of a scenario with one seed after the other.
+/// Runs of a scenario with consecutive seeds.
 fn runs(scenario: &str, protocol: &str, fer: f64, seeds: u64, scale: Scale) -> Vec<Point> {
     let run = |n: u64| {
         let seed = scale.seed.wrapping_add(n);
@@ -42,8 +43,8 @@ fn runs(scenario: &str, protocol: &str, fer: f64, seeds: u64, scale: Scale) -> V
     (0..seeds).map(run).collect()
 }
 
-/// Mean over runs of a number. Where nothing at all was delivered, there is no index of fairness:
-/// such runs count as those in which one flow has everything.
+/// Mean of a number over runs. If nothing was delivered, there is no index of fairness: such runs
+/// count as runs in which one flow gets everything.
 fn mean(values: &Values, runs: &[Point], x: f64, key: &str) -> Result<Dot, Missing> {
     let found = runs.iter().map(|run| match values.number(run, key) {
         Err(Missing::Key { .. }) if key == "jain" => Ok(0.5),
@@ -85,11 +86,12 @@ fn crossing(id: &'static str, title: &'static str, scale: Scale) -> Figure {
         paper: Paper::Garrido,
         title,
         shows: if fairness {
-            "Jain's index of the two flows: RLC's stays above 0.9 where TCP's falls towards 0.5. Ours: the ns-3 \
-             model, 802.11b ad hoc, with the project's codec; errors on the first flow's first hop, because the \
-             shared notes do not say where, and TCP's index falls so far only if the flows differ."
+            "Jain's index of the two flows: RLC's stays above 0.9 where TCP's falls towards 0.5. \
+             Here: the ns-3 model, 802.11b ad hoc, with the project's codec; errors on the first \
+             flow's first hop, because the shared notes do not say where, and TCP's index falls \
+             this far only if the flows differ."
         } else {
-            "Throughput of the flows. Ours: the ns-3 model, 802.11b ad hoc, with the project's codec; \
+            "Throughput of the flows. Here: the ns-3 model, 802.11b ad hoc, with the project's codec; \
              errors on the first flow's first hop. The paper's curve is not given as numbers."
         },
         points,
@@ -130,8 +132,8 @@ fn crossing(id: &'static str, title: &'static str, scale: Scale) -> Figure {
                         .claim("falls towards 0.5", reno.y < 0.6)
                         .simulated(reno.y, reno.stderr)
                         .because(
-                            "with errors on all links (`--lossy=all`) TCP's two flows starve alike, and its index \
-                             stays above 0.9 too",
+                            "with errors on all links (`--lossy=all`) both of TCP's flows starve, \
+                             and its index stays above 0.9 too",
                         ),
                 ];
                 (checks, vec![plot("Fairness.", "Jain's index", &lines)])
@@ -190,9 +192,10 @@ fn mesh(scale: Scale) -> Figure {
         id: "garrido-11",
         paper: Paper::Garrido,
         title: "random meshes of 32 nodes",
-        shows: "Throughput in random 32-node meshes: 1.7 times TCP's, and 16 % more with the short header than with \
-                the long one. Ours: the ns-3 model with OLSR, each link with an FER of its own between 0 and that of the \
-                worst, one flow between any two stations that are two hops or more apart.",
+        shows: "Throughput in random 32-node meshes: 1.7 times TCP's, and 16 % more with the short \
+                header than with the long one. Here: the ns-3 model with OLSR, each link with a \
+                different FER between 0 and that of the worst, one flow between any two stations \
+                that are at least two hops apart.",
         points,
         show: Box::new(move |values| {
             let mut lines = Vec::new();
@@ -216,8 +219,9 @@ fn mesh(scale: Scale) -> Figure {
                         .paper(1.7, 0.25)
                         .simulated(tcp.0, tcp.1)
                         .because(
-                            "the gain grows with the links' FER, which the shared notes do not give: it is small \
-                             where links are good, and many times the paper's where TCP starves",
+                            "the gain grows with the links' FER, which the shared notes do not \
+                             give: it is small where links are good, and many times the paper's \
+                             where TCP starves",
                         ),
                 );
                 checks.push(

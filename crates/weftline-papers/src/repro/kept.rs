@@ -34,12 +34,12 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Opens a folder's points, and makes the folder if there is none. Points of another `version`
-    /// of the program do not count. Those of another `build` of the same version do, and
-    /// [`from_other_builds`](Self::from_other_builds) tells of them.
+    /// Opens a folder's points, and creates the folder if it does not exist. Points of another
+    /// `version` of the program are ignored. Points of another `build` of the same version are
+    /// used, and [`from_other_builds`](Self::from_other_builds) counts them.
     ///
     /// # Errors
-    /// The folder cannot be made, read or written.
+    /// The folder cannot be created, read or written.
     pub fn open(folder: &Path, version: &str, build: &str, fresh: bool) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join(FILE);
@@ -57,7 +57,7 @@ impl Kept {
         }
         let text = std::fs::read(&path)?;
         let text = String::from_utf8_lossy(&text);
-        // A line that was cut off when a run was stopped is a point that has not been run.
+        // A line that was interrupted when a run was stopped is ignored.
         let records = text
             .lines()
             .filter_map(|line| serde_json::from_str::<Record>(line).ok());
@@ -92,12 +92,12 @@ impl Kept {
         Ok(())
     }
 
-    /// What has been run.
+    /// The results of finished points.
     pub fn values(&self) -> &Values {
         &self.values
     }
 
-    /// How many points another build of the same version ran.
+    /// Number of points that another build of the same version ran.
     pub fn from_other_builds(&self) -> usize {
         self.others
     }
@@ -114,7 +114,7 @@ mod tests {
     use crate::repro::Point;
 
     #[test]
-    fn points_are_found_again_by_command_and_version_and_a_cut_line_is_none() {
+    fn points_are_found_again_by_command_and_version_without_interrupted_lines() {
         let folder = tempfile::tempdir().unwrap();
         let point = |text: &str| Point::lab(text);
         let (one, two) = (point("theory bianchi"), point("theory rest"));

@@ -1,12 +1,12 @@
 //! The papers' figures and tables, run again: `weftline-lab repro`.
 //!
-//! A [`Figure`] names the [`Point`]s it needs, each a command that prints one JSON object, and makes
-//! charts and comparisons of what they gave. Nothing is computed here that those commands do not
-//! print, so whoever types one gets the report's number. [`run()`] runs points and keeps their results
-//! in a folder, [`Report`] and [`page()`] show them.
+//! A [`Figure`] names the [`Point`]s it needs, each a command that prints one JSON object, and
+//! computes charts and comparisons from their results. The numbers of the report are those that
+//! the commands print, so a reader who runs one gets the report's number. [`run()`] runs points
+//! and keeps their results in a folder; [`Report`] and [`page()`] show them.
 //!
-//! A figure is added by a function that makes it from a [`Scale`], in the file of its paper, and a
-//! line in that paper's `figures`.
+//! To add a figure, write a function that makes it from a [`Scale`], in the file of its paper, and
+//! add a line to that paper's `figures`.
 
 mod check;
 mod figure;
@@ -49,11 +49,11 @@ pub fn figures(scale: Scale) -> Vec<Figure> {
     .collect()
 }
 
-/// The figures that `names` stand for: a figure's own name, or that of a paper for all of its. No
-/// name is all figures.
+/// The figures selected by `names`: a figure's own name, or that of a paper for all its figures.
+/// No name selects all figures.
 ///
 /// # Errors
-/// A name that stands for nothing, with those that do.
+/// A name is unknown; the error lists the known ones.
 pub fn select<'a>(figures: &'a [Figure], names: &[String]) -> Result<Vec<&'a Figure>, Unknown> {
     for name in names {
         let known = figures
@@ -75,16 +75,16 @@ pub fn select<'a>(figures: &'a [Figure], names: &[String]) -> Result<Vec<&'a Fig
     Ok(figures.iter().filter(wanted).collect())
 }
 
-/// No figure has such a name.
+/// No figure has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no figure is called `{name}`; there are {}; karzand, roca, rest, udp-rc and garrido stand for all of a paper's",
+    "no figure is called `{name}`; figures: {}; karzand, roca, rest, udp-rc and garrido select all figures of a paper",
     .known.join(", ")
 )]
 pub struct Unknown {
-    /// What was asked for.
+    /// The given name.
     pub name: String,
-    /// What there is.
+    /// The known names.
     pub known: Vec<&'static str>,
 }
 
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn every_figure_and_table_that_is_promised_is_there() {
+    fn every_promised_figure_and_table_exists() {
         let promised: [(&str, &[&str]); 5] = [
             ("karzand", &["1", "2", "6", "7", "8", "9", "10", "table-1"]),
             ("roca", &["3", "4", "5", "6", "7", "8", "table-2"]),
@@ -148,7 +148,7 @@ mod tests {
             many.len()
         );
         assert!(many.iter().all(|command| command.contains("--seed ")));
-        // Means over several runs have the following seeds too.
+        // Means over several runs also have the following seeds.
         assert!(simulations(&other).intersection(&many).count() < 20);
     }
 
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_program_that_is_not_there_is_skipped_with_the_reason() {
+    fn figures_that_need_a_missing_program_are_skipped_with_the_reason() {
         let [quick, _] = both();
         let programs = Programs {
             lab: "weftline-lab".into(),

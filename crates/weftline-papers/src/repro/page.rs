@@ -1,4 +1,4 @@
-//! The report's page: one file, without scripts and without anything to load.
+//! The report's page: one file without scripts and external resources.
 
 use std::fmt::Write;
 
@@ -40,10 +40,10 @@ pub fn page(report: &Report<'_>) -> String {
          <h1>{title}</h1>\n"
     );
     page += "<p>Each figure and table of the five papers that Weftline builds on, run again: the paper's \
-             numbers where it gives any, our formula, our simulation of the paper's own model, and what the \
-             lab measured where that applies. Diamonds are the papers' numbers, plain lines formulas, dots \
-             simulations with bars of one standard error, squares what was measured. A difference is to the paper's \
-             number, or between simulation and theory in standard errors (σ). Below each figure stand the commands that print \
+             numbers where it gives any, Weftline's formula, its simulation of the paper's model, and the \
+             lab's measurements if there are any. Diamonds are the papers' numbers, plain lines formulas, dots \
+             simulations with bars of one standard error, squares measurements. A difference is to the paper's \
+             number, or between simulation and theory in standard errors (σ). Below each figure are the commands that print \
              its numbers, one for each point.</p>\n";
     overview(&mut page, report);
     for paper in report.papers() {
@@ -55,8 +55,8 @@ pub fn page(report: &Report<'_>) -> String {
     let _ = write!(
         page,
         "<section><h2>How this was made</h2>\n<pre>{}</pre>\n\
-         <p>{}. {points} points, which took {:.1} minutes added up. A simulation agrees with a formula within 4 of \
-         its standard errors. All but the speeds comes out the same again.</p></section>\n\
+         <p>{}. {points} points, which took {:.1} minutes in total. A simulation agrees with a formula within 4 of \
+         its standard errors. All numbers but the speeds are repeatable.</p></section>\n\
          </main></body></html>\n",
         escape(&report.command),
         escape(&report.program),
@@ -70,11 +70,11 @@ fn overview(page: &mut String, report: &Report<'_>) {
     page.push_str(
         "<h2>All figures</h2>\n<div class=\"wide\"><table>\n<tr><th class=\"what\">figure</th>",
     );
-    page.push_str("<th class=\"what\">compared first</th>");
+    page.push_str("<th class=\"what\">first comparison</th>");
     page.push_str(
         "<th>paper</th><th>theory</th><th>simulation</th><th>lab</th><th>difference</th>",
     );
-    page.push_str("<th>verdict on all of it</th></tr>\n");
+    page.push_str("<th>verdict on the whole figure</th></tr>\n");
     for entry in &report.entries {
         let id = entry.figure.id;
         let name = format!("{} {}", entry.figure.paper.id(), entry.figure.number());
@@ -160,7 +160,7 @@ fn checks(page: &mut String, checks: &[Check]) {
             numbers(check),
             escape(verdict.words()),
         );
-        // A reason that several have in common is told once.
+        // A reason that several comparisons share is given once.
         if let Some(why) = check.why.as_deref()
             && reasons.iter().all(|(_, told)| *told != why)
         {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use weftline_plot::{Axis, Marks, STYLES, Series, Whisker, chart_with};
 
-/// Where a line's numbers come from.
+/// The source of a line's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Printed in the paper.
@@ -15,7 +15,7 @@ pub enum Source {
     Simulation,
     /// The engine in virtual time.
     Engine,
-    /// Measured: in the lab earlier, or on this machine.
+    /// The value measured in the lab earlier, or on this machine.
     Measured,
 }
 
@@ -41,10 +41,10 @@ impl Source {
     }
 }
 
-/// A value with its standard error, 0 where it has none.
+/// A value with its standard error, or 0 if it has none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dot {
-    /// Where.
+    /// Its x.
     pub x: f64,
     /// The value.
     pub y: f64,
@@ -59,16 +59,16 @@ impl Dot {
     }
 }
 
-/// Values that belong together.
+/// A series of values.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// In the legend.
+    /// Its name in the legend.
     pub name: String,
-    /// Where its numbers come from.
+    /// The source of its numbers.
     pub source: Source,
-    /// Its colour: lines about the same thing share one.
+    /// Its colour: lines about the same quantity share one.
     pub colour: usize,
-    /// Its values, by rising x.
+    /// Its values, in order of x.
     pub dots: Vec<Dot>,
     marks: Marks,
 }
@@ -91,13 +91,13 @@ impl Line {
         self
     }
 
-    /// Drawn as a line without dots, whatever its source: for distributions.
+    /// Draws a line without dots, for any source: for distributions.
     pub fn smooth(mut self) -> Self {
         self.marks = Marks::Line;
         self
     }
 
-    /// Drawn as dots that no line joins.
+    /// Draws dots without a line.
     pub fn apart(mut self) -> Self {
         if self.marks == Marks::Both {
             self.marks = Marks::Points;
@@ -112,11 +112,11 @@ type Range = (f64, f64);
 /// A chart.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// What it shows.
+    /// Its caption.
     pub caption: String,
     /// The axes' labels, with units.
     pub labels: (String, String),
-    /// What is drawn.
+    /// Its lines.
     pub lines: Vec<Line>,
     log: (bool, bool),
     range: (Option<Range>, Option<Range>),
@@ -134,13 +134,13 @@ impl Plot {
         }
     }
 
-    /// Draws these.
+    /// Adds these lines.
     pub fn with(mut self, lines: impl IntoIterator<Item = Line>) -> Self {
         self.lines.extend(lines);
         self
     }
 
-    /// A logarithmic x axis: what is not above 0 is not drawn.
+    /// A logarithmic x axis: values of 0 or less are not drawn.
     pub fn log_x(mut self) -> Self {
         self.log.0 = true;
         self
@@ -164,7 +164,7 @@ impl Plot {
         self
     }
 
-    /// As an `svg` element.
+    /// The chart as an `svg` element.
     pub fn svg(&self) -> String {
         let shown = |dot: &&Dot| {
             let fits = |value: f64, log: bool, range: Option<(f64, f64)>| {
@@ -202,8 +202,8 @@ impl Plot {
         chart_with(&self.caption, &x, &y, &series, &whiskers)
     }
 
-    /// Lines of CSV: chart, line, source, x, y, standard error. `place` tells the charts of a figure
-    /// apart.
+    /// Lines of CSV: chart, line, source, x, y, standard error. `place` distinguishes the charts
+    /// of a figure.
     pub fn csv(&self, place: usize) -> String {
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
         let mut text = String::new();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_of_nothing_is_no_failure() {
+    fn an_empty_chart_is_valid() {
         assert!(Plot::new("c", "x", "y").log_x().svg().ends_with("</svg>"));
     }
 }

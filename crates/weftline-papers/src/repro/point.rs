@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-/// Which program runs a point.
+/// The program that runs a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Program {
     /// `weftline-lab`.
     Lab,
-    /// The ns-3 model, `weftline-ns3`, which is built by a command of its own and may be absent.
+    /// The ns-3 model, `weftline-ns3`, which is built separately and may be missing.
     Ns3,
 }
 
 impl Program {
-    /// What it is called in a command line.
+    /// Its name in a command line.
     pub fn name(self) -> &'static str {
         match self {
             Program::Lab => "weftline-lab",
@@ -21,9 +21,10 @@ impl Program {
     }
 }
 
-/// A command that gives a number, or several, of a figure.
+/// A command whose output has one or more numbers of a figure.
 ///
-/// It is independent of all others, and its text is what a reader types to get the same numbers.
+/// It is independent of all others, and its text is the command that a reader types to get the
+/// same numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     program: Program,
@@ -33,15 +34,15 @@ pub struct Point {
 }
 
 impl Point {
-    /// A command of `weftline-lab`, as typed behind the program's name but for `--json`, which is
-    /// added. Words with blanks in them are put between single quotes.
+    /// A command of `weftline-lab`: its arguments as typed, without `--json`, which is added. Words
+    /// with blanks are put between single quotes.
     pub fn lab(arguments: &str) -> Self {
         let mut point = Self::of(Program::Lab, arguments);
         point.words.push("--json".to_owned());
         point
     }
 
-    /// A command of the ns-3 model, which prints JSON by itself.
+    /// A command of the ns-3 model, which always prints JSON.
     pub fn ns3(arguments: &str) -> Self {
         Self::of(Program::Ns3, arguments)
     }
@@ -55,15 +56,15 @@ impl Point {
         }
     }
 
-    /// About so many seconds of one core: long points are begun first, and the estimate of what is
-    /// left rests on it. Without this, 0.1.
+    /// Estimated seconds of one core: long points are started first, and the estimate of the
+    /// remaining time uses this. The default is 0.1.
     pub fn about_secs(mut self, secs: f64) -> Self {
         self.about_secs = secs.max(0.001);
         self
     }
 
-    /// Measures this machine's speed: nothing else is run beside it, and its result is not the same
-    /// twice.
+    /// Marks a measurement of this machine's speed: no other point runs beside it, and its result
+    /// is not repeatable.
     pub fn alone(mut self) -> Self {
         self.alone = true;
         self
@@ -74,18 +75,18 @@ impl Point {
         self.program
     }
 
-    /// About how many seconds of one core it takes.
+    /// Estimated seconds of one core.
     pub fn cost(&self) -> f64 {
         self.about_secs
     }
 
-    /// Whether nothing may run beside it.
+    /// Whether no other point may run beside it.
     pub fn is_alone(&self) -> bool {
         self.alone
     }
 
-    /// The arguments it is run with: those of its text, and on one thread where a command would take
-    /// all there are. The result does not depend on that.
+    /// The arguments of its process: those of its text, and a limit of one thread for commands
+    /// that would use all of them. The result does not depend on the limit.
     pub fn arguments(&self) -> Vec<String> {
         const ONE_THREAD: [&str; 6] = ["streaming", "block", "arq", "rest", "udp-rc", "rlc-block"];
         let mut arguments = self.words.clone();
@@ -101,7 +102,7 @@ impl Point {
     }
 }
 
-/// The command line as a shell takes it: also what a point's result is kept under.
+/// The command line, quoted for a shell: also the key of the point's result.
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.program.name())?;
@@ -117,7 +118,7 @@ impl fmt::Display for Point {
     }
 }
 
-/// Words at blanks outside of single quotes.
+/// Splits a text at blanks outside of single quotes.
 fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let (mut word, mut open, mut quoted) = (String::new(), false, false);
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_split_outside_of_quotes_and_shown_as_a_shell_takes_them() {
+    fn words_are_split_outside_of_quotes_and_shown_quoted_for_a_shell() {
         let point = Point::lab("sim engine --link 'rate=1mbit delay=2ms'  --secs 3");
         assert_eq!(point.words[3], "rate=1mbit delay=2ms");
         assert_eq!(
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn models_that_take_all_processors_are_run_on_one() {
+    fn models_that_use_all_processors_run_on_one() {
         let of = |text: &str| Point::lab(text).arguments().join(" ");
         assert_eq!(
             of("sim arq --loss 0.1 --rtt 5"),

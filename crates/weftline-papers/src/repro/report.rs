@@ -1,4 +1,4 @@
-//! The report of figures: what came of each, the page, and CSV files.
+//! The report of figures: the result of each, the page, and CSV files.
 
 use serde::Serialize;
 
@@ -7,58 +7,59 @@ use super::picture::CSV_HEAD;
 use super::run::Failed;
 use super::{Figure, Paper, Program, Programs, Shown, Values};
 
-/// What became of a figure.
+/// The result of a figure.
 #[derive(Clone, Debug)]
 pub enum Became {
     /// It is shown.
     Shown(Shown),
-    /// It could not be run here: why.
+    /// It could not be run here: the reason.
     Skipped(String),
-    /// Some of its points failed: why.
+    /// Some of its points failed: the reason.
     Failed(String),
 }
 
-/// A figure and what became of it.
+/// A figure and its result.
 pub struct Entry<'a> {
     /// The figure.
     pub figure: &'a Figure,
-    /// What became of it.
+    /// Its result.
     pub became: Became,
 }
 
-/// All figures that were asked for.
+/// All selected figures.
 pub struct Report<'a> {
-    /// In the order in which they are shown.
+    /// The figures, in the report's order.
     pub entries: Vec<Entry<'a>>,
     /// The command that makes the report again.
     pub command: String,
-    /// Its options without the figures and the folder: what makes one figure again.
+    /// Its options without the figures and the folder, for the command that makes one figure
+    /// again.
     pub options: String,
-    /// The program's version, and which build of it.
+    /// The program's version and build.
     pub program: String,
-    /// How many points it rests on, and how many seconds of one core they took.
+    /// Number of points in it, and the seconds of one core that they took.
     pub effort: (usize, f64),
 }
 
-/// A figure in few words, for programs.
+/// A summary of a figure, for programs.
 #[derive(Debug, Serialize)]
 pub struct Summary {
     /// Its name.
     pub figure: String,
     /// Whether it is shown, skipped or failed.
     pub status: &'static str,
-    /// Why, where it is not shown.
+    /// The reason, if it is not shown.
     pub reason: Option<String>,
-    /// Agreement in one line.
+    /// The agreement in one line.
     pub agreement: String,
-    /// Values compared.
+    /// Its comparisons.
     pub checks: Vec<Check>,
-    /// Verdicts of these, in words.
+    /// Their verdicts, in words.
     pub verdicts: Vec<&'static str>,
 }
 
 impl<'a> Report<'a> {
-    /// What became of each figure.
+    /// The result of each figure.
     pub fn new(
         figures: &[&'a Figure],
         values: &Values,
@@ -78,7 +79,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The figures in few words.
+    /// The summaries of the figures.
     pub fn summaries(&self) -> Vec<Summary> {
         let one = |entry: &Entry<'_>| {
             let (status, reason) = match &entry.became {
@@ -99,9 +100,9 @@ impl<'a> Report<'a> {
         self.entries.iter().map(one).collect()
     }
 
-    /// The first table as Markdown, and below it every disagreement with its reason.
+    /// The first table as Markdown, and below it every difference with its reason.
     pub fn markdown(&self) -> String {
-        let mut text = "| figure | compared first | paper | theory | simulation | lab | difference | all of it |\n\
+        let mut text = "| figure | first comparison | paper | theory | simulation | lab | difference | whole figure |\n\
                         | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
             .to_owned();
         for entry in &self.entries {
@@ -141,7 +142,7 @@ impl<'a> Report<'a> {
 }
 
 impl Entry<'_> {
-    /// Values compared.
+    /// Its comparisons.
     pub fn checks(&self) -> &[Check] {
         match &self.became {
             Became::Shown(shown) => &shown.checks,
@@ -149,7 +150,7 @@ impl Entry<'_> {
         }
     }
 
-    /// How all of it came out, shortly, and its class in the page's style sheet.
+    /// The verdict on the whole figure, in short, and its class in the page's style sheet.
     pub(super) fn verdict(&self) -> (&'static str, String) {
         match &self.became {
             Became::Skipped(_) => return ("", "skipped".to_owned()),
@@ -165,7 +166,7 @@ impl Entry<'_> {
             (0, _) => ("", "nothing to compare".to_owned()),
             (1, 0) => ("good", checks[0].verdict().words().to_owned()),
             (all, 0) if checks.iter().any(|c| matches!(c.paper, Says::Nothing)) => {
-                ("good", format!("all {all} agree, where there is a number"))
+                ("good", format!("all {all} with a number agree"))
             }
             (all, 0) => ("good", format!("all {all} agree")),
             (all, bad) if explained => ("bad", format!("{bad} of {all} differ, explained")),
@@ -173,7 +174,7 @@ impl Entry<'_> {
         }
     }
 
-    /// Agreement in one line.
+    /// The agreement in one line.
     pub fn agreement(&self) -> String {
         match &self.became {
             Became::Skipped(why) => return format!("Skipped: {why}."),
@@ -247,7 +248,7 @@ fn became(figure: &Figure, values: &Values, failed: &[Failed], programs: &Progra
     }
 }
 
-/// With its first letter large.
+/// The text with a capital first letter.
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|c| c.to_uppercase().to_string());

@@ -1,4 +1,4 @@
-//! Running points: several at a time, each a process of its own.
+//! Runs points: several at a time, each in a separate process.
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use super::{Kept, Point, Program};
 
-/// Where the programs are.
+/// Paths of the programs.
 #[derive(Clone, Debug)]
 pub struct Programs {
     /// `weftline`.
     pub lab: PathBuf,
-    /// The ns-3 model, or why it is not there.
+    /// The ns-3 model, or the reason why it is missing.
     pub ns3: Result<PathBuf, String>,
 }
 
@@ -24,7 +24,7 @@ impl Programs {
     /// The path of a program.
     ///
     /// # Errors
-    /// It is not there: the reason.
+    /// It is missing: the reason.
     pub fn path(&self, program: Program) -> Result<&PathBuf, String> {
         match program {
             Program::Lab => Ok(&self.lab),
@@ -35,7 +35,7 @@ impl Programs {
     /// Runs a point, and reads the object that it prints.
     ///
     /// # Errors
-    /// The program cannot be run, ended badly or printed something else: what it said.
+    /// The program cannot be run, failed, or printed anything but JSON: its output.
     pub fn run(&self, point: &Point) -> Result<Value, String> {
         let path = self.path(point.program())?;
         let output = Command::new(path)
@@ -58,28 +58,28 @@ impl Programs {
     }
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// Points that are done.
     pub done: usize,
-    /// Points that this run has to do.
+    /// Points of this run.
     pub all: usize,
-    /// Seconds that the rest will take, about.
+    /// Estimated seconds for the rest.
     pub left: f64,
 }
 
-/// A point that gave nothing.
+/// A point without a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
     /// Its command.
     pub command: String,
-    /// What happened.
+    /// The error.
     pub reason: String,
 }
 
-/// Runs the points that are not kept yet, `jobs` at a time, and keeps what they give. Points that
-/// measure this machine's speed come last, one at a time. Returns those that failed.
+/// Runs the points that are not kept yet, `jobs` at a time, and keeps their results. Points that
+/// measure this machine's speed come last, one at a time. Returns the failed points.
 ///
 /// # Errors
 /// A result cannot be kept.
@@ -101,7 +101,7 @@ pub fn run(
             start: Instant::now(),
             all: alone.len() + together.len(),
             done: 0,
-            // Alone, a point keeps all the others from running.
+            // A point that runs alone keeps all others from running.
             cost: cost(&together) / jobs.max(1) as f64 + cost(&alone),
             passed: 0.0,
         },
@@ -137,16 +137,16 @@ struct Clock {
     start: Instant,
     all: usize,
     done: usize,
-    /// Seconds that everything was thought to take.
+    /// Estimated seconds of all points.
     cost: f64,
-    /// Of these, what is done.
+    /// Estimated seconds of the finished points.
     passed: f64,
 }
 
 impl Clock {
     fn progress(&self) -> Progress {
         let left = (self.cost - self.passed).max(0.0);
-        // As slow as it has been so far; at first, as slow as thought.
+        // At the speed so far; at first, at the estimated speed.
         let pace = (self.start.elapsed().as_secs_f64() + 2.0) / (self.passed + 2.0);
         Progress {
             done: self.done,
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_that_fails_is_named_and_stops_no_other() {
+    fn a_failed_point_is_named_and_stops_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let mut kept = Kept::open(folder.path(), "1", "a", false).unwrap();
         let points = [Point::lab("a"), Point::lab("b")];
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_the_reason() {
+    fn a_missing_program_is_the_reason() {
         let programs = Programs {
             lab: "/nonexistent/weftline-lab".into(),
             ns3: Err("not built".into()),

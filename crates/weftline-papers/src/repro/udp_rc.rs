@@ -3,14 +3,14 @@
 use super::picture::{Dot, Line, Plot, Source};
 use super::{Check, Figure, Missing, Paper, Point, Scale, Shown, Values, over_runs};
 
-/// A link of the paper: rate, RTT and loss as commands take them.
+/// A link of the paper: rate, RTT and loss in the form of commands.
 struct Link {
     rate: &'static str,
     rtt: &'static str,
     /// Half of it.
     delay: &'static str,
     loss: &'static str,
-    /// Queue, as the lab has it.
+    /// The queue, as in the lab.
     queue: &'static str,
 }
 
@@ -36,8 +36,8 @@ const SLOW: Link = Link {
     queue: "100ms",
 };
 
-/// Times that the lab measured on these links (docs/results/compare.md), s, new connections: message in
-/// bytes, then TCP CUBIC, UDT and Weftline.
+/// Times that the lab measured on these links (docs/results/compare.md), s, new connections:
+/// message in bytes, then TCP CUBIC, UDT and Weftline.
 const LAB_UPLINK: [(f64, [f64; 3]); 3] = [
     (500e3, [4.291, 4.543, 4.802]),
     (1e6, [8.499, 9.788, 9.241]),
@@ -52,13 +52,13 @@ const LAB_LONG: [(f64, [f64; 3]); 3] = [
 const LAB_SLOW: [(f64, [f64; 3]); 1] = [(100e3, [0.450, 0.966, 0.584])];
 const PEERS: [&str; 3] = ["TCP CUBIC", "UDT", "Weftline"];
 
-/// All of the paper's figures that are run again.
+/// All figures of the paper that are run.
 pub(super) fn figures(scale: Scale) -> Vec<Figure> {
     vec![uplink(scale), long(scale), slow(scale)]
 }
 
 impl Link {
-    /// The paper's code on it: time of a message, counted.
+    /// The paper's code on this link: time of a message, counted.
     fn model(&self, message: &str, q: u32, scale: Scale) -> Point {
         let (trials, seed) = (scale.pick(2_000, 50_000), scale.seed);
         let Link {
@@ -71,7 +71,7 @@ impl Link {
         .about_secs(f64::from(trials) * 2e-5)
     }
 
-    /// The engine as it comes, handshake and rate control included.
+    /// The engine with its defaults, handshake and rate control included.
     fn engine(&self, message: &str, scale: Scale) -> Point {
         let (runs, seed) = (scale.pick(3, 15), scale.seed);
         let Link {
@@ -89,7 +89,7 @@ impl Link {
     }
 }
 
-/// Sizes as commands take them, and in bytes.
+/// Sizes in the form of commands, and in bytes.
 const SIZES: [(&str, f64); 3] = [("500kB", 500e3), ("1MB", 1e6), ("2MB", 2e6)];
 
 /// The points of a link: message in bytes, the paper's code over GF(2) and GF(2^8), the engine.
@@ -140,7 +140,7 @@ impl Runs {
         })
     }
 
-    /// Time by size, of all who took part.
+    /// Time by size, of all contenders.
     fn plot(
         &self,
         values: &Values,
@@ -197,9 +197,10 @@ fn uplink(scale: Scale) -> Figure {
         id: "udp-rc-2",
         paper: Paper::UdpRc,
         title: "messages over a 1 Mbit/s uplink",
-        shows: "The paper: UDP-RC about halves TCP's time on a 1 Mbit/s uplink. Ours: its code over a link of that \
-                rate, encoding and handshake left out as in the paper's program; Weftline's engine; the lab's TCP \
-                CUBIC, UDT and Weftline. RTT 50 ms and 1 % loss are our choice: the notes have none.",
+        shows: "The paper: UDP-RC about halves TCP's time on a 1 Mbit/s uplink. Here: its code \
+                over a link of that rate, without encoding and handshake, as in the paper's \
+                program; Weftline's engine; the lab's TCP CUBIC, UDT and Weftline. RTT 50 ms and 1 \
+                % loss are assumed: the notes have none.",
         points,
         show: Box::new(move |values| {
             let mut checks = Vec::new();
@@ -209,8 +210,8 @@ fn uplink(scale: Scale) -> Figure {
                     .paper(0.5, 0.2)
                     .simulated(own.y / LAB_UPLINK[0].1[0], own.stderr / LAB_UPLINK[0].1[0])
                     .because(
-                        "500 kB take 4.1 s at 1 Mbit/s whatever is done, and at 1 % loss and RTT 50 ms today's TCP \
-                         is as good as that. The paper's TCP must have used about half of its uplink",
+                        "500 kB take at least 4.1 s at 1 Mbit/s, and at 1 % loss and RTT 50 ms today's TCP \
+                         reaches that. The paper's TCP must have used about half of its uplink",
                     ),
             );
             let share = values.number(&decoding, "decode_probability")?;
@@ -251,24 +252,25 @@ fn long(scale: Scale) -> Figure {
         id: "udp-rc-3",
         paper: Paper::UdpRc,
         title: "messages over 100 Mbit/s, RTT 200 ms, 0.013 % loss",
-        shows: "The paper: 73 % more throughput than TCP and 50 % more than UDT at 0.013 % loss. Ours as for Fig. 2; \
-                rate and RTT are those of the lab's path of the same loss.",
+        shows: "The paper: 73 % more throughput than TCP and 50 % more than UDT at 0.013 % loss. \
+                Here as for Fig. 2; rate and RTT are those of the lab's path of the same loss.",
         points,
         show: Box::new(move |values| {
             let own = runs.model(values, 2)?;
             let engine = runs.engine(values, 2)?;
             let lab = LAB_LONG[2].1;
             let gain = |time: f64, peer: f64| 100.0 * (peer / time - 1.0);
-            let why = "the model sends at the link's 100 Mbit/s from the first packet, so a message takes little more \
-                       than half a round trip; TCP and UDT must find the rate first. The paper's sending interval was \
-                       set by hand for its path and is not given: 18 Mbit/s would do for the 73 %";
+            let why = "the model sends at the link's 100 Mbit/s from the first packet, so a \
+                       message takes little more than half a round trip; TCP and UDT must find the \
+                       rate first. The paper's sending interval was set by hand for its path and \
+                       is not given: 18 Mbit/s would give the 73 %";
             let at_18 = values.number(&slower, "transfer_s/mean")?;
             let checks = vec![
-                Check::of("2 MB: throughput above TCP CUBIC's (lab, 1.718 s), %; full speed known")
+                Check::of("2 MB: throughput above TCP CUBIC's (lab, 1.718 s), %; full rate known")
                     .paper(73.0, 0.5)
                     .simulated(gain(own.y, lab[0]), 0.0)
                     .because(why),
-                Check::of("2 MB: above UDT's (lab, 2.078 s), %; full speed known")
+                Check::of("2 MB: above UDT's (lab, 2.078 s), %; full rate known")
                     .paper(50.0, 0.5)
                     .simulated(gain(own.y, lab[1]), 0.0)
                     .because(why),
@@ -278,7 +280,7 @@ fn long(scale: Scale) -> Figure {
                 Check::of("2 MB: Weftline's engine, no handshake of TLS, above TCP CUBIC's, %")
                     .simulated(gain(engine.y, lab[0]), 0.0)
                     .lab(gain(lab[2], lab[0]))
-                    .because("the lab's Weftline opens a QUIC connection first and began more slowly then"),
+                    .because("the lab's Weftline opens a QUIC connection first, and started more slowly then"),
             ];
             let plot = runs.plot(
                 values,
@@ -305,8 +307,8 @@ fn slow(scale: Scale) -> Figure {
         id: "udp-rc-4",
         paper: Paper::UdpRc,
         title: "short files over 2 Mbit/s, RTT 20 ms, 1.06 % loss",
-        shows: "The paper: 43 KB/s against TCP's 22 and UDT's 26 on a 2 Mbit/s link at 1.06 % loss. Ours as for \
-                Fig. 2; files of 100 KB, RTT 20 ms.",
+        shows: "The paper: 43 KB/s against TCP's 22 and UDT's 26 on a 2 Mbit/s link at 1.06 % \
+                loss. Here as for Fig. 2; files of 100 KB, RTT 20 ms.",
         points: runs.points(),
         show: Box::new(move |values| {
             let own = runs.model(values, 1)?;
@@ -317,14 +319,16 @@ fn slow(scale: Scale) -> Figure {
                     .paper(43.0, 0.2)
                     .simulated(speed, speed * own.stderr / own.y)
                     .because(
-                        "2 Mbit/s are 250 KB/s: 43 KB/s is a sixth of the link, and the paper's TCP and UDT got a \
-                         tenth. Its path was shared or its 2 Mbit/s not to be had; that cannot be modelled without \
-                         its rate",
+                        "2 Mbit/s are 250 KB/s: 43 KB/s is a sixth of the link, and the paper's \
+                         TCP and UDT got a tenth. Its path was shared or did not have 2 Mbit/s; \
+                         that cannot be modelled without its rate",
                     ),
                 Check::of("throughput over TCP's")
                     .paper(43.0 / 22.0, 0.2)
                     .simulated(lab[0] / own.y, lab[0] * own.stderr / (own.y * own.y))
-                    .because("as above: in the lab TCP uses the link, and nothing can be twice as fast"),
+                    .because(
+                        "as above: in the lab TCP uses the link, and nothing can be twice as fast",
+                    ),
                 Check::of("throughput over UDT's (lab)")
                     .paper(43.0 / 26.0, 0.4)
                     .simulated(lab[1] / own.y, lab[1] * own.stderr / (own.y * own.y)),

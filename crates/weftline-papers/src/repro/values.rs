@@ -1,4 +1,4 @@
-//! What points gave.
+//! The results of points.
 
 use std::collections::HashMap;
 
@@ -6,18 +6,18 @@ use serde_json::Value;
 
 use super::Point;
 
-/// Something that a figure needs is not there.
+/// A value that a figure needs is missing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
     /// A point has not been run.
     #[error("not run yet: {0}")]
     Point(String),
-    /// A point's result has no such number: the command and the figure do not fit together.
-    #[error("no number at `{key}` in what this printed: {point}")]
+    /// A point's result has no such number: the command and the figure do not match.
+    #[error("no number at `{key}` in the output of: {point}")]
     Key {
         /// The point's command.
         point: String,
-        /// Where the number should be.
+        /// The path of the number.
         key: String,
     },
 }
@@ -46,7 +46,7 @@ impl Values {
         self.0.get(&command).ok_or(Missing::Point(command))
     }
 
-    /// A number of a point's object: keys and places of arrays with a slash between them, as
+    /// A number of a point's object: keys and indices with a slash between them, such as
     /// `runs/0/result/mean`.
     ///
     /// # Errors

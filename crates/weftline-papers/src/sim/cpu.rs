@@ -1,4 +1,4 @@
-//! Processor time of a thread, which others that run beside it hardly change.
+//! Processor time of a thread, on which other threads have little influence.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ pub(super) fn thread_time() -> Duration {
     Duration::new(secs.unwrap_or(0), nanos.unwrap_or(0))
 }
 
-/// Time since this was first asked, for want of a clock of threads.
+/// Time since the first call, because there is no clock of threads here.
 #[cfg(not(unix))]
 pub(super) fn thread_time() -> Duration {
     use std::sync::OnceLock;

@@ -1,12 +1,13 @@
-//! Binomial probabilities that stay exact when their parts leave the range of numbers.
+//! Binomial probabilities that stay exact when their factors are too large or too small for a
+//! number.
 
 use core::f64::consts::PI;
 
 /// Probability of `k` successes in `n` trials of probability `p`.
 ///
-/// Loader's form (Fast and accurate computation of binomial probabilities, 2000): the deviance from
-/// the mean is taken as a whole, so that nothing large cancels. Relative error about 1e-14 for `n` to
-/// 10^9 at least.
+/// Loader's form (Fast and accurate computation of binomial probabilities, 2000): the deviance
+/// from the mean is computed as a whole, so that no large terms cancel. Relative error about 1e-14
+/// for `n` up to at least 10^9.
 pub(super) fn pmf(k: u64, n: u64, p: f64) -> f64 {
     if k > n {
         return 0.0;
@@ -61,7 +62,7 @@ fn deviance(x: f64, m: f64) -> f64 {
     sum
 }
 
-/// ln n! less Stirling's formula for it.
+/// ln n! minus Stirling's formula for it.
 fn stirling_error(n: f64) -> f64 {
     if n <= 15.0 {
         let factorial: f64 = (1..=n as u64).map(|i| i as f64).product();
@@ -73,7 +74,7 @@ fn stirling_error(n: f64) -> f64 {
     (1.0 / 12.0 - series / square) / n
 }
 
-/// A sum that loses no small terms (Neumaier's variant of Kahan's).
+/// A sum that keeps small terms (Neumaier's variant of Kahan's).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sum {
     sum: f64,
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn large_ones_add_up() {
+    fn large_cases_add_up() {
         for (n, p) in [(100_000, 0.01), (1_000_000, 0.5)] {
             let mut sum = Sum::default();
             (0..=n).for_each(|k| sum.add(pmf(k, n, p)));

@@ -33,9 +33,9 @@ pub struct Cell {
     pub propagation_us: f64,
     /// Slots of the first contention window (CWmin + 1).
     pub window: u32,
-    /// How often the window doubles.
+    /// Number of times the window doubles.
     pub stages: u32,
-    /// Times a frame is sent at most; `None` is Bianchi's: until it arrives.
+    /// Most transmissions of a frame; `None` is Bianchi's model: until it arrives.
     pub transmissions: Option<u32>,
     /// Frame error rate of the channel.
     pub fer: f64,
@@ -63,19 +63,19 @@ impl Default for Cell {
     }
 }
 
-/// What a cell carries.
+/// The throughput of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Saturation {
     /// Probability that a station sends in a slot (Bianchi's tau, equation 7).
     pub transmission_probability: f64,
-    /// Probability that a frame meets another (p, equation 9).
+    /// Probability that a frame collides (p, equation 9).
     pub collision_probability: f64,
     /// Bits of IP packets delivered, all stations together, Mbit/s (S, equation 13).
     pub throughput_mbit: f64,
-    /// Microseconds that a frame which arrives occupies the channel (T_s).
+    /// Microseconds for which a frame that arrives occupies the channel (T_s).
     pub success_us: f64,
-    /// The same for a collision (T_c); a frame in error takes as long as one that arrives, since its
-    /// sender waits for the answer.
+    /// The same for a collision (T_c); a frame with an error takes as long as one that arrives,
+    /// since its sender waits for the answer.
     pub collision_us: f64,
     /// Share of packets given up after the last transmission.
     pub dropped: f64,
@@ -93,8 +93,8 @@ impl Cell {
     }
 
     /// Probability that a station sends in a slot if each transmission fails with probability
-    /// `failure`: transmissions of a packet over slots of its life. With no limit this is Bianchi's
-    /// equation 7 (Wu et al. 2002 have the limit).
+    /// `failure`: transmissions of a packet over slots of its life. Without a limit this is
+    /// Bianchi's equation 7 (Wu et al. 2002 have the limit).
     fn attempts(&self, failure: f64) -> f64 {
         let limit = self.transmissions.unwrap_or(u32::MAX);
         let slots = |stage: u32| {
@@ -108,7 +108,7 @@ impl Cell {
             lived += chance * slots(stage);
             chance *= failure;
         }
-        // All stages from here on are alike: a geometric series, cut at the limit.
+        // All stages from here on are equal: a geometric series, truncated at the limit.
         let left = match self.transmissions {
             None => 1.0 / (1.0 - failure),
             Some(limit) => {
@@ -126,16 +126,17 @@ impl Cell {
         sent / lived
     }
 
-    /// Its throughput when all stations always have something to send.
+    /// Its throughput when all stations always have a frame to send.
     ///
     /// # Errors
-    /// A parameter makes no sense.
+    /// A parameter is out of its range.
     pub fn saturation(&self) -> Result<Saturation, TheoryError> {
         self.check()?;
         let others = f64::from(self.stations - 1);
         let collision = |tau: f64| 1.0 - (others * (-tau).ln_1p()).exp();
         let failure = |tau: f64| 1.0 - (1.0 - collision(tau)) * (1.0 - self.fer);
-        // tau falls as failures grow, failures grow with tau: one crossing, found by halving.
+        // tau falls as failures grow, and failures grow with tau: the one crossing is found by
+        // bisection.
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..200 {
             let middle = 0.5 * (low + high);
@@ -222,15 +223,16 @@ impl Cell {
     }
 }
 
-/// Garrido et al., equation 6, in our reading: of a cell's throughput, the goodput of a block code is
-/// what is left after headers, receptions in excess and the wait for each block's acknowledgement,
+/// Garrido et al., equation 6, as interpreted here: a block code's goodput is the part of a cell's
+/// throughput that is left after headers, excess receptions and the wait for each block's
+/// acknowledgement,
 ///
 /// S (1-FER) (L - `header`) / L  x  K / E N  x  (1 - [ack penalty](Rlnc::ack_penalty)),
 ///
 /// where S is the throughput without errors. `ack_packets` is the length of the wait in packets.
 ///
 /// # Errors
-/// As [`Cell::saturation`], or headers as long as the packet.
+/// Those of [`Cell::saturation`], or headers as long as the packet.
 pub fn goodput(
     cell: &Cell,
     code: &Rlnc,
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_alone_waits_half_a_window_before_each_frame() {
+    fn a_single_station_waits_half_a_window_before_each_frame() {
         let alone = Cell::default().saturation().unwrap();
         // By hand: 50 + 192 + 8*1536/11 + 10 + 192 + 112 + 2 us, and 15.5 slots of 20 us.
         let success = 558.0 + 8.0 * 1536.0 / 11.0;
@@ -289,7 +291,7 @@ mod tests {
             alone.throughput_mbit
         );
         assert_eq!(alone.collision_probability, 0.0);
-        // One transmission each: the window never doubles, errors cost just their share.
+        // One transmission each: the window never doubles, and errors cost only their share.
         let lossy = Cell {
             fer: 0.3,
             transmissions: Some(1),
@@ -320,7 +322,7 @@ mod tests {
     /// Bianchi's own Table II (FHSS, 1 Mbit/s, 8184 bits, W 32, m 3), whose limit for many stations
     /// and known maximum for basic access is 0.8 of the channel.
     #[test]
-    fn bianchis_own_system_has_the_throughput_he_reports() {
+    fn bianchis_system_has_the_throughput_of_his_paper() {
         let cell = Cell {
             stations: 10,
             payload: 1023,
@@ -354,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_parameters_are_refused() {
         let broken = [
             Cell {
                 stations: 0,

@@ -8,7 +8,7 @@ use weftline_fecframe::sizing::{self, Rate};
 
 use super::{TheoryError, within};
 
-/// What an application knows.
+/// The requirements of an application.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Application {
     /// Latency that erasure coding may add.
@@ -21,7 +21,7 @@ pub struct Application {
     pub code_rate: CodeRate,
 }
 
-/// Sizes in symbols that follow.
+/// The sizes, in symbols.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Sizes {
     /// k of a block code, the same as `decoding_window`.
@@ -30,13 +30,13 @@ pub struct Sizes {
     pub block_repairs: u64,
     /// dw = max latency x bitrate / (8 E), rounded down.
     pub decoding_window: u32,
-    /// ew, best at dw / 2: as many repairs cover a lost symbol as can still come after.
+    /// ew, best at dw / 2: then as many repairs cover a lost symbol as can still arrive.
     pub encoding_window: u32,
-    /// ls, about 2 dw: late symbols keep helping.
+    /// ls, about 2 dw: late symbols still help.
     pub linear_system: u32,
     /// sl = cr / (1 - cr): source symbols between two repairs; `None` without repair.
     pub spacing: Option<f64>,
-    /// n1 = (dw - ew)(1/cr - 1): repairs in time that cover a lost symbol no longer.
+    /// n1 = (dw - ew)(1/cr - 1): repairs in time that no longer cover a lost symbol.
     pub repairs_after: f64,
     /// n2 = ew (1/cr - 1): repairs that cover it.
     pub repairs_covering: f64,
@@ -45,10 +45,10 @@ pub struct Sizes {
 }
 
 impl Application {
-    /// The sizes for it.
+    /// The sizes for these requirements.
     ///
     /// # Errors
-    /// There is no window of these properties; the message says why.
+    /// There is no window with these properties; the message gives the reason.
     pub fn sizes(&self) -> Result<Sizes, TheoryError> {
         let rate = Rate::ConstantInput(self.bitrate);
         let ratio = sizing::REASONABLE_RATIO;
@@ -69,12 +69,12 @@ impl Application {
     }
 }
 
-/// Mean added latency, in order and in ticks, of blocks of `k` symbols that all decode, when a share
-/// `loss` is lost independently: symbol i (from 0) waits k - i ticks for the end of its block if it or
-/// one before it is lost.
+/// Mean added in-order latency in ticks of blocks of `k` symbols that are all decoded, when a
+/// share `loss` is lost independently: symbol i (from 0) waits k - i ticks for the end of its
+/// block if it or an earlier one is lost.
 ///
 /// # Errors
-/// The loss is no probability, or the block has no symbol.
+/// The loss is not a probability, or the block has no symbol.
 pub fn block_latency(k: u32, loss: f64) -> Result<f64, TheoryError> {
     within(
         "the loss",
@@ -91,7 +91,7 @@ pub fn block_latency(k: u32, loss: f64) -> Result<f64, TheoryError> {
 /// A latency in milliseconds as a duration.
 ///
 /// # Errors
-/// It is no number from 0 to a day.
+/// It is not a number from 0 to a day.
 pub fn latency(millis: f64) -> Result<Duration, TheoryError> {
     let fits = (0.0..=86_400_000.0).contains(&millis);
     within("the latency", millis, fits, "from 0 to 86400000 ms")?;
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_papers_sizes_come_out() {
+    fn the_sizes_are_those_of_the_paper() {
         let mut application = Application {
             max_latency: latency(167.0).unwrap(),
             bitrate: 8 * 1000 * 1000,
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(block_latency(167, 0.0), Ok(0.0));
         // One symbol is known a tick after it was lost.
         assert!((block_latency(1, 0.25).unwrap() - 0.25).abs() < 1e-12);
-        // The ideal simulation that came with the shared notes.
+        // The ideal simulation of the shared notes.
         for (k, loss, simulated) in [
             (167, 0.05, 67.412),
             (167, 0.15, 78.509),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_window_is_refused() {
+    fn parameters_without_a_window_are_refused() {
         let application = Application {
             max_latency: latency(1.0).unwrap(),
             bitrate: 1000,

@@ -1,4 +1,4 @@
-//! Which slots of a slotted channel are erased.
+//! The erasures of a slotted channel.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,7 +8,7 @@ use super::{TheoryError, within};
 /// The erasures of a slotted channel, as the papers define them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SlotLoss {
-    /// Each slot by itself.
+    /// Each slot independently.
     Iid {
         /// Probability of an erasure.
         loss: f64,
@@ -43,7 +43,7 @@ impl SlotLoss {
         }
     }
 
-    /// Itself, if there is such a channel.
+    /// Itself, if the parameters are valid.
     ///
     /// # Errors
     /// [`TheoryError::Range`].
@@ -75,7 +75,7 @@ impl FromStr for SlotLoss {
 
     /// `0.05`, `5%`, `iid:0.05` or `markov:PI_B,E_L`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let syntax = || format!("`{text}` is no loss: give 0.05, iid:0.05 or markov:0.05,2");
+        let syntax = || format!("`{text}` is not a loss: give 0.05, iid:0.05 or markov:0.05,2");
         let number = |text: &str| {
             let (text, unit) = match text.trim().strip_suffix('%') {
                 Some(percent) => (percent, 100.0),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_has_the_means_it_was_asked_for() {
+    fn a_chain_has_the_requested_means() {
         let loss: SlotLoss = "markov:0.1,4".parse().unwrap();
         let (gamma, beta) = loss.transitions();
         assert!((gamma / (gamma + beta) - 0.1).abs() < 1e-15 && (1.0 / beta - 4.0).abs() < 1e-15);

@@ -1,10 +1,10 @@
-//! The streaming code when losses come in runs, which the paper leaves to simulation.
+//! The streaming code with losses in runs, which the paper only simulates.
 //!
-//! The channel is that of Karzand et al., equation 9. The deficit is a random walk that falls by one
-//! symbol at most, now with the channel's state beside it, so the time to fall by one is the matrix G
-//! with G(z) = z (D0 + D1 G(z))^l in the sense that D0 (slot arrives) and D1 (slot is lost) stay in
-//! the order of slots and powers of G stand behind them (Neuts' M/G/1 type). Its derivatives at
-//! z = 1 give moments, exactly.
+//! The channel is that of Karzand et al., equation 9. The deficit is a random walk that falls by
+//! at most one symbol, here combined with the channel's state. The time to fall by one is the
+//! matrix G with G(z) = z (D0 + D1 G(z))^l in the sense that D0 (slot arrives) and D1 (slot is
+//! lost) stay in the order of slots and powers of G follow them (Neuts' M/G/1 type). Its
+//! derivatives at z = 1 give exact moments.
 
 use super::matrix::{Matrix, Series, TERMS, solve};
 use super::streaming::LONGEST_SPACING;
@@ -16,7 +16,7 @@ pub struct MarkovStreaming {
     arrives: Matrix,
     lost: Matrix,
     spacing: u32,
-    /// The state in which intervals begin that nothing is missing before.
+    /// The state in which an interval begins when nothing is missing.
     start: [f64; 2],
     moments: Moments,
 }
@@ -32,7 +32,7 @@ impl MarkovStreaming {
     /// Repairs each `spacing` slots over this channel.
     ///
     /// # Errors
-    /// As [`Streaming::new`](super::streaming::Streaming::new).
+    /// Those of [`Streaming::new`](super::streaming::Streaming::new).
     pub fn new(loss: SlotLoss, spacing: u32) -> Result<Self, TheoryError> {
         let loss = loss.checked()?;
         let fits = (2..=LONGEST_SPACING).contains(&spacing);
@@ -53,7 +53,7 @@ impl MarkovStreaming {
         Ok(this)
     }
 
-    /// (D0 + D1 x)^n with powers of `falls` behind for those of x, for n from 0 to `spacing`.
+    /// (D0 + D1 x)^n with powers of `falls` after it for those of x, for n from 0 to `spacing`.
     fn slots(&self, falls: Series) -> Vec<Series> {
         let mut out = vec![Series::constant(Matrix::ONE)];
         for n in 0..self.spacing as usize {
@@ -71,7 +71,7 @@ impl MarkovStreaming {
         rest
     }
 
-    /// One less the derivative of an interval with respect to G, at `falls`.
+    /// One minus the derivative of an interval with respect to G, at `falls`.
     fn tangent(&self, falls: Matrix) -> [[f64; 4]; 4] {
         let mut tangent = [[0.0; 4]; 4];
         for column in 0..4 {
@@ -111,7 +111,7 @@ impl MarkovStreaming {
     fn derive(&mut self) {
         let l = f64::from(self.spacing);
         let slots = self.slots(self.falls());
-        // The j-th packet is the first one lost: what follows it, coded packet included, decides.
+        // If the j-th packet is the first lost one, the later slots decide, coded packet included.
         let mut busy = Series::default();
         let mut arrived = Matrix::ONE;
         let mut first_lost = Vec::new();
@@ -202,7 +202,7 @@ impl MarkovStreaming {
         walk[0] = [0.0; 2];
         self.slot(&mut walk);
         while pmf.len() < terms {
-            // The coded packet takes one away.
+            // The coded packet removes one.
             walk.rotate_left(1);
             walk[terms + 1] = [0.0; 2];
             pmf.push(walk[0].iter().sum());
@@ -215,7 +215,7 @@ impl MarkovStreaming {
         pmf
     }
 
-    /// A slot goes by: those that are lost move up by one.
+    /// Advances by a slot: a lost packet raises the deficit by one.
     fn slot(&self, walk: &mut [[f64; 2]]) {
         for level in (0..walk.len()).rev() {
             let here = walk[level];
@@ -292,8 +292,9 @@ mod tests {
     }
 
     #[test]
-    fn delays_are_those_simulated() {
-        // Pi_B, mean run, spacing; genie simulation of 20 to 60 million slots and its standard error.
+    fn delays_match_the_simulation() {
+        // Pi_B, mean run, spacing; genie simulation of 20 to 60 million slots and its standard
+        // error.
         for (loss, spacing, delay, stderr) in [
             ("markov:0.05,2", 10, 22.0607, 0.1045),
             ("markov:0.1,4", 5, 25.7485, 0.1128),
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn more_losses_than_repairs_are_refused() {
+    fn losses_above_the_repairs_are_refused() {
         let loss = "markov:0.1,4".parse().unwrap();
         let error = MarkovStreaming::new(loss, 10).unwrap_err();
         assert!(matches!(error, TheoryError::Overloaded { .. }));

@@ -49,7 +49,7 @@ impl Mul for Matrix {
     }
 }
 
-/// Terms of a series that are kept: enough for three moments.
+/// Terms that are kept of a series: enough for three moments.
 pub(super) const TERMS: usize = 4;
 
 /// A power series in z - 1 with matrices for coefficients.
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_solved_system_holds() {
+    fn a_solution_satisfies_the_system() {
         let a = [
             [0.0, 2.0, 1.0, 0.5],
             [1.0, 0.1, 3.0, 0.0],

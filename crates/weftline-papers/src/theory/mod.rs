@@ -1,9 +1,9 @@
 //! The papers' formulas as functions.
 //!
-//! Each item's documentation names the paper and the equation. Where a paper errs, the function gives
-//! what is true, and what is printed has a name of its own that begins with `printed`. Besides, what
-//! the papers lack: exact in-order delays instead of bounds, busy periods when losses come in runs,
-//! and the floors under any code.
+//! Each item's documentation names the paper and the equation. If a paper is wrong, the function
+//! gives the correct value, and the printed version is a separate item whose name begins with
+//! `printed`. In addition there are results that the papers lack: exact in-order delays instead of
+//! bounds, busy periods with losses in runs, and the floors of any code.
 //!
 //! | module | paper |
 //! | --- | --- |
@@ -25,38 +25,38 @@ pub mod streaming;
 
 pub use loss::SlotLoss;
 
-/// Why a formula has no value.
+/// Why a formula has no result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TheoryError {
-    /// An argument is outside of what the formula is for.
+    /// An argument is outside the range of the formula.
     #[error("{name} must be {expected}, not {got}")]
     Range {
         /// The argument.
         name: &'static str,
-        /// What it may be.
+        /// The allowed values.
         expected: &'static str,
-        /// What it was.
+        /// The given value.
         got: f64,
     },
-    /// More is lost than the repairs make up for: the wait grows without end.
+    /// The losses exceed the repairs: the wait grows without bound.
     #[error(
-        "unstable: {lost:.4} symbols are lost for each repair symbol that is sent, losses of repairs \
+        "unstable: {lost:.4} symbols are lost for each repair symbol sent, with losses of repairs \
          included; below 1 is needed: send repairs more often (a smaller spacing, a larger share)"
     )]
     Overloaded {
         /// Spacing times loss rate.
         lost: f64,
     },
-    /// No such sizes of a FECFRAME window.
+    /// These sizes of a FECFRAME window are invalid.
     #[error(transparent)]
     Sizing(#[from] weftline_fecframe::sizing::SizingError),
-    /// No such code rate.
+    /// The code rate is invalid.
     #[error(transparent)]
     CodeRate(#[from] weftline_fecframe::CodeRateError),
 }
 
-/// `got` if `fits`, else the error that says what was expected.
+/// `got` if `fits`, else the error with the expected values.
 fn within<T: Copy + Into<f64>>(
     name: &'static str,
     got: T,

@@ -2,10 +2,10 @@
 
 use super::{TheoryError, within};
 
-/// Data packets between two repairs that stand for "never".
+/// Data packets between two repairs; this value means "never".
 pub const LONGEST_SPACING: u32 = 100;
 
-/// The redundancy that a packet error rate asks for: R >= 1 / (1-p) - 1, repairs for each data packet.
+/// The redundancy for a packet error rate: R >= 1 / (1-p) - 1, repairs for each data packet.
 ///
 /// # Errors
 /// `per` is not from 0 to below 1.
@@ -23,11 +23,11 @@ pub fn redundancy(per: f64) -> Result<f64, TheoryError> {
 /// least 1 and at most [`LONGEST_SPACING`].
 ///
 /// # Errors
-/// `redundancy` is no number from 0 on.
+/// `redundancy` is not a number from 0 on.
 pub fn spacing(redundancy: f64) -> Result<u32, TheoryError> {
     let fits = redundancy >= 0.0 && redundancy.is_finite();
     within("the redundancy", redundancy, fits, "0 or more")?;
-    // A ratio such as 1 / 0.2 must not fall below the whole number that it is.
+    // A ratio such as 1 / 0.2 must not be rounded below its whole number.
     let k = (1.0 / redundancy + 1e-9).floor();
     Ok(k.clamp(1.0, f64::from(LONGEST_SPACING)) as u32)
 }
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn repairs_make_up_for_what_is_lost_repairs_included() {
+    fn repairs_replace_all_losses_including_lost_repairs() {
         for per in [0.0, 0.01, 0.15, 0.5, 0.9] {
             let r = redundancy(per).unwrap();
             assert!(((1.0 + r) * (1.0 - per) - 1.0).abs() < 1e-12, "{per}");

@@ -7,19 +7,19 @@ use super::{TheoryError, binomial, within};
 
 /// Source packets of the longest block.
 pub const LONGEST_BLOCK: u32 = 256;
-/// Packets that are computed with at most.
+/// Most packets in a computation.
 pub const MOST_PACKETS: u32 = 1_000_000;
-/// Bytes of either header before what tells the coding vector.
+/// Bytes of either header before the part that determines the coding vector.
 pub const FIXED_HEADER: u32 = 9;
 /// Bytes of the seed in the short header.
 pub const SEED: u32 = 4;
 
-/// Which coding vectors a sender draws.
+/// The coding vectors that a sender draws from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vectors {
-    /// All but the zero vector, as the paper has it.
+    /// All but the zero vector, as in the paper.
     NonZero,
-    /// All of them.
+    /// All vectors.
     Any,
 }
 
@@ -35,7 +35,7 @@ impl Rlnc {
     /// Blocks of `symbols` packets (K) in GF(2^`q`).
     ///
     /// # Errors
-    /// q from 1 to 8 and K from 1 to 256 are computed with.
+    /// q is not from 1 to 8, or K is not from 1 to 256.
     pub fn new(q: u32, symbols: u32, vectors: Vectors) -> Result<Self, TheoryError> {
         within("q", q, (1..=8).contains(&q), "from 1 to 8")?;
         let fits = (1..=LONGEST_BLOCK).contains(&symbols);
@@ -74,7 +74,7 @@ impl Rlnc {
         let k = self.k as usize;
         let news: Vec<f64> = (0..self.k).map(|rank| self.innovative(rank)).collect();
         for _ in 0..packets {
-            // Complete for all that a number can tell.
+            // Complete within the precision of a number.
             if 1.0 - ranks[k] <= f64::EPSILON / 4.0 {
                 break;
             }
@@ -88,15 +88,15 @@ impl Rlnc {
 
     /// Probability to decode from `received` packets: rank K.
     ///
-    /// Equation 1 in its right form (see [`printed_excess_log10`](Self::printed_excess_log10)), and
-    /// equation 2 where `received` is K; summed over the ranks on the way instead of with alternating
-    /// signs, so that nothing cancels.
+    /// Equation 1 in its correct form (see [`printed_excess_log10`](Self::printed_excess_log10)),
+    /// and equation 2 where `received` is K; summed over the intermediate ranks instead of with
+    /// alternating signs, so that nothing cancels.
     pub fn decode_probability(&self, received: u32) -> f64 {
         self.ranks(received)[self.k as usize].min(1.0)
     }
 
-    /// The decimal logarithm of what equation 1 as printed is too large by: it lacks the factor
-    /// (Q^K - 1)^-(N-K), and so exceeds 1.
+    /// The decimal logarithm of the factor by which equation 1 as printed is too large: it lacks
+    /// the factor (Q^K - 1)^-(N-K), and so exceeds 1.
     pub fn printed_excess_log10(&self, received: u32) -> f64 {
         let vectors = f64::from(self.q * self.k) + (-self.power(self.k)).ln_1p() / 2.0_f64.ln();
         f64::from(received.saturating_sub(self.k)) * vectors * 2.0_f64.log10()
@@ -106,7 +106,7 @@ impl Rlnc {
     /// probability `loss`.
     ///
     /// # Errors
-    /// `loss` is no probability, or more than [`MOST_PACKETS`] are sent.
+    /// `loss` is not a probability, or more than [`MOST_PACKETS`] are sent.
     pub fn decode_probability_sent(&self, sent: u32, loss: f64) -> Result<f64, TheoryError> {
         within("loss", loss, (0.0..=1.0).contains(&loss), "from 0 to 1")?;
         within(
@@ -125,19 +125,19 @@ impl Rlnc {
         Ok(sum.value().min(1.0))
     }
 
-    /// Equation 3: mean number of packets received until the block decodes, E N.
+    /// Equation 3: mean number of packets received until the block is decoded, E N.
     pub fn mean_receptions(&self) -> f64 {
         let mut sum = binomial::Sum::default();
         (0..self.k).for_each(|rank| sum.add(1.0 / self.innovative(rank)));
         sum.value()
     }
 
-    /// Equation 4: the share of receptions that is in excess, epsilon = (E N - K) / E N.
+    /// Equation 4: the share of excess receptions, epsilon = (E N - K) / E N.
     pub fn excess_ratio(&self) -> f64 {
         self.excess_packets() / self.mean_receptions()
     }
 
-    /// E N - K without the cancellation.
+    /// E N - K without cancellation.
     pub fn excess_packets(&self) -> f64 {
         let mut sum = binomial::Sum::default();
         for rank in 0..self.k {
@@ -154,9 +154,9 @@ impl Rlnc {
         sum.value()
     }
 
-    /// Equation 5: the share of a block's time that goes by until its acknowledgement is there, if
-    /// that takes as long as `packets` packets: A / (E N + A). The paper prints the ratio epsilon
-    /// where the packets in excess, E N - K, belong: see
+    /// Equation 5: the share of a block's time spent waiting for its acknowledgement, if that
+    /// takes as long as `packets` packets: A / (E N + A). The paper prints the ratio epsilon
+    /// instead of the packets in excess, E N - K: see
     /// [`printed_ack_penalty`](Self::printed_ack_penalty).
     pub fn ack_penalty(&self, packets: f64) -> f64 {
         packets / (self.mean_receptions() + packets)
@@ -177,7 +177,7 @@ impl Rlnc {
         FIXED_HEADER + SEED
     }
 
-    /// The shortest block whose header is shorter with a seed (Fig. 3): Kq > 32.
+    /// The shortest block for which a header with a seed is shorter (Fig. 3): Kq > 32.
     pub fn crossover(&self) -> u32 {
         8 * SEED / self.q + 1
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_values_come_out() {
+    fn results_match_the_reference_values() {
         for (q, k, received, expected) in [
             (1, 4, 6, 0.8495407407407407),
             (1, 8, 10, 0.7783218011455854),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn probabilities_are_those_of_counting_all_matrices() {
+    fn probabilities_match_a_count_of_all_matrices() {
         for (q, k, n) in [
             (1, 2, 4),
             (1, 3, 3),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_alternating_sum_says_the_same_where_it_can_be_computed() {
+    fn the_alternating_sum_agrees_where_it_can_be_computed() {
         for (q, k, n) in [(1, 4, 6), (1, 8, 10), (2, 3, 7), (8, 2, 4)] {
             let order = 2_f64.powi(q);
             let choose = |t: i32| (0..t).fold(1.0, |c, i| c * f64::from(n - i) / f64::from(i + 1));
@@ -327,7 +327,8 @@ mod tests {
 
     #[test]
     fn a_systematic_code_decodes_as_often_as_in_the_reference_simulation() {
-        // UDP-RC: of k sources, m are lost; of k + more symbols received, m + more are combinations.
+        // UDP-RC: of k sources, m are lost; of k + more symbols received, m + more are
+        // combinations.
         for (k, more, expected, stderr) in [
             (100, 10, 0.99894, 0.00007),
             (100, 0, 0.29080, 0.00102),
@@ -365,7 +366,7 @@ mod tests {
             .sum();
         let got = code.decode_probability_sent(sent, loss).unwrap();
         assert!((got - expected).abs() < 1e-12);
-        // The largest block, long after it must be there.
+        // The largest block, long after it must be decoded.
         let large = Rlnc::new(8, 256, Vectors::NonZero).unwrap();
         let sure = large.decode_probability_sent(1_000, 0.5).unwrap();
         assert!(sure > 1.0 - 1e-9 && large.decode_probability(u32::MAX) <= 1.0);
@@ -384,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_the_ack_costs_less_of_a_longer_block() {
+    fn waiting_for_the_ack_costs_a_longer_block_less() {
         let (short, long) = (code(1, 8), code(1, 128));
         assert!(short.ack_penalty(1.0) > long.ack_penalty(1.0));
         assert!((short.ack_penalty(1.0) - 1.0 / 10.565272933373247).abs() < 1e-12);

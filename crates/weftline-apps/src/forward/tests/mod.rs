@@ -1,4 +1,4 @@
-//! A forwarding end to end: real sockets on loopback, and losses between its ends.
+//! `forward` end to end: real sockets on loopback, and losses between its ends.
 
 mod world;
 
@@ -16,7 +16,7 @@ use crate::error::SessionError;
 
 const LOSSY: &str = "rate=100mbit delay=5ms queue=200ms loss=iid:3%";
 
-/// A forwarding to this target, and to nothing else.
+/// Forwards to this target only.
 async fn forward(link: &str, target: &str, connect: impl FnOnce(&mut ClientOptions)) -> World {
     World::new(link, Serve::allow(&[target]), |options| {
         options.listen = vec![to(target)];
@@ -25,7 +25,7 @@ async fn forward(link: &str, target: &str, connect: impl FnOnce(&mut ClientOptio
     .await
 }
 
-/// The client end is told nothing besides.
+/// No further options for the client end.
 fn nothing_more(_: &mut ClientOptions) {}
 
 /// Connections wait this long for a session.
@@ -33,7 +33,7 @@ fn waiting(wait: Duration) -> impl FnOnce(&mut ClientOptions) {
     move |options| options.wait = wait
 }
 
-/// So many bytes that do not repeat themselves soon.
+/// This many bytes, with a long period.
 fn bytes(len: usize, seed: u32) -> Vec<u8> {
     let mut x = seed;
     let next = || {
@@ -44,11 +44,11 @@ fn bytes(len: usize, seed: u32) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn much_goes_both_ways_at_once_and_arrives_unchanged() {
+async fn large_transfers_in_both_directions_arrive_unchanged() {
     const LEN: usize = 5_000_000;
     let (listener, at) = target().await;
     let world = forward(LOSSY, &at, nothing_more).await;
-    // Each end sends its own bytes and gives the hash of what it gets.
+    // Each end sends its own bytes and returns the hash of the bytes it received.
     let exchange = async |tcp: TcpStream, seed| {
         let (mut read, mut write) = tcp.into_split();
         let sending = tokio::spawn(async move {
@@ -77,7 +77,7 @@ async fn much_goes_both_ways_at_once_and_arrives_unchanged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_a_question_reaches_the_target_and_its_answer_the_program() {
+async fn the_end_of_a_request_reaches_the_target_and_the_answer_returns() {
     let (listener, at) = target().await;
     let world = forward("delay=5ms", &at, nothing_more).await;
     let mut program = world.program().await;
@@ -87,7 +87,7 @@ async fn the_end_of_a_question_reaches_the_target_and_its_answer_the_program() {
     let mut question = Vec::new();
     soon(tcp.read_to_end(&mut question)).await.unwrap();
     assert_eq!(question, b"question");
-    // The other direction is still open, for as long as it takes.
+    // The other direction stays open for as long as it takes.
     sleep(Duration::from_millis(100)).await;
     tcp.write_all(b"answer").await.unwrap();
     drop(tcp);
@@ -119,7 +119,7 @@ async fn a_reset_reaches_the_other_end_as_a_reset() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_reads_nothing_stops_the_sender_but_no_other_connection() {
+async fn a_reader_that_stops_blocks_its_sender_but_no_other_connection() {
     let (listener, at) = target().await;
     let also = echo().await;
     let bounds = Bounds::new(256, 300_000, Duration::from_secs(10)).unwrap();
@@ -140,7 +140,7 @@ async fn who_reads_nothing_stops_the_sender_but_no_other_connection() {
     };
     let stuck = tokio::time::timeout(Duration::from_secs(1), sending).await;
     assert!(stuck.is_err());
-    // What the kernel holds on both sides comes on top of the buffer's 300 kB and the unsent.
+    // Kernel buffers on both sides add to the buffer's 300 kB and the unsent data.
     let held = world.near.snapshot().sent - world.server.snapshot().delivered;
     assert!(held < 700_000, "{held} of {written}");
     let other = world.entry(1);
@@ -149,7 +149,7 @@ async fn who_reads_nothing_stops_the_sender_but_no_other_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_allowed_is_refused_by_name() {
+async fn a_forbidden_target_is_refused_by_name() {
     let at = echo().await;
     let serve = Serve::allow(&["127.0.0.1:1"]);
     let mut world = World::started("", serve, |options| options.listen = vec![to(&at)]).await;
@@ -171,7 +171,7 @@ async fn a_target_that_refuses_resets_the_program() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn socks_reaches_what_is_allowed_and_tells_why_not_else() {
+async fn socks_reaches_allowed_targets_and_reports_why_others_fail() {
     let at = echo().await;
     let port: u16 = at.rsplit_once(':').unwrap().1.parse().unwrap();
     let (dead, dead_at) = target().await;
@@ -198,7 +198,8 @@ async fn socks_reaches_what_is_allowed_and_tells_why_not_else() {
         assert_eq!(code, 0);
         echoed(&mut program, b"by socks").await;
     }
-    // Not allowed, and nobody there; both end without a reset, so that the reply is read.
+    // A forbidden target, and a target where nothing listens; both end without a reset, so that
+    // the reply is read.
     for (address, port, code) in [
         (&[1, 127, 0, 0, 1][..], 1, 2),
         (&[1, 10, 0, 0, 1], port, 2),
@@ -237,12 +238,12 @@ async fn fifty_connections_at_once_do_not_mix_and_more_than_allowed_are_refused(
     }
     soon(tasks.join_all()).await;
     until(|| world.near.snapshot().open + world.server.snapshot().open == 0).await;
-    // There is room again.
+    // There is room for connections again.
     echoed(&mut world.program().await, b"again").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_outlive_no_session_but_the_listener_does() {
+async fn the_listener_outlives_a_session_but_connections_do_not() {
     let at = echo().await;
     let serve = Serve::allow(&[&at]).bounded(draining(Duration::ZERO));
     let mut world = World::new("", serve, |options| {
@@ -254,7 +255,7 @@ async fn connections_outlive_no_session_but_the_listener_does() {
     echoed(&mut program, b"before").await;
     world.stop_server().await;
     assert_eq!(broken(&mut program).await, ErrorKind::ConnectionReset);
-    // A connection made now waits for the session to come.
+    // A connection made now waits for the session.
     let mut waiting = world.program().await;
     waiting.write_all(b"later").await.unwrap();
     world.restart_server().await;
@@ -264,7 +265,7 @@ async fn connections_outlive_no_session_but_the_listener_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_waits_for_a_session_no_longer_than_it_was_told() {
+async fn a_connection_waits_for_a_session_no_longer_than_configured() {
     let at = echo().await;
     let mut world = forward("", &at, waiting(Duration::from_millis(100))).await;
     world.stop_server().await;
@@ -273,7 +274,7 @@ async fn a_connection_waits_for_a_session_no_longer_than_it_was_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reverse_rule_leads_from_there_to_here_even_after_a_new_session() {
+async fn a_reverse_rule_still_works_after_a_new_session() {
     let at = echo().await;
     // A port that is free now.
     let (free, there) = target().await;
@@ -297,7 +298,7 @@ async fn a_reverse_rule_leads_from_there_to_here_even_after_a_new_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_listens_over_there_where_it_was_not_allowed() {
+async fn the_server_refuses_to_listen_at_a_forbidden_address() {
     let reverse = (
         "127.0.0.1:1".parse().unwrap(),
         "127.0.0.1:1".parse().unwrap(),
@@ -312,11 +313,12 @@ async fn nobody_listens_over_there_where_it_was_not_allowed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nonsense_from_an_allowed_peer_harms_nobody_else() {
+async fn invalid_requests_from_an_allowed_peer_harm_no_other_client() {
     let at = echo().await;
     let world = forward("", &at, nothing_more).await;
     let (_endpoint, connection) = world.stranger().await;
-    // Another version, an unknown kind, a text too long, one that is none, what only servers say.
+    // Another version, an unknown kind, a text too long, an invalid text, a request for servers
+    // only.
     for (words, status) in [
         (&[9][..], 8),
         (&[1, 7, 0, 0, 0, 0], 9),
@@ -331,7 +333,7 @@ async fn nonsense_from_an_allowed_peer_harms_nobody_else() {
         assert_eq!(soon(stream.read_u8()).await.unwrap(), 1);
         assert_eq!(soon(stream.read_u8()).await.unwrap(), status, "{words:?}");
     }
-    // Requests that never become whole, as many as it may open.
+    // Requests that stay incomplete, as many as the peer may open.
     let mut halves = Vec::new();
     for _ in 0..200 {
         let mut stream = connection.open_stream().await.unwrap();
@@ -342,7 +344,7 @@ async fn nonsense_from_an_allowed_peer_harms_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_stops_lets_connections_end_but_takes_no_new_ones() {
+async fn a_stopping_end_lets_connections_finish_but_accepts_no_new_ones() {
     for near_stops in [true, false] {
         let at = echo().await;
         let mut world = forward("", &at, waiting(Duration::from_millis(100))).await;
@@ -380,7 +382,7 @@ async fn whoever_stops_lets_connections_end_but_takes_no_new_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_does_not_end_is_cut_when_patience_does() {
+async fn a_connection_that_does_not_end_is_reset_after_the_drain_time() {
     let (listener, at) = target().await;
     let listener: TcpListener = listener;
     let mut world = forward("", &at, |options| {

@@ -1,4 +1,4 @@
-//! Both ends of a forwarding in this process, with an impaired path between them.
+//! Both ends of `forward` in this process, with an impaired path between them.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use crate::forward::{Bounds, Client, ClientOptions, Entry, Server, ServerOptions
 use crate::impaired::Path;
 use crate::stopper::Stopper;
 
-/// Longest wait for anything, on a busy machine.
+/// Longest wait for any event, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A task that runs until it is asked to stop.
@@ -32,7 +32,7 @@ impl Stoppable {
     }
 }
 
-/// What both ends are told, and the server alone.
+/// Options of the server.
 #[derive(Clone, Default)]
 pub(super) struct Serve {
     pub(super) options: ServerOptions,
@@ -78,7 +78,7 @@ pub(super) fn any() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }
 
-/// A forwarding; it ends when this is dropped.
+/// A running `forward`; it ends when this is dropped.
 pub(super) struct World {
     pub(super) near: Arc<Near>,
     pub(super) server: Arc<Server>,
@@ -93,8 +93,8 @@ pub(super) struct World {
 }
 
 impl World {
-    /// A forwarding over `link`, both ways alike, or over bare loopback if it is empty, whose ends
-    /// are told this.
+    /// A `forward` over `link`, the same in both directions, or over bare loopback if `link` is
+    /// empty, with these options.
     pub(super) async fn new(
         link: &str,
         serve: Serve,
@@ -105,7 +105,7 @@ impl World {
         world
     }
 
-    /// As [`World::new`], but whether they come together remains to be seen.
+    /// As [`World::new`], but without waiting for a session.
     pub(super) async fn started(
         link: &str,
         serve: Serve,
@@ -115,7 +115,8 @@ impl World {
         let files = ["a.pem", "b.pem"].map(|name| home.path().join(name));
         let identities = files.map(|file| Identity::load_or_create(&file).unwrap());
         let (server, far_end, at) = start_server(&identities, any(), &serve).await;
-        // Such a path has one client for ever; without one it may come back from another port.
+        // Such a path always has the same client; without the path the client may return from
+        // another port.
         let path = (!link.is_empty()).then(|| {
             let link = || link.parse().unwrap();
             Path::start(at, link(), link(), 7).unwrap()
@@ -145,7 +146,7 @@ impl World {
         }
     }
 
-    /// Ends the server end.
+    /// Stops the server end.
     pub(super) async fn stop_server(&mut self) {
         self.far_end.stop();
         soon(&mut self.far_end.task).await.unwrap().unwrap();
@@ -163,7 +164,7 @@ impl World {
         until(|| self.near.snapshot().session.is_some()).await;
     }
 
-    /// Where programs connect to.
+    /// The address that local programs connect to.
     pub(super) fn entry(&self, place: usize) -> SocketAddr {
         self.near.entries[place].0
     }
@@ -173,7 +174,7 @@ impl World {
         TcpStream::connect(self.entry(0)).await.unwrap()
     }
 
-    /// A session of the client's host that keeps to no rules.
+    /// A session from the client's host that follows no rules.
     pub(super) async fn stranger(&self) -> (Endpoint, Connection) {
         let [ours, theirs] = &self.identities;
         let (nobody, config) = (Allowed::nobody(), EndpointConfig::default());
@@ -183,7 +184,7 @@ impl World {
         (endpoint, connection)
     }
 
-    /// How a program notices that it gets no connection, at whichever step.
+    /// The error of a program that gets no connection, at any step.
     pub(super) async fn refused(&self) -> ErrorKind {
         match TcpStream::connect(self.entry(0)).await {
             Ok(mut program) => {
@@ -218,7 +219,7 @@ async fn start_server(
     let [ours, theirs] = identities;
     let mut config = config();
     serve.options.bounds.apply(&mut config);
-    // What was there before may take a moment to be gone.
+    // The old server may take a moment to release its port.
     let endpoint = soon(async {
         loop {
             let allowed = Allowed::only([ours.fingerprint()]);
@@ -246,7 +247,7 @@ pub(super) async fn target() -> (TcpListener, String) {
     (listener, at)
 }
 
-/// A target that sends back what it gets.
+/// A target that echoes what it receives.
 pub(super) async fn echo() -> String {
     let (listener, at) = target().await;
     tokio::spawn(async move {
@@ -261,7 +262,7 @@ pub(super) async fn echo() -> String {
     at
 }
 
-/// Says something to an echo, and hears it.
+/// Sends bytes to an echo target, and receives them back.
 pub(super) async fn echoed(program: &mut TcpStream, words: &[u8]) {
     program.write_all(words).await.unwrap();
     let mut back = vec![0; words.len()];
@@ -269,7 +270,7 @@ pub(super) async fn echoed(program: &mut TcpStream, words: &[u8]) {
     assert_eq!(back, words);
 }
 
-/// What a broken connection gives to who reads it.
+/// The error that a reader of a failed connection gets.
 pub(super) async fn broken(program: &mut TcpStream) -> ErrorKind {
     let mut rest = Vec::new();
     soon(program.read_to_end(&mut rest))
@@ -285,7 +286,7 @@ pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
         .expect("this should have taken a moment")
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 pub(super) async fn until(is_so: impl Fn() -> bool) {
     soon(async {
         while !is_so() {

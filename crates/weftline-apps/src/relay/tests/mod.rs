@@ -14,10 +14,10 @@ use crate::error::SessionError;
 
 const LOSSY: &str = "rate=20mbit delay=10ms queue=200ms loss=iid:5%";
 const CLEAN: &str = "delay=5ms";
-/// Nothing more comes when nothing has come for this long.
+/// Quiet time after which no more datagrams are expected.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// A relay to a fresh target by this delivery.
+/// A relay to a fresh target with this delivery.
 async fn relay(
     link: &str,
     delivery: &str,
@@ -30,7 +30,7 @@ async fn relay(
     (world, target)
 }
 
-/// Sends numbered datagrams at a steady rate; returns the numbers of those that come out.
+/// Sends numbered datagrams at a steady rate; returns the numbers of those that arrive.
 async fn numbers(world: &World, target: &UdpSocket, count: u32) -> Vec<u32> {
     let program = world.program().await;
     let send = async {
@@ -68,7 +68,7 @@ async fn in_order_delivers_everything_in_order_over_a_lossy_path() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unordered_delivers_everything_and_lets_nothing_wait() {
+async fn unordered_delivers_everything_and_holds_nothing_back() {
     let (world, target) = relay(LOSSY, "unordered", nothing_more).await;
     let mut arrived = numbers(&world, &target, 1000).await;
     assert!(!arrived.is_sorted(), "what was lost came in its place");
@@ -81,8 +81,8 @@ async fn unordered_delivers_everything_and_lets_nothing_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_losses_would_make_late_is_dropped() {
-    // Without repairs each loss costs a round trip, of which the deadline has room for one.
+async fn datagrams_that_losses_make_late_are_dropped() {
+    // Without repairs each loss costs a round trip; the deadline has room for one.
     let link = "delay=20ms loss=iid:25%";
     let (world, target) = relay(link, "deadline=75ms", |options| {
         options.endpoint.session.scheme = Config::arq().into();
@@ -101,17 +101,17 @@ async fn what_losses_would_make_late_is_dropped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hardly_anything_arrives_by_a_deadline_shorter_than_the_way() {
+async fn hardly_anything_arrives_by_a_deadline_shorter_than_the_path_delay() {
     let (world, target) = relay("delay=40ms", "deadline=20ms", nothing_more).await;
     let arrived = numbers(&world, &target, 200).await;
-    // How long the way is nobody knows exactly: what is as fast as the fastest ever may be in time.
+    // The path's exact delay is unknown: a datagram as fast as the fastest ever may be in time.
     assert!(arrived.len() < 20, "{arrived:?}");
     let late = world.here().counts.dropped.late + world.there().counts.dropped.late;
     assert!(late > 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_program_gets_its_own_answers_from_a_port_of_its_own() {
+async fn each_program_gets_its_answers_through_its_own_port() {
     let (world, target) = relay(LOSSY, "unordered", nothing_more).await;
     let programs = [world.program().await, world.program().await];
     let mut seen = Vec::new();
@@ -151,7 +151,7 @@ async fn rules_lead_to_their_own_targets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_target_that_is_not_allowed_is_refused_by_name() {
+async fn a_forbidden_target_is_refused_by_name() {
     let target = target().await;
     let at = target.local_addr().unwrap();
     let other = format!("127.0.0.1:{}", if at.port() == 1 { 2 } else { 1 });
@@ -170,7 +170,7 @@ async fn a_target_that_is_not_allowed_is_refused_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_flow_ends_on_both_ends_and_begins_anew() {
+async fn an_idle_flow_ends_on_both_ends_and_can_start_again() {
     let (world, target) = relay(CLEAN, "in-order", |options| {
         options.idle = Duration::from_millis(300);
     })
@@ -189,7 +189,7 @@ async fn an_idle_flow_ends_on_both_ends_and_begins_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_longest_idle_flow_makes_room_but_a_young_one_does_not() {
+async fn the_longest_idle_flow_is_dropped_for_a_new_one_but_a_young_one_is_not() {
     let (world, target) = relay(CLEAN, "unordered", |options| options.flows = 2).await;
     let mut programs = Vec::new();
     for _ in 0..3 {
@@ -202,7 +202,7 @@ async fn the_longest_idle_flow_makes_room_but_a_young_one_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn datagrams_of_every_length_that_passes_come_out_as_they_went_in() {
+async fn datagrams_of_every_possible_length_arrive_unchanged() {
     for delivery in ["unordered", "in-order", "deadline=5s"] {
         let (world, target) = relay(CLEAN, delivery, nothing_more).await;
         let program = world.program().await;
@@ -213,7 +213,7 @@ async fn datagrams_of_every_length_that_passes_come_out_as_they_went_in() {
             program.send(&vec![5; len]).await.unwrap();
             assert_eq!(receive(&target).await.0, vec![5; len], "{delivery}");
         }
-        // Longer than any path that a session looks for.
+        // Longer than any path MTU that a session probes for.
         program.send(&vec![5; 1500]).await.unwrap();
         program.send(b"next").await.unwrap();
         assert_eq!(receive(&target).await.0, b"next");
@@ -222,7 +222,7 @@ async fn datagrams_of_every_length_that_passes_come_out_as_they_went_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn longer_datagrams_pass_in_pieces_when_asked_both_ways() {
+async fn longer_datagrams_pass_in_pieces_in_both_directions_on_request() {
     for delivery in ["in-order", "deadline=10s"] {
         let (world, target) = relay(LOSSY, delivery, |options| options.fragment = true).await;
         let program = world.program().await;
@@ -256,7 +256,7 @@ async fn a_lost_session_is_replaced_while_sockets_and_flows_stay() {
         assert_eq!(
             world.there().counts.flows,
             1,
-            "it kept its socket over there"
+            "the flow kept its socket on the server"
         );
         assert_eq!(world.here().counts.sessions, round);
         let session = world.near.session().unwrap();
@@ -266,7 +266,7 @@ async fn a_lost_session_is_replaced_while_sockets_and_flows_stay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_relay_delivers_what_is_under_way() {
+async fn a_stopped_relay_delivers_datagrams_in_flight() {
     let (mut world, target) = relay("delay=100ms", "in-order", nothing_more).await;
     let program = world.program().await;
     for _ in 0..20 {

@@ -16,7 +16,7 @@ use crate::relay::near::Near;
 use crate::relay::{Client, ClientOptions, Rule, Server, ServerOptions, Snapshot};
 use crate::stopper::Stopper;
 
-/// Longest wait for anything, on a busy machine.
+/// Longest wait for any event, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A relay; it ends when this is dropped.
@@ -30,12 +30,12 @@ pub(super) struct World {
     _home: TempDir,
 }
 
-/// The client end is told nothing besides.
+/// No further options for the client end.
 pub(super) fn nothing_more(_: &mut ClientOptions) {}
 
 impl World {
-    /// A relay over `link`, both ways alike, or over bare loopback if it is empty. The server allows
-    /// one target, and the client is told `connect` besides.
+    /// A relay over `link`, the same in both directions, or over bare loopback if `link` is empty.
+    /// The server allows one target; `connect` sets further options of the client.
     pub(super) async fn new(
         link: &str,
         allow: &str,
@@ -47,7 +47,7 @@ impl World {
         world
     }
 
-    /// As [`World::new`], but whether they come together remains to be seen.
+    /// As [`World::new`], but without waiting for a session.
     pub(super) async fn started(
         link: &str,
         allow: &str,
@@ -64,7 +64,8 @@ impl World {
         let allowed = Allowed::only([client]);
         let endpoint = Endpoint::bind(any, theirs, allowed, config()).unwrap();
         let at = endpoint.local_addr().unwrap();
-        // Such a path has one client for ever; without one it may come back from another port.
+        // Such a path always has the same client; without the path the client may return from
+        // another port.
         let path = (!link.is_empty()).then(|| {
             let link = || link.parse().unwrap();
             Path::start(at, link(), link(), 7).unwrap()
@@ -159,7 +160,7 @@ pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
         .expect("this should have taken a moment")
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 pub(super) async fn until(is_so: impl Fn() -> bool) {
     soon(async {
         while !is_so() {
@@ -169,7 +170,7 @@ pub(super) async fn until(is_so: impl Fn() -> bool) {
     .await;
 }
 
-/// What arrives until nothing has for this long.
+/// The datagrams that arrive until nothing has arrived for this long.
 pub(super) async fn drain(socket: &UdpSocket, quiet: Duration) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     let mut buffer = vec![0; 1 << 16];
@@ -179,7 +180,7 @@ pub(super) async fn drain(socket: &UdpSocket, quiet: Duration) -> Vec<Vec<u8>> {
     all
 }
 
-/// The next datagram and where it came from.
+/// The next datagram and its source address.
 pub(super) async fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
     let mut buffer = vec![0; 1 << 16];
     let (len, from) = soon(socket.recv_from(&mut buffer)).await.unwrap();

@@ -10,10 +10,10 @@ const HEADER: usize = 5;
 const UNKNOWN: u64 = u64::MAX;
 
 impl Frame {
-    /// Takes one frame from the front of `buffer`; `None` when more bytes are needed.
+    /// Removes one frame from the front of `buffer`; `None` when more bytes are needed.
     ///
     /// # Errors
-    /// Whatever makes going on pointless; nothing is consumed then.
+    /// Any error after which reading on is pointless; then nothing is consumed.
     pub fn split(buffer: &mut BytesMut) -> Result<Option<Frame>, WireError> {
         if buffer.len() < HEADER {
             return Ok(None);
@@ -163,7 +163,7 @@ impl Entry {
     }
 }
 
-/// Parses whatever a peer may send, frame after frame; must never panic. For fuzzing.
+/// Parses arbitrary bytes from a peer, frame after frame; must never panic. For fuzzing.
 pub fn fuzz_entry(data: &[u8]) {
     let mut buffer = BytesMut::from(data);
     while let Ok(Some(frame)) = Frame::split(&mut buffer) {
@@ -176,7 +176,7 @@ pub fn fuzz_entry(data: &[u8]) {
             "a frame that parses must survive encoding"
         );
         if let Ok(Some(Frame::Entry(entry))) = back {
-            // The other parser that faces the peer: its paths.
+            // Paths are the other input from the peer that is parsed.
             let _ = path::check(&entry.path);
         }
     }
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn every_frame_survives_the_wire_however_it_is_cut() {
+    fn every_frame_round_trips_in_pieces_of_any_size() {
         let all = encoded(&examples());
         let (mut buffer, mut back) = (BytesMut::new(), Vec::new());
         for byte in all {
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut_at_a_character() {
+    fn a_long_text_is_truncated_at_a_character_boundary() {
         let frame = Frame::Abort {
             text: "ü".repeat(MAX_TEXT),
         };
@@ -465,7 +465,7 @@ mod tests {
         assert_eq!(text, "ü".repeat(MAX_TEXT / 2));
     }
 
-    /// Inputs that the fuzzer found worth keeping.
+    /// Inputs that the fuzzer kept.
     #[test]
     fn the_fuzzers_corpus_is_parsed() {
         let fuzz = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
@@ -486,7 +486,7 @@ mod tests {
             if round % 2 == 0 {
                 data = vec![0; (random.next_u32() % 200) as usize];
                 random.fill_bytes(&mut data);
-                // Mostly plausible headers, or nearly nothing gets past them.
+                // Mostly plausible headers, because random bytes rarely pass them.
                 if let [kind, a, b, c, d, ..] = &mut data[..] {
                     (*kind, *a, *b, *c) = (*kind % 16, 0, 0, 0);
                     *d %= 64;

@@ -10,13 +10,13 @@ use bytes::Bytes;
 pub use super::path::MAX_PATH;
 pub use codec::fuzz_entry;
 
-/// Version of the protocol in [`Frame::Offer`] and [`Frame::Accept`].
+/// Protocol version in [`Frame::Offer`] and [`Frame::Accept`].
 pub const VERSION: u16 = 1;
 /// Most bytes of file data in one [`Frame::Data`].
 pub const MAX_DATA: usize = 64 << 10;
-/// Longest text for people, in bytes of UTF-8; [`Frame::encode`] cuts longer ones.
+/// Longest text for people, in bytes of UTF-8; [`Frame::encode`] truncates longer ones.
 pub const MAX_TEXT: usize = 1024;
-/// Entries that may be announced and not yet begun.
+/// Most entries that may be announced but not started.
 pub const MAX_PENDING: usize = 64;
 
 /// A SHA-256 digest.
@@ -25,7 +25,7 @@ pub type Digest = [u8; 32];
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// Sender: first frame; what is coming.
+    /// Sender: first frame; describes the transfer.
     Offer {
         /// The sender's [`VERSION`].
         version: u16,
@@ -34,14 +34,14 @@ pub enum Frame {
         /// Bytes of all files, if every length is known.
         bytes: Option<u64>,
     },
-    /// Receiver: first frame; go on.
+    /// Receiver: first frame; accepts the transfer.
     Accept {
         /// The receiver's [`VERSION`].
         version: u16,
     },
     /// Sender: announces the next entry.
     Entry(Entry),
-    /// Receiver: wants the data of a file from `offset` on; it holds what comes before.
+    /// Receiver: wants the data of a file from `offset` on; it holds the bytes before.
     Want {
         /// Number of the entry.
         id: u32,
@@ -50,7 +50,7 @@ pub enum Frame {
         /// Their digest.
         prefix: Digest,
     },
-    /// Receiver: a whole file of this name exists and is not to be replaced; is it the same?
+    /// Receiver: a whole file of this name exists and must not be replaced; is it the same?
     Have {
         /// Number of the entry.
         id: u32,
@@ -63,14 +63,15 @@ pub enum Frame {
     Start {
         /// Number of the entry.
         id: u32,
-        /// As wanted, or 0 when the receiver's prefix is not the beginning of this file.
+        /// The requested offset, or 0 when the receiver's prefix is not the beginning of this
+        /// file.
         offset: u64,
     },
     /// Sender: answers [`Frame::Have`]; no data follows.
     Same {
         /// Number of the entry.
         id: u32,
-        /// The two files are equal.
+        /// Whether the two files are equal.
         same: bool,
     },
     /// Sender: the next bytes of the file that was started.
@@ -82,32 +83,32 @@ pub enum Frame {
         /// Digest of the whole file.
         digest: Digest,
     },
-    /// Sender: gives up on the file that was started or is to be started.
+    /// Sender: gives up the file that is started, or the next one.
     Fail {
         /// Number of the entry.
         id: u32,
         /// Why, for people.
         text: String,
     },
-    /// Receiver: what became of an entry.
+    /// Receiver: the verdict on an entry.
     Verdict {
         /// Number of the entry.
         id: u32,
-        /// What became of it.
+        /// The verdict.
         verdict: Verdict,
         /// Details, for people.
         text: String,
     },
-    /// Sender: every entry was dealt with.
+    /// Sender: every entry was handled.
     Done,
-    /// Receiver: last frame; counts over all entries.
+    /// Receiver: last frame; counts of all entries.
     Final {
         /// Entries that are in place.
         complete: u32,
-        /// Entries that are not.
+        /// Entries that are not in place.
         failed: u32,
     },
-    /// Either: the transfer ends here.
+    /// Either end: aborts the transfer.
     Abort {
         /// Why, for people.
         text: String,
@@ -121,17 +122,17 @@ pub struct Entry {
     pub id: u32,
     /// File or directory.
     pub kind: Kind,
-    /// Its owner may execute it.
+    /// Whether its owner may execute it.
     pub executable: bool,
     /// Length, if known.
     pub size: Option<u64>,
-    /// Seconds since the Unix epoch and nanoseconds.
+    /// Modification time: seconds since the Unix epoch, and nanoseconds.
     pub modified: Option<(i64, u32)>,
-    /// Relative path, its components joined by `/`. Not to be trusted.
+    /// Relative path, its components joined by `/`. Untrusted.
     pub path: String,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file, or standard input.
@@ -140,12 +141,12 @@ pub enum Kind {
     Directory,
 }
 
-/// What became of an entry.
+/// The verdict on an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It was received and verified, and is in place.
     Complete,
-    /// An equal file was there before.
+    /// An equal file already existed.
     AlreadyThere,
     /// The receiver does not want it.
     Refused,
@@ -173,21 +174,21 @@ impl Verdict {
     }
 }
 
-/// The peer sent something that is not this protocol.
+/// The peer sent bytes that do not follow this protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// The first bytes are another protocol's.
-    #[error("the other end does not speak the weftline transfer protocol")]
+    /// The first bytes belong to another protocol.
+    #[error("the peer does not speak the weftline transfer protocol")]
     Magic,
     /// No frame has this type.
-    #[error("unknown frame type {0}; the other end may be newer than this program")]
+    #[error("unknown frame type {0}; the peer may be newer than this program")]
     Type(u8),
     /// The body is longer than this type allows.
-    #[error("frame type {kind} with {got} bytes, at most {limit} are allowed")]
+    #[error("frame type {kind} has {got} bytes; at most {limit} are allowed")]
     TooLong {
         /// The type byte.
         kind: u8,
-        /// The length it gave.
+        /// Its length.
         got: u32,
         /// The limit.
         limit: usize,

@@ -11,27 +11,29 @@ use weftline_cli::ui::{Exit, Failure, OutputOptions, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  weftline-lab bench codec                             what goals and published figures are about: 2 min
-  weftline-lab bench codec --quick                     a few telling cases: below 20 s
+  weftline-lab bench codec                             the cases of goals and published figures: 2 min
+  weftline-lab bench codec --quick                     a few telling cases: less than 20 s
   weftline-lab bench codec --full --json > codec.json  every size, window, block and loss
   weftline-lab bench codec --filter stream/decode      one workload
   weftline-lab bench codec --filter window=128         all cases with such a window
   weftline-lab bench codec --kernel avx2               everything with one kernel
   weftline-lab bench codec --list                      the cases, without running them
 
-Every contender of a case checks its result once; then they are measured in turn, so that what
-slows the machine down slows all of them, and the median counts. Who cannot do a case is listed
-with the reason. Figures are GB (10^9 bytes) of source symbols a second, on one thread; each case
-says what is counted. For ISA-L install its library (Debian: libisal2). Close what else runs.";
+Every contender of a case checks its result once. Then they are measured in turn, so that a slow
+phase of the machine affects all of them, and the median counts. A contender that cannot do a case
+is listed with the reason. Figures are GB (10^9 bytes) of source symbols a second, on one thread;
+each case says what is counted. For ISA-L install its library (Debian: libisal2). Close other
+programs.";
 
-/// Encoding, decoding and the inner loops, beside other erasure codes, memcpy and XOR
+/// Measure encoding, decoding and the inner loops, beside other erasure codes, memcpy and XOR
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CodecArgs {
     /// Only cases whose name contains TEXT; may be repeated
     #[arg(long, value_name = "TEXT")]
     filter: Vec<String>,
-    /// Use one SIMD kernel for everything of ours [default: the best, and each one for its own speed]
+    /// Use one SIMD kernel for everything of Weftline's [default: the best, and each one for its
+    /// own speed]
     #[arg(long, value_name = "NAME", value_parser = kernel)]
     kernel: Option<Kernel>,
     /// Few cases, short samples
@@ -40,19 +42,19 @@ pub(super) struct CodecArgs {
     /// Every combination of sizes, windows, blocks, repair shares and losses
     #[arg(long, conflicts_with = "quick")]
     full: bool,
-    /// Name the cases and run none
+    /// List the cases and run none
     #[arg(long)]
     list: bool,
 }
 
-/// A kernel that runs here, by its name.
+/// A kernel of this machine, by its name.
 fn kernel(name: &str) -> Result<Kernel, String> {
     let kernels: Vec<Kernel> = Kernel::available().collect();
     let found = kernels.iter().find(|kernel| kernel.name() == name);
     found.copied().ok_or_else(|| {
         let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name()).collect();
         format!(
-            "not a kernel of this machine; those are {}",
+            "not a kernel of this machine; its kernels are {}",
             names.join(", ")
         )
     })
@@ -61,7 +63,7 @@ fn kernel(name: &str) -> Result<Kernel, String> {
 /// Runs the command.
 ///
 /// # Errors
-/// No case has such a name, or a contender's result is wrong.
+/// No case has this name, or a contender's result is wrong.
 pub(super) fn run(args: &CodecArgs, output: OutputOptions) -> Result<Exit> {
     if let Some(kernel) = args.kernel
         && kernel != selection().active
@@ -71,7 +73,7 @@ pub(super) fn run(args: &CodecArgs, output: OutputOptions) -> Result<Exit> {
     let plan = plan(args);
     let mut names = Names::of(&plan)?;
     if names.0.is_empty() {
-        let message = "--filter: no case has such a name; --list shows them all";
+        let message = "--filter: no case has this name; --list shows all names";
         return Err(Failure::new(Exit::Usage, message).into());
     }
     if args.list {
@@ -143,7 +145,7 @@ fn measure(plan: &Plan, cases: usize, output: OutputOptions) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Lines about peers that take no part at all.
+/// Lines about peers that are missing altogether.
 fn missing_peers() -> Vec<String> {
     #[cfg(feature = "peers")]
     {
@@ -155,7 +157,7 @@ fn missing_peers() -> Vec<String> {
     vec!["other libraries: not compiled in (the feature `peers` is off)".to_owned()]
 }
 
-/// Runs this program again: a kernel is chosen once, when a program starts.
+/// Runs this program again, because a kernel is chosen once, at the start.
 fn again_with(kernel: Kernel) -> Result<Exit> {
     let program = std::env::current_exe().context("finding this program's own file")?;
     let mut command = Command::new(program);
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn only_kernels_of_this_machine_can_be_asked_for() {
+    fn only_kernels_of_this_machine_can_be_chosen() {
         assert_eq!(kernel("scalar"), Ok(Kernel::Scalar));
         assert!(kernel("abacus").unwrap_err().contains("scalar"));
         assert!(Test::try_parse_from(["x", "--quick", "--full"]).is_err());

@@ -1,4 +1,4 @@
-//! `weftline-lab bench`: how fast this machine does it, beside others.
+//! `weftline-lab bench`: measures the speed of this machine, beside other libraries.
 
 mod codec;
 

@@ -22,7 +22,7 @@ pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode>
         return Ok(ExitCode::SUCCESS);
     }
     let Some(folder) = &args.out else {
-        bail!("--out DIR is needed: where the runs are kept and the report is written");
+        bail!("--out DIR is needed: the folder for the runs and the report");
     };
     if args.report_only {
         report(&Runs::read(folder)?, folder, output)?;
@@ -78,7 +78,7 @@ pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode>
         error => error.into(),
     })?;
     if ended == Ended::Stopped {
-        output::line("stopped: the same command goes on from here");
+        output::line("stopped: run the same command again to continue");
     }
     Ok(match (ended, stopped) {
         (Ended::Complete, _) => ExitCode::SUCCESS,
@@ -87,7 +87,7 @@ pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode>
     })
 }
 
-/// Makes the report of all runs that there are.
+/// Writes the report of all kept runs.
 fn report(records: &[Record], folder: &Path, output: OutputOptions) -> Result<()> {
     let results = Results::of(records);
     if results.suites.is_empty() {
@@ -105,7 +105,7 @@ fn report(records: &[Record], folder: &Path, output: OutputOptions) -> Result<()
     ];
     for (name, text) in files {
         let path = folder.join(name);
-        // A report that is being read is replaced whole.
+        // A reader of the report must see the old or the new one, so it is replaced as a whole.
         let new = folder.join(format!("{name}.new"));
         let write = || std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &path));
         write().with_context(|| path.display().to_string())?;
@@ -116,14 +116,14 @@ fn report(records: &[Record], folder: &Path, output: OutputOptions) -> Result<()
     if !output.quiet {
         let place = folder.join("report.html");
         output::line(&format!(
-            "report: {}, and table.md and results.json beside it",
+            "report: {}, with table.md and results.json beside it",
             place.display()
         ));
     }
     Ok(())
 }
 
-/// The cases asked for.
+/// The chosen cases.
 fn with_cases(suite: Suite, args: &CompareArgs) -> Result<Suite> {
     if args.cases.is_empty() {
         return Ok(suite);
@@ -131,7 +131,7 @@ fn with_cases(suite: Suite, args: &CompareArgs) -> Result<Suite> {
     let suite = suite.keep_cases(&args.cases);
     if suite.cases.is_empty() {
         bail!(
-            "--cases: suite {} has no case with `{}` in its name: `weftline-lab compare list` has them",
+            "--cases: suite {} has no case with `{}` in its name: `weftline-lab compare list` shows them",
             suite.name,
             args.cases.join("` or `")
         );
@@ -139,7 +139,7 @@ fn with_cases(suite: Suite, args: &CompareArgs) -> Result<Suite> {
     Ok(suite)
 }
 
-/// The peers asked for, which must all be there, or the suite's own that are.
+/// The chosen peers, which must all be available, or the suite's peers that are.
 fn with_peers(
     suite: Suite,
     args: &CompareArgs,
@@ -157,7 +157,7 @@ fn with_peers(
         }
         return Ok(suite);
     }
-    // A program of one's own is there to be compared.
+    // A program of the user's is given in order to be compared.
     let mut suite = suite;
     for ext in &args.ext {
         let peer: Peer = ext.name.parse().context("--ext")?;
@@ -173,7 +173,7 @@ fn with_peers(
     let suite = suite.keep_peers(|case, peer| match tools.check(case, peer) {
         Ok(()) => true,
         Err(missing) => {
-            let line = format!("left out: {peer}: {missing}");
+            let line = format!("skipped: {peer}: {missing}");
             if !output.quiet && !told.contains(&line) {
                 output::line(&line);
                 told.push(line);
@@ -187,7 +187,7 @@ fn with_peers(
     Ok(suite)
 }
 
-/// What each suite does, its links and its peers.
+/// Prints the purpose of each suite, its links and its peers.
 fn list(args: &CompareArgs) {
     let scale = Scale {
         quick: args.quick,
@@ -224,7 +224,7 @@ fn list(args: &CompareArgs) {
     }
 }
 
-/// A line on how far it is.
+/// Prints a line of progress.
 fn tell(progress: &Progress<'_>) {
     let what = &progress.job.what;
     let name = format!(
@@ -233,28 +233,28 @@ fn tell(progress: &Progress<'_>) {
     );
     match progress.record {
         Some(record) => {
-            let again = if progress.again { "; once more" } else { "" };
+            let again = if progress.again { "; repeated" } else { "" };
             output::line(&format!(
                 "{name}: {}{again}; {} left",
                 outcome(record),
                 time(progress.left)
             ));
         }
-        // Where nobody looks, what has ended is enough.
+        // Without a terminal, finished runs are enough.
         None if std::io::stderr().is_terminal() => output::line(&format!("{name} ...")),
         None => {}
     }
 }
 
-/// A run in a few words.
+/// The result of a run in a few words.
 fn outcome(record: &Record) -> String {
     if let Some(problem) = record.problem() {
-        return format!("NOT GOOD ({problem})");
+        return format!("INVALID ({problem})");
     }
     format!("{:.1} s", record.seconds)
 }
 
-/// Seconds as people say them.
+/// Seconds or minutes, for people.
 fn time(seconds: f64) -> String {
     match seconds {
         ..90.0 => format!("{seconds:.0} s"),

@@ -20,8 +20,8 @@ use clap::{Args, ValueEnum};
 use weftline_cli::ui::{OutputOptions, output};
 use weftline_netem::units::parse_duration;
 
-/// Exit code of the laboratory itself, apart from those of the command it runs (as `env` and
-/// `timeout` have it).
+/// Exit code of the laboratory itself, distinct from those of the command that it runs (as in `env`
+/// and `timeout`).
 const FAILED: u8 = 125;
 /// Exit code when there is no such command.
 #[cfg(target_os = "linux")]
@@ -29,13 +29,13 @@ const NOT_FOUND: u8 = 127;
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  How fast is TCP where 5 % are lost? Side a runs the command, side b the server:
+  How fast is TCP with 5 % loss? Side a runs the command, side b the server:
     weftline-lab run --link 'rate=25mbit delay=30ms loss=iid:5%' --b 'iperf3 -s -1' -- iperf3 -c b
 
-  Nothing needs to run on side b to answer pings; losses in bursts, another way back:
+  Losses in bursts and a slower return path; side b answers pings without a command:
     weftline-lab run --link 'delay=30ms loss=ge:10%,4' --back 'delay=90ms' -- ping -c 20 b
 
-  A script that starts things on both sides:
+  A script that starts programs on both sides:
     weftline-lab run --link wifi -- sh -c 'weftline-lab on b my-server & sleep 1; my-client b'
 
   A shell on side a; `weftline-lab on b` in another terminal gives one on side b:
@@ -47,18 +47,18 @@ Examples:
 
 Link parts, in any order (or the name of a link: clean, wifi, lte, leo, satellite, awful, ...):
   rate=25mbit           serialisation; bit, kbit, mbit, gbit
-  delay=30ms            one way; jitter=1ms adds up to so much at random
+  delay=30ms            one way; jitter=1ms adds a random time up to 1 ms
   queue=60ms,100pkt     drop-tail, by time, packets, bytes (64kB) or several; with a rate, 100ms
                         unless given
-  ecn=5ms               mark instead of drop, from this queue on, where packets allow it
+  ecn=5ms               from this queue on, mark packets that allow it instead of dropping them
   loss=iid:10%          each packet; ge:10%,4 mean loss and mean burst; ge4:p,r,1-h,1-k;
                         periodic:20; trace:0010; trace:FILE rates and losses over time
-  reorder=1%:5ms        hold back so many for so long
-  duplicate=0.5%        deliver so many twice
+  reorder=1%:5ms        delay 1 % of the packets by 5 ms
+  duplicate=0.5%        deliver 0.5 % of the packets twice
   mtu=1400              largest packet
 
 The command runs on side a with the terminal, side b's standard output goes to standard error.
-The sides know each other as a and b (a4, b4 by IPv4 and a6, b6 by IPv6 only) and nothing else.
+The sides know each other as a and b (a4, b4: IPv4 only; a6, b6: IPv6 only). They reach nothing else.
 Exit codes: the command's own; 125 when the lab fails, 127 when there is no such command.";
 
 const COMPARE_EXAMPLES: &str = "\
@@ -66,53 +66,54 @@ Examples:
   What the suites do:
     weftline-lab compare list
 
-  Delays of a stream under losses, all peers that are installed, in two minutes:
+  Delays of a stream under losses, with all installed peers, in two minutes:
     weftline-lab compare B --quick --out compare-b
 
   Two presets beside TCP with BBR, five seeds:
     weftline-lab compare B --peers weftline/arq,weftline/streaming,l=5,tcp/bbr --seeds 5 --out mine
 
-  A program of yours (docs/reference/load.md has the contract) beside the others:
+  Your own program (docs/reference/load.md specifies its interface) beside the others:
     weftline-lab compare A --ext mine=./my-program --out with-mine
 
 Peers: `weftline/streaming,l=5` is the transport `weftline` with preset=streaming l=5, `tcp/bbr` is
 `tcp` with cc=bbr: a value without a name is the preset or the congestion control. srt, udt and
-kcptun take part where their programs are (docs/reference/load.md).
+kcptun take part if their programs are installed (docs/reference/load.md).
 
-DIR gets runs.jsonl, a line for each run; report.html, table.md and results.json are made of it.";
+DIR receives runs.jsonl, with a line for each run, and report.html, table.md and results.json.";
 
-/// Run a command on side a of an emulated path, and perhaps one on side b
+/// Run a command on side a of an emulated path, and optionally one on side b
 ///
-/// Two network namespaces are joined by an emulator with rate, queue, delay and losses of your
-/// choice. When the command ends, everything is removed and the emulator's counters are printed.
+/// An emulator joins two network namespaces, with the rate, queue, delay and losses that you
+/// choose. When the command ends, everything is removed and the emulator's counters are printed.
 #[derive(Args, Debug)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// From a to b: the link's parts, or the name of a link; see below
+    /// From a to b: the link's parts, or the name of a link (see below)
     #[arg(long, value_name = "LINK")]
     link: String,
-    /// From b to a [default: same rate, delay, queue and MTU, nothing lost; or the named link's]
+    /// From b to a [default: same rate, delay, queue and MTU, without loss; or as the named link
+    /// says]
     #[arg(long, value_name = "LINK")]
     back: Option<String>,
-    /// A shell command for side b, started first and ended when side a has ended
+    /// A shell command for side b, started before side a and ended after it
     #[arg(long, value_name = "COMMAND")]
     b: Option<String>,
-    /// What chance draws from: the same seed loses the same packets, counted from the first
+    /// Seed of all random choices: the same seed loses the same packets, counted from the first
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// MTU of both sides' devices [default: that of the link, else 1500]
     #[arg(long, value_name = "BYTES")]
     mtu: Option<u16>,
-    /// Write what is delivered, in both directions, to a capture file
+    /// Write delivered packets of both directions to a capture file
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
     /// Write the counters to a file, as one line of JSON [default: to standard error]
     #[arg(long, value_name = "FILE")]
     counters: Option<PathBuf>,
-    /// Wait so long at most for the command on side b to open a port before a starts
+    /// Longest wait for the command on side b to open a port before side a starts
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
     ready: Duration,
-    /// Let the command on side b go on for so long after a has ended, before it is ended
+    /// How long the command on side b may go on after side a has ended
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_duration)]
     linger: Duration,
     /// The command for side a, and its arguments [default: a shell]
@@ -120,13 +121,14 @@ pub(crate) struct RunArgs {
     command: Vec<OsString>,
 }
 
-/// Run a command on one side of a lab that is running
+/// Run a command on one side of a running lab
 ///
-/// Inside a lab it is that one; elsewhere the only one there is, or the one named by WEFTLINE_LAB.
+/// Inside a lab, that lab is used; elsewhere the only running one, or the one that WEFTLINE_LAB
+/// names.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  weftline-lab on b tcpdump -n")]
 pub(crate) struct OnArgs {
-    /// Which side
+    /// The side
     side: SideName,
     /// The command and its arguments [default: a shell]
     #[arg(
@@ -139,38 +141,38 @@ pub(crate) struct OnArgs {
 
 /// Compare transports on an emulated path: tables, plots and a report
 ///
-/// Every run is a fresh lab with `weftline-lab load` at both ends. Peers alternate over seeds, each run
-/// is kept as soon as it has ended, and the same command goes on where it was stopped; runs in
-/// which the machine could not keep up are repeated.
+/// Every run is a fresh lab with `weftline-lab load` at both ends. Peers alternate over seeds. Each
+/// run is kept as soon as it has ended, and the same command continues a stopped comparison. Runs
+/// in which the machine could not keep up are repeated.
 #[derive(Args, Debug)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub(crate) struct CompareArgs {
-    /// A, B, C, D, karzand or udp-rc; `list` tells what each does
+    /// A, B, C, D, karzand or udp-rc; `list` describes each of them
     suite: String,
-    /// Who is compared, separated by commas: TRANSPORT or TRANSPORT/NAME=VALUE,... with the
+    /// Peers to compare, separated by commas: TRANSPORT or TRANSPORT/NAME=VALUE,... with the
     /// transports and settings of `load` [default: the suite's]
     #[arg(long, value_name = "PEERS")]
     peers: Option<String>,
-    /// Only the cases whose names contain one of these texts, separated by semicolons; `list` has
+    /// Only cases whose names contain one of these texts, separated by semicolons; `list` shows
     /// the names [default: all]
     #[arg(long, value_name = "TEXTS", value_delimiter = ';')]
     cases: Vec<String>,
-    /// A program that measures a transport of its own, to the contract of `load`
+    /// A program that measures its own transport and keeps the interface of `load`
     #[arg(long, value_name = "NAME=PROGRAM")]
     ext: Vec<External>,
-    /// Runs of each, with other losses [default: 3, and 1 with --quick]
+    /// Runs of each case, with different losses [default: 3, and 1 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
-    /// How long is sent in each run, in seconds, where the suite has such a time
+    /// Seconds of sending in each run, for suites that have such a time
     #[arg(long, value_name = "S", value_parser = seconds)]
     secs: Option<f64>,
-    /// The small form of the suite: below two minutes
+    /// The short form of the suite: less than two minutes
     #[arg(long)]
     quick: bool,
-    /// Where the runs are kept and the report is written
+    /// Folder for the runs and the report
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Run nothing; make the report from the runs that are there
+    /// Run nothing; write the report of the kept runs
     #[arg(long)]
     report_only: bool,
 }
@@ -180,12 +182,12 @@ fn seconds(text: &str) -> Result<f64, String> {
     seconds.ok_or_else(|| "give seconds, 2 to 3600".to_owned())
 }
 
-/// A side by its name.
+/// A side, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SideName {
-    /// Where the main command runs
+    /// The side of the main command
     A,
-    /// The other one
+    /// The other side
     B,
 }
 
@@ -238,7 +240,7 @@ fn or_shell(command: &[OsString]) -> Vec<OsString> {
     }
 }
 
-/// Whether `program` can be found as a shell would.
+/// Whether a shell would find `program`.
 #[cfg(target_os = "linux")]
 fn exists(program: &OsString) -> bool {
     use std::path::Path;

@@ -9,7 +9,7 @@ use weftline_emulator::{Side, running};
 
 use super::{NOT_FOUND, OnArgs, SideName, exists, or_shell};
 
-/// Becomes the command, on one side of a lab.
+/// Replaces this process by the command, on one side of a lab.
 pub(super) fn run(args: &OnArgs) -> Result<ExitCode> {
     let words = or_shell(&args.command);
     if let Some(program) = words.first().filter(|program| !exists(program)) {
@@ -23,7 +23,7 @@ pub(super) fn run(args: &OnArgs) -> Result<ExitCode> {
         SideName::A => Side::A,
         SideName::B => Side::B,
     };
-    // It returns only when it fails.
+    // It returns only if it fails.
     let error = running(side)?.args(words).exec();
     Err(error).context("cannot start `ip`")
 }

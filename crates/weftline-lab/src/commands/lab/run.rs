@@ -11,7 +11,7 @@ use super::signals::Signals;
 use super::{NOT_FOUND, RunArgs, exists, or_shell};
 use crate::commands::links::links;
 
-/// Runs the commands on a new path and tells what the path did.
+/// Runs the commands on a new path and reports the path's counters.
 pub(super) fn run(args: &RunArgs, output: OutputOptions) -> Result<ExitCode> {
     let mut config = PathConfig::new(links(&args.link, args.back.as_deref())?);
     config.seed = args.seed;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &RunArgs, output: OutputOptions) -> Result<ExitCode> {
     })?;
     if !output.quiet && !lab.leftovers().is_empty() {
         let names = lab.leftovers().join(", ");
-        output::line(&format!("removed what a killed lab had left: {names}"));
+        output::line(&format!("removed the remains of a killed lab: {names}"));
     }
     let ended = programs.run(&lab, || signals.received());
     let report = lab.close();

@@ -1,4 +1,4 @@
-//! Signals, as a wish to stop.
+//! Signals, as requests to stop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -12,8 +12,8 @@ const NONE: u8 = 0;
 const INTERRUPT: u8 = 1;
 const TERMINATE: u8 = 2;
 
-/// Ctrl-C, SIGTERM, and a terminal that is closed: from now on they are noted instead
-/// of ending the process.
+/// Ctrl-C, SIGTERM and a closed terminal: from now on they are recorded instead of ending the
+/// process.
 pub(super) struct Signals(Arc<AtomicU8>);
 
 impl Signals {
@@ -38,7 +38,7 @@ impl Signals {
                         _ = hangup.recv() => TERMINATE,
                         _ = quit.recv() => TERMINATE,
                     };
-                    // The stronger one counts.
+                    // The stronger request counts.
                     noted.fetch_max(which, Ordering::Relaxed);
                 }
             });

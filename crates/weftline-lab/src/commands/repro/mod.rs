@@ -1,4 +1,4 @@
-//! `weftline-lab repro`: the papers' figures, run again.
+//! `weftline-lab repro`: runs the papers' figures again.
 
 mod progress;
 
@@ -16,12 +16,13 @@ use progress::Line;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 const HELP: &str = "\
-FIGURE is a figure (karzand-6, roca-table-2) or a paper (karzand, roca, rest, udp-rc, garrido) for all of
-its figures; without one, everything is run. Each point of a figure is a command of its own, which the
-report names, and is kept in DIR as soon as it has been run: the same command goes on where it was
-stopped, and makes the report again when nothing is left to run.
+FIGURE is a figure (karzand-6, roca-table-2) or a paper (karzand, roca, rest, udp-rc, garrido) for
+all of its figures; without one, everything is run. Each point of a figure is a separate command,
+which the report names. DIR keeps each point as soon as it has been run: the same command continues
+a stopped run, and writes the report again when no points are left.
 
-Written to DIR: report.html (one file, no scripts), table.md, data/FIGURE.csv, points.jsonl. docs/reference/repro.md has more.
+Output in DIR: report.html (one file, no scripts), table.md, data/FIGURE.csv, points.jsonl. See
+docs/reference/repro.md.
 
 Examples:
   weftline-lab repro --list
@@ -29,32 +30,33 @@ Examples:
   weftline-lab repro karzand-6 roca --out figures
   weftline-lab repro --out full --json";
 
-/// Run the papers' figures again, beside the papers' numbers
+/// Run the papers' figures again and compare with the papers' numbers
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub(crate) struct ReproArgs {
     /// Figures, or papers [default: all]
     #[arg(value_name = "FIGURE")]
     figures: Vec<String>,
-    /// Folder of the report and of what has been run
+    /// Folder for the report and the kept points
     #[arg(long, value_name = "DIR", required_unless_present = "list")]
     out: Option<PathBuf>,
     /// Fewer points and shorter runs
     #[arg(long)]
     quick: bool,
-    /// Name the figures and run none
+    /// List the figures and run none
     #[arg(long)]
     list: bool,
-    /// Points that are run at a time [default: one for each processor]
+    /// Points to run at a time [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
     jobs: Option<u64>,
     /// Seed of all simulations
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// The ns-3 model [default: ns3/out/weftline-ns3 here or beside this program, or on the PATH]
+    /// The ns-3 model [default: ns3/out/weftline-ns3 in this folder or beside this program, or on
+    /// the PATH]
     #[arg(long, value_name = "PATH")]
     ns3: Option<PathBuf>,
-    /// Forget what has been run
+    /// Discard the kept points
     #[arg(long)]
     fresh: bool,
 }
@@ -62,7 +64,7 @@ pub(crate) struct ReproArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// No figure has such a name, the folder cannot be written, or a point failed.
+/// No figure has this name, the folder cannot be written, or a point failed.
 pub(crate) fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
     let scale = Scale {
         quick: args.quick,
@@ -76,10 +78,10 @@ pub(crate) fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     let Some(folder) = &args.out else {
-        bail!("--out DIR is needed: where points are kept and the report is written");
+        bail!("--out DIR is needed: the folder for the points and the report");
     };
     let programs = Programs {
-        lab: std::env::current_exe().context("this program cannot find itself")?,
+        lab: std::env::current_exe().context("cannot find this program's own file")?,
         ns3: ns3(args.ns3.as_deref()),
     };
     let build = build(&programs.lab)?;
@@ -128,8 +130,8 @@ pub(crate) fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
     Ok(if all_shown { Exit::Ok } else { Exit::General })
 }
 
-/// The figures; as JSON with all that another program needs to run their points and to keep them as
-/// `points.jsonl` does.
+/// Lists the figures. The JSON form has all that another program needs to run their points and to
+/// keep them as `points.jsonl` does.
 fn list(figures: &[&Figure], output: OutputOptions) -> Result<()> {
     if output.json {
         let point = |point: &Point| {
@@ -146,7 +148,8 @@ fn list(figures: &[&Figure], output: OutputOptions) -> Result<()> {
             json!({ "figure": figure.id, "title": figure.title, "points": points })
         };
         let all: Vec<_> = figures.iter().map(one).collect();
-        let build = build(&std::env::current_exe().context("this program cannot find itself")?)?;
+        let build =
+            build(&std::env::current_exe().context("cannot find this program's own file")?)?;
         let list = json!({ "version": VERSION, "build": build, "figures": all });
         output::print(&list.to_string());
         return Ok(());
@@ -168,7 +171,7 @@ fn list(figures: &[&Figure], output: OutputOptions) -> Result<()> {
     Ok(())
 }
 
-/// Where the ns-3 model is, or why it is not used.
+/// The ns-3 model, or the reason why it is not used.
 fn ns3(asked: Option<&Path>) -> Result<PathBuf, String> {
     if let Some(path) = asked {
         let absolute = path.canonicalize();
@@ -194,9 +197,9 @@ fn ns3(asked: Option<&Path>) -> Result<PathBuf, String> {
         .ok_or_else(|| "ns-3 program not built, build it with ns3/build".to_owned())
 }
 
-/// A few digits that tell one build of this program from another.
+/// A short hash that distinguishes builds of this program.
 fn build(program: &Path) -> Result<String> {
-    let bytes = std::fs::read(program).context("this program cannot be read")?;
+    let bytes = std::fs::read(program).context("cannot read this program's own file")?;
     let digest = Sha256::digest(&bytes);
     Ok(digest
         .iter()
@@ -212,13 +215,13 @@ fn command(args: &ReproArgs) -> String {
     words.join(" ") + &options(args) + " --out DIR"
 }
 
-/// The options that change numbers, with a blank before each.
+/// The options that change numbers, each after a blank.
 fn options(args: &ReproArgs) -> String {
     let quick = if args.quick { " --quick" } else { "" };
     format!("{quick} --seed {}", args.seed)
 }
 
-/// How many points the report rests on, and how many seconds they took.
+/// Number of points in the report, and the seconds that they took.
 fn effort(points: &[Point], kept: &Kept) -> (usize, f64) {
     let mut commands: Vec<String> = points.iter().map(ToString::to_string).collect();
     commands.sort();

@@ -1,4 +1,4 @@
-//! How far a run is, on standard error.
+//! Progress of a run, on standard error.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use weftline_cli::ui::OutputOptions;
 use weftline_papers::repro::Progress;
 
-/// A line that is drawn again on terminals, and written now and then elsewhere.
+/// A line that is redrawn on terminals, and printed now and then elsewhere.
 pub(super) struct Line {
     every: Option<Duration>,
     terminal: bool,
@@ -27,7 +27,7 @@ impl Line {
 
     pub(super) fn tell(&self, now: &Progress) {
         let Some(every) = self.every else { return };
-        // Whoever draws now draws for all.
+        // One thread draws for all.
         let Ok(mut last) = self.last.try_lock() else {
             return;
         };
@@ -37,7 +37,7 @@ impl Line {
         *last = Instant::now();
         let text = text(now);
         let mut err = std::io::stderr();
-        // Nothing better can be done when standard error is closed.
+        // Nothing can be done about a closed standard error.
         let _ = match self.terminal {
             true => write!(err, "\r{text}\x1b[K"),
             false => writeln!(err, "{text}"),
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_told_in_seconds_or_minutes() {
+    fn the_time_left_is_shown_in_seconds_or_minutes() {
         let of = |left| {
             text(&Progress {
                 done: 3,

@@ -13,7 +13,7 @@ const HELP: &str = "\
 Example:
   weftline-lab sim arq --loss 0.2 --rtt 126      Karzand et al., Fig. 1a: 25 Mbit/s, RTT 60 ms, 1488 bytes";
 
-/// Selective-repeat ARQ in slots: what is lost is sent again as soon as the sender knows
+/// Selective-repeat ARQ in slots: a packet is sent again as soon as the sender knows of its loss
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub(super) struct ArqArgs {

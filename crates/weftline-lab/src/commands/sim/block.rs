@@ -12,7 +12,7 @@ use crate::commands::theory::show::Computed;
 const HELP: &str = "\
 Examples:
   weftline-lab sim block --loss 0.05 --k 32 --n 40                open loop
-  weftline-lab sim block --loss 0.2 --k 32 --n 40 --rtt 126       and ARQ for what is still missing";
+  weftline-lab sim block --loss 0.2 --k 32 --n 40 --rtt 126       and ARQ for packets still missing";
 
 /// A block code in slots: k source packets, then n-k combinations of them
 #[derive(Args, Clone, Debug)]
@@ -27,8 +27,8 @@ pub(super) struct BlockArgs {
     /// All packets of a block
     #[arg(long, value_name = "N")]
     n: u32,
-    /// Slots from the end of a block until what it lacks can be sent [default: it never is, and
-    /// a block's end gives up what it could not recover]
+    /// Slots from the end of a block until its missing packets can be sent again [default: never;
+    /// packets not recovered by the end of a block are given up]
     #[arg(long, value_name = "SLOTS")]
     rtt: Option<u32>,
     /// Slots to run

@@ -1,4 +1,4 @@
-//! What the slot models' commands share.
+//! What the commands of the slot models share.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
@@ -11,11 +11,11 @@ use weftline_papers::sim::slots::{Code, DelaySummary, Progress, SlotError};
 
 use crate::commands::theory::show::{Computed, short};
 
-/// How a model is run.
+/// Settings of a model's run.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Run")]
 pub(super) struct RunOptions {
-    /// Seed: the same one gives the same result, on any number of threads
+    /// Seed: the same seed gives the same result, on any number of threads
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Threads [default: one for each processor]
@@ -46,7 +46,7 @@ impl RunOptions {
         self.seed
     }
 
-    /// Runs a model with so many threads, and tells of progress where people see it.
+    /// Runs a model with this many threads, and shows progress on a terminal.
     pub(super) fn run<T>(
         &self,
         output: OutputOptions,
@@ -74,7 +74,7 @@ fn exit(error: &SlotError) -> Exit {
     }
 }
 
-/// A line on a terminal that says how far a long run is.
+/// A line on a terminal that shows the progress of a long run.
 struct Line {
     shown: bool,
     start: Instant,
@@ -82,7 +82,7 @@ struct Line {
 }
 
 impl Line {
-    /// Nothing for runs that are over at once, and no more than a terminal takes.
+    /// Nothing for short runs, and no more updates than a terminal can show.
     const FIRST: Duration = Duration::from_secs(1);
     const NEXT: Duration = Duration::from_millis(250);
 
@@ -91,7 +91,7 @@ impl Line {
         if !self.shown || passed < Self::FIRST {
             return;
         }
-        // Whoever draws now draws for all.
+        // One thread draws for all.
         let Ok(mut last) = self.last.try_lock() else {
             return;
         };
@@ -101,7 +101,7 @@ impl Line {
         *last = Some(Instant::now());
         let share = done as f64 / of.max(1) as f64;
         let left = passed.as_secs_f64() * (1.0 / share.max(1e-9) - 1.0);
-        // Nothing better can be done when standard error is closed.
+        // Nothing can be done about a closed standard error.
         let _ = write!(
             std::io::stderr(),
             "\r{:3.0} %, {left:.0} s to go \x1b[K",
@@ -116,10 +116,10 @@ impl Line {
     }
 }
 
-/// Lines about delays in slots.
+/// Prints lines about delays in slots.
 pub(super) fn delays(out: &mut Computed, mean: f64, stderr: f64, delays: &DelaySummary) {
     out.line(format!(
-        "{:>14}  slots of in-order delay in the mean, +- {}",
+        "{:>14}  slots of mean in-order delay, +- {}",
         short(mean),
         short(stderr)
     ));

@@ -15,11 +15,11 @@ use weftline_netem::units;
 const HELP: &str = "\
 Settings are those of `weftline-lab load`'s transport weftline, without its carrier: preset=NAME
 share= l= k= delay= deadline= without= encoding= feedback= topup= symbol= fixed_rate= fixed_window= ...
-Of presets udp-rc and rlc-block: field=2|4|...|256 extra=N|ack pace= header=seed|vector systematic=0|1
-Beside the usual presets there are some to compare with: ac-rlnc, flec-bulk, flec-message, uncoded.
+Presets udp-rc and rlc-block: field=2|4|...|256 extra=N|ack pace= header=seed|vector systematic=0|1
+Additional presets for comparison: ac-rlnc, flec-bulk, flec-message, uncoded.
 The session controls its rate itself, as on any carrier, unless fixed_rate= (Mbit/s) is given.
 
-Delays are from when a message was due until it was read in order: the way takes its part.
+A delay is the time from when a message was due until it was read in order, with the path's delay.
 
 Examples:
   weftline-lab sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:5%' --app cbr:10mbit,1200
@@ -31,35 +31,35 @@ Examples:
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub(super) struct EngineArgs {
-    /// Settings of the engine, both ends
+    /// Settings of the engine, for both ends
     #[arg(value_name = "NAME=VALUE")]
     settings: Vec<String>,
-    /// The link there: as of `weftline-lab run`
+    /// The forward path, in the form of `weftline-lab run`
     #[arg(
         long,
         value_name = "LINK",
         default_value = "rate=25mbit delay=30ms queue=60ms loss=iid:5%"
     )]
     link: String,
-    /// The link back [default: the same rate, delay, queue and MTU, nothing lost]
+    /// The return path [default: the same rate, delay, queue and MTU, without loss]
     #[arg(long, value_name = "LINK")]
     back: Option<String>,
-    /// What the application does: cbr:RATE,SIZE, bulk or file:SIZE
+    /// The application's traffic: cbr:RATE,SIZE, bulk or file:SIZE
     #[arg(long, value_name = "APP", default_value = "cbr:10mbit,1200")]
     app: Application,
-    /// Seconds for which it does it
+    /// Seconds of traffic
     #[arg(long, value_name = "SECS", default_value_t = 30.0)]
     secs: f64,
-    /// What is due in the first seconds does not count
+    /// Exclude messages that are due in the first seconds
     #[arg(long, value_name = "SECS", default_value_t = 1.0)]
     skip: f64,
-    /// Print the share of messages that are read within so many ms of when they were due
+    /// Print the share of messages that are read within this many ms of their due time
     #[arg(long, value_name = "MS", value_parser = within)]
     within: Option<f64>,
-    /// Seed of losses
+    /// Seed of the losses
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// So many runs, each with the next seed: medians are printed
+    /// Number of runs, each with the next seed; medians are printed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
 }
@@ -110,7 +110,7 @@ fn within(text: &str) -> Result<f64, String> {
     let millis = text.parse().ok();
     millis
         .filter(|ms| (0.0..=3_600_000.0).contains(ms))
-        .ok_or_else(|| format!("`{text}` is no time in ms: give for example 100"))
+        .ok_or_else(|| format!("`{text}` is not a time in ms: give for example 100"))
 }
 
 fn print(outcomes: &[Outcome], app: Application) {
@@ -142,7 +142,7 @@ fn print(outcomes: &[Outcome], app: Application) {
         show("goodput", "Mbit/s", &|o| Some(o.goodput_mbit));
     }
     show("wire bytes per byte", "", &|o| Some(o.wire_per_byte));
-    show("bytes back per byte", "", &|o| Some(o.back_per_byte));
+    show("return bytes per byte", "", &|o| Some(o.back_per_byte));
     show("repairs per source", "", &|o| Some(o.repair_share));
     show("loss rate", "", &|o| Some(o.loss_rate));
     show("queue drops", "", &|o| Some(o.queue_drops as f64));

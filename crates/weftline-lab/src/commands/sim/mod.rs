@@ -16,8 +16,8 @@ use weftline_cli::ui::{Exit, OutputOptions};
 
 /// Run experiments in virtual time: deterministic, and faster than the clock
 ///
-/// `engine` runs the real engine over links; the others are the papers' own models, a packet a slot
-/// (docs/reference/sim.md).
+/// `engine` runs the real engine over links; the others are the papers' own models, with a packet
+/// in each slot (docs/reference/sim.md).
 #[derive(Args, Debug)]
 pub(crate) struct SimArgs {
     #[command(subcommand)]
@@ -41,7 +41,7 @@ enum Model {
 /// Runs the command.
 ///
 /// # Errors
-/// What was asked for makes no sense; the message says what would.
+/// The options are invalid; the message says which values are allowed.
 pub(crate) fn run(args: &SimArgs, output: OutputOptions) -> Result<Exit> {
     match &args.model {
         Model::Engine(args) => engine::run(args, output),

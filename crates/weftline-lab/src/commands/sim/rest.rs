@@ -21,8 +21,8 @@ Examples:
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub(super) struct RestArgs {
-    /// Losses: iid:P, markov:SHARE,MEAN_RUN, or burst:P,N (after a packet, with probability P, 1 to N
-    /// are lost)
+    /// Losses: iid:P, markov:SHARE,MEAN_RUN, or burst:P,N (after a packet, with probability P, 1
+    /// to N packets are lost)
     #[arg(long, value_name = "LOSS", default_value = "iid:0.15", value_parser = loss)]
     loss: Loss,
     /// Repairs for each data packet, R; 0: none before the end
@@ -33,7 +33,7 @@ pub(super) struct RestArgs {
         conflicts_with = "adaptive"
     )]
     redundancy: f64,
-    /// As the receiver's estimate of the packet error rate asks for
+    /// Redundancy as the receiver's estimate of the packet error rate requires
     #[arg(long)]
     adaptive: bool,
     /// Data packets of a stream
@@ -45,10 +45,10 @@ pub(super) struct RestArgs {
     /// Round-trip time, ms
     #[arg(long, value_name = "MS", default_value_t = 300.0)]
     rtt_ms: f64,
-    /// From one acknowledgement to the next, ms
+    /// Time between two acknowledgements, ms
     #[arg(long, value_name = "MS", default_value_t = 200.0)]
     ack_ms: f64,
-    /// A repair covers at most so many packets, the oldest not acknowledged [default: all]
+    /// A repair covers at most this many packets, the oldest unacknowledged ones [default: all]
     #[arg(long, value_name = "W")]
     window: Option<u32>,
     /// Ideal, or coded in GF(2^8); with --window always coded
@@ -57,10 +57,10 @@ pub(super) struct RestArgs {
     /// Weight of the newest value in the estimate
     #[arg(long, value_name = "A", default_value_t = 0.8)]
     alpha: f64,
-    /// Time over which a value of the estimate is taken, s
+    /// Interval of the estimate's values, s
     #[arg(long, value_name = "S", default_value_t = 3.0)]
     estimate_s: f64,
-    /// Streams
+    /// Number of streams
     #[arg(long, value_name = "N", default_value_t = 400)]
     runs: u64,
     #[command(flatten)]
@@ -75,8 +75,9 @@ fn loss(text: &str) -> Result<Loss, String> {
         let (chance, longest) = (chance.trim().parse().ok()?, longest.trim().parse().ok()?);
         Some(Loss::Bursts { chance, longest })
     });
-    parsed
-        .ok_or_else(|| format!("`{text}` is no loss: give burst:0.01,20, iid:0.15 or markov:0.1,4"))
+    parsed.ok_or_else(|| {
+        format!("`{text}` is not a loss: give burst:0.01,20, iid:0.15 or markov:0.1,4")
+    })
 }
 
 pub(super) fn run(args: &RestArgs, output: OutputOptions) -> Result<Exit> {
@@ -107,17 +108,20 @@ pub(super) fn run(args: &RestArgs, output: OutputOptions) -> Result<Exit> {
         .all(&outcome);
     for (value, what) in [
         (outcome.duration_s, "s until the receiver has everything"),
-        (outcome.mean_delay_s, "s of delay in the mean"),
+        (outcome.mean_delay_s, "s, mean delay"),
         (outcome.std_delay_s, "s, standard deviation of delays"),
         (outcome.overhead, "repairs for each data packet"),
-        (outcome.inline_overhead, "of them before the end"),
+        (
+            outcome.inline_overhead,
+            "repairs for each data packet before the end",
+        ),
         (
             outcome.estimated_loss,
             "packet error rate as estimated at the end",
         ),
         (
             outcome.largest_system,
-            "packets missing at a time at the receiver, at most",
+            "most packets missing at the receiver at a time",
         ),
     ] {
         let (mean, spread) = (short(value.mean), short(value.spread));

@@ -17,20 +17,21 @@ Examples:
   weftline-lab sim rlc-block --k 128 --q 8 --header vector
   weftline-lab sim rlc-block --k 64 --q 1 --fer 0.3 --code real";
 
-/// Low-overhead block RLC in slots (Garrido et al.): combinations until the acknowledgement is back
+/// Low-overhead block RLC in slots (Garrido et al.): combinations until the acknowledgement
+/// arrives
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub(super) struct RlcBlockArgs {
     /// Packets of a block (K), at most 256
     #[arg(long, value_name = "K", default_value_t = 64)]
     k: u32,
-    /// Coefficients are of GF(2^Q)
+    /// Coefficients are in GF(2^Q)
     #[arg(long, value_name = "Q", default_value_t = 8)]
     q: u32,
-    /// Frame error rate, of packets and of acknowledgements
+    /// Frame error rate of packets and of acknowledgements
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     fer: f64,
-    /// What tells the coding vector
+    /// How a packet carries its coding vector
     #[arg(long, value_enum, default_value_t = HeaderName::Seed)]
     header: HeaderName,
     /// Bytes of other headers in a packet (IP and UDP: 28)
@@ -54,7 +55,7 @@ pub(super) struct RlcBlockArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum HeaderName {
-    /// 4 bytes from which the vector follows
+    /// A seed of 4 bytes that determines the vector
     Seed,
     /// The vector: K q bits
     Vector,
@@ -92,7 +93,7 @@ pub(super) fn run(args: &RlcBlockArgs, output: OutputOptions) -> Result<Exit> {
     out.line(format!("{throughput:>14}  Mbit/s of payload, +- {stderr}"))
         .tell(
             outcome.limit_mbit,
-            "Mbit/s of IP packets that the cell carries, S (1-FER)",
+            "Mbit/s of IP packets carried by the cell, S (1-FER)",
         )
         .line(format!(
             "{:>14}  ms from block to block (standard deviation {})",
@@ -102,7 +103,7 @@ pub(super) fn run(args: &RlcBlockArgs, output: OutputOptions) -> Result<Exit> {
         .tell(outcome.transmissions.mean, "packets sent for each block")
         .tell(
             outcome.receptions.mean,
-            "packets received until it is decoded",
+            "packets received until the block is decoded",
         )
         .line(format!(
             "{:>14}  bytes of headers in a packet",

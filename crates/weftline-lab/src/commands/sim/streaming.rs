@@ -16,7 +16,7 @@ Examples:
   weftline-lab sim streaming --loss markov:0.1,4 --spacing 5 --json     runs of 4 lost slots on average
   weftline-lab sim streaming --loss 0.05 --spacing 10 --code real --rtt 63 --slots 5000000";
 
-/// The streaming code in slots (Karzand et al.): L-1 information packets, then a coded one
+/// The streaming code in slots (Karzand et al.): L-1 information packets, then one coded packet
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub(super) struct StreamingArgs {
@@ -35,7 +35,7 @@ pub(super) struct StreamingArgs {
     /// Ideal, or coded in GF(2^8)
     #[arg(long, value_enum, default_value_t = CodeName::Genie)]
     code: CodeName,
-    /// Slots until the sender hears what is delivered, and need not cover it any more (real code)
+    /// Slots until the sender learns what is delivered and stops covering it (real code)
     #[arg(long, value_name = "SLOTS", default_value_t = 0)]
     rtt: u64,
     #[command(flatten)]
@@ -76,7 +76,7 @@ pub(super) fn run(args: &StreamingArgs, output: OutputOptions) -> Result<Exit> {
         &outcome.delay_slots,
     );
     out.tell(outcome.undelayed, "share of packets not delayed")
-        .tell(outcome.mean_busy, "intervals that delivery stalls, E S")
+        .tell(outcome.mean_busy, "intervals in which delivery stalls, E S")
         .tell(outcome.second_moment_busy, "E S^2")
         .tell(outcome.third_moment_busy, "E S^3")
         .tell(outcome.mean_busy_plus, "E S+")

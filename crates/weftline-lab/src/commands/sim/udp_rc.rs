@@ -40,28 +40,28 @@ pub(super) struct UdpRcArgs {
     /// Bytes of a message in each packet
     #[arg(long, value_name = "BYTES", default_value_t = 1400, value_parser = clap::value_parser!(u32).range(1..=65_000))]
     symbol: u32,
-    /// Bytes of headers around them
+    /// Bytes of headers in each packet
     #[arg(long, value_name = "BYTES", default_value_t = 48, value_parser = clap::value_parser!(u32).range(0..=65_000))]
     headers: u32,
-    /// Full speed
+    /// Full rate of the link
     #[arg(long, value_name = "RATE", default_value = "100mbit", value_parser = rate)]
     rate: u64,
     /// Round-trip time
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = time)]
     rtt: Duration,
-    /// Coefficients are of GF(2^Q)
+    /// Coefficients are in GF(2^Q)
     #[arg(long, value_name = "Q", default_value_t = 1)]
     q: u32,
-    /// Symbols beyond k sent at full speed
+    /// Symbols beyond k sent at full rate
     #[arg(long, value_name = "N", default_value_t = 10)]
     extra: u32,
-    /// What follows is sent at this share of full speed
+    /// Share of the full rate for all later symbols
     #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
     pace: f64,
     /// Ideal, or coded and compared
     #[arg(long, value_enum, default_value_t = CodeName::Genie)]
     code: CodeName,
-    /// Messages
+    /// Number of messages
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     trials: u64,
     #[command(flatten)]
@@ -71,7 +71,7 @@ pub(super) struct UdpRcArgs {
 fn size(text: &str) -> Result<usize, String> {
     let size = units::parse_size(text).map_err(|e| e.to_string())?;
     if size == 0 {
-        return Err("a message has at least 1 byte".into());
+        return Err("a message needs at least 1 byte".into());
     }
     Ok(size)
 }

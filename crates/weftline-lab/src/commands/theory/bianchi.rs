@@ -8,8 +8,8 @@ use weftline_papers::theory::rlnc::{Rlnc, Vectors};
 use super::show::Computed;
 
 const HELP: &str = "\
-Basic access (no RTS/CTS). A frame that is not answered, by collision or error, holds the channel as
-long as one that is.
+Basic access (no RTS/CTS). A frame that is not acknowledged, after a collision or an error, occupies
+the channel as long as an acknowledged one.
 
 Examples:
   weftline-lab theory bianchi
@@ -41,10 +41,10 @@ pub(super) struct BianchiArgs {
     /// Slots of the first contention window
     #[arg(long, value_name = "SLOTS", default_value_t = 32)]
     window: u32,
-    /// How often the window doubles
+    /// Number of times the window doubles
     #[arg(long, value_name = "N", default_value_t = 5)]
     stages: u32,
-    /// Times a frame is sent at most [default: until it arrives, as Bianchi has it]
+    /// Most transmissions of a frame [default: until it arrives, as in Bianchi's model]
     #[arg(long, value_name = "N")]
     transmissions: Option<u32>,
     /// Frame error rate of the channel
@@ -65,16 +65,16 @@ pub(super) struct BianchiArgs {
     /// Goodput of a block code: source packets of a block (K)
     #[arg(long, value_name = "K")]
     symbols: Option<u32>,
-    /// Its coefficients are of GF(2^Q)
+    /// Its coefficients are in GF(2^Q)
     #[arg(long, value_name = "Q", default_value_t = 8, requires = "symbols")]
     q: u32,
-    /// Which header it has
+    /// The header of its packets
     #[arg(long, value_enum, default_value_t = Header::Seed, requires = "symbols")]
     header: Header,
-    /// Bytes of IP, UDP and other headers in the packet beside its own
+    /// Bytes of IP, UDP and other headers in the packet, without its own
     #[arg(long, value_name = "BYTES", default_value_t = 0, requires = "symbols")]
     other_headers: u32,
-    /// How long the acknowledgement of a block takes, in packets
+    /// Duration of a block's acknowledgement, in packets
     #[arg(long, value_name = "N", default_value_t = 1.0, requires = "symbols")]
     ack: f64,
 }
@@ -122,22 +122,22 @@ pub(super) fn compute(args: &BianchiArgs) -> Result<Computed, TheoryError> {
     .value(
         "transmission_probability",
         found.transmission_probability,
-        "a station sends in a slot, tau",
+        "probability that a station sends in a slot, tau",
     )
     .value(
         "collision_probability",
         found.collision_probability,
-        "a frame meets another, p",
+        "probability that a frame collides, p",
     )
     .value(
         "success_us",
         found.success_us,
-        "us for a frame with all around it",
+        "us for a frame and its overhead",
     )
     .value(
         "collision_us",
         found.collision_us,
-        "us for one that is not answered",
+        "us for a frame without an acknowledgement",
     )
     .value("dropped", found.dropped, "share of packets given up");
     if let Some(symbols) = args.symbols {

@@ -25,10 +25,10 @@ pub(super) struct FecframeArgs {
     /// Bytes of a symbol
     #[arg(long, value_name = "E", value_parser = clap::value_parser!(u16).range(1..))]
     symbol_size: u16,
-    /// Source symbols of all: 2/3 or 0.667
+    /// Source symbols as a share of all: 2/3 or 0.667
     #[arg(long, value_name = "C")]
     code_rate: CodeRate,
-    /// Independent loss, for the latency of blocks that all decode
+    /// Independent loss, for the latency of blocks that are all decoded
     #[arg(long, value_name = "P")]
     loss: Option<f64>,
 }
@@ -55,7 +55,11 @@ pub(super) fn compute(args: &FecframeArgs) -> Result<Computed, TheoryError> {
         sizes.block_size,
         "source symbols of a block, k",
     )
-    .value("block_repairs", sizes.block_repairs, "repair symbols of it")
+    .value(
+        "block_repairs",
+        sizes.block_repairs,
+        "repair symbols of a block",
+    )
     .value(
         "decoding_window",
         sizes.decoding_window,
@@ -64,7 +68,7 @@ pub(super) fn compute(args: &FecframeArgs) -> Result<Computed, TheoryError> {
     .value(
         "encoding_window",
         sizes.encoding_window,
-        "symbols that a repair covers at best, ew = dw / 2",
+        "best number of symbols covered by a repair, ew = dw / 2",
     )
     .value(
         "linear_system",
@@ -74,7 +78,7 @@ pub(super) fn compute(args: &FecframeArgs) -> Result<Computed, TheoryError> {
     .value(
         "spacing",
         sizes.spacing,
-        "source symbols from a repair to the next, sl",
+        "source symbols between repairs, sl",
     )
     .value(
         "repairs_covering",
@@ -95,7 +99,7 @@ pub(super) fn compute(args: &FecframeArgs) -> Result<Computed, TheoryError> {
         out.value(
             "block_latency_ticks",
             block_latency(sizes.block_size, loss)?,
-            "ticks of added latency in the mean, blocks that all decode",
+            "ticks of mean added latency, if all blocks are decoded",
         );
     }
     Ok(out)

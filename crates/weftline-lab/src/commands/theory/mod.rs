@@ -12,10 +12,10 @@ use clap::{Args, Subcommand};
 use weftline_cli::ui::{Exit, Failure, OutputOptions};
 use weftline_papers::theory::TheoryError;
 
-/// Compute the papers' formulas, with what they get wrong put right
+/// Compute the papers' formulas, with their errors corrected
 #[derive(Args, Clone, Debug)]
 #[command(
-    after_help = "docs/reference/theory.md has each formula in words, and what the papers print instead."
+    after_help = "docs/reference/theory.md gives each formula in words, and the papers' version where it differs."
 )]
 pub(crate) struct TheoryArgs {
     #[command(subcommand)]
@@ -34,7 +34,7 @@ enum Formula {
 /// Runs the command.
 ///
 /// # Errors
-/// What was asked for has no value; the message says why.
+/// The options have no result; the message gives the reason.
 pub(crate) fn run(args: &TheoryArgs, output: OutputOptions) -> Result<Exit> {
     let computed = match &args.formula {
         Formula::Streaming(args) => streaming::compute(args),

@@ -8,9 +8,9 @@ use weftline_papers::theory::{SlotLoss, TheoryError, rest};
 use super::show::Computed;
 
 const HELP: &str = "\
-Floors are of an ideal code, whose every repair makes up for one loss: what a real system is compared
-with. Delays count from when a packet is due until it is delivered in order, the packet's own time on
-the link included, the way not.
+Floors are the delays of an ideal code, in which every repair replaces one loss, for comparison with
+real systems. A delay is the time from when a packet is due until it is delivered in order, with the
+packet's own time on the link, without the path's delay.
 
 Examples:
   weftline-lab theory rest --loss 0.15
@@ -24,10 +24,10 @@ pub(super) struct RestArgs {
     /// Packet error rate: a probability, or markov:SHARE,MEAN_RUN
     #[arg(long, value_name = "P")]
     loss: SlotLoss,
-    /// Repairs for each source packet [default: the redundancy R, and half as many again]
+    /// Repairs for each source packet [default: 1.5 times the redundancy R]
     #[arg(long, value_name = "S")]
     share: Option<f64>,
-    /// From one source packet to the next, ms
+    /// Time between two source packets, ms
     #[arg(long, value_name = "MS", default_value_t = 0.96)]
     period_ms: f64,
     /// Time of a packet on the link, ms
@@ -46,12 +46,12 @@ pub(super) fn compute(args: &RestArgs) -> Result<Computed, TheoryError> {
     out.value(
         "redundancy",
         redundancy,
-        "repairs for each data packet at least, R",
+        "least repairs for each data packet, R",
     )
     .value(
         "spacing",
         spacing,
-        "data packets from a repair to the next, k (100: never)",
+        "data packets between repairs, k (100: never)",
     );
     let share = args.share.unwrap_or(1.5 * redundancy);
     let stream = Stream {
@@ -70,7 +70,7 @@ pub(super) fn compute(args: &RestArgs) -> Result<Computed, TheoryError> {
             "p999_ms": delays.quantile(0.999),
             "tail_ms": stream.tail_ms(),
         });
-        let what = "repairs for each source packet in what follows";
+        let what = "repairs for each source packet in the lines below";
         out.value("share", share, what)
             .value(
                 "mean_delay_floor_ms",
@@ -102,7 +102,7 @@ pub(super) fn compute(args: &RestArgs) -> Result<Computed, TheoryError> {
     .value(
         "retransmission_added_ms",
         stream.retransmission(args.rtt_ms)?,
-        "ms that losses add to the mean with retransmission alone, at best",
+        "ms, least mean delay that losses add with retransmission alone",
     );
     Ok(out)
 }

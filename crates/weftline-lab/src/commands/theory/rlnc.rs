@@ -15,7 +15,7 @@ Examples:
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub(super) struct RlncArgs {
-    /// Coefficients are of GF(2^Q), 1 to 8
+    /// Coefficients are in GF(2^Q), 1 to 8
     #[arg(long, value_name = "Q")]
     q: u32,
     /// Source packets of a block (K), at most 256
@@ -30,10 +30,10 @@ pub(super) struct RlncArgs {
     /// Packets sent
     #[arg(long, value_name = "N", requires = "loss")]
     sent: Option<u32>,
-    /// How long the acknowledgement of a block takes, in packets
+    /// Duration of a block's acknowledgement, in packets
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     ack: f64,
-    /// The coding vector of zeros may be drawn too
+    /// The coding vector may be all zeros
     #[arg(long)]
     zero_vectors: bool,
 }
@@ -59,7 +59,7 @@ pub(super) fn compute(args: &RlncArgs) -> Result<Computed, TheoryError> {
         (Some(loss), Some(sent)) => {
             let p = code.decode_probability_sent(sent, loss)?;
             let what =
-                format!("probability to decode, {sent} sent and {loss} of them lost (eq. 7)");
+                format!("probability to decode, {sent} sent and a share of {loss} lost (eq. 7)");
             out.hidden("loss", loss).hidden("sent", sent);
             out.value("decode_probability", p, &what);
         }
@@ -81,22 +81,22 @@ pub(super) fn compute(args: &RlncArgs) -> Result<Computed, TheoryError> {
     out.value(
         "mean_receptions",
         code.mean_receptions(),
-        "packets received until it decodes, E N (eq. 3)",
+        "packets received until the block is decoded, E N (eq. 3)",
     )
     .value(
         "excess_packets",
         code.excess_packets(),
-        "of them in excess, E N - K",
+        "packets in excess, E N - K",
     )
     .value(
         "excess_ratio",
         code.excess_ratio(),
-        "their share, epsilon (eq. 4)",
+        "share of excess packets, epsilon (eq. 4)",
     )
     .value(
         "ack_penalty",
         code.ack_penalty(args.ack),
-        "share of time that waits for the ack (eq. 5, packets)",
+        "share of time spent waiting for the ack (eq. 5, packets)",
     )
     .hidden("printed_ack_penalty", code.printed_ack_penalty(args.ack))
     .value(
@@ -112,7 +112,7 @@ pub(super) fn compute(args: &RlncArgs) -> Result<Computed, TheoryError> {
     .value(
         "header_crossover_symbols",
         code.crossover(),
-        "the smallest K whose header is shorter with a seed",
+        "smallest K for which a header with a seed is shorter",
     );
     Ok(out)
 }

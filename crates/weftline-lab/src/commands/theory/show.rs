@@ -1,9 +1,9 @@
-//! What a formula gave: a JSON object, or lines for people.
+//! The result of a formula: a JSON object, or lines for people.
 
 use serde_json::{Map, Value};
 use weftline_cli::ui::{OutputOptions, output};
 
-/// Values in the order in which they are shown.
+/// Values in the order of display.
 #[derive(Debug, Default)]
 pub(crate) struct Computed {
     json: Map<String, Value>,
@@ -11,7 +11,7 @@ pub(crate) struct Computed {
 }
 
 impl Computed {
-    /// A value under its key, with what it is for people.
+    /// A value under its key, with its meaning for people.
     pub(crate) fn value(&mut self, key: &str, value: impl Into<Value>, what: &str) -> &mut Self {
         let value = value.into();
         let shown = match &value {
@@ -26,7 +26,7 @@ impl Computed {
         self.hidden(key, value)
     }
 
-    /// A value that people get by other lines, or not at all.
+    /// A value that is in the JSON only; other lines may show it to people.
     pub(crate) fn hidden(&mut self, key: &str, value: impl Into<Value>) -> &mut Self {
         self.json.insert(key.to_owned(), value.into());
         self
@@ -40,7 +40,7 @@ impl Computed {
         self
     }
 
-    /// A line for people about a value that [`all`](Self::all) has.
+    /// A line for people about a value added by [`all`](Self::all).
     pub(crate) fn tell(&mut self, value: f64, what: &str) -> &mut Self {
         self.line(format!("{:>14}  {what}", short(value)))
     }
@@ -60,7 +60,7 @@ impl Computed {
     }
 }
 
-/// Six digits, however large or small.
+/// Six significant digits, however large or small.
 pub(crate) fn short(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 {

@@ -9,16 +9,17 @@ use weftline_papers::theory::{SlotLoss, TheoryError};
 use super::show::{Computed, short};
 
 const HELP: &str = "\
-Slots: L-1 information packets, then one coded packet. Delays are in slots, from when a packet is sent
-until it is delivered in order. With losses in runs all is exact too, but for what is left out.
+Slots: L-1 information packets, then one coded packet. A delay is the number of slots from when a
+packet is sent until it is delivered in order. With losses in runs, all printed values are exact
+too.
 
 Examples:
   weftline-lab theory streaming --loss 0.05 --spacing 10
   weftline-lab theory streaming --loss markov:0.1,4 --spacing 5     runs of 4 on average
   weftline-lab theory streaming --loss 0.00099 --spacing 1000 --json";
 
-/// Delays that are gone through for quantiles: some seconds' work, and not enough only where l e is
-/// above 0.995 or so and l is long.
+/// Delays that are examined for quantiles: some seconds' work, and too few only if l e is above
+/// about 0.995 and l is long.
 const MOST_DELAYS: u64 = 400_000_000;
 
 /// Busy periods, delays and work of the streaming code (Karzand et al.)
@@ -31,10 +32,11 @@ pub(super) struct StreamingArgs {
     /// Slots from one coded packet to the next (l)
     #[arg(long, value_name = "L")]
     spacing: u32,
-    /// So many values of the busy time's distribution, from s = 0 (losses in runs: at most 2000)
+    /// Print this many values of the busy time's distribution, from s = 0 (losses in runs: at most
+    /// 2000)
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     terms: u32,
-    /// So many values of the delay's distribution, from 0 slots (independent losses only)
+    /// Print this many values of the delay's distribution, from 0 slots (independent losses only)
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     delays: u32,
 }
@@ -51,7 +53,7 @@ pub(super) fn compute(args: &StreamingArgs) -> Result<Computed, TheoryError> {
             out.value(
                 "mean_busy",
                 code.mean_busy(),
-                "intervals that in-order delivery stalls, E S",
+                "intervals in which in-order delivery stalls, E S",
             )
             .value("second_moment_busy", code.second_moment_busy(), "E S^2")
             .value("third_moment_busy", code.third_moment_busy(), "E S^3")
@@ -63,12 +65,12 @@ pub(super) fn compute(args: &StreamingArgs) -> Result<Computed, TheoryError> {
             .value(
                 "delay_bound_slots",
                 code.delay_bound(),
-                "slots of in-order delay at most, in the mean",
+                "slots, upper bound of the mean in-order delay",
             )
             .value(
                 "mean_delay_slots",
                 code.mean_delay(),
-                "slots of in-order delay in the mean, exactly",
+                "slots, exact mean in-order delay",
             )
             .value(
                 "operations_per_packet",
@@ -97,7 +99,7 @@ fn iid(args: &StreamingArgs, code: &Streaming, out: &mut Computed) {
     out.value(
         "mean_busy",
         code.mean_busy(),
-        "intervals that in-order delivery stalls, E S",
+        "intervals in which in-order delivery stalls, E S",
     )
     .value("second_moment_busy", code.second_moment_busy(), "E S^2")
     .value("third_moment_busy", code.third_moment_busy(), "E S^3")
@@ -109,12 +111,12 @@ fn iid(args: &StreamingArgs, code: &Streaming, out: &mut Computed) {
     .value(
         "delay_bound_slots",
         code.delay_bound(),
-        "slots of in-order delay at most, in the mean (Theorem 2)",
+        "slots, upper bound of the mean in-order delay (Theorem 2)",
     )
     .value(
         "mean_delay_slots",
         code.mean_delay(),
-        "slots of in-order delay in the mean, exactly",
+        "slots, exact mean in-order delay",
     );
     let mut pmf = vec![0.0; args.delays as usize];
     let mut quantiles = Quantiles::default();
@@ -161,7 +163,7 @@ fn iid(args: &StreamingArgs, code: &Streaming, out: &mut Computed) {
     .hidden("printed", json!(printed));
 }
 
-/// Quantiles as they are passed.
+/// Finds quantiles as the distribution passes them.
 #[derive(Default)]
 struct Quantiles {
     found: Vec<(String, Value)>,
@@ -183,7 +185,7 @@ impl Quantiles {
         self.found.len() < Self::WANTED.len()
     }
 
-    /// What was found; null for the others.
+    /// The quantiles found; null for the others.
     fn finished(self) -> Map<String, Value> {
         let found: Map<_, _> = self.found.into_iter().collect();
         let value = |name: &str| found.get(name).cloned().unwrap_or(Value::Null);

@@ -1,4 +1,4 @@
-//! Values of an entry, and what they should be.
+//! Values of an entry, and their expected values.
 
 use serde_json::Value;
 use weftline_codec::field::Arithmetic;
@@ -28,7 +28,7 @@ pub(super) fn list<'a>(entry: &'a Value, key: &str) -> Checked<&'a [Value]> {
     let value = get(entry, key)?.as_array();
     value
         .map(Vec::as_slice)
-        .ok_or_else(|| format!("{key} is no list"))
+        .ok_or_else(|| format!("{key} is not a list"))
 }
 
 /// Numbers of at most `most`.
@@ -38,7 +38,7 @@ pub(super) fn numbers(value: &Value, most: u64) -> Checked<Vec<u64>> {
         let number = |value: &Value| value.as_u64().filter(|n| *n <= most);
         list.iter().map(number).collect()
     });
-    numbers.ok_or_else(|| format!("{} is no list of numbers up to {most}", short(value)))
+    numbers.ok_or_else(|| format!("{} is not a list of numbers up to {most}", short(value)))
 }
 
 /// Numbers that are octets.
@@ -59,7 +59,7 @@ pub(super) fn hex(value: &Value) -> Checked<Vec<u8>> {
                 .map(|[high, low]| Some((digit(high)? * 16 + digit(low)?) as u8))
                 .collect::<Option<Vec<u8>>>()
         });
-    octets.ok_or_else(|| format!("{} is no string of octets in hexadecimal", short(value)))
+    octets.ok_or_else(|| format!("{} is not a string of octets in hexadecimal", short(value)))
 }
 
 /// A list of such strings.
@@ -80,7 +80,7 @@ pub(super) fn same(entry: &Value, key: &str, expected: impl Into<Value>) -> Chec
         return Ok(());
     }
     Err(format!(
-        "{key} is {}, should be {}",
+        "{key} is {}, expected {}",
         short(got),
         short(&expected)
     ))
@@ -91,7 +91,7 @@ pub(super) fn to_hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// The field of an entry, whose three names for it must agree.
+/// The field of an entry, which names it in three ways that must agree.
 pub(super) fn field(entry: &Value) -> Checked<Arithmetic> {
     let m = number(entry, "m", 8)?;
     let id = match m {
@@ -103,10 +103,10 @@ pub(super) fn field(entry: &Value) -> Checked<Arithmetic> {
         same(entry, "fec_encoding_id", id)?;
         same(entry, "field", if m == 1 { "GF(2)" } else { "GF(2^8)" })?;
     }
-    Arithmetic::with_bits(m as u32).ok_or_else(|| format!("there is no GF(2^{m})"))
+    Arithmetic::with_bits(m as u32).ok_or_else(|| format!("GF(2^{m}) is not supported"))
 }
 
-/// A value, cut if long.
+/// A value, truncated if long.
 fn short(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= 60 {

@@ -1,4 +1,5 @@
-//! `weftline-lab vectors`: whether a file of test vectors says what this program computes.
+//! `weftline-lab vectors`: checks whether this program computes the values of a file of test
+//! vectors.
 
 mod entry;
 mod sections;
@@ -12,13 +13,13 @@ use weftline_cli::ui::{Exit, OutputOptions, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  weftline-lab vectors check rfc8681.json          what is wrong, and N passed, M failed
+  weftline-lab vectors check rfc8681.json          lists errors, then N passed, M failed
   weftline-lab vectors check rfc8681.json --json   the same for scripts
 
-The file holds JSON; docs/reference/fecframe.md says which sections there are and what is in them. Exit code
-1 means that a value is wrong, or that the file cannot be read.";
+The file holds JSON; docs/reference/fecframe.md describes its sections. Exit code 1 means that a
+value is wrong, or that the file cannot be read.";
 
-/// A file of test vectors may have so many bytes.
+/// Largest file of test vectors in bytes.
 const LARGEST: u64 = 64 << 20;
 
 /// Check test vectors of FECFRAME's codes (RFC 8681, 8682, 5510)
@@ -38,28 +39,28 @@ enum What {
     },
 }
 
-/// What came of a file.
+/// The result of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Entries whose values are all right.
+    /// Entries whose values are all correct.
     pub passed: usize,
-    /// Entries with a wrong value: which, and why.
+    /// Entries with a wrong value, and the reason.
     pub failed: Vec<(String, String)>,
-    /// Sections that nothing is known about.
+    /// Unknown sections.
     pub skipped: Vec<String>,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// The file cannot be read, or is no JSON object.
+/// The file cannot be read, or is not a JSON object.
 pub fn run(args: &VectorsArgs, output: OutputOptions) -> Result<Exit> {
     let What::Check { file } = &args.what;
     let read = || -> Result<Value> {
         let size = std::fs::metadata(file)?.len();
         anyhow::ensure!(
             size <= LARGEST,
-            "{size} bytes are more than the {LARGEST} that are read"
+            "the file has {size} bytes; at most {LARGEST} are read"
         );
         let vectors: Value = serde_json::from_slice(&std::fs::read(file)?)?;
         anyhow::ensure!(
@@ -114,7 +115,7 @@ impl Report {
         }
         if !quiet {
             for section in &self.skipped {
-                output::print(&format!("skipped {section}: no such section is known"));
+                output::print(&format!("skipped {section}: unknown section"));
             }
         }
         let (passed, failed) = (self.passed, self.failed.len());

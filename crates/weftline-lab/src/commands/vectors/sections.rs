@@ -17,8 +17,7 @@ const POLYNOMIALS: [u32; 15] = [
     0x1_100B,
 ];
 
-/// Each entry of a section by its place, right or wrong; `None` if there is no such
-/// section.
+/// Each entry of a section by its index, correct or wrong; `None` if the section is unknown.
 pub(super) fn check(name: &str, section: &Value) -> Option<Vec<(String, Checked)>> {
     Some(match name {
         "tinymt32" => {
@@ -43,7 +42,7 @@ pub(super) fn check(name: &str, section: &Value) -> Option<Vec<(String, Checked)
     })
 }
 
-/// Checks every entry of a list; a list that is none is one wrong entry.
+/// Checks every entry of a list; anything but a list is one wrong entry.
 fn each(
     list: Checked<&Value>,
     place: &str,
@@ -87,7 +86,7 @@ fn sequence(entry: &Value) -> Checked {
 
 fn gf256(section: &Value) -> Vec<(String, Checked)> {
     let wrong = |right: bool| {
-        let error = || "is not so in this field".to_owned();
+        let error = || "is wrong in this field".to_owned();
         right.then_some(()).ok_or_else(error)
     };
     let product = |entry: &Value| match octets(entry)?[..] {
@@ -246,7 +245,7 @@ fn rank(field: Arithmetic, mut rows: Vec<Vec<u8>>) -> usize {
     rank
 }
 
-/// Whole packets, by the very sender that programs use.
+/// Whole packets, made by the sender that programs use.
 fn packets(entry: &Value) -> Checked {
     let id = match field(entry)?.bits() {
         1 => EncodingId::RlcGf2,
@@ -280,7 +279,7 @@ fn packets(entry: &Value) -> Checked {
         same(source, "fec_source_packet_hex", to_hex(&packet))?;
     }
     let repair = sender.extra_repair(Time::ZERO, &mut packet);
-    let repair = repair.ok_or("there is no repair packet with these parameters")?;
+    let repair = repair.ok_or("these parameters give no repair packet")?;
     same(entry, "repair_key", repair.key)?;
     same(entry, "nss", repair.window)?;
     same(entry, "fss_esi", repair.first_esi)?;
@@ -303,7 +302,7 @@ fn fssi(entry: &Value) -> Checked {
     same(entry, "sdp", fssi.to_string())?;
     let read = Fssi::parse(EncodingId::RlcGf256, &fssi.to_string());
     if read.as_ref() != Ok(&fssi) {
-        return Err(format!("its text is read as {read:?}"));
+        return Err(format!("its text parses to {read:?}"));
     }
     Ok(())
 }
@@ -318,7 +317,7 @@ fn reed_solomon(entry: &Value) -> Checked {
         2 | 4 | 8 => Arithmetic::with_bits(m as u32),
         _ => None,
     };
-    let field = field.ok_or_else(|| format!("m is {m}; there are codes for 2, 4 and 8"))?;
+    let field = field.ok_or_else(|| format!("m is {m}; codes exist for 2, 4 and 8"))?;
     same(entry, "primitive_polynomial", field.polynomial())?;
     let code = Code::with_field(Construction::Rfc5510, field, k, n.saturating_sub(k));
     let code = code.map_err(|error| error.to_string())?;
@@ -327,7 +326,7 @@ fn reed_solomon(entry: &Value) -> Checked {
         .collect();
     let columns: Vec<Value> = columns.into_iter().map(Value::from).collect();
     same(entry, "generator_columns_k_to_n_minus_1", columns)?;
-    // An element an octet: those of small fields are coded side by side.
+    // One element in each octet: elements of small fields are coded side by side.
     let sources: Checked<Vec<_>> = list(entry, "source_elements")?.iter().map(octets).collect();
     let sources = sources?;
     if sources
@@ -353,7 +352,7 @@ fn polynomial(m: &str, value: &Value) -> Checked {
     if value.as_u64() == Some(u64::from(*known)) {
         return Ok(());
     }
-    Err(format!("is {value}, should be {known}"))
+    Err(format!("is {value}, expected {known}"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The suites there are: paths, workloads and peers as data.
+//! The existing suites: paths, workloads and peers as data.
 //!
-//! Paths and workloads are those of the project's evaluation plan; where they follow a paper, the
-//! suite's text says which figures or tables, and what the paper leaves open.
+//! Paths and workloads are those of the project's evaluation plan. If they follow a paper, the
+//! suite's text names its figures or tables and the values that the paper does not give.
 
 mod papers;
 
@@ -16,7 +16,7 @@ pub const NAMES: [&str; 6] = ["A", "B", "C", "D", "karzand", "udp-rc"];
 /// The rate, delay and queue of suites A, B and D: RTT 60 ms.
 const COMMON: &str = "rate=25mbit delay=30ms queue=60ms,100pkt";
 
-/// The suite of this name (capital letters or not) in this form; `None` if there is none.
+/// The suite of this name (in upper or lower case) in this form; `None` if there is none.
 pub fn by_name(name: &str, scale: Scale) -> Option<Suite> {
     let suite = match name.to_ascii_lowercase().as_str() {
         "a" => bulk(scale),
@@ -51,8 +51,8 @@ fn bulk(scale: Scale) -> Suite {
     Suite {
         name: "A",
         title: "bulk",
-        about: "How much gets through when a sender has always something to send: 25 Mbit/s, RTT \
-                60 ms, a queue of 60 ms and 100 packets, losses on the way there. Goodput is what \
+        about: "Goodput of a sender that always has data to send: 25 Mbit/s, RTT 60 ms, a queue of \
+                60 ms and 100 packets, losses on the forward path. Goodput is the rate at which \
                 the application reads, after the first seconds.",
         view: View::Goodput,
         seeds: seeds(scale),
@@ -99,11 +99,11 @@ fn stream(scale: Scale) -> Suite {
     Suite {
         name: "B",
         title: "stream",
-        about: "How late messages are: 1200 bytes each, 10 Mbit/s, over 25 Mbit/s with RTT 60 ms, \
-                a queue of 60 ms and 100 packets, losses on the way there. Delays are from when a \
-                message was due to when it was read in order, less the path's own 30 ms; what never \
-                came counts with the time it was waited for. The presets `streaming` and `block` are \
-                drawn as curves over their redundancy.",
+        about: "Delay of messages: 1200 bytes each, 10 Mbit/s, over 25 Mbit/s with RTT 60 ms, a \
+                queue of 60 ms and 100 packets, losses on the forward path. A delay is the time \
+                from when a message was due to when it was read in order, minus the path's own 30 \
+                ms; a missing message counts with the time it was waited for. The presets \
+                `streaming` and `block` are drawn as curves over their redundancy.",
         view: View::Delay,
         seeds: seeds(scale),
         cases,
@@ -151,7 +151,7 @@ fn transfers(scale: Scale) -> Suite {
                 if scale.quick && reuse == 1 {
                     continue;
                 }
-                // A connection that goes on has no handshake to save.
+                // An open connection has no handshake to save.
                 let peers = match reuse {
                     0 => format!("weftline,weftline/0rtt=1,{others}"),
                     _ => format!("weftline,{others}"),
@@ -180,18 +180,18 @@ fn transfers(scale: Scale) -> Suite {
     Suite {
         name: "C",
         title: "short transfers",
-        about: "How long short transfers take, one after the other: each on a new connection, from \
-                before connecting (with 0rtt=1 to a peer that is known), or all on one, from before \
-                the write; until the receiver has the last byte.",
+        about: "Time of short transfers, one after the other: each on a new connection, from \
+                before connecting (with 0rtt=1 to a known peer), or all on one, from before the \
+                write; until the receiver has the last byte.",
         view: View::Times,
-        // Many cases, each with several transfers.
+        // Many cases with several transfers each.
         seeds: if scale.quick { 1 } else { 2 },
         cases,
     }
 }
 
 fn sharing(scale: Scale) -> Suite {
-    // TCP with either controller in our place tells what is usual.
+    // TCP with either controller as the newcomer gives the reference.
     let peers = match scale.quick {
         true => "weftline,tcp/cubic",
         false => "weftline,tcp/cubic,tcp/bbr",
@@ -212,7 +212,7 @@ fn sharing(scale: Scale) -> Suite {
             ("itself, 1 % loss", None, 1, 1.0),
         ],
     };
-    // Who joins a full queue needs some time to find out in whose company it is.
+    // A flow that joins a full queue needs some time to detect the competing traffic.
     let secs = seconds(scale, 16.0, 5.0);
     let skip = if scale.quick { 1.0 } else { 4.0 };
     let head_start = if scale.quick { 1.0 } else { 3.0 };
@@ -242,16 +242,16 @@ fn sharing(scale: Scale) -> Suite {
     Suite {
         name: "D",
         title: "sharing",
-        about: "How a queue is shared: flows without end on 25 Mbit/s, RTT 60 ms, a queue of 60 ms \
-                and 100 packets, without random losses and with 1 %. The others have started 3 s \
-                before. All are measured in the same seconds, the newcomer's first four left out.",
+        about: "Sharing of a queue: endless flows on 25 Mbit/s, RTT 60 ms, a queue of 60 ms and \
+                100 packets, without random losses and with 1 %. The other flows start 3 s \
+                earlier. All are measured in the same seconds, without the newcomer's first four.",
         view: View::Sharing,
         seeds: seeds(scale),
         cases: cases.collect(),
     }
 }
 
-/// A case without settings: fill them in.
+/// A case without settings: the caller fills them in.
 fn case(name: &str, link: &str, mode: Mode, peers: &str) -> Case {
     Case {
         name: name.to_owned(),
@@ -283,7 +283,7 @@ fn seconds(scale: Scale, full: f64, quick: f64) -> f64 {
     scale.secs.unwrap_or(if scale.quick { quick } else { full })
 }
 
-/// A size as people say it.
+/// A size with a unit, for people.
 fn bytes(size: u64) -> String {
     match size {
         1_000_000.. => format!("{} MB", size as f64 / 1e6),
@@ -344,7 +344,7 @@ mod tests {
             for case in suite.unwrap().cases {
                 weftline_emulator::Links::parse(&case.link, case.back.as_deref()).unwrap();
                 for peer in &case.peers {
-                    // Whether the kernel has a congestion control is the machine's matter.
+                    // The available congestion controls depend on the kernel.
                     if !mine.contains(&peer.transport.as_str()) {
                         continue;
                     }
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seconds_asked_for_reach_every_case_that_has_any() {
+    fn the_requested_seconds_reach_every_case_that_has_a_time() {
         let scale = Scale {
             quick: false,
             secs: Some(2.5),

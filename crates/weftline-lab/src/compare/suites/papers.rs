@@ -1,4 +1,4 @@
-//! Suites after two papers' measurements.
+//! Suites that follow two papers' measurements.
 
 use crate::load::Mode;
 
@@ -26,7 +26,7 @@ pub(super) fn karzand(scale: Scale) -> Suite {
         });
         peers.collect::<Vec<_>>()
     };
-    // A quarter as many repairs as source symbols: as many of all packets as are lost.
+    // A quarter as many repairs as source symbols: the same share of all packets as the loss rate.
     let mut at_20 = vec!["weftline/arq".to_owned()];
     at_20.extend(sweep("0.25"));
     at_20.extend(by_share(&["0.25", "0.4"], &["streaming"]));
@@ -41,8 +41,8 @@ pub(super) fn karzand(scale: Scale) -> Suite {
             &["streaming", "block,k=32", "block,k=64"],
         ));
     }
-    // One bandwidth-delay product, feedback for each datagram, and hardly anything waiting to be
-    // sent, so that the delay is the network's.
+    // One bandwidth-delay product, feedback for each datagram, and a minimal send queue, so that
+    // the delay is the network's.
     let engine = [
         "carrier=udp",
         "fixed_window=187500",
@@ -67,13 +67,13 @@ pub(super) fn karzand(scale: Scale) -> Suite {
     Suite {
         name: "karzand",
         title: "the streaming code's testbed",
-        about: "Karzand et al.: 25 MB over 25 Mbit/s with RTT 60 ms, one bandwidth-delay product in \
-                flight (a fixed window, over plain UDP), feedback for each packet. Delays are from \
-                when the transport took a piece of 1100 bytes to when it was read in order, less the \
-                path's own 30 ms. At 20 % loss with repairs as large a share of all packets as is \
-                lost (Figs 1 and 2), at 10 % with repairs for 15 % of all packets (Fig 9) and over \
-                the packets sent for each information packet (Fig 10). The queue \
-                of 100 ms is our choice.",
+        about: "Karzand et al.: 25 MB over 25 Mbit/s with RTT 60 ms, one bandwidth-delay product \
+                in flight (a fixed window, over plain UDP), feedback for each packet. A delay is \
+                the time from when the transport accepted a piece of 1100 bytes to when it was \
+                read in order, minus the path's own 30 ms. At 20 % loss, repairs are the same \
+                share of all packets as those lost (Figs 1 and 2); at 10 %, repairs are 15 % of \
+                all packets (Fig 9), or the delay is drawn over the packets sent for each \
+                information packet (Fig 10). The queue of 100 ms is not from the paper.",
         view: View::Window,
         seeds: seeds(scale),
         cases: cases.into(),
@@ -82,7 +82,7 @@ pub(super) fn karzand(scale: Scale) -> Suite {
 
 /// Chong et al., "UDP-RC".
 pub(super) fn udp_rc(scale: Scale) -> Suite {
-    // Rate in Mbit/s, and how many transfers of each size.
+    // Rate in Mbit/s, and number of transfers of each size.
     let paths: &[(&str, &str, f64, [u32; 3])] = &[
         (
             "1 Mbit/s, RTT 50 ms, 1 %",
@@ -106,8 +106,9 @@ pub(super) fn udp_rc(scale: Scale) -> Suite {
     let sizes: [u64; 3] = [500_000, 1_000_000, 2_000_000];
     let mut cases = Vec::new();
     let mut add = |group: &str, link: &str, mbit: f64, size: u64, n: u32, what: String| {
-        // The paper finds the sending interval by hand, for each path: here it is the link's, and 2 %
-        // for headers that the session counts and plain UDP has not. Or the rate control finds it.
+        // The paper finds the sending interval by hand for each path. Here the rate is the link's
+        // plus 2 %, because the session counts headers that plain UDP does not have. Or the rate
+        // control finds it.
         let by_hand = format!("weftline/udp-rc,carrier=udp,fixed_rate={}", mbit * 1.02);
         let peers = format!("{by_hand},weftline/udp-rc,carrier=udp,weftline,tcp/cubic,udt");
         let rtt = if mbit > 50.0 { 0.2 } else { 0.05 };
@@ -147,12 +148,12 @@ pub(super) fn udp_rc(scale: Scale) -> Suite {
     Suite {
         name: "udp-rc",
         title: "the short-message paper's transfers",
-        about: "Chong et al.: how long messages of 500 KB, 1 MB and 2 MB take, and files of 100 KB, \
-                each on a new connection. The paper sends 600 files; here 30 follow each other, and \
-                20 times their mean is the time that 600 would take in this way (the paper's program \
-                had encoded them beforehand). The loss and the RTT of the 1 Mbit/s uplink are our \
-                choice. UDP-RC is over plain UDP as in the paper, at the link's rate (an interval \
-                found by hand) and with the session's rate control.",
+        about: "Chong et al.: the time of messages of 500 KB, 1 MB and 2 MB, and of files of 100 \
+                KB, each on a new connection. The paper sends 600 files; here 30 follow each \
+                other, and 20 times their mean is the time that 600 would take (the paper's \
+                program encodes them beforehand). The loss and the RTT of the 1 Mbit/s uplink are \
+                our choice. UDP-RC runs over plain UDP as in the paper, at the link's rate (an \
+                interval found by hand) and with the session's rate control.",
         view: View::Times,
         seeds: seeds(scale),
         cases,

@@ -1,4 +1,4 @@
-//! KCP, as the tokio_kcp crate does it, with the settings that its users call fast3.
+//! KCP, as the tokio_kcp crate implements it, with the settings that users call fast3.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,11 +13,11 @@ use tokio_kcp::{KcpConfig, KcpListener, KcpNoDelayConfig, KcpStream};
 use super::socket::{any_port, bound_tokio};
 use super::{ByteStream, Link, Listener, LoadError, Settings, Task, Transport};
 
-/// Bytes given to KCP at a time: it refuses what takes 128 packets or more.
+/// Bytes passed to KCP at a time: it refuses data of 128 packets or more.
 const PIECE: usize = 32 << 10;
-/// How long closing waits for the peer to have everything.
+/// How long closing waits for the peer to receive everything.
 const LINGER: Duration = Duration::from_secs(1);
-/// How often it looks.
+/// Time between two checks of this.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// KCP in stream mode.
@@ -92,7 +92,7 @@ struct Stream(KcpStream);
 impl ByteStream for Stream {
     fn close(self: Box<Self>) -> Task<'static, ()> {
         Box::pin(async move {
-            // KCP has no end of a connection: all there is to see is whether packets wait to be
+            // KCP cannot end a connection: a program can only check whether packets wait to be
             // acknowledged.
             let end = Instant::now() + LINGER;
             while !self.0.session().kcp_socket().lock().can_close() && Instant::now() < end {

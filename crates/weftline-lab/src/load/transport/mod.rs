@@ -1,4 +1,4 @@
-//! What is measured: each transport as the same few operations.
+//! The measured transports, behind the same few operations.
 
 mod kcp;
 mod quinn;
@@ -20,15 +20,15 @@ use super::LoadError;
 /// The names of the transports.
 pub const NAMES: [&str; 5] = ["weftline", "tcp", "quinn", "kcp", "udp"];
 
-/// Something under way.
+/// A pending operation.
 pub(crate) type Task<'a, T> = Pin<Box<dyn Future<Output = Result<T, LoadError>> + Send + 'a>>;
 
 /// A transport with its settings.
 pub(crate) trait Transport: Send + Sync {
-    /// Listens; when it returns, a peer that connects is heard.
+    /// Listens; when it returns, a peer can connect.
     fn listen(&self, at: SocketAddr) -> Task<'_, Box<dyn Listener>>;
 
-    /// Does beforehand what makes the peer a known one, where that is asked for.
+    /// Prepares for a later connection that needs an earlier one, if the settings ask for it.
     fn meet(&self, _to: SocketAddr) -> Task<'_, ()> {
         Box::pin(async { Ok(()) })
     }
@@ -36,8 +36,8 @@ pub(crate) trait Transport: Send + Sync {
     /// Connects to a peer that listens.
     fn connect(&self, to: SocketAddr) -> Task<'_, Link>;
 
-    /// Whether its links carry messages of which some may get lost or overtake others, and not
-    /// an ordered stream of bytes.
+    /// Whether its links carry messages that may be lost or reordered, instead of an ordered
+    /// stream of bytes.
     fn is_messages(&self) -> bool {
         false
     }
@@ -48,7 +48,7 @@ pub(crate) trait Transport: Send + Sync {
     }
 }
 
-/// Where peers come in.
+/// Accepts peers.
 pub(crate) trait Listener: Send {
     /// The next peer.
     fn accept(&mut self) -> Task<'_, Link>;
@@ -64,10 +64,10 @@ pub(crate) enum Link {
 
 /// A reliable, ordered stream of bytes, both ways.
 pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {
-    /// Ends the connection once the peer has what was written. Dropping ends it at once.
+    /// Ends the connection once the peer has received all written data. Dropping ends it at once.
     fn close(self: Box<Self>) -> Task<'static, ()>;
 
-    /// What was sent, if the transport counts it.
+    /// Symbols sent, if the transport counts them.
     fn symbols(&self) -> Option<Symbols> {
         None
     }
@@ -76,9 +76,9 @@ pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {
 /// Packets with data that a coding transport sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Symbols {
-    /// Source symbols, the first time.
+    /// Source symbols, first transmissions.
     pub(crate) source: u64,
-    /// Source symbols again.
+    /// Source symbols, retransmissions.
     pub(crate) resent: u64,
     /// Repair symbols.
     pub(crate) repair: u64,
@@ -89,24 +89,25 @@ pub(crate) trait Messages: Send {
     /// Sends a message; waits while there is no room for it.
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Task<'a, ()>;
 
-    /// Waits for a message and returns its length; a longer one than `message` is cut.
+    /// Waits for a message and returns its length; a message longer than the buffer is truncated.
     fn recv<'a>(&'a mut self, message: &'a mut [u8]) -> Task<'a, usize>;
 
-    /// Tells the peer that this end has all it wants: with an empty message.
+    /// Tells the peer with an empty message that this end has all the data it wants.
     fn farewell(&mut self) -> Task<'_, ()>;
 
-    /// Ends the connection once the peer has what was sent, if the transport cares.
+    /// Ends the connection once the peer has received all sent data, if the transport supports
+    /// this.
     fn close(self: Box<Self>) -> Task<'static, ()>;
 }
 
-/// The transport of this name, with the settings that it takes.
+/// The transport of this name, with its settings.
 pub(crate) fn by_name(
     name: &str,
     settings: &mut Settings,
 ) -> Result<Box<dyn Transport>, LoadError> {
     if matches!(name, "weftline" | "quinn") {
-        // The cryptographic library collects entropy when it is first asked for a random number:
-        // some 0.1 s, once in the life of a program and no transfer's time.
+        // The cryptographic library collects entropy at its first random number: some 0.1 s, once
+        // in a process, which must not be part of a transfer's time.
         drop(::weftline::Identity::generate());
     }
     Ok(match name {
@@ -124,18 +125,18 @@ pub(crate) fn by_name(
     })
 }
 
-/// Peers that have knocked and are not in yet: one that stops half-way holds up no other.
+/// Peers whose handshake is not complete: one that stops half-way delays no other.
 #[derive(Default)]
 struct Hall(JoinSet<Result<Link, LoadError>>);
 
 impl Hall {
-    /// Lets a peer in.
+    /// Starts a peer's handshake.
     fn enter(&mut self, greeting: impl Future<Output = Result<Link, LoadError>> + Send + 'static) {
         self.0.spawn(greeting);
     }
 
-    /// The next that is in; waits for ever if nobody is on the way. Those that failed are
-    /// forgotten: the other end says why.
+    /// The next peer whose handshake is complete; waits without limit if there is none. Failed
+    /// peers are dropped: the peer reports the reason.
     async fn next(&mut self) -> Link {
         loop {
             match self.0.join_next().await {

@@ -1,4 +1,4 @@
-//! QUIC as quinn does it: one bidirectional stream.
+//! QUIC as quinn implements it: one bidirectional stream.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,19 +20,19 @@ use super::socket::{any_port, bound};
 use super::{ByteStream, Hall, Link, Listener, LoadError, Settings, Task, Transport};
 
 const NAME: &str = "weftline-load";
-/// Bytes that may be under way: 100 Mbit/s for over a second, so that congestion control is what
-/// limits it.
+/// Bytes that may be in flight: 100 Mbit/s for over a second, so that congestion control is the
+/// limit.
 const WINDOW: u32 = 16 << 20;
-/// As long as other transports take to give a peer up.
+/// Idle timeout, as in the other transports.
 const IDLE: Duration = Duration::from_secs(30);
-/// How long closing waits for the peer to have everything.
+/// How long closing waits for the peer to receive everything.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// QUIC with one of quinn's congestion controllers.
 pub(super) struct Quinn {
     transport: Arc<TransportConfig>,
-    /// The client's endpoint, made when first needed and kept: a new connection is a new
-    /// handshake, not a new socket. And what listens.
+    /// The client's endpoint, created on first use and kept (a new connection is a new handshake,
+    /// not a new socket), and listening endpoints.
     endpoints: Mutex<Vec<Endpoint>>,
 }
 
@@ -260,7 +260,7 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// Accepts whatever certificate the receiver has made for itself: nothing secret is measured.
+/// Accepts every certificate of the receiver: the measured data is not secret.
 #[derive(Debug)]
 struct Anyone(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! UDP sockets with room for what comes while nobody reads.
+//! UDP sockets with buffers for bursts while the application is not reading.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -7,7 +7,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::LoadError;
 
-/// Bytes asked of the system in each direction; it may give less.
+/// Requested buffer size in each direction, in bytes; the system may give less.
 const BUFFER: usize = 4 << 20;
 
 /// A bound socket, ready for the runtime.
@@ -26,12 +26,12 @@ pub(super) fn bound(at: SocketAddr) -> Result<UdpSocket, LoadError> {
     })
 }
 
-/// The same, for the runtime.
+/// A bound socket, for the runtime.
 pub(super) fn bound_tokio(at: SocketAddr) -> Result<tokio::net::UdpSocket, LoadError> {
     Ok(tokio::net::UdpSocket::from_std(bound(at)?)?)
 }
 
-/// Any port of this end, to speak with `peer`.
+/// Any port of this host, to talk to `peer`.
 pub(super) fn any_port(peer: SocketAddr) -> SocketAddr {
     match peer {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),

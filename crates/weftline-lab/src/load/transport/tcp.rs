@@ -9,13 +9,13 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::{ByteStream, Link, Listener, LoadError, Settings, Task, Transport};
 
-/// Where Linux names the congestion controls it has. Those that are not in
-/// `tcp_allowed_congestion_control` too are for root only.
+/// Linux lists the available congestion controls here. Those that are missing in
+/// `tcp_allowed_congestion_control` are for root only.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// TCP, without Nagle's delay.
 pub(super) struct Tcp {
-    /// The kernel's name of a congestion control; its default without.
+    /// The kernel's name of a congestion control; without one, the kernel's default.
     congestion: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl Tcp {
         let names: Vec<&str> = available.split_whitespace().collect();
         let expected = match names.as_slice() {
             [] => "the name of one of the system's congestion controls".to_owned(),
-            names => format!("what {AVAILABLE} lists, here {}", names.join(", ")),
+            names => format!("one of {AVAILABLE}, here {}", names.join(", ")),
         };
         let congestion = settings.take("cc", &expected, |name| {
             (names.is_empty() || names.contains(&name)).then(|| name.to_owned())
@@ -41,7 +41,7 @@ impl Tcp {
         if let Some(name) = &self.congestion {
             choose(&socket, name).map_err(|e| {
                 LoadError::Setup(format!(
-                    "TCP congestion control `{name}` is not to be had: {e}"
+                    "TCP congestion control `{name}` is not available: {e}"
                 ))
             })?;
         }

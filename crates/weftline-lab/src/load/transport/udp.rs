@@ -1,4 +1,4 @@
-//! Bare UDP datagrams: what the path itself does.
+//! Bare UDP datagrams: a measurement of the path itself.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,10 +9,10 @@ use tokio::net::UdpSocket;
 use super::socket::{any_port, bound_tokio};
 use super::{Link, Listener, LoadError, Messages, Task, Transport};
 
-/// An empty datagram may get lost as any other: so many are sent.
+/// Number of empty datagrams that end a stream, because each may be lost.
 const FAREWELLS: usize = 3;
 
-/// Bare datagrams, neither repeated nor ordered.
+/// Bare datagrams, without retransmission and ordering.
 pub(super) struct Udp;
 
 impl Transport for Udp {
@@ -44,7 +44,8 @@ struct Door(Arc<UdpSocket>);
 impl Listener for Door {
     fn accept(&mut self) -> Task<'_, Link> {
         Box::pin(async move {
-            // The first datagram stays in the socket, and only its sender is heard from now on.
+            // The first datagram stays in the socket; from now on the socket receives from its
+            // sender only.
             let peer = self.0.peek_sender().await?;
             self.0.connect(peer).await?;
             Ok(Link::Messages(Box::new(Datagrams(self.0.clone()))))
@@ -58,7 +59,7 @@ impl Datagrams {
     async fn send_one(&self, message: &[u8]) -> Result<(), LoadError> {
         match self.0.send(message).await {
             Ok(_) => Ok(()),
-            // A datagram that found nobody, or no room, is a lost one.
+            // A datagram without a receiver or without buffer space is a lost one.
             Err(e) if is_loss(&e) => Ok(()),
             Err(e) => Err(e.into()),
         }
@@ -95,7 +96,8 @@ impl Messages for Datagrams {
     }
 }
 
-/// An answer of the network to an earlier datagram (ICMP), or a queue of this host that is full.
+/// Whether the error is the network's answer to an earlier datagram (ICMP), or a full queue of
+/// this host.
 fn is_loss(error: &io::Error) -> bool {
     /// Linux's number of ENOBUFS, which has no name in the standard library.
     const NO_BUFFER: i32 = 105;

@@ -1,4 +1,4 @@
-//! As much as gets through.
+//! As much data as the path carries.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use crate::load::schedule::{HEADER, LARGEST, LONGEST, Schedule};
 use crate::load::transport::{ByteStream, Link, Listener, Messages, Symbols};
 use weftline_proto::Settings;
 
-/// How much longer than asked the sender sends, in seconds: the receiver starts its clock with
-/// the first byte, which is later by the path's delay.
+/// How much longer than requested the sender sends, in seconds: the receiver starts its clock with
+/// the first byte, which arrives later by the path's delay.
 const LEAD_OUT: f64 = 0.5;
 /// The largest amount, in bytes.
 const AMOUNT: u64 = 1 << 40;
@@ -29,28 +29,28 @@ pub(crate) struct Bulk {
     secs: f64,
     skip: f64,
     interval: Option<f64>,
-    /// All that is sent, in bytes.
+    /// The amount to send, in bytes.
     amount: Option<u64>,
-    /// Bytes of a piece that has a stamp.
+    /// Bytes of a piece with a time stamp.
     stamp: Option<usize>,
-    /// For messages: nothing else limits them.
+    /// For messages: their schedule is the only limit.
     schedule: Option<Schedule>,
 }
 
-/// What the receiver tells.
+/// The receiver's result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Received {
     /// Bytes read after `skip`.
     bytes: u64,
-    /// Seconds in which they were: less than asked if the connection ended early.
+    /// Seconds in which they were read: less than requested if the connection ended early.
     secs: f64,
     /// Mbit/s over those seconds.
     goodput: f64,
     /// Bytes read, `skip` included.
     total: u64,
-    /// When the first were, in nanoseconds of the monotonic clock.
+    /// When the first bytes were read, in nanoseconds of the monotonic clock.
     start: i64,
-    /// Milliseconds from when the transport took a piece to when it was read.
+    /// Milliseconds from when the transport accepted a piece to when it was read.
     #[serde(flatten)]
     delay: Option<Summary>,
     /// Their distribution: shares and the milliseconds that they do not exceed.
@@ -64,14 +64,14 @@ pub(crate) struct Received {
     broken: Option<String>,
 }
 
-/// What the sender tells.
+/// The sender's result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Sent {
-    /// Bytes that the transport took.
+    /// Bytes that the transport accepted.
     bytes: u64,
     /// Seconds from the connection to the end.
     secs: f64,
-    /// What they were sent in, if the transport tells.
+    /// Symbols in which they were sent, if the transport counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     symbols: Option<Symbols>,
 }
@@ -86,11 +86,11 @@ impl Bulk {
             .unwrap_or(0.0);
         let interval = settings.number("series", "seconds", 0.01..=LONGEST)?;
         if skip >= secs {
-            let message = format!("skip={skip} leaves nothing of secs={secs}: lower it");
+            let message = format!("skip={skip} leaves nothing of secs={secs}: lower skip");
             return Err(LoadError::Contradiction(message));
         }
         if interval.is_some_and(|interval| secs / interval > SERIES) {
-            let message = format!("at most {SERIES} entries are possible: raise series");
+            let message = format!("at most {SERIES} entries are allowed: raise series");
             return Err(LoadError::Contradiction(message));
         }
         let (mut amount, mut stamp) = (None, None);
@@ -171,7 +171,7 @@ impl Bulk {
             },
         };
         if self.amount == Some(bytes) {
-            // What is written has not arrived yet; what goes wrong, the receiver tells.
+            // Written data has not arrived yet; the receiver reports failures.
             if let Link::Bytes(stream) = &mut link {
                 let _ = timeout_at(instant(end), stream.flush()).await;
             }
@@ -196,7 +196,7 @@ async fn read(link: &mut Link, buffer: &mut [u8]) -> Result<usize, LoadError> {
     }
 }
 
-/// Writes until `end` or `amount` bytes, or until the receiver has had enough.
+/// Writes until `end` or `amount` bytes, or until the receiver has read enough.
 async fn pour(stream: &mut dyn ByteStream, amount: Option<u64>, end: i64) -> u64 {
     let mut filler = Filler::new(PIECE);
     let (limit, mut bytes) = (instant(end), 0);
@@ -214,7 +214,7 @@ async fn pour(stream: &mut dyn ByteStream, amount: Option<u64>, end: i64) -> u64
     bytes
 }
 
-/// Sends messages at their times, all of them.
+/// Sends all messages at their due times.
 async fn drip(messages: &mut dyn Messages, schedule: &Schedule) -> Result<u64, LoadError> {
     let mut filler = Filler::new(schedule.size);
     let (mut timer, start) = (Timer::new()?, now());
@@ -225,14 +225,14 @@ async fn drip(messages: &mut dyn Messages, schedule: &Schedule) -> Result<u64, L
     Ok(schedule.total * schedule.size as u64)
 }
 
-/// Counts what arrives, by time.
+/// Counts the received bytes over time.
 struct Meter {
     start: i64,
-    /// From here it counts.
+    /// Counting starts here.
     skip: i64,
     end: i64,
     bytes: u64,
-    /// Bytes before `skip` too, and when the last of them came.
+    /// Received bytes, those before `skip` too, and the time of the last of them.
     total: u64,
     last: i64,
     amount: Option<u64>,
@@ -260,7 +260,7 @@ impl Meter {
         }
     }
 
-    /// Whether all that is sent has come.
+    /// Whether all sent data has arrived.
     fn has_all(&self) -> bool {
         self.amount.is_some_and(|amount| self.total >= amount)
     }
@@ -284,7 +284,7 @@ impl Meter {
     }
 
     fn report(self, ended: i64, broken: Option<String>) -> Received {
-        // A connection that breaks carries nothing until the end.
+        // A failed connection carries nothing until the end.
         let until = if broken.is_some() { self.end } else { ended };
         let secs = (until - self.skip).max(0) as f64 / 1e9;
         let mbit = |bytes: u64, secs: f64| match secs > 0.0 {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn goodput_is_that_after_the_skip() {
+    fn goodput_counts_from_the_skip() {
         let mut meter = Meter::new(&bulk(), 0);
         // 8 Mbit/s in the first second, then 4.
         for tenth in 0..25 {
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn an_early_end_shortens_the_time_and_a_break_does_not() {
+    fn an_early_end_shortens_the_time_but_a_failure_does_not() {
         let mut meter = Meter::new(&bulk(), 0);
         meter.add(&[0; 500_000], SECOND).unwrap();
         let report = meter.report(2 * SECOND, None);

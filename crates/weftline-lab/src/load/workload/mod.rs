@@ -1,4 +1,4 @@
-//! What is done with a transport.
+//! The workloads of a transport.
 
 pub(crate) mod bulk;
 mod stamps;
@@ -15,14 +15,14 @@ use super::LoadError;
 use super::clock::instant;
 use super::transport::{Link, Listener};
 
-/// The byte by which a receiver says that it has all it wants.
+/// The byte by which a receiver says that it has all the data it wants.
 const DONE: u8 = b'.';
-/// How long saying so may take.
+/// How long sending that byte may take.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Bytes read and written at a time.
 const PIECE: usize = 256 << 10;
 
-/// The first peer, if it comes in time.
+/// The first peer, if it connects in time.
 async fn guest(listener: &mut dyn Listener, patience: Duration) -> Result<Link, LoadError> {
     match timeout(patience, listener.accept()).await {
         Ok(link) => link,
@@ -32,11 +32,11 @@ async fn guest(listener: &mut dyn Listener, patience: Duration) -> Result<Link, 
     }
 }
 
-/// A receiver's result, and what it owes its peer after telling it: a sender that may go takes
-/// the receiver with it where somebody ends both.
+/// A receiver's result, and its farewell to the peer after reporting it: a process manager that
+/// ends both ends when the sender exits would end the receiver too early.
 pub(crate) type Outcome<R> = (R, Pin<Box<dyn Future<Output = ()> + Send>>);
 
-/// The receiver has all it wants. What goes wrong here changes no result.
+/// The receiver has all the data it wants. A failure here changes no result.
 async fn farewell(link: Link) {
     let say = async {
         match link {
@@ -55,14 +55,14 @@ async fn farewell(link: Link) {
     let _ = timeout(FAREWELL, say).await;
 }
 
-/// Waits until the receiver says that it has all it wants, or ends the connection; false if it
-/// has done neither by `end`.
+/// Waits until the receiver says that it has all the data it wants, or ends the connection; false
+/// if neither has happened by `end`.
 async fn dismissed(link: &mut Link, end: i64) -> bool {
     let wait = async {
         let mut word = [0; 1];
         match link {
             Link::Bytes(stream) => {
-                // Its byte, an end, an error: all mean that it is through.
+                // The byte, an end and an error all mean that the receiver is done.
                 let _ = stream.read(&mut word).await;
             }
             Link::Messages(messages) => {

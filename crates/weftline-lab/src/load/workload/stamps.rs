@@ -1,4 +1,4 @@
-//! Pieces of a stream that carry the time at which the transport took them.
+//! Pieces of a stream that carry the time at which the transport accepted them.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -14,10 +14,10 @@ use crate::load::schedule::HEADER;
 use crate::load::transport::ByteStream;
 
 /// Writes pieces of `size` bytes until `amount` bytes are written or `end` has come, and returns
-/// how many bytes the transport took.
+/// the number of bytes that the transport accepted.
 ///
-/// A piece is stamped anew each time that the transport is asked to take it, so that the time it
-/// spent waiting for room does not count.
+/// A piece gets a new time stamp each time it is offered to the transport, so that the time it
+/// waited for room is not counted.
 pub(super) async fn pour(
     stream: &mut dyn ByteStream,
     size: usize,
@@ -53,10 +53,10 @@ pub(super) async fn pour(
     bytes
 }
 
-/// The receiver's account of stamped pieces.
+/// The receiver's record of stamped pieces.
 pub(super) struct Stamps {
     size: usize,
-    /// Bytes of the present piece that have come.
+    /// Bytes of the current piece that have arrived.
     filled: usize,
     header: [u8; HEADER],
     next: u64,
@@ -64,7 +64,7 @@ pub(super) struct Stamps {
 }
 
 impl Stamps {
-    /// Pieces of so many bytes, [`HEADER`] or more.
+    /// Pieces of this many bytes, [`HEADER`] or more.
     pub(super) fn new(size: usize) -> Self {
         Stamps {
             size,
@@ -75,7 +75,7 @@ impl Stamps {
         }
     }
 
-    /// Bytes that were read at `time`. A piece counts when its last byte has come.
+    /// Records bytes that were read at `time`. A piece counts when its last byte has arrived.
     pub(super) fn read(&mut self, mut bytes: &[u8], time: i64) -> Result<(), LoadError> {
         while !bytes.is_empty() {
             let taken = bytes.len().min(self.size - self.filled);
@@ -88,7 +88,7 @@ impl Stamps {
             if self.filled == self.size {
                 let header = Header::read(&self.header).filter(|h| h.index == self.next);
                 let Some(header) = header else {
-                    let what = format!("piece {} should come, and something else came", self.next);
+                    let what = format!("expected piece {}, received other data", self.next);
                     return Err(LoadError::Corrupt(what));
                 };
                 self.delays.add(time.saturating_sub(header.scheduled));
@@ -99,7 +99,7 @@ impl Stamps {
         Ok(())
     }
 
-    /// From when the transport took a piece to when it was read in order.
+    /// Delays from when the transport accepted a piece to when it was read in order.
     pub(super) fn into_delays(self) -> Delays {
         self.delays
     }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_found_wherever_reads_cut_them() {
+    fn pieces_are_found_wherever_reads_split_them() {
         let bytes = pieces(&[0, MS, 2 * MS]);
         for cut in 1..bytes.len() {
             let mut stamps = Stamps::new(40);
@@ -140,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_order_is_told() {
+    fn data_out_of_order_is_an_error() {
         let bytes = pieces(&[0, MS]);
         let mut stamps = Stamps::new(40);
         let error = stamps.read(&bytes[40..], MS).unwrap_err();
         assert!(matches!(error, LoadError::Corrupt(_)));
     }
 
-    /// Takes `room` bytes, then none until it has been asked `times` times more.
+    /// Accepts `room` bytes, then none until it has been polled `times` times more.
     struct Narrow {
         room: usize,
         times: usize,
@@ -208,14 +208,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waiting_for_room_does_not_count() {
+    async fn time_spent_waiting_for_room_is_not_counted() {
         let mut stream = Narrow {
             room: 100,
             times: 10,
             taken: Vec::new(),
         };
         let start = now();
-        // The second piece is cut at 50 bytes, the third waits for 20 ms before any of it is taken.
+        // The second piece is cut at 50 bytes; the third waits for 20 ms before any of it is
+        // accepted.
         stream.room = 100;
         let taken = pour(&mut stream, 50, Some(150), start + 10_000 * MS).await;
         let end = now();
@@ -224,14 +225,14 @@ mod tests {
         assert_eq!(third.index, 2);
         assert!(
             third.scheduled - start >= 20 * MS,
-            "it is stamped when it is taken"
+            "it is stamped when it is accepted"
         );
         let mut stamps = Stamps::new(50);
         stamps.read(&stream.taken, end).unwrap();
     }
 
     #[tokio::test]
-    async fn an_amount_that_is_no_multiple_of_a_piece_is_written_to_the_byte() {
+    async fn an_amount_that_is_not_a_multiple_of_a_piece_is_written_exactly() {
         let mut stream = Narrow {
             room: 0,
             times: 0,

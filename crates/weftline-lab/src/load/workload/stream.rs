@@ -1,4 +1,4 @@
-//! Messages at a constant rate, and how late each is read.
+//! Messages at a constant rate, and the delay of each.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::load::schedule::{LONGEST, Schedule};
 use crate::load::transport::{Link, Listener, Symbols};
 use weftline_proto::Settings;
 
-/// From connecting to the first message, in nanoseconds.
+/// Time from connecting to the first message, in nanoseconds.
 const LEAD_IN: i64 = 20_000_000;
 
 /// The settings.
@@ -27,14 +27,14 @@ pub(crate) struct Stream {
     curve: bool,
 }
 
-/// What the receiver tells.
+/// The receiver's result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Received {
     /// Messages that were due after `skip`, written or not.
     sent: u64,
-    /// Those that were read.
+    /// Messages among them that were read.
     got: u64,
-    /// Those that were not.
+    /// Messages among them that were not read.
     missing: u64,
     /// Milliseconds from when a message was due to when it was read.
     #[serde(flatten)]
@@ -47,19 +47,19 @@ pub(crate) struct Received {
     broken: Option<String>,
 }
 
-/// What the sender tells.
+/// The sender's result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Sent {
-    /// Messages that the transport took, `skip` included.
+    /// Messages that the transport accepted, `skip` included.
     sent: u64,
-    /// Whether the receiver said that it has all.
+    /// Whether the receiver said that it has all of them.
     done: bool,
-    /// Milliseconds that the tool itself was late: from when a message was due to when its writing
-    /// began, for those that waited for no earlier one.
+    /// Milliseconds by which the sender itself was late: from when a message was due to when its
+    /// writing began, for messages that waited for no earlier one.
     late: Summary,
-    /// Messages that waited for an earlier one to be taken.
+    /// Messages that waited until an earlier one was accepted.
     blocked: u64,
-    /// What they were sent in, if the transport tells.
+    /// Symbols in which they were sent, if the transport counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     symbols: Option<Symbols>,
 }
@@ -154,7 +154,7 @@ impl Stream {
             }
             message.copy_from_slice(filler.next(schedule.size));
             Header { scheduled, index }.write(&mut message);
-            // The receiver tells what a failure here cost.
+            // The receiver reports the cost of a failure here.
             match timeout_at(limit, write(&mut link, &message)).await {
                 Ok(Ok(())) => sent += 1,
                 _ => break,
@@ -187,7 +187,7 @@ async fn write(link: &mut Link, message: &[u8]) -> Result<(), LoadError> {
     }
 }
 
-/// Takes messages out of what is read.
+/// Splits the received data into messages.
 struct Inbox {
     buffer: Vec<u8>,
     filled: usize,
@@ -199,7 +199,7 @@ struct Inbox {
 impl Inbox {
     fn new(size: usize, is_ordered: bool) -> Self {
         Inbox {
-            // For messages: room for one that is too long, to be told.
+            // For messages: room for a message that is too long, to detect it.
             buffer: vec![0; PIECE.max(2 * size)],
             filled: 0,
             size,
@@ -207,7 +207,7 @@ impl Inbox {
         }
     }
 
-    /// Waits for more; false at the end of the stream.
+    /// Waits for more data; false at the end of the stream.
     async fn read(&mut self, link: &mut Link) -> Result<bool, LoadError> {
         match link {
             Link::Bytes(stream) => {
@@ -222,7 +222,7 @@ impl Inbox {
         }
     }
 
-    /// Counts the messages that are whole, read at `time`.
+    /// Counts the complete messages, read at `time`.
     fn sort(&mut self, arrivals: &mut Arrivals, time: i64) -> Result<(), LoadError> {
         let mut start = 0;
         while self.filled - start >= self.size {
@@ -232,9 +232,9 @@ impl Inbox {
             if self.is_ordered && arrival != Some((expected, Arrival::New)) {
                 let got = match header {
                     Some(header) => format!("message {}", header.index),
-                    None => "something else".to_owned(),
+                    None => "other data".to_owned(),
                 };
-                let what = format!("message {expected} should come, and {got} came");
+                let what = format!("expected message {expected}, received {got}");
                 return Err(LoadError::Corrupt(what));
             }
             start += self.size;
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_found_wherever_reads_cut_them() {
+    fn messages_are_found_wherever_reads_split_them() {
         let bytes = messages(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         for cut in 1..bytes.len() {
             let mut arrivals = Arrivals::new(schedule(), 0);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_is_out_of_order_is_told() {
+    fn a_stream_out_of_order_is_an_error() {
         for wrong in [[0, 2], [0, 0], [1, 0]] {
             let mut arrivals = Arrivals::new(schedule(), 0);
             let mut inbox = Inbox::new(32, true);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn bare_messages_may_come_in_any_order() {
+    fn bare_messages_may_arrive_in_any_order() {
         let mut arrivals = Arrivals::new(schedule(), 0);
         for index in [3, 1, 1] {
             let mut inbox = Inbox::new(32, false);

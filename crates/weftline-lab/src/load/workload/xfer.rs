@@ -29,7 +29,7 @@ pub(crate) struct Xfer {
     gap: Duration,
 }
 
-/// What the receiver tells.
+/// The receiver's result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Received {
     /// Transfers that arrived whole.
@@ -38,17 +38,17 @@ pub(crate) struct Received {
     bytes: u64,
 }
 
-/// What the sender tells.
+/// The sender's result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Sent {
-    /// Milliseconds that each took; null where it failed.
+    /// Milliseconds that each transfer took; null if it failed.
     times: Vec<Option<f64>>,
-    /// Transfers that failed, those that were not tried any more included.
+    /// Transfers that failed, with those that were not tried any more.
     failed: u32,
-    /// Of those that did not.
+    /// Statistics of those that did not fail.
     #[serde(flatten)]
     time: Summary,
-    /// Why the last that failed did.
+    /// Why the last failed transfer failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     broken: Option<String>,
 }
@@ -83,7 +83,7 @@ impl Xfer {
         let (done, mut whole) = mpsc::channel(16);
         let (enough, is_enough) = watch::channel(());
         let (mut guests, mut got) = (JoinSet::new(), 0);
-        // Each on its own: a connection that hangs holds up no other.
+        // Each connection in a separate task: one that hangs delays no other.
         while got < self.n {
             let next = async {
                 tokio::select! {
@@ -110,7 +110,7 @@ impl Xfer {
             got,
             bytes: u64::from(got) * self.size,
         };
-        // The last answers are still on their way.
+        // The last answers are still in flight.
         let answers = async move {
             drop(enough);
             let all = async { while guests.join_next().await.is_some() {} };
@@ -160,7 +160,7 @@ impl Xfer {
                     delays.add(end - start);
                     match self.reuse {
                         true => kept = Some(stream),
-                        // A transfer is over with the answer; closing takes none of its time.
+                        // A transfer ends with the answer; closing is not part of its time.
                         false => drop(tokio::spawn(timeout(CLOSE, stream.close()))),
                     }
                 }
@@ -184,7 +184,7 @@ impl Xfer {
         })
     }
 
-    /// Writes a transfer and returns when the receiver had its last byte.
+    /// Writes a transfer and returns when the receiver has its last byte.
     async fn bring(
         &self,
         stream: &mut dyn ByteStream,
@@ -205,7 +205,7 @@ impl Xfer {
     }
 }
 
-/// Answers each transfer on a connection, until the peer ends it or all have come.
+/// Answers each transfer on a connection, until the peer ends it or all have arrived.
 async fn serve(
     mut stream: Box<dyn ByteStream>,
     size: u64,
@@ -228,7 +228,7 @@ async fn serve(
         }
         stream.write_i64_le(now()).await?;
         stream.flush().await?;
-        // Fails when enough have come, and then it is of no interest.
+        // This fails when enough have arrived, and then it does not matter.
         let _ = done.send(()).await;
     }
 }

@@ -1,21 +1,21 @@
-//! What an application does with its session.
+//! The application's traffic.
 
 use std::fmt;
 use std::str::FromStr;
 
 use weftline_netem::units;
 
-/// What the writer's application does.
+/// The traffic of the writer's application.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Application {
-    /// Messages on one stream at a constant rate, whatever becomes of them.
+    /// Messages on one stream at a constant rate, whether or not they arrive.
     Cbr {
         /// Bits per second.
         rate: u64,
         /// Bytes of a message, 16 at least.
         size: usize,
     },
-    /// As much as gets through.
+    /// As much data as the path carries.
     Bulk,
     /// One transfer, then the end.
     File {
@@ -27,11 +27,11 @@ pub enum Application {
 /// Not an application.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no application: give cbr:RATE,SIZE (as cbr:10mbit,1200), bulk or file:SIZE (as file:1mb)"
+    "`{0}` is not an application: give cbr:RATE,SIZE (as cbr:10mbit,1200), bulk or file:SIZE (as file:1mb)"
 )]
 pub struct UnknownApplication(String);
 
-/// A message begins with its number and when it was due.
+/// A message begins with its number and its due time.
 const HEADER: usize = 16;
 
 impl FromStr for Application {

@@ -1,4 +1,4 @@
-//! The two ends: a session each, and what the application does with it.
+//! The two ends: a session each, with its application.
 
 use std::time::Duration;
 
@@ -63,16 +63,16 @@ impl End {
     }
 }
 
-/// The end that sends.
+/// The sending end.
 pub(super) struct Writer {
     end: End,
     application: Application,
     duration: Duration,
     stream: StreamId,
-    /// Messages that are due by now; those of them that were taken whole.
+    /// Messages that are due by now; the number of them that the session accepted completely.
     due: u64,
     taken: u64,
-    /// What the session has not taken of the message it is at.
+    /// The rest of the current message, which the session has not accepted yet.
     left: Vec<u8>,
     /// Bytes of a file that are not written yet.
     unwritten: u64,
@@ -188,7 +188,7 @@ fn period(rate: u64, size: usize, number: u64) -> Duration {
     Duration::from_nanos(nanos as u64)
 }
 
-/// The same, `None` for the first that is not sent any more.
+/// The same, `None` for messages after the end.
 fn due_time(rate: u64, size: usize, number: u64, duration: Duration) -> Option<Duration> {
     Some(period(rate, size, number)).filter(|at| *at < duration)
 }
@@ -206,7 +206,7 @@ impl Node for Writer {
 
     fn transmit(&mut self, now: Duration) -> Option<Vec<u8>> {
         let datagram = self.end.transmit(now);
-        // What left made room.
+        // A sent packet makes room.
         self.work();
         datagram.or_else(|| self.end.transmit(now))
     }
@@ -226,13 +226,13 @@ impl Node for Writer {
 /// What the reader counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counting {
-    /// Only what is due after this.
+    /// Only messages that are due after this.
     pub(super) skip: Duration,
-    /// What is read later than this after it was due is late.
+    /// Messages that are read later than this after their due time are late.
     pub(super) within: Option<Duration>,
 }
 
-/// The end that receives.
+/// The receiving end.
 pub(super) struct Reader {
     end: End,
     application: Application,
@@ -241,7 +241,7 @@ pub(super) struct Reader {
     stream: Option<StreamId>,
     delays: Delays,
     messages: u64,
-    /// What is read of the message that is coming.
+    /// The part of the next message that was read.
     head: Vec<u8>,
     head_left: usize,
     bytes: u64,
@@ -272,7 +272,7 @@ impl Reader {
         }
     }
 
-    /// Everything was read, to the end of the stream.
+    /// Whether everything was read, to the end of the stream.
     pub(super) fn is_complete(&self) -> bool {
         self.complete.is_some()
     }
@@ -297,7 +297,7 @@ impl Reader {
         self.messages
     }
 
-    /// Share of messages that were not late, of those that count.
+    /// Share of counted messages that were not late.
     pub(super) fn on_time(&self) -> Option<f64> {
         let all = self.delays.len();
         let told = self.counting.within.filter(|_| all > 0);
@@ -308,7 +308,7 @@ impl Reader {
         &self.delays
     }
 
-    /// Messages that never came count with the time they had waited.
+    /// Missing messages count with the time they have waited.
     pub(super) fn count_missing(&mut self, due: u64, now: Duration) {
         if let Application::Cbr { rate, size } = self.application {
             for number in self.messages..due {
@@ -345,7 +345,7 @@ impl Reader {
                         0
                     };
                     if let Application::Cbr { size, .. } = self.application {
-                        self.sort(&buf[..n], size);
+                        self.split_messages(&buf[..n], size);
                     }
                 }
                 Err(_) => return,
@@ -353,8 +353,8 @@ impl Reader {
         }
     }
 
-    /// Takes messages apart.
-    fn sort(&mut self, mut data: &[u8], size: usize) {
+    /// Splits the data into messages.
+    fn split_messages(&mut self, mut data: &[u8], size: usize) {
         while !data.is_empty() {
             if self.head_left == 0 {
                 self.head_left = size;

@@ -2,7 +2,7 @@
 //!
 //! Two [`Session`](weftline_proto::Session)s, an application on the first and its reader on the
 //! second, and the links of `weftline-netem` between them. Nothing waits, and the same experiment
-//! gives the same result to the bit.
+//! gives exactly the same result.
 
 mod application;
 mod end;
@@ -18,33 +18,34 @@ pub use application::{Application, UnknownApplication};
 use crate::load::Summary;
 use end::{Counting, Reader, Writer};
 
-/// What is run.
+/// An experiment.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// Both ends' engine.
+    /// The engine's settings, for both ends.
     pub config: Config,
-    /// From the writer to the reader.
+    /// The link from the writer to the reader.
     pub forward: LinkConfig,
-    /// From the reader to the writer.
+    /// The link from the reader to the writer.
     pub back: LinkConfig,
-    /// What the writer's application does.
+    /// The writer's application.
     pub application: Application,
-    /// For how long it does it.
+    /// Duration of its traffic.
     pub duration: Duration,
     /// Messages due, and bytes read, before this are not counted.
     pub skip: Duration,
-    /// Messages that are read later than this after they were due are late.
+    /// Messages that are read later than this after their due time are late.
     pub within: Option<Duration>,
-    /// What chance draws from.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
 /// How long after the application's end messages may still arrive.
 const DRAIN: Duration = Duration::from_secs(10);
-/// A file that has not arrived after this many times `duration` never will.
+/// A file is given up after this many times `duration`.
 const PATIENCE: u32 = 20;
 
-/// What came of it. Delays are in-order reading less the time at which a message was due.
+/// The result of an experiment. A delay is the time from when a message was due to when it was
+/// read in order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
     /// Messages that were due.
@@ -56,21 +57,22 @@ pub struct Outcome {
     pub delay: Summary,
     /// Share of messages that were read within [`Experiment::within`].
     pub on_time: Option<f64>,
-    /// Bytes that the reader's application got after `skip`.
+    /// Bytes that the reader's application read after `skip`.
     pub bytes: u64,
-    /// The same in Mbit/s of the time measured.
+    /// The same as a rate, in Mbit/s of the measured time.
     pub goodput_mbit: f64,
-    /// Seconds until everything had been read, of a file.
+    /// Seconds until the whole file had been read, for files.
     pub completion_s: Option<f64>,
-    /// Bytes offered to the link forward, headers included, for each byte read, everything counted.
+    /// Bytes offered to the forward link, headers included, for each byte read, over the whole
+    /// run.
     pub wire_per_byte: f64,
-    /// The same backward.
+    /// The same on the return link.
     pub back_per_byte: f64,
     /// Repair symbols for each source symbol.
     pub repair_share: f64,
-    /// Share of packets that the link forward lost; queue drops not counted.
+    /// Share of packets that the forward link lost, without queue drops.
     pub loss_rate: f64,
-    /// Packets that found the queue full.
+    /// Packets dropped by a full queue.
     pub queue_drops: u64,
     /// Median and 99th percentile of the wait for the transmitter, ms.
     pub queue_ms: [f64; 2],
@@ -82,7 +84,7 @@ pub struct Outcome {
 }
 
 impl Experiment {
-    /// Runs it.
+    /// Runs the experiment.
     pub fn run(&self) -> Outcome {
         let writer = Writer::new(
             Role::Client,

@@ -1,4 +1,4 @@
-//! Figs 3 to 5: the code by itself.
+//! Figs 3 to 5: the code alone.
 
 use super::sizes;
 use crate::repro::picture::{Dot, Line, Plot, Source};
@@ -46,8 +46,8 @@ pub(super) fn headers(scale: Scale) -> Figure {
                     .paper(33.0, 0.0)
                     .theory(crossover(&one)?),
                 Check::of("smallest K whose header is shorter with a seed, q 8").paper(33.0, 0.0).theory(crossover(&eight)?).because(
-                    "the short header is smaller when K q > 32: beyond K = 32 for q = 1 only, beyond K = 4 for \
-                     q = 8",
+                    "the short header is smaller when K q > 32: for K above 32 only with q = 1, \
+                     for K above 4 with q = 8",
                 ),
             ];
             let plot = Plot::new(
@@ -80,7 +80,7 @@ pub(super) fn decoding(scale: Scale) -> Figure {
         (q, k, points.collect::<Vec<_>>())
     });
     let trials = scale.pick(20_000, 400_000);
-    // Nothing of a message arrives as it is: of all source symbols lost, combinations only.
+    // No source symbol arrives: all of them are lost, so only combinations are received.
     let simulated = Point::lab(&format!(
         "sim rlc-block --k 8 --q 1 --blocks {trials} --seed {}",
         scale.seed
@@ -95,9 +95,10 @@ pub(super) fn decoding(scale: Scale) -> Figure {
         id: "garrido-4",
         paper: Paper::Garrido,
         title: "probability of decoding by packets received",
-        shows: "We take it to show equations 1 and 2: the probability that N received packets of a block of K \
-                decode it. Equation 1 as printed exceeds 1 for N > K; ours has the missing factor. The paper's \
-                curve is not given as numbers; the mean of the simulation's receptions is compared.",
+        shows: "Assumed to show equations 1 and 2: the probability that N received packets of a \
+                block of K decode it. Equation 1 as printed exceeds 1 for N > K; the formula here \
+                has the missing factor. The paper's curve is not given as numbers; the mean of the \
+                simulation's receptions is compared.",
         points,
         show: Box::new(move |values| {
             let mut drawn = Vec::new();
@@ -175,7 +176,7 @@ pub(super) fn excess(scale: Scale) -> Figure {
         id: "garrido-5",
         paper: Paper::Garrido,
         title: "excess of received packets by block size and field",
-        shows: "We take it to show equation 4, epsilon = (E N - K) / E N, by block size and field. Ours: the \
+        shows: "Assumed to show equation 4, epsilon = (E N - K) / E N, by block size and field. Here: the \
                 formula, and the mean of simulated blocks. The paper's curve is not given as numbers.",
         points,
         show: Box::new(move |values| {

@@ -11,7 +11,7 @@ fn sizes(scale: Scale) -> &'static [u32] {
     scale.pick(&[8, 64, 256], &[4, 8, 16, 32, 64, 96, 128, 192, 256])
 }
 
-/// All of the paper's figures that are run again without ns-3.
+/// All figures of the paper that are run without ns-3.
 pub(super) fn figures(scale: Scale) -> Vec<Figure> {
     vec![
         code::headers(scale),
@@ -56,9 +56,10 @@ fn over_fer(scale: Scale) -> Figure {
         id: "garrido-6",
         paper: Paper::Garrido,
         title: "throughput of one hop over the frame error rate",
-        shows: "One hop of 802.11b, 11 Mbit/s, 1500-byte IP packets, each sent once by the MAC: throughput with \
-                losses stays close to S (1-FER), S being the saturation throughput. Ours: the model in slots and \
-                equation 6. TCP and the medium's details are ns-3's part of it.",
+        shows: "One hop of 802.11b, 11 Mbit/s, 1500-byte IP packets, each sent once by the MAC: \
+                throughput with losses stays close to S (1-FER), S being the saturation \
+                throughput. Here: the model in slots and equation 6. TCP and the medium's details \
+                are left to ns-3.",
         points,
         show: Box::new(move |values| {
             let (mut lines, mut checks) = (Vec::new(), Vec::new());
@@ -103,8 +104,8 @@ fn over_fer(scale: Scale) -> Figure {
             )
             .with(lines);
             let notes = vec![
-                "Equation 6 lets a block's acknowledgement take the time of a whole packet once; the model in \
-                 slots sends short ones, again for every packet of a finished block, and loses them too. For \
+                "Equation 6 counts the time of one whole packet for a block's acknowledgement; the model in \
+                 slots sends short ones, again for every packet of a finished block, and can lose them. For \
                  blocks of 64 and more the two are close."
                     .to_owned(),
             ];
@@ -144,8 +145,8 @@ fn over_size(scale: Scale) -> Figure {
         id: "garrido-7",
         paper: Paper::Garrido,
         title: "throughput and latency over the block size, short and long header",
-        shows: "We take it to show the gain of the short header (about 18 % more throughput at K above 128 with \
-                q 8) and the latency between blocks (near 500 ms at K = 256). Ours: the model in slots, FER 0.",
+        shows: "Assumed to show the gain of the short header (about 18 % more throughput at K above 128 with \
+                q 8) and the latency between blocks (near 500 ms at K = 256). Here: the model in slots, FER 0.",
         points,
         show: Box::new(move |values| {
             let (mut short, mut long, mut latency, mut gains) = (vec![], vec![], vec![], vec![]);
@@ -182,7 +183,7 @@ fn over_size(scale: Scale) -> Figure {
                 Check::of("gain of the short header at K 256, q 8, %")
                     .paper(18.0, 0.25)
                     .simulated(gain.y, gain.stderr)
-                    .because("9 % at K = 128, 21 % at K = 256: about 18 lies between, as the paper's words do"),
+                    .because("9 % at K = 128, 21 % at K = 256: the paper's 18 % lies between"),
                 Check::of("from block to block at K 256, ms")
                     .paper(500.0, 0.1)
                     .simulated(wait.y, wait.stderr),

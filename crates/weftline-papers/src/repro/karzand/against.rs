@@ -32,7 +32,7 @@ pub(super) fn against_blocks(scale: Scale) -> Figure {
         paper: Paper::Karzand,
         title: "streaming against block codes at 10 % loss, 15 % redundancy",
         shows: "The testbed at 10 % loss with repairs for 15 % of all packets: the streaming code's mean \
-                in-order delay is about half of that of the best block size. Ours: one repair in seven packets \
+                in-order delay is about half of that of the best block size. Here: one repair in seven packets \
                 (14.3 %) for both, ideal in slots and exact by theory; the engine; and the lab with 15 %.",
         points,
         show: Box::new(move |values| {
@@ -59,7 +59,7 @@ pub(super) fn against_blocks(scale: Scale) -> Figure {
                     .lab(8.87 / 23.6)
                     .because(
                         "better than the paper: the ideal models and the lab agree on about a third. The \
-                         paper's \"about half\" is read off its testbed, whose sender is user-space code of \
+                         paper's \"about half\" comes from its testbed, whose sender is user-space code of \
                          its time",
                     ),
                 Check::of("streaming, mean in-order delay, ms (slots of 0.48 ms)")
@@ -92,8 +92,8 @@ pub(super) fn against_blocks(scale: Scale) -> Figure {
     }
 }
 
-/// Shares of repairs, and what the lab measured: packets for each information packet and mean delay in
-/// ms, of streaming, blocks of 32 and of 64.
+/// Shares of repairs, and the lab's measurements: packets for each information packet, and mean
+/// delay in ms, of streaming, blocks of 32 and of 64.
 const LAB_RATES: [[(f64, f64); 5]; 3] = [
     [
         (1.16, 20.7),
@@ -140,9 +140,9 @@ pub(super) fn over_rate(scale: Scale) -> Figure {
         id: "karzand-10",
         paper: Paper::Karzand,
         title: "delay over packets sent for each information packet, 10 % loss",
-        shows: "The testbed at 10 % loss: the streaming code has a lower delay than the best block code at \
-                every rate, and the best blocks have k from 32 to 64. Ours: ideal in slots (what ARQ sends \
-                for blocks counts), and the lab.",
+        shows: "The testbed at 10 % loss: the streaming code has a lower delay than the best block \
+                code at every rate, and the best blocks have k from 32 to 64. Here: ideal in slots \
+                (with the packets that ARQ sends for blocks), and the lab.",
         points,
         show: Box::new(move |values| {
             let mut lines = Vec::new();
@@ -199,16 +199,17 @@ pub(super) fn over_rate(scale: Scale) -> Figure {
             let everywhere = Check::of("the same at every rate").claim("lower delay", ties == 0.0);
             checks.push(match ties > 0.0 {
                 true => everywhere.because(format!(
-                    "up to {ties:.3} packets for each, close to the least that 10 % loss allows (1.111), blocks \
-                     are faster: what they lack is asked for and sent, while the streaming code in slots waits for \
-                     its next repairs; with feedback, as in the lab, it is not so"
+                    "up to {ties:.3} packets for each, close to the least that 10 % loss allows \
+                     (1.111), blocks are faster: their missing packets are requested and sent, \
+                     while the streaming code in slots waits for its next repairs; with feedback, \
+                     as in the lab, streaming is faster"
                 )),
                 false => everywhere,
             });
             let plot = Plot::new(
                 "Mean in-order delay at 10 % loss; single dots: the lab.",
                 "packets sent for each information packet",
-                "mean in-order delay less the way, ms",
+                "mean in-order delay without the path's, ms",
             )
             .with(lines)
             .x_range(1.1, 1.55)
@@ -238,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_between_dots_are_in_proportion() {
+    fn values_between_dots_are_interpolated() {
         let dots = [Dot::new(2.0, 20.0), Dot::new(1.0, 10.0)];
         assert_eq!(between(&dots, 1.5), Some(15.0));
         assert_eq!(between(&dots, 2.5), None);

@@ -1,4 +1,4 @@
-//! Figs 6 to 8: the analysis and what it costs.
+//! Figs 6 to 8: the analysis and the decoder's cost.
 
 use crate::repro::picture::{Dot, Line, Plot, Source};
 use crate::repro::{Check, Figure, Missing, Paper, Point, Scale, Shown, Values};
@@ -98,7 +98,7 @@ pub(super) fn delay(scale: Scale) -> Figure {
         .iter()
         .flat_map(|(_, pairs)| Pair::points(pairs))
         .collect();
-    // Of loss 0.1: l = 5 and l = 8, where the shared notes have simulated values.
+    // For loss 0.1: l = 5 and l = 8, for which the shared notes have simulated values.
     let (five, eight) = (
         Pair::new(0.8, "0.1", 5, scale),
         Pair::new(0.875, "0.1", 8, scale),
@@ -107,9 +107,9 @@ pub(super) fn delay(scale: Scale) -> Figure {
         id: "karzand-6",
         paper: Paper::Karzand,
         title: "mean in-order delay of the streaming code over its rate",
-        shows: "We take it to show Theorem 2's bound beside simulation: the mean in-order delay by code \
-                rate (l-1)/l with independent losses. Ours: the exact mean and the bound, and the genie \
-                model in slots. Losses, rates and axes are our choice; the paper's curve is not given as \
+        shows: "Assumed to show Theorem 2's bound beside simulation: the mean in-order delay by code \
+                rate (l-1)/l with independent losses. Here: the exact mean and the bound, and the genie \
+                model in slots. Losses, rates and axes are assumed; the paper's curve is not given as \
                 numbers.",
         points,
         show: Box::new(move |values| {
@@ -151,7 +151,7 @@ pub(super) fn delay(scale: Scale) -> Figure {
             .log_y()
             .x_range(0.45, 1.0);
             let bounds = Plot::new(
-                "Theorem 2's bound over the exact mean: as printed it falls below 1, so it is no bound.",
+                "Theorem 2's bound over the exact mean: as printed it falls below 1, so it is not a bound.",
                 "code rate, information packets for each packet",
                 "bound / exact mean",
             )
@@ -237,11 +237,11 @@ pub(super) fn bursts(scale: Scale) -> Figure {
         id: "karzand-7",
         paper: Paper::Karzand,
         title: "mean in-order delay when losses come in runs",
-        shows: "We take it to show the streaming code on the two-state channel of equation 9 (the bad state \
+        shows: "Assumed to show the streaming code on the two-state channel of equation 9 (the bad state \
                 always erases, the good one never): the mean in-order delay by the mean length of runs of \
                 losses, at the same share of lost packets. The first point of each curve has independent \
-                losses. Parameters are our choice; the paper's curve is not given as numbers. The exact \
-                values are ours: the paper has none for this channel.",
+                losses. Parameters are assumed; the paper's curve is not given as numbers. The exact \
+                values are Weftline's: the paper has none for this channel.",
         points,
         show: Box::new(move |values| {
             let (mut lines, mut checks) = (Vec::new(), Vec::new());
@@ -302,11 +302,11 @@ pub(super) fn speed(scale: Scale) -> Figure {
         id: "karzand-8",
         paper: Paper::Karzand,
         title: "speed of the decoder over the loss",
-        shows: "We take it to show what the code costs: the paper reports 600 to 800 Mbit/s up to 20 % loss \
-                with one 2006-class server for each end. Ours: the codec's decoder on one core of the \
+        shows: "Assumed to show the cost of the code: the paper reports 600 to 800 Mbit/s up to 20 % loss \
+                with one 2006-class server for each end. Here: the codec's decoder on one core of the \
                 machine at hand, 1280-byte symbols, windows of 64, a repair for every third symbol; no \
-                network. Speeds of different machines do not compare; what does is how little they fall \
-                with the loss.",
+                network. Speeds of different machines are not comparable; their small decrease with the \
+                loss is.",
         points,
         show: Box::new(move |values| {
             let mut dots = Vec::new();
@@ -319,7 +319,7 @@ pub(super) fn speed(scale: Scale) -> Figure {
                 .claim("600 to 800, of 2006", last.y >= 600.0)
                 .lab(last.y)
                 .because(
-                    "another machine and vector instructions: only that it suffices can be said",
+                    "the machine differs and has vector instructions: the comparison only shows that the speed suffices",
                 );
             let range = |y| vec![Dot::new(0.0, y), Dot::new(20.0, y)];
             let plot = Plot::new(

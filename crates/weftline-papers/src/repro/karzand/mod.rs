@@ -7,7 +7,7 @@ mod testbed;
 
 use super::{Figure, Scale};
 
-/// All of the paper's figures that are run again.
+/// All figures of the paper that are run.
 pub(super) fn figures(scale: Scale) -> Vec<Figure> {
     vec![
         testbed::distribution(scale),

@@ -56,8 +56,8 @@ pub(super) fn table_1(scale: Scale) -> Figure {
         title: "operations of elimination for each information packet",
         shows: "Theorem 4: the mean work of the decoder by loss and spacing. The paper's ten values follow \
                 from its equations 7 and 8 as printed, that is, with a factor of 3/2 and a third moment that \
-                is wrong. The honest values have the text's 2/3 k^3 operations for an elimination and the \
-                right moment.",
+                is wrong. The correct values have the text's 2/3 k^3 operations for an elimination and the \
+                correct moment.",
         points,
         show: Box::new(move |values| {
             let (mut lines, mut checks) = (Vec::new(), Vec::new());
@@ -80,11 +80,11 @@ pub(super) fn table_1(scale: Scale) -> Figure {
                             .theory(as_printed),
                     );
                     if *l == row[row.len() - 1].0 {
-                        let honest = Check::of(what + ", honest")
+                        let honest = Check::of(what + ", correct")
                             .paper(*value, 0.05)
                             .theory(right);
                         differ.push(honest.because(
-                            "the printed factor is 3/2 where 2 k^3 / 3 operations ask for 2/3, and \
+                            "the printed factor is 3/2 where 2 k^3 / 3 operations need 2/3, and \
                              equation 8 for the third moment is wrong: all ten entries are 2.25 to 2.5 \
                              times too large",
                         ));
@@ -104,7 +104,7 @@ pub(super) fn table_1(scale: Scale) -> Figure {
                         3 * index,
                         printed,
                     ),
-                    Line::new(name + ", honest", Source::Theory, 3 * index + 2, honest),
+                    Line::new(name + ", correct", Source::Theory, 3 * index + 2, honest),
                 ]);
             }
             checks.append(&mut differ);
@@ -118,7 +118,9 @@ pub(super) fn table_1(scale: Scale) -> Figure {
                     .paper(PRINTED_THIRD_MOMENT, 0.01)
                     .theory(values.number(&third, "third_moment_busy")?)
                     .simulated(mean, stderr)
-                    .because("equation 8 is wrong: the sum of s^3 p(s) and the simulation say so"),
+                    .because(
+                        "equation 8 is wrong: the sum of s^3 p(s) and the simulation show this",
+                    ),
             );
             let plot = Plot::new(
                 "Operations for each information packet by l times the loss.",

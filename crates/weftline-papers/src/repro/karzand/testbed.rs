@@ -7,7 +7,7 @@ use crate::repro::{Check, Figure, Missing, Paper, Point, Scale, Shown, Values};
 pub(super) const SLOT_MS: f64 = 0.48;
 /// Slots of a round trip of 60 ms.
 const RTT: u32 = 125;
-/// Milliseconds of the way there, which delays are shown without.
+/// Milliseconds of the forward path, which shown delays do not include.
 const WAY_MS: f64 = 30.0;
 
 fn slots(scale: Scale) -> u64 {
@@ -58,7 +58,7 @@ pub(super) fn mean(values: &Values, point: &Point, x: f64) -> Result<Dot, Missin
     })
 }
 
-/// That of the engine, less the way.
+/// The mean delay of the engine, without the path's.
 pub(super) fn engine_mean(values: &Values, point: &Point) -> Result<f64, Missing> {
     Ok(values.number(point, "runs/0/result/mean")? - WAY_MS)
 }
@@ -72,7 +72,7 @@ fn distribution_of(values: &Values, point: &Point) -> Result<Vec<Dot>, Missing> 
         .collect())
 }
 
-/// Share of delays up to so many ms.
+/// Share of delays up to this many ms.
 fn share(dots: &[Dot], ms: f64) -> f64 {
     dots.iter().filter(|dot| dot.x <= ms).count() as f64 / dots.len().max(1) as f64
 }
@@ -90,7 +90,7 @@ fn engine_quantiles(values: &Values, point: &Point) -> Result<Vec<Dot>, Missing>
 pub(super) fn distribution(scale: Scale) -> Figure {
     let (arq, block) = (arq(0.2, scale), block_code(0.2, 32, 40, scale));
     let engines = ["preset=arq", "preset=block k=32 share=0.25"].map(|s| engine(s, "20%", scale));
-    // As many repairs as it takes until few packets wait for ARQ.
+    // Enough repairs that few packets wait for ARQ.
     let more = block_code(0.2, 32, 46, scale);
     let points = vec![
         arq.clone(),
@@ -105,7 +105,7 @@ pub(super) fn distribution(scale: Scale) -> Figure {
         title: "in-order delay of ARQ and of a block code at 20 % loss",
         shows: "The paper measures the distribution of in-order delays over 25 Mbit/s with RTT 60 ms and \
                 20 % loss, one bandwidth-delay product in flight: (a) ARQ, (b) a block code of k = 32 whose \
-                share of repairs is the loss rate, with ARQ for what is still missing. Ours: the ideal \
+                share of repairs is the loss rate, with ARQ for packets still missing. Here: the ideal \
                 models in slots of 0.48 ms, and the engine over such a link with 15 Mbit/s of messages.",
         points,
         show: Box::new(move |values| {
@@ -128,21 +128,22 @@ pub(super) fn distribution(scale: Scale) -> Figure {
                     .claim("few", above < 0.2)
                     .simulated(above, 0.0)
                     .because(
-                        "with as many repairs as losses on average, two of five blocks lack something and \
-                         wait a round trip of 60 ms, and in-order delivery makes those behind wait too; the \
-                         engine and the lab (mean 78 ms) show the same. The paper's picture is that of more \
-                         repairs than its text has: see n = 46",
+                        "with as many repairs as losses on average, two of five blocks lack \
+                         packets and wait a round trip of 60 ms, and in-order delivery delays the \
+                         blocks behind them too; the engine and the lab (mean 78 ms) show the \
+                         same. The paper's figure corresponds to more repairs than its text: see n \
+                         = 46",
                     ),
                 Check::of("block code (Fig. 1b): share below 5 ms")
                     .claim("about half", (0.35..0.65).contains(&zero))
                     .simulated(zero, 0.0)
-                    .because("for the same reason; and a source that always has a packet fills the slots behind a loss"),
+                    .because("for the same reason, and because a source that always has a packet fills the slots after a loss"),
                 Check::of("with 46 packets for 32, not 40: share above 50 ms").simulated(above_46, 0.0),
             ];
             let plot = Plot::new(
                 "Share of packets delivered in order within a delay. The paper's curves are \
                  not given as numbers.",
-                "in-order delay less the way, ms",
+                "in-order delay without the path's, ms",
                 "packets, %",
             )
             .with([
@@ -174,7 +175,8 @@ pub(super) fn distribution(scale: Scale) -> Figure {
     }
 }
 
-/// Block sizes, and mean delays that the lab measured (docs/results/compare/karzand.html), ms, at 20 and 10 % loss.
+/// Block sizes, and mean delays measured in the lab (docs/results/compare/karzand.html), ms, at 20
+/// and 10 % loss.
 pub(super) const LAB: [(u32, f64, f64); 7] = [
     (4, 130.0, 81.8),
     (8, 123.0, 63.3),
@@ -190,7 +192,7 @@ pub(super) fn sizes_plot(caption: &str, lines: Vec<Line>) -> Plot {
     Plot::new(
         caption,
         "k, information packets of a block",
-        "mean in-order delay less the way, ms",
+        "mean in-order delay without the path's, ms",
     )
     .with(lines)
     .log_x()
@@ -219,8 +221,8 @@ pub(super) fn block_size(scale: Scale) -> Figure {
         paper: Paper::Karzand,
         title: "mean in-order delay of block codes over the block size",
         shows: "The same testbed at 20 % loss, repairs 20 % of all packets: the mean in-order delay has a \
-                minimum in the block size. Ours: the ideal block code in slots, the engine's preset block, and \
-                what the lab measured. The paper's curve is not given as numbers.",
+                minimum in the block size. Here: the ideal block code in slots, the engine's preset block, and \
+                the lab's measurements. The paper's curve is not given as numbers.",
         points,
         show: Box::new(move |values| {
             let xs = || ks.iter().map(|k| f64::from(*k));

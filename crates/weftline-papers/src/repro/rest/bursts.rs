@@ -4,11 +4,11 @@ use super::{KEYS, dot, line, redundancies, run};
 use crate::repro::picture::{Dot, Line, Plot};
 use crate::repro::{Check, Figure, Paper, Point, Scale, Shown};
 
-/// Figs 4 to 8: after a packet, with a chance of 1 %, 1 to 20 packets are lost.
+/// Figs 4 to 8: after a packet, with a probability of 1 %, 1 to 20 packets are lost.
 const BURSTS: &str = "--loss burst:0.01,20";
-/// Why not at the link's pace.
-const PACE: &str = "The notes give a link of 10 Mbit/s; the source keeps Table III's pace, a packet each 8 ms, \
-                    because at the link's pace a window of 100 packets is over long before the first of them can \
+/// The reason for a rate below the link's.
+const PACE: &str = "The notes give a link of 10 Mbit/s; the source keeps Table III's rate, a packet each 8 ms, \
+                    because at the link's rate a window of 100 packets ends long before the first of them can \
                     be acknowledged (RTT 300 ms).";
 
 /// Figs 4 and 5.
@@ -27,7 +27,7 @@ pub(super) fn bursts(
             )
         })
         .collect();
-    // What the window changes, at R = 0.1.
+    // The effect of the window, at R = 0.1.
     let pair = ["", " --window 100"].map(|w| run(&format!("{BURSTS} --redundancy 0.1{w}"), scale));
     let fast = run(
         &format!("{BURSTS} --redundancy 0.2 --window 100 --packet-ms 0.36"),
@@ -44,12 +44,13 @@ pub(super) fn bursts(
         paper: Paper::Rest,
         title,
         shows: if window.is_empty() {
-            "Bursts: after a packet, with a chance of 1 %, the next 1 to 20 are lost (9.5 % of all). We take it to \
-             show delays by redundancy when a repair covers all that is not acknowledged. The paper's curve is not \
-             given as numbers."
+            "Bursts: after a packet, with a probability of 1 %, the next 1 to 20 are lost (9.5 % \
+             of all). Assumed to show delays by redundancy when a repair covers all unacknowledged \
+             packets. The paper's curve is not given as numbers."
         } else {
-            "The same with a window of at most W = 100 packets, the oldest not acknowledged: the paper says that \
-             data are delivered more uniformly. The paper's curve is not given as numbers."
+            "The same with a window of at most W = 100 packets, the oldest unacknowledged ones: \
+             the paper says that data are delivered more uniformly. The paper's curve is not given \
+             as numbers."
         },
         points: all,
         show: Box::new(move |values| {
@@ -66,19 +67,23 @@ pub(super) fn bursts(
                 ))
                 .claim("more uniform with the window", bounded.y < open.y)
                 .simulated(bounded.y, bounded.stderr),
-                Check::of("at the link's pace of 10 Mbit/s, W = 100, R = 0.2: repairs for each packet")
-                    .simulated(overhead.y, overhead.stderr)
-                    .because("a round trip is 830 packets long there: repairs over the oldest 100 come too late"),
+                Check::of(
+                    "at the link's rate of 10 Mbit/s, W = 100, R = 0.2: repairs for each packet",
+                )
+                .simulated(overhead.y, overhead.stderr)
+                .because(
+                    "a round trip has 830 packets there: repairs over the oldest 100 come too late",
+                ),
             ];
             let delays = Plot::new(
-                "Delays of packets, each by itself; a packet each 8 ms.",
+                "Delays of single packets; a packet each 8 ms.",
                 "R, repairs for each packet",
                 "s",
             )
             .with([delay, spread])
             .log_y();
             let durations = Plot::new(
-                "Time until everything is there.",
+                "Time until everything has arrived.",
                 "R, repairs for each packet",
                 "s",
             )
@@ -113,9 +118,9 @@ pub(super) fn windows(scale: Scale) -> Figure {
         id: "rest-6",
         paper: Paper::Rest,
         title: "delay and size of the linear system over the window, bursts",
-        shows: "We take it to show what a bounded window costs and saves: delays, duration and the largest number \
-                of packets missing at a time (the size of decoding matrices) by W. The paper's curve is not given \
-                as numbers.",
+        shows: "Assumed to show the costs and savings of a bounded window: delays, duration and \
+                the largest number of packets missing at a time (the size of decoding matrices) by \
+                W. The paper's curve is not given as numbers.",
         points,
         show: Box::new(move |values| {
             let (mut delays, mut systems, mut durations) = (Vec::new(), Vec::new(), Vec::new());
@@ -143,13 +148,13 @@ pub(super) fn windows(scale: Scale) -> Figure {
                 ))
                 .simulated(last.y, last.stderr),
             ];
-            let axis = "W, packets that a repair covers at most";
+            let axis = "W, most packets that a repair covers";
             let plots = vec![
                 Plot::new("Mean delay.", axis, "s").with(delays).log_x(),
                 Plot::new("Most packets missing at a time.", axis, "packets")
                     .with(systems)
                     .log_x(),
-                Plot::new("Time until everything is there.", axis, "s")
+                Plot::new("Time until everything has arrived.", axis, "s")
                     .with(durations)
                     .log_x()
                     .y_range(18.0, 30.0),
@@ -196,10 +201,10 @@ pub(super) fn acks(
         id,
         paper: Paper::Rest,
         title,
-        shows: "The paper's abstract: an acknowledgement frequency can be chosen that keeps overhead low while \
-                delay and computing stay within bounds. We take Figs 7 and 8 to show overhead and the size of the \
-                receiver's system by the interval of acknowledgements, with bursts. The paper's curve is not given \
-                as numbers.",
+        shows: "The paper's abstract: the acknowledgement frequency can be chosen so that overhead \
+                is low while delay and computing stay within bounds. Figs 7 and 8 are assumed to \
+                show overhead and the size of the receiver's system by the interval of \
+                acknowledgements, with bursts. The paper's curve is not given as numbers.",
         points,
         show: Box::new(move |values| {
             let (mut lines, mut delays) = (Vec::new(), Vec::new());

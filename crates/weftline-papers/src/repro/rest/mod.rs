@@ -13,13 +13,13 @@ const TABLE: [(f64, [f64; 3]); 4] = [
     (0.3, [25.01, 0.16, 0.06]),
 ];
 const KEYS: [&str; 3] = ["duration_s", "mean_delay_s", "std_delay_s"];
-/// All of the paper's figures that are run again.
+/// All figures of the paper that are run.
 pub(super) fn figures(scale: Scale) -> Vec<Figure> {
     vec![
         uniform(scale),
         bursts::bursts(
             "rest-4",
-            "bursts, repairs over all that is not acknowledged",
+            "bursts, repairs over all unacknowledged packets",
             "",
             scale,
         ),
@@ -103,9 +103,9 @@ fn uniform(scale: Scale) -> Figure {
         id: "rest-3",
         paper: Paper::Rest,
         title: "delay and duration over the redundancy, uniform losses",
-        shows: "We take it to show what Table III sums up: 2^20 bytes in 450-byte packets, RTT 300 ms, 15 % of \
-                packets lost independently, by the redundancy R. Diamonds are Table III's one run; ours are means. \
-                The redundancy that REST adapts to is 1 / (1-p) - 1.",
+        shows: "Assumed to show the data of Table III: 2^20 bytes in 450-byte packets, RTT 300 ms, \
+                15 % of packets lost independently, by the redundancy R. Diamonds are Table III's \
+                one run; lines are means. The redundancy that REST adapts to is 1 / (1-p) - 1.",
         points: all,
         show: Box::new(move |values| {
             let delay = line("mean delay", 2, &points, KEYS[1], values)?;
@@ -127,7 +127,7 @@ fn uniform(scale: Scale) -> Figure {
                     .simulated(at(&delay, 0.3) / at(&delay, 0.0), 0.0),
             ];
             let delays = Plot::new(
-                "Delays of packets, each by itself.",
+                "Delays of single packets.",
                 "R, repairs for each packet",
                 "s",
             )
@@ -138,7 +138,7 @@ fn uniform(scale: Scale) -> Figure {
                 paper("deviation, the paper", 1, 2),
             ]);
             let durations = Plot::new(
-                "Time until everything is there.",
+                "Time until everything has arrived.",
                 "R, repairs for each packet",
                 "s",
             )
@@ -161,8 +161,9 @@ fn table_3(scale: Scale) -> Figure {
         id: "rest-table-3",
         paper: Paper::Rest,
         title: "duration and delays of a stream of 2^20 bytes, 15 % loss",
-        shows: "One run for each redundancy; acknowledgements each 0.2 s. Ours: means over many runs. A value agrees \
-                if the paper's lies within twice the spread of one run, or 2 %.",
+        shows: "One run for each redundancy; acknowledgements each 0.2 s. Here: means over many \
+                runs. A value agrees if the paper's lies within twice the spread of one run, or 2 \
+                %.",
         points: all,
         show: Box::new(move |values| {
             let mut checks = Vec::new();

@@ -26,12 +26,13 @@ pub(super) fn latency(
         paper: Paper::Roca,
         title,
         shows: if k == 167 {
-            "Minimum, mean and maximum added latency of delivery in order: the paper gives 83.5 ticks for blocks \
-             of 167 at any loss, and for RLC a mean that rises slowly. Ours: real codecs; the closed form for \
-             blocks that all decode beside them. Minima are 0 for every code and loss."
+            "Minimum, mean and maximum added latency of in-order delivery: the paper gives 83.5 \
+             ticks for blocks of 167 at any loss, and for RLC a mean that rises slowly. Here: real \
+             codecs; the closed form for blocks that are all decoded, for comparison. Minima are 0 \
+             for every code and loss."
         } else {
-            "The same with the shorter windows (ew 19, dw 38, ls 200) and blocks of 38. The paper's curve is not \
-             given as numbers."
+            "The same with the shorter windows (ew 19, dw 38, ls 200) and blocks of 38. The \
+             paper's curve is not given as numbers."
         },
         points,
         show: Box::new(move |values| {
@@ -61,7 +62,7 @@ pub(super) fn latency(
                 .simulated(own.y, own.stderr);
                 checks.push(match k {
                     167 => check.paper(BLOCK_LATENCY, 0.07).because(
-                        "83.5 is k/2, what blocks add when every one has lost its first symbol; with few \
+                        "83.5 is k/2, the latency of blocks that have all lost their first symbol; with few \
                          losses the symbols before the first lost one do not wait",
                     ),
                     _ => check,
@@ -111,7 +112,7 @@ pub(super) fn latency(
                 lines.push(Line::new("the paper's RS", Source::Paper, 6, flat));
             }
             let plot = Plot::new(
-                "Added latency by loss: means with error bars; single dots are the largest seen.",
+                "Added latency by loss: means with error bars; single dots are the largest values.",
                 "independent loss, %",
                 "added latency, ticks",
             )
@@ -140,8 +141,9 @@ pub(super) fn distribution(
         id,
         paper: Paper::Roca,
         title,
-        shows: "We take Figs 6 and 7 to show the distribution of added latency at one loss, as a histogram and \
-                cumulative. The loss of 15 % is our choice; the paper's curve is not given as numbers.",
+        shows: "Figs 6 and 7 are assumed to show the distribution of added latency at one loss, as \
+                a histogram and cumulative. The loss of 15 % is assumed; the paper's curve is not \
+                given as numbers.",
         points: sweep.points(),
         show: Box::new(move |values| {
             let (mut lines, mut checks) = (Vec::new(), Vec::new());
@@ -171,7 +173,7 @@ pub(super) fn distribution(
             }
             let (caption, label) = match cumulative {
                 true => (
-                    "Symbols delivered within so many ticks.",
+                    "Share of symbols delivered within a latency.",
                     "symbols delivered by then, %",
                 ),
                 false => ("Share of symbols with each added latency.", "symbols, %"),

@@ -55,7 +55,7 @@ impl Code {
     }
 }
 
-/// Mean added latency of blocks that all decode.
+/// Mean added latency of blocks that are all decoded.
 fn block_theory(k: u32, loss: u32) -> Point {
     let loss = f64::from(loss) / 100.0;
     Point::lab(&format!(
@@ -72,7 +72,8 @@ struct Sweep(Vec<(Code, Points)>);
 impl Sweep {
     fn new(codes: &[Code], losses: &[u32], scale: Scale) -> Self {
         let over = |code: &Code| {
-            // Beyond what repairs make up for, a decoder of raw equations takes minutes for a point.
+            // If the loss exceeds the repairs, a decoder of raw equations takes minutes for a
+            // point.
             let most = match code {
                 Code::Rlc(_, _, _, true) => 30,
                 _ => 100,
@@ -117,7 +118,7 @@ fn with_error(values: &Values, point: &Point, key: &str) -> Result<(f64, f64), M
     ))
 }
 
-/// All of the paper's figures that are run again.
+/// All figures of the paper that are run.
 pub(super) fn figures(scale: Scale) -> Vec<Figure> {
     vec![
         recovery::on_time(scale),

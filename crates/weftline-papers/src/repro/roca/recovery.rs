@@ -1,4 +1,4 @@
-//! Figs 3 and 4: what is recovered.
+//! Figs 3 and 4: recovered symbols.
 
 use super::{Code, RLC_LONG, RLC_SHORT, Sweep, losses, with_error};
 use crate::repro::picture::{Dot, Line, Plot, Source};
@@ -22,9 +22,9 @@ pub(super) fn on_time(scale: Scale) -> Figure {
         title: "decoding beyond maximum latency: symbols on time at 30 % loss",
         shows: "RLC with ew 83, dw 167, code rate 2/3 at 30 % loss: the share of symbols received or decoded \
                 within dw ticks grows with the linear system ls from 71.43 % (ls = dw) to 93.42 % (ls 400) and \
-                96.02 % at most. Ours: the project's RFC 8681 codec, with a decoder that throws away each \
-                equation that holds a symbol leaving the system, and with our own, which keeps what follows \
-                from it.",
+                96.02 % at most. Here: Weftline's RFC 8681 codec, with a decoder that discards each \
+                equation that contains a symbol leaving the system, and with its usual one, which keeps \
+                equations.",
         points,
         show: Box::new(move |values| {
             let line = |name: &str, colour, points: &[(u32, Point)]| {
@@ -44,7 +44,7 @@ pub(super) fn on_time(scale: Scale) -> Figure {
                 ))
             };
             let discards = line("decoder that discards", 0, &discarding)?;
-            let keeps = line("decoder that keeps (ours)", 2, &keeping)?;
+            let keeps = line("decoder that keeps (Weftline)", 2, &keeping)?;
             let paper = [167.0, 400.0, 800.0].into_iter().zip(ON_TIME_AT_30_PERCENT);
             let paper: Vec<Dot> = paper
                 .map(|(x, (_, share))| Dot::new(x, 100.0 * share))
@@ -58,8 +58,8 @@ pub(super) fn on_time(scale: Scale) -> Figure {
                         .paper(dot.y, 0.05)
                         .simulated(ours.y, ours.stderr)
                         .because(
-                            "the paper shows one run of 100,000 symbols, good to 0.5 to 2 %, and its rule for \
-                             discarding may differ",
+                            "the paper shows one run of 100,000 symbols, accurate to 0.5 to 2 %, \
+                             and its rule for discarding may differ",
                         ),
                 );
             }
@@ -108,7 +108,7 @@ pub(super) fn residual(scale: Scale) -> Figure {
         id: "roca-4",
         paper: Paper::Roca,
         title: "residual loss over the loss",
-        shows: "We take it to show what stays lost with both codes by the channel's loss, code rate 2/3. The \
+        shows: "Assumed to show the residual loss of both codes by the channel's loss, code rate 2/3. The \
                 paper's curve is not given as numbers.",
         points: sweep.points(),
         show: Box::new(move |values| {
@@ -130,21 +130,21 @@ pub(super) fn residual(scale: Scale) -> Figure {
                 let (window, block) = (at(0, loss), at(2, loss));
                 checks.push(
                     Check::of(format!(
-                        "left by RLC with dw 167 at {loss} % loss, % (RS: {block:.3})"
+                        "residual loss of RLC with dw 167 at {loss} % loss, % (RS: {block:.3})"
                     ))
                     .simulated(window, 0.0),
                 );
             }
             let plot = Plot::new(
-                "Residual loss; where a line begins nothing was left below.",
+                "Residual loss; to the left of a line, no loss was left.",
                 "independent loss, %",
                 "residual loss, %",
             )
             .with(lines)
             .log_y();
             let notes = vec![
-                "Above a third, where repairs cannot make up for the losses, blocks lose less: a lucky block \
-                 comes back whole, but a window that has fallen behind stays behind."
+                "Above a third, where losses exceed the repairs, blocks lose less: a lucky block \
+                 is recovered completely, but a window that has fallen behind stays behind."
                     .to_owned(),
             ];
             Ok(Shown {

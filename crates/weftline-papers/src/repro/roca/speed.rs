@@ -23,10 +23,10 @@ pub(super) fn speed(scale: Scale) -> Figure {
         id: "roca-table-2",
         paper: Paper::Roca,
         title: "speed of receivers, symbols of 256 octets, ls 200",
-        shows: "The paper's RLC decoder gives 1714, 726 and 187 Mbit/s at 1, 5 and 24 % loss. Ours: everything a \
-                receiver does, packets in and ADUs out, source bits for each second of processor time on the \
-                machine at hand. Speeds of different machines and codecs do not compare; how they fall with \
-                the loss does.",
+        shows: "The paper's RLC decoder gives 1714, 726 and 187 Mbit/s at 1, 5 and 24 % loss. \
+                Here: everything a receiver does, packets in and ADUs out, source bits for each \
+                second of processor time on the machine at hand. Speeds of different machines and \
+                codecs are not comparable; their decrease with the loss is.",
         points,
         show: Box::new(move |values| {
             let speeds = |points: &[Point; 3]| {
@@ -52,7 +52,7 @@ pub(super) fn speed(scale: Scale) -> Figure {
                     Check::of(format!("RLC receiver at {} % loss, Mbit/s", own.x))
                         .claim(format!("{}", paper.y), own.y >= paper.y)
                         .lab(own.y)
-                        .because("machines differ: only that ours is no slower is claimed")
+                        .because("machines differ: the claim is only that this one is no slower")
                 })
                 .collect();
             let fall = |dots: &[Dot]| match (dots.first(), dots.last()) {
@@ -63,7 +63,7 @@ pub(super) fn speed(scale: Scale) -> Figure {
                 Check::of("RLC: speed at 1 % over that at 24 %")
                     .claim(format!("{:.1}", fall(&paper)), fall(&rlc) <= fall(&paper))
                     .lab(fall(&rlc))
-                    .because("ours falls less: it eliminates with vector instructions"),
+                    .because("it falls less here, because the decoder eliminates with vector instructions"),
             );
             let plot = Plot::new("Receiver's speed by loss.", "independent loss, %", "Mbit/s")
                 .with([

@@ -1,12 +1,12 @@
-//! Standard errors of figures that follow each other closely.
+//! Standard errors of values that are correlated with their neighbours.
 
-/// Means of stretches of a run, each long enough to be nearly independent of the next.
+/// Means of parts of a run, each long enough to be nearly independent of the next.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Batches {
     means: Vec<f64>,
 }
 
-/// Stretches in a run.
+/// Parts of a run.
 pub(super) const BATCHES: u64 = 20;
 
 impl Batches {
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_error_is_that_of_the_text_books() {
+    fn the_error_is_the_textbook_one() {
         let mut batches = Batches::default();
         batches.push(1.0);
         assert!(batches.stderr().is_nan());

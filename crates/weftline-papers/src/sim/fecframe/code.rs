@@ -1,4 +1,4 @@
-//! The codes that are compared.
+//! The compared codes.
 
 use std::fmt;
 
@@ -14,14 +14,14 @@ use super::StudyError;
 pub enum Code {
     /// Random linear codes over a sliding window, RFC 8681.
     Window(WindowCode),
-    /// Reed-Solomon over GF(2^8) in blocks of so many source symbols (k), RFC 6865.
+    /// Reed-Solomon over GF(2^8) in blocks of this many source symbols (k), RFC 6865.
     Block(u16),
 }
 
 /// A sliding-window code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowCode {
-    /// Coefficients are of GF(2) rather than GF(2^8).
+    /// Coefficients are in GF(2) rather than GF(2^8).
     pub binary: bool,
     /// DT: a position has a coefficient other than 0 with a probability of (DT + 1) / 16.
     pub density_threshold: u8,
@@ -29,7 +29,7 @@ pub struct WindowCode {
     pub encoding_window: u16,
     /// ls: the newest symbols, which equations may contain.
     pub linear_system: u32,
-    /// What becomes of equations when a symbol leaves the linear system.
+    /// Treatment of equations when a symbol leaves the linear system.
     pub elimination: Elimination,
 }
 
@@ -74,7 +74,7 @@ impl Code {
 
     fn fssi(&self, symbol_size: u16) -> Fssi {
         match self {
-            // Both ends are told their sizes, so that the ratio says nothing.
+            // Both ends have their sizes configured, so that the ratio does not matter.
             Self::Window(_) => Fssi::Rlc {
                 symbol_size,
                 window_size_ratio: 0,
@@ -87,8 +87,8 @@ impl Code {
         }
     }
 
-    /// What its sender is told. The bandwidth cap is off: the identifiers of small symbols would
-    /// set it off, and what is studied is the code.
+    /// The sender's configuration. The bandwidth cap is off: the identifiers of small symbols
+    /// would trigger it, and the study is about the code.
     pub(super) fn sender(&self, rate: CodeRate, symbol_size: u16, seed: u64) -> SenderConfig {
         let (id, fssi) = (self.encoding_id(), self.fssi(symbol_size));
         let mut config = SenderConfig::new(id, fssi, rate, self.covers());
@@ -101,7 +101,7 @@ impl Code {
         config
     }
 
-    /// What its receiver is told: hand over as decoded, late symbols too, so that the model sees
+    /// The receiver's configuration: deliver as decoded, late symbols too, so that the model sees
     /// when each became known.
     pub(super) fn receiver(&self, symbol_size: u16, decoding_window: u32) -> ReceiverConfig {
         let mut config = ReceiverConfig::new(self.encoding_id(), self.fssi(symbol_size));
@@ -154,7 +154,7 @@ impl Code {
 }
 
 impl fmt::Display for Code {
-    /// As in `RLC GF(256) ew 83 ls 334`: what is usual is left out.
+    /// As in `RLC GF(256) ew 83 ls 334`: defaults are omitted.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let code = match self {
             Self::Block(k) => return write!(f, "RS k {k}"),
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_tells_what_differs_from_the_usual() {
+    fn a_name_has_the_parameters_that_are_not_defaults() {
         let code = WindowCode::new(83, 167);
         assert_eq!(Code::Window(code).to_string(), "RLC ew 83 ls 334");
         let sparse = WindowCode {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_do_not_fit_together_are_refused() {
+    fn contradictory_sizes_are_refused() {
         let rate = CodeRate::new(2, 3).unwrap();
         let refused = |code: Code| code.check(rate).is_err();
         let window = WindowCode::new(83, 167);

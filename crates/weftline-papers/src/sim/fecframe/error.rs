@@ -1,4 +1,4 @@
-//! What can be wrong with an experiment.
+//! Errors of an experiment.
 
 use weftline_fecframe::{ConfigError, PacketError, SendError};
 
@@ -9,14 +9,14 @@ pub enum StudyError {
     /// A parameter is out of its range.
     #[error("{what} is {got}; it must be {expected}")]
     Parameter {
-        /// Which.
+        /// The parameter.
         what: &'static str,
-        /// What was asked for.
+        /// The given value.
         got: u64,
-        /// What would do.
+        /// The allowed values.
         expected: &'static str,
     },
-    /// The sender or the receiver has no such configuration.
+    /// The sender or the receiver refuses the configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The sender refused an ADU.
@@ -24,33 +24,33 @@ pub enum StudyError {
     Sender {
         /// Its number.
         symbol: u64,
-        /// Why.
+        /// The error.
         error: SendError,
     },
-    /// The receiver refused a packet of our own sender.
+    /// The receiver refused a packet of Weftline's own sender.
     #[error("the receiver refused a packet of tick {tick}: {error}")]
     Receiver {
-        /// When it was received.
+        /// When the packet was received.
         tick: u64,
-        /// Why.
+        /// The error.
         error: PacketError,
     },
-    /// What came out is not what went in: the codec is wrong.
-    #[error("symbol {symbol} of the run with seed {seed} came out as {what}")]
+    /// The output differs from the input: the codec is wrong.
+    #[error("symbol {symbol} of the run with seed {seed} was delivered as {what}")]
     Wrong {
         /// Its number.
         symbol: u64,
-        /// The run.
+        /// The seed of the run.
         seed: u64,
-        /// What was wrong with it.
+        /// The difference.
         what: &'static str,
     },
-    /// The receiver met equations that contradict each other: the codec is wrong.
+    /// The receiver found contradictory equations: the codec is wrong.
     #[error("{count} equations contradicted others in the run with seed {seed}")]
     Inconsistent {
-        /// How many.
+        /// Number of equations.
         count: u64,
-        /// The run.
+        /// The seed of the run.
         seed: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Packets that come through, recorded so that a receiver can be timed without the sender.
+//! Records received packets, so that a receiver can be timed without the sender.
 
 /// Packets received, in order.
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_come_out_as_they_went_in() {
+    fn recorded_packets_are_unchanged() {
         let mut events = Events::default();
         for _ in 0..2 {
             events.push(3, false, b"one");

@@ -1,4 +1,4 @@
-//! What is run.
+//! An experiment.
 
 use weftline_fecframe::CodeRate;
 use weftline_netem::LossModel;
@@ -10,15 +10,15 @@ use super::{Code, StudyError};
 pub struct Experiment {
     /// The code.
     pub code: Code,
-    /// Source symbols of all symbols.
+    /// Source symbols as a share of all symbols.
     pub code_rate: CodeRate,
     /// dw: ticks within which a symbol must be known.
     pub decoding_window: u32,
-    /// Which packets are lost, counted over source and repair packets as they are sent.
+    /// The loss model, applied to source and repair packets in the order of sending.
     pub loss: LossModel,
-    /// Source symbols that count, in each run.
+    /// Source symbols in each run that are counted.
     pub symbols: u64,
-    /// Octets of a symbol: an ADU and 3 more.
+    /// Octets of a symbol: an ADU plus 3.
     pub symbol_size: u16,
 }
 
@@ -28,7 +28,7 @@ impl Experiment {
         format!("{} at {}", self.code, self.loss)
     }
 
-    /// Checks that it can be run.
+    /// Checks its parameters.
     ///
     /// # Errors
     /// [`StudyError::Parameter`].
@@ -55,7 +55,7 @@ impl Experiment {
         self.code.check(self.code_rate)
     }
 
-    /// Symbols before those that count, so that windows are full: whole blocks.
+    /// Symbols before the counted ones, so that windows are full: whole blocks.
     pub(super) fn lead(&self) -> u64 {
         match self.code {
             Code::Window(code) => u64::from(code.encoding_window).max(self.decoding_window.into()),
@@ -63,7 +63,7 @@ impl Experiment {
         }
     }
 
-    /// Symbols sent in all: those behind the ones that count protect the last of these.
+    /// Symbols sent in all: those after the counted ones protect the last of these.
     pub(super) fn sent(&self) -> u64 {
         let end = self.lead() + self.symbols;
         let after = match self.code {

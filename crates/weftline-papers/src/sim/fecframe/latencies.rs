@@ -1,6 +1,6 @@
 //! Added latency in whole ticks.
 
-/// How many symbols had which latency; exact, because no latency is above dw.
+/// Number of symbols with each latency; exact, because no latency is above dw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Latencies {
     counts: Vec<u64>,
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_those_worked_by_hand() {
+    fn statistics_match_hand_computed_ones() {
         let mut all = Latencies::default();
         assert_eq!(
             (all.mean(), all.max(), all.quantile(0.5)),

@@ -1,17 +1,17 @@
-//! Block against sliding window: the codes of FECFRAME at work, tick by tick.
+//! Block against sliding-window codes: the codes of FECFRAME, tick by tick.
 //!
 //! The model is that of Roca, Teibi, Burdinat, Tran and Thienot, "Block or Convolutional AL-FEC
-//! Codes? A Performance Comparison for Robust Low-Latency Communications". A tick for each ADU,
-//! which is one symbol. A sliding window's repair is received in the tick of the source symbol it
-//! follows; a block's repairs are received together in the tick after its last source symbol.
-//! Source and repair packets meet the same losses, in the order in which they are sent. The codecs
-//! are the real ones: packets of `weftline-fecframe`'s senders, taken by its receivers, and every
-//! octet that is handed over is compared with what was sent.
+//! Codes? A Performance Comparison for Robust Low-Latency Communications". Each ADU is one symbol
+//! and takes a tick. A sliding window's repair is received in the tick of the source symbol before
+//! it; a block's repairs are received together in the tick after its last source symbol. Source
+//! and repair packets have the same losses, in the order of sending. The codecs are the real ones:
+//! receivers of `weftline-fecframe` process packets of its senders, and every delivered octet is
+//! compared with the sent one.
 //!
-//! A symbol is **on time** if it is received, or decoded at most dw ticks after it was sent, whatever
-//! happens to others. **Added latency** is that of delivery in order: from the tick in which a
-//! symbol was sent to the one in which it and all before it are known or given up, which happens
-//! dw ticks after they were sent. Symbols that are given up have no latency.
+//! A symbol is **on time** if it is received, or decoded at most dw ticks after it was sent,
+//! whatever happens to others. **Added latency** is that of in-order delivery: from the tick in
+//! which a symbol was sent to the one in which it and all before it are known or given up. A
+//! symbol is given up dw ticks after it was sent. Symbols that are given up have no latency.
 
 mod batches;
 mod code;

@@ -1,4 +1,4 @@
-//! What came of an experiment.
+//! The result of an experiment.
 
 use serde::{Serialize, Serializer};
 
@@ -6,7 +6,7 @@ use super::batches::Batches;
 use super::run::Run;
 use super::{Experiment, Latencies};
 
-/// A mean and its standard error, from stretches of a twentieth of a run each.
+/// A mean and its standard error, from parts of a twentieth of a run each.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// The mean.
@@ -18,30 +18,30 @@ pub struct Estimate {
 /// Source bits for each second of processor time, in Mbit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Speeds {
-    /// Of making repair packets: the sender's work besides that for source packets.
+    /// Speed of making repair packets: the sender's work without that for source packets.
     pub encode_mbit: f64,
-    /// Of receiving: packets in, ADUs out, everything a receiver does.
+    /// Speed of receiving: packets in, ADUs out, with everything that a receiver does.
     pub decode_mbit: f64,
 }
 
-/// What came of an experiment, all runs together.
+/// The result of an experiment, all runs together.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// What was run.
+    /// The experiment.
     #[serde(serialize_with = "experiment")]
     #[serde(flatten)]
     pub experiment: Experiment,
-    /// How many runs.
+    /// Number of runs.
     pub runs: u32,
     /// Share of symbols received or decoded within dw ticks.
     pub on_time: Estimate,
-    /// Share of symbols that the application goes without: 1 - on time.
+    /// Share of symbols that the application does not get: 1 - on time.
     pub residual_loss: f64,
     /// Share of symbols decoded later than dw ticks.
     pub late: f64,
-    /// Share of source symbols lost on the way.
+    /// Share of source symbols lost on the path.
     pub lost: f64,
-    /// Mean added latency in order, in ticks, of symbols on time.
+    /// Mean added in-order latency, in ticks, of symbols on time.
     pub latency: Estimate,
     /// Smallest, median, 90 %, 99 %, 99.9 % and largest added latency in ticks.
     pub latency_quantiles: [u32; 6],
@@ -50,7 +50,7 @@ pub struct Outcome {
     pub histogram: Latencies,
     /// Repair symbols sent for each source symbol.
     pub repair_share: f64,
-    /// Speeds of this machine: the only figures that differ from one time to the next.
+    /// Speeds of this machine: the only values that differ between repetitions.
     pub speed: Speeds,
 }
 

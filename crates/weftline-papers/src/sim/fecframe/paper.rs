@@ -1,7 +1,7 @@
-//! Figures of Roca et al., to be shown beside ours.
+//! Figures of Roca et al., for comparison.
 
-/// Share of symbols on time at 30 % loss with ew 83, dw 167, code rate 2/3, by ls; the last is
-/// what larger systems come to.
+/// Share of symbols on time at 30 % loss with ew 83, dw 167, code rate 2/3, by ls; the last is the
+/// limit for larger systems.
 pub const ON_TIME_AT_30_PERCENT: [(u32, f64); 3] = [(167, 0.7143), (400, 0.9342), (800, 0.9602)];
 
 /// Table II: decoding speed of RLC with symbols of 256 octets and ls 200, in Mbit/s, by loss.

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// What `f` makes of each item, in their order; `progress` learns how many of how many are done.
-/// After a failure nothing more is begun.
+/// The results of `f` for each item, in their order; `progress` receives the number of finished
+/// items and of all items. After a failure no further item is started.
 ///
 /// # Errors
 /// The failure of the first item that failed.
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_come_in_the_order_of_the_items_whoever_made_them() {
+    fn results_are_in_the_order_of_the_items() {
         let jobs = NonZeroUsize::new(3).unwrap();
         let items: Vec<u64> = (0..50).collect();
         let most = AtomicUsize::new(0);

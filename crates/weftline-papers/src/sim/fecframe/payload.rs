@@ -1,4 +1,4 @@
-//! What is sent: numbers that look random and follow from the seed and the symbol.
+//! The sent data: pseudo-random numbers that follow from the seed and the symbol.
 
 /// The next of a sequence of 64-bit numbers (SplitMix64, Steele et al. 2014).
 pub(super) fn next(state: &mut u64) -> u64 {
@@ -8,7 +8,7 @@ pub(super) fn next(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Writes the ADU of a symbol over all of `adu`.
+/// Fills `adu` with the ADU of a symbol.
 pub(super) fn fill(seed: u64, symbol: u64, adu: &mut [u8]) {
     let mut state = seed ^ symbol.rotate_left(32);
     for octets in adu.chunks_mut(8) {
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn adus_differ_by_seed_and_symbol_and_come_again() {
+    fn adus_differ_by_seed_and_symbol_and_are_repeatable() {
         let adu = |seed, symbol| {
             let mut adu = [0; 13];
             fill(seed, symbol, &mut adu);

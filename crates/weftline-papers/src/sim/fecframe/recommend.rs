@@ -11,7 +11,7 @@ use weftline_netem::LossModel;
 use super::run::run;
 use super::{Code, Experiment, Outcome, StudyError, WindowCode, parallel};
 
-/// Code rates that are tried, from the cheapest to what RFC 6363 allows at most.
+/// Tried code rates, from the cheapest to the lowest that RFC 6363 allows.
 const CODE_RATES: [(u32, u32); 8] = [
     (19, 20),
     (9, 10),
@@ -22,74 +22,74 @@ const CODE_RATES: [(u32, u32); 8] = [
     (3, 5),
     (1, 2),
 ];
-/// Encoding windows that are tried, in quarters of dw: those that are mostly good first.
+/// Tried encoding windows, in quarters of dw: those that are usually best come first.
 const QUARTERS: [u32; 4] = [4, 3, 2, 1];
-/// The code rate of `cast` unless told otherwise.
+/// The default code rate of `cast`.
 const USUAL: (u32, u32) = (2, 3);
-/// Densities that are tried, from the sparsest.
+/// Tried densities, from the sparsest.
 const DENSITIES: [u8; 3] = [1, 3, 7];
-/// Octets of a symbol: what is recovered does not depend on them.
+/// Octets of a symbol: the residual loss does not depend on them.
 const SYMBOL_SIZE: u16 = 16;
 
-/// What is wanted.
+/// The requirements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wish {
-    /// How late a datagram may be made up for.
+    /// How late a datagram may be recovered.
     pub latency: Duration,
     /// Bit/s of the flow.
     pub rate: u64,
-    /// Octets of its datagrams, coded: an ADU and 3 more.
+    /// Octets of its coded datagrams: an ADU plus 3.
     pub symbol_size: u16,
-    /// What the path loses.
+    /// The loss of the path.
     pub loss: LossModel,
     /// The share of datagrams that may stay lost.
     pub residual: f64,
 }
 
-/// What a setting leaves.
+/// The residual loss of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Left {
     /// Share of symbols not known within dw ticks.
     pub residual_loss: f64,
     /// Its standard error.
     pub stderr: f64,
-    /// Mean added latency in order, in ticks.
+    /// Mean added in-order latency, in ticks.
     pub latency: f64,
 }
 
-/// A window and what it leaves.
+/// A window and its residual loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Tried {
     /// ew: symbols that a repair covers.
     pub encoding_window: u16,
-    /// What it leaves.
+    /// Its residual loss.
     pub left: Left,
 }
 
-/// The cheapest setting that was found, over GF(2^8) and dense, and what others of the same code
-/// rate leave.
+/// The cheapest setting, over GF(2^8) and dense, and the residual losses of others at the same
+/// code rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recommendation {
-    /// dw: what the latency comes to in symbols.
+    /// dw: the latency in symbols.
     pub decoding_window: u32,
-    /// Whether it leaves no more than was wished; if not, it is the best of the lowest code rate.
+    /// Whether its loss is within the limit; if not, it is the best setting of the lowest code
+    /// rate.
     pub enough: bool,
-    /// Source symbols of all symbols.
+    /// Source symbols as a share of all symbols.
     pub code_rate: String,
-    /// ew: the best of those tried.
+    /// ew: the best one tried.
     pub encoding_window: u16,
-    /// What it leaves.
+    /// Its residual loss.
     pub left: Left,
-    /// All windows that were tried at this code rate, the shortest first.
+    /// All windows tried at this code rate, the shortest first.
     pub windows: Vec<Tried>,
-    /// What `weftline cast` leaves unless told otherwise: code rate 2/3, ew = dw / 2.
+    /// Residual loss of `weftline cast` by default: code rate 2/3, ew = dw / 2.
     pub usual: Left,
-    /// The same as recommended over GF(2), half dense.
+    /// The recommended setting over GF(2), half dense.
     pub binary: Left,
-    /// The lowest of the density thresholds 1, 3 and 7 over GF(2^8) that leaves no more than was
-    /// wished.
+    /// The lowest of the density thresholds 1, 3 and 7 over GF(2^8) within the limit.
     pub sparsest: Option<u8>,
-    /// Reed-Solomon in blocks of three quarters of dw, where such blocks exist.
+    /// Reed-Solomon in blocks of three quarters of dw, if such blocks exist.
     pub block: Option<Left>,
 }
 
@@ -105,14 +105,14 @@ pub enum WishError {
     Study(#[from] StudyError),
 }
 
-/// Finds settings by simulating `symbols` symbols of each that comes into question, with one seed
-/// for all; wishes that come to the same are simulated once.
+/// Finds settings by simulating `symbols` symbols of each candidate, with one seed for all;
+/// requirements with the same candidates are simulated once.
 ///
-/// Code rates are searched from 19/20 to 1/2, and the first in which some window of a quarter,
-/// half, three quarters or all of dw is good enough is taken, with the best of them.
+/// Code rates are searched from 19/20 to 1/2. The first one in which a window of a quarter, half,
+/// three quarters or all of dw is within the limit is chosen, with the best of them.
 ///
 /// # Errors
-/// When a latency has no room for two symbols or for too many, or a codec is wrong.
+/// A latency has room for fewer than two symbols or for too many, or a codec is wrong.
 pub fn recommend(
     wishes: &[Wish],
     symbols: u64,
@@ -154,11 +154,11 @@ struct Search {
 impl Search {
     fn run(&self) -> Result<Recommendation, StudyError> {
         let rates = CODE_RATES.map(|(source, total)| CodeRate::new(source, total));
-        // Less repair than loss cannot do.
+        // Less repair than loss cannot be enough.
         let most = 1.0 - self.loss.mean_loss();
         let possible = |rate: &CodeRate| rate.source() * 2 == rate.total() || rate.as_f64() < most;
         let rates: Vec<CodeRate> = rates.into_iter().flatten().filter(possible).collect();
-        // The cheapest that will do, if more repair never leaves more.
+        // The cheapest rate that is enough, if more repair never leaves more loss.
         let (mut low, mut high) = (0, rates.len() - 1);
         while low < high {
             let middle = (low + high) / 2;
@@ -209,8 +209,8 @@ impl Search {
         })
     }
 
-    /// Tries windows at a code rate, the longest first, and says whether one will do; with
-    /// `hasty`, no more after that.
+    /// Tries windows at a code rate, the longest first, and says whether one is within the limit.
+    /// With `hasty`, stops after that one.
     fn try_windows(&self, rate: CodeRate, hasty: bool) -> Result<(Vec<Tried>, bool), StudyError> {
         let (mut tried, mut enough) = (Vec::<Tried>::new(), false);
         for quarters in QUARTERS {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn more_loss_asks_for_more_repair_and_more_time_for_less() {
+    fn more_loss_needs_more_repair_and_more_time_needs_less() {
         let jobs = NonZeroUsize::MIN;
         let wishes = [
             wish(100, "iid:1%"),
@@ -283,9 +283,9 @@ mod tests {
                 .iter()
                 .all(|f| f.enough && f.left.residual_loss <= 0.002)
         );
-        // More is lost than repair can make up for.
+        // The loss is greater than repair can recover.
         assert!(!found[3].enough && rate(3) == 0.5 && found[3].left.residual_loss > 0.1);
-        // Other windows and GF(2) are no better, where repair can make up for the losses at all.
+        // Other windows and GF(2) are no better, if repair can recover the losses at all.
         for found in &found[..3] {
             let (left, binary) = (found.left, found.binary);
             let windows: Vec<u16> = found.windows.iter().map(|w| w.encoding_window).collect();

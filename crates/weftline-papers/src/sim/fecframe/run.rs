@@ -1,4 +1,4 @@
-//! Runs: a sender, losses, a receiver, and what became of each symbol.
+//! Runs: a sender, losses, a receiver, and the result for each symbol.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -12,14 +12,15 @@ use super::events::Events;
 use super::{Experiment, Latencies, Outcome, StudyError, parallel, payload};
 use crate::sim::cpu;
 
-/// Octets of a coded symbol that are not the ADU's: flow and length.
+/// Octets of a coded symbol in addition to the ADU's: flow and length.
 const HEADER: usize = 3;
-/// Ticks whose packets are recorded before the receiver gets them: its time is read so seldom.
+/// Ticks whose packets are recorded before the receiver gets them, because its time is read this
+/// rarely.
 const CHUNK: u64 = 1024;
 /// A symbol that is not known.
 const UNKNOWN: u32 = u32::MAX;
 
-/// What came of one run; of several, together.
+/// The result of one run, or of several together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Run {
     pub(super) symbols: u64,
@@ -37,10 +38,11 @@ pub(super) struct Run {
 }
 
 /// Runs all experiments, each with the seeds `first..first + runs`, on `jobs` threads; `progress`
-/// learns how many runs of how many are done. All but the speeds is the same each time, and on
+/// receives the number of finished runs and of all runs. All results but the speeds are
+/// repeatable, on any number of threads.
 /// any number of threads.
 ///
-/// # Errors
+/// The first error of any run.
 /// The first that any run meets.
 pub fn run_all(
     experiments: &[Experiment],
@@ -51,7 +53,7 @@ pub fn run_all(
 ) -> Result<Vec<Outcome>, StudyError> {
     experiments.iter().try_for_each(Experiment::check)?;
     let runs = runs.max(1);
-    // Seed by seed, so that speeds of all are taken at about the same times.
+    // Seed by seed, so that the speeds of all experiments are measured at about the same times.
     let each = |n| (0..experiments.len()).map(move |index| (index, first.wrapping_add(n)));
     let all: Vec<(usize, u64)> = (0..u64::from(runs)).flat_map(each).collect();
     let results = parallel::map(&all, jobs, progress, |(index, seed)| {
@@ -92,7 +94,7 @@ pub(super) fn run(experiment: &Experiment, seed: u64) -> Result<Run, StudyError>
                 error,
             })?;
             let lost = losses.next_is_lost();
-            // A receiver begins with the first source packet: it gets this one.
+            // A receiver starts with the first source packet: it gets this one.
             if !lost || tick == 0 {
                 events.push(tick, false, &packet);
                 check.received(tick);
@@ -122,7 +124,7 @@ pub(super) fn run(experiment: &Experiment, seed: u64) -> Result<Run, StudyError>
     Ok(sum)
 }
 
-/// Gives packets to the receiver and takes what it hands over; returns the processor time of it.
+/// Passes packets to the receiver and checks the delivered ADUs; returns its processor time.
 fn receive(
     receiver: &mut Receiver,
     events: &Events,
@@ -144,13 +146,13 @@ fn receive(
     Ok(cpu::thread_time().saturating_sub(begun))
 }
 
-/// What is known of each symbol, and since when.
+/// When each symbol became known.
 struct Check {
     seed: u64,
     /// Symbols of a block.
     block: Option<u64>,
     expected: Vec<u8>,
-    /// Ticks after it was sent that each symbol became known.
+    /// Ticks from when each symbol was sent until it became known.
     after: Vec<u32>,
     received: Vec<bool>,
 }
@@ -174,7 +176,7 @@ impl Check {
         self.received[symbol as usize] = true;
     }
 
-    /// Compares what was handed over with what was sent.
+    /// Compares a delivered ADU with the sent one.
     fn take(&mut self, tick: u64, adu: &Adu) -> Result<(), StudyError> {
         let esi = u64::from(adu.esi);
         let symbol = match (self.block, adu.block) {
@@ -201,7 +203,7 @@ impl Check {
         Ok(())
     }
 
-    /// Counts the symbols that count.
+    /// Counts the symbols that are to be counted.
     fn count(&self, experiment: &Experiment, sum: &mut Run) {
         let (dw, lead) = (u64::from(experiment.decoding_window), experiment.lead());
         let end = lead + experiment.symbols;
@@ -220,7 +222,7 @@ impl Check {
             sum.late += u64::from(!on_time && *after != UNKNOWN);
             batch.symbols += 1;
             if on_time {
-                // At most dw: nothing before it waits longer.
+                // At most dw, because no earlier symbol waits longer.
                 let latency = (released - symbol) as u32;
                 sum.latencies.add(latency);
                 batch.on_time += 1;
@@ -234,7 +236,7 @@ impl Check {
     }
 }
 
-/// A stretch of symbols.
+/// A part of the symbols.
 #[derive(Default)]
 struct Batch {
     symbols: u64,
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sent_fails_the_run() {
+    fn a_symbol_that_was_not_sent_fails_the_run() {
         let mut check = Check::new(&experiment(), 7);
         let what = |taken: Result<(), StudyError>| match taken {
             Err(StudyError::Wrong { what, .. }) => what,
@@ -326,7 +328,7 @@ mod tests {
     fn latency_is_in_order_and_gives_up_after_dw() {
         let experiment = experiment();
         let mut check = Check::new(&experiment, 7);
-        // From the fifth on, which are the ones that count: known, late, two ticks after, never.
+        // The fifth symbol and later are counted: known, late, two ticks after, never.
         check.after.fill(0);
         let lead = experiment.lead() as usize;
         check.after[lead + 1] = 2;
@@ -335,8 +337,8 @@ mod tests {
         let mut sum = Run::default();
         check.count(&experiment, &mut sum);
         assert_eq!((sum.symbols, sum.on_time, sum.late), (100, 98, 1));
-        // The first gap holds up itself by 2 and the next by 1; each of the two others three
-        // symbols by 3, 2 and 1.
+        // The first gap delays itself by 2 and the next symbol by 1; each of the two others delays
+        // three symbols by 3, 2 and 1.
         let all = sum.latencies;
         assert_eq!(all.counts(), [90, 3, 3, 2]);
         assert_eq!(sum.on_time_batches.stderr(), {
@@ -347,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_waits_where_nothing_is_lost() {
+    fn without_loss_nothing_waits() {
         let run = run(&experiment(), 1).unwrap();
         assert_eq!((run.on_time, run.late, run.received), (100, 0, 100));
         assert_eq!(run.latencies.counts(), [100]);

@@ -5,11 +5,11 @@ use weftline_netem::LossModel;
 
 use super::{Code, Experiment, WindowCode};
 
-/// Losses of the paper's figures, and the two of its Table II that are not among them.
+/// Losses of the paper's figures, with the two of its Table II that are missing there.
 const LOSSES: [f64; 11] = [
     0.0, 0.01, 0.05, 0.10, 0.15, 0.20, 0.24, 0.25, 0.30, 0.33, 0.35,
 ];
-/// The paper's longer windows, and the shorter ones.
+/// The paper's longer windows, and its shorter ones.
 const LONG: (u16, u32) = (83, 167);
 const SHORT: (u16, u32) = (19, 38);
 
@@ -54,8 +54,8 @@ pub fn paper(symbols: u64, symbol_size: u16) -> Result<Vec<Experiment>, CodeRate
     Ok(all)
 }
 
-/// Beyond the paper, with its dw and code rate: losses in bursts, GF(2), sparse coding vectors, and
-/// windows that are another share of dw than half.
+/// Experiments in addition to the paper's, with its dw and code rate: losses in bursts, GF(2),
+/// sparse coding vectors, and windows that are another share of dw than half.
 ///
 /// # Errors
 /// None: 2/3 is a code rate.
@@ -98,7 +98,7 @@ pub fn beyond(symbols: u64, symbol_size: u16) -> Result<Vec<Experiment>, CodeRat
     Ok(all)
 }
 
-/// What the paper's Table II times, with Reed-Solomon and GF(2) beside it.
+/// The experiments of the paper's Table II, with Reed-Solomon and GF(2) in addition.
 ///
 /// # Errors
 /// None: 2/3 is a code rate.
@@ -126,7 +126,7 @@ pub fn speeds(symbols: u64, symbol_size: u16) -> Result<Vec<Experiment>, CodeRat
     Ok(all.collect())
 }
 
-/// Independent losses, and as many in runs of 4, 10 and 30.
+/// Independent losses, and the same loss rates in runs of 4, 10 and 30.
 fn losses() -> Vec<LossModel> {
     let mut all: Vec<LossModel> = [0.10, 0.20, 0.25, 0.30].map(LossModel::iid).into();
     for (loss, burst) in [
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_experiment_of_the_study_can_be_run_and_none_comes_twice() {
+    fn every_experiment_of_the_study_is_valid_and_unique() {
         let all = [paper(1000, 64), beyond(1000, 64), speeds(1000, 64)].map(Result::unwrap);
         for set in all {
             set.iter().for_each(|e| e.check().unwrap());

@@ -1,5 +1,5 @@
-//! Against figures that others made: independent simulations of the same model (values with "short
-//! run" have no standard error of their own), and closed forms for blocks.
+//! Compares with results of others: independent simulations of the same model (values marked
+//! "short run" have no standard error), and closed forms for blocks.
 
 use std::num::NonZeroUsize;
 
@@ -49,9 +49,9 @@ fn a_decoder_that_keeps_equations_has_its_share_on_time_with_the_smallest_system
 
 #[test]
 fn a_decoder_that_discards_equations_needs_a_large_system() {
-    // Losses that defeat it come in long runs, so that batches of a short run tell its error badly.
-    // The spreads are those of 60,000 symbols, from 20 runs of 100,000; the shares of others are of
-    // runs about as long.
+    // Losses that defeat it come in long runs, so the batches of a short run underestimate its
+    // error. The spreads are those of 60,000 symbols, from 20 runs of 100,000; the other shares
+    // are of runs about as long.
     let mut before = 0.0;
     let points = [
         (167, 0.745, 0.018),
@@ -72,8 +72,8 @@ fn a_decoder_that_discards_equations_needs_a_large_system() {
 }
 
 #[test]
-fn the_latency_of_windows_is_what_simulations_of_ideal_codes_give() {
-    // dw, ew, ls, loss, mean latency of 60,000 symbols: as uncertain as ours.
+fn the_latency_of_windows_matches_simulations_of_ideal_codes() {
+    // dw, ew, ls, loss, mean latency of 60,000 symbols: with the same uncertainty as Weftline's.
     let points = [
         (167, 83, 400, 0.05, 0.043),
         (167, 83, 400, 0.15, 0.520),
@@ -89,18 +89,18 @@ fn the_latency_of_windows_is_what_simulations_of_ideal_codes_give() {
         );
         assert!(
             latency.stderr < 0.1 * latency.mean,
-            "{latency:?} says nothing"
+            "{latency:?} is too uncertain"
         );
     }
 }
 
 /// Share on time and mean latency of blocks of k with r repairs, decoded one tick after the last
 /// source symbol: a block is decoded if at most r of its k + r packets are lost, and symbol i then
-/// waits k - i ticks if it or one before it was lost. Means over blocks of which some stay lost are
-/// not among these forms.
+/// waits k - i ticks if it or an earlier one was lost. The forms do not cover the mean over blocks
+/// of which some are not decoded.
 fn block_theory(k: u32, repairs: u32, loss: f64) -> (f64, f64) {
     let all = k + repairs;
-    // The chance that so many of n are lost, from the one before it.
+    // The probability that this many of n are lost, from that of one fewer.
     let at_most = |n: u32, most: u32| {
         let mut chance = (1.0 - loss).powi(n as i32);
         let mut sum = chance;
@@ -110,7 +110,7 @@ fn block_theory(k: u32, repairs: u32, loss: f64) -> (f64, f64) {
         }
         sum
     };
-    // A symbol stays lost if it is and at least r of the others are.
+    // A symbol stays lost if it is lost and at least r of the others are.
     let on_time = 1.0 - loss * (1.0 - at_most(all - 1, repairs - 1));
     let waits = |i: u32| f64::from(k - i) * (1.0 - (1.0 - loss).powi(i as i32 + 1));
     let latency = (0..k).map(waits).sum::<f64>() / f64::from(k);
@@ -118,7 +118,7 @@ fn block_theory(k: u32, repairs: u32, loss: f64) -> (f64, f64) {
 }
 
 #[test]
-fn blocks_keep_to_the_closed_forms() {
+fn blocks_match_the_closed_forms() {
     for (k, repairs, loss, symbols) in [
         (167, 83, 0.05, 30_000),
         (167, 83, 0.15, 30_000),
@@ -139,7 +139,7 @@ fn blocks_keep_to_the_closed_forms() {
         );
         assert!(got.latency_quantiles[5] <= k);
     }
-    // Where blocks fail.
+    // Where blocks often fail.
     let share = run(Code::Block(38), 38, 0.30, 40_000).on_time;
     let (theory, _) = block_theory(38, 19, 0.30);
     assert!(
@@ -150,7 +150,7 @@ fn blocks_keep_to_the_closed_forms() {
 
 #[test]
 fn the_closed_forms_are_near_simulations_of_ideal_blocks() {
-    // Of the papers' notes; as 60,000 symbols are 359 blocks, within a tick.
+    // Values of the papers' notes; as 60,000 symbols are 359 blocks, within a tick.
     for (k, loss, theirs) in [
         (167, 0.05, 67.412),
         (167, 0.15, 78.509),
@@ -186,12 +186,12 @@ fn a_run_is_the_same_each_time_and_on_any_number_of_threads() {
     };
     let once = run(1);
     assert_eq!(once, run(4));
-    // All met the same losses; GF(2) is no better than GF(2^8).
+    // All have the same losses; GF(2) is no better than GF(2^8).
     assert!(once[0].0.mean >= once[1].0.mean && once[0].2 > 0.05);
 }
 
 #[test]
-fn a_report_has_the_charts_of_what_was_run_and_is_well_formed() {
+fn a_report_has_the_charts_of_its_outcomes_and_is_well_formed() {
     let mut all = super::paper(400, 16).unwrap();
     all.extend(super::beyond(400, 16).unwrap());
     let jobs = NonZeroUsize::new(2).unwrap();
@@ -216,7 +216,7 @@ fn a_report_has_the_charts_of_what_was_run_and_is_well_formed() {
     let csv = super::results_csv(&outcomes);
     assert_eq!(csv.lines().count(), all.len() + 1);
     assert!(super::latencies_csv(&outcomes).lines().count() > all.len());
-    // A set without some codes has fewer charts, not broken ones.
+    // A set without some codes has fewer charts, but complete ones.
     assert!(super::pictures(&outcomes[..11]).len() < 10);
     assert!(super::pictures(&[]).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Selective-repeat ARQ: what is lost is sent again as soon as the sender knows.
+//! Selective-repeat ARQ: a lost packet is sent again as soon as the sender knows of the loss.
 
 use std::collections::VecDeque;
 
@@ -11,28 +11,28 @@ use super::spread::spread;
 use super::{DelaySummary, Progress, SlotError, within};
 use crate::theory::SlotLoss;
 
-/// Packets that wait for one that was lost, at most.
+/// Most packets that may wait for a lost one.
 const MOST_HELD: usize = 1 << 22;
-/// Parts that a run has, for its error.
+/// Independent parts of a run, for its standard error.
 const PARTS: u64 = 32;
 
-/// What is run. Every slot carries a packet: one that was lost and reported, else a new one.
+/// The model. Every slot carries a packet: one that was lost and reported, else a new one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arq {
     /// The channel.
     pub loss: SlotLoss,
-    /// Slots from the sending of a packet until its loss is known and it can be sent again.
+    /// Slots from sending a packet until its loss is known and it can be sent again.
     pub rtt: u32,
-    /// Slots to run, at least.
+    /// Least number of slots to run.
     pub slots: u64,
-    /// What chance draws from.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Slots that were run.
+    /// Number of slots.
     pub slots: u64,
     /// Packets delivered.
     pub packets: u64,
@@ -46,7 +46,8 @@ pub struct Outcome {
     pub undelayed: f64,
     /// In-order delays, in slots.
     pub delay_slots: DelaySummary,
-    /// The smallest delay, those that 1 % to 99 % of packets do not exceed, and the longest, in slots.
+    /// The smallest delay, those that 1 % to 99 % of packets do not exceed, and the longest, in
+    /// slots.
     #[serde(skip)]
     pub delay_percentiles: Vec<u64>,
 }
@@ -80,10 +81,10 @@ impl Tally {
 }
 
 impl Arq {
-    /// Runs it on so many threads.
+    /// Runs the model on this many threads.
     ///
     /// # Errors
-    /// A parameter makes no sense.
+    /// A parameter is out of its range.
     pub fn run(&self, threads: usize, progress: Progress<'_>) -> Result<Outcome, SlotError> {
         self.loss.checked()?;
         within(
@@ -109,7 +110,8 @@ impl Arq {
 
     fn part(&self, mut channel: Channel, slots: u64) -> Result<Tally, SlotError> {
         let mut tally = Tally::default();
-        // From the first packet not delivered on: when it was sent first, and whether it is there.
+        // From the first undelivered packet on: when it was first sent, and whether it has
+        // arrived.
         let mut held: VecDeque<(u64, bool)> = VecDeque::new();
         let mut delivered = 0_u64;
         let mut again: VecDeque<(u64, u64)> = VecDeque::new();
@@ -151,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_throughput_is_what_the_channel_lets_through() {
+    fn the_throughput_is_the_channels_capacity() {
         let arq = Arq {
             loss: "0.2".parse().unwrap(),
             rtt: 63,
@@ -159,7 +161,7 @@ mod tests {
             seed: 2,
         };
         let got = arq.run(2, &silent).unwrap();
-        // What waits at the end of a part is not counted.
+        // Packets that wait at the end of a part are not counted.
         assert!((got.throughput - 0.8).abs() < 0.008, "{got:?}");
         assert_eq!(got, arq.run(1, &silent).unwrap());
         // Karzand et al., Fig. 1a: rarely below one RTT after a loss, mostly one to a few.
@@ -168,9 +170,9 @@ mod tests {
     }
 
     #[test]
-    fn at_an_rtt_of_one_slot_it_is_the_queue_with_immediate_feedback() {
-        // A lost packet is repeated until it arrives, and nothing else is sent meanwhile: the
-        // delay is geometric, e / (1-e) slots in the mean.
+    fn an_rtt_of_one_slot_gives_the_queue_with_immediate_feedback() {
+        // A lost packet is repeated until it arrives, and no other is sent meanwhile: the delay is
+        // geometric, with a mean of e / (1-e) slots.
         let arq = Arq {
             loss: "0.25".parse().unwrap(),
             rtt: 1,

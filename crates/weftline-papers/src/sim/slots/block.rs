@@ -1,4 +1,5 @@
-//! Block codes: k source packets, then n-k combinations of them; and ARQ for what is still missing.
+//! Block codes: k source packets, then n-k combinations of them; and ARQ for packets still
+//! missing.
 
 use std::collections::VecDeque;
 
@@ -10,14 +11,14 @@ use super::spread::spread;
 use super::{Progress, SlotError, within};
 use crate::theory::SlotLoss;
 
-/// Parts that a run has, for its error.
+/// Independent parts of a run, for its standard error.
 const PARTS: u64 = 32;
 /// Source packets of the longest block.
 const LONGEST: u32 = 100_000;
-/// Blocks that wait for one that is not complete, at most.
+/// Most blocks that may wait for an incomplete one.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// What is run: an ideal code, so that any k packets of a block decode it.
+/// The model: an ideal code, so that any k packets of a block decode it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Block {
     /// The channel.
@@ -26,25 +27,25 @@ pub struct Block {
     pub k: u32,
     /// All packets of a block.
     pub n: u32,
-    /// Slots from a block's last packet until the sender knows what the receiver lacks, and sends as
-    /// many repairs again before anything else (Karzand et al.'s safety net). `None`: open loop, what
-    /// a block does not recover is given up at its end.
+    /// Slots from a block's last packet until the sender knows how many packets the receiver
+    /// lacks, and sends this many repairs before anything else (Karzand et al.'s safety net).
+    /// `None`: open loop; packets that are not recovered by the end of a block are given up.
     pub rtt: Option<u32>,
-    /// Slots to run, at least.
+    /// Least number of slots to run.
     pub slots: u64,
-    /// What chance draws from.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Delays and throughput of packets that were delivered.
+    /// Delays and throughput of delivered packets.
     #[serde(flatten)]
     pub delivered: arq::Outcome,
     /// Share of source packets that never arrived.
     pub residual_loss: f64,
-    /// Packets sent beyond n for each block, of those complete.
+    /// Packets sent beyond n for each complete block.
     pub extra: f64,
 }
 
@@ -57,10 +58,10 @@ struct Part {
 }
 
 impl Block {
-    /// Runs it on so many threads.
+    /// Runs the model on this many threads.
     ///
     /// # Errors
-    /// A parameter makes no sense.
+    /// A parameter is out of its range.
     pub fn run(&self, threads: usize, progress: Progress<'_>) -> Result<Outcome, SlotError> {
         self.loss.checked()?;
         within(
@@ -106,7 +107,8 @@ impl Block {
         })
     }
 
-    /// Block after block: what was received of one that is not decoded is delivered at its end.
+    /// One block after the other: the received packets of an undecoded block are delivered at its
+    /// end.
     fn open(&self, mut channel: Channel, slots: u64) -> Part {
         let (k, n) = (u64::from(self.k), u64::from(self.n));
         let mut part = Part::default();
@@ -143,7 +145,8 @@ impl Block {
     fn closed(&self, mut channel: Channel, slots: u64, rtt: u64) -> Result<Part, SlotError> {
         let mut part = Part::default();
         let mut receiver = Receiver::new(self.k);
-        // What is asked for: when the sender knows, the block, and how many are left to send.
+        // Requests: when the sender learns of it, the block, and the number of packets left to
+        // send.
         let mut asked: VecDeque<(u64, u64, u32)> = VecDeque::new();
         let (mut block, mut place) = (0, 0);
         for now in 0..slots {
@@ -225,7 +228,7 @@ impl Receiver {
             .get_mut(usize::try_from(block.checked_sub(self.first)?).ok()?)
     }
 
-    /// What a block still lacks; nothing if it is delivered.
+    /// Number of packets that a block still lacks; 0 if it is delivered.
     fn missing(&mut self, block: u64) -> u32 {
         self.held(block).map_or(0, |held| held.missing)
     }
@@ -243,7 +246,7 @@ impl Receiver {
         }
     }
 
-    /// Delivers what has become deliverable.
+    /// Delivers the packets that have become deliverable.
     fn deliver(&mut self, now: u64, part: &mut Part) {
         while let Some(held) = self.blocks.front_mut() {
             let decoded = held.packets.len() == self.k && held.missing == 0;
@@ -291,7 +294,7 @@ mod tests {
         ] {
             let got = model(k, n, loss).run(2, &silent).unwrap();
             let mean = got.delivered.mean_delay_slots;
-            // The reference comes without an error: as much as ours is allowed for it.
+            // The reference has no error estimate: it is assumed to be the same as here.
             let error = 4.0 * 2_f64.sqrt() * got.delivered.stderr;
             assert!(
                 (mean - delay).abs() < error.max(0.003 * delay),
@@ -315,7 +318,7 @@ mod tests {
         .unwrap();
         assert_eq!(closed.residual_loss, 0.0);
         assert!(closed.delivered.mean_delay_slots > open.delivered.mean_delay_slots);
-        // Blocks that lack something get it in one round, mostly.
+        // Most incomplete blocks get their missing packets in one round.
         assert!((0.02..0.3).contains(&closed.extra), "{closed:?}");
         assert!(closed.delivered.throughput < 0.8 && closed.delivered.throughput > 0.78);
     }

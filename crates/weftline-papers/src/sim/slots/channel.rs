@@ -1,17 +1,17 @@
-//! Random draws, and the erasures of slots.
+//! Random numbers, and the erasures of slots.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::theory::SlotLoss;
 
-/// A repeatable stream of draws: that of a run of a seed.
+/// A repeatable sequence of random numbers: one for each run of a seed.
 #[derive(Clone, Debug)]
 pub(super) struct Draws(Xoshiro256PlusPlus);
 
 impl Draws {
     pub(super) fn new(seed: u64, run: u64) -> Self {
-        // Far apart for runs that follow each other, and none is another seed's by an offset.
+        // Far apart for consecutive runs, and never another seed's sequence with an offset.
         let mixed = (run + 1)
             .wrapping_mul(0xD1B5_4A32_D192_ED03)
             .rotate_left(29);
@@ -23,7 +23,7 @@ impl Draws {
         self.0.next_u64()
     }
 
-    /// True with the probability of which `threshold` is the [`threshold`].
+    /// True with the probability whose [`threshold`] is `threshold`.
     #[inline]
     pub(super) fn chance(&mut self, threshold: u64) -> bool {
         self.bits() < threshold
@@ -35,7 +35,7 @@ impl Draws {
     }
 }
 
-/// What to compare 64 random bits with.
+/// The value that 64 random bits are compared with.
 pub(super) fn threshold(p: f64) -> u64 {
     // Saturates: 1 is missed by 2^-64.
     (p * 2_f64.powi(64)) as u64
@@ -44,7 +44,7 @@ pub(super) fn threshold(p: f64) -> u64 {
 /// A slotted channel.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
-    /// What the next slot is lost with, by whether the last one was.
+    /// Probability that the next slot is lost, by whether the last one was.
     loses: [u64; 2],
     lost: bool,
     draws: Draws,
@@ -67,7 +67,7 @@ impl Channel {
         self.lost
     }
 
-    /// Whether what comes does not depend on what was.
+    /// Whether the future is independent of the past.
     #[inline]
     pub(super) fn is_fresh(&self) -> bool {
         !self.lost || self.loses[0] == self.loses[1]
@@ -90,7 +90,7 @@ mod tests {
                 last = now;
             }
             let (got, length) = (f64::from(lost) / 1e6, f64::from(lost) / f64::from(runs));
-            // Four standard deviations of the burstier one.
+            // Four standard deviations of the burstier channel.
             assert!((got - rate).abs() < 0.0033, "{text}: {got}");
             assert!((length - run).abs() < 0.1, "{text}: {length}");
         }

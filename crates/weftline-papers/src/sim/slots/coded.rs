@@ -8,18 +8,19 @@ use super::channel::Channel;
 use super::streaming::{Outcome, Streaming, Tally};
 use super::{Progress, SlotError};
 
-/// Symbols that a busy period may hold up.
+/// Most symbols that a busy period may delay.
 const LONGEST: usize = 1 << 16;
-/// Symbols that may be missing at once.
+/// Most symbols that may be missing at once.
 const MOST_MISSING: usize = 2048;
 /// Bytes of a symbol.
 const SYMBOL: usize = 8;
 
-/// Runs `model` with a real code. The window of a coded packet begins at the lowest packet that the
-/// sender does not know to be delivered, which it hears `feedback` slots late.
+/// Runs `model` with a real code. The window of a coded packet begins at the lowest packet that
+/// the sender does not know to be delivered; it learns of deliveries `feedback` slots late.
 ///
 /// # Errors
-/// As [`Streaming::run`]; a busy period too long for the decoder; or wrong bytes.
+/// Those of [`Streaming::run`]; a busy period is too long for the decoder; or decoded bytes are
+/// wrong.
 pub fn run(
     model: &Streaming,
     feedback: u64,
@@ -45,13 +46,13 @@ struct Run {
     decoder: WindowDecoder,
     /// In-order edges at the ends of the latest intervals, the newest last.
     edges: VecDeque<u64>,
-    /// Intervals that feedback is late.
+    /// Intervals by which feedback is late.
     late: usize,
     delivered: u64,
     tally: Tally,
 }
 
-/// The payload of a symbol: anything that differs between symbols.
+/// The payload of a symbol: different for each symbol.
 fn payload(esi: u64) -> [u8; SYMBOL] {
     (esi ^ 0x5EED)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -132,7 +133,7 @@ impl Run {
         Ok(self.tally)
     }
 
-    /// Delivers what is known in order: the sum of delays.
+    /// Delivers the symbols known in order: the sum of delays.
     fn deliver(&mut self, now: u64) -> Result<u64, SlotError> {
         while self.decoder.next_known().is_some() {}
         let mut sum = 0;
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn real_coefficients_cost_next_to_nothing() {
+    fn real_coefficients_cost_almost_nothing() {
         for (loss, spacing) in [("0.1", 5), ("markov:0.05,2", 8)] {
             let model = Streaming {
                 loss: loss.parse().unwrap(),
@@ -182,7 +183,7 @@ mod tests {
                 slots: 300_000,
                 seed: 5,
             };
-            // The same losses: what differs is that a repair is useless once in some 256.
+            // The losses are the same: the difference is that about one repair in 256 is useless.
             let genie = model.run(2, &silent).unwrap();
             let real = run(&model, 0, 2, &silent).unwrap();
             let ratio = real.mean_delay_slots / genie.mean_delay_slots;

@@ -1,8 +1,8 @@
-//! How often each delay was met.
+//! A histogram of delays.
 
 use serde::Serialize;
 
-/// Delays below this are counted exactly, others in steps of 1/2048 of themselves.
+/// Delays below this are counted exactly, others in steps of 1/2048 of their value.
 const EXACT: u64 = 1 << 16;
 const STEPS: u64 = 2048;
 
@@ -14,7 +14,7 @@ pub(super) struct Delays {
     longest: u64,
 }
 
-/// What a histogram says, in slots.
+/// Statistics of a histogram, in slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DelaySummary {
     /// The median.
@@ -70,7 +70,7 @@ impl Delays {
         sum / (self.total as f64).max(1.0)
     }
 
-    /// The share of delays of at most so many slots, at most 65535.
+    /// The share of delays of at most this many slots, at most 65535.
     pub(super) fn within(&self, slots: u64) -> f64 {
         let counted: u64 = self.counts.iter().take(slots as usize + 1).sum();
         counted as f64 / (self.total as f64).max(1.0)
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_hold_what_is_put_there() {
+    fn each_delay_is_counted_at_its_place() {
         for delay in [
             0,
             1,
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_of_what_was_added() {
+    fn quantiles_match_the_added_delays() {
         let mut delays = Delays::default();
         (1..=1000).for_each(|delay| delays.add(delay));
         let mut more = Delays::default();

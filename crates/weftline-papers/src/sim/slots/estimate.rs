@@ -1,4 +1,4 @@
-//! Means with their errors.
+//! Means with their standard errors.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of these values.
+    /// The mean of these values.
     pub(super) fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
         if values.is_empty() {
@@ -31,8 +31,8 @@ impl Estimate {
     }
 }
 
-/// A ratio of sums over independent cycles, as of delay to packets: whole numbers, so that the order
-/// in which parts are added does not matter.
+/// A ratio of sums over independent cycles, such as delay to packets. The sums are whole numbers,
+/// so that the order in which parts are added does not matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ratio {
     cycles: u64,
@@ -44,13 +44,13 @@ pub(super) struct Ratio {
 }
 
 impl Ratio {
-    /// A cycle.
+    /// Adds a cycle.
     #[inline]
     pub(super) fn add(&mut self, top: u64, bottom: u64) {
         self.add_times(top, bottom, 1);
     }
 
-    /// So many cycles that are alike.
+    /// Adds this many equal cycles.
     #[inline]
     pub(super) fn add_times(&mut self, top: u64, bottom: u64, times: u64) {
         let (t, b, n) = (u128::from(top), u128::from(bottom), u128::from(times));

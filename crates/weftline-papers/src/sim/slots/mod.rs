@@ -1,8 +1,8 @@
 //! Slot models: each paper's system as the paper defines it, without a protocol around it.
 //!
-//! A slot carries one packet, which the channel erases or not. *Genie* models count: a received repair
-//! makes up for one loss, whichever. *Real* ones code and decode with `weftline-codec` and compare what
-//! comes out. A model is repeatable from its seed to the bit, however many threads run it.
+//! A slot carries one packet, which the channel erases or not. *Genie* models count: a received
+//! repair replaces any one loss. *Real* models code and decode with `weftline-codec` and compare
+//! the output. A model is exactly repeatable from its seed, on any number of threads.
 
 pub mod arq;
 pub mod block;
@@ -23,12 +23,12 @@ pub use spread::{Progress, silent};
 
 use crate::theory::TheoryError;
 
-/// Which code a model has.
+/// The code of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// An ideal one: symbols are counted.
+    /// An ideal code: symbols are counted.
     Genie,
-    /// Random coefficients, coded, decoded and compared.
+    /// Random coefficients: symbols are coded, decoded and compared.
     Real,
 }
 
@@ -36,26 +36,26 @@ pub enum Code {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SlotError {
-    /// A parameter makes no sense, or nothing would ever come to an end.
+    /// A parameter is out of its range, or the run would never end.
     #[error(transparent)]
     Theory(#[from] TheoryError),
-    /// A model grew beyond what it is for.
+    /// A model grew beyond its limit.
     #[error("{what} grew beyond {limit}: the channel loses too much for what is sent")]
     TooLarge {
-        /// What grew.
+        /// The quantity that grew.
         what: &'static str,
-        /// How much of it there may be.
+        /// Its limit.
         limit: u64,
     },
-    /// The decoder gave something that was not sent.
+    /// The decoder returned a wrong symbol.
     #[error("symbol {esi} was decoded wrongly; this is a defect of the codec, please report it")]
     Wrong {
-        /// Which symbol.
+        /// The symbol.
         esi: u64,
     },
 }
 
-/// `got` if `fits`, else the error that says what was expected.
+/// `got` if `fits`, else the error with the expected values.
 fn within(
     name: &'static str,
     got: impl Into<f64>,

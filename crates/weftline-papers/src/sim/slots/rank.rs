@@ -11,12 +11,12 @@ use crate::theory::rlnc::Vectors;
 /// Bytes of a symbol: a whole group of any field.
 const SYMBOL: usize = 8;
 
-/// Symbols of a block that is coded for real: its decoder's memory grows with their square.
+/// Most symbols of a really coded block: its decoder's memory grows with their square.
 const LARGEST: u32 = 8192;
 
 /// Receives blocks of k symbols in GF(2^q).
 pub(super) enum Receiver {
-    /// By the probability that a combination is news, which depends on the deficit alone.
+    /// By the probability that a combination is innovative, which depends on the deficit alone.
     Genie {
         /// By deficit.
         news: Vec<u64>,
@@ -77,7 +77,7 @@ impl Receiver {
         })))
     }
 
-    /// The next block begins.
+    /// Starts the next block.
     pub(super) fn begin(&mut self) {
         match self {
             Self::Genie { news, deficit } => *deficit = news.len() - 1,
@@ -85,7 +85,7 @@ impl Receiver {
         }
     }
 
-    /// A source symbol arrives, before any combination.
+    /// Receives a source symbol, before any combination.
     pub(super) fn source(&mut self, index: usize) {
         match self {
             Self::Genie { deficit, .. } => *deficit -= 1,
@@ -96,7 +96,7 @@ impl Receiver {
         }
     }
 
-    /// A combination arrives.
+    /// Receives a combination.
     pub(super) fn combination(&mut self, draws: &mut Draws) -> Result<(), SlotError> {
         match self {
             Self::Genie { news, deficit } => {
@@ -109,7 +109,7 @@ impl Receiver {
         }
     }
 
-    /// How many more the block needs.
+    /// Number of symbols that the block still needs.
     pub(super) fn deficit(&self) -> usize {
         match self {
             Self::Genie { deficit, .. } => *deficit,

@@ -1,5 +1,5 @@
-//! Low-overhead block RLC over 802.11b (Garrido et al.): combinations of a block of K packets until
-//! the receiver has K that are independent and its acknowledgement is back.
+//! Low-overhead block RLC over 802.11b (Garrido et al.): combinations of a block of K packets
+//! until the receiver has K independent ones and its acknowledgement has arrived.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::theory::rlnc::{Rlnc, Vectors};
 /// Blocks that a thread runs at a time.
 const PART: u64 = 32;
 
-/// What tells a packet's coding vector.
+/// How a packet carries its coding vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
     /// The vector itself.
@@ -23,39 +23,39 @@ pub enum Header {
     Seed,
 }
 
-/// What is run: one hop on which one station sends and one acknowledges, packet after packet.
+/// The model: one hop with a sending and an acknowledging station, packet after packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RlcBlock {
-    /// The cell; its FER meets packets and acknowledgements, each sent once by the MAC.
+    /// The cell; its FER applies to packets and acknowledgements, each sent once by the MAC.
     pub cell: Cell,
     /// Packets of a block, K.
     pub k: u32,
-    /// Coefficients are of GF(2^q).
+    /// Coefficients are in GF(2^q).
     pub q: u32,
     /// Ideal or real.
     pub code: Code,
-    /// Which header.
+    /// The header.
     pub header: Header,
     /// Bytes of other headers in a packet, such as those of IP and UDP.
     pub other_headers: u32,
     /// Bytes of an acknowledgement.
     pub ack_bytes: u32,
-    /// Blocks to run.
+    /// Number of blocks.
     pub blocks: u64,
-    /// What chance draws from.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Blocks that were run.
+    /// Number of blocks.
     pub blocks: u64,
     /// Payload delivered, Mbit/s.
     pub throughput_mbit: f64,
     /// Its standard error.
     pub stderr: f64,
-    /// S (1-FER): what the cell carries of whole IP packets, Mbit/s.
+    /// S (1-FER): rate of whole IP packets that the cell carries, Mbit/s.
     pub limit_mbit: f64,
     /// Milliseconds from one decoded block to the next.
     pub latency_ms: Estimate,
@@ -74,10 +74,10 @@ struct Block {
 }
 
 impl RlcBlock {
-    /// Runs it on so many threads.
+    /// Runs the model on this many threads.
     ///
     /// # Errors
-    /// A parameter makes no sense.
+    /// A parameter is out of its range.
     pub fn run(&self, threads: usize, progress: Progress<'_>) -> Result<Outcome, SlotError> {
         let code = Rlnc::new(self.q, self.k, Vectors::NonZero)?;
         let own = match self.header {
@@ -99,7 +99,8 @@ impl RlcBlock {
             "from 1 to 10^7",
         )?;
         within("FER", self.cell.fer, self.cell.fer <= 0.95, "at most 0.95")?;
-        // Each transmission takes a frame's time and half a first window, whether it arrives or not.
+        // Each transmission takes a frame's time and half a first window, whether it arrives or
+        // not.
         let millis = |payload: u32| -> Result<f64, SlotError> {
             let once = Cell {
                 payload,
@@ -152,7 +153,7 @@ impl RlcBlock {
                 received += 1;
                 receiver.combination(&mut draws)?;
             }
-            // At once, and again for each packet of a block that is complete.
+            // At once, and again for each packet of a complete block.
             if receiver.deficit() == 0 {
                 acks += 1;
                 if !draws.chance(fails) {
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn long_blocks_come_close_to_what_the_cell_carries() {
+    fn long_blocks_come_close_to_the_cells_capacity() {
         for fer in [0.0, 0.2, 0.4, 0.6] {
             let got = model(256, 8, fer).run(2, &silent).unwrap();
             let share = got.throughput_mbit / got.limit_mbit;

@@ -4,13 +4,13 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Told how many runs are done, and of how many.
+/// Called with the number of finished runs and of all runs.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
-/// No progress is told.
+/// Reports no progress.
 pub fn silent(_done: u64, _of: u64) {}
 
-/// The results of `run(0)` to `run(runs - 1)` in order, whichever thread made them.
+/// The results of `run(0)` to `run(runs - 1)` in order, from any thread.
 pub(super) fn spread<T: Send>(
     runs: u64,
     threads: usize,

@@ -9,30 +9,30 @@ use super::spread::spread;
 use super::{DelaySummary, Progress, SlotError, within};
 use crate::theory::{SlotLoss, TheoryError};
 
-/// Slots of a part that a thread runs at a time, about.
+/// Approximate slots of a part that a thread runs at a time.
 const PART: u64 = 4 << 20;
-/// Parts of a run at most.
+/// Most parts of a run.
 const MOST_PARTS: u64 = 256;
-/// Slots that are run at most.
+/// Most slots of a run.
 pub const MOST_SLOTS: u64 = 1 << 46;
 
-/// What is run.
+/// The model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Streaming {
     /// The channel.
     pub loss: SlotLoss,
     /// Slots from one coded packet to the next, l.
     pub spacing: u32,
-    /// Slots to run, at least.
+    /// Least number of slots to run.
     pub slots: u64,
-    /// What chance draws from.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Slots that were run.
+    /// Number of slots.
     pub slots: u64,
     /// Information packets.
     pub packets: u64,
@@ -44,10 +44,11 @@ pub struct Outcome {
     pub undelayed: f64,
     /// In-order delays, in slots.
     pub delay_slots: DelaySummary,
-    /// The smallest delay, those that 1 % to 99 % of packets do not exceed, and the longest, in slots.
+    /// The smallest delay, those that 1 % to 99 % of packets do not exceed, and the longest, in
+    /// slots.
     #[serde(skip)]
     pub delay_percentiles: Vec<u64>,
-    /// E S: intervals that delivery stalls.
+    /// E S: intervals in which delivery stalls.
     pub mean_busy: f64,
     /// E S^2.
     pub second_moment_busy: f64,
@@ -120,7 +121,7 @@ impl Tally {
 }
 
 impl Streaming {
-    /// Runs it on so many threads.
+    /// Runs the model on this many threads.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -131,10 +132,10 @@ impl Streaming {
         })
     }
 
-    /// Whether there is such a run.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// A parameter makes no sense, or more is lost than repairs make up for.
+    /// A parameter is out of its range, or the loss exceeds the repairs.
     pub fn check(&self) -> Result<(), SlotError> {
         let loss = self.loss.checked()?;
         let fits = (2..=100_000).contains(&self.spacing);
@@ -172,7 +173,7 @@ impl Streaming {
         Ok(sum.outcome())
     }
 
-    /// At least so many slots, on to where nothing is missing.
+    /// Runs at least this many slots, until nothing is missing.
     fn part(&self, mut channel: Channel, slots: u64) -> Tally {
         let l = u64::from(self.spacing);
         let mut tally = Tally::default();
@@ -187,7 +188,7 @@ impl Streaming {
                 now += l;
                 clean += 1;
                 if channel.is_fresh() {
-                    // Most cycles are this one: counted, and added at the end.
+                    // Most cycles are of this kind: they are counted, and added at the end.
                     if packets > 0 {
                         tally.ratio.add(delay, packets + l - 1);
                     } else {
@@ -213,7 +214,7 @@ impl Streaming {
                 }
                 place = 0;
             }
-            // Those before the first loss had no delay.
+            // Packets before the first loss had no delay.
             tally.delays.add_times(0, first);
             let released = s * l - 1;
             for interval in 0..s {
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_the_exact_distribution() {
+    fn quantiles_match_the_exact_distribution() {
         let got = run("0.1", 5, 4_000_000);
         let theory = streaming::Streaming::new(0.1, 5).unwrap();
         assert!(
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_refused() {
+    fn endless_runs_are_refused() {
         let model = Streaming {
             loss: "0.1".parse().unwrap(),
             spacing: 10,

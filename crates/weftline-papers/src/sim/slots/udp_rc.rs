@@ -1,5 +1,5 @@
-//! UDP-RC (Chong et al., "Improving Reliable Transmission Throughput with Systematic Random Code"):
-//! k source symbols, then random combinations of them, the first k+10 at full speed.
+//! UDP-RC (Chong et al., "Improving Reliable Transmission Throughput with Systematic Random
+//! Code"): k source symbols, then random combinations of them, the first k+10 at full rate.
 
 use serde::Serialize;
 
@@ -16,38 +16,38 @@ const LONGEST: u32 = 1 << 20;
 /// Trials that a thread runs at a time.
 const PART: u64 = 256;
 
-/// What is run.
+/// The model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UdpRc {
     /// The channel.
     pub loss: SlotLoss,
     /// Symbols of a message.
     pub k: u32,
-    /// Coefficients are of GF(2^q); the paper's q is 1.
+    /// Coefficients are in GF(2^q); the paper's q is 1.
     pub q: u32,
     /// Ideal or real.
     pub code: Code,
-    /// Symbols beyond k sent at full speed, and received when the decoding probability is asked for:
-    /// the paper's 10.
+    /// Symbols beyond k that are sent at full rate; also the received symbols beyond k for the
+    /// decoding probability: the paper's 10.
     pub extra: u32,
-    /// What follows is sent at this share of full speed.
+    /// Share of the full rate for all later symbols.
     pub pace: f64,
-    /// Seconds that a packet takes at full speed.
+    /// Seconds that a packet takes at full rate.
     pub packet_s: f64,
     /// Round-trip time in seconds.
     pub rtt_s: f64,
-    /// Messages.
+    /// Number of messages.
     pub trials: u64,
-    /// What chance draws from.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Messages.
+    /// Number of messages.
     pub trials: u64,
-    /// Share that was decoded from k + `extra` received symbols.
+    /// Share of messages decoded from k + `extra` received symbols.
     pub decode_probability: f64,
     /// Its standard error.
     pub decode_probability_stderr: f64,
@@ -59,7 +59,7 @@ pub struct Outcome {
     pub sent: Estimate,
     /// Seconds from the first packet until the receiver has the message: there is no handshake.
     pub transfer_s: Estimate,
-    /// The longest of 100 such times.
+    /// The 99th percentile of these times.
     pub transfer_p99_s: f64,
 }
 
@@ -69,10 +69,10 @@ struct Trial {
 }
 
 impl UdpRc {
-    /// Runs it on so many threads.
+    /// Runs the model on this many threads.
     ///
     /// # Errors
-    /// A parameter makes no sense.
+    /// A parameter is out of its range.
     pub fn run(&self, threads: usize, progress: Progress<'_>) -> Result<Outcome, SlotError> {
         let loss = self.loss.checked()?;
         within(
@@ -139,7 +139,7 @@ impl UdpRc {
         })
     }
 
-    /// Seconds until the receiver has what was sent in so many packets.
+    /// Seconds until the receiver has this many sent packets.
     fn seconds(&self, sent: u64) -> f64 {
         let full = sent.min(u64::from(self.k) + u64::from(self.extra));
         let paced = (sent - full) as f64 / self.pace;
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn decoding_is_as_likely_as_in_the_reference_simulation() {
+    fn the_decoding_probability_matches_the_reference_simulation() {
         for (k, more, expected, stderr) in [
             (100, 10, 0.99894, 0.00007),
             (100, 0, 0.29080, 0.00102),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn real_coefficients_need_as_many_as_the_ideal_ones() {
+    fn real_coefficients_need_as_many_symbols_as_ideal_ones() {
         // The mean excess over GF(2) is 1.6067 with many missing, over GF(2^8) 0.0039.
         for (q, trials, expected) in [(1, 3_000, 1.6067), (8, 3_000, 0.0039), (4, 1_000, 0.0709)] {
             let real = model(60, q, Code::Real, trials).run(2, &silent).unwrap();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_that_of_the_packets_and_half_a_round_trip() {
+    fn the_time_is_that_of_the_packets_plus_half_a_round_trip() {
         let clean = UdpRc {
             loss: "0".parse().unwrap(),
             ..model(100, 1, Code::Genie, 10)
@@ -235,7 +235,7 @@ mod tests {
             (100.0, 0.0, 1.0)
         );
         assert!((got.transfer_s.mean - 1.05).abs() < 1e-12);
-        // 110 at full speed, the other 10 at half of it.
+        // 110 at full rate, the other 10 at half of it.
         assert!((clean.seconds(120) - (1.1 + 0.2 + 0.05)).abs() < 1e-12);
         assert!(model(8193, 1, Code::Real, 1).run(1, &silent).is_err());
     }

@@ -1,7 +1,7 @@
-//! How low the in-order delay can be: the floors that a real system is compared with.
+//! Floors of the in-order delay, for comparison with real systems.
 //!
-//! An ideal code: every repair that arrives makes up for one loss, whichever. Source packets are due at
-//! even intervals, repairs follow at once the packet after which their share is full, and each packet
+//! An ideal code: every repair that arrives replaces any one loss. Source packets are due at even
+//! intervals, repairs directly follow the packet after which their share is full, and each packet
 //! takes its time on the link.
 
 use super::binomial::Sum;
@@ -10,20 +10,21 @@ use super::{SlotLoss, TheoryError, binomial, within};
 /// A stream of packets on a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stream {
-    /// What the link loses.
+    /// The loss model of the link.
     pub loss: SlotLoss,
     /// Repairs for each source packet.
     pub share: f64,
-    /// From a source packet to the next, ms.
+    /// Time between two source packets, ms.
     pub period_ms: f64,
-    /// Of one packet on the link, ms.
+    /// Time of a packet on the link, ms.
     pub packet_ms: f64,
 }
 
-/// In-order delays, from when a packet is due until it is delivered, in ms and without the way.
+/// In-order delays, from when a packet is due until it is delivered, in ms, without the path's
+/// delay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delays {
-    /// Delay and probability, ascending.
+    /// Delay and probability, in ascending order.
     points: Vec<(f64, f64)>,
 }
 
@@ -35,7 +36,7 @@ impl Delays {
         sum.value() / self.total()
     }
 
-    /// The least delay within which so large a share of packets is delivered.
+    /// The least delay within which this share of packets is delivered.
     pub fn quantile(&self, share: f64) -> f64 {
         let (total, mut sum) = (self.total(), Sum::default());
         let mut points = self.points.iter();
@@ -54,14 +55,14 @@ impl Delays {
     }
 }
 
-/// Work of a whole computation: states times events.
+/// Most work of a whole computation: states times events.
 const MOST_WORK: u64 = 2_000_000_000;
-/// Periods of a repair pattern that shares are rounded to.
+/// Longest period of the repair pattern to which shares are rounded.
 const LONGEST_PATTERN: u32 = 100;
-/// What is left out of a distribution.
+/// Probability that is left out of a distribution.
 const NEGLIGIBLE: f64 = 1e-10;
 
-/// Probabilities by deficit and the channel's state.
+/// Probabilities by deficit and state of the channel.
 type Walk = Vec<[f64; 2]>;
 
 impl Stream {
@@ -69,7 +70,8 @@ impl Stream {
     /// round-trip time. Exact up to 1e-10 of the distribution.
     ///
     /// # Errors
-    /// No share that holds against the losses, or one so close to the limit that it takes too long.
+    /// The share is too small for the losses, or so close to the limit that the computation takes
+    /// too long.
     pub fn without_feedback(&self) -> Result<Delays, TheoryError> {
         self.check()?;
         let repairs = self.pattern();
@@ -100,7 +102,7 @@ impl Stream {
         Ok(Delays { points })
     }
 
-    /// Follows those packets sent at `place` that wait until nothing is missing any more.
+    /// Follows the packets sent at `place` that wait until nothing is missing any more.
     fn follow(
         &self,
         channel: &Channel,
@@ -135,7 +137,7 @@ impl Stream {
             let repairs = (self.share * f64::from(n)).round();
             (repairs / f64::from(n) - self.share).abs()
         };
-        // The shortest that is as good as any.
+        // The shortest of the best patterns.
         let best = (1..=LONGEST_PATTERN)
             .map(error)
             .fold(f64::INFINITY, f64::min);
@@ -175,8 +177,8 @@ impl Stream {
     }
 
     /// Time in which the tail of delays falls by a factor of e without feedback, ms: one over the
-    /// sphere-packing exponent D(1-R || p) of the code's rate R = 1 / (1 + share), which no code beats
-    /// at a fixed delay. `None` for losses in runs.
+    /// sphere-packing exponent D(1-R || p) of the code's rate R = 1 / (1 + share), which no code
+    /// exceeds at a fixed delay. `None` for losses in runs.
     pub fn tail_ms(&self) -> Option<f64> {
         let SlotLoss::Iid { loss } = self.loss else {
             return None;
@@ -185,9 +187,9 @@ impl Stream {
         Some(slot / binomial::divergence(self.share / (1.0 + self.share), loss))
     }
 
-    /// Mean delay and the time in which its tail falls by a factor of e, ms, if the sender hears of
-    /// each loss at once and repeats until it arrives: a D/Geo/1 queue, the floor under any scheme on
-    /// this link. The share does not matter. `None` for losses in runs.
+    /// Mean delay, and the time in which its tail falls by a factor of e, in ms, if the sender
+    /// learns of each loss at once and repeats the packet until it arrives: a D/Geo/1 queue, the
+    /// floor of every scheme on this link. The share does not matter. `None` for losses in runs.
     ///
     /// # Errors
     /// The link is too slow for the stream.
@@ -202,12 +204,13 @@ impl Stream {
             "the load of the link",
             load,
             load < 1.0,
-            "below 1: allow for what is lost",
+            "below 1: reserve rate for losses",
         )?;
         if loss == 0.0 {
             return Ok(Some((self.packet_ms, 0.0)));
         }
-        // A packet waits more than n slots with probability x^n, x = p + (1-p) x^slots: rises from p.
+        // A packet waits more than n slots with probability x^n, x = p + (1-p) x^slots: rises from
+        // p.
         let mut x = loss;
         for _ in 0..1_000_000 {
             let next = loss + (1.0 - loss) * x.powf(slots);
@@ -219,13 +222,13 @@ impl Stream {
         Ok(Some((self.packet_ms / (1.0 - x), -self.packet_ms / x.ln())))
     }
 
-    /// The mean delay that losses add without repairs in advance, on a link that is never full, when a
-    /// loss is heard of after `rtt_ms`: retransmission at its best,
-    /// RTT sum over m of [1 - (1 - exp(-k q)) / (k q)], q = -ln(1 - p^m), k packets in a round trip.
-    /// `None` for losses in runs.
+    /// The mean delay that losses add without repairs in advance, on a link that is never full,
+    /// when the sender learns of a loss after `rtt_ms`: retransmission at its best, RTT sum over m
+    /// of [1 - (1 - exp(-k q)) / (k q)], q = -ln(1 - p^m), k packets in a round trip. `None` for
+    /// losses in runs.
     ///
     /// # Errors
-    /// `rtt_ms` is no number from 0 on.
+    /// `rtt_ms` is not a number from 0 on.
     pub fn retransmission(&self, rtt_ms: f64) -> Result<Option<f64>, TheoryError> {
         self.check_times()?;
         within(
@@ -256,14 +259,14 @@ fn spend(work: &mut u64, states: usize) -> Result<(), TheoryError> {
         "the repair share",
         f64::NAN,
         fits,
-        "further above what is lost to be computed",
+        "further above the loss to be computed",
     )
     .map(drop)
 }
 
-/// A channel as transitions and what a state loses.
+/// A channel as transitions, with the loss of each state.
 struct Channel {
-    /// Probability that the next packet is lost, by the state that the last one left.
+    /// Probability that the next packet is lost, by the state after the last packet.
     loses: [f64; 2],
 }
 
@@ -285,7 +288,7 @@ impl Channel {
             }
         }
         let intact = next[0][0];
-        // Levels too rare to matter would only grow.
+        // Levels that are too rare to matter would only grow.
         while next.len() > 2 && next.last().is_some_and(|top| top[0] + top[1] < 1e-30) {
             next.pop();
         }

@@ -33,7 +33,7 @@ fn in_slots(loss: &str, l: u32) -> f64 {
 }
 
 #[test]
-fn the_walk_gives_what_the_closed_forms_give() {
+fn the_walk_matches_the_closed_forms() {
     for (e, l) in [(0.1, 5), (0.05, 10), (0.2, 3), (0.3, 2)] {
         let expected = Streaming::new(e, l).unwrap().mean_delay();
         let got = in_slots(&format!("{e}"), l);
@@ -56,7 +56,7 @@ fn the_walk_gives_what_the_closed_forms_give() {
 
 /// A slot simulation of the same model, 200,000 packets: mean, 95th and 99th percentile, ms.
 #[test]
-fn the_floors_are_those_simulated() {
+fn the_floors_match_the_simulation() {
     for (loss, share, mean, p95, p99) in [
         ("0.01", 0.3, 0.44, 0.4, 1.8),
         ("0.05", 0.3, 0.63, 1.8, 4.7),
@@ -79,7 +79,7 @@ fn the_floors_are_those_simulated() {
 }
 
 #[test]
-fn limits_with_feedback_are_those_tabulated() {
+fn limits_with_feedback_match_the_table() {
     for (loss, expected) in [
         ("0.01", 16.0),
         ("0.05", 47.0),
@@ -100,7 +100,7 @@ fn limits_with_feedback_are_those_tabulated() {
 }
 
 #[test]
-fn a_queue_with_immediate_feedback_waits_as_counted() {
+fn a_queue_with_immediate_feedback_has_the_computed_wait() {
     // Two slots a packet and a loss of 0.2: x = 0.2 + 0.8 x^2 has the root 0.25.
     let stream = Stream {
         period_ms: 2.0,
@@ -112,7 +112,7 @@ fn a_queue_with_immediate_feedback_waits_as_counted() {
 }
 
 #[test]
-fn what_cannot_hold_is_refused() {
+fn impossible_streams_are_refused() {
     let overloaded = stream("0.3", 0.3).without_feedback().unwrap_err();
     assert!(matches!(overloaded, TheoryError::Overloaded { .. }));
     let slow = Stream {

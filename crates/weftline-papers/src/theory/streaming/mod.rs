@@ -1,13 +1,13 @@
 //! The streaming code of Karzand, Leith, Cloud and Medard ("Design of FEC for Low Delay in 5G").
 //!
-//! Slots: l-1 information packets, then one coded packet over all of them that are not acknowledged;
-//! each slot is erased by itself with probability e. A received coded packet removes one unknown if
+//! Slots: l-1 information packets, then one coded packet over all unacknowledged ones; each slot
+//! is erased independently with probability e. A received coded packet removes one unknown if
 //! there is any. A packet sent in slot t and delivered by slot T has an in-order delay of T - t.
 
 use super::binomial::{self, Sum};
 use super::{TheoryError, within};
 
-/// The longest spacing that is computed with, in slots.
+/// The longest spacing in a computation, in slots.
 pub const LONGEST_SPACING: u32 = 100_000;
 
 /// A code and its channel.
@@ -17,12 +17,12 @@ pub struct Streaming {
     spacing: u32,
 }
 
-/// Equations as they are printed, where they are not true.
+/// Printed equations that are wrong.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Printed {
     /// Equation 8: E S^3.
     pub third_moment_busy: f64,
-    /// Theorem 2: (l-1) E S^2 / (2 E S+), which is a mean per slot and not per information packet.
+    /// Theorem 2: (l-1) E S^2 / (2 E S+), a mean per slot instead of per information packet.
     pub delay_bound_slots: f64,
     /// Equation 7 and Table I: a factor of 3/2 and equation 8.
     pub operations_per_packet: f64,
@@ -32,7 +32,8 @@ impl Streaming {
     /// Repairs each `spacing` slots (l), erasures with probability `loss` (e).
     ///
     /// # Errors
-    /// No probability, no spacing from 2 to [`LONGEST_SPACING`], or l e >= 1.
+    /// The loss is not a probability, the spacing is not from 2 to [`LONGEST_SPACING`], or l e >=
+    /// 1.
     pub fn new(loss: f64, spacing: u32) -> Result<Self, TheoryError> {
         within(
             "loss",
@@ -53,7 +54,7 @@ impl Streaming {
         f64::from(self.spacing)
     }
 
-    /// 1 - l e: how fast a deficit shrinks, in symbols an interval.
+    /// 1 - l e: rate at which a deficit shrinks, in symbols an interval.
     fn slack(&self) -> f64 {
         1.0 - self.l() * self.e
     }
@@ -99,7 +100,7 @@ impl Streaming {
         self.second_moment_busy() + self.spread() * more / (slack * slack)
     }
 
-    /// E S+, S+ = max(S, 1): intervals from one in which nothing is missing to the next.
+    /// E S+, S+ = max(S, 1): intervals between two in which nothing is missing.
     pub fn mean_busy_plus(&self) -> f64 {
         self.all_arrive(self.l()) / self.slack()
     }
@@ -110,11 +111,12 @@ impl Streaming {
         self.l() * self.second_moment_busy() / (2.0 * self.mean_busy_plus())
     }
 
-    /// The mean in-order delay of information packets, exactly, in slots.
+    /// The exact mean in-order delay of information packets, in slots.
     ///
-    /// Theorem 2's bound counts all packets of a busy period as waiting. Those before the first lost
-    /// one do not: if it is the j-th of its interval, E[S | j] = (1 - je) / (1 - le), since the
-    /// deficit is a random walk that falls by one symbol at most and by 1 - le on average.
+    /// Theorem 2's bound counts all packets of a busy period as waiting. Those before the first
+    /// lost one do not wait: if it is the j-th of its interval, E[S | j] = (1 - je) / (1 - le),
+    /// since the deficit is a random walk that falls by at most one symbol and by 1 - le on
+    /// average.
     pub fn mean_delay(&self) -> f64 {
         let (e, l, slack) = (self.e, self.l(), self.slack());
         let mut early = Sum::default();
@@ -134,10 +136,10 @@ impl Streaming {
         2.0 / 3.0 * self.third_moment_busy() / ((self.l() - 1.0) * self.mean_busy_plus())
     }
 
-    /// What the paper prints instead.
+    /// The values that the paper prints.
     pub fn printed(&self) -> Printed {
         let (e, l, slack) = (self.e, self.l(), self.slack());
-        // Equation 8 adds l e (1-e) (1-le) to what the right moment has in brackets: with it,
+        // Equation 8 adds l e (1-e) (1-le) to the brackets of the correct moment: with it,
         // equation 7 gives all ten values of Table I.
         let added = self.spread() * l * e * (1.0 - e) / slack;
         let third = self.third_moment_busy() + added;
@@ -149,14 +151,14 @@ impl Streaming {
         }
     }
 
-    /// The exponent of delays, per slot: P(S > s) <= exp(-s l D(1/l || e)), and no code of this rate
-    /// has a larger one without feedback. Theorem 3 needs no more than that it is positive.
+    /// The exponent of delays, per slot: P(S > s) <= exp(-s l D(1/l || e)), and no code of this
+    /// rate has a larger one without feedback. Theorem 3 needs only that it is positive.
     pub fn tail_exponent(&self) -> f64 {
         binomial::divergence(1.0 / self.l(), self.e)
     }
 
-    /// The same as a Chernoff bound for Theorem 3's proof, which prints (l-1)^2 where (1-le)^2 must
-    /// stand: P(S > s) <= exp(-s (1-le)^2 / (1+le)), here per slot.
+    /// The same as a Chernoff bound for Theorem 3's proof, which prints (l-1)^2 instead of
+    /// (1-le)^2: P(S > s) <= exp(-s (1-le)^2 / (1+le)), here per slot.
     pub fn chernoff_exponent(&self) -> f64 {
         let slack = self.slack();
         slack * slack / (2.0 - slack) / self.l()
@@ -200,7 +202,7 @@ impl Streaming {
             }
             ended.add(self.busy_time(r));
             let (left, exponent) = (1.0 - ended.value(), self.tail_exponent());
-            // What is left is below what the sum can resolve.
+            // The rest is below the precision of the sum.
             if left <= 1e-15 || (-(r as f64) * self.l() * exponent).exp() < 1e-17 {
                 return;
             }
@@ -230,8 +232,8 @@ impl Streaming {
         }
     }
 
-    /// The least delay, in slots, within which so large a share of packets is delivered; `None` where
-    /// the distribution ends first, beyond 1 - 1e-14.
+    /// The least delay, in slots, within which this share of packets is delivered; `None` if the
+    /// distribution ends earlier, beyond 1 - 1e-14.
     pub fn delay_quantile(&self, share: f64) -> Option<u64> {
         let (mut sum, mut found) = (Sum::default(), None);
         self.delays(|delay, p| {

@@ -139,7 +139,7 @@ fn close(got: f64, expected: f64, what: &str) {
 }
 
 #[test]
-fn closed_forms_are_the_reference_values() {
+fn closed_forms_match_the_reference_values() {
     for (e, l, expected, delay, stderr) in REFERENCE {
         let code = Streaming::new(e, l).unwrap();
         let got = [
@@ -215,7 +215,7 @@ fn series_give_the_moments_and_the_mean_delay() {
 
 /// The walk itself, slot by slot, from every channel outcome of a few intervals.
 #[test]
-fn the_first_delays_are_those_of_all_outcomes() {
+fn the_first_delays_match_a_count_of_all_outcomes() {
     let (e, l) = (0.2_f64, 4_usize);
     let code = Streaming::new(e, l as u32).unwrap();
     let intervals = 4;
@@ -246,7 +246,7 @@ fn the_first_delays_are_those_of_all_outcomes() {
             }
         }
         let Some((used, stalled)) = end else { continue };
-        // Each outcome of the slots used is met once for each outcome of those that are not.
+        // Each outcome of the used slots occurs once for each outcome of the unused ones.
         let p: f64 = (0..intervals * l)
             .map(|s| if lost(s) { e } else { 1.0 - e })
             .product();
@@ -281,7 +281,7 @@ fn the_first_delays_are_those_of_all_outcomes() {
 #[test]
 // 3.14 is a value of the table.
 #[allow(clippy::approx_constant)]
-fn table_1_follows_from_what_is_printed() {
+fn table_1_follows_from_the_printed_equations() {
     let printed = [
         (
             0.02,
@@ -332,7 +332,7 @@ fn long_spacings_near_the_limit_stay_finite_and_add_up() {
 }
 
 #[test]
-fn tails_keep_below_their_bounds() {
+fn tails_are_below_their_bounds() {
     let code = Streaming::new(0.05, 10).unwrap();
     for s in [1, 5, 20, 100] {
         let tail = 1.0 - (0..=s).map(|s| code.busy_time(s)).sum::<f64>();
@@ -346,7 +346,7 @@ fn tails_keep_below_their_bounds() {
 }
 
 #[test]
-fn nothing_lost_is_nothing_delayed() {
+fn without_loss_nothing_is_delayed() {
     let code = Streaming::new(0.0, 10).unwrap();
     assert_eq!(
         (code.busy_time(0), code.busy_time(1), code.busy_time(2)),
@@ -360,7 +360,7 @@ fn nothing_lost_is_nothing_delayed() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_a_reason() {
+fn invalid_parameters_are_refused_with_a_reason() {
     let error = Streaming::new(0.1, 10).unwrap_err();
     assert!(
         matches!(error, TheoryError::Overloaded { .. }) && error.to_string().contains("unstable")

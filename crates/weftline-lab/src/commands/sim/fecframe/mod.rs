@@ -18,14 +18,15 @@ use weftline_papers::sim::fecframe::{
 };
 
 const HELP: &str = "\
-A tick for each source symbol; latency is that of delivery in order, and a symbol not known dw ticks
-after it was sent is given up. Real senders and receivers, and every byte handed over is compared
-with what was sent: a difference ends the command with exit code 5.
+Each source symbol takes a tick. Latency is that of in-order delivery; a symbol not known dw ticks
+after it was sent is given up. Senders and receivers are real, and every delivered byte is compared
+with the sent one: a difference ends the command with exit code 5.
 
 --json prints {seed, runs, results: [{code, code_rate, decoding_window, loss, symbols, symbol_size,
 runs, on_time {mean, stderr}, residual_loss, late, lost, latency {mean, stderr} (ticks),
 latency_quantiles [min, 50 %, 90 %, 99 %, 99.9 %, max], histogram [symbols by ticks from 0],
-repair_share, speed {encode_mbit, decode_mbit}}]}. docs/results/fecframe-study.md explains and has results.
+repair_share, speed {encode_mbit, decode_mbit}}]}. docs/results/fecframe-study.md explains this
+and has results.
 
 Examples:
   weftline-lab sim fecframe --loss iid:30% --ew 83 --dw 167 --ls 400 --decoder discarding
@@ -41,19 +42,19 @@ pub(super) struct FecframeArgs {
     command: Option<Command>,
     #[command(flatten)]
     code: CodeArgs,
-    /// What is lost, as in links: iid:5%, ge:10%,4 (in bursts of 4) ...; may be repeated
+    /// Losses, as in links: iid:5%, ge:10%,4 (in bursts of 4) ...; may be repeated
     #[arg(long = "loss", value_name = "LOSS", default_value = "iid:0.3")]
     losses: Vec<LossModel>,
-    /// A whole set of experiments instead of one code
+    /// A set of experiments instead of one code
     #[arg(long, value_name = "NAME", conflicts_with_all = ["CodeArgs", "losses"])]
     sweep: Option<Sweep>,
-    /// Source symbols that count, in each run
+    /// Source symbols in each run that are counted
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     symbols: u64,
     /// Bytes of a symbol
     #[arg(long, value_name = "BYTES", default_value_t = 256)]
     symbol_size: u16,
-    /// Seed of losses and data; the same for all experiments
+    /// Seed of losses and data; all experiments use the same
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Runs of each experiment, each with the next seed
@@ -72,22 +73,22 @@ enum Command {
     Recommend(recommend::RecommendArgs),
 }
 
-/// One code.
+/// Options of one code.
 #[derive(Args, Clone, Debug)]
 struct CodeArgs {
     /// Sliding-window code or Reed-Solomon blocks
     #[arg(long, value_name = "NAME", default_value = "rlc")]
     code: CodeName,
-    /// Source symbols of all symbols
+    /// Source symbols as a share of all symbols
     #[arg(long, value_name = "RATIO", default_value = "2/3")]
     code_rate: CodeRate,
-    /// Symbols within which one must be known (dw) [default: 167, or k]
+    /// Symbols within which a symbol must be known (dw) [default: 167, or k]
     #[arg(long, value_name = "N")]
     dw: Option<u32>,
     /// rlc: symbols that a repair covers (ew)
     #[arg(long, value_name = "N", conflicts_with = "wsr")]
     ew: Option<u16>,
-    /// rlc: the same as a share of dw
+    /// rlc: the same, as a share of dw
     #[arg(long, value_name = "RATIO", default_value_t = 0.5)]
     wsr: f64,
     /// rlc: symbols that equations may contain (ls) [default: 2 dw, at least 40]
@@ -96,10 +97,11 @@ struct CodeArgs {
     /// rlc: the field of coefficients
     #[arg(long, value_name = "NAME", default_value = "gf256")]
     field: FieldName,
-    /// rlc: density threshold, 0 to 15: (DT + 1) / 16 of a window are covered [default: 15, with gf2 7]
+    /// rlc: density threshold, 0 to 15: (DT + 1) / 16 of a window are covered [default: 15, with
+    /// gf2 7]
     #[arg(long, value_name = "DT")]
     density: Option<u8>,
-    /// rlc: what becomes of equations when a symbol leaves the linear system
+    /// rlc: treatment of equations when a symbol leaves the linear system
     #[arg(long, value_name = "NAME", default_value = "keeping")]
     decoder: DecoderName,
     /// rs: source symbols of a block [default: dw]
@@ -125,9 +127,9 @@ enum FieldName {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum DecoderName {
-    /// All that follows and is still of use is kept
+    /// Keep everything received that is still useful
     Keeping,
-    /// Received equations that contain it are dropped, as in the paper
+    /// Drop received equations that contain it, as in the paper
     Discarding,
 }
 
@@ -137,9 +139,9 @@ enum Sweep {
     Paper,
     /// Bursts, GF(2), sparse densities, other windows
     Beyond,
-    /// Both of these
+    /// Both sets
     All,
-    /// Speeds of receivers, as in the paper's Table II; best with --jobs 1
+    /// Speeds of receivers, as in the paper's Table II; most exact with --jobs 1
     Speed,
 }
 
@@ -172,7 +174,7 @@ pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What the options ask for.
+/// The experiments that the options describe.
 fn experiments(args: &FecframeArgs) -> Result<Vec<Experiment>> {
     let (symbols, size) = (args.symbols, args.symbol_size);
     let mut all = Vec::new();
@@ -213,7 +215,7 @@ fn code(args: &CodeArgs) -> Result<(Code, u32)> {
     }
     let dw = args.dw.unwrap_or(USUAL);
     if !(args.wsr > 0.0 && args.wsr <= 1.0) {
-        anyhow::bail!("--wsr is a share above 0, 1 at most, not {}", args.wsr);
+        anyhow::bail!("--wsr is a share above 0 and at most 1, not {}", args.wsr);
     }
     let share = (f64::from(dw) * args.wsr).max(1.0) as u16;
     let mut code = WindowCode::new(args.ew.unwrap_or(share), dw);
@@ -260,7 +262,7 @@ fn jobs(asked: Option<NonZeroUsize>) -> NonZeroUsize {
     asked.unwrap_or_else(all)
 }
 
-/// A wrong octet is a failure of its own kind.
+/// A wrong octet has its own exit code.
 fn failure(error: StudyError) -> anyhow::Error {
     let exit = match error {
         StudyError::Wrong { .. } | StudyError::Inconsistent { .. } => Exit::Corrupt,
@@ -269,7 +271,7 @@ fn failure(error: StudyError) -> anyhow::Error {
     Failure::new(exit, error.to_string()).into()
 }
 
-/// How far it is, on terminals.
+/// Shows progress on terminals.
 struct Progress {
     is_shown: bool,
 }
@@ -316,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn options_say_which_code() {
+    fn options_select_the_code() {
         assert_eq!(names(""), ["RLC ew 83 ls 334 at iid:30%"]);
         let line = "--ew 19 --dw 38 --ls 200 --decoder discarding --loss iid:0.1 --loss ge:5%,4";
         let names_of_two = [
@@ -341,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_options_are_refused() {
         for line in [
             "--code rs --k 200",
             "--wsr 0",

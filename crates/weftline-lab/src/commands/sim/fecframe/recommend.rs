@@ -13,18 +13,18 @@ use weftline_papers::sim::fecframe::{Left, Recommendation, Wish, WishError, reco
 use super::{Progress, failure, jobs, text};
 
 const HELP: &str = "\
-Each of the latencies is tried with each of the rates and losses. What is found is the highest of the
-code rates 19/20, 9/10, 6/7, 4/5, 3/4, 2/3, 3/5 and 1/2 that leaves no more than --residual, with the
-best of ew = dw/4, dw/2, 3/4 dw and dw; `!` marks what is not good enough even with 1/2. Columns:
+Each latency is tried with each rate and each loss. The result is the highest of the code rates
+19/20, 9/10, 6/7, 4/5, 3/4, 2/3, 3/5 and 1/2 that leaves no more loss than --residual, with the best
+of ew = dw/4, dw/2, 3/4 dw and dw; `!` marks rows in which even 1/2 is not enough. Columns:
 
   dw        the latency in symbols
-  left %    share of datagrams that stay lost over GF(2^8), dense, with this ew
+  left %    share of datagrams never recovered, over GF(2^8), dense, with this ew
   dw/2 ...  the same with these windows
-  gf2       the same as recommended, but over GF(2) (--encoding-id 9)
-  DT        the lowest of the density thresholds 1, 3, 7 that is still good enough
+  gf2       the recommended code, but over GF(2) (--encoding-id 9)
+  DT        the lowest of the density thresholds 1, 3, 7 that is enough
   rs        Reed-Solomon blocks of 3/4 dw at the same code rate (--encoding-id 8)
   2/3       with code rate 2/3 and ew = dw/2
-  delay     mean added latency in order, of what is recommended
+  delay     mean added in-order latency of the recommended code
 
 --json prints an array of {max_latency_ms, rate, symbol_size, loss, residual_wished, found
 {decoding_window, enough, code_rate, encoding_window, left {residual_loss, stderr, latency (ticks)},
@@ -35,19 +35,19 @@ sparsest, block}}.";
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub(super) struct RecommendArgs {
-    /// How late a datagram may be made up for, as --max-latency of `cast send`; may be repeated
+    /// How late a datagram may be recovered, as --max-latency of `cast send`; may be repeated
     #[arg(long = "max-latency", value_name = "TIME", default_values = ["50ms", "100ms", "200ms"], value_parser = units::parse_duration)]
     latencies: Vec<Duration>,
     /// Bit rate of the flows; may be repeated
     #[arg(long = "rate", value_name = "RATE", default_values = ["1mbit", "4mbit", "16mbit"], value_parser = units::parse_rate)]
     rates: Vec<u64>,
-    /// What the path loses, as in links; may be repeated
+    /// Loss of the path, as in links; may be repeated
     #[arg(long = "loss", value_name = "LOSS", default_values = ["iid:1%", "iid:5%", "iid:10%", "iid:20%", "ge:1%,4", "ge:5%,4", "ge:10%,4", "ge:5%,10"])]
     losses: Vec<LossModel>,
     /// The share of datagrams that may stay lost
     #[arg(long, value_name = "SHARE", default_value = "0.1%", value_parser = units::parse_probability)]
     residual: f64,
-    /// Bytes of a symbol: of a datagram, and 3
+    /// Bytes of a symbol: a datagram plus 3
     #[arg(long, value_name = "BYTES", default_value_t = 1400)]
     symbol_size: u16,
     /// Source symbols of each simulation

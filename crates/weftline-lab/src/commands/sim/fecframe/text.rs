@@ -1,6 +1,6 @@
 //! Tables in a terminal.
 
-/// Prints a table: the first column to the left, the others to the right.
+/// Prints a table: the first column aligned to the left, the others to the right.
 pub(super) fn print(rows: &[Vec<String>]) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -20,7 +20,7 @@ pub(super) fn print(rows: &[Vec<String>]) {
     }
 }
 
-/// Prints a table as Markdown has it.
+/// Prints a table in Markdown.
 pub(super) fn print_markdown(rows: &[Vec<String>]) {
     for (index, row) in rows.iter().enumerate() {
         println!("| {} |", row.join(" | "));

@@ -24,14 +24,14 @@ mod engine;
 
 use engine::Carrier;
 
-/// How long closing waits for the peer to have everything.
+/// How long closing waits for the peer to receive everything.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// The least time over which it is looked for a ticket, 20 times.
+/// The least time in which the sender looks for a ticket, 20 times.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The seeds of the two ends' key pairs. Anyone can have them: they let the two ends name each
-/// other without exchanging anything, and protect nothing.
+/// The seeds of the two ends' key pairs. They are public: they let the ends name each other
+/// without an exchange, and protect nothing.
 const RECEIVER: [u8; 32] = *b"weftline load: the receiving end";
 const SENDER: [u8; 32] = *b"weftline load, the sending end..";
 
@@ -40,9 +40,9 @@ pub(super) struct Weftline {
     config: EndpointConfig,
     carrier: Carrier,
     messages: bool,
-    /// Messages that cannot be there so soon are given up.
+    /// Messages that cannot arrive within this time are given up.
     expires: Option<Duration>,
-    /// All that were made; the sender's is kept from connection to connection.
+    /// All endpoints created; the sender's is kept between connections.
     endpoints: Mutex<Vec<Either>>,
 }
 
@@ -86,7 +86,7 @@ impl Weftline {
         Ok(endpoint)
     }
 
-    /// The sender's endpoint, made on first use.
+    /// The sender's endpoint, created on first use.
     fn sender(&self, to: SocketAddr) -> Result<Either, LoadError> {
         let kept = self.lock().first().cloned();
         match kept {
@@ -131,7 +131,7 @@ impl Deref for Either {
 
 /// The key pair of this seed.
 fn identity(seed: &[u8; 32]) -> Result<Identity, LoadError> {
-    /// What stands before the 32 bytes of an Ed25519 key in PKCS#8 (RFC 8410 section 7).
+    /// Prefix of the 32 bytes of an Ed25519 key in PKCS#8 (RFC 8410 section 7).
     const PKCS8: [u8; 16] = [
         0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04,
         0x20,
@@ -153,8 +153,8 @@ impl Transport for Weftline {
         })
     }
 
-    /// With `0rtt=1` a session of its own, which carries nothing, before what is measured; and once
-    /// more when the tickets of earlier ones are used up or lost.
+    /// With `0rtt=1`, opens a separate session without data before the measured one, and again
+    /// when the tickets of earlier sessions are used up or lost.
     fn meet(&self, to: SocketAddr) -> Task<'_, ()> {
         Box::pin(async move {
             if !self.config.early_data {
@@ -168,7 +168,8 @@ impl Transport for Weftline {
                     to,
                     reason: e.to_string(),
                 })?;
-                // The ticket comes with the end of the handshake, or after a loss a little later.
+                // The ticket arrives with the end of the handshake, or after a loss a little
+                // later.
                 let mut looks = 0..100;
                 while !known() && looks.next().is_some() {
                     tokio::time::sleep(connection.rtt().max(LOOK) / 20).await;
@@ -253,7 +254,7 @@ struct Bytes {
 impl ByteStream for Bytes {
     fn close(mut self: Box<Self>) -> Task<'static, ()> {
         Box::pin(async move {
-            // It fails when the peer has closed already, and then all is said.
+            // This fails if the peer has closed already; then nothing is left to say.
             if self.stream.finish().is_ok() {
                 let _ = timeout(LINGER, self.stream.finished()).await;
             }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::super::Outcome;
 
-/// A line for each outcome, under names.
+/// A line for each outcome, under the names of the columns.
 pub fn results_csv(outcomes: &[Outcome]) -> String {
     let mut text = "code,code_rate,decoding_window,loss,symbols,symbol_size,runs,lost,on_time,\
                     on_time_stderr,residual_loss,late,latency_mean,latency_stderr,latency_min,\
@@ -14,7 +14,7 @@ pub fn results_csv(outcomes: &[Outcome]) -> String {
     for outcome in outcomes {
         let of = &outcome.experiment;
         let [min, p50, p90, p99, p999, max] = outcome.latency_quantiles;
-        // Writing to a string cannot fail. A loss has a comma: quotes.
+        // Writing to a string cannot fail. The text form of a loss has a comma: quotes.
         let _ = writeln!(
             text,
             "{},{},{},\"{}\",{},{},{},{:.6},{:.6},{:.6},{:.6},{:.6},{:.4},{:.4},{min},{p50},{p90},\
@@ -41,7 +41,7 @@ pub fn results_csv(outcomes: &[Outcome]) -> String {
     text
 }
 
-/// Histogram and CDF of each outcome: a line for each latency that some symbol has.
+/// Histogram and CDF of each outcome: a line for each latency that occurs.
 pub fn latencies_csv(outcomes: &[Outcome]) -> String {
     let mut text = "code,loss,ticks,symbols,share_up_to\n".to_owned();
     for outcome in outcomes {

@@ -1,4 +1,4 @@
-//! Outcomes as CSV, pictures, and one page.
+//! Outcomes as CSV, charts, and one page.
 
 mod csv;
 mod page;

@@ -1,4 +1,4 @@
-//! The report: one page, without scripts and without anything to load.
+//! The report: one page without scripts and external resources.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::pictures::pictures;
 use super::tables::{self, Rows};
 use weftline_plot::{CHART_STYLE, PAGE_STYLE, escape, figure};
 
-/// The page; `command` is what makes it again.
+/// The page; `command` is the command that makes it again.
 pub fn page(outcomes: &[Outcome], command: &str) -> String {
     let title = "FECFRAME: block against sliding window";
     let mut page = String::new();
@@ -20,14 +20,14 @@ pub fn page(outcomes: &[Outcome], command: &str) -> String {
     );
     page += "<p>After Roca, Teibi, Burdinat, Tran and Thienot, \"Block or Convolutional AL-FEC Codes? A \
              Performance Comparison for Robust Low-Latency Communications\". One tick for each source \
-             symbol; code rate 2/3; source and repair packets are lost alike. The codecs are \
-             Weftline's, packets in and ADUs out, and every octet handed over was compared with what \
-             was sent.</p>\n";
+             symbol; code rate 2/3; source and repair packets have the same loss rate. The codecs are \
+             Weftline's, packets in and ADUs out, and every delivered octet was compared with the \
+             sent one.</p>\n";
     section(
         &mut page,
         "On time at 30 % loss",
         "RLC over GF(2^8), ew 83, dw 167: symbols received or decoded within dw ticks, by the size of \
-         the linear system and by what a decoder does with equations when a symbol leaves it.",
+         the linear system and by the decoder's treatment of equations when a symbol leaves it.",
         tables::on_time(outcomes),
     );
     section(
@@ -39,13 +39,13 @@ pub fn page(outcomes: &[Outcome], command: &str) -> String {
     section(
         &mut page,
         "Speed of receivers",
-        "Source bits for each second of processor time, besides the paper's Table II.",
+        "Source bits for each second of processor time, beside the paper's Table II.",
         tables::speed(outcomes),
     );
     section(
         &mut page,
-        "What stays lost, beyond the paper",
-        "dw 167. ge:LOSS,BURST loses in runs of BURST packets on average.",
+        "Residual loss, beyond the paper",
+        "dw 167. ge:LOSS,BURST: losses in runs of BURST packets on average.",
         tables::residual(outcomes),
     );
     page += "<h2>Charts</h2>\n";
@@ -55,10 +55,10 @@ pub fn page(outcomes: &[Outcome], command: &str) -> String {
     let all = html(&tables::table(outcomes));
     let _ = write!(
         page,
-        "<details><summary>All numbers</summary>\n<p class=\"small\">Latencies in ticks; \"late\" was \
-         decoded after its time; standard errors from stretches of a twentieth of a run.</p>\n{all}</details>\n\
-         <h2>How this was made</h2>\n<pre>{}</pre>\n<p>weftline {}. All but the speeds comes out the \
-         same again.</p>\n</main></body></html>\n",
+        "<details><summary>All numbers</summary>\n<p class=\"small\">Latencies in ticks; \"late\" symbols were \
+         decoded after their deadline; standard errors from parts of a twentieth of a run.</p>\n{all}</details>\n\
+         <h2>How this was made</h2>\n<pre>{}</pre>\n<p>weftline {}. All numbers but the speeds are \
+         repeatable.</p>\n</main></body></html>\n",
         escape(command),
         env!("CARGO_PKG_VERSION"),
     );

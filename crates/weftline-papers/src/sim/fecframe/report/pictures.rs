@@ -8,16 +8,16 @@ use weftline_plot::{Axis, CHART_STYLE, Marks, Series, chart};
 /// A chart of the study.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// A name for a file.
+    /// A file name.
     pub name: &'static str,
-    /// What it shows.
+    /// Its caption.
     pub caption: String,
-    /// An `svg` element, for pages that have the style sheet of charts.
+    /// An `svg` element, for pages with the style sheet of charts.
     pub svg: String,
 }
 
 impl Picture {
-    /// A file of its own.
+    /// The chart as a separate file.
     pub fn file(&self) -> String {
         let head = "<svg xmlns=\"http://www.w3.org/2000/svg\" ";
         let svg = self.svg.replacen("<svg ", head, 1);
@@ -27,7 +27,7 @@ impl Picture {
     }
 }
 
-/// The charts for which there is something to show.
+/// The charts that the outcomes allow.
 pub fn pictures(outcomes: &[Outcome]) -> Vec<Picture> {
     let set = Set(outcomes);
     let all = [
@@ -61,10 +61,11 @@ impl Set<'_> {
         });
         Some(Picture {
             name: "on-time",
-            caption: "Symbols received or decoded within 167 ticks. A decoder that discards equations \
-                      needs a linear system much larger than dw; one that keeps what follows from them \
+            caption:
+                "Symbols received or decoded within 167 ticks. A decoder that discards equations \
+                      needs a linear system much larger than dw; one that keeps the equations \
                       does not."
-                .into(),
+                    .into(),
             svg: chart(
                 "Symbols on time",
                 &plain("independent loss, %", 36.0),
@@ -80,7 +81,7 @@ impl Set<'_> {
 
     fn residual(&self, name: &'static str, what: &str, codes: &Codes) -> Option<Picture> {
         let mut series = self.by_loss(codes, |o| 100.0 * o.residual_loss);
-        // Nothing left is no point of a logarithmic axis.
+        // A logarithmic axis has no point for 0.
         for line in &mut series {
             line.points.retain(|(_, left)| *left > 0.0);
         }
@@ -88,8 +89,8 @@ impl Set<'_> {
         (!series.is_empty()).then(|| Picture {
             name,
             caption: format!(
-                "What stays lost with {what}, code rate 2/3, by independent loss. Where a line begins, \
-                 nothing was left below."
+                "Residual loss with {what}, code rate 2/3, by independent loss. To the left of a line, \
+                 no loss was left."
             ),
             svg: chart(
                 "Residual loss",
@@ -113,7 +114,7 @@ impl Set<'_> {
             line.marks = Marks::Points;
             series.push(line);
         }
-        // None at all is no point of a logarithmic axis.
+        // A logarithmic axis has no point for 0.
         for line in &mut series {
             line.points.retain(|(_, ticks)| *ticks > 0.0);
         }
@@ -129,7 +130,7 @@ impl Set<'_> {
         Some(Picture {
             name: "latency",
             caption:
-                "Added latency of delivery in order: mean (lines) and largest (dots). The smallest \
+                "Added latency of in-order delivery: mean (lines) and largest (dots). The smallest \
                       is 0 everywhere."
                     .into(),
             svg: chart(
@@ -230,8 +231,8 @@ impl Set<'_> {
             name: "speed",
             caption: format!(
                 "Source bits for each second of processor time of the receiver: packets in, ADUs out. \
-                 Symbols of {size} octets (the paper's: 256). Different machines: only the shapes \
-                 compare."
+                 Symbols of {size} octets (the paper's: 256). The machines differ: only the shapes \
+                 are comparable."
             ),
             svg: chart(
                 "Receiver's speed",
@@ -262,7 +263,7 @@ impl Set<'_> {
         (!series.is_empty()).then(|| Picture {
             name: "density",
             caption: "Residual loss by density threshold: of 83 symbols a repair has (DT + 1) / 16. GF(2^8) \
-                      unless named. 0.0001 stands for nothing left."
+                      unless named. 0.0001 stands for no loss."
                 .into(),
             svg: chart("Density", &plain("density threshold", 15.5), &left(), &series),
         })
@@ -276,8 +277,7 @@ impl Set<'_> {
         let series = self.by_number(number);
         (!series.is_empty()).then(|| Picture {
             name: "windows",
-            caption: "Residual loss by encoding window, dw 167. 0.0001 stands for nothing left."
-                .into(),
+            caption: "Residual loss by encoding window, dw 167. 0.0001 stands for no loss.".into(),
             svg: chart("Windows", &plain("ew, symbols", 170.0), &left(), &series),
         })
     }

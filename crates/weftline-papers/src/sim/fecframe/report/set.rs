@@ -1,4 +1,4 @@
-//! Which outcomes a chart shows, and as what lines.
+//! The outcomes of a chart, and their lines.
 
 use weftline_fecframe::Elimination;
 use weftline_netem::LossModel;
@@ -6,7 +6,7 @@ use weftline_netem::LossModel;
 use super::super::{Code, Outcome, WindowCode};
 use weftline_plot::{Marks, STYLES, Series};
 
-/// A figure of an outcome.
+/// A value of an outcome.
 pub(super) type Value = fn(&Outcome) -> f64;
 
 /// Codes that are compared with each other, by their names in legends.
@@ -37,7 +37,7 @@ impl Set<'_> {
         codes
     }
 
-    /// The shorter ones.
+    /// The paper's shorter windows and blocks.
     pub(super) fn short() -> Codes {
         let code = |elimination| {
             Code::Window(WindowCode {
@@ -74,7 +74,7 @@ impl Set<'_> {
         ]
     }
 
-    /// A figure by independent loss in percent.
+    /// A value by independent loss in percent.
     pub(super) fn by_loss(&self, codes: &Codes, value: Value) -> Vec<Series> {
         let lines = codes.iter().enumerate().map(|(style, (name, code))| {
             let points = self.0.iter().filter(|o| o.experiment.code == *code);
@@ -86,7 +86,7 @@ impl Set<'_> {
         lines.filter(|line| line.points.len() > 1).collect()
     }
 
-    /// What is left, by a number that belongs to a code, a line for each loss and kind of code.
+    /// Residual loss by a number of a code, with a line for each loss and kind of code.
     pub(super) fn by_number(
         &self,
         number: impl Fn(&WindowCode) -> Option<(&'static str, f64)>,

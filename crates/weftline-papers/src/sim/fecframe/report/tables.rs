@@ -9,7 +9,7 @@ use super::super::{Code, Outcome, WindowCode};
 /// A table of texts: the first row is the head.
 pub(super) type Rows = Vec<Vec<String>>;
 
-/// Outcomes for reading: a row each, under a head.
+/// All outcomes: a row each, under a head.
 pub fn table(outcomes: &[Outcome]) -> Vec<Vec<String>> {
     let head = [
         "code",
@@ -48,7 +48,7 @@ pub fn table(outcomes: &[Outcome]) -> Vec<Vec<String>> {
     rows
 }
 
-/// On-time shares at 30 % loss by ls, both decoders, beside the paper's.
+/// On-time shares at 30 % loss by ls, of both decoders, beside the paper's.
 pub(super) fn on_time(outcomes: &[Outcome]) -> Option<Rows> {
     let share = |linear_system, elimination| {
         let code = Code::Window(WindowCode {
@@ -132,8 +132,8 @@ pub(super) fn speed(outcomes: &[Outcome]) -> Option<Rows> {
     Some(rows)
 }
 
-/// What stays lost of each code at each loss that is not independent, and at the independent ones
-/// beside them.
+/// Residual loss of each code at each loss that is not independent, and at the corresponding
+/// independent losses.
 pub(super) fn residual(outcomes: &[Outcome]) -> Option<Rows> {
     let bursty = |o: &&Outcome| matches!(o.experiment.loss, LossModel::GilbertElliott(_));
     let mut codes: Vec<Code> = Vec::new();
@@ -177,7 +177,7 @@ fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 
-/// A share as percent, with as many digits as count.
+/// A share as percent, with its significant digits.
 fn percent(share: f64) -> String {
     let value = 100.0 * share;
     match value {

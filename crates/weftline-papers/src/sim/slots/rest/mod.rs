@@ -1,8 +1,8 @@
-//! REST (Brulatout et al., "Reliable Streaming Protocol for Lossy Networks"): a repair after each k
-//! data packets, and after the last one repairs until everything is there.
+//! REST (Brulatout et al., "Reliable Streaming Protocol for Lossy Networks"): a repair after each
+//! k data packets, and after the last one repairs until the receiver has everything.
 //!
-//! Every packet takes a slot. Delays are per packet, from sending until received or decoded, without
-//! waiting for those before it.
+//! Every packet takes a slot. Delays are per packet, from sending until received or decoded,
+//! without waiting for earlier packets.
 
 mod receiver;
 
@@ -20,13 +20,13 @@ const LONGEST: u32 = 1 << 20;
 /// Slots for each packet after which a run is given up.
 const PATIENCE: u64 = 200;
 
-/// What the link loses.
+/// The loss model of the link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Loss {
     /// Slots of a channel.
     Slots(SlotLoss),
     /// The paper's Figs 4 to 8: after a packet, with probability `chance`, the next 1 to `longest`
-    /// packets are lost, every number as likely.
+    /// packets are lost, each number with the same probability.
     Bursts {
         /// Probability of a burst after a packet that arrived.
         chance: f64,
@@ -35,21 +35,21 @@ pub enum Loss {
     },
 }
 
-/// How many repairs are woven in.
+/// The redundancy before the end of the stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Redundancy {
     /// Repairs for each data packet; 0 is none before the end.
     Fixed(f64),
-    /// As the receiver's estimate of the packet error rate asks for.
+    /// Redundancy as the receiver's estimate of the packet error rate requires.
     Adaptive,
 }
 
-/// What is run.
+/// The model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rest {
-    /// What the link loses.
+    /// The loss model of the link.
     pub loss: Loss,
-    /// How many repairs are woven in.
+    /// The redundancy before the end of the stream.
     pub redundancy: Redundancy,
     /// Data packets of the stream.
     pub packets: u32,
@@ -57,26 +57,26 @@ pub struct Rest {
     pub packet_s: f64,
     /// Round-trip time in seconds.
     pub rtt_s: f64,
-    /// Seconds from one acknowledgement to the next.
+    /// Seconds between two acknowledgements.
     pub ack_s: f64,
-    /// Packets that a repair covers at most, the oldest not acknowledged; `None` is all of them.
+    /// Most packets that a repair covers, the oldest unacknowledged ones; `None` is all of them.
     pub window: Option<u32>,
     /// Ideal or real; a bounded window is always real.
     pub code: Code,
     /// Weight of the newest value in the estimate: the paper's 0.8.
     pub alpha: f64,
-    /// Seconds over which a value of it is taken: the paper's 3.
+    /// Seconds over which a value of the estimate is measured: the paper's 3.
     pub estimate_s: f64,
-    /// Streams, each with the next run of the seed.
+    /// Number of streams, each with the next run of the seed.
     pub runs: u64,
-    /// What chance draws from.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
-/// What came of it; `spread` is that of one run.
+/// The result; `spread` is that of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Streams.
+    /// Number of streams.
     pub runs: u64,
     /// Seconds from the first packet until the receiver has everything.
     pub duration_s: Estimate,
@@ -90,7 +90,7 @@ pub struct Outcome {
     pub inline_overhead: Estimate,
     /// The receiver's estimate of the packet error rate at the end.
     pub estimated_loss: Estimate,
-    /// Most packets missing at a time, of those sent: unknowns of the receiver's linear system.
+    /// Most sent packets missing at a time: unknowns of the receiver's linear system.
     pub largest_system: Estimate,
 }
 
@@ -105,10 +105,10 @@ struct Run {
 }
 
 impl Rest {
-    /// Runs it on so many threads.
+    /// Runs the model on this many threads.
     ///
     /// # Errors
-    /// A parameter makes no sense, or the losses let a stream never end.
+    /// A parameter is out of its range, or with these losses a stream never ends.
     pub fn run(&self, threads: usize, progress: Progress<'_>) -> Result<Outcome, SlotError> {
         self.check()?;
         let runs = spread(self.runs, threads, progress, |run| self.stream(run));
@@ -201,8 +201,8 @@ impl Rest {
         )
     }
 
-    /// What the sender has heard by slot `slot`: the end of the history that the latest
-    /// acknowledgement tells of. One way takes half a round trip, in either direction.
+    /// The sender's knowledge at slot `slot`: the end of the history that the latest
+    /// acknowledgement covers. Each direction takes half a round trip.
     fn heard(&self, slot: u64) -> usize {
         let way = self.rtt_s / 2.0;
         let now = slot as f64 * self.packet_s;
@@ -275,7 +275,7 @@ impl Rest {
     }
 }
 
-/// The receiver's estimate of the packet error rate: an EWMA of what each stretch of time lost.
+/// The receiver's estimate of the packet error rate: an EWMA of the loss in each interval.
 #[derive(Default)]
 struct Estimator {
     value: f64,

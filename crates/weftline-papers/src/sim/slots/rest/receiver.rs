@@ -1,4 +1,4 @@
-//! What a receiver of REST has, ideal or real, and how long each packet took.
+//! The packets that a REST receiver has, ideal or real, and the delay of each.
 
 use weftline_codec::{DecodeError, DecoderConfig, WindowDecoder, WindowEncoder};
 
@@ -20,7 +20,7 @@ pub(super) struct Receiver {
 }
 
 enum Code {
-    /// Every repair that arrives makes up for one of the missing.
+    /// Every repair that arrives replaces one missing packet.
     Ideal {
         missing: Vec<u32>,
         repairs: usize,
@@ -75,12 +75,12 @@ impl Receiver {
         self.sent.len() as u32
     }
 
-    /// All data packets below it are there.
+    /// All data packets below it have arrived or are decoded.
     pub(super) fn edge(&self) -> u32 {
         self.edge
     }
 
-    /// The next data packet is sent, and arrives or not.
+    /// Sends the next data packet, which arrives or not.
     pub(super) fn data(&mut self, now: f64, arrives: bool) -> Result<(), SlotError> {
         let packet = self.sent();
         self.sent.push(now);
@@ -105,7 +105,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// A repair over what is sent and, as far as the sender knows, missing.
+    /// Sends a repair over the packets that are sent and, as far as the sender knows, missing.
     pub(super) fn repair(
         &mut self,
         now: f64,
@@ -177,7 +177,7 @@ impl Receiver {
         }
     }
 
-    /// Mean and standard deviation of delays, the way not counted.
+    /// Mean and standard deviation of delays, without the path's delay.
     pub(super) fn delays(&self) -> (f64, f64) {
         let n = self.sent.len() as f64;
         let mean = self.sum / n;

@@ -20,9 +20,9 @@ fn table_3(share: f64) -> Rest {
 }
 
 #[test]
-fn table_3_is_that_of_the_reference_simulation() {
-    // Redundancy, then duration, mean delay and its standard deviation, each with the spread of one
-    // of 400 runs.
+fn table_3_matches_the_reference_simulation() {
+    // Redundancy, then duration, mean delay and its standard deviation, each with the spread of
+    // one of 400 runs.
     for (share, expected) in [
         (0.0, [(22.0865, 0.1629), (2.0467, 0.1149), (4.9684, 0.1691)]),
         (
@@ -46,7 +46,7 @@ fn table_3_is_that_of_the_reference_simulation() {
 }
 
 #[test]
-fn a_real_code_does_what_the_ideal_one_does() {
+fn a_real_code_performs_like_the_ideal_one() {
     let short = Rest {
         packets: 400,
         runs: 20,
@@ -84,7 +84,7 @@ fn a_bounded_window_waits_for_acknowledgements() {
     }
     .run(2, &silent)
     .unwrap();
-    // Repairs over a window that moves once in a round trip are mostly of no use.
+    // Repairs over a window that moves once in a round trip are mostly useless.
     assert!(
         bounded.duration_s.mean > ideal.duration_s.mean * 1.2,
         "{ideal:?} {bounded:?}"
@@ -102,7 +102,7 @@ fn the_estimate_finds_the_loss_and_the_redundancy_follows() {
     };
     let got = adaptive.run(2, &silent).unwrap();
     assert!((got.estimated_loss.mean - 0.15).abs() < 0.02, "{got:?}");
-    // k = 5 at 15 %, a little more or less as the estimate goes; the first round trips have none.
+    // k = 5 at 15 %, with the variation of the estimate; the first round trips have no repairs.
     assert!((0.15..0.23).contains(&got.inline_overhead.mean), "{got:?}");
     let bursts = Loss::Bursts {
         chance: 0.01,
@@ -114,7 +114,7 @@ fn the_estimate_finds_the_loss_and_the_redundancy_follows() {
     }
     .run(2, &silent)
     .unwrap();
-    // Cycles of 100 packets that arrive and 10.5 that do not.
+    // Cycles of 100 packets that arrive and 10.5 that are lost.
     assert!(
         (got.estimated_loss.mean - 10.5 / 110.5).abs() < 0.03,
         "{got:?}"
@@ -122,7 +122,7 @@ fn the_estimate_finds_the_loss_and_the_redundancy_follows() {
 }
 
 #[test]
-fn without_loss_packets_take_one_way() {
+fn without_loss_packets_take_the_one_way_delay() {
     let clean = Rest {
         loss: Loss::Slots("0".parse().unwrap()),
         runs: 2,
