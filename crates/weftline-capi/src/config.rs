@@ -159,8 +159,8 @@ impl Field<'_> {
             Field::Flag(field) => *field = value != 0,
             Field::Time(field) => *field = Duration::from_nanos(value),
             Field::MaybeTime(field) => *field = some.map(Duration::from_nanos),
-            Field::FixedRate(field) => *field = fixed(some, window(field)),
-            Field::FixedWindow(field) => *field = fixed(rate(field), some),
+            Field::FixedRate(field) => *field = fixed(field, some, window(field)),
+            Field::FixedWindow(field) => *field = fixed(field, rate(field), some),
             Field::CarrierRate(field) if value != 0 => *field = RateControl::Carrier,
             Field::CarrierRate(field) if *field == RateControl::Carrier => {
                 *field = RateControl::Adaptive;
@@ -186,8 +186,9 @@ impl Field<'_> {
     }
 }
 
-fn fixed(rate: Option<u64>, window: Option<u64>) -> RateControl {
+fn fixed(before: &RateControl, rate: Option<u64>, window: Option<u64>) -> RateControl {
     match (rate, window) {
+        (None, None) if *before == RateControl::Carrier => RateControl::Carrier,
         (None, None) => RateControl::Adaptive,
         (rate, window) => RateControl::Fixed { rate, window },
     }
@@ -299,5 +300,8 @@ mod tests {
         ConfigOption::FixedRate.field(&mut config).set(0);
         ConfigOption::FixedWindow.field(&mut config).set(0);
         assert_eq!(config.rate, RateControl::Adaptive);
+        ConfigOption::CarrierRate.field(&mut config).set(1);
+        ConfigOption::FixedRate.field(&mut config).set(0);
+        assert_eq!(config.rate, RateControl::Carrier);
     }
 }

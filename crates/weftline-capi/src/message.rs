@@ -46,7 +46,7 @@ fn put_sent(
 
 /// Sends a message, a copy of `length` bytes. The peer gets it whole, in no particular order. With a
 /// deadline, in nanoseconds from now, the message is worth nothing to the peer later, and the session
-/// spends nothing more on it then; if it was not sent, `WEFTLINE_EVENT_KIND_MESSAGE_EXPIRED` follows. With
+/// spends nothing more on it then; `WEFTLINE_EVENT_KIND_MESSAGE_DELIVERED` or `WEFTLINE_EVENT_KIND_MESSAGE_EXPIRED` follows. With
 /// `WEFTLINE_NO_DEADLINE` it is delivered however long it takes. `message`, unless NULL, gets its number.
 /// Returns `WEFTLINE_STATUS_BLOCKED` while there is no room; `WEFTLINE_EVENT_KIND_MESSAGE_WRITABLE` follows.
 #[unsafe(no_mangle)]

@@ -11,6 +11,8 @@ use weftline_codec::Esi;
 #[derive(Debug, Default)]
 pub(crate) struct Abandoned {
     symbols: BTreeMap<Esi, Symbol>,
+    /// How often an outcome was added or changed.
+    changes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,17 +41,24 @@ impl Abandoned {
             outcome,
         };
         self.symbols.insert(esi, symbol);
+        self.changes += 1;
     }
 
     /// Reports tell what became of a transmission of a symbol.
     pub(crate) fn on_fate(&mut self, esi: Esi, transmission: u64, lost: bool) {
         if let Some(symbol) = self.symbols.get_mut(&esi) {
+            self.changes += 1;
             if !lost {
                 symbol.outcome = Outcome::Arrived;
             } else if symbol.transmission == transmission && symbol.outcome == Outcome::Pending {
                 symbol.outcome = Outcome::Lost;
             }
         }
+    }
+
+    /// How often an outcome was added or changed: equal counts, equal outcomes.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// What became of these symbols, all below the edge: those that were not given up arrived.

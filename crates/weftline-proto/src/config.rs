@@ -35,8 +35,10 @@ pub enum RateControl {
 pub(crate) const SMALLEST_SYMBOL: u16 = 128;
 /// Frames have two-byte lengths, which hold 14 bits.
 const LARGEST_SYMBOL: u16 = 1 << 14;
-/// No timer of a session needs to be longer.
+/// No round trip is longer.
 const DAY: Duration = Duration::from_secs(86_400);
+/// For an application that means "never": 136 years.
+const LONGEST: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// Configuration of a session. Start from the scheme, and change fields:
 ///
@@ -46,6 +48,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 ///
 /// let mut config = Config::from(Config::auto().delay(Duration::from_millis(20)).overhead(0.3));
 /// config.idle_timeout = Duration::from_secs(5);
+/// config.keep_alive = Some(Duration::from_secs(1));
 /// ```
 ///
 /// The peer learns only [`Limits`] and [`Feedback`]; the two ends need not agree on the other fields.
@@ -70,9 +73,9 @@ pub struct Config {
     /// Bytes accepted from the application and not yet sent, on each stream and in messages, at
     /// least 1.
     pub send_buffer: usize,
-    /// The session is lost when nothing arrives for this long, 1 ms to a day.
+    /// The session is lost when nothing arrives for this long, 1 ms to 2^32 - 1 s.
     pub idle_timeout: Duration,
-    /// Send a probe when nothing was sent for this long, 1 ms to a day; `None` lets an idle session
+    /// Send a probe when nothing was sent for this long, 1 ms to 2^32 - 1 s; `None` lets an idle session
     /// time out.
     pub keep_alive: Option<Duration>,
     /// Round-trip time assumed until one is measured, at most a day.
@@ -167,8 +170,12 @@ impl Config {
         )?;
         self.limits.check()?;
         within("send_buffer", self.send_buffer, 1..=usize::MAX)?;
-        within("idle_timeout", self.idle_timeout, milli..=DAY)?;
-        within("keep_alive", self.keep_alive.unwrap_or(milli), milli..=DAY)?;
+        within("idle_timeout", self.idle_timeout, milli..=LONGEST)?;
+        within(
+            "keep_alive",
+            self.keep_alive.unwrap_or(milli),
+            milli..=LONGEST,
+        )?;
         within("initial_rtt", self.initial_rtt, Duration::ZERO..=DAY)
     }
 }

@@ -248,6 +248,7 @@ mod tests {
             ("auto,feedback=periodic:0", "periodic:MS"),
             ("auto,feedback=adaptive:0", "adaptive:MS"),
             ("auto,deadline=0", "1 to 60000"),
+            ("auto,delay=20,deadline=80", "two aims"),
             ("auto,without=luck", "parts of the rule"),
             ("rest,share=0.2,ewma=1", "one or the other"),
             ("udp-rc,field=3", "one of 2, 4, 8"),

@@ -1,7 +1,7 @@
 //! A chat: lines over a stream, "is typing" as a message with a deadline, reconnecting, statistics.
 //!
-//! `cargo run --example chat -- serve 127.0.0.1:4433 identity.pem` serves any number of guests and
-//! prints their command: `cargo run --example chat -- join 127.0.0.1:4433 FINGERPRINT NAME`.
+//! `cargo run -p weftline --example chat -- serve 127.0.0.1:4433 identity.pem` serves any number of guests and
+//! prints their command: `cargo run -p weftline --example chat -- join 127.0.0.1:4433 FINGERPRINT NAME`.
 //! The server may be stopped and started again: guests come back.
 
 use std::error::Error;
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Failure> {
 async fn serve(addr: SocketAddr, identity: Identity) -> Result<(), Failure> {
     let endpoint = Endpoint::bind(addr, identity, Allowed::anyone(), config())?;
     println!(
-        "cargo run --example chat -- join {} {} NAME",
+        "cargo run -p weftline --example chat -- join {} {} NAME",
         endpoint.local_addr()?,
         endpoint.fingerprint()
     );

@@ -1,6 +1,6 @@
 //! Sends its input to the echo server and prints what comes back.
 //!
-//! `echo hello | cargo run --example client -- 127.0.0.1:4433 FINGERPRINT`, as the server says.
+//! `echo hello | cargo run -p weftline --example client -- 127.0.0.1:4433 FINGERPRINT`, as the server says.
 
 use std::error::Error;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Sends a message that is worth nothing after 200 ms, and tells what became of it.
 //!
-//! `cargo run --example message -- 127.0.0.1:4433` waits for one and prints the other command:
-//! `cargo run --example message -- 127.0.0.1:4433 FINGERPRINT 'Mind the gap'`.
+//! `cargo run -p weftline --example message -- 127.0.0.1:4433` waits for one and prints the other command:
+//! `cargo run -p weftline --example message -- 127.0.0.1:4433 FINGERPRINT 'Mind the gap'`.
 
 use std::error::Error;
 use std::time::Duration;
@@ -23,7 +23,7 @@ async fn receive(addr: &str) -> Result<(), Box<dyn Error>> {
     let identity = Identity::generate();
     let endpoint = Endpoint::bind(addr.parse()?, identity, Allowed::anyone(), config)?;
     println!(
-        "cargo run --example message -- {} {} TEXT",
+        "cargo run -p weftline --example message -- {} {} TEXT",
         endpoint.local_addr()?,
         endpoint.fingerprint()
     );

@@ -1,6 +1,6 @@
 //! Sends every stream back to where it came from.
 //!
-//! `cargo run --example server -- 127.0.0.1:4433 [FINGERPRINT]...` accepts the clients with these
+//! `cargo run -p weftline --example server -- 127.0.0.1:4433 [FINGERPRINT]...` accepts the clients with these
 //! fingerprints; without any, it accepts everyone.
 
 use std::error::Error;
@@ -21,7 +21,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let identity = Identity::generate();
     let endpoint = Endpoint::bind(addr.parse()?, identity, allowed, config)?;
     println!(
-        "cargo run --example client -- {} {}",
+        "cargo run -p weftline --example client -- {} {}",
         endpoint.local_addr()?,
         endpoint.fingerprint()
     );

@@ -38,9 +38,9 @@ pub enum Congestion {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EndpointConfig {
-    /// Configuration of the engine, for each connection. Two of its fields are set by the endpoint:
-    /// what the carrier adds to a datagram is known here, and a symbol size that does not fit the
-    /// path is lowered.
+    /// Configuration of the engine, for each connection. The endpoint sets three of its fields:
+    /// `datagram_overhead`, which the carrier knows; `initial_rtt`, where the handshake has measured
+    /// it; and on QUIC `rate`, where [`EndpointConfig::congestion`] says so.
     pub session: Config,
     /// QUIC's congestion controller. `None` leaves the rate to the engine, and takes
     /// [`Congestion::Cubic`] when the engine leaves it to the carrier. With another one than
@@ -110,16 +110,7 @@ impl EndpointConfig {
 
     /// Refuses what contradicts itself.
     pub(crate) fn check(&self) -> Result<(), BindError> {
-        let session = &self.session;
-        session.check()?;
-        if let Some(interval) = session.keep_alive {
-            check(
-                interval < session.idle_timeout,
-                "keep_alive",
-                format_args!("{interval:?}"),
-                "less than idle_timeout, or none",
-            )?;
-        }
+        self.session.check()?;
         check(
             !self.connect_timeout.is_zero(),
             "connect_timeout",
@@ -240,10 +231,6 @@ mod tests {
         );
         assert_eq!(
             refused(|c| c.session.keep_alive = Some(zero)),
-            Some("keep_alive")
-        );
-        assert_eq!(
-            refused(|c| c.session.keep_alive = Some(c.session.idle_timeout)),
             Some("keep_alive")
         );
         assert_eq!(refused(|c| c.session.keep_alive = None), None);

@@ -11,6 +11,7 @@ use weftline_proto::{
     CloseReason, Message, MessageId, OpenError, SendMessageError, Session, Stats, StreamId,
 };
 
+use crate::handle::Handle;
 use crate::shared::{Shared, State};
 use crate::{ExportError, Fingerprint, Receipt, SendError, Stream};
 
@@ -25,7 +26,7 @@ pub struct Connection(Arc<Handle>);
 
 impl Connection {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Connection(Arc::new(Handle { shared }))
+        Connection(Arc::new(Handle::new(shared)))
     }
 
     /// Opens a stream; waits while the peer allows no further one. The peer learns of it with the
@@ -172,7 +173,7 @@ impl Connection {
             _ => SendError::Full,
         })?;
         state.add_receipt(id);
-        Ok(Receipt::new(self.0.shared.clone(), id))
+        Ok(Receipt::new(self.0.shared().clone(), id))
     }
 
     /// The next message from the peer.
@@ -307,7 +308,7 @@ impl Connection {
     }
 
     pub(crate) fn shared(&self) -> &Shared {
-        &self.0.shared
+        self.0.shared()
     }
 }
 
@@ -318,23 +319,6 @@ impl fmt::Debug for Connection {
             .field("remote_addr", &self.remote_addr())
             .field("close_reason", &self.close_reason())
             .finish_non_exhaustive()
-    }
-}
-
-/// Keeps the connection open; the last one to go closes it.
-pub(crate) struct Handle {
-    shared: Arc<Shared>,
-}
-
-impl Handle {
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.shared
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.shared.close(0, "dropped");
     }
 }
 

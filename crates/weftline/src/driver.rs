@@ -104,7 +104,7 @@ enum Step {
 fn next(shared: &Shared, datagram: &mut Vec<u8>) -> Step {
     let largest = shared.carrier.max_datagram();
     shared.with_as_driver(|state, now| {
-        serve_timers(state, now);
+        serve_timers(shared, state, now);
         // What is said when the connection is over needs no room.
         if largest > 0 {
             state.session.set_largest_datagram(largest);
@@ -130,7 +130,7 @@ async fn send(shared: &Shared, datagram: &[u8], inbox: &mut Vec<Bytes>) -> Resul
     }
     loop {
         let (over, deadline) = shared.with_as_driver(|state, now| {
-            serve_timers(state, now);
+            serve_timers(shared, state, now);
             (state.is_drained(), deadline(shared, state, now))
         });
         if over {
@@ -144,9 +144,11 @@ async fn send(shared: &Shared, datagram: &[u8], inbox: &mut Vec<Bytes>) -> Resul
     }
 }
 
-fn serve_timers(state: &mut State, now: Time) {
+fn serve_timers(shared: &Shared, state: &mut State, now: Time) {
     if state.session.poll_timeout().is_some_and(|due| due <= now) {
         state.session.handle_timeout(now);
+        // What expired may have been the last that was not acknowledged.
+        shared.heard.notify_waiters();
     }
 }
 

@@ -90,12 +90,15 @@ impl Endpoint {
     /// connections stay as they are: close those of a peer that is not allowed any more.
     ///
     /// [`accept`](Port::accept) returns `None` as soon as nobody is allowed; call it again after a
-    /// later change.
+    /// later change. Once the endpoint is closed, this changes nothing.
     ///
     /// # Errors
     ///
     /// The cryptographic library refuses its configuration.
     pub fn set_allowed(&self, allowed: Allowed) -> Result<(), BindError> {
+        if self.port.is_closed() {
+            return Ok(());
+        }
         let listening = !allowed.is_nobody();
         self.quic.set_allowed(allowed)?;
         self.port.set_listening(listening);
@@ -108,8 +111,10 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// The socket cannot be used; the endpoint then keeps the old one.
+    /// The socket cannot be used, or this is not called inside a tokio runtime; the endpoint then
+    /// keeps the old socket.
     pub fn rebind(&self, socket: UdpSocket) -> std::io::Result<()> {
+        Runtime::try_current().map_err(std::io::Error::other)?;
         self.quic.rebind(socket)
     }
 }

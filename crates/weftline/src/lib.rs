@@ -16,6 +16,7 @@ mod driver;
 mod endpoint;
 mod error;
 mod fingerprint;
+mod handle;
 #[cfg(feature = "quic")]
 mod identity;
 mod insecure;
@@ -54,6 +55,6 @@ pub use bytes::Bytes;
 pub use weftline_proto::{
     Arq, Auto, Block, CloseReason, Config, ConfigError, DroppedStats, EncodingWindow, Feedback,
     Limits, Measured, Message, MessageId, PathStats, Preset, RateControl, Rateless, ReceivedStats,
-    Rest, RestShare, Scheme, SentStats, Stats, StreamId, Streaming, TextError, VectorHeader,
+    Rest, RestShare, Scheme, SentStats, Stats, StreamId, Streaming, TextError, Time, VectorHeader,
     Violation,
 };

@@ -74,6 +74,11 @@ impl Port {
         self.0.backend.fingerprint()
     }
 
+    #[cfg(feature = "quic")]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.registry.closed.load(Ordering::SeqCst)
+    }
+
     /// The next connection that a peer has opened; `None` once the endpoint is closed, or as soon
     /// as it [allows](crate::Allowed) nobody.
     ///
@@ -261,7 +266,7 @@ impl Door {
         let addr = carrier.remote_addr();
         let Ok(permit) = self.slots.clone().try_acquire_owned() else {
             self.refuse(Refusal::Full { addr });
-            carrier.close(BUSY, "all sessions are taken").await;
+            carrier.close(BUSY, "all connections are taken").await;
             return;
         };
         let connection = self.registry.start(carrier, Role::Server, Some(permit));

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use weftline_proto::{ReadError, StreamId, WriteError};
 
 use crate::StreamError;
-use crate::connection::Handle;
+use crate::handle::Handle;
 
 /// A two-way stream of bytes, reliable and in order, apart from all other streams: a loss in one
 /// does not hold up another.

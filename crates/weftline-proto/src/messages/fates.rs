@@ -21,6 +21,8 @@ pub(super) struct Fates {
     perishable: VecDeque<Sent>,
     /// The edge has passed them, and reports have not told of all their symbols.
     doubtful: VecDeque<Doubtful>,
+    /// [`Abandoned::changes`] when the doubtful ones were last looked at.
+    seen: u64,
 }
 
 /// A message with a deadline; it is in consecutive symbols.
@@ -70,12 +72,12 @@ impl Fates {
             self.reliable.pop_front();
             events.push_back(Event::MessageDelivered(id));
         }
-        self.doubtful.retain(|doubtful| {
-            let outcome = abandoned.outcome(doubtful.sent.first..=doubtful.sent.last);
-            let late = outcome == Outcome::Pending && doubtful.until <= now;
-            let outcome = if late { Outcome::Lost } else { outcome };
-            tell(doubtful.sent.id, outcome, events)
-        });
+        // Datagrams and timers are many, and most tell nothing of what was given up.
+        let is_due = self.next_timeout().is_some_and(|until| until <= now);
+        if is_due || self.seen != abandoned.changes() {
+            self.seen = abandoned.changes();
+            self.retain_doubtful(now, abandoned, events);
+        }
         while let Some(&sent) = self.perishable.front()
             && sent.last < edge
         {
@@ -90,6 +92,15 @@ impl Fates {
         let next = self.perishable.front().map(|sent| sent.first);
         let needed = doubtful.into_iter().chain(next).fold(edge, Esi::min);
         abandoned.discard_before(needed);
+    }
+
+    fn retain_doubtful(&mut self, now: Time, abandoned: &Abandoned, events: &mut VecDeque<Event>) {
+        self.doubtful.retain(|doubtful| {
+            let outcome = abandoned.outcome(doubtful.sent.first..=doubtful.sent.last);
+            let late = outcome == Outcome::Pending && doubtful.until <= now;
+            let outcome = if late { Outcome::Lost } else { outcome };
+            tell(doubtful.sent.id, outcome, events)
+        });
     }
 }
 

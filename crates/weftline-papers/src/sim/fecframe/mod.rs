@@ -26,6 +26,7 @@ mod payload;
 mod recommend;
 mod report;
 mod run;
+mod run_all;
 mod study;
 #[cfg(test)]
 mod tests;
@@ -38,5 +39,5 @@ pub use outcome::{Estimate, Outcome, Speeds};
 pub use paper::{BLOCK_LATENCY, ON_TIME_AT_30_PERCENT, RLC_SPEED};
 pub use recommend::{Left, Recommendation, Tried, Wish, WishError, recommend};
 pub use report::{Picture, latencies_csv, page, pictures, results_csv, table};
-pub use run::run_all;
+pub use run_all::run_all;
 pub use study::{beyond, paper, speeds};

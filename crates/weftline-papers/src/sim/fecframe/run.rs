@@ -1,6 +1,5 @@
 //! Runs: a sender, losses, a receiver, and the result for each symbol.
 
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use weftline_fecframe::{Adu, Receiver, Sender, Time};
@@ -9,7 +8,7 @@ use weftline_netem::Losses;
 use super::batches::{BATCHES, Batches};
 use super::code::Code;
 use super::events::Events;
-use super::{Experiment, Latencies, Outcome, StudyError, parallel, payload};
+use super::{Experiment, Latencies, StudyError, payload};
 use crate::sim::cpu;
 
 /// Octets of a coded symbol in addition to the ADU's: flow and length.
@@ -35,38 +34,6 @@ pub(super) struct Run {
     pub(super) repairs: u64,
     pub(super) sending: Duration,
     pub(super) receiving: Duration,
-}
-
-/// Runs all experiments, each with the seeds `first..first + runs`, on `jobs` threads; `progress`
-/// receives the number of finished runs and of all runs. All results but the speeds are
-/// repeatable, on any number of threads.
-/// any number of threads.
-///
-/// The first error of any run.
-/// The first that any run meets.
-pub fn run_all(
-    experiments: &[Experiment],
-    first: u64,
-    runs: u32,
-    jobs: NonZeroUsize,
-    progress: impl Fn(usize, usize) + Sync,
-) -> Result<Vec<Outcome>, StudyError> {
-    experiments.iter().try_for_each(Experiment::check)?;
-    let runs = runs.max(1);
-    // Seed by seed, so that the speeds of all experiments are measured at about the same times.
-    let each = |n| (0..experiments.len()).map(move |index| (index, first.wrapping_add(n)));
-    let all: Vec<(usize, u64)> = (0..u64::from(runs)).flat_map(each).collect();
-    let results = parallel::map(&all, jobs, progress, |(index, seed)| {
-        run(&experiments[*index], *seed)
-    })?;
-    let mut sums = vec![Run::default(); experiments.len()];
-    for ((index, _), result) in all.iter().zip(&results) {
-        sums[*index].merge(result);
-    }
-    let outcomes = experiments.iter().zip(&sums);
-    Ok(outcomes
-        .map(|(experiment, run)| Outcome::new(experiment, runs, run))
-        .collect())
 }
 
 pub(super) fn run(experiment: &Experiment, seed: u64) -> Result<Run, StudyError> {
@@ -256,7 +223,7 @@ impl Batch {
 }
 
 impl Run {
-    fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         self.symbols += other.symbols;
         self.received += other.received;
         self.on_time += other.on_time;

@@ -112,6 +112,11 @@ impl Auto {
         let expected = "milliseconds until it is read";
         let deadline = settings.number("deadline", expected, 1.0..=60_000.0)?;
         self.deadline = deadline.map(millis).or(self.deadline);
+        if self.delay.is_some() && self.deadline.is_some() {
+            return Err(TextError::Contradiction(
+                "delay= and deadline= are two aims: give one of them",
+            ));
+        }
         let without = settings.take("without", "parts of the rule, joined by +", |value| {
             let mut ingredients = Ingredients::default();
             for part in value.split('+') {
@@ -138,6 +143,11 @@ impl Auto {
         if let Some(deadline) = self.deadline {
             let least = Duration::from_millis(1);
             within("auto.deadline", deadline, least..=MINUTE)?;
+        }
+        if self.delay.is_some() && self.deadline.is_some() {
+            return Err(ConfigError::Contradiction(
+                "auto.delay and auto.deadline are two aims: set one of them",
+            ));
         }
         if let Some(overhead) = self.overhead {
             within("auto.overhead", overhead, 0.0..=MAX_SHARE)?;
