@@ -32,7 +32,7 @@ pub(crate) struct SessionOptions {
     /// Keep at most this many bytes in flight, for example 190kB (rate times round-trip time)
     #[arg(long, value_name = "SIZE", value_parser = window)]
     pub window: Option<usize>,
-    /// What decides the sending rate [default: delay, or engine with --rate or --window]
+    /// What decides the sending rate [default: engine]
     #[arg(long, value_name = "NAME")]
     pub congestion: Option<CongestionName>,
     /// Plain UDP: no encryption and no identities; both ends must ask for it

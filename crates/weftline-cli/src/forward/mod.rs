@@ -33,7 +33,7 @@ Examples:
   Several targets:
     weftline forward --via host-b --peer FINGERPRINT --listen 8080 --to web.lan:80 \\
         --listen 127.0.0.1:5432 --to db.lan:5432
-  A SOCKS proxy (host-b: serve --allow '*:80,*:443'), which resolves the names):
+  A SOCKS proxy; host-b resolves the names (host-b: serve --allow '*:80,*:443'):
     weftline forward --via host-b --peer FINGERPRINT --socks 1080
     curl --socks5-hostname 127.0.0.1:1080 https://example.org/
   Reverse, host-b's port 2222 to this host's SSH server (host-b: serve --allow-listen

@@ -64,10 +64,10 @@ pub(super) struct ConnectArgs {
     /// Fragment datagrams that do not fit a packet, in both directions, instead of dropping them
     #[arg(long)]
     fragment: bool,
-    /// Drop a flow that was idle for this long
+    /// Drop a flow that has been idle for this long
     #[arg(long, value_name = "TIME", default_value = "180s", value_parser = idle)]
     idle: Duration,
-    /// Most flows at once; a further flow replaces the one that was idle for longest
+    /// Most flows at once; a further flow replaces the one that has been idle for longest
     #[arg(long, value_name = "NUMBER", default_value = "500", value_parser = most_flows)]
     flows: usize,
     /// Print a line of statistics this often

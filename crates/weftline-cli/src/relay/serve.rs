@@ -49,7 +49,7 @@ pub(super) struct ServeArgs {
     /// Serve anyone who can reach this port
     #[arg(long, conflicts_with = "insecure_udp")]
     peer_anyone: bool,
-    /// Drop a flow that was idle for this long
+    /// Drop a flow that has been idle for this long
     #[arg(long, value_name = "TIME", default_value = "180s", value_parser = idle)]
     idle: Duration,
     /// Most flows of each client at once; each one needs a socket on this host

@@ -2,6 +2,16 @@
 //!
 //! The module of a scheme has its options, for the configuration, and its [`Rule`], which tells the
 //! sender what to send.
+//!
+//! | module | published system |
+//! | --- | --- |
+//! | `streaming` | Karzand et al. |
+//! | `arq`, `block` | the baselines of Karzand et al. |
+//! | `rest` | REST (Brulatout et al.) |
+//! | `rateless` | UDP-RC (Chong et al.) and low-overhead RLC (Garrido et al.) |
+//! | `auto` | our own |
+//!
+//! RLC for FECFRAME (Roca et al.) is the crate `weftline-fecframe`.
 
 mod arq;
 mod auto;
