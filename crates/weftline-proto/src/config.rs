@@ -12,6 +12,8 @@ use crate::sender::scheme::{Arq, Auto, Block, Rateless, Rest, Scheme, Streaming}
 ///
 /// A carrier with its own congestion controller may be slower; the engine never exceeds either limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum RateControl {
     /// As fast as the path allows with a short queue, at any loss rate and on any carrier.
@@ -54,6 +56,7 @@ const LONGEST: Duration = Duration::from_secs(u32::MAX as u64);
 /// The peer learns only [`Limits`] and [`Feedback`]; the two ends need not agree on the other fields.
 /// [`Config::check`] refuses what cannot be used.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Config {
     /// How this end repairs losses.
@@ -253,5 +256,17 @@ mod tests {
         let interval = Duration::from_millis(5);
         let said = refused(&|c| c.feedback = Feedback::Block { interval });
         assert!(said.contains("rateless"), "{said}");
+    }
+
+    #[test]
+    #[cfg(feature = "serde")]
+    fn a_configuration_survives_serde() {
+        for preset in Preset::ALL {
+            let mut config = Config::preset(preset);
+            config.keep_alive = None;
+            let text = serde_json::to_string(&config).unwrap();
+            let read: Config = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, config, "{text}");
+        }
     }
 }

@@ -12,6 +12,8 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 ///
 /// The sender of a flow chooses, and tells its peer in HELLO: tuning one end is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Feedback {
     /// After every datagram; at most once in `min_interval` while there is no news, neither a gap

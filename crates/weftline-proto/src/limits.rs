@@ -20,6 +20,7 @@ const MOST_BYTES: u64 = 1 << 60;
 
 /// What one end accepts from the other. The limits bound its memory and its work per datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Limits {
     /// Payload bytes of a source symbol, 1200 to 65,535.

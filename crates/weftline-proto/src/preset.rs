@@ -8,6 +8,8 @@ use crate::settings::TextError;
 
 /// A published system, or one of its baselines, by the name that users type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Preset {
     /// Selective-repeat ARQ: it sends lost source symbols again, without a code (Karzand et al.,

@@ -6,6 +6,8 @@ use crate::settings::{Settings, TextError};
 /// The source symbols that a repair symbol of a sliding-window code covers. The peer's limits may
 /// shorten the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum EncodingWindow {
     /// All unacknowledged source symbols, at most the newest `max`.

@@ -6,6 +6,7 @@ use crate::sender::situation::Situation;
 
 /// Selective-repeat ARQ without a code: lost source symbols are sent again. It has no options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Arq {}
 

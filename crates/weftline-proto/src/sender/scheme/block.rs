@@ -14,6 +14,7 @@ use crate::settings::{Settings, TextError};
 
 /// Options of scheme `block`.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Block {
     /// Source symbols in a block, 1 to 1024: 32 unless set, the best of the paper's sizes. The peer's

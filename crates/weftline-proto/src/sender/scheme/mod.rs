@@ -45,6 +45,8 @@ pub use streaming::Streaming;
 ///
 /// Each end chooses the scheme for the data that it sends. The receiver needs no setting.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Scheme {
     /// Sends lost symbols again; no code.
@@ -59,8 +61,9 @@ pub enum Scheme {
     Rateless(Rateless),
     /// A repair when it is worth its price, for a target delay.
     Auto(Auto),
-    /// A rule from outside the engine, for research.
+    /// A rule from outside the engine, for research. It is code, and not in the serde form.
     #[cfg(feature = "unstable-scheme")]
+    #[cfg_attr(feature = "serde", serde(skip))]
     Custom(Custom),
 }
 

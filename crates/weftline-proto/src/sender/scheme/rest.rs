@@ -17,6 +17,7 @@ use crate::time::Time;
 
 /// Options of scheme `rest`.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Rest {
     /// Repair symbols for each source symbol.
@@ -30,6 +31,8 @@ pub struct Rest {
 
 /// How many repairs [`Rest`] sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum RestShare {
     /// As many as the measured loss rate requires.
@@ -41,6 +44,7 @@ pub enum RestShare {
 /// How [`Rest`] measures: with a packet error rate of p, the share is R = 1/(1-p) - 1, which is one
 /// repair symbol after each k = floor(1/R) source symbols.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Measured {
     /// The error rate is measured anew in each interval of this length (the paper's W_EWMA), 10 ms

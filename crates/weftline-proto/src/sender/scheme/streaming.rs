@@ -15,6 +15,7 @@ use crate::settings::{Settings, TextError};
 
 /// Options of scheme `streaming`.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Streaming {
     /// Repair symbols for each source symbol, 0 to 4, evenly spaced: 1/6 unless set, about what the

@@ -12,6 +12,7 @@ use crate::settings::{Settings, TextError};
 /// the path. It sends a repair symbol when its expected worth exceeds a price. The default is the
 /// shortest delay within a limit that suits most paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Auto {
     /// The target in-order delay beyond the path's own, at most 60 s; `None` is as short as possible.
@@ -30,6 +31,7 @@ pub struct Auto {
 
 /// Parts of the rule of [`Auto`]; all are on unless switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Ingredients {
     /// Deficits that the receiver reports raise the worth of a repair.

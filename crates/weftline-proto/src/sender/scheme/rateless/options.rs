@@ -11,6 +11,7 @@ use crate::wire::{packed_len, symbol_room};
 ///
 /// Every coefficient is drawn from all elements of the field.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Rateless {
     /// Most source symbols of a block, 1 to 1024. A block has fewer if the peer allows fewer, or if
@@ -34,6 +35,8 @@ pub struct Rateless {
 
 /// How a repair symbol carries its coding vector (Garrido et al. compare the two).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum VectorHeader {
     /// As the seed of 4 bytes from which it was drawn.
