@@ -25,7 +25,7 @@ enum Packet {
     Repair(Range<u64>, u32, Vec<u8>),
 }
 
-/// All packets of a flow of so many symbols, a repair after every second one.
+/// Every packet of a flow of `symbols` source symbols, with a repair after every second one.
 fn flow(symbols: u64) -> Vec<Packet> {
     let mut encoder = WindowEncoder::new(WINDOW as usize, 30).evicting();
     let mut packets = Vec::new();

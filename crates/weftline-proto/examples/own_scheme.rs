@@ -2,9 +2,10 @@
 //!
 //! `cargo run -p weftline-proto --features unstable-scheme --example own_scheme`
 //!
-//! The scheme `parity` sends an XOR-like repair of the last four symbols after each fourth symbol.
-//! What that misses is sent again. The program carries messages over a path that loses 5 % and
-//! compares the scheme with `arq`: mean delay, and bytes on the wire for each byte of data.
+//! The scheme `parity` sends one repair symbol after every fourth source symbol. The repair covers
+//! these four. Losses that it does not recover are sent again. The program carries messages over a
+//! path that loses 5 % and compares the scheme with `arq`: mean delay, and bytes on the wire for
+//! each byte of data.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
