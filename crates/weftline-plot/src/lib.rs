@@ -2,10 +2,14 @@
 #![forbid(unsafe_code)]
 
 mod bars;
+mod canvas;
 mod chart;
+mod surface;
 
 pub use bars::{Bar, bars};
+pub use canvas::{Anchor, Canvas, Ink};
 pub use chart::{Axis, Marks, Series, Whisker, chart, chart_with, escape, number};
+pub use surface::{SurfaceLabels, surface};
 
 /// The style sheet of charts.
 pub const CHART_STYLE: &str = include_str!("chart.css");

@@ -1,7 +1,7 @@
 //! A figure or table of a paper: its points, charts and comparisons.
 
 use super::check::Check;
-use super::picture::Plot;
+use super::picture::Picture;
 use super::{Missing, Point, Program, Values};
 
 /// The papers.
@@ -84,8 +84,8 @@ impl Scale {
 /// A figure's charts and comparisons, computed from its points.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
-    /// Charts, whose lines are also the CSV file.
-    pub plots: Vec<Plot>,
+    /// Pictures, whose numbers are also the CSV file.
+    pub pictures: Vec<Picture>,
     /// Comparisons; the first one is in the report's first table.
     pub checks: Vec<Check>,
     /// Remarks for the reader: the paper's errors, and parameters that the paper does not give.
@@ -98,13 +98,14 @@ pub type Show = Box<dyn Fn(&Values) -> Result<Shown, Missing> + Send + Sync>;
 /// A figure or a table.
 pub struct Figure {
     /// Its name on the command line: the paper's id, a hyphen and the paper's name for it, such as
-    /// `karzand-6` or `roca-table-2`.
+    /// `karzand-6`, `roca-table-2` or `karzand-theorem-3`. What no figure of the paper shows has a word
+    /// in place of the number.
     pub id: &'static str,
     /// The paper.
     pub paper: Paper,
     /// Its title.
     pub title: &'static str,
-    /// The content of the paper's figure, as far as known, and the points that are run for it.
+    /// What the paper's figure shows, and what is run for it.
     pub shows: &'static str,
     /// Its points.
     pub points: Vec<Point>,
@@ -113,13 +114,22 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// The paper's name for it: `Fig. 6`, `Table 2`.
+    /// The paper's name for it: `Fig. 6`, `Table II`, `Theorem 3`. An entry with a name of its own
+    /// shows no figure of the paper, and its number says so.
     pub fn number(&self) -> String {
         let rest = self.id.strip_prefix(self.paper.id()).unwrap_or(self.id);
         let rest = rest.trim_start_matches('-');
-        match rest.strip_prefix("table-") {
-            Some(number) => format!("Table {number}"),
-            None => format!("Fig. {rest}"),
+        let roman = |number: &str| match number {
+            "1" => "I".to_owned(),
+            "2" => "II".to_owned(),
+            "3" => "III".to_owned(),
+            other => other.to_owned(),
+        };
+        match (rest.strip_prefix("table-"), rest.strip_prefix("theorem-")) {
+            (Some(number), _) => format!("Table {}", roman(number)),
+            (_, Some(number)) => format!("Theorem {number}"),
+            _ if rest.starts_with(|c: char| c.is_ascii_digit()) => format!("Fig. {rest}"),
+            _ => format!("no figure of the paper: {rest}"),
         }
     }
 

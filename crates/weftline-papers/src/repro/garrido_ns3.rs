@@ -122,14 +122,14 @@ fn crossing(id: &'static str, title: &'static str, scale: Scale) -> Figure {
                 let (rlc, reno) = (least(&lines[0]), least(&lines[1]));
                 let checks = vec![
                     Check::of("RLC's least Jain index")
-                        .claim("above 0.9", rlc.y > 0.9)
+                        .holding("above 0.9", rlc.y > 0.9)
                         .simulated(rlc.y, rlc.stderr)
                         .because(
                             "beyond an FER of about 0.4 the clean flow's packets outnumber the other's in the \
                              relay's one queue, which serves each in proportion",
                         ),
                     Check::of("TCP NewReno's least Jain index")
-                        .claim("falls towards 0.5", reno.y < 0.6)
+                        .holding("falls towards 0.5", reno.y < 0.6)
                         .simulated(reno.y, reno.stderr)
                         .because(
                             "with errors on all links (`--lossy=all`) both of TCP's flows starve, \
@@ -143,7 +143,7 @@ fn crossing(id: &'static str, title: &'static str, scale: Scale) -> Figure {
                 let (rlc, reno) = (last(&lossy[0]), last(&lossy[1]));
                 let checks = vec![
                     Check::of("the lossy flow at the highest FER: RLC, Mbit/s")
-                        .claim("more than TCP", rlc.y > reno.y)
+                        .holding("more than TCP", rlc.y > reno.y)
                         .simulated(rlc.y, rlc.stderr),
                     Check::of("the same: TCP NewReno, Mbit/s").simulated(reno.y, reno.stderr),
                 ];
@@ -155,7 +155,7 @@ fn crossing(id: &'static str, title: &'static str, scale: Scale) -> Figure {
                 (checks, plots)
             };
             Ok(Shown {
-                plots,
+                pictures: plots.into_iter().map(Into::into).collect(),
                 checks,
                 notes: Vec::new(),
             })
@@ -216,7 +216,7 @@ fn mesh(scale: Scale) -> Figure {
                 let (tcp, header) = (ratio(&dots[0], &dots[2]), ratio(&dots[0], &dots[1]));
                 checks.push(
                     Check::of(format!("throughput over TCP's, links' FER up to {fer}"))
-                        .paper(1.7, 0.25)
+                        .stated(1.7, 0.25)
                         .simulated(tcp.0, tcp.1)
                         .because(
                             "the gain grows with the links' FER, which the shared notes do not \
@@ -226,7 +226,7 @@ fn mesh(scale: Scale) -> Figure {
                 );
                 checks.push(
                     Check::of(format!("short header over long, links' FER up to {fer}"))
-                        .paper(1.16, 0.06)
+                        .stated(1.16, 0.06)
                         .simulated(header.0, header.1)
                         .because(
                             "21 % less header at K = 256 and q = 8, in a packet of 1500 bytes",
@@ -240,7 +240,7 @@ fn mesh(scale: Scale) -> Figure {
             )
             .with(lines);
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })

@@ -24,11 +24,11 @@ mod run;
 mod udp_rc;
 mod values;
 
-pub use check::{Check, Says, Verdict};
+pub use check::{Check, Ours, Rule, Says, Verdict};
 pub use figure::{Figure, Paper, Scale, Show, Shown};
 pub use kept::Kept;
 pub use page::page;
-pub use picture::{Dot, Line, Plot, Source};
+pub use picture::{Dot, Drawing, Line, Picture, Plot, Source, Surface};
 pub use point::{Point, Program};
 pub use report::{Became, Entry, Report, Summary};
 pub use run::{Failed, Programs, Progress, run};
@@ -108,11 +108,31 @@ mod tests {
     #[test]
     fn every_promised_figure_and_table_exists() {
         let promised: [(&str, &[&str]); 5] = [
-            ("karzand", &["1", "2", "6", "7", "8", "9", "10", "table-1"]),
-            ("roca", &["3", "4", "5", "6", "7", "8", "table-2"]),
-            ("rest", &["3", "4", "5", "6", "7", "8", "table-3"]),
-            ("udp-rc", &["2", "3", "4"]),
-            ("garrido", &["3", "4", "5", "6", "7", "9", "10", "11"]),
+            (
+                "karzand",
+                &[
+                    "1",
+                    "2",
+                    "3",
+                    "4",
+                    "5",
+                    "6",
+                    "7",
+                    "8",
+                    "9",
+                    "10",
+                    "table-1",
+                    "theorem-3",
+                    "speed",
+                ],
+            ),
+            ("roca", &["1", "2", "3", "4", "5", "6", "7", "8", "table-2"]),
+            ("rest", &["2", "3", "4", "5", "6", "7", "8", "table-3"]),
+            ("udp-rc", &["1", "2", "3", "4"]),
+            (
+                "garrido",
+                &["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"],
+            ),
         ];
         let promised: Vec<String> = promised
             .iter()
@@ -120,7 +140,11 @@ mod tests {
             .collect();
         for figures in both() {
             let ids: Vec<&str> = figures.iter().map(|figure| figure.id).collect();
-            assert_eq!(ids, promised);
+            for id in &promised {
+                assert!(ids.contains(&id.as_str()), "{id} is missing");
+            }
+            let distinct: HashSet<&str> = ids.iter().copied().collect();
+            assert_eq!(distinct.len(), ids.len());
             for figure in &figures {
                 assert!(figure.id.starts_with(figure.paper.id()));
                 assert!(!figure.points.is_empty() && !figure.shows.is_empty());
@@ -164,7 +188,7 @@ mod tests {
         };
         assert_eq!(number("karzand-10"), "Fig. 10");
         assert_eq!(number("udp-rc-2"), "Fig. 2");
-        assert_eq!(number("roca-table-2"), "Table 2");
+        assert_eq!(number("roca-table-2"), "Table II");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::check::{Check, Says};
+use super::check::Check;
 use super::report::{Became, Entry, Report};
 use weftline_plot::{CHART_STYLE, PAGE_STYLE, escape, figure};
 
@@ -24,8 +24,7 @@ section h3 { font-size: 1.1rem; margin-top: 1rem; }
 ";
 
 /// Heads of the columns with numbers.
-const HEADS: &str =
-    "<th>paper</th><th>theory</th><th>simulation</th><th>lab</th><th>difference</th>";
+const HEADS: &str = "<th>paper</th><th>theory</th><th>simulation</th><th>engine</th><th>lab</th><th>difference</th>";
 
 /// The page.
 pub fn page(report: &Report<'_>) -> String {
@@ -71,9 +70,7 @@ fn overview(page: &mut String, report: &Report<'_>) {
         "<h2>All figures</h2>\n<div class=\"wide\"><table>\n<tr><th class=\"what\">figure</th>",
     );
     page.push_str("<th class=\"what\">first comparison</th>");
-    page.push_str(
-        "<th>paper</th><th>theory</th><th>simulation</th><th>lab</th><th>difference</th>",
-    );
+    page.push_str(HEADS);
     page.push_str("<th>verdict on the whole figure</th></tr>\n");
     for entry in &report.entries {
         let id = entry.figure.id;
@@ -87,7 +84,7 @@ fn overview(page: &mut String, report: &Report<'_>) {
             None => format!(
                 "<td class=\"what\">{}</td>{}",
                 escape(entry.figure.title),
-                "<td></td>".repeat(5)
+                "<td></td>".repeat(6)
             ),
         };
         let (class, verdict) = entry.verdict();
@@ -112,8 +109,8 @@ fn section(page: &mut String, entry: &Entry<'_>, options: &str) {
         escape(figure_.shows)
     );
     if let Became::Shown(shown) = &entry.became {
-        for plot in &shown.plots {
-            page.push_str(&figure(&plot.svg(), &plot.caption));
+        for picture in &shown.pictures {
+            page.push_str(&figure(&picture.svg(), picture.caption()));
         }
         checks(page, &shown.checks);
     }
@@ -161,10 +158,10 @@ fn checks(page: &mut String, checks: &[Check]) {
             escape(verdict.words()),
         );
         // A reason that several comparisons share is given once.
-        if let Some(why) = check.why.as_deref()
-            && reasons.iter().all(|(_, told)| *told != why)
-        {
-            reasons.push((&check.what, why));
+        for why in [&check.why, &check.engine_why].into_iter().flatten() {
+            if reasons.iter().all(|(_, told)| told != why) {
+                reasons.push((&check.what, why));
+            }
         }
     }
     page.push_str("</table></div>\n");
@@ -177,11 +174,15 @@ fn checks(page: &mut String, checks: &[Check]) {
     }
 }
 
-/// The cells of a comparison: paper, theory, simulation, lab, difference.
+/// The cells of a comparison: paper, theory, simulation, engine, lab, difference.
 fn numbers(check: &Check) -> String {
     let cells = check.cells();
-    let kind = |index: usize| match (&check.paper, index) {
-        (Says::Claim { .. }, 0) => " class=\"what\"",
+    let in_words = check
+        .paper
+        .as_ref()
+        .is_some_and(|says| says.words.is_some());
+    let kind = |index: usize| match index {
+        0 if in_words => " class=\"what\"",
         _ => "",
     };
     let cells = cells.iter().enumerate();

@@ -1,11 +1,12 @@
-//! Charts of a figure, and the same numbers as CSV.
+//! Pictures of a figure, and the same numbers as CSV.
 
 use std::fmt::Write;
 
-use weftline_plot::{Axis, Marks, STYLES, Series, Whisker, chart_with};
+use weftline_plot::{Axis, Marks, STYLES, Series, SurfaceLabels, Whisker, chart_with, surface};
 
 /// The source of a line's numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Source {
     /// Printed in the paper.
     Paper,
@@ -15,7 +16,7 @@ pub enum Source {
     Simulation,
     /// The engine in virtual time.
     Engine,
-    /// The value measured in the lab earlier, or on this machine.
+    /// Measured on this machine, in the lab.
     Measured,
 }
 
@@ -95,6 +96,20 @@ impl Line {
     pub fn smooth(mut self) -> Self {
         self.marks = Marks::Line;
         self
+    }
+
+    /// Draws a line of steps, each value up to the next x: for distributions of few values,
+    /// histograms, and what changes at some times only.
+    pub fn steps(mut self) -> Self {
+        let mut dots: Vec<Dot> = Vec::with_capacity(2 * self.dots.len());
+        for dot in &self.dots {
+            if let Some(before) = dots.last().copied() {
+                dots.push(Dot { x: dot.x, ..before });
+            }
+            dots.push(*dot);
+        }
+        self.dots = dots;
+        self.smooth()
     }
 
     /// Draws dots without a line.
@@ -224,6 +239,149 @@ impl Plot {
             }
         }
         text
+    }
+}
+
+/// A value over two quantities.
+#[derive(Clone, Debug)]
+pub struct Surface {
+    /// Its caption.
+    pub caption: String,
+    /// Labels of the columns, the rows and the values, with units.
+    pub labels: (String, String, String),
+    /// The source of its numbers.
+    pub source: Source,
+    /// Its values: x, y, and the value with its error.
+    pub cells: Vec<(f64, f64, Dot)>,
+}
+
+impl Surface {
+    /// An empty surface. Labels are those of the columns, the rows and the values.
+    pub fn new(caption: impl Into<String>, labels: [&str; 3], source: Source) -> Self {
+        let [x, y, z] = labels.map(str::to_owned);
+        Self {
+            caption: caption.into(),
+            labels: (x, y, z),
+            source,
+            cells: Vec::new(),
+        }
+    }
+
+    /// Adds the value at (x, y), with its standard error.
+    pub fn add(&mut self, x: f64, y: f64, value: f64, stderr: f64) {
+        let value = Dot {
+            x,
+            y: value,
+            stderr,
+        };
+        self.cells.push((x, y, value));
+    }
+
+    fn svg(&self) -> String {
+        let sorted = |values: Vec<f64>| {
+            let mut values = values;
+            values.sort_by(f64::total_cmp);
+            values.dedup();
+            values
+        };
+        let xs = sorted(self.cells.iter().map(|cell| cell.0).collect());
+        let ys = sorted(self.cells.iter().map(|cell| cell.1).collect());
+        let value = |x: f64, y: f64| {
+            let cell = self.cells.iter().find(|cell| cell.0 == x && cell.1 == y);
+            cell.map(|cell| cell.2.y).filter(|value| value.is_finite())
+        };
+        let rows: Vec<Vec<Option<f64>>> = ys
+            .iter()
+            .map(|y| xs.iter().map(|x| value(*x, *y)).collect())
+            .collect();
+        let (x, y, z) = self.labels.clone();
+        surface(&self.caption, &SurfaceLabels { x, y, z }, &xs, &ys, &rows)
+    }
+
+    fn csv(&self, place: usize) -> String {
+        let mut text = String::new();
+        for (x, y, value) in &self.cells {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{place},\"{} {y}\",{},\"{}\",{x},\"{}\",{},{}",
+                self.labels.1,
+                self.source.name(),
+                self.labels.0,
+                self.labels.2,
+                value.y,
+                value.stderr
+            );
+        }
+        text
+    }
+}
+
+/// A drawing made from a run's events: [`Canvas`](weftline_plot::Canvas) makes its `svg` element.
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    /// Its caption.
+    pub caption: String,
+    /// The `svg` element.
+    pub svg: String,
+}
+
+/// A picture of a figure.
+#[derive(Clone, Debug)]
+pub enum Picture {
+    /// Lines and dots over two axes.
+    Plot(Plot),
+    /// Values over two quantities.
+    Surface(Surface),
+    /// A drawing.
+    Drawing(Drawing),
+}
+
+impl Picture {
+    /// Its caption.
+    pub fn caption(&self) -> &str {
+        match self {
+            Picture::Plot(plot) => &plot.caption,
+            Picture::Surface(surface) => &surface.caption,
+            Picture::Drawing(drawing) => &drawing.caption,
+        }
+    }
+
+    /// The picture as an `svg` element.
+    pub fn svg(&self) -> String {
+        match self {
+            Picture::Plot(plot) => plot.svg(),
+            Picture::Surface(surface) => surface.svg(),
+            Picture::Drawing(drawing) => drawing.svg.clone(),
+        }
+    }
+
+    /// Its numbers as lines of CSV: picture, line, source, x, y, standard error. `place`
+    /// distinguishes the pictures of a figure.
+    pub fn csv(&self, place: usize) -> String {
+        match self {
+            Picture::Plot(plot) => plot.csv(place),
+            Picture::Surface(surface) => surface.csv(place),
+            Picture::Drawing(_) => String::new(),
+        }
+    }
+}
+
+impl From<Plot> for Picture {
+    fn from(plot: Plot) -> Self {
+        Picture::Plot(plot)
+    }
+}
+
+impl From<Surface> for Picture {
+    fn from(surface: Surface) -> Self {
+        Picture::Surface(surface)
+    }
+}
+
+impl From<Drawing> for Picture {
+    fn from(drawing: Drawing) -> Self {
+        Picture::Drawing(drawing)
     }
 }
 

@@ -31,6 +31,7 @@ pub struct Point {
     words: Vec<String>,
     about_secs: f64,
     alone: bool,
+    optional: bool,
 }
 
 impl Point {
@@ -53,6 +54,7 @@ impl Point {
             words: split(arguments),
             about_secs: 0.1,
             alone: false,
+            optional: false,
         }
     }
 
@@ -68,6 +70,18 @@ impl Point {
     pub fn alone(mut self) -> Self {
         self.alone = true;
         self
+    }
+
+    /// Marks a point that its figure can be shown without, such as a measurement on an emulated path,
+    /// which needs root. If it fails, the figure says so and shows the rest.
+    pub fn optional(mut self) -> Self {
+        self.optional = true;
+        self
+    }
+
+    /// Whether its figure can be shown without it.
+    pub fn is_optional(&self) -> bool {
+        self.optional
     }
 
     /// The program.

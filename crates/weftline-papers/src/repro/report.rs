@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::check::{Check, Says, Verdict};
+use super::check::{Check, Verdict};
 use super::picture::CSV_HEAD;
 use super::run::Failed;
 use super::{Figure, Paper, Program, Programs, Shown, Values};
@@ -102,13 +102,13 @@ impl<'a> Report<'a> {
 
     /// The first table as Markdown, and below it every difference with its reason.
     pub fn markdown(&self) -> String {
-        let mut text = "| figure | first comparison | paper | theory | simulation | lab | difference | whole figure |\n\
-                        | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
+        let mut text = "| figure | first comparison | paper | theory | simulation | engine | lab | difference | whole figure |\n\
+                        | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n"
             .to_owned();
         for entry in &self.entries {
             let cells = match entry.checks().first() {
                 Some(check) => format!("{} | {}", check.what, check.cells().join(" | ")),
-                None => format!("{} | | | | |", entry.figure.title),
+                None => format!("{} | | | | | |", entry.figure.title),
             };
             text += &format!(
                 "| {} | {cells} | {} |\n",
@@ -165,7 +165,7 @@ impl Entry<'_> {
         match (checks.len(), bad) {
             (0, _) => ("", "nothing to compare".to_owned()),
             (1, 0) => ("good", checks[0].verdict().words().to_owned()),
-            (all, 0) if checks.iter().any(|c| matches!(c.paper, Says::Nothing)) => {
+            (all, 0) if checks.iter().any(|c| c.paper.is_none()) => {
                 ("good", format!("all {all} with a number agree"))
             }
             (all, 0) => ("good", format!("all {all} agree")),
@@ -213,8 +213,8 @@ impl Entry<'_> {
             return None;
         };
         let mut text = CSV_HEAD.to_owned();
-        for (index, plot) in shown.plots.iter().enumerate() {
-            text += &plot.csv(index + 1);
+        for (index, picture) in shown.pictures.iter().enumerate() {
+            text += &picture.csv(index + 1);
         }
         Some(text)
     }
@@ -234,16 +234,25 @@ fn became(figure: &Figure, values: &Values, failed: &[Failed], programs: &Progra
         return Became::Skipped(reason);
     }
     let own = |failed: &&Failed| {
-        figure
-            .points
-            .iter()
-            .any(|p| p.to_string() == failed.command)
+        let mut points = figure.points.iter().filter(|point| !point.is_optional());
+        points.any(|point| point.to_string() == failed.command)
     };
     if let Some(failed) = failed.iter().find(own) {
         return Became::Failed(failed.reason.clone());
     }
+    let absent = |failed: &&Failed| {
+        let mut points = figure.points.iter().filter(|point| point.is_optional());
+        points.any(|point| point.to_string() == failed.command)
+    };
     match (figure.show)(values) {
-        Ok(shown) => Became::Shown(shown),
+        Ok(mut shown) => {
+            if let Some(failed) = failed.iter().find(absent) {
+                shown
+                    .notes
+                    .push(format!("Not measured: {}.", failed.reason));
+            }
+            Became::Shown(shown)
+        }
         Err(missing) => Became::Failed(missing.to_string()),
     }
 }

@@ -207,7 +207,7 @@ fn uplink(scale: Scale) -> Figure {
             let own = runs.model(values, 0)?;
             checks.push(
                 Check::of("500 kB: time as a share of TCP CUBIC's in the lab (4.291 s)")
-                    .paper(0.5, 0.2)
+                    .stated(0.5, 0.2)
                     .simulated(own.y / LAB_UPLINK[0].1[0], own.stderr / LAB_UPLINK[0].1[0])
                     .because(
                         "500 kB take at least 4.1 s at 1 Mbit/s, and at 1 % loss and RTT 50 ms today's TCP \
@@ -218,19 +218,19 @@ fn uplink(scale: Scale) -> Figure {
             let stderr = values.number(&decoding, "decode_probability_stderr")?;
             checks.push(
                 Check::of("decoded from k + 10 received, k 100, 10 % loss")
-                    .paper(0.999, 0.001)
+                    .stated(0.999, 0.001)
                     .simulated(share, stderr),
             );
             let excess = values.number(&decoding, "excess/mean")?;
             let stderr = values.number(&decoding, "excess/stderr")?;
             checks.push(
                 Check::of("symbols in excess over GF(2), mean (the shared notes: 1.61)")
-                    .paper(1.61, 0.02)
+                    .stated(1.61, 0.02)
                     .simulated(excess, stderr),
             );
             let plot = runs.plot(values, "Time of a message over 1 Mbit/s.", &LAB_UPLINK)?;
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })
@@ -267,19 +267,19 @@ fn long(scale: Scale) -> Figure {
             let at_18 = values.number(&slower, "transfer_s/mean")?;
             let checks = vec![
                 Check::of("2 MB: throughput above TCP CUBIC's (lab, 1.718 s), %; full rate known")
-                    .paper(73.0, 0.5)
+                    .stated(73.0, 0.5)
                     .simulated(gain(own.y, lab[0]), 0.0)
                     .because(why),
                 Check::of("2 MB: above UDT's (lab, 2.078 s), %; full rate known")
-                    .paper(50.0, 0.5)
+                    .stated(50.0, 0.5)
                     .simulated(gain(own.y, lab[1]), 0.0)
                     .because(why),
                 Check::of("2 MB sent at 18 Mbit/s: throughput above TCP CUBIC's, %")
-                    .paper(73.0, 0.1)
+                    .stated(73.0, 0.1)
                     .simulated(gain(at_18, lab[0]), 0.0),
                 Check::of("2 MB: Weftline's engine, no handshake of TLS, above TCP CUBIC's, %")
                     .simulated(gain(engine.y, lab[0]), 0.0)
-                    .lab(gain(lab[2], lab[0]))
+                    .lab(gain(lab[2], lab[0]), 0.0)
                     .because("the lab's Weftline opens a QUIC connection first, and started more slowly then"),
             ];
             let plot = runs.plot(
@@ -288,7 +288,7 @@ fn long(scale: Scale) -> Figure {
                 &LAB_LONG,
             )?;
             Ok(Shown {
-                plots: vec![plot.log_y()],
+                pictures: vec![plot.log_y().into()],
                 checks,
                 notes: Vec::new(),
             })
@@ -316,7 +316,7 @@ fn slow(scale: Scale) -> Figure {
             let lab = LAB_SLOW[0].1;
             let checks = vec![
                 Check::of("UDP-RC, files of 100 KB, KB/s")
-                    .paper(43.0, 0.2)
+                    .stated(43.0, 0.2)
                     .simulated(speed, speed * own.stderr / own.y)
                     .because(
                         "2 Mbit/s are 250 KB/s: 43 KB/s is a sixth of the link, and the paper's \
@@ -324,18 +324,18 @@ fn slow(scale: Scale) -> Figure {
                          that cannot be modelled without its rate",
                     ),
                 Check::of("throughput over TCP's")
-                    .paper(43.0 / 22.0, 0.2)
+                    .stated(43.0 / 22.0, 0.2)
                     .simulated(lab[0] / own.y, lab[0] * own.stderr / (own.y * own.y))
                     .because(
                         "as above: in the lab TCP uses the link, and nothing can be twice as fast",
                     ),
                 Check::of("throughput over UDT's (lab)")
-                    .paper(43.0 / 26.0, 0.4)
+                    .stated(43.0 / 26.0, 0.4)
                     .simulated(lab[1] / own.y, lab[1] * own.stderr / (own.y * own.y)),
             ];
             let plot = runs.plot(values, "Time of a file over 2 Mbit/s.", &LAB_SLOW)?;
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })

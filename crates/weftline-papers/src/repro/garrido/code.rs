@@ -43,9 +43,9 @@ pub(super) fn headers(scale: Scale) -> Figure {
             };
             let checks = vec![
                 Check::of("smallest K whose header is shorter with a seed, q 1")
-                    .paper(33.0, 0.0)
+                    .stated(33.0, 0.0)
                     .theory(crossover(&one)?),
-                Check::of("smallest K whose header is shorter with a seed, q 8").paper(33.0, 0.0).theory(crossover(&eight)?).because(
+                Check::of("smallest K whose header is shorter with a seed, q 8").stated(33.0, 0.0).theory(crossover(&eight)?).because(
                     "the short header is smaller when K q > 32: for K above 32 only with q = 1, \
                      for K above 4 with q = 8",
                 ),
@@ -62,7 +62,7 @@ pub(super) fn headers(scale: Scale) -> Figure {
             ])
             .log_y();
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })
@@ -122,14 +122,14 @@ pub(super) fn decoding(scale: Scale) -> Figure {
             let over = values.number(beyond, "printed_decode_probability_excess_log10")?;
             let checks = vec![
                 Check::of("mean packets received until a block decodes, q 1, K 8 (the shared notes: 9.565)")
-                    .paper(9.565, 0.01)
+                    .stated(9.565, 0.01)
                     .theory(values.number(beyond, "mean_receptions")?)
                     .simulated(
                         values.number(&simulated, "receptions/mean")?,
                         values.number(&simulated, "receptions/stderr")?,
                     ),
                 Check::of(format!("equation 1 as printed at N = K + {}, q 1, K 8", first.len() - 1))
-                    .claim("a probability", over <= 0.0)
+                    .holding("a probability", over <= 0.0)
                     .because(format!(
                         "it lacks the factor (Q^K - 1)^-(N-K) and gives 10^{over:.1} times the probability"
                     )),
@@ -142,7 +142,7 @@ pub(super) fn decoding(scale: Scale) -> Figure {
             .with(drawn)
             .y_range(0.0, 1.02);
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })
@@ -221,7 +221,7 @@ pub(super) fn excess(scale: Scale) -> Figure {
             .log_y();
             let checks = Check::worst(checks).into_iter().collect();
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })

@@ -77,7 +77,7 @@ fn over_fer(scale: Scale) -> Figure {
                             Check::of(format!(
                                 "K {k}, q {q}, FER {fer}: throughput over S (1-FER)"
                             ))
-                            .claim("close to 1", y / bound > 0.9 && y <= bound)
+                            .holding("close to 1", y / bound > 0.9 && y <= bound)
                             .simulated(y / bound, stderr / bound),
                         );
                     }
@@ -110,7 +110,7 @@ fn over_fer(scale: Scale) -> Figure {
                     .to_owned(),
             ];
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes,
             })
@@ -181,11 +181,11 @@ fn over_size(scale: Scale) -> Figure {
             );
             let checks = vec![
                 Check::of("gain of the short header at K 256, q 8, %")
-                    .paper(18.0, 0.25)
+                    .stated(18.0, 0.25)
                     .simulated(gain.y, gain.stderr)
                     .because("9 % at K = 128, 21 % at K = 256: the paper's 18 % lies between"),
                 Check::of("from block to block at K 256, ms")
-                    .paper(500.0, 0.1)
+                    .stated(500.0, 0.1)
                     .simulated(wait.y, wait.stderr),
             ];
             let rates = Plot::new(
@@ -207,7 +207,7 @@ fn over_size(scale: Scale) -> Figure {
                 Line::new("the paper", Source::Paper, 6, vec![Dot::new(256.0, 500.0)]),
             ]);
             Ok(Shown {
-                plots: vec![rates, waits],
+                pictures: vec![rates.into(), waits.into()],
                 checks,
                 notes: Vec::new(),
             })

@@ -54,9 +54,9 @@ pub(super) fn against_blocks(scale: Scale) -> Figure {
             ];
             let checks = vec![
                 Check::of("streaming's mean delay as a share of the best block's")
-                    .paper(0.5, 0.2)
+                    .stated(0.5, 0.2)
                     .simulated(ratio, error)
-                    .lab(8.87 / 23.6)
+                    .lab(8.87 / 23.6, 0.0)
                     .because(
                         "better than the paper: the ideal models and the lab agree on about a third. The \
                          paper's \"about half\" comes from its testbed, whose sender is user-space code of \
@@ -65,13 +65,13 @@ pub(super) fn against_blocks(scale: Scale) -> Figure {
                 Check::of("streaming, mean in-order delay, ms (slots of 0.48 ms)")
                     .theory(exact)
                     .simulated(stream.y, stream.stderr)
-                    .lab(8.87)
+                    .lab(8.87, 0.0)
                     .because("the lab had 17.6 % more packets for information, not 16.7 %, and tops up"),
                 Check::of("best block size")
-                    .range(32.0, 64.0)
+                    .between(32.0, 64.0)
                     .simulated(best.x, 0.0)
-                    .lab(least(&lab).x),
-                Check::of("engine: streaming's mean as a share of that of blocks of 48").lab(engine[0] / engine[1]),
+                    .lab(least(&lab).x, 0.0),
+                Check::of("engine: streaming's mean as a share of that of blocks of 48").lab(engine[0] / engine[1], 0.0),
             ];
             let flat = |y: f64| vec![Dot::new(6.0, y), Dot::new(256.0, y)];
             let plot = sizes_plot(
@@ -84,7 +84,7 @@ pub(super) fn against_blocks(scale: Scale) -> Figure {
                 ],
             );
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })
@@ -192,11 +192,12 @@ pub(super) fn over_rate(scale: Scale) -> Figure {
             });
             let mut checks = vec![
                 Check::of("streaming against blocks of 32 and 64 in the lab, at every rate")
-                    .claim("lower delay", lab_below),
+                    .holding("lower delay", lab_below),
                 Check::of("streaming against blocks of 16, 32, 64 in slots, from 1.16 packets on")
-                    .claim("lower delay", ties < 1.16),
+                    .holding("lower delay", ties < 1.16),
             ];
-            let everywhere = Check::of("the same at every rate").claim("lower delay", ties == 0.0);
+            let everywhere =
+                Check::of("the same at every rate").holding("lower delay", ties == 0.0);
             checks.push(match ties > 0.0 {
                 true => everywhere.because(format!(
                     "up to {ties:.3} packets for each, close to the least that 10 % loss allows \
@@ -215,7 +216,7 @@ pub(super) fn over_rate(scale: Scale) -> Figure {
             .x_range(1.1, 1.55)
             .log_y();
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })

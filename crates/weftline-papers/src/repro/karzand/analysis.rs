@@ -171,7 +171,7 @@ pub(super) fn delay(scale: Scale) -> Figure {
                         ),
                         values,
                     )?
-                    .claim(
+                    .holding(
                         format!("at most {bound:.3}"),
                         exact <= bound && simulated.y <= bound,
                     ),
@@ -183,7 +183,7 @@ pub(super) fn delay(scale: Scale) -> Figure {
                         ),
                         values,
                     )?
-                    .claim(format!("at most {printed:.3}"), simulated.y <= printed)
+                    .holding(format!("at most {printed:.3}"), simulated.y <= printed)
                     .because(
                         "the proof divides the delay by all l slots of an interval, not by its l-1 \
                              information packets; corrected it is l E S^2 / (2 E S+)",
@@ -206,7 +206,7 @@ pub(super) fn delay(scale: Scale) -> Figure {
                     .to_owned(),
             ];
             Ok(Shown {
-                plots: vec![delays, bounds],
+                pictures: vec![delays.into(), bounds.into()],
                 checks,
                 notes,
             })
@@ -279,7 +279,7 @@ pub(super) fn bursts(scale: Scale) -> Figure {
             .log_y();
             let checks = Check::worst(checks).into_iter().collect();
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })
@@ -316,8 +316,8 @@ pub(super) fn speed(scale: Scale) -> Figure {
             }
             let last = dots.last().copied().unwrap_or(Dot::new(20.0, 0.0));
             let check = Check::of("decoder's speed at 20 % loss, Mbit/s")
-                .claim("600 to 800, of 2006", last.y >= 600.0)
-                .lab(last.y)
+                .holding("600 to 800, of 2006", last.y >= 600.0)
+                .lab(last.y, 0.0)
                 .because(
                     "the machine differs and has vector instructions: the comparison only shows that the speed suffices",
                 );
@@ -334,7 +334,7 @@ pub(super) fn speed(scale: Scale) -> Figure {
             ])
             .log_y();
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks: vec![check],
                 notes: Vec::new(),
             })

@@ -76,12 +76,12 @@ pub(super) fn table_1(scale: Scale) -> Figure {
                     let what = format!("operations a packet at loss {loss}, l {l}");
                     checks.push(
                         Check::of(what.clone() + ", by the printed equations")
-                            .paper(*value, 0.01)
+                            .stated(*value, 0.01)
                             .theory(as_printed),
                     );
                     if *l == row[row.len() - 1].0 {
                         let honest = Check::of(what + ", correct")
-                            .paper(*value, 0.05)
+                            .stated(*value, 0.05)
                             .theory(right);
                         differ.push(honest.because(
                             "the printed factor is 3/2 where 2 k^3 / 3 operations need 2/3, and \
@@ -115,7 +115,7 @@ pub(super) fn table_1(scale: Scale) -> Figure {
             let (mean, stderr) = super::super::over_runs(&found);
             checks.push(
                 Check::of("E S^3 at loss 0.05, l 10")
-                    .paper(PRINTED_THIRD_MOMENT, 0.01)
+                    .stated(PRINTED_THIRD_MOMENT, 0.01)
                     .theory(values.number(&third, "third_moment_busy")?)
                     .simulated(mean, stderr)
                     .because(
@@ -131,7 +131,7 @@ pub(super) fn table_1(scale: Scale) -> Figure {
             .log_y()
             .x_range(0.45, 0.95);
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })

@@ -119,13 +119,13 @@ pub(super) fn distribution(scale: Scale) -> Figure {
             let (zero, above) = (share(&b, 5.0), 1.0 - share(&b, 50.0));
             let checks = vec![
                 Check::of("ARQ (Fig. 1a): share of packets below 50 ms")
-                    .claim("rarely", low < 0.15)
+                    .holding("rarely", low < 0.15)
                     .simulated(low, 0.0),
                 Check::of("ARQ (Fig. 1a): share from 100 to 250 ms")
-                    .claim("most", high > 0.5)
+                    .holding("most", high > 0.5)
                     .simulated(high, 0.0),
                 Check::of("block code (Fig. 1b): share above 50 ms")
-                    .claim("few", above < 0.2)
+                    .holding("few", above < 0.2)
                     .simulated(above, 0.0)
                     .because(
                         "with as many repairs as losses on average, two of five blocks lack \
@@ -135,7 +135,7 @@ pub(super) fn distribution(scale: Scale) -> Figure {
                          = 46",
                     ),
                 Check::of("block code (Fig. 1b): share below 5 ms")
-                    .claim("about half", (0.35..0.65).contains(&zero))
+                    .holding("about half", (0.35..0.65).contains(&zero))
                     .simulated(zero, 0.0)
                     .because("for the same reason, and because a source that always has a packet fills the slots after a loss"),
                 Check::of("with 46 packets for 32, not 40: share above 50 ms").simulated(above_46, 0.0),
@@ -167,7 +167,7 @@ pub(super) fn distribution(scale: Scale) -> Figure {
             ])
             .x_range(0.0, 450.0);
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })
@@ -241,12 +241,12 @@ pub(super) fn block_size(scale: Scale) -> Figure {
             let inside = matches!(ends, (Some(a), Some(b)) if a.y > best.y && b.y > best.y);
             let checks = vec![
                 Check::of("best block size at 20 % loss; lab: 64 of 4, 8, ... 256")
-                    .claim("a minimum in between", inside)
+                    .holding("a minimum in between", inside)
                     .simulated(best.x, 0.0)
-                    .lab(least(&lab).x),
+                    .lab(least(&lab).x, 0.0),
                 Check::of("mean delay of the best block code, ms")
                     .simulated(best.y, best.stderr)
-                    .lab(least(&lab).y),
+                    .lab(least(&lab).y, 0.0),
             ];
             let plot = sizes_plot(
                 "Mean in-order delay at 20 % loss, four information packets for each repair.",
@@ -257,7 +257,7 @@ pub(super) fn block_size(scale: Scale) -> Figure {
                 ],
             );
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })

@@ -65,7 +65,7 @@ pub(super) fn bursts(
                     "deviation of delays at R = 0.1 with W = 100, s (all packets: {:.3})",
                     open.y
                 ))
-                .claim("more uniform with the window", bounded.y < open.y)
+                .holding("more uniform with the window", bounded.y < open.y)
                 .simulated(bounded.y, bounded.stderr),
                 Check::of(
                     "at the link's rate of 10 Mbit/s, W = 100, R = 0.2: repairs for each packet",
@@ -90,7 +90,7 @@ pub(super) fn bursts(
             .with([duration])
             .y_range(18.0, 32.0);
             Ok(Shown {
-                plots: vec![delays, durations],
+                pictures: vec![delays.into(), durations.into()],
                 checks,
                 notes: vec![PACE.to_owned()],
             })
@@ -160,7 +160,7 @@ pub(super) fn windows(scale: Scale) -> Figure {
                     .y_range(18.0, 30.0),
             ];
             Ok(Shown {
-                plots,
+                pictures: plots.into_iter().map(Into::into).collect(),
                 checks,
                 notes: vec![PACE.to_owned()],
             })
@@ -223,7 +223,7 @@ pub(super) fn acks(
                 last.x,
                 f64::from(intervals[0]) / 1e3
             ))
-            .claim("rare acknowledgements cost", last.y > first)
+            .holding("rare acknowledgements cost", last.y > first)
             .simulated(last.y, last.stderr);
             let checks = vec![check];
             let axis = "interval of acknowledgements, s";
@@ -232,7 +232,7 @@ pub(super) fn acks(
                 Plot::new("Mean delay.", axis, "s").with(delays).log_x(),
             ];
             Ok(Shown {
-                plots,
+                pictures: plots.into_iter().map(Into::into).collect(),
                 checks,
                 notes: vec![PACE.to_owned()],
             })

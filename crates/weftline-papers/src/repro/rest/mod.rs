@@ -119,11 +119,11 @@ fn uniform(scale: Scale) -> Figure {
             let inline = dot(values, &adaptive, 0.0, "inline_overhead")?;
             let checks = vec![
                 Check::of("redundancy for 15 % loss, repairs a packet: R = 1/(1-p) - 1; adaptive runs, before the end")
-                    .range(0.9 * needed, 1.1 * needed)
+                    .between(0.9 * needed, 1.1 * needed)
                     .simulated(inline.y, inline.stderr)
                     .because("R is 0.176, and k = 5 gives 0.2; the first 3 s have no estimate yet and no repairs"),
                 Check::of("mean delay at R = 0.3 over that at R = 0")
-                    .claim("less delay with more repairs", at(&delay, 0.3) < 0.15 * at(&delay, 0.0))
+                    .holding("less delay with more repairs", at(&delay, 0.3) < 0.15 * at(&delay, 0.0))
                     .simulated(at(&delay, 0.3) / at(&delay, 0.0), 0.0),
             ];
             let delays = Plot::new(
@@ -145,7 +145,7 @@ fn uniform(scale: Scale) -> Figure {
             .with([duration, paper("the paper", 0, 0)])
             .y_range(20.0, 32.0);
             Ok(Shown {
-                plots: vec![delays, durations],
+                pictures: vec![delays.into(), durations.into()],
                 checks,
                 notes: Vec::new(),
             })
@@ -175,7 +175,7 @@ fn table_3(scale: Scale) -> Figure {
                     let spread = values.number(point, &format!("{key}/spread"))?;
                     let check =
                         Check::of(format!("R {r}: {name}, s (spread of one run {spread:.3})"))
-                            .paper(*value, (2.0 * spread / value).max(0.02))
+                            .stated(*value, (2.0 * spread / value).max(0.02))
                             .simulated(mean.y, mean.stderr);
                     checks.push(check);
                     if *key == KEYS[1] {
@@ -191,7 +191,7 @@ fn table_3(scale: Scale) -> Figure {
                 ])
                 .log_y();
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })

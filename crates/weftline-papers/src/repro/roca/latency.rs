@@ -61,7 +61,7 @@ pub(super) fn latency(
                 .theory(exact.y)
                 .simulated(own.y, own.stderr);
                 checks.push(match k {
-                    167 => check.paper(BLOCK_LATENCY, 0.07).because(
+                    167 => check.stated(BLOCK_LATENCY, 0.07).because(
                         "83.5 is k/2, the latency of blocks that have all lost their first symbol; with few \
                          losses the symbols before the first lost one do not wait",
                     ),
@@ -83,7 +83,7 @@ pub(super) fn latency(
                 Check::of(format!(
                     "RLC's mean added latency at 15 % loss, ticks (RS {block_at_15:.1})"
                 ))
-                .claim(
+                .holding(
                     "an order of magnitude less than RS",
                     at_15 * 10.0 <= block_at_15,
                 )
@@ -119,7 +119,7 @@ pub(super) fn latency(
             .with(lines)
             .log_y();
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })
@@ -181,7 +181,7 @@ pub(super) fn distribution(
             let plot = Plot::new(caption, "added latency, ticks", label).with(lines);
             let plot = if cumulative { plot } else { plot.log_y() };
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })

@@ -55,7 +55,7 @@ pub(super) fn on_time(scale: Scale) -> Figure {
                 let ours = ours.unwrap_or(Dot::new(dot.x, f64::NAN));
                 checks.push(
                     Check::of(format!("on time at ls {}, discarding decoder, %", dot.x))
-                        .paper(dot.y, 0.05)
+                        .stated(dot.y, 0.05)
                         .simulated(ours.y, ours.stderr)
                         .because(
                             "the paper shows one run of 100,000 symbols, accurate to 0.5 to 2 %, \
@@ -67,7 +67,7 @@ pub(super) fn on_time(scale: Scale) -> Figure {
                 keeps.dots.last().map_or(0.0, |d| d.y) - keeps.dots.first().map_or(0.0, |d| d.y);
             checks.push(
                 Check::of("gain from ls 167 to 800 with the decoder that keeps equations, %")
-                    .claim("24.6", gain > 5.0)
+                    .holding("24.6", gain > 5.0)
                     .simulated(gain, 0.0)
                     .because(
                         "the gain belongs to a decoder that discards equations: one with its pivot on the \
@@ -86,7 +86,7 @@ pub(super) fn on_time(scale: Scale) -> Figure {
             ])
             .y_range(60.0, 100.0);
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })
@@ -148,7 +148,7 @@ pub(super) fn residual(scale: Scale) -> Figure {
                     .to_owned(),
             ];
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes,
             })

@@ -50,8 +50,8 @@ pub(super) fn speed(scale: Scale) -> Figure {
                 .zip(&paper)
                 .map(|(own, paper)| {
                     Check::of(format!("RLC receiver at {} % loss, Mbit/s", own.x))
-                        .claim(format!("{}", paper.y), own.y >= paper.y)
-                        .lab(own.y)
+                        .holding(format!("{}", paper.y), own.y >= paper.y)
+                        .lab(own.y, 0.0)
                         .because("machines differ: the claim is only that this one is no slower")
                 })
                 .collect();
@@ -61,8 +61,8 @@ pub(super) fn speed(scale: Scale) -> Figure {
             };
             checks.push(
                 Check::of("RLC: speed at 1 % over that at 24 %")
-                    .claim(format!("{:.1}", fall(&paper)), fall(&rlc) <= fall(&paper))
-                    .lab(fall(&rlc))
+                    .holding(format!("{:.1}", fall(&paper)), fall(&rlc) <= fall(&paper))
+                    .lab(fall(&rlc), 0.0)
                     .because("it falls less here, because the decoder eliminates with vector instructions"),
             );
             let plot = Plot::new("Receiver's speed by loss.", "independent loss, %", "Mbit/s")
@@ -73,7 +73,7 @@ pub(super) fn speed(scale: Scale) -> Figure {
                 ])
                 .log_y();
             Ok(Shown {
-                plots: vec![plot],
+                pictures: vec![plot.into()],
                 checks,
                 notes: Vec::new(),
             })
