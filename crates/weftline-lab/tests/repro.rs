@@ -39,6 +39,10 @@ fn a_report_is_made_and_its_points_are_not_run_twice() {
     ];
     let first: Value = serde_json::from_str(&printed(&lab(&arguments))).unwrap();
     let status = |figure: usize| first["figures"][figure]["status"].as_str().unwrap();
+    // No picture of these has a fault: lines alike, equal pictures, axes without labels.
+    for figure in first["figures"].as_array().unwrap() {
+        assert_eq!(figure["faults"].as_array().map(Vec::len), Some(0), "{figure}");
+    }
     // In the report's order, whatever that of the command line.
     assert_eq!([0, 1, 2].map(status), ["shown", "shown", "skipped"]);
     let reason = first["figures"][2]["reason"].as_str().unwrap();
@@ -114,6 +118,50 @@ fn a_report_is_made_and_its_points_are_not_run_twice() {
 }
 
 #[test]
+fn a_run_that_was_killed_in_the_middle_is_continued() {
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let [stopped, whole] = [0, 1].map(|n: usize| folders[n].path());
+    let arguments = |folder: &Path| {
+        let out = folder.to_str().unwrap().to_owned();
+        let words = ["repro", "rest-table-3", "garrido-3", "--quick", "--jobs", "1"];
+        let mut words: Vec<String> = words.map(str::to_owned).to_vec();
+        words.extend(["--out".to_owned(), out, "--json".to_owned()]);
+        words
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
+    command.args(arguments(stopped));
+    command.stdout(std::process::Stdio::null());
+    command.stderr(std::process::Stdio::null());
+    let mut run = command.spawn().unwrap();
+    let points = stopped.join("points.jsonl");
+    let lines = || std::fs::read_to_string(&points).map_or(0, |text| text.matches('\n').count());
+    while lines() < 2 {
+        assert_eq!(run.try_wait().unwrap(), None, "it ended before two points");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert!(!stopped.join("report.html").exists(), "it was killed in the middle");
+    let before = read(stopped, "points.jsonl");
+    let kept = before.lines().filter(|l| serde_json::from_str::<Value>(l).is_ok());
+    let kept: Vec<&str> = kept.collect();
+
+    let words = |folder: &Path| {
+        let words = arguments(folder);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        serde_json::from_str::<Value>(&printed(&lab(&words))).unwrap()
+    };
+    assert_eq!(words(stopped), words(whole), "the same report as in one go");
+    let after = read(stopped, "points.jsonl");
+    assert!(after.starts_with(&before), "what was kept stays");
+    for line in kept {
+        let command = &serde_json::from_str::<Value>(line).unwrap()["command"];
+        let runs = after.matches(&format!("{{\"command\":{command}")).count();
+        assert_eq!(runs, 1, "{command} was run again");
+    }
+}
+
+#[test]
 fn figures_are_listed_with_their_commands() {
     let text = printed(&lab(&["repro", "--list"]));
     assert!(
@@ -130,15 +178,17 @@ fn figures_are_listed_with_their_commands() {
     let point = points.iter().find(simulated).unwrap();
     assert_eq!(point["program"], "weftline-lab");
     assert_eq!(point["arguments"][0], "sim");
+    assert_eq!(list["figures"][0]["number"], "Fig. 6");
+    assert!(list["figures"][0]["about_s"].as_f64().unwrap() > 0.0 && point["optional"] == false);
 }
 
 #[test]
 fn a_figure_that_does_not_exist_is_answered_with_those_that_do() {
-    let output = lab(&["repro", "karzand-3", "--out", "nowhere"]);
+    let output = lab(&["repro", "karzand-99", "--out", "nowhere"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(
-        said.contains("karzand-3") && said.contains("karzand-10") && said.contains("udp-rc-4"),
+        said.contains("karzand-99") && said.contains("karzand-10") && said.contains("udp-rc-4"),
         "{said}"
     );
     assert!(!Path::new("nowhere").exists());

@@ -1,6 +1,9 @@
 //! Horizontal bars, one below the other.
 
-use super::chart::{Axis, escape, number, put};
+use super::STYLES;
+use super::axis::Axis;
+use super::chart::{FONT, escape, put};
+use super::text;
 
 /// Size of a chart, in its own units; the page scales it.
 const WIDTH: f64 = 720.0;
@@ -16,7 +19,7 @@ const ROW: f64 = 22.0;
 pub struct Bar {
     /// Its name.
     pub name: String,
-    /// Its class in the style sheet is `m` and this number.
+    /// The number of its colour.
     pub style: usize,
     /// Its length.
     pub value: f64,
@@ -46,8 +49,8 @@ pub fn bars(title: &str, label: &str, bars: &[Bar]) -> String {
     };
     let (right, bottom) = (WIDTH - RIGHT, height - BOTTOM);
     let place = |value: f64| axis.place(value, LEFT, right);
-    for tick in axis.ticks() {
-        let (at, text) = (place(tick), number(tick));
+    for tick in axis.ticks(right - LEFT, |text| text::width(text, FONT) + 10.0) {
+        let (at, text) = (place(tick.value), tick.text);
         put(
             &mut svg,
             format_args!(r#"<path class="grid" d="M{at:.1} {TOP}V{bottom}"/>"#),
@@ -62,7 +65,7 @@ pub fn bars(title: &str, label: &str, bars: &[Bar]) -> String {
     }
     for (index, bar) in bars.iter().enumerate() {
         let y = TOP + ROW * index as f64;
-        let (end, style) = (place(bar.value), bar.style);
+        let (end, style) = (place(bar.value), bar.style % STYLES);
         let (name, middle) = (escape(&bar.name), y + ROW / 2.0);
         put(
             &mut svg,
@@ -75,7 +78,7 @@ pub fn bars(title: &str, label: &str, bars: &[Bar]) -> String {
         put(
             &mut svg,
             format_args!(
-                r#"<rect class="m{style}" x="{LEFT}" y="{:.1}" width="{:.1}" height="{:.1}"/>"#,
+                r#"<rect class="bar c{style}" x="{LEFT}" y="{:.1}" width="{:.1}" height="{:.1}"/>"#,
                 y + 3.0,
                 end - LEFT,
                 ROW - 6.0

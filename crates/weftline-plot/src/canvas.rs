@@ -1,6 +1,7 @@
 //! A free drawing: boxes, arrows, words.
 
-use super::chart::{escape, put};
+use super::STYLES;
+use super::chart::{escape, put, short};
 
 /// How a shape is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,8 +152,10 @@ impl Canvas {
     /// The drawing as an `svg` element with this title.
     pub fn svg(&self, title: &str) -> String {
         let (width, height, title) = (self.width, self.height, escape(title));
+        // On a phone a wide drawing scrolls, with texts that can be read.
+        let (least, most) = (short(0.8 * width), short(1.3 * width));
         format!(
-            "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}\"><title>{title}</title>\n{}</svg>",
+            "<svg class=\"drawing\" style=\"min-width:{least}px;max-width:{most}px\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}\"><title>{title}</title>\n{}</svg>",
             self.body
         )
     }
@@ -163,8 +166,11 @@ impl Ink {
         match self {
             Ink::Faint => r#"class="grid""#.to_owned(),
             Ink::Axis => r#"class="axis""#.to_owned(),
-            Ink::Colour(n) => format!(r#"class="drawn" style="stroke:var(--s{})""#, n % 12),
-            Ink::Dashed(n) => format!(r#"class="drawn dashed" style="stroke:var(--s{})""#, n % 12),
+            Ink::Colour(n) => format!(r#"class="drawn" style="stroke:var(--s{})""#, n % STYLES),
+            Ink::Dashed(n) => format!(
+                r#"class="drawn dashed" style="stroke:var(--s{})""#,
+                n % STYLES
+            ),
         }
     }
 
@@ -172,7 +178,7 @@ impl Ink {
         match self {
             Ink::Faint => r#"style="fill:var(--rule)""#.to_owned(),
             Ink::Axis => r#"style="fill:var(--faint)""#.to_owned(),
-            Ink::Colour(n) | Ink::Dashed(n) => format!(r#"style="fill:var(--s{})""#, n % 12),
+            Ink::Colour(n) | Ink::Dashed(n) => format!(r#"style="fill:var(--s{})""#, n % STYLES),
         }
     }
 }

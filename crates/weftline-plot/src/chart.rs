@@ -2,297 +2,298 @@
 
 use std::fmt::Write;
 
-/// Size of a chart, in its own units; the page scales it.
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 340.0;
-const LEFT: f64 = 68.0;
-const RIGHT: f64 = 14.0;
-const TOP: f64 = 30.0;
-const BOTTOM: f64 = 48.0;
+use super::axis::{Axis, Tick};
+use super::legend::Legend;
+use super::text::{width, wrap};
+use super::thin;
+use super::{Curve, Look, STYLES, Series};
 
-/// Height of a line of the legend.
-const LEGEND: f64 = 18.0;
-
-/// How a series is drawn.
+/// The width that a chart is made for; the page scales it a little.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Marks {
-    /// A line.
+pub enum Width {
+    /// A page.
     #[default]
-    Line,
-    /// A dot for each point.
-    Points,
-    /// Both.
-    Both,
-    /// A diamond for each point: published by others.
-    Diamonds,
-    /// A square for each point: measured elsewhere.
-    Squares,
+    Page,
+    /// A phone: the texts are as large, the label of the y axis is above it.
+    Phone,
 }
 
-/// An error bar.
-#[derive(Clone, Copy, Debug)]
-pub struct Whisker {
-    /// The style of the series it belongs to.
-    pub style: usize,
-    /// Its x.
-    pub x: f64,
-    /// Its lower end.
-    pub low: f64,
-    /// Its upper end.
-    pub high: f64,
+impl Width {
+    pub(super) fn units(self) -> f64 {
+        match self {
+            Width::Page => 720.0,
+            Width::Phone => 360.0,
+        }
+    }
+
+    fn height(self) -> f64 {
+        match self {
+            Width::Page => 270.0,
+            Width::Phone => 230.0,
+        }
+    }
 }
 
-/// A series of points.
-#[derive(Clone, Debug)]
-pub struct Series {
-    /// Its name in the legend.
-    pub name: String,
-    /// Its class in the style sheet is `s` and this number.
-    pub style: usize,
-    /// Its points, by rising x if a line joins them.
-    pub points: Vec<(f64, f64)>,
-    /// Its marks.
-    pub marks: Marks,
-}
+/// Size of a text, as in the style sheet.
+pub(super) const FONT: f64 = 13.0;
+/// Height of a line of text.
+pub(super) const LINE: f64 = 17.0;
+const RIGHT: f64 = 14.0;
+/// Shortest error bar that can be seen.
+const SHORTEST: f64 = 1.0;
 
-/// An axis.
-#[derive(Clone, Debug)]
-pub struct Axis {
-    /// Its label, with the unit.
-    pub label: String,
-    /// Logarithmic rather than linear.
-    pub log: bool,
-    /// Smallest and largest value shown; both above 0 if logarithmic.
-    pub range: (f64, f64),
-}
-
-/// A chart with axes and a legend, as an `svg` element.
+/// A chart with axes and a legend, as an `svg` element. Of two series that would look alike, the
+/// second gets another dash or mark.
 pub fn chart(title: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
-    chart_with(title, x, y, series, &[])
+    let mut curves: Vec<Curve> = series.iter().map(Curve::from).collect();
+    let mut looks: Vec<Look> = curves.iter().map(|curve| curve.look).collect();
+    super::distinct(&mut looks);
+    for (curve, look) in curves.iter_mut().zip(looks) {
+        curve.look = look;
+    }
+    draw(title, x, y, &curves, Width::Page)
 }
 
-/// A chart with error bars.
-pub fn chart_with(
-    title: &str,
-    x: &Axis,
-    y: &Axis,
-    series: &[Series],
-    whiskers: &[Whisker],
-) -> String {
+/// A chart of curves with their own looks and error bars, for a page or a phone. The class of the
+/// element is `broad` or `narrow`: the style sheet shows the one that fits.
+pub fn chart_of(title: &str, x: &Axis, y: &Axis, curves: &[Curve], width: Width) -> String {
+    let class = match width {
+        Width::Page => "broad",
+        Width::Phone => "narrow",
+    };
+    let svg = draw(title, x, y, curves, width);
+    svg.replacen("<svg ", &format!("<svg class=\"{class}\" "), 1)
+}
+
+/// The rectangle between the axes.
+struct Frame {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+fn draw(title: &str, x: &Axis, y: &Axis, curves: &[Curve], size: Width) -> String {
+    let units = size.units();
+    let legend = Legend::new(curves, 8.0, units - 8.0);
+    let ticks = y.ticks(size.height(), |_| LINE);
+    let widest = ticks.iter().map(|tick| width(&tick.text, FONT));
+    let widest = widest.fold(0.0, f64::max);
+    let (above, beside) = match size {
+        Width::Page => (Vec::new(), wrap(&y.label, size.height() + 20.0, FONT)),
+        Width::Phone => (wrap(&y.label, units - 16.0, FONT), Vec::new()),
+    };
+    let left = (8.0 + LINE * beside.len() as f64 + widest + 8.0).max(28.0);
+    let top = legend.height + LINE * above.len() as f64 + 14.0;
+    let frame = Frame {
+        left,
+        right: units - RIGHT,
+        top,
+        bottom: top + size.height(),
+    };
+    let below = wrap(&x.label, frame.right - frame.left, FONT);
+    let height = frame.bottom + 20.0 + LINE * below.len() as f64 + 6.0;
+    let title = escape(title);
     let mut svg = String::new();
-    let places = legend(series);
-    let more = places.last().map_or(0.0, |place| place.1);
-    let (top, height) = (TOP + more, HEIGHT + more);
-    let (title, label) = (escape(title), escape(title));
     put(
         &mut svg,
         format_args!(
-            r#"<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}"><title>{title}</title>"#
+            r#"<svg viewBox="0 0 {units} {}" role="img" aria-label="{title}"><title>{title}</title>"#,
+            short(height)
         ),
     );
-    let (right, bottom) = (WIDTH - RIGHT, height - BOTTOM);
-    for tick in x.ticks() {
-        let at = x.place(tick, LEFT, right);
-        put(
+    let at = |line: usize| LINE * line as f64;
+    for (line, text) in above.iter().enumerate() {
+        label(
             &mut svg,
-            format_args!(r#"<path class="grid" d="M{at:.1} {top}V{bottom}"/>"#),
+            (8.0, legend.height + at(line) + 14.0),
+            "start",
+            text,
         );
-        let text = tick_text(tick);
+    }
+    for (line, text) in beside.iter().enumerate() {
         put(
             &mut svg,
             format_args!(
-                r#"<text x="{at:.1}" y="{:.1}" text-anchor="middle">{text}</text>"#,
-                bottom + 16.0
+                r#"<text transform="translate({} {}) rotate(-90)" text-anchor="middle">{}</text>"#,
+                short(17.0 + at(line)),
+                short((frame.top + frame.bottom) / 2.0),
+                escape(text)
             ),
         );
     }
-    for tick in y.ticks() {
-        let at = y.place(tick, bottom, top);
-        put(
+    for (line, text) in below.iter().enumerate() {
+        let foot = frame.bottom + 34.0 + at(line);
+        label(
             &mut svg,
-            format_args!(r#"<path class="grid" d="M{LEFT} {at:.1}H{right}"/>"#),
-        );
-        let text = tick_text(tick);
-        put(
-            &mut svg,
-            format_args!(
-                r#"<text x="{:.1}" y="{:.1}" text-anchor="end">{text}</text>"#,
-                LEFT - 6.0,
-                at + 4.0
-            ),
+            ((frame.left + frame.right) / 2.0, foot),
+            "middle",
+            text,
         );
     }
-    put(
-        &mut svg,
-        format_args!(r#"<path class="axis" d="M{LEFT} {top}V{bottom}H{right}"/>"#),
-    );
-    let (middle, centre) = ((LEFT + right) / 2.0, (top + bottom) / 2.0);
-    let (xl, yl) = (escape(&x.label), escape(&y.label));
-    put(
-        &mut svg,
-        format_args!(
-            r#"<text x="{middle:.1}" y="{:.1}" text-anchor="middle">{xl}</text>"#,
-            height - 10.0
-        ),
-    );
-    put(
-        &mut svg,
-        format_args!(
-            r#"<text transform="translate(14 {centre:.1}) rotate(-90)" text-anchor="middle">{yl}</text>"#
-        ),
-    );
-    for bar in whiskers {
-        let (style, at) = (bar.style, x.place(bar.x, LEFT, right));
-        let (low, high) = (
-            y.place(bar.low, bottom, top),
-            y.place(bar.high, bottom, top),
-        );
-        if low - high > 1.0 {
-            put(
-                &mut svg,
-                format_args!(
-                    r#"<path class="range e{style}" d="M{at:.1} {low:.1}V{high:.1}M{:.1} {low:.1}h8M{:.1} {high:.1}h8"/>"#,
-                    at - 4.0,
-                    at - 4.0
-                ),
-            );
-        }
+    axes(&mut svg, &frame, x, y, &ticks);
+    for curve in curves {
+        draw_curve(&mut svg, &frame, x, y, curve);
     }
-    for (line, (at, down)) in series.iter().zip(places) {
-        let style = line.style;
-        let points = line.points.iter();
-        let points: Vec<(f64, f64)> = points
-            .map(|&(px, py)| (x.place(px, LEFT, right), y.place(py, bottom, top)))
-            .collect();
-        if matches!(line.marks, Marks::Line | Marks::Both) {
-            let joined: Vec<String> = points
-                .iter()
-                .map(|(px, py)| format!("{px:.1},{py:.1}"))
-                .collect();
-            put(
-                &mut svg,
-                format_args!(
-                    r#"<polyline class="s{style}" points="{}"/>"#,
-                    joined.join(" ")
-                ),
-            );
-            put(
-                &mut svg,
-                format_args!(
-                    r#"<path class="s{style}" d="M{at:.1} {:.1}h28"/>"#,
-                    14.0 + down
-                ),
-            );
-        }
-        let sample = (at + 14.0, 14.0 + down);
-        if line.marks == Marks::Diamonds {
-            for (px, py) in points.iter().chain([&sample]) {
-                put(
-                    &mut svg,
-                    format_args!(
-                        r#"<path class="m{style} paper" d="M{px:.1} {:.1}l7 7l-7 7l-7 -7z"/>"#,
-                        py - 7.0
-                    ),
-                );
-            }
-        } else if line.marks == Marks::Squares {
-            for (px, py) in points.iter().chain([&sample]) {
-                put(
-                    &mut svg,
-                    format_args!(
-                        r#"<rect class="m{style} paper" x="{:.1}" y="{:.1}" width="10" height="10"/>"#,
-                        px - 5.0,
-                        py - 5.0
-                    ),
-                );
-            }
-        } else if line.marks != Marks::Line {
-            for (px, py) in points.iter().chain([&sample]) {
-                put(
-                    &mut svg,
-                    format_args!(r#"<circle class="m{style}" cx="{px:.1}" cy="{py:.1}" r="4.5"/>"#),
-                );
-            }
-        }
-        let name = escape(&line.name);
-        put(
-            &mut svg,
-            format_args!(
-                r#"<text x="{:.1}" y="{:.1}">{name}</text>"#,
-                at + 34.0,
-                18.0 + down
-            ),
-        );
-    }
+    legend.draw(&mut svg, curves);
     svg + "</svg>"
 }
 
-/// Position of each entry of the legend: from the left, and from the top.
-fn legend(series: &[Series]) -> Vec<(f64, f64)> {
-    let (mut at, mut down) = (LEFT + 8.0, 0.0);
-    let place = |line: &Series| {
-        let width = 50.0 + 8.0 * line.name.chars().count() as f64;
-        if at + width > WIDTH && at > LEFT + 8.0 {
-            (at, down) = (LEFT + 8.0, down + LEGEND);
-        }
-        let here = (at, down);
-        at += width;
-        here
-    };
-    series.iter().map(place).collect()
+fn axes(svg: &mut String, frame: &Frame, x: &Axis, y: &Axis, ticks: &[Tick]) {
+    let Frame {
+        left,
+        right,
+        top,
+        bottom,
+    } = *frame;
+    let mut grid = String::new();
+    let across = x.ticks(right - left, |text| width(text, FONT) + 10.0);
+    for tick in &across {
+        let at = x.place(tick.value, left, right);
+        let _ = write!(grid, "M{} {}V{}", short(at), short(top), short(bottom));
+        // A text at the end stays within the picture.
+        let half = width(&tick.text, FONT) / 2.0;
+        let centre = at.min(right + RIGHT - half - 1.0).max(half + 1.0);
+        label(svg, (centre, bottom + 16.0), "middle", &tick.text);
+    }
+    for tick in ticks {
+        let at = y.place(tick.value, bottom, top);
+        let _ = write!(grid, "M{} {}H{}", short(left), short(at), short(right));
+        label(svg, (left - 6.0, at + 4.5), "end", &tick.text);
+    }
+    put(svg, format_args!(r#"<path class="grid" d="{grid}"/>"#));
+    put(
+        svg,
+        format_args!(
+            r#"<path class="axis" d="M{} {}V{}H{}"/>"#,
+            short(left),
+            short(top),
+            short(bottom),
+            short(right)
+        ),
+    );
 }
 
-impl Axis {
-    /// A linear axis from 0 that holds these values, or a logarithmic one if they differ by much.
-    pub fn fitting(label: &str, values: impl Iterator<Item = f64> + Clone) -> Axis {
-        let max = values.clone().fold(0.0, f64::max).max(1e-3);
-        let min = values
-            .filter(|v| *v > 0.0)
-            .fold(max, f64::min)
-            .max(max / 1e5);
-        let log = max / min > 20.0;
-        Axis {
-            label: label.to_owned(),
-            log,
-            range: if log {
-                (min * 0.8, max * 1.25)
-            } else {
-                (0.0, max * 1.08)
-            },
+fn draw_curve(svg: &mut String, frame: &Frame, x: &Axis, y: &Axis, curve: &Curve) {
+    let place = |&(px, py): &(f64, f64)| {
+        (
+            x.place(px, frame.left, frame.right),
+            y.place(py, frame.bottom, frame.top),
+        )
+    };
+    let look = curve.look;
+    put(
+        svg,
+        format_args!(r#"<g class="c{}">"#, look.colour % STYLES),
+    );
+    let finite = |&(px, py): &(f64, f64)| px.is_finite() && py.is_finite();
+    let spots: Vec<(usize, (f64, f64))> = curve
+        .points
+        .iter()
+        .enumerate()
+        .filter(|(index, point)| finite(point) && curve.unmarked.binary_search(index).is_err())
+        .map(|(index, point)| (index, place(point)))
+        .collect();
+    let only: Vec<(f64, f64)> = spots.iter().map(|(_, spot)| *spot).collect();
+    let marked = thin::marks(&only, look.stroke.is_some());
+    let mut bars = String::new();
+    for &shown in &marked {
+        let (index, (at, _)) = spots[shown];
+        let error = curve.errors.get(index).copied().unwrap_or(0.0);
+        let value = curve.points[index].1;
+        // Of a logarithmic axis, the part above its end.
+        let (low, high) = (
+            y.place(value - error, frame.bottom, frame.top),
+            y.place(value + error, frame.bottom, frame.top),
+        );
+        if error > 0.0 && low - high > SHORTEST {
+            let (from, low, high) = (short(at - 3.0), short(low), short(high));
+            let _ = write!(
+                bars,
+                "M{} {low}V{high}M{from} {low}h6M{from} {high}h6",
+                short(at)
+            );
         }
     }
-
-    pub(super) fn place(&self, value: f64, from: f64, to: f64) -> f64 {
-        let (low, high) = self.range;
-        let value = value.clamp(low, high);
-        let share = if self.log {
-            (value / low).ln() / (high / low).ln()
-        } else {
-            (value - low) / (high - low)
-        };
-        from + share * (to - from)
+    if !bars.is_empty() {
+        put(svg, format_args!(r#"<path class="e" d="{bars}"/>"#));
     }
-
-    pub(super) fn ticks(&self) -> Vec<f64> {
-        let (low, high) = self.range;
-        let within = |tick: &f64| (low * 0.999..=high * 1.001).contains(tick);
-        if self.log {
-            let exponents = low.log10().floor() as i32..=high.log10().ceil() as i32;
-            // 1, 2, 5 unless that is too dense.
-            let few = high / low > 3e3;
-            let steps: &[f64] = if few { &[1.0] } else { &[1.0, 2.0, 5.0] };
-            exponents
-                .flat_map(|e| steps.iter().map(move |s| s * 10f64.powi(e)))
-                .filter(within)
-                .collect()
-        } else {
-            let step = nice((high - low) / 6.0);
-            let first = (low / step).ceil() as i64;
-            (0..20)
-                .map(|i| (first + i) as f64 * step)
-                .filter(within)
-                .collect()
+    if look.stroke.is_some() {
+        for run in curve.points.split(|point| !finite(point)) {
+            let run: Vec<(f64, f64)> = run.iter().map(place).collect();
+            stroke(svg, look, &thin::line(&run));
         }
+    }
+    let marked: Vec<(f64, f64)> = marked.iter().map(|&shown| only[shown]).collect();
+    marks(svg, look, &marked);
+    svg.push_str("</g>\n");
+}
+
+/// The line of a look.
+pub(super) fn stroke(svg: &mut String, look: Look, points: &[(f64, f64)]) {
+    let (Some(stroke), true) = (look.stroke, points.len() > 1) else {
+        return;
+    };
+    let thin = if stroke.thin { " thin" } else { "" };
+    let dash = match stroke.dash {
+        0 => String::new(),
+        dash => format!(" d{dash}"),
+    };
+    let joined: Vec<String> = points
+        .iter()
+        .map(|(px, py)| format!("{},{}", short(*px), short(*py)))
+        .collect();
+    put(
+        svg,
+        format_args!(
+            r#"<polyline class="l{dash}{thin}" points="{}"/>"#,
+            joined.join(" ")
+        ),
+    );
+}
+
+/// The marks of a look, all in one path.
+pub(super) fn marks(svg: &mut String, look: Look, points: &[(f64, f64)]) {
+    let (Some(mark), false) = (look.mark, points.is_empty()) else {
+        return;
+    };
+    let class = if mark.open { "o" } else { "m" };
+    let outline = mark.shape.outline();
+    let mut path = String::new();
+    for (px, py) in points {
+        let _ = write!(path, "M{} {}{outline}", short(*px), short(*py));
+    }
+    put(svg, format_args!(r#"<path class="{class}" d="{path}"/>"#));
+}
+
+/// A small picture of a look, for a text about it.
+pub fn sample(look: Look) -> String {
+    let mut svg = r#"<svg class="sample" viewBox="0 0 40 16" aria-hidden="true">"#.to_owned();
+    let _ = write!(svg, r#"<g class="c{}">"#, look.colour % STYLES);
+    stroke(&mut svg, look, &[(2.0, 8.0), (38.0, 8.0)]);
+    marks(&mut svg, look, &[(20.0, 8.0)]);
+    svg + "</g></svg>"
+}
+
+/// A coordinate with one decimal at most.
+pub(super) fn short(value: f64) -> String {
+    let text = format!("{value:.1}");
+    match text.strip_suffix(".0") {
+        Some("-0") => "0".to_owned(),
+        Some(whole) => whole.to_owned(),
+        None => text,
+    }
+}
+
+/// A text on one line.
+pub(super) fn label(svg: &mut String, (x, y): (f64, f64), anchor: &str, text: &str) {
+    let (x, y, text) = (short(x), short(y), escape(text));
+    match anchor {
+        "start" => put(svg, format_args!(r#"<text x="{x}" y="{y}">{text}</text>"#)),
+        _ => put(
+            svg,
+            format_args!(r#"<text x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>"#),
+        ),
     }
 }
 
@@ -313,30 +314,6 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// The next 1, 2 or 5 times a power of ten.
-fn nice(step: f64) -> f64 {
-    let base = 10f64.powf(step.max(1e-9).log10().floor());
-    [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .map(|m| m * base)
-        .find(|s| *s >= step * 0.999)
-        .unwrap_or(base)
-}
-
-/// A tick's number: a power of ten if three decimals are not enough.
-fn tick_text(value: f64) -> String {
-    match value.abs() {
-        1e-9..9.9e-4 | 1e6.. => format!("{value:.0e}"),
-        _ => number(value),
-    }
-}
-
-/// A number without trailing zeros, with three decimals at most.
-pub fn number(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 pub(super) fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = out.write_fmt(text);
@@ -346,33 +323,18 @@ pub(super) fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Mark, Marks, Stroke};
 
-    fn axis(log: bool, low: f64, high: f64) -> Axis {
+    fn axis(label: &str, low: f64, high: f64) -> Axis {
         Axis {
-            label: "x".into(),
-            log,
+            label: label.into(),
+            log: false,
             range: (low, high),
         }
     }
 
-    #[test]
-    fn ticks_are_round_numbers_within_the_range() {
-        assert_eq!(
-            axis(false, 0.0, 6.0).ticks(),
-            [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-        );
-        assert_eq!(axis(true, 0.1, 10.0).ticks().len(), 7);
-        assert_eq!(
-            axis(true, 0.1, 1000.0).ticks(),
-            [0.1, 1.0, 10.0, 100.0, 1000.0]
-        );
-    }
-
-    #[test]
-    fn values_are_placed_in_proportion() {
-        assert_eq!(axis(false, 0.0, 10.0).place(5.0, 0.0, 100.0), 50.0);
-        assert_eq!(axis(false, 0.0, 10.0).place(50.0, 0.0, 100.0), 100.0);
-        assert!((axis(true, 1.0, 100.0).place(10.0, 0.0, 100.0) - 50.0).abs() < 1e-9);
+    fn unit() -> Axis {
+        axis("x", 0.0, 1.0)
     }
 
     #[test]
@@ -383,56 +345,100 @@ mod tests {
             points: vec![(0.0, 0.0)],
             marks: Marks::Both,
         };
-        let svg = chart(
-            "a<b",
-            &axis(false, 0.0, 1.0),
-            &axis(false, 0.0, 1.0),
-            &[series],
-        );
+        let svg = chart("a<b", &unit(), &axis("'<y>", 0.0, 1.0), &[series]);
         assert!(
             !svg.contains("<script")
                 && svg.contains("&lt;script&gt;&amp;&quot;")
                 && svg.contains("a&lt;b")
+                && svg.contains("&#39;&lt;y&gt;")
         );
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>"));
     }
 
     #[test]
     fn error_bars_are_drawn_where_they_are_long_enough_to_see() {
-        let (x, y) = (axis(false, 0.0, 1.0), axis(false, 0.0, 1.0));
-        let bar = |low, high| Whisker {
-            style: 2,
-            x: 0.5,
-            low,
-            high,
+        let curve = Curve {
+            points: vec![(0.2, 0.4), (0.5, 0.5)],
+            errors: vec![0.2, 0.0001],
+            look: Look {
+                colour: 2,
+                mark: Some(Mark::default()),
+                stroke: None,
+            },
+            ..Curve::default()
         };
-        let svg = chart_with("t", &x, &y, &[], &[bar(0.2, 0.6), bar(0.5, 0.5001)]);
-        assert_eq!(svg.matches("range e2").count(), 1);
-        assert_eq!(tick_text(1e-5), "1e-5");
-        assert_eq!(tick_text(0.001), "0.001");
+        let svg = chart_of("t", &unit(), &unit(), &[curve], Width::Page);
+        let bars = svg
+            .lines()
+            .find(|line| line.starts_with("<path class=\"e\""));
+        assert_eq!(bars.unwrap().matches('V').count(), 1);
+        assert!(svg.contains("class=\"c2\""));
     }
 
     #[test]
-    fn a_long_legend_takes_several_lines_and_the_chart_grows() {
-        let line = |length: usize| Series {
-            name: "x".repeat(length),
-            style: 0,
-            points: Vec::new(),
+    fn series_of_one_style_do_not_look_alike() {
+        let series = |n: usize| Series {
+            name: n.to_string(),
+            style: 1,
+            points: vec![(0.0, 0.0), (1.0, 0.1 * n as f64)],
             marks: Marks::Line,
         };
-        let one = legend(&[line(10), line(10)]);
-        assert!(one[0].1 == 0.0 && one[1].1 == 0.0 && one[1].0 > one[0].0);
-        let several = legend(&[line(40), line(40), line(100), line(3)]);
-        let lines: Vec<f64> = several.iter().map(|place| place.1 / LEGEND).collect();
-        assert_eq!(lines, [0.0, 1.0, 2.0, 3.0]);
+        let all: Vec<Series> = (0..4).map(series).collect();
+        let svg = chart("t", &unit(), &unit(), &all);
+        for class in ["\"l d1\"", "\"l d2\"", "\"l d3\"", "\"l d4\""] {
+            assert_eq!(svg.matches(class).count(), 2, "{class}: curve and legend");
+        }
     }
 
     #[test]
-    fn an_axis_is_logarithmic_when_values_differ_by_much() {
-        let fit = |values: &[f64]| Axis::fitting("x", values.iter().copied());
-        assert!(!fit(&[1.0, 5.0, 0.0]).log);
-        let wide = fit(&[0.0, 0.5, 500.0]);
-        assert!(wide.log && wide.range.0 > 0.0 && wide.range.1 >= 500.0);
-        assert!(fit(&[]).range.1 > 0.0);
+    fn a_gap_divides_a_line() {
+        let points = vec![
+            (0.0, 0.1),
+            (0.2, 0.5),
+            (f64::NAN, 0.0),
+            (0.6, 0.5),
+            (0.8, 0.1),
+        ];
+        let curve = Curve {
+            points,
+            look: Look {
+                stroke: Some(Stroke::default()),
+                ..Look::default()
+            },
+            ..Curve::default()
+        };
+        let svg = chart_of("t", &unit(), &unit(), &[curve], Width::Phone);
+        assert_eq!(svg.matches("<polyline").count(), 2 + 1, "and the legend's");
+    }
+
+    #[test]
+    fn long_labels_and_legends_make_room_on_a_phone() {
+        let long =
+            "mean in-order delay over the round trip's quarter, in milliseconds, of all messages";
+        let curve = Curve {
+            name: long.repeat(2),
+            points: vec![(0.5, 0.5)],
+            look: Look {
+                stroke: Some(Stroke::default()),
+                ..Look::default()
+            },
+            ..Curve::default()
+        };
+        let height = |label: &str, size| {
+            let (x, y) = (axis(label, 0.0, 1.0), axis(label, 0.0, 1.0));
+            let svg = chart_of("t", &x, &y, std::slice::from_ref(&curve), size);
+            let start = svg.find("viewBox=\"").unwrap() + 9;
+            let size: Vec<&str> = svg[start..].split('"').next().unwrap().split(' ').collect();
+            size[3].parse::<f64>().unwrap()
+        };
+        assert!(height(long, Width::Phone) >= height("x", Width::Phone) + 2.0 * LINE);
+    }
+
+    #[test]
+    fn coordinates_have_a_decimal_at_most() {
+        assert_eq!(
+            [1.0, -0.04, 2.25, 7.94].map(short),
+            ["1", "0", "2.2", "7.9"]
+        );
     }
 }

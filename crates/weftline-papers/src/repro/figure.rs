@@ -92,6 +92,25 @@ pub struct Shown {
     pub notes: Vec<String>,
 }
 
+impl Shown {
+    /// What a reader would stumble over in its pictures: faults of each, and pictures that show the
+    /// same twice.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for (index, picture) in self.pictures.iter().enumerate() {
+            let of = |fault| format!("picture {}: {fault}", index + 1);
+            faults.extend(picture.faults().into_iter().map(of));
+            for (before, other) in self.pictures[..index].iter().enumerate() {
+                if picture.repeats(other) {
+                    let (a, b) = (before + 1, index + 1);
+                    faults.push(format!("pictures {a} and {b} show the same"));
+                }
+            }
+        }
+        faults
+    }
+}
+
 /// Computes charts and comparisons from results.
 pub type Show = Box<dyn Fn(&Values) -> Result<Shown, Missing> + Send + Sync>;
 
@@ -114,11 +133,37 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// Its name without the paper's id.
+    fn name(&self) -> &'static str {
+        let rest = self.id.strip_prefix(self.paper.id()).unwrap_or(self.id);
+        rest.trim_start_matches('-')
+    }
+
+    /// Its place in its paper's part of the report: figures by their numbers, tables, theorems, and
+    /// what the paper does not show.
+    pub fn place(&self) -> (u8, u32) {
+        let number = |text: &str| {
+            text.chars()
+                .take_while(char::is_ascii_digit)
+                .collect::<String>()
+        };
+        let of = |kind, text: &str| Some((kind, number(text).parse().ok()?));
+        let name = self.name();
+        of(0, name)
+            .or_else(|| of(1, name.strip_prefix("table-")?))
+            .or_else(|| of(2, name.strip_prefix("theorem-")?))
+            .unwrap_or((3, 0))
+    }
+
+    /// Whether the paper has this figure, table or theorem.
+    pub fn is_of_paper(&self) -> bool {
+        self.place().0 < 3
+    }
+
     /// The paper's name for it: `Fig. 6`, `Table II`, `Theorem 3`. An entry with a name of its own
     /// shows no figure of the paper, and its number says so.
     pub fn number(&self) -> String {
-        let rest = self.id.strip_prefix(self.paper.id()).unwrap_or(self.id);
-        let rest = rest.trim_start_matches('-');
+        let rest = self.name();
         let roman = |number: &str| match number {
             "1" => "I".to_owned(),
             "2" => "II".to_owned(),

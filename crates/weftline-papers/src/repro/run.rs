@@ -96,6 +96,7 @@ pub fn run(
     todo.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
     let (alone, together): (Vec<_>, Vec<_>) = todo.into_iter().partition(Point::is_alone);
     let cost = |points: &[Point]| points.iter().map(Point::cost).sum::<f64>();
+    let (before, estimated) = past(points, kept);
     let state = State {
         clock: Clock {
             start: Instant::now(),
@@ -104,6 +105,7 @@ pub fn run(
             // A point that runs alone keeps all others from running.
             cost: cost(&together) / jobs.max(1) as f64 + cost(&alone),
             passed: 0.0,
+            before: (before / jobs.max(1) as f64, estimated / jobs.max(1) as f64),
         },
         queue: VecDeque::new(),
         kept,
@@ -125,6 +127,17 @@ pub fn run(
     state.error.map_or(Ok(state.failed), Err)
 }
 
+/// Seconds that the points of an interrupted run took, and were estimated to take.
+fn past(points: &[Point], kept: &Kept) -> (f64, f64) {
+    let mut seen = HashSet::new();
+    let old = points
+        .iter()
+        .filter(|point| kept.values().has(point) && seen.insert(point.to_string()));
+    old.fold((0.0, 0.0), |(took, cost), point| {
+        (took + kept.seconds(&point.to_string()), cost + point.cost())
+    })
+}
+
 struct State<'a> {
     clock: Clock,
     queue: VecDeque<Point>,
@@ -141,13 +154,16 @@ struct Clock {
     cost: f64,
     /// Estimated seconds of the finished points.
     passed: f64,
+    /// Seconds that the kept points took, and their estimate.
+    before: (f64, f64),
 }
 
 impl Clock {
     fn progress(&self) -> Progress {
         let left = (self.cost - self.passed).max(0.0);
-        // At the speed so far; at first, at the estimated speed.
-        let pace = (self.start.elapsed().as_secs_f64() + 2.0) / (self.passed + 2.0);
+        // At the speed so far, that of an interrupted run included; at first, at the estimated speed.
+        let took = self.start.elapsed().as_secs_f64() + self.before.0;
+        let pace = (took + 2.0) / (self.passed + self.before.1 + 2.0);
         Progress {
             done: self.done,
             all: self.all,
@@ -255,6 +271,27 @@ mod tests {
         assert_eq!(failed.len(), 1);
         assert_eq!(failed[0].command, "weftline-lab a --json");
         assert!(kept.values().has(&points[1]) && !kept.values().has(&points[0]));
+    }
+
+    #[test]
+    fn the_time_left_learns_from_the_run_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut kept = Kept::open(folder.path(), "1", "a", false).unwrap();
+        let point = |n: u32| Point::lab(&format!("sim x {n}")).about_secs(10.0);
+        // Each point takes three times as long as estimated.
+        for n in 0..4 {
+            kept.add(point(n).to_string(), 30.0, json!({})).unwrap();
+        }
+        let points: Vec<Point> = (0..6).map(point).collect();
+        let first = Mutex::new(None);
+        let tell = |now: &Progress| {
+            first.lock().unwrap().get_or_insert(now.clone());
+        };
+        run(&points, 1, &mut kept, &|_| Ok(json!({})), &tell).unwrap();
+        let first = first.into_inner().unwrap().unwrap();
+        assert_eq!((first.done, first.all), (1, 2));
+        // Ten estimated seconds are left; this run's own point took no time.
+        assert!((20.0..30.0).contains(&first.left), "{first:?}");
     }
 
     #[test]

@@ -22,7 +22,8 @@ which the report names. DIR keeps each point as soon as it has been run: the sam
 a stopped run, and writes the report again when no points are left.
 
 Output in DIR: report.html (one file, no scripts), table.md, data/FIGURE.csv, points.jsonl. See
-docs/reference/repro.md.
+docs/reference/repro.md. A measurement that cannot run here, such as one that needs root, is left out
+and named; every other failure is an error.
 
 Examples:
   weftline-lab repro --list
@@ -123,10 +124,21 @@ pub(crate) fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
     report.effort = effort(&points, &kept);
     write(folder, &report).with_context(|| format!("cannot write to {}", folder.display()))?;
     tell(&report, folder, output);
+    let optional = |failed: &repro::Failed| {
+        let mut own = points.iter().filter(|p| p.to_string() == failed.command);
+        own.all(Point::is_optional)
+    };
     for failed in &failed {
-        output::line(&format!("failed: {}", failed.reason));
+        let kind = if optional(failed) { "not measured" } else { "failed" };
+        output::line(&format!("{kind}: {}", failed.reason));
     }
-    let all_shown = report.summaries().iter().all(|one| one.status != "failed");
+    let summaries = report.summaries();
+    for one in &summaries {
+        for fault in &one.faults {
+            output::line(&format!("{}, {fault}", one.figure));
+        }
+    }
+    let all_shown = summaries.iter().all(|one| one.status != "failed");
     Ok(if all_shown { Exit::Ok } else { Exit::General })
 }
 
@@ -141,11 +153,18 @@ fn list(figures: &[&Figure], output: OutputOptions) -> Result<()> {
                 "arguments": point.arguments(),
                 "about_s": point.cost(),
                 "alone": point.is_alone(),
+                "optional": point.is_optional(),
             })
         };
         let one = |figure: &&Figure| {
             let points: Vec<_> = figure.points.iter().map(point).collect();
-            json!({ "figure": figure.id, "title": figure.title, "points": points })
+            json!({
+                "figure": figure.id,
+                "number": figure.number(),
+                "title": figure.title,
+                "about_s": cost(figure),
+                "points": points,
+            })
         };
         let all: Vec<_> = figures.iter().map(one).collect();
         let build =
@@ -161,14 +180,30 @@ fn list(figures: &[&Figure], output: OutputOptions) -> Result<()> {
             ""
         };
         output::print(&format!(
-            "{:<16} {}: {}, {} points{ns3}",
+            "{:<16} {}: {}; {} points, about {}{ns3}",
             figure.id,
             figure.number(),
             figure.title,
-            figure.points.len()
+            figure.points.len(),
+            progress::time(cost(figure))
         ));
     }
+    // Figures share points, so the sum is of the points and not of the figures.
+    let mut points: Vec<&Point> = figures.iter().flat_map(|f| &f.points).collect();
+    points.sort_by_key(|point| point.to_string());
+    points.dedup_by_key(|point| point.to_string());
+    output::print(&format!(
+        "{} figures, {} points, about {} of one processor",
+        figures.len(),
+        points.len(),
+        progress::time(points.iter().map(|point| point.cost()).sum())
+    ));
     Ok(())
+}
+
+/// Estimated seconds of a figure's points, one after the other.
+fn cost(figure: &Figure) -> f64 {
+    figure.points.iter().map(Point::cost).sum()
 }
 
 /// The ns-3 model, or the reason why it is not used.

@@ -52,11 +52,18 @@ impl Line {
     }
 }
 
+/// Seconds in words.
+pub(super) fn time(seconds: f64) -> String {
+    match seconds {
+        ..0.95 => format!("{seconds:.1} s"),
+        ..90.0 => format!("{seconds:.0} s"),
+        ..5400.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
 fn text(now: &Progress) -> String {
-    let left = match now.left {
-        left @ ..90.0 => format!("{left:.0} s"),
-        left => format!("{:.0} min", left / 60.0),
-    };
+    let left = time(now.left);
     format!("{} of {} points, about {left} to go", now.done, now.all)
 }
 
@@ -75,5 +82,6 @@ mod tests {
         };
         assert_eq!(of(31.4), "3 of 9 points, about 31 s to go");
         assert_eq!(of(600.0), "3 of 9 points, about 10 min to go");
+        assert_eq!(of(9000.0), "3 of 9 points, about 2.5 h to go");
     }
 }
