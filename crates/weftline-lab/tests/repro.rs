@@ -41,7 +41,11 @@ fn a_report_is_made_and_its_points_are_not_run_twice() {
     let status = |figure: usize| first["figures"][figure]["status"].as_str().unwrap();
     // No picture of these has a fault: lines alike, equal pictures, axes without labels.
     for figure in first["figures"].as_array().unwrap() {
-        assert_eq!(figure["faults"].as_array().map(Vec::len), Some(0), "{figure}");
+        assert_eq!(
+            figure["faults"].as_array().map(Vec::len),
+            Some(0),
+            "{figure}"
+        );
     }
     // In the report's order, whatever that of the command line.
     assert_eq!([0, 1, 2].map(status), ["shown", "shown", "skipped"]);
@@ -123,7 +127,14 @@ fn a_run_that_was_killed_in_the_middle_is_continued() {
     let [stopped, whole] = [0, 1].map(|n: usize| folders[n].path());
     let arguments = |folder: &Path| {
         let out = folder.to_str().unwrap().to_owned();
-        let words = ["repro", "rest-table-3", "garrido-3", "--quick", "--jobs", "1"];
+        let words = [
+            "repro",
+            "rest-table-3",
+            "garrido-3",
+            "--quick",
+            "--jobs",
+            "1",
+        ];
         let mut words: Vec<String> = words.map(str::to_owned).to_vec();
         words.extend(["--out".to_owned(), out, "--json".to_owned()]);
         words
@@ -141,9 +152,14 @@ fn a_run_that_was_killed_in_the_middle_is_continued() {
     }
     run.kill().unwrap();
     run.wait().unwrap();
-    assert!(!stopped.join("report.html").exists(), "it was killed in the middle");
+    assert!(
+        !stopped.join("report.html").exists(),
+        "it was killed in the middle"
+    );
     let before = read(stopped, "points.jsonl");
-    let kept = before.lines().filter(|l| serde_json::from_str::<Value>(l).is_ok());
+    let kept = before
+        .lines()
+        .filter(|l| serde_json::from_str::<Value>(l).is_ok());
     let kept: Vec<&str> = kept.collect();
 
     let words = |folder: &Path| {

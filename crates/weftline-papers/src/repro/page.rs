@@ -156,7 +156,7 @@ fn contents(page: &mut String, report: &Report<'_>) {
     page.push_str("<h2>Contents</h2>\n<nav><ul class=\"toc\">\n");
     for paper in report.papers() {
         let links = report.of(paper).into_iter().map(|entry| {
-            let (id, name) = (entry.figure.id, escape(&name(entry)));
+            let (id, name) = (entry.figure.id, escape(&name(entry)).replace(' ', "\u{a0}"));
             format!("<a href=\"#{id}\">{name}</a>")
         });
         let _ = writeln!(
@@ -294,7 +294,11 @@ fn checks(page: &mut String, heading: &str, checks: &[&Check]) {
     let mut told: Vec<(String, &str)> = Vec::new();
     for check in checks {
         let verdict = check.verdict();
-        let class = if verdict.is_good() { "good" } else { "bad" };
+        let class = match verdict {
+            Verdict::Agrees | Verdict::AgreesWithTheory | Verdict::FastEnough => "good",
+            Verdict::NoNumber | Verdict::Inconclusive => "open",
+            Verdict::Differs | Verdict::Contradicts | Verdict::Slower => "bad",
+        };
         let mut below = Vec::new();
         for why in reasons(check) {
             match told.iter().find(|(other, _)| *other == why) {

@@ -129,7 +129,11 @@ pub(crate) fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
         own.all(Point::is_optional)
     };
     for failed in &failed {
-        let kind = if optional(failed) { "not measured" } else { "failed" };
+        let kind = if optional(failed) {
+            "not measured"
+        } else {
+            "failed"
+        };
         output::line(&format!("{kind}: {}", failed.reason));
     }
     let summaries = report.summaries();
