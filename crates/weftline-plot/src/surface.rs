@@ -21,7 +21,7 @@ pub struct SurfaceLabels {
     pub z: String,
 }
 
-/// A value of each pair of x and y, as an `svg` element: a darker cell is a larger value, and each
+/// A value of each pair of x and y, as an `svg` element: a stronger colour is a larger value, and each
 /// cell has its number. `values[row][column]` belongs to `ys[row]` and `xs[column]`; a missing value
 /// leaves its cell empty. The picture is as wide as its columns need.
 pub fn surface(
