@@ -18,6 +18,7 @@ mod code;
 mod error;
 mod events;
 mod experiment;
+mod ideal;
 mod latencies;
 mod outcome;
 mod paper;
@@ -30,14 +31,16 @@ mod run_all;
 mod study;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 pub use code::{Code, WindowCode};
 pub use error::StudyError;
 pub use experiment::Experiment;
 pub use latencies::Latencies;
-pub use outcome::{Estimate, Outcome, Speeds};
-pub use paper::{BLOCK_LATENCY, ON_TIME_AT_30_PERCENT, RLC_SPEED};
+pub use outcome::{Estimate, Outcome, Session, Speeds};
+pub use paper::{BLOCK_LATENCY, ON_TIME_AT_30_PERCENT, TABLE_LOSSES, TABLE_SPEEDS};
 pub use recommend::{Left, Recommendation, Tried, Wish, WishError, recommend};
 pub use report::{Picture, latencies_csv, page, pictures, results_csv, table};
 pub use run_all::run_all;
 pub use study::{beyond, paper, speeds};
+pub use trace::{Packet, Step, Windows, trace};
