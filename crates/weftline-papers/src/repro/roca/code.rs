@@ -51,14 +51,14 @@ impl Sizes {
 
     /// The sessions of this decoder at this independent loss in percent.
     pub(super) fn at(self, decoder: Decoder, loss: u32, scale: Scale) -> Point {
-        let (symbols, sessions) = scale.pick((20_000, 5), (100_000, 10));
+        let (symbols, sessions) = scale.pick((40_000, 8), (100_000, 20));
         let (options, seed) = (self.options(decoder), scale.seed);
         // Measured; a decoder that discards makes its equations again whenever it drops one.
         let microseconds = match (decoder, loss) {
             (Decoder::Ideal, _) => 0.05,
-            (Decoder::Discarding, 30..) => 60.0,
-            (Decoder::Discarding, _) => 6.0,
-            _ => 2.5,
+            (Decoder::Discarding, 31..) => 50.0,
+            (Decoder::Discarding, 30) => 4.0,
+            _ => 1.5,
         };
         Point::lab(&format!(
             "sim fecframe {options} --loss iid:{loss}% --symbols {symbols} --seeds {sessions} --symbol-size 16 \

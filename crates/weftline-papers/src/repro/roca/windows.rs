@@ -306,7 +306,7 @@ fn legend(canvas: &mut Canvas) {
         canvas.text((at + 30.0, 40.0), name, Anchor::Start);
         at += 54.0 + 6.6 * name.len() as f64;
     }
-    let heads = "packet: equations of unknowns";
+    let heads = "equations of unknowns";
     canvas.text((LEFT - 10.0, TOP - 12.0), heads, Anchor::End);
 }
 
