@@ -432,9 +432,9 @@ fn two_receivers_of_a_group_on_one_host_both_get_all() {
     let receivers = players.each_ref().map(|player| {
         let url = player.url();
         let arguments = ["recv", "--sdp", "receiver.sdp", "--out", &url];
-        // The second takes the packets of the hop by name.
+        // Each has settings of its own: the second takes the packets of the hop by name.
         let more = match player.at == players[0].at {
-            true => ["--interface", "127.0.0.1"].to_vec(),
+            true => ["--interface", "127.0.0.1", "--ls", "4000"].to_vec(),
             false => ["--interface", "127.0.0.1", "--source", "127.0.0.1"].to_vec(),
         };
         let mut receiver = start(folder, &[&arguments[..], &more].concat());
@@ -452,6 +452,48 @@ fn two_receivers_of_a_group_on_one_host_both_get_all() {
         assert!(is_ascending(&numbers));
         assert!(report["recovered"].as_u64().unwrap() > 5, "{report}");
     }
+}
+
+#[test]
+fn a_linear_system_is_for_windows_and_never_shorter_than_theirs() {
+    let folder = tempfile::tempdir().unwrap();
+    // 200 ms of 2 Mbit/s are 38 symbols of 1303 bytes: the decoding window.
+    let sending = ["--rate", "2mbit", "--symbol-size", "1303"];
+    let receiving = ["--ls", "5"];
+    let (numbers, sent, received, _) =
+        unicast(folder.path(), &sending, &receiving, one_of_twenty());
+    assert_eq!(missing(&numbers), [0; 0], "{sent} {received}");
+    assert!(received["recovered"].as_u64().unwrap() > 5, "{received}");
+
+    let blocks = tempfile::tempdir().unwrap();
+    let to = format!("127.0.0.1:{}", ports());
+    let fixed = [
+        "send",
+        "--in",
+        "udp://:0",
+        "--to",
+        &to,
+        "--sdp",
+        "sender.sdp",
+    ];
+    let sender = start(
+        blocks.path(),
+        &[&fixed[..], &["--encoding-id", "8", "--rate", "2mbit"]].concat(),
+    );
+    description(blocks.path(), &[]);
+    let arguments = [
+        "recv",
+        "--sdp",
+        "receiver.sdp",
+        "--out",
+        "udp://:9",
+        "--ls",
+        "400",
+    ];
+    let mut receiver = start(blocks.path(), &arguments);
+    receiver.line("sliding windows");
+    assert_eq!(end(receiver, false).0, 2);
+    end(sender, true);
 }
 
 #[test]

@@ -42,4 +42,12 @@ pub enum ReceiverEvent {
     },
     /// Packets arrive, but the group key opens none of them.
     WrongKey,
+    /// The receiver's linear system is shorter than the decoding window that follows from the
+    /// sender's encoding window; the decoding window is used as the linear system.
+    ShortLinearSystem {
+        /// ls, as given.
+        given: u32,
+        /// dw, which is used.
+        used: u32,
+    },
 }

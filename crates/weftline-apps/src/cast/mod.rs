@@ -30,7 +30,7 @@ pub use event::{ReceiverEvent, SenderEvent};
 pub use group_key::{BadKey, GroupKey};
 pub use interface::{Interface, InterfaceError};
 pub use joined::{BadDescription, Description};
-pub use options::{OpenError, ReceiverOptions, SenderOptions};
+pub use options::{LONGEST_LINEAR_SYSTEM, OpenError, ReceiverOptions, SenderOptions};
 pub use plan::PlanError;
 pub use receiver::Receiver;
 pub use sender::{Fragments, Sender};

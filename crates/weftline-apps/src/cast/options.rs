@@ -82,6 +82,9 @@ pub struct ReceiverOptions {
     pub order: Order,
     /// How long to wait for a datagram; if not given, the description decides.
     pub max_latency: Option<Duration>,
+    /// ls: the number of newest symbols that equations may contain, 1 to
+    /// [`LONGEST_LINEAR_SYSTEM`]; if not given, twice the decoding window. Sliding windows only.
+    pub linear_system: Option<u32>,
     /// Accept only packets that this key opens.
     pub group_key: Option<GroupKey>,
 }
@@ -97,10 +100,14 @@ impl ReceiverOptions {
             source: None,
             order,
             max_latency: None,
+            linear_system: None,
             group_key: None,
         }
     }
 }
+
+/// The longest linear system that a receiver may choose, in symbols.
+pub const LONGEST_LINEAR_SYSTEM: u32 = 1 << 16;
 
 /// An end cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -166,6 +173,12 @@ pub enum OpenError {
         /// Outputs given.
         outputs: usize,
     },
+    /// A linear system is given, but the flow has Reed-Solomon blocks.
+    #[error("a linear system is for sliding windows, and the description has Reed-Solomon blocks")]
+    NoLinearSystem,
+    /// The linear system is out of its range.
+    #[error("the linear system is {0} symbols; it must be 1 to {LONGEST_LINEAR_SYSTEM}")]
+    LinearSystem(u32),
     /// The packets are sealed, but no key is given.
     #[error("the packets are sealed with a group key: it is needed")]
     KeyNeeded,

@@ -11,12 +11,12 @@ use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
-use weftline_fecframe::{Receiver as Decoder, ReceiverConfig, Time};
+use weftline_fecframe::{EncodingId, Receiver as Decoder, ReceiverConfig, Time};
 
 use super::counts::Receiving;
 use super::event::ReceiverEvent;
 use super::interface::Found;
-use super::options::{OpenError, ReceiverOptions};
+use super::options::{LONGEST_LINEAR_SYSTEM, OpenError, ReceiverOptions};
 use super::seal::{Lane, Opener, Refusal};
 use super::socket;
 
@@ -83,6 +83,7 @@ impl Receiver {
         let mut config = description.config.clone();
         config.max_latency = options.max_latency.or(config.max_latency);
         config.order = options.order;
+        choose_system(&mut config, options.linear_system)?;
         let decoder = Decoder::new(config.clone())?;
 
         let (mut sockets, mut outputs) = (Vec::new(), Vec::new());
@@ -147,7 +148,7 @@ impl Receiver {
         on_event: impl Fn(ReceiverEvent),
     ) -> Infallible {
         let mut silence = Some(Instant::now() + SILENCE);
-        let mut warned_forged = false;
+        let (mut warned_forged, mut warned_short) = (false, false);
         loop {
             let far_off = Instant::now() + Duration::from_secs(3600);
             let due = self.decoder.poll_timeout();
@@ -176,7 +177,24 @@ impl Receiver {
                 warned_forged = true;
                 on_event(ReceiverEvent::WrongKey);
             }
+            if !warned_short && let Some((given, used)) = self.short_system() {
+                warned_short = true;
+                on_event(ReceiverEvent::ShortLinearSystem { given, used });
+            }
         }
+    }
+
+    /// The linear system as given and as used, once the sender's window is known to be too long for
+    /// it.
+    fn short_system(&self) -> Option<(u32, u32)> {
+        let given = self.config.linear_system?;
+        let Decoder::Window(decoder) = &self.decoder else {
+            return None;
+        };
+        // A repair packet has told the length of the sender's window.
+        let is_known = decoder.stats().useful_repair + decoder.stats().redundant_repair > 0;
+        let used = decoder.linear_system();
+        (is_known && used > given).then_some((given, used))
     }
 
     /// Handles a received packet.
@@ -231,6 +249,23 @@ impl Receiver {
     }
 }
 
+/// Sets the linear system that the receiver chose.
+fn choose_system(config: &mut ReceiverConfig, chosen: Option<u32>) -> Result<(), OpenError> {
+    let Some(symbols) = chosen else {
+        return Ok(());
+    };
+    if config.encoding_id == EncodingId::ReedSolomon {
+        return Err(OpenError::NoLinearSystem);
+    }
+    if !(1..=LONGEST_LINEAR_SYSTEM).contains(&symbols) {
+        return Err(OpenError::LinearSystem(symbols));
+    }
+    config.linear_system = Some(symbols);
+    let limits = &mut config.limits;
+    limits.max_linear_system = limits.max_linear_system.max(symbols);
+    Ok(())
+}
+
 /// Reads packets from all sockets. One task reads source flows first: a repair packet that
 /// overtook the packets that it protects would otherwise recover them although they have arrived.
 async fn read(sockets: Vec<(Lane, UdpSocket)>, queue: mpsc::Sender<Caught>) {
@@ -260,5 +295,57 @@ async fn read(sockets: Vec<(Lane, UdpSocket)>, queue: mpsc::Sender<Caught>) {
             // Some systems report the errors of earlier packets here.
             (_, Err(_), _) => tokio::time::sleep(GAP).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weftline_fecframe::Fssi;
+
+    fn rlc() -> ReceiverConfig {
+        let fssi = Fssi::Rlc {
+            symbol_size: 100,
+            window_size_ratio: 191,
+        };
+        ReceiverConfig::new(EncodingId::RlcGf256, fssi)
+    }
+
+    #[test]
+    fn each_receiver_chooses_its_linear_system_within_bounds() {
+        let chosen = |symbols| {
+            let mut config = rlc();
+            choose_system(&mut config, symbols)?;
+            let most = config.limits.max_linear_system;
+            Decoder::new(config.clone())?;
+            Ok::<_, OpenError>((config.linear_system, most))
+        };
+        let most = rlc().limits.max_linear_system;
+        assert!(matches!(chosen(None), Ok((None, same)) if same == most));
+        assert!(matches!(chosen(Some(400)), Ok((Some(400), same)) if same == most));
+        // A longer one raises the limit on memory with it.
+        assert!(matches!(
+            chosen(Some(LONGEST_LINEAR_SYSTEM)),
+            Ok((_, LONGEST_LINEAR_SYSTEM))
+        ));
+        for bad in [0, LONGEST_LINEAR_SYSTEM + 1] {
+            assert!(
+                matches!(chosen(Some(bad)), Err(OpenError::LinearSystem(symbols)) if symbols == bad)
+            );
+        }
+    }
+
+    #[test]
+    fn blocks_have_no_linear_system() {
+        let fssi = Fssi::ReedSolomon {
+            symbol_size: 100,
+            strict: false,
+            m: 8,
+        };
+        let mut config = ReceiverConfig::new(EncodingId::ReedSolomon, fssi);
+        assert!(matches!(
+            choose_system(&mut config, Some(400)),
+            Err(OpenError::NoLinearSystem)
+        ));
     }
 }

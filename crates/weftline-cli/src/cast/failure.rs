@@ -31,6 +31,11 @@ pub(super) fn cannot_open(error: &OpenError) -> Failure {
                 "the description has {flows} flows: give --out once for each, not {outputs} times"
             ),
         ),
+        OpenError::NoLinearSystem => (
+            Exit::Usage,
+            "--ls is for sliding windows, and the description has Reed-Solomon blocks".to_owned(),
+        ),
+        OpenError::LinearSystem(_) => (Exit::Usage, format!("--ls: {error}")),
         OpenError::KeyNeeded => (
             Exit::Refused,
             "the packets are sealed with a group key: give --group-key FILE".to_owned(),

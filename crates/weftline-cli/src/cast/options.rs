@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use weftline_apps::cast::EncodingId;
+use weftline_apps::cast::{EncodingId, LONGEST_LINEAR_SYSTEM};
 use weftline_netem::units;
 
 /// Longest latency that is useful in real time.
@@ -45,6 +45,13 @@ pub(super) fn latency(text: &str) -> Result<Duration, String> {
         true => Ok(time),
         false => Err("give 1ms to 60s".into()),
     }
+}
+
+/// Symbols that a receiver's equations may contain.
+pub(super) fn linear_system(text: &str) -> Result<u32, String> {
+    let symbols = text.parse().ok();
+    let symbols = symbols.filter(|symbols| (1..=LONGEST_LINEAR_SYSTEM).contains(symbols));
+    symbols.ok_or_else(|| format!("give 1 to {LONGEST_LINEAR_SYSTEM} symbols"))
 }
 
 /// Time between two lines of statistics.
@@ -100,5 +107,11 @@ mod tests {
         assert!(latency("0").is_err() && latency("61s").is_err());
         assert_eq!(latency("200ms"), Ok(Duration::from_millis(200)));
         assert!(rate("0bit").is_err());
+        assert_eq!(linear_system("400"), Ok(400));
+        assert!(
+            ["0", "65537", "x"]
+                .iter()
+                .all(|text| linear_system(text).is_err())
+        );
     }
 }

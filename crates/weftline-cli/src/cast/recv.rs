@@ -12,7 +12,7 @@ use weftline_apps::cast::{
 };
 
 use super::failure::cannot_open;
-use super::options::{latency, local_flow, period};
+use super::options::{latency, linear_system, local_flow, period};
 use super::unprotected;
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
@@ -27,6 +27,7 @@ Examples:
   weftline cast recv --sdp a.sdp --out udp://127.0.0.1:5004
   weftline cast recv --sdp a.sdp --out udp://:5004 --out udp://:5005 --interface eth1 --stats 1s
   weftline cast recv --sdp a.sdp --out udp://:5004 --source 192.0.2.1 --group-key group.key
+  weftline cast recv --sdp a.sdp --out udp://:5004 --max-latency 100ms --ls 400
 
 Then, for example: ffplay udp://127.0.0.1:5004";
 
@@ -56,6 +57,11 @@ pub(super) struct RecvArgs {
     /// How long to wait for a datagram [default: as the description says]
     #[arg(long, value_name = "TIME", value_parser = latency)]
     max_latency: Option<Duration>,
+    /// Number of newest symbols that equations may contain (ls): more lets datagrams that are too
+    /// late help to recover others, and takes more memory and time; at least the decoding window
+    /// (dw), which follows from the sender's window [default: 2 dw, at least 40]
+    #[arg(long, value_name = "N", value_parser = linear_system)]
+    ls: Option<u32>,
     /// Accept only packets that this key opens
     #[arg(long, value_name = "FILE")]
     group_key: Option<PathBuf>,
@@ -105,6 +111,7 @@ fn open(args: RecvArgs, reporter: &Reporter) -> Result<Receiver> {
         options.order = Order::AsDecoded;
     }
     options.max_latency = args.max_latency;
+    options.linear_system = args.ls;
     options.group_key = key;
     let receiver = Receiver::open(&options).map_err(|error| cannot_open(&error))?;
     for (at, to) in receiver.flows() {
@@ -125,6 +132,9 @@ fn tell(event: &ReceiverEvent, reporter: &Reporter) {
         ReceiverEvent::WrongKey => reporter.warn(
             "no packet opens with this group key: does the sender use the same --group-key?",
         ),
+        ReceiverEvent::ShortLinearSystem { given, used } => reporter.warn(&format!(
+            "--ls {given} is shorter than the decoding window that follows from the sender's window: {used} symbols are used",
+        )),
         _ => {}
     }
 }

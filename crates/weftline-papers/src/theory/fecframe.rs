@@ -88,6 +88,51 @@ pub fn block_latency(k: u32, loss: f64) -> Result<f64, TheoryError> {
     Ok(waits.sum::<f64>() / f64::from(k))
 }
 
+/// The distribution of that latency: for each number of ticks from 0 to k the share of symbols that
+/// do not wait longer. A symbol at place i (from 0) does not wait if it and all before it in its
+/// block arrived; else it waits k - i ticks.
+///
+/// # Errors
+/// As for [`block_latency`].
+pub fn block_latency_cdf(k: u32, loss: f64) -> Result<Vec<f64>, TheoryError> {
+    block_latency(k, loss)?;
+    let arrived = |i: u32| (1.0 - loss).powi(i as i32 + 1) / f64::from(k);
+    let mut sum = (0..k).map(arrived).sum::<f64>();
+    let mut cdf = vec![sum];
+    cdf.extend((1..=k).map(|ticks| {
+        sum += 1.0 / f64::from(k) - arrived(k - ticks);
+        sum
+    }));
+    Ok(cdf)
+}
+
+/// Mean ticks until a symbol that was lost is known, if its block is decoded: its place is any of
+/// the k alike, whatever the loss, and symbol i (from 0) waits k - i ticks.
+pub fn block_recovered_after(k: u32) -> f64 {
+    f64::from(k + 1) / 2.0
+}
+
+/// Share of source symbols that stay lost in blocks of `k` with this many repair symbols: the symbol
+/// is lost, and at least `repairs` of the other packets of its block are.
+///
+/// # Errors
+/// As for [`block_latency`].
+pub fn block_residual(k: u32, repairs: u64, loss: f64) -> Result<f64, TheoryError> {
+    block_latency(k, loss)?;
+    if loss == 0.0 {
+        return Ok(0.0);
+    }
+    let others = u64::from(k) - 1 + repairs;
+    // The probability that this many of the others are lost, from that of one fewer.
+    let mut chance = (1.0 - loss).powf(others as f64);
+    let mut fewer = 0.0;
+    for lost in 0..repairs {
+        fewer += chance;
+        chance *= (others - lost) as f64 / (lost + 1) as f64 * loss / (1.0 - loss);
+    }
+    Ok(loss * (1.0 - fewer).max(0.0))
+}
+
 /// A latency in milliseconds as a duration.
 ///
 /// # Errors
@@ -142,6 +187,32 @@ mod tests {
             );
         }
         assert!(block_latency(0, 0.1).is_err() && block_latency(5, 1.0).is_err());
+    }
+
+    #[test]
+    fn the_distribution_of_a_blocks_latency_has_its_mean() {
+        for (k, loss) in [(38, 0.15), (167, 0.3), (1, 0.25), (5, 0.0)] {
+            let cdf = block_latency_cdf(k, loss).unwrap();
+            assert_eq!(cdf.len(), k as usize + 1);
+            assert!((cdf[k as usize] - 1.0).abs() < 1e-12);
+            let mean: f64 = cdf.iter().map(|share| 1.0 - share).sum();
+            let exact = block_latency(k, loss).unwrap();
+            assert!((mean - exact).abs() < 1e-9, "{k} {loss}: {mean}");
+        }
+        assert!((block_recovered_after(167) - 84.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_symbol_stays_lost_with_the_chance_of_small_blocks_counted_by_hand() {
+        // One symbol, one repair: both lost.
+        assert!((block_residual(1, 1, 0.25).unwrap() - 0.0625).abs() < 1e-12);
+        // Two symbols, one repair: it is lost, and one or two of the two others.
+        let exact = 0.25 * (1.0 - 0.75f64 * 0.75);
+        assert!((block_residual(2, 1, 0.25).unwrap() - exact).abs() < 1e-12);
+        // Without repair, and without loss.
+        assert!((block_residual(9, 0, 0.25).unwrap() - 0.25).abs() < 1e-12);
+        assert_eq!(block_residual(9, 3, 0.0), Ok(0.0));
+        assert!(block_residual(9, 3, 1.0).is_err());
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use clap::Args;
 use weftline_fecframe::CodeRate;
 use weftline_papers::theory::TheoryError;
-use weftline_papers::theory::fecframe::{Application, block_latency, latency};
+use weftline_papers::theory::fecframe::{
+    Application, block_latency, block_latency_cdf, block_recovered_after, block_residual, latency,
+};
 
 use super::show::Computed;
 
@@ -28,7 +30,7 @@ pub(super) struct FecframeArgs {
     /// Source symbols as a share of all: 2/3 or 0.667
     #[arg(long, value_name = "C")]
     code_rate: CodeRate,
-    /// Independent loss, for the latency of blocks that are all decoded
+    /// Independent loss, for the latency and the residual loss of blocks
     #[arg(long, value_name = "P")]
     loss: Option<f64>,
 }
@@ -100,6 +102,21 @@ pub(super) fn compute(args: &FecframeArgs) -> Result<Computed, TheoryError> {
             "block_latency_ticks",
             block_latency(sizes.block_size, loss)?,
             "ticks of mean added latency, if all blocks are decoded",
+        )
+        .value(
+            "block_recovered_after_ticks",
+            block_recovered_after(sizes.block_size),
+            "mean ticks until a lost symbol is known, if its block is decoded",
+        )
+        .value(
+            "block_residual_loss",
+            block_residual(sizes.block_size, sizes.block_repairs, loss)?,
+            "share of source symbols that stay lost in blocks",
+        )
+        .value(
+            "block_latency_cdf",
+            block_latency_cdf(sizes.block_size, loss)?,
+            "shares of symbols that wait at most 0, 1, ... ticks, if all blocks are decoded",
         );
     }
     Ok(out)

@@ -16,6 +16,9 @@ pub enum Code {
     Window(WindowCode),
     /// Reed-Solomon over GF(2^8) in blocks of this many source symbols (k), RFC 6865.
     Block(u16),
+    /// An ideal block code of this many source symbols: any k packets of a block decode it, and only
+    /// losses are counted. It is the model with which the real codec is compared.
+    Ideal(u16),
 }
 
 /// A sliding-window code.
@@ -60,7 +63,15 @@ impl Code {
     pub fn covers(&self) -> u16 {
         match self {
             Self::Window(code) => code.encoding_window,
-            Self::Block(k) => *k,
+            Self::Block(k) | Self::Ideal(k) => *k,
+        }
+    }
+
+    /// Source symbols of a block, if it is a block code.
+    pub(super) fn block(&self) -> Option<u64> {
+        match self {
+            Self::Window(_) => None,
+            Self::Block(k) | Self::Ideal(k) => Some((*k).into()),
         }
     }
 
@@ -68,7 +79,7 @@ impl Code {
         match self {
             Self::Window(code) if code.binary => EncodingId::RlcGf2,
             Self::Window(_) => EncodingId::RlcGf256,
-            Self::Block(_) => EncodingId::ReedSolomon,
+            Self::Block(_) | Self::Ideal(_) => EncodingId::ReedSolomon,
         }
     }
 
@@ -79,7 +90,7 @@ impl Code {
                 symbol_size,
                 window_size_ratio: 0,
             },
-            Self::Block(_) => Fssi::ReedSolomon {
+            Self::Block(_) | Self::Ideal(_) => Fssi::ReedSolomon {
                 symbol_size,
                 strict: true,
                 m: 8,
@@ -141,7 +152,7 @@ impl Code {
                     return refuse("the density threshold", density.into(), "0 to 15");
                 }
             }
-            Self::Block(k) => {
+            Self::Block(k) | Self::Ideal(k) => {
                 let all = u64::from(*k) + rate.repairs_after((*k).into());
                 if *k == 0 || all > 255 {
                     let expected = "at most 255 with its repair symbols, at this code rate";
@@ -158,6 +169,7 @@ impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let code = match self {
             Self::Block(k) => return write!(f, "RS k {k}"),
+            Self::Ideal(k) => return write!(f, "ideal blocks k {k}"),
             Self::Window(code) => code,
         };
         let (ew, ls) = (code.encoding_window, code.linear_system);

@@ -59,7 +59,7 @@ impl Experiment {
     pub(super) fn lead(&self) -> u64 {
         match self.code {
             Code::Window(code) => u64::from(code.encoding_window).max(self.decoding_window.into()),
-            Code::Block(k) => k.into(),
+            Code::Block(k) | Code::Ideal(k) => k.into(),
         }
     }
 
@@ -68,7 +68,7 @@ impl Experiment {
         let end = self.lead() + self.symbols;
         let after = match self.code {
             Code::Window(code) => u64::from(code.linear_system.max(self.decoding_window)),
-            Code::Block(k) => u64::from(k) - end % u64::from(k),
+            Code::Block(k) | Code::Ideal(k) => u64::from(k) - end % u64::from(k),
         };
         end + after
     }

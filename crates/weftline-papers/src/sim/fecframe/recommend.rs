@@ -242,7 +242,7 @@ impl Search {
             symbol_size: SYMBOL_SIZE,
         };
         experiment.check()?;
-        let outcome = Outcome::new(&experiment, 1, &run(&experiment, self.seed)?);
+        let outcome = Outcome::new(&experiment, &[(self.seed, run(&experiment, self.seed)?)]);
         Ok(Left {
             residual_loss: outcome.residual_loss,
             stderr: outcome.on_time.stderr,

@@ -8,7 +8,7 @@ use weftline_netem::Losses;
 use super::batches::{BATCHES, Batches};
 use super::code::Code;
 use super::events::Events;
-use super::{Experiment, Latencies, StudyError, payload};
+use super::{Experiment, Latencies, StudyError, ideal, payload};
 use crate::sim::cpu;
 
 /// Octets of a coded symbol in addition to the ADU's: flow and length.
@@ -28,6 +28,8 @@ pub(super) struct Run {
     /// Known, but after dw ticks.
     pub(super) late: u64,
     pub(super) latencies: Latencies,
+    /// Ticks until symbols that were lost became known, in any order and late ones too.
+    pub(super) recovered_after: Latencies,
     pub(super) on_time_batches: Batches,
     pub(super) latency_batches: Batches,
     pub(super) sources: u64,
@@ -40,6 +42,9 @@ pub(super) fn run(experiment: &Experiment, seed: u64) -> Result<Run, StudyError>
     let Experiment {
         code, symbol_size, ..
     } = *experiment;
+    if let Code::Ideal(k) = code {
+        return Ok(ideal::run(experiment, k.into(), seed));
+    }
     let sender = code.sender(experiment.code_rate, symbol_size, seed);
     let receiver = code.receiver(symbol_size, experiment.decoding_window);
     let (mut sender, mut receiver) = (Sender::new(sender)?, Receiver::new(receiver)?);
@@ -129,10 +134,7 @@ impl Check {
         let sent = experiment.sent() as usize;
         Self {
             seed,
-            block: match experiment.code {
-                Code::Window(_) => None,
-                Code::Block(k) => Some(k.into()),
-            },
+            block: experiment.code.block(),
             expected: vec![0; usize::from(experiment.symbol_size) - HEADER],
             after: vec![UNKNOWN; sent],
             received: vec![false; sent],
@@ -170,8 +172,18 @@ impl Check {
         Ok(symbol)
     }
 
+    /// Whether a symbol is known.
+    pub(super) fn is_known(&self, symbol: u64) -> bool {
+        self.after[symbol as usize] != UNKNOWN
+    }
+
+    /// Notes that a symbol became known this many ticks after it was sent.
+    pub(super) fn known(&mut self, symbol: u64, after: u32) {
+        self.after[symbol as usize] = after;
+    }
+
     /// Counts the symbols that are to be counted.
-    fn count(&self, experiment: &Experiment, sum: &mut Run) {
+    pub(super) fn count(&self, experiment: &Experiment, sum: &mut Run) {
         let (dw, lead) = (u64::from(experiment.decoding_window), experiment.lead());
         let end = lead + experiment.symbols;
         let mut released = 0;
@@ -185,6 +197,9 @@ impl Check {
                 continue;
             };
             sum.received += u64::from(*received);
+            if !*received && *after != UNKNOWN {
+                sum.recovered_after.add(*after);
+            }
             sum.on_time += u64::from(on_time);
             sum.late += u64::from(!on_time && *after != UNKNOWN);
             batch.symbols += 1;
@@ -229,6 +244,7 @@ impl Run {
         self.on_time += other.on_time;
         self.late += other.late;
         self.latencies.merge(&other.latencies);
+        self.recovered_after.merge(&other.recovered_after);
         self.on_time_batches.merge(&other.on_time_batches);
         self.latency_batches.merge(&other.latency_batches);
         self.sources += other.sources;

@@ -27,12 +27,12 @@ pub fn run_all(
     let results = parallel::map(&all, jobs, progress, |(index, seed)| {
         run(&experiments[*index], *seed)
     })?;
-    let mut sums = vec![Run::default(); experiments.len()];
-    for ((index, _), result) in all.iter().zip(&results) {
-        sums[*index].merge(result);
+    let mut each: Vec<Vec<(u64, Run)>> = vec![Vec::new(); experiments.len()];
+    for ((index, seed), result) in all.iter().zip(results) {
+        each[*index].push((*seed, result));
     }
-    let outcomes = experiments.iter().zip(&sums);
+    let outcomes = experiments.iter().zip(&each);
     Ok(outcomes
-        .map(|(experiment, run)| Outcome::new(experiment, runs, run))
+        .map(|(experiment, runs)| Outcome::new(experiment, runs))
         .collect())
 }

@@ -7,6 +7,7 @@ use weftline_fecframe::{CodeRate, Elimination};
 use weftline_netem::LossModel;
 
 use super::{Code, Experiment, Outcome, WindowCode, run_all};
+use crate::theory::fecframe::{block_latency, block_residual};
 
 fn window(ew: u16, linear_system: u32) -> WindowCode {
     WindowCode {
@@ -94,26 +95,11 @@ fn the_latency_of_windows_matches_simulations_of_ideal_codes() {
     }
 }
 
-/// Share on time and mean latency of blocks of k with r repairs, decoded one tick after the last
-/// source symbol: a block is decoded if at most r of its k + r packets are lost, and symbol i then
-/// waits k - i ticks if it or an earlier one was lost. The forms do not cover the mean over blocks
-/// of which some are not decoded.
+/// Share on time and mean latency of blocks of k with r repairs. The mean does not cover blocks
+/// that are not decoded.
 fn block_theory(k: u32, repairs: u32, loss: f64) -> (f64, f64) {
-    let all = k + repairs;
-    // The probability that this many of n are lost, from that of one fewer.
-    let at_most = |n: u32, most: u32| {
-        let mut chance = (1.0 - loss).powi(n as i32);
-        let mut sum = chance;
-        for lost in 1..=most.min(n) {
-            chance *= f64::from(n - lost + 1) / f64::from(lost) * loss / (1.0 - loss);
-            sum += chance;
-        }
-        sum
-    };
-    // A symbol stays lost if it is lost and at least r of the others are.
-    let on_time = 1.0 - loss * (1.0 - at_most(all - 1, repairs - 1));
-    let waits = |i: u32| f64::from(k - i) * (1.0 - (1.0 - loss).powi(i as i32 + 1));
-    let latency = (0..k).map(waits).sum::<f64>() / f64::from(k);
+    let on_time = 1.0 - block_residual(k, repairs.into(), loss).unwrap();
+    let latency = block_latency(k, loss).unwrap();
     (on_time, latency)
 }
 
@@ -146,6 +132,52 @@ fn blocks_match_the_closed_forms() {
         theory < 0.95 && agree(share.mean, share.stderr, theory, 0.0),
         "{share:?}, {theory}"
     );
+}
+
+#[test]
+fn the_real_block_codec_decodes_what_an_ideal_one_does() {
+    let told = |code, loss| {
+        let outcome = run(code, 38, loss, 20_000);
+        (
+            outcome.on_time,
+            outcome.lost,
+            outcome.histogram,
+            outcome.recovered_after,
+        )
+    };
+    for loss in [0.05, 0.30] {
+        assert_eq!(
+            told(Code::Block(38), loss),
+            told(Code::Ideal(38), loss),
+            "{loss}"
+        );
+    }
+}
+
+#[test]
+fn sessions_add_up_to_the_outcome() {
+    let experiment = Experiment {
+        code: Code::Window(window(19, 200)),
+        code_rate: CodeRate::new(2, 3).unwrap(),
+        decoding_window: 38,
+        loss: LossModel::iid(0.25),
+        symbols: 3000,
+        symbol_size: 8,
+    };
+    let outcome = &run_all(&[experiment], 4, 3, NonZeroUsize::MIN, |_, _| {}).unwrap()[0];
+    let sessions = &outcome.sessions;
+    assert_eq!(
+        sessions.iter().map(|s| s.seed).collect::<Vec<_>>(),
+        [4, 5, 6]
+    );
+    let mean = sessions.iter().map(|s| s.on_time).sum::<f64>() / 3.0;
+    assert!((mean - outcome.on_time.mean).abs() < 1e-12);
+    let lost: u64 = sessions.iter().map(|s| s.recovered_after.total()).sum();
+    assert_eq!(lost, outcome.recovered_after.total());
+    // Recovered in time or late, but never more than were lost.
+    let recovered = lost as f64 / 9000.0;
+    let (in_time, late) = (outcome.on_time.mean - (1.0 - outcome.lost), outcome.late);
+    assert!((recovered - in_time - late).abs() < 1e-9 && late > 0.0);
 }
 
 #[test]

@@ -25,14 +25,21 @@ with the sent one: a difference ends the command with exit code 5.
 --json prints {seed, runs, results: [{code, code_rate, decoding_window, loss, symbols, symbol_size,
 runs, on_time {mean, stderr}, residual_loss, late, lost, latency {mean, stderr} (ticks),
 latency_quantiles [min, 50 %, 90 %, 99 %, 99.9 %, max], histogram [symbols by ticks from 0],
-repair_share, speed {encode_mbit, decode_mbit}}]}. With --with-events it prints what the receiver
-got, held and decoded in each tick (docs/reference/event-log.md). docs/results/fecframe-study.md explains this
-and has results.
+recovered_after [lost symbols that became known, late ones too, by ticks from their sending],
+sessions [{seed, on_time, received, latency, mean_recovered_after, histogram, recovered_after,
+speed}, one for each seed], repair_share, speed {encode_mbit, decode_mbit}}]}.
+docs/results/fecframe-study.md explains this and has results.
+
+--with-events adds events: [{tick, packet (source: symbol; repair: first, symbols), lost, useful,
+decoded [symbols], late [symbols], windows {end, in_time, first, unknowns, equations}}], one for
+each packet sent, of the first code, loss and seed, from the first symbol on. `windows` are edges:
+one past the newest symbol, the first symbol in time (end - dw), the first one that equations may
+contain (end - ls); and the unknown symbols and independent equations in them.
 
 Examples:
   weftline-lab sim fecframe --loss iid:30% --ew 83 --dw 167 --ls 400 --decoder discarding
   weftline-lab sim fecframe --code rs --k 167 --loss iid:15% --loss ge:10%,4
-  weftline-lab sim fecframe --ew 8 --dw 12 --ls 40 --symbols 100 --json --with-events
+  weftline-lab sim fecframe --ew 6 --dw 12 --ls 30 --symbols 200 --seeds 1 --with-events --json
   weftline-lab sim fecframe --sweep paper --out study
   weftline-lab sim fecframe recommend --max-latency 200ms --rate 8mbit --loss ge:5%,4";
 
@@ -62,16 +69,16 @@ pub(super) struct FecframeArgs {
     /// Runs of each experiment, each with the next seed
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: u32,
+    /// Add every packet and the receiver's windows to the output of --json: sliding windows, short
+    /// runs
+    #[arg(long, conflicts_with = "sweep")]
+    with_events: bool,
     /// Runs at a time [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     /// Write results.json, results.csv, latencies.csv, charts (SVG) and report.html to this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// With --json: print each tick of one run for each code, at most 100,000 ticks in all, instead of
-    /// results
-    #[arg(long, conflicts_with_all = ["sweep", "out", "seeds", "jobs"])]
-    with_events: bool,
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -82,7 +89,7 @@ enum Command {
 /// Options of one code.
 #[derive(Args, Clone, Debug)]
 struct CodeArgs {
-    /// Sliding-window code or Reed-Solomon blocks
+    /// Sliding-window code, Reed-Solomon blocks, or ideal blocks
     #[arg(long, value_name = "NAME", default_value = "rlc")]
     code: CodeName,
     /// Source symbols as a share of all symbols
@@ -110,7 +117,7 @@ struct CodeArgs {
     /// rlc: treatment of equations when a symbol leaves the linear system
     #[arg(long, value_name = "NAME", default_value = "keeping")]
     decoder: DecoderName,
-    /// rs: source symbols of a block [default: dw]
+    /// rs, ideal: source symbols of a block [default: dw]
     #[arg(long, value_name = "N")]
     k: Option<u16>,
 }
@@ -121,6 +128,8 @@ enum CodeName {
     Rlc,
     /// Reed-Solomon blocks (RFC 6865)
     Rs,
+    /// Blocks that any k of their packets decode: a count of losses, without a codec
+    Ideal,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -156,9 +165,7 @@ pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
         return recommend::run(args, output);
     }
     let experiments = experiments(args).map_err(|e| Failure::new(Exit::Usage, e.to_string()))?;
-    if args.with_events {
-        return trace(args, &experiments, output);
-    }
+    let events = events(args, &experiments, output)?;
     let progress = Progress::new(output);
     let outcomes = study::run_all(
         &experiments,
@@ -169,7 +176,10 @@ pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
     );
     progress.end();
     let outcomes = outcomes.map_err(failure)?;
-    let results = json!({ "seed": args.seed, "runs": args.seeds, "results": outcomes });
+    let mut results = json!({ "seed": args.seed, "runs": args.seeds, "results": outcomes });
+    if let Some(events) = events {
+        results["events"] = json!(events);
+    }
     if let Some(folder) = &args.out {
         write(folder, &outcomes, &results.to_string())
             .with_context(|| format!("cannot write to {}", folder.display()))?;
@@ -183,39 +193,26 @@ pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Prints what happens in each tick.
-fn trace(args: &FecframeArgs, experiments: &[Experiment], output: OutputOptions) -> Result<Exit> {
-    let usage = |text: &str| Failure::new(Exit::Usage, text.to_owned());
+/// The events of the first experiment, if they are wanted.
+fn events(
+    args: &FecframeArgs,
+    experiments: &[Experiment],
+    output: OutputOptions,
+) -> Result<Option<Vec<study::Step>>> {
+    let Some(first) = experiments.first().filter(|_| args.with_events) else {
+        return Ok(None);
+    };
     if !output.json {
-        return Err(usage("--with-events adds to what --json prints: give both").into());
+        let message = "--with-events adds to the output of --json: give --json too";
+        return Err(Failure::new(Exit::Usage, message).into());
     }
-    let (mut runs, mut ticks) = (Vec::new(), 0);
-    for experiment in experiments {
-        let events = study::trace(experiment, args.seed).map_err(|error| match error {
-            StudyError::Parameter { .. } => usage(&error.to_string()).into(),
-            _ => failure(error),
-        })?;
-        ticks += events.len() as u64;
-        if ticks > study::MOST_TICKS {
-            let text = "--with-events prints at most 100,000 ticks: count fewer --symbols";
-            return Err(usage(text).into());
+    let events = study::trace(first, args.seed);
+    Ok(Some(events.map_err(|error| match error {
+        StudyError::NoWindow(_) | StudyError::Parameter { .. } => {
+            Failure::new(Exit::Usage, error.to_string()).into()
         }
-        let window = match experiment.code {
-            Code::Window(code) => Some(code),
-            Code::Block(_) => None,
-        };
-        runs.push(json!({
-            "code": experiment.code.to_string(),
-            "code_rate": experiment.code_rate.to_string(),
-            "loss": experiment.loss.to_string(),
-            "ew": experiment.code.covers(),
-            "dw": experiment.decoding_window,
-            "ls": window.map(|code| code.linear_system),
-            "events": events,
-        }));
-    }
-    println!("{}", json!({ "seed": args.seed, "runs": runs }));
-    Ok(Exit::Ok)
+        error => failure(error),
+    })?))
 }
 
 /// The experiments that the options describe.
@@ -252,10 +249,14 @@ fn experiments(args: &FecframeArgs) -> Result<Vec<Experiment>> {
 /// The code, and dw.
 fn code(args: &CodeArgs) -> Result<(Code, u32)> {
     const USUAL: u32 = 167;
-    if args.code == CodeName::Rs {
+    if args.code != CodeName::Rlc {
         let dw = args.dw.or(args.k.map(u32::from)).unwrap_or(USUAL);
         let k = args.k.map_or_else(|| u16::try_from(dw), Ok)?;
-        return Ok((Code::Block(k), dw));
+        let code = match args.code {
+            CodeName::Ideal => Code::Ideal(k),
+            _ => Code::Block(k),
+        };
+        return Ok((code, dw));
     }
     let dw = args.dw.unwrap_or(USUAL);
     if !(args.wsr > 0.0 && args.wsr <= 1.0) {
@@ -375,6 +376,10 @@ mod tests {
             ["RLC GF(2) ew 41 ls 334 at iid:30%"]
         );
         assert_eq!(names("--code rs --k 38"), ["RS k 38 at iid:30%"]);
+        assert_eq!(
+            names("--code ideal --k 38"),
+            ["ideal blocks k 38 at iid:30%"]
+        );
         assert_eq!(parse("--code rs --k 38").unwrap()[0].decoding_window, 38);
         assert_eq!(parse("--sweep paper").unwrap().len(), 11 * 12);
         let (both, beyond) = (
@@ -396,6 +401,7 @@ mod tests {
             "--density 16",
             "--symbols 1",
             "--sweep paper --ew 3",
+            "--sweep paper --with-events",
             "--ew 3 --wsr 0.5",
             "--loss ge:10%",
         ] {
