@@ -56,8 +56,7 @@ impl Sizes {
         // Measured; a decoder that discards makes its equations again whenever it drops one.
         let microseconds = match (decoder, loss) {
             (Decoder::Ideal, _) => 0.05,
-            (Decoder::Discarding, 31..) => 50.0,
-            (Decoder::Discarding, 30) => 4.0,
+            (Decoder::Discarding, 30..) => 4.0,
             _ => 1.5,
         };
         Point::lab(&format!(

@@ -12,7 +12,7 @@ const ALL_DECODED: u32 = 15;
 const FROM: u32 = 30;
 
 /// The largest loss at which the decoder that discards equations is run.
-const DISCARDING: u32 = 33;
+const DISCARDING: u32 = 30;
 
 /// The points of one loss.
 struct Loss {
@@ -118,7 +118,7 @@ pub(super) fn latency(id: &'static str, title: &'static str, sizes: Sizes, scale
                 pictures,
                 checks,
                 notes: vec![
-                    "The decoder that discards equations is run up to 33 % loss: above the code's limit of a third \
+                    "The decoder that discards equations is run up to 30 % loss: near the code's limit of a third \
                      it makes its equations again with nearly every packet, and takes minutes."
                         .to_owned(),
                 ],
@@ -417,7 +417,7 @@ fn residual_claims(values: &Values, loss: &Loss) -> Result<Option<Check>, Missin
         ),
         false => "tried: both decoders of RLC, with the losses that RS has. The engine's keeps equations with symbols \
                   that leave and leaves fewer symbols lost than the simulation's, which discards them as the paper's \
-                  seems to (Fig. 3); which of RLC and RS is better at 30 % depends on that, and at 33 % RS is with either"
+                  seems to (Fig. 3); which of RLC and RS is better at 30 % depends on that"
             .to_owned(),
     };
     Ok(Some(check.because(why).engine_because(

@@ -12,59 +12,54 @@ const EW: u64 = 6;
 const DW: u64 = 12;
 const LS: u64 = 24;
 const LOSS: u32 = 30;
-/// Packets of a drawing.
-const ROWS: usize = 12;
+/// Ticks of a drawing.
+const ROWS: usize = 10;
 
-/// A packet sent, and the receiver after it, as `sim fecframe --with-events` prints it.
+/// A tick and the receiver after it, as `sim fecframe --with-events` prints it.
 #[derive(Clone, Debug, Deserialize)]
-struct Step {
-    packet: Kind,
-    /// Of a source packet.
-    symbol: Option<u64>,
-    /// Of a repair packet, with `symbols`.
-    first: Option<u64>,
-    symbols: Option<u64>,
-    lost: bool,
-    useful: bool,
+struct Tick {
+    tick: u64,
+    received: bool,
+    repairs: Vec<Repair>,
+    end: u64,
+    dw_first: u64,
+    ls_first: u64,
+    unknowns: u64,
+    rank: u64,
     decoded: Vec<u64>,
     late: Vec<u64>,
-    windows: Windows,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    Source,
-    Repair,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
-struct Windows {
-    end: u64,
-    in_time: u64,
+struct Repair {
     first: u64,
-    unknowns: u64,
-    equations: u64,
+    count: u64,
+    received: bool,
+    useful: Option<bool>,
 }
 
 fn point(scale: Scale) -> Point {
     Point::lab(&format!(
-        "sim fecframe --ew {EW} --dw {DW} --ls {LS} --loss iid:{LOSS}% --symbols 1000 --seeds 1 --symbol-size 16 \
+        "sim fecframe --ew {EW} --dw {DW} --ls {LS} --loss iid:{LOSS}% --symbols 1000 --symbol-size 16 \
          --seed {} --with-events",
         scale.seed
     ))
     .about_secs(0.05)
 }
 
-fn steps(values: &Values, point: &Point) -> Result<Vec<Step>, Missing> {
+fn ticks(values: &Values, point: &Point) -> Result<Vec<Tick>, Missing> {
     let missing = || Missing::Key {
         point: point.to_string(),
-        key: "events".to_owned(),
+        key: "runs/0/events".to_owned(),
     };
-    let events = values.object(point)?.get("events").ok_or_else(missing)?;
-    let steps = events.as_array().ok_or_else(missing)?.iter();
-    let read = |event: &Value| Step::deserialize(event).ok();
-    steps.map(read).collect::<Option<_>>().ok_or_else(missing)
+    let events = values.object(point)?.pointer("/runs/0/events");
+    let ticks = events.and_then(Value::as_array).ok_or_else(missing)?;
+    let read = |event: &Value| Tick::deserialize(event).ok();
+    ticks
+        .iter()
+        .map(read)
+        .collect::<Option<_>>()
+        .ok_or_else(missing)
 }
 
 /// Fig. 1.
@@ -79,17 +74,17 @@ pub(super) fn edges(scale: Scale) -> Figure {
                 to be drawn, up to the first repair that decodes several symbols at once.",
         points: vec![point.clone()],
         show: Box::new(move |values| {
-            let steps = steps(values, &point)?;
-            let is_full = |step: &Step| step.windows.first > 0;
+            let ticks = ticks(values, &point)?;
+            let is_full = |tick: &Tick| tick.ls_first > 0;
             let several =
-                |step: &Step| is_full(step) && step.decoded.len() > 1 && step.late.is_empty();
+                |tick: &Tick| is_full(tick) && tick.decoded.len() > 1 && tick.late.is_empty();
             let caption = format!(
-                "Each row is a packet, and the symbols that the receiver then knows. Its windows end at the newest symbol: dw \
-                 {DW} symbols are in time, ls {LS} may be in equations. A line below symbols is the encoding window of \
-                 the repair, ew {EW}."
+                "Each row is a tick: the packets sent, and the symbols that the receiver then knows. Its windows end at the \
+                 newest symbol: dw {DW} symbols are in time, ls {LS} may be in equations. A line below symbols is the \
+                 encoding window of the repair, ew {EW}; broken if the repair is lost."
             );
             Ok(shown(
-                &steps,
+                &ticks,
                 several,
                 caption,
                 "no repair decoded several symbols in this run",
@@ -110,44 +105,43 @@ pub(super) fn late(scale: Scale) -> Figure {
                 Fig. 1, the first repair that decodes late symbols together with symbols in time.",
         points: vec![point.clone()],
         show: Box::new(move |values| {
-            let steps = steps(values, &point)?;
-            let both = |step: &Step| {
-                step.windows.first > 0 && !step.late.is_empty() && !step.decoded.is_empty()
+            let ticks = ticks(values, &point)?;
+            let both = |tick: &Tick| {
+                tick.ls_first > 0 && !tick.late.is_empty() && !tick.decoded.is_empty()
             };
             let caption = format!(
                 "Symbols between the edges of ls and dw are late: the receiver does not hand them on, but they stay in \
-                 its equations. The last rows show what a larger ls is for: with ls = dw {DW} the late symbols' equations \
-                 would have left."
+                 its equations. With ls = dw {DW} they would have left it unknown."
             );
             let mut shown = shown(
-                &steps,
+                &ticks,
                 both,
                 caption,
                 "no late symbol was decoded with others in this run",
             );
-            let count = |of: fn(&Step) -> usize| steps.iter().map(of).sum::<usize>();
+            let count = |of: fn(&Tick) -> usize| ticks.iter().map(of).sum::<usize>();
             shown.notes.push(format!(
                 "In this run of 1000 symbols at {LOSS} % loss, {} were decoded in time and {} late.",
-                count(|step| step.decoded.len()),
-                count(|step| step.late.len())
+                count(|tick| tick.decoded.len()),
+                count(|tick| tick.late.len())
             ));
             Ok(shown)
         }),
     }
 }
 
-/// The drawing of the packets up to the first step that `is_it`.
-fn shown(steps: &[Step], is_it: impl Fn(&Step) -> bool, caption: String, none: &str) -> Shown {
-    let Some(at) = steps.iter().position(is_it) else {
+/// The drawing of the ticks up to the first one that `is_it`.
+fn shown(ticks: &[Tick], is_it: impl Fn(&Tick) -> bool, caption: String, none: &str) -> Shown {
+    let Some(at) = ticks.iter().position(is_it) else {
         return Shown {
             notes: vec![format!("Nothing to draw: {none}.")],
             ..Shown::default()
         };
     };
-    let end = (at + 2).min(steps.len());
+    let end = (at + 2).min(ticks.len());
     let from = end.saturating_sub(ROWS);
     let drawing = Drawing {
-        svg: draw(steps, from..end, &caption),
+        svg: draw(ticks, from..end, &caption),
         caption,
     };
     Shown {
@@ -174,89 +168,72 @@ impl State {
 }
 
 /// Place of the first symbol, and widths and heights.
-const LEFT: f64 = 196.0;
+const LEFT: f64 = 206.0;
 const RIGHT: f64 = 710.0;
 const TOP: f64 = 78.0;
-const ROW: f64 = 34.0;
+const ROW: f64 = 38.0;
 const CELL: f64 = 17.0;
 
-fn draw(steps: &[Step], rows: std::ops::Range<usize>, title: &str) -> String {
-    let chosen = &steps[rows.clone()];
-    let low = chosen.iter().map(|step| step.windows.first).min();
-    let (low, high) = (
-        low.unwrap_or(0),
-        chosen
-            .iter()
-            .map(|step| step.windows.end)
-            .max()
-            .unwrap_or(0),
-    );
+fn draw(ticks: &[Tick], rows: std::ops::Range<usize>, title: &str) -> String {
+    let chosen = &ticks[rows.clone()];
+    let low = chosen.iter().map(|tick| tick.ls_first).min().unwrap_or(0);
+    let high = chosen.iter().map(|tick| tick.end).max().unwrap_or(0);
     let width = (RIGHT - LEFT) / (high - low).max(1) as f64;
     let x = |symbol: u64| LEFT + symbol.saturating_sub(low) as f64 * width;
     let height = TOP + ROW * chosen.len() as f64 + 34.0;
     let mut canvas = Canvas::new(720.0, height);
     legend(&mut canvas);
     let mut states = vec![State::Unknown; high as usize];
-    let learn = |step: &Step, states: &mut Vec<State>| {
-        if let (Some(symbol), false) = (step.symbol, step.lost)
-            && let Some(state) = states.get_mut(symbol as usize)
-        {
-            *state = State::Received;
-        }
-        for (symbols, known) in [(&step.decoded, State::Decoded), (&step.late, State::Late)] {
+    let learn = |tick: &Tick, states: &mut Vec<State>| {
+        let own = [tick.tick];
+        let received = if tick.received { &own[..] } else { &[] };
+        for (symbols, known) in [
+            (received, State::Received),
+            (&tick.decoded, State::Decoded),
+            (&tick.late, State::Late),
+        ] {
             for symbol in symbols {
-                states[*symbol as usize] = known;
+                if let Some(state) = states.get_mut(*symbol as usize) {
+                    *state = known;
+                }
             }
         }
     };
-    for step in &steps[..rows.start] {
-        learn(step, &mut states);
+    for tick in &ticks[..rows.start] {
+        learn(tick, &mut states);
     }
     let (mut in_time, mut first) = (Vec::new(), Vec::new());
-    for (index, step) in chosen.iter().enumerate() {
-        learn(step, &mut states);
+    for (index, tick) in chosen.iter().enumerate() {
+        learn(tick, &mut states);
         let top = TOP + ROW * index as f64;
-        canvas.text((LEFT - 10.0, top + 13.0), &label(step), Anchor::End);
-        let windows = step.windows;
-        for symbol in windows.first..windows.end {
+        labels(&mut canvas, tick, top);
+        for symbol in tick.ls_first..tick.end {
             let (at, size) = ((x(symbol) + 1.0, top), (width - 2.0, CELL));
-            let known = State::KNOWN
-                .iter()
-                .find(|(state, ..)| *state == states[symbol as usize]);
-            match known {
+            let state = states.get(symbol as usize);
+            match State::KNOWN.iter().find(|(known, ..)| Some(known) == state) {
                 Some((_, ink, _)) => canvas.block(at, size, *ink),
                 None => canvas.frame(at, size, Ink::Axis),
             }
         }
-        if let (Some(from), Some(symbols)) = (step.first, step.symbols) {
-            let below = top + CELL + 5.0;
-            let ink = if step.lost {
-                Ink::Dashed(1)
-            } else {
+        for repair in &tick.repairs {
+            let below = top + CELL + 6.0;
+            let ink = if repair.received {
                 Ink::Colour(1)
+            } else {
+                Ink::Dashed(1)
             };
-            canvas.line((x(from), below), (x(from + symbols), below), ink);
+            let end = repair.first + repair.count;
+            canvas.line((x(repair.first), below), (x(end), below), ink);
         }
-        if step.lost {
-            canvas.cross((x(windows.end) + 7.0, top + 8.0), Ink::Colour(8));
-        }
-        for (edge, path) in [(windows.in_time, &mut in_time), (windows.first, &mut first)] {
-            path.extend([(x(edge), top - 6.0), (x(edge), top + ROW - 6.0)]);
+        for (edge, path) in [(tick.dw_first, &mut in_time), (tick.ls_first, &mut first)] {
+            path.extend([(x(edge), top - 7.0), (x(edge), top + ROW - 7.0)]);
         }
     }
     canvas.path(&first, Ink::Dashed(7));
     canvas.path(&in_time, Ink::Colour(3));
-    let foot = TOP + ROW * chosen.len() as f64 + 22.0;
-    let end = chosen.last().map(|step| step.windows);
-    if let Some(Windows {
-        end,
-        in_time,
-        first,
-        ..
-    }) = end
-    {
-        let numbers = [first, in_time, end.saturating_sub(1)];
-        for symbol in numbers {
+    let foot = TOP + ROW * chosen.len() as f64 + 18.0;
+    if let Some(tick) = chosen.last() {
+        for symbol in [tick.ls_first, tick.dw_first, tick.end.saturating_sub(1)] {
             let middle = x(symbol) + width / 2.0;
             canvas.text((middle, foot), &symbol.to_string(), Anchor::Middle);
         }
@@ -265,26 +242,23 @@ fn draw(steps: &[Step], rows: std::ops::Range<usize>, title: &str) -> String {
     canvas.svg(title)
 }
 
-/// The words of a row.
-fn label(step: &Step) -> String {
-    let Windows {
-        unknowns,
-        equations,
-        ..
-    } = step.windows;
-    let packet = match (step.packet, step.symbol, step.first, step.symbols) {
-        (Kind::Source, Some(symbol), ..) => format!("source {symbol}"),
-        (Kind::Repair, _, Some(first), Some(symbols)) => {
-            format!("repair {first}-{}", first + symbols.max(1) - 1)
-        }
-        _ => "packet".to_owned(),
-    };
-    let fate = match (step.lost, step.useful, step.packet) {
-        (true, ..) => ", lost".to_owned(),
-        (_, false, Kind::Repair) => ", no use".to_owned(),
-        _ => String::new(),
-    };
-    format!("{packet}{fate}: {equations} of {unknowns}")
+/// The packets of a tick, and the receiver's equations.
+fn labels(canvas: &mut Canvas, tick: &Tick, top: f64) {
+    let equations = format!("{} / {}", tick.rank, tick.unknowns);
+    canvas.text((8.0, top + 13.0), &equations, Anchor::Start);
+    let fate = if tick.received { "" } else { ", lost" };
+    let source = format!("source {}{fate}", tick.tick);
+    canvas.text((LEFT - 10.0, top + 13.0), &source, Anchor::End);
+    for repair in &tick.repairs {
+        let fate = match (repair.received, repair.useful) {
+            (false, _) => ", lost",
+            (true, Some(false)) => ", no use",
+            _ => "",
+        };
+        let last = repair.first + repair.count.max(1) - 1;
+        let repair = format!("repair {}-{last}{fate}", repair.first);
+        canvas.text((LEFT - 10.0, top + 28.0), &repair, Anchor::End);
+    }
 }
 
 fn legend(canvas: &mut Canvas) {
@@ -306,8 +280,7 @@ fn legend(canvas: &mut Canvas) {
         canvas.text((at + 30.0, 40.0), name, Anchor::Start);
         at += 54.0 + 6.6 * name.len() as f64;
     }
-    let heads = "equations of unknowns";
-    canvas.text((LEFT - 10.0, TOP - 12.0), heads, Anchor::End);
+    canvas.text((8.0, TOP - 14.0), "equations / unknowns", Anchor::Start);
 }
 
 #[cfg(test)]
@@ -317,26 +290,22 @@ mod tests {
 
     #[test]
     fn a_drawing_has_a_box_for_each_symbol_of_the_linear_system() {
-        let step = |packet: &str, more: Value, decoded: &[u64]| {
-            let mut step = json!({
-                "packet": packet, "lost": false, "useful": true, "decoded": decoded, "late": [],
-                "windows": { "end": 9, "in_time": 5, "first": 3, "unknowns": 2, "equations": 1 },
+        let tick = |tick: u64, received: bool, decoded: &[u64]| {
+            let tick = json!({
+                "tick": tick, "received": received, "decoded": decoded, "late": [],
+                "repairs": [{ "first": 6, "count": 3, "received": true, "useful": false }],
+                "end": 9, "dw_first": 5, "ls_first": 3, "unknowns": 2, "rank": 1,
             });
-            let object = step.as_object_mut().unwrap();
-            object.extend(more.as_object().unwrap().clone());
-            Step::deserialize(&step).unwrap()
+            Tick::deserialize(&tick).unwrap()
         };
-        let steps = [
-            step("source", json!({ "symbol": 8 }), &[]),
-            step("repair", json!({ "first": 6, "symbols": 3 }), &[6, 7]),
-        ];
-        let several = |step: &Step| step.decoded.len() > 1;
-        let shown = shown(&steps, several, "c".to_owned(), "none");
+        let ticks = [tick(7, false, &[]), tick(8, true, &[6, 7])];
+        let several = |tick: &Tick| tick.decoded.len() > 1;
+        let shown = shown(&ticks, several, "c".to_owned(), "none");
         let svg = shown.pictures[0].svg();
         // Two rows of six symbols, and four boxes of the legend.
         assert_eq!(svg.matches("<rect").count(), 2 * 6 + 4, "{svg}");
-        assert!(svg.contains("repair 6-8: 1 of 2") && svg.contains("source 8: 1 of 2"));
-        let nothing = super::shown(&steps, |_| false, "c".to_owned(), "none");
+        assert!(svg.contains("repair 6-8, no use") && svg.contains("source 7, lost"));
+        let nothing = super::shown(&ticks, |_| false, "c".to_owned(), "none");
         assert!(nothing.pictures.is_empty() && nothing.notes[0].contains("none"));
     }
 }

@@ -35,9 +35,9 @@ pub enum StudyError {
         /// The error.
         error: PacketError,
     },
-    /// A trace is of a sliding window.
-    #[error("events are those of a sliding window, and this is {0}")]
-    NoWindow(String),
+    /// A trace is of a codec, and an ideal code has none.
+    #[error("a trace is of a sender and a receiver, and {0} have none")]
+    NoCodec(String),
     /// The output differs from the input: the codec is wrong.
     #[error("symbol {symbol} of the run with seed {seed} was delivered as {what}")]
     Wrong {

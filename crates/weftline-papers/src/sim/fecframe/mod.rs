@@ -43,4 +43,4 @@ pub use recommend::{Left, Recommendation, Tried, Wish, WishError, recommend};
 pub use report::{Picture, latencies_csv, page, pictures, results_csv, table};
 pub use run_all::run_all;
 pub use study::{beyond, paper, speeds};
-pub use trace::{Packet, Step, Windows, trace};
+pub use trace::{MOST_TICKS, Tick, TracedRepair, trace};

@@ -1,240 +1,312 @@
-//! A short run, packet by packet, for drawings of a receiver's windows.
+//! A trace of one run: what the receiver got, held and decoded in each tick.
 
 use serde::Serialize;
 use weftline_fecframe::payload_id::RepairId;
 use weftline_fecframe::{Outcome, Receiver, Sender, Time};
 use weftline_netem::Losses;
 
+use super::code::Code;
+use super::run::{Check, HEADER};
 use super::{Experiment, StudyError, payload};
 
-/// Longest run that is traced, in source symbols: a trace is for reading.
-const LONGEST: u64 = 10_000;
-/// Octets of a coded symbol in addition to the ADU's: flow and length.
-const HEADER: usize = 3;
+/// The most ticks of a trace.
+pub const MOST_TICKS: u64 = 100_000;
 
-/// A packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "packet", rename_all = "snake_case")]
-pub enum Packet {
-    /// A source packet.
-    Source {
-        /// Its symbol.
-        symbol: u64,
-    },
-    /// A repair packet.
-    Repair {
-        /// The first symbol of the encoding window.
-        first: u64,
-        /// The number of symbols in the encoding window: ew, or fewer at the beginning.
-        symbols: u64,
-    },
-}
-
-/// The windows of a receiver, in symbols.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Windows {
-    /// One past the newest symbol that the receiver has heard of.
-    pub end: u64,
-    /// The first symbol in time: `end` - dw.
-    pub in_time: u64,
-    /// The first symbol that equations may contain: `end` - ls.
-    pub first: u64,
-    /// Unknown symbols in the linear system.
-    pub unknowns: usize,
-    /// Independent equations about them.
-    pub equations: usize,
-}
-
-/// A packet sent, and the receiver after it.
+/// A tick: a source packet is sent, and the repair packets after it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Step {
-    /// The tick in which it was sent: the number of the newest source symbol.
+pub struct Tick {
+    /// Its number, which is the number (ESI) of the source symbol sent.
     pub tick: u64,
-    /// The packet.
-    #[serde(flatten)]
-    pub packet: Packet,
-    /// Whether the path lost it.
-    pub lost: bool,
-    /// Whether the receiver learned something from it.
-    pub useful: bool,
-    /// Symbols that became known by decoding and are in time.
+    /// Whether the source packet arrived.
+    pub received: bool,
+    /// Repair packets that were sent in this tick.
+    pub repairs: Vec<TracedRepair>,
+    /// One past the highest ESI that the receiver has heard of, after the tick.
+    pub end: u64,
+    /// The lowest ESI in the decoding window (dw): from there on a symbol is in time.
+    pub dw_first: Option<u64>,
+    /// The lowest ESI in the linear system (ls), which equations may contain.
+    pub ls_first: Option<u64>,
+    /// Missing symbols in the linear system. Those below 0, which a receiver assumes because it may
+    /// have joined a running flow, are among them until they leave.
+    pub unknowns: Option<u64>,
+    /// Independent equations about them.
+    pub rank: Option<u64>,
+    /// Lost symbols that were decoded in time.
     pub decoded: Vec<u64>,
-    /// Symbols that became known by decoding after their time.
+    /// Lost symbols that were decoded after they had left the decoding window.
     pub late: Vec<u64>,
-    /// The receiver's windows after it.
-    pub windows: Windows,
+    /// Symbols that left the decoding window unknown.
+    pub given_up: Vec<u64>,
+    /// Symbols that left the linear system unknown: they are never known.
+    pub lost: Vec<u64>,
 }
 
-/// Sends the experiment's symbols through the real sender and receiver of a sliding window, with
-/// the losses of this seed.
+/// A repair packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TracedRepair {
+    /// The lowest ESI of its encoding window (ew), or of its block.
+    pub first: u64,
+    /// Symbols of that window.
+    pub count: u64,
+    /// Whether it arrived.
+    pub received: bool,
+    /// Whether it raised the rank; `None` if it did not arrive, or arrives with the next tick, as the
+    /// repairs of a block do.
+    pub useful: Option<bool>,
+}
+
+/// Runs the experiment once, with this seed, and tells each tick. Every delivered octet is compared
+/// with the sent one.
 ///
 /// # Errors
-/// The code is no sliding window, the run is longer than 10,000 symbols, or the codec fails.
-pub fn trace(experiment: &Experiment, seed: u64) -> Result<Vec<Step>, StudyError> {
+/// See [`StudyError`]; the run has more than [`MOST_TICKS`] ticks.
+pub fn trace(experiment: &Experiment, seed: u64) -> Result<Vec<Tick>, StudyError> {
     experiment.check()?;
-    if experiment.symbols > LONGEST {
+    if let Code::Ideal(_) = experiment.code {
+        return Err(StudyError::NoCodec(experiment.code.to_string()));
+    }
+    let sent = experiment.sent();
+    if sent > MOST_TICKS {
         return Err(StudyError::Parameter {
-            what: "the number of symbols of a run with events",
-            got: experiment.symbols,
-            expected: "100 to 10,000",
+            what: "the number of ticks of a trace",
+            got: sent,
+            expected: "at most 100,000: count fewer symbols",
         });
     }
-    let (code, size) = (experiment.code, experiment.symbol_size);
-    let receiver = Receiver::new(code.receiver(size, experiment.decoding_window))?;
-    let Receiver::Window(_) = &receiver else {
-        return Err(StudyError::NoWindow(code.to_string()));
-    };
-    let mut trace = Trace {
-        receiver,
-        newest: 0,
-        received: vec![false; experiment.symbols as usize],
-        steps: Vec::new(),
-    };
-    let mut sender = Sender::new(code.sender(experiment.code_rate, size, seed))?;
-    let mut losses = Losses::new(experiment.loss.clone(), seed);
-    let (mut adu, mut packet) = (vec![0; usize::from(size) - HEADER], Vec::new());
-    for tick in 0..experiment.symbols {
+    let mut run = Traced::new(experiment, seed)?;
+    (0..sent).map(|tick| run.tick(tick)).collect()
+}
+
+struct Traced {
+    sender: Sender,
+    receiver: Receiver,
+    losses: Losses,
+    check: Check,
+    seed: u64,
+    dw: u64,
+    block: Option<u64>,
+    adu: Vec<u8>,
+    packet: Vec<u8>,
+    /// Repair packets of a block, which arrive with the next tick.
+    pending: Vec<Vec<u8>>,
+    known: Vec<bool>,
+    end: u64,
+    dw_first: u64,
+    ls_first: u64,
+}
+
+impl Traced {
+    fn new(experiment: &Experiment, seed: u64) -> Result<Self, StudyError> {
+        let Experiment {
+            code, symbol_size, ..
+        } = *experiment;
+        let sender = code.sender(experiment.code_rate, symbol_size, seed);
+        let receiver = code.receiver(symbol_size, experiment.decoding_window);
+        Ok(Self {
+            sender: Sender::new(sender)?,
+            receiver: Receiver::new(receiver)?,
+            losses: Losses::new(experiment.loss.clone(), seed),
+            check: Check::new(experiment, seed),
+            seed,
+            dw: experiment.decoding_window.into(),
+            block: code.block(),
+            adu: vec![0; usize::from(symbol_size) - HEADER],
+            packet: Vec::new(),
+            pending: Vec::new(),
+            known: Vec::new(),
+            end: 0,
+            dw_first: 0,
+            ls_first: 0,
+        })
+    }
+
+    fn tick(&mut self, tick: u64) -> Result<Tick, StudyError> {
         let now = Time::from_micros(tick);
-        payload::fill(seed, tick, &mut adu);
-        let taken = sender.source(0, &adu, now, &mut packet);
+        let refused = |error| StudyError::Receiver { tick, error };
+        self.known.push(false);
+        for packet in std::mem::take(&mut self.pending) {
+            self.receiver.repair_packet(&packet, now).map_err(refused)?;
+        }
+        payload::fill(self.seed, tick, &mut self.adu);
+        let taken = (self.sender).source(0, &self.adu, now, &mut self.packet);
         taken.map_err(|error| StudyError::Sender {
             symbol: tick,
             error,
         })?;
-        // A receiver starts with the first source packet: it gets this one.
-        let lost = losses.next_is_lost() && tick > 0;
-        trace.pass(tick, Packet::Source { symbol: tick }, lost, &packet)?;
-        while sender.poll_repair(now, &mut packet).is_some() {
-            let Some((id, _)) = RepairId::split(&packet) else {
-                continue;
-            };
-            let window = Packet::Repair {
-                first: id.first_esi.into(),
-                symbols: id.nss.into(),
-            };
-            trace.pass(tick, window, losses.next_is_lost(), &packet)?;
+        // As in a run: the receiver starts with the first source packet.
+        let received = !self.losses.next_is_lost() || tick == 0;
+        if received {
+            let taken = self.receiver.source_packet(0, &self.packet, now);
+            taken.map_err(refused)?;
+            self.check.received(tick);
+            self.end = tick + 1;
         }
-    }
-    Ok(trace.steps)
-}
-
-struct Trace {
-    receiver: Receiver,
-    /// One past the newest symbol heard of.
-    newest: u64,
-    received: Vec<bool>,
-    steps: Vec<Step>,
-}
-
-impl Trace {
-    /// Passes a packet to the receiver, unless it is lost.
-    fn pass(
-        &mut self,
-        tick: u64,
-        packet: Packet,
-        lost: bool,
-        octets: &[u8],
-    ) -> Result<(), StudyError> {
-        let (mut useful, mut decoded, mut late) = (false, Vec::new(), Vec::new());
-        if !lost {
-            let now = Time::from_micros(tick);
-            let (taken, end) = match packet {
-                Packet::Source { symbol } => {
-                    self.received[symbol as usize] = true;
-                    (self.receiver.source_packet(0, octets, now), symbol + 1)
-                }
-                Packet::Repair { first, symbols } => {
-                    (self.receiver.repair_packet(octets, now), first + symbols)
-                }
-            };
-            let taken = taken.map_err(|error| StudyError::Receiver { tick, error })?;
-            useful = taken == Outcome::Useful;
-            self.newest = self.newest.max(end);
-        }
-        while let Some(adu) = self.receiver.poll_adu() {
-            let symbol = u64::from(adu.esi);
-            if self.received.get(symbol as usize) == Some(&false) {
-                let known = if adu.late { &mut late } else { &mut decoded };
-                known.push(symbol);
+        let mut repairs = Vec::new();
+        while self.sender.poll_repair(now, &mut self.packet).is_some() {
+            let received = !self.losses.next_is_lost();
+            let (first, count) = self.window(tick);
+            let mut useful = None;
+            if received && self.block.is_some() {
+                self.pending.push(self.packet.clone());
+            } else if received {
+                let taken = self.receiver.repair_packet(&self.packet, now);
+                useful = Some(taken.map_err(refused)? == Outcome::Useful);
+                self.end = self.end.max(first + count);
             }
+            repairs.push(TracedRepair {
+                first,
+                count,
+                received,
+                useful,
+            });
         }
-        let windows = self.windows();
-        self.steps.push(Step {
+        let (decoded, late) = self.deliver(tick)?;
+        let mut told = Tick {
             tick,
-            packet,
-            lost,
-            useful,
+            received,
+            repairs,
+            end: self.end,
+            dw_first: None,
+            ls_first: None,
+            unknowns: None,
+            rank: None,
             decoded,
             late,
-            windows,
-        });
-        Ok(())
+            given_up: Vec::new(),
+            lost: Vec::new(),
+        };
+        self.windows(&mut told);
+        Ok(told)
     }
 
-    fn windows(&self) -> Windows {
-        let Receiver::Window(receiver) = &self.receiver else {
-            unreachable!("a trace has a window's receiver")
-        };
-        let (unknowns, equations) = receiver.missing();
-        let back = |symbols: u32| self.newest.saturating_sub(symbols.into());
-        Windows {
-            end: self.newest,
-            in_time: back(receiver.decoding_window()),
-            first: back(receiver.linear_system()),
-            unknowns,
-            equations,
+    /// The encoding window of the repair packet just made.
+    fn window(&self, tick: u64) -> (u64, u64) {
+        match self.block {
+            Some(k) => (tick / k * k, k),
+            None => RepairId::split(&self.packet).map_or((0, 0), |(id, _)| {
+                (u64::from(id.first_esi), u64::from(id.nss))
+            }),
         }
+    }
+
+    /// Takes what the receiver hands over: symbols decoded in time, and late ones.
+    fn deliver(&mut self, tick: u64) -> Result<(Vec<u64>, Vec<u64>), StudyError> {
+        let (mut decoded, mut late) = (Vec::new(), Vec::new());
+        while let Some(adu) = self.receiver.poll_adu() {
+            let symbol = self.check.take(tick, &adu)?;
+            self.known[symbol as usize] = true;
+            match (adu.recovered, adu.late) {
+                (true, true) => late.push(symbol),
+                (true, false) => decoded.push(symbol),
+                (false, _) => {}
+            }
+        }
+        Ok((decoded, late))
+    }
+
+    /// The receiver's windows after the tick, and the symbols that left them unknown.
+    fn windows(&mut self, told: &mut Tick) {
+        let Receiver::Window(receiver) = &self.receiver else {
+            return;
+        };
+        let (unknowns, rank) = receiver.missing();
+        told.unknowns = Some(unknowns as u64);
+        told.rank = Some(rank as u64);
+        let known = &self.known;
+        let left = |from: &mut u64, to: u64| -> Vec<u64> {
+            let left = std::mem::replace(from, to)..to;
+            left.filter(|esi| !known[*esi as usize]).collect()
+        };
+        let dw_first = self.end.saturating_sub(self.dw);
+        told.given_up = left(&mut self.dw_first, dw_first);
+        let ls_first = self.end.saturating_sub(receiver.held());
+        told.lost = left(&mut self.ls_first, ls_first);
+        told.dw_first = Some(dw_first);
+        told.ls_first = Some(ls_first);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Code, WindowCode};
+    use super::super::WindowCode;
     use super::*;
     use weftline_fecframe::CodeRate;
     use weftline_netem::LossModel;
 
-    fn experiment() -> Experiment {
+    fn experiment(code: Code, dw: u32) -> Experiment {
         Experiment {
-            code: Code::Window(WindowCode::new(6, 12)),
+            code,
             code_rate: CodeRate::new(2, 3).unwrap(),
-            decoding_window: 12,
-            loss: LossModel::iid(0.3),
+            decoding_window: dw,
+            loss: "iid:30%".parse::<LossModel>().unwrap(),
             symbols: 400,
             symbol_size: 16,
         }
     }
 
     #[test]
-    fn every_packet_has_a_step_and_windows_move_with_the_newest_symbol() {
-        let steps = trace(&experiment(), 1).unwrap();
-        assert_eq!(steps.len(), 400 + 200);
-        assert_eq!(steps, trace(&experiment(), 1).unwrap());
-        for step in &steps {
-            let windows = step.windows;
-            assert!(windows.end <= step.tick + 1 && windows.equations <= windows.unknowns);
-            assert_eq!(windows.in_time, windows.end.saturating_sub(12));
-            assert_eq!(windows.first, windows.end.saturating_sub(40));
-            assert!(step.late.iter().all(|symbol| *symbol < windows.in_time));
-            assert!(step.decoded.iter().all(|symbol| *symbol >= windows.in_time));
-            assert!(!step.lost || (!step.useful && step.decoded.is_empty()));
+    fn every_symbol_of_a_window_code_has_one_fate() {
+        let mut code = WindowCode::new(8, 12);
+        code.linear_system = 40;
+        let ticks = trace(&experiment(Code::Window(code), 12), 3).unwrap();
+        let mut fates = vec![Vec::new(); ticks.len()];
+        for tick in &ticks {
+            let named = [
+                ("decoded", &tick.decoded),
+                ("late", &tick.late),
+                ("given up", &tick.given_up),
+                ("lost", &tick.lost),
+            ];
+            if tick.received {
+                fates[tick.tick as usize].push("received");
+            }
+            for (name, symbols) in named {
+                symbols.iter().for_each(|s| fates[*s as usize].push(name));
+            }
+            let (end, ls) = (tick.end, tick.ls_first.unwrap());
+            assert!(ls <= tick.dw_first.unwrap() && end <= tick.tick + 1);
+            assert!(end - ls <= 40 && tick.rank <= tick.unknowns, "{tick:?}");
+            for repair in &tick.repairs {
+                assert_eq!(repair.first + repair.count, tick.tick + 1, "{tick:?}");
+                assert!(repair.count <= 8);
+                assert_eq!(repair.received, repair.useful.is_some());
+            }
         }
-        let late = steps.iter().map(|step| step.late.len()).sum::<usize>();
-        let decoded = steps.iter().map(|step| step.decoded.len()).sum::<usize>();
-        assert!(late > 0 && decoded > 50, "{late} late, {decoded} decoded");
+        let possible: [&[&str]; 4] = [
+            &["received"],
+            &["decoded"],
+            &["given up", "late"],
+            &["given up", "lost"],
+        ];
+        let settled = ticks.last().unwrap().ls_first.unwrap() as usize;
+        for (symbol, fate) in fates.iter().enumerate().take(settled) {
+            assert!(possible.contains(&fate.as_slice()), "{symbol}: {fate:?}");
+        }
+        for fate in possible {
+            assert!(fates.iter().any(|f| f == fate), "no symbol is {fate:?}");
+        }
     }
 
     #[test]
-    fn what_cannot_be_traced_is_refused() {
-        let blocks = Experiment {
-            code: Code::Block(12),
-            ..experiment()
-        };
-        assert!(matches!(trace(&blocks, 1), Err(StudyError::NoWindow(_))));
-        let long = Experiment {
-            symbols: 10_001,
-            ..experiment()
-        };
-        assert!(trace(&long, 1).unwrap_err().to_string().contains("10,000"));
+    fn a_block_decodes_at_once_when_its_repairs_arrive() {
+        let ticks = trace(&experiment(Code::Block(10), 10), 1).unwrap();
+        let decoded: Vec<_> = ticks.iter().filter(|t| !t.decoded.is_empty()).collect();
+        assert!(decoded.len() > 20);
+        for tick in decoded {
+            assert_eq!(tick.tick % 10, 0, "with the next block's first tick");
+            let block = tick.tick - 10..tick.tick;
+            assert!(tick.decoded.iter().all(|symbol| block.contains(symbol)));
+            assert!(tick.unknowns.is_none());
+        }
+    }
+
+    #[test]
+    fn a_long_trace_is_refused() {
+        let mut long = experiment(Code::Block(10), 10);
+        long.symbols = MOST_TICKS;
+        assert!(matches!(trace(&long, 1), Err(StudyError::Parameter { .. })));
+        let ideal = trace(&experiment(Code::Ideal(10), 10), 1);
+        assert!(matches!(ideal, Err(StudyError::NoCodec(_))));
     }
 }

@@ -30,16 +30,13 @@ sessions [{seed, on_time, received, latency, mean_recovered_after, histogram, re
 speed}, one for each seed], repair_share, speed {encode_mbit, decode_mbit}}]}.
 docs/results/fecframe-study.md explains this and has results.
 
---with-events adds events: [{tick, packet (source: symbol; repair: first, symbols), lost, useful,
-decoded [symbols], late [symbols], windows {end, in_time, first, unknowns, equations}}], one for
-each packet sent, of the first code, loss and seed, from the first symbol on. `windows` are edges:
-one past the newest symbol, the first symbol in time (end - dw), the first one that equations may
-contain (end - ls); and the unknown symbols and independent equations in them.
+With --with-events it prints what the receiver got, held and decoded in each tick
+(docs/reference/event-log.md).
 
 Examples:
   weftline-lab sim fecframe --loss iid:30% --ew 83 --dw 167 --ls 400 --decoder discarding
   weftline-lab sim fecframe --code rs --k 167 --loss iid:15% --loss ge:10%,4
-  weftline-lab sim fecframe --ew 6 --dw 12 --ls 30 --symbols 200 --seeds 1 --with-events --json
+  weftline-lab sim fecframe --ew 8 --dw 12 --ls 40 --symbols 100 --json --with-events
   weftline-lab sim fecframe --sweep paper --out study
   weftline-lab sim fecframe recommend --max-latency 200ms --rate 8mbit --loss ge:5%,4";
 
@@ -69,16 +66,16 @@ pub(super) struct FecframeArgs {
     /// Runs of each experiment, each with the next seed
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: u32,
-    /// Add every packet and the receiver's windows to the output of --json: sliding windows, short
-    /// runs
-    #[arg(long, conflicts_with = "sweep")]
-    with_events: bool,
     /// Runs at a time [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     /// Write results.json, results.csv, latencies.csv, charts (SVG) and report.html to this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// With --json: print each tick of one run for each code, at most 100,000 ticks in all, instead of
+    /// results
+    #[arg(long, conflicts_with_all = ["sweep", "out", "seeds"])]
+    with_events: bool,
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -165,7 +162,9 @@ pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
         return recommend::run(args, output);
     }
     let experiments = experiments(args).map_err(|e| Failure::new(Exit::Usage, e.to_string()))?;
-    let events = events(args, &experiments, output)?;
+    if args.with_events {
+        return trace(args, &experiments, output);
+    }
     let progress = Progress::new(output);
     let outcomes = study::run_all(
         &experiments,
@@ -176,10 +175,7 @@ pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
     );
     progress.end();
     let outcomes = outcomes.map_err(failure)?;
-    let mut results = json!({ "seed": args.seed, "runs": args.seeds, "results": outcomes });
-    if let Some(events) = events {
-        results["events"] = json!(events);
-    }
+    let results = json!({ "seed": args.seed, "runs": args.seeds, "results": outcomes });
     if let Some(folder) = &args.out {
         write(folder, &outcomes, &results.to_string())
             .with_context(|| format!("cannot write to {}", folder.display()))?;
@@ -193,26 +189,41 @@ pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The events of the first experiment, if they are wanted.
-fn events(
-    args: &FecframeArgs,
-    experiments: &[Experiment],
-    output: OutputOptions,
-) -> Result<Option<Vec<study::Step>>> {
-    let Some(first) = experiments.first().filter(|_| args.with_events) else {
-        return Ok(None);
-    };
+/// Prints what happens in each tick.
+fn trace(args: &FecframeArgs, experiments: &[Experiment], output: OutputOptions) -> Result<Exit> {
+    let usage = |text: &str| Failure::new(Exit::Usage, text.to_owned());
     if !output.json {
-        let message = "--with-events adds to the output of --json: give --json too";
-        return Err(Failure::new(Exit::Usage, message).into());
+        return Err(usage("--with-events adds to what --json prints: give both").into());
     }
-    let events = study::trace(first, args.seed);
-    Ok(Some(events.map_err(|error| match error {
-        StudyError::NoWindow(_) | StudyError::Parameter { .. } => {
-            Failure::new(Exit::Usage, error.to_string()).into()
+    let (mut runs, mut ticks) = (Vec::new(), 0);
+    for experiment in experiments {
+        let events = study::trace(experiment, args.seed).map_err(|error| match error {
+            StudyError::Parameter { .. } | StudyError::NoCodec(_) => {
+                usage(&error.to_string()).into()
+            }
+            _ => failure(error),
+        })?;
+        ticks += events.len() as u64;
+        if ticks > study::MOST_TICKS {
+            let text = "--with-events prints at most 100,000 ticks: count fewer --symbols";
+            return Err(usage(text).into());
         }
-        error => failure(error),
-    })?))
+        let window = match experiment.code {
+            Code::Window(code) => Some(code),
+            Code::Block(_) | Code::Ideal(_) => None,
+        };
+        runs.push(json!({
+            "code": experiment.code.to_string(),
+            "code_rate": experiment.code_rate.to_string(),
+            "loss": experiment.loss.to_string(),
+            "ew": experiment.code.covers(),
+            "dw": experiment.decoding_window,
+            "ls": window.map(|code| code.linear_system),
+            "events": events,
+        }));
+    }
+    println!("{}", json!({ "seed": args.seed, "runs": runs }));
+    Ok(Exit::Ok)
 }
 
 /// The experiments that the options describe.
