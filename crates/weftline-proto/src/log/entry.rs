@@ -185,6 +185,8 @@ pub struct LogReport {
     pub delay_us: u64,
     /// Microseconds of queueing that the newest datagram met.
     pub queue_us: u64,
+    /// The packet error rate that the receiver has measured, if the sender asked for it.
+    pub loss: Option<f64>,
 }
 
 /// Why a repair symbol was sent.

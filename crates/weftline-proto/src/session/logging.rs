@@ -11,7 +11,9 @@ use crate::log::{
 use crate::receiver::Receiver;
 use crate::sender::Action;
 use crate::time::{Time, micros};
-use crate::wire::{Coded, CodingVector, Datagram, FeedbackView, Frame, Frames, complete};
+use crate::wire::{
+    Coded, CodingVector, Datagram, FeedbackView, Frame, Frames, LOSS_UNITS, complete,
+};
 
 /// Runs of an entry about a report.
 const MOST_RUNS: usize = 128;
@@ -390,5 +392,8 @@ fn report(view: &FeedbackView<'_>, size: u32, number: u64, largest: u64, next: E
         credit: view.credit,
         delay_us: view.delay,
         queue_us: view.queue_delay,
+        loss: view
+            .loss
+            .map(|units| f64::from(units) / f64::from(LOSS_UNITS)),
     }
 }
