@@ -44,6 +44,9 @@ pub(super) struct EngineArgs {
     /// The return path [default: the same rate, delay, queue and MTU, without loss]
     #[arg(long, value_name = "LINK")]
     back: Option<String>,
+    /// Bytes that IP, UDP and the carrier add to each datagram: 64 is QUIC over IPv4, 36 plain UDP
+    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    overhead: u16,
     /// The application's traffic: cbr:RATE,SIZE, bulk or file:SIZE
     #[arg(long, value_name = "APP", default_value = "cbr:10mbit,1200")]
     app: Application,
@@ -71,7 +74,8 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
         fits.then(|| Duration::from_secs_f64(secs))
             .ok_or_else(|| usage(format!("--{name} is in seconds, 0 to 86400, not {secs}")))
     };
-    let config = schemes::read(&args.settings).map_err(|e| usage(e.to_string()))?;
+    let mut config = schemes::read(&args.settings).map_err(|e| usage(e.to_string()))?;
+    config.datagram_overhead = args.overhead;
     let links = links(&args.link, args.back.as_deref())?;
     let mut experiment = Experiment {
         config,
