@@ -50,11 +50,14 @@ pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode>
     if !output.quiet {
         let minutes = suite.about_secs(seeds) / 60.0;
         output::line(&format!(
-            "suite {} ({}): {} cases, {seeds} seeds, about {minutes:.0} min in all; runs are kept in {}",
+            "suite {} ({}): {} cases, {seeds} seeds, about {minutes:.0} min in all; {}",
             suite.name,
             suite.title,
             suite.cases.len(),
-            folder.join(Runs::NAME).display()
+            match &args.out {
+                Some(folder) => format!("runs are kept in {}", folder.join(Runs::NAME).display()),
+                None => "runs are not kept".to_owned(),
+            }
         ));
     }
     let mut stopped = None;

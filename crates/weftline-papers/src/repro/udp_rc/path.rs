@@ -83,7 +83,8 @@ impl Rate {
 fn size(bytes: u32) -> String {
     match bytes {
         _ if bytes.is_multiple_of(1_000_000) => format!("{}MB", bytes / 1_000_000),
-        _ => format!("{}kB", bytes / 1000),
+        _ if bytes.is_multiple_of(1_000) => format!("{}kB", bytes / 1000),
+        _ => bytes.to_string(),
     }
 }
 
@@ -117,13 +118,18 @@ impl Path {
 
     /// The paper's code in slots, which knows the link's rate: the time of a message.
     pub(super) fn model(&self, bytes: u32, scale: Scale) -> Point {
+        self.model_with(bytes, "", scale)
+    }
+
+    /// The same with more options.
+    pub(super) fn model_with(&self, bytes: u32, options: &str, scale: Scale) -> Point {
         let Path {
             rate, delay, loss, ..
         } = self;
         let (trials, seed) = (scale.pick(2_000, 50_000), scale.seed);
         Point::lab(&format!(
-            "sim udp-rc --message {} {SYMBOL} --rate {rate}mbit --rtt {}ms --loss {loss}% --trials {trials} --seed \
-             {seed}",
+            "sim udp-rc --message {} {SYMBOL} --rate {rate}mbit --rtt {}ms --loss {loss}% {options} --trials {trials} \
+             --seed {seed}",
             size(bytes),
             2.0 * delay,
         ))
@@ -132,13 +138,29 @@ impl Path {
 
     /// The preset in virtual time: a session of its own for each of `runs` messages.
     pub(super) fn engine(&self, bytes: u32, rate: Rate, runs: u32, scale: Scale) -> Point {
+        self.engine_with(bytes, rate, "", runs, scale)
+    }
+
+    /// The same without combinations at full speed, which shows what they cost.
+    pub(super) fn engine_without_extra(&self, bytes: u32, runs: u32, scale: Scale) -> Point {
+        self.engine_with(bytes, Rate::ByHand, "extra=0", runs, scale)
+    }
+
+    fn engine_with(
+        &self,
+        bytes: u32,
+        rate: Rate,
+        settings: &str,
+        runs: u32,
+        scale: Scale,
+    ) -> Point {
         let by_hand = match rate {
-            Rate::ByHand => format!(" fixed_rate={}", self.rate),
+            Rate::ByHand => format!("fixed_rate={}", self.rate),
             Rate::Own => String::new(),
         };
         Point::lab(&format!(
-            "sim engine preset=udp-rc{by_hand} --overhead {OVERHEAD} --link '{}'{} --app file:{} --seeds {runs} --seed \
-             {}",
+            "sim engine preset=udp-rc {by_hand} {settings} --overhead {OVERHEAD} --link '{}'{} --app file:{} --seeds \
+             {runs} --seed {}",
             self.link(),
             self.return_option(),
             size(bytes),

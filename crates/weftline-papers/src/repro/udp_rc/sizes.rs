@@ -132,26 +132,25 @@ impl Sizes {
         Ok(Plot::new(caption, "message, KB", y).with(lines))
     }
 
-    /// The engine at the link's rate beside the slot model, the size where they differ most.
-    pub(super) fn engine_beside_model(&self, values: &Values) -> Result<Option<Check>, Missing> {
-        let check = |index: usize| {
-            let ((model, model_error), (engine, error)) = (
-                self.model(values, index)?,
-                self.engine(values, index, Rate::ByHand)?.mean(),
-            );
+    /// The engine at the link's rate beside the slot model, for each size, with the reason why they
+    /// differ.
+    pub(super) fn engine_beside_model(
+        &self,
+        values: &Values,
+        why: &[String],
+    ) -> Result<Vec<Check>, Missing> {
+        let check = |(index, why): (usize, &String)| {
+            let (model, model_error) = self.model(values, index)?;
+            let (engine, error) = self.engine(values, index, Rate::ByHand)?.mean();
             let kb = self.all[index].bytes / 1000;
-            let what =
-                format!("{kb} KB at the link's rate, s (the size with the largest difference)");
-            let check = Check::of(what)
-                .simulated(model, model_error)
-                .engine(engine, error);
-            Ok(((engine / model - 1.0).abs(), check))
+            let what = format!("{kb} KB with UDP-RC at the link's rate, s");
+            let check = Check::of(what).simulated(model, model_error);
+            Ok(check.engine(engine, error).engine_because(why.clone()))
         };
-        let checks = (0..self.all.len())
-            .map(check)
-            .collect::<Result<Vec<_>, Missing>>()?;
-        let most = checks.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
-        Ok(most.map(|(_, check)| check))
+        why.iter()
+            .enumerate()
+            .map(|(index, why)| check((index, why)))
+            .collect()
     }
 
     /// One note on the lab's runs.

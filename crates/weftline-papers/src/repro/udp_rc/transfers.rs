@@ -179,10 +179,7 @@ mod tests {
             json!({ "kernel": "Linux 6.1.0-13-amd64", "suites": [suite] }),
         );
         let lab = Lab::of(&values, Some(&point)).unwrap();
-        assert_eq!(
-            lab.transfers("tcp/reno"),
-            Some(Transfers(vec![0.5, 1.5]))
-        );
+        assert_eq!(lab.transfers("tcp/reno"), Some(Transfers(vec![0.5, 1.5])));
         assert_eq!(
             (lab.transfers("udt"), lab.transfers("tcp/bbr")),
             (None, None)
