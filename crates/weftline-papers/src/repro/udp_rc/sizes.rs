@@ -23,6 +23,14 @@ pub(super) struct Sizes {
 /// Messages of a size in the lab: how many, and about how long all peers take.
 pub(super) type Few = (u32, f64);
 
+/// A size, for people.
+fn size(bytes: u32) -> String {
+    match bytes {
+        1_000_000.. => format!("{} MB", f64::from(bytes) / 1e6),
+        _ => format!("{} KB", f64::from(bytes) / 1e3),
+    }
+}
+
 impl Sizes {
     /// These sizes, each with its transfers in the lab, by these peers.
     pub(super) fn new(path: Path, sizes: &[(u32, Few)], peers: &[Peer], scale: Scale) -> Self {
@@ -128,8 +136,10 @@ impl Sizes {
                 ));
             }
         }
-        let y = "transfer time, s (mean; the whisker is one standard deviation)";
-        Ok(Plot::new(caption, "message, KB", y).with(lines))
+        let caption = format!(
+            "{caption} Whiskers are one standard deviation of a transfer, not the error of the mean."
+        );
+        Ok(Plot::new(caption, "message, KB", "mean transfer time, s").with(lines))
     }
 
     /// The engine at the link's rate beside the slot model, for each size, with the reason why they
@@ -142,8 +152,8 @@ impl Sizes {
         let check = |(index, why): (usize, &String)| {
             let (model, model_error) = self.model(values, index)?;
             let (engine, error) = self.engine(values, index, Rate::ByHand)?.mean();
-            let kb = self.all[index].bytes / 1000;
-            let what = format!("{kb} KB with UDP-RC at the link's rate, s");
+            let size = size(self.all[index].bytes);
+            let what = format!("{size} with UDP-RC at the link's rate, s");
             let check = Check::of(what).simulated(model, model_error);
             Ok(check.engine(engine, error).engine_because(why.clone()))
         };
@@ -156,8 +166,8 @@ impl Sizes {
     /// One note on the lab's runs.
     pub(super) fn qualities(&self, values: &Values) -> Vec<String> {
         let of = |index: usize| {
-            let kb = self.all[index].bytes / 1000;
-            Some(format!("{kb} KB: {}.", self.lab(values, index)?.quality()))
+            let size = size(self.all[index].bytes);
+            Some(format!("{size}: {}.", self.lab(values, index)?.quality()))
         };
         (0..self.all.len()).filter_map(of).collect()
     }

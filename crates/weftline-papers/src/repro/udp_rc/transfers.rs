@@ -21,7 +21,9 @@ impl Transfers {
 
     /// Mean and its standard error.
     pub(super) fn mean(&self) -> (f64, f64) {
-        over_runs(&self.0)
+        let (mean, stderr) = over_runs(&self.0);
+        // Equal times differ from their mean by rounding only.
+        (mean, if stderr < 1e-12 * mean { 0.0 } else { stderr })
     }
 
     /// Standard deviation, and its standard error, which is that of a normal distribution.
