@@ -62,6 +62,23 @@ fn wrong_requests_say_what_is_right() {
             "unknown setting `x`",
         ),
         (&["B", "--out", out, "--report-only"], "runs.jsonl"),
+        (&["own", "--out", out], "--link LINK"),
+        (
+            &["B", "--out", out, "--link", "rate=1mbit"],
+            "`compare own`",
+        ),
+        (
+            &[
+                "own",
+                "--out",
+                out,
+                "--link",
+                "rate=1mbit",
+                "--load",
+                "files",
+            ],
+            "xfer n=10",
+        ),
     ] {
         let output = compare(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(125), "{arguments:?}");
@@ -162,4 +179,45 @@ fn a_comparison_that_was_stopped_goes_on() {
             .unwrap()
             .contains("<svg ")
     );
+}
+
+/// Root only: a path and a workload of the user's own, with nothing kept.
+#[test]
+fn an_own_path_gives_the_time_of_every_transfer() {
+    if !weftline_testkit::can_emulate_paths() {
+        return;
+    }
+    let output = compare(&[
+        "own",
+        "--link",
+        "rate=50mbit delay=5ms",
+        "--load",
+        "xfer n=3 size=20000",
+        "--peers",
+        "weftline/udp-rc,carrier=udp,tcp,no-such-transport",
+        "--skip-missing",
+        "--seeds",
+        "1",
+        "--json",
+    ])
+    .output()
+    .unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("skipped: no-such-transport") && !said.contains("report:"),
+        "{said}"
+    );
+    let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(results["kernel"].as_str().unwrap().starts_with("Linux "));
+    let suite = &results["suites"][0];
+    assert_eq!(suite["name"], "own-xfer");
+    let rows = suite["cases"][0]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    for row in rows {
+        let times = row["transfers"][0].as_array().unwrap();
+        assert_eq!(times.len(), 3, "{row}");
+        // Not before they can arrive, whatever this machine does beside.
+        assert!(times.iter().all(|t| t.as_f64().unwrap() > 5.0), "{row}");
+    }
 }

@@ -16,6 +16,7 @@ fn experiment(settings: &[&str], link: &str, application: &str, secs: u64) -> Ex
         skip: Duration::from_secs(1),
         seed: 5,
         within: None,
+        close: false,
     }
 }
 
@@ -230,10 +231,32 @@ mod events {
     }
 
     #[test]
+    fn a_closed_session_ends_with_close_and_its_result_is_the_same() {
+        let of = |arguments: &[&str]| {
+            let log = ["--app", "file:20kb", "--json", "--with-events"];
+            let printed = lab(&[&log[..], arguments].concat());
+            let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
+            printed["runs"][0].clone()
+        };
+        let (open, closed) = (of(&[]), of(&["--close"]));
+        assert_eq!(open["result"], closed["result"]);
+        let count = |run: &Value, event: &str| {
+            let events = run["events"].as_array().unwrap();
+            events
+                .iter()
+                .filter(|entry| entry["event"] == event)
+                .count()
+        };
+        assert_eq!(count(&open, "close_sent"), 0);
+        assert!(count(&closed, "close_sent") > 0 && count(&closed, "close_received") > 0);
+    }
+
+    #[test]
     fn logs_that_are_too_long_or_have_no_place_are_refused() {
         for (arguments, says) in [
             (&["--with-events"][..], "--json"),
             (&["--events", "FILE", "--seeds", "2"], "--seeds"),
+            (&["--json", "--close"], "--with-events"),
             (
                 &["--json", "--with-events", "--secs", "20"],
                 "100000 entries",

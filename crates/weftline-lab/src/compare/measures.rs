@@ -130,6 +130,12 @@ pub(super) fn distribution(record: &Record) -> Option<Vec<(f64, f64)>> {
     Some(less.collect::<Vec<_>>()).filter(|curve| !curve.is_empty())
 }
 
+/// The times of a run's transfers, in ms; `None` for one that failed.
+pub(super) fn transfers(record: &Record) -> Option<Vec<Option<f64>>> {
+    let times = record.flow()?.sent.as_ref()?.get("times")?.as_array()?;
+    Some(times.iter().map(Value::as_f64).collect())
+}
+
 /// The delay of the link itself, in ms.
 fn path_delay(record: &Record) -> f64 {
     let link: Option<LinkConfig> = record.what.link.parse().ok();

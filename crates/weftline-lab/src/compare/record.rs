@@ -39,6 +39,9 @@ pub struct Record {
     pub waiting: Option<f64>,
     /// The version of this program.
     pub version: String,
+    /// The kernel, whose TCP is among the peers: `Linux 6.1.0`.
+    #[serde(default)]
+    pub kernel: Option<String>,
 }
 
 /// The identity of a run: a case, a peer, a seed.
@@ -296,6 +299,7 @@ pub(super) mod tests {
             load_average: 0.5,
             waiting: Some(0.1),
             version: "0".into(),
+            kernel: Some("Linux 6.1.0".into()),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::measures::{distribution, measures, value};
+use super::measures::{distribution, measures, transfers, value};
 use super::record::{Record, best};
 use super::statistics::Spread;
 use super::suite::{Scale, Suite, View};
@@ -15,6 +15,8 @@ use super::suites;
 pub struct Results {
     /// The version of this program.
     pub version: String,
+    /// The kernel of the last run, whose TCP was measured: `Linux 6.1.0`.
+    pub kernel: Option<String>,
     /// One for each suite that was run.
     pub suites: Vec<SuiteResults>,
 }
@@ -76,6 +78,9 @@ pub struct Row {
     /// The distribution of delays: the median over the seeds at each share, in ms.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cdf: Vec<(f64, f64)>,
+    /// The transfers of each run in the values, in order: ms, or null for one that failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<Vec<Option<f64>>>,
 }
 
 impl Row {
@@ -88,11 +93,12 @@ impl Row {
 impl Results {
     /// Summarises runs, in the order of the suites if they are known.
     pub fn of(records: &[Record]) -> Results {
-        let is_used = |name: &&str| records.iter().any(|r| r.what.suite == **name);
-        let suites = suites::NAMES.iter().filter(|name| is_used(name));
+        let is_used = |name: &&str| records.iter().any(|r| r.what.suite == *name);
+        let suites = suites::in_results().filter(is_used);
         let suites = suites.filter_map(|name| suites::by_name(name, Scale::default()));
         Results {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            kernel: records.iter().rev().find_map(|r| r.kernel.clone()),
             suites: suites
                 .map(|suite| SuiteResults::of(&suite, records))
                 .collect(),
@@ -224,6 +230,10 @@ fn rows(suite: &Suite, records: &[&Record]) -> Vec<Row> {
             values: values.collect(),
             cdf: match suite.view {
                 View::Delay | View::Window => median_curve(&used),
+                _ => Vec::new(),
+            },
+            transfers: match suite.view {
+                View::Times => used.iter().filter_map(|r| transfers(r)).collect(),
                 _ => Vec::new(),
             },
         }

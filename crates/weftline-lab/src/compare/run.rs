@@ -97,6 +97,7 @@ pub(super) fn run(
         load_average,
         waiting: waited.and_then(|before| Some((waited_secs()? - before) / seconds)),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: kernel(),
     }))
 }
 
@@ -308,6 +309,13 @@ fn waited_secs() -> Option<f64> {
     Some(total.parse::<f64>().ok()? / 1e6)
 }
 
+/// The kernel's name and release.
+fn kernel() -> Option<String> {
+    let read = |file: &str| fs::read_to_string(format!("/proc/sys/kernel/{file}")).ok();
+    let (name, release) = (read("ostype")?, read("osrelease")?);
+    Some(format!("{} {}", name.trim(), release.trim()))
+}
+
 fn load_average() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let mut words = text.split(' ');
@@ -385,5 +393,6 @@ mod tests {
         assert!(children_secs() >= 0.0);
         assert!(load_average() >= 0.0);
         assert!(waited_secs().is_none_or(|secs| secs >= 0.0));
+        assert!(kernel().is_some_and(|name| name.starts_with("Linux ")));
     }
 }

@@ -21,24 +21,24 @@ pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode>
         list(args);
         return Ok(ExitCode::SUCCESS);
     }
-    let Some(folder) = &args.out else {
-        bail!("--out DIR is needed: the folder for the runs and the report");
+    let (folder, _kept) = match &args.out {
+        Some(folder) => (folder.clone(), None),
+        None if output.json && !args.report_only => {
+            let kept = tempfile::tempdir().context("no folder for the runs")?;
+            (kept.path().to_owned(), Some(kept))
+        }
+        None => bail!("--out DIR is needed: the folder for the runs and the report"),
     };
+    let folder = folder.as_path();
     if args.report_only {
-        report(&Runs::read(folder)?, folder, output)?;
+        report(&Runs::read(folder)?, folder, true, output)?;
         return Ok(ExitCode::SUCCESS);
     }
     let scale = Scale {
         quick: args.quick,
         secs: args.secs,
     };
-    let suite = suites::by_name(&args.suite, scale).ok_or_else(|| {
-        anyhow!(
-            "there is no suite `{}`: use one of {}, or list",
-            args.suite,
-            suites::NAMES.join(", ")
-        )
-    })?;
+    let suite = suite(args, scale)?;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let tools = Tools::new(program, args.ext.clone(), folder);
     let suite = with_cases(suite, args)?;
@@ -50,11 +50,14 @@ pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode>
     if !output.quiet {
         let minutes = suite.about_secs(seeds) / 60.0;
         output::line(&format!(
-            "suite {} ({}): {} cases, {seeds} seeds, about {minutes:.0} min in all; runs are kept in {}",
+            "suite {} ({}): {} cases, {seeds} seeds, about {minutes:.0} min in all; {}",
             suite.name,
             suite.title,
             suite.cases.len(),
-            folder.join(Runs::NAME).display()
+            match &args.out {
+                Some(folder) => format!("runs are kept in {}", folder.join(Runs::NAME).display()),
+                None => "runs are not kept".to_owned(),
+            }
         ));
     }
     let mut stopped = None;
@@ -68,7 +71,7 @@ pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode>
         }
     };
     let ended = session(&suite, seeds, &tools, &mut runs, &mut stop, &mut tell);
-    report(runs.records(), folder, output)?;
+    report(runs.records(), folder, args.out.is_some(), output)?;
     let ended = ended.map_err(|error| match error {
         SessionError::Run(RunError::Path(
             error @ (PathError::NotRoot | PathError::NoTun { .. }),
@@ -87,8 +90,8 @@ pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode>
     })
 }
 
-/// Writes the report of all kept runs.
-fn report(records: &[Record], folder: &Path, output: OutputOptions) -> Result<()> {
+/// Writes the report of all kept runs, and prints it as JSON.
+fn report(records: &[Record], folder: &Path, is_kept: bool, output: OutputOptions) -> Result<()> {
     let results = Results::of(records);
     if results.suites.is_empty() {
         output::line("there are no runs: no report was written");
@@ -113,7 +116,7 @@ fn report(records: &[Record], folder: &Path, output: OutputOptions) -> Result<()
     if output.json {
         output::print(&json);
     }
-    if !output.quiet {
+    if !output.quiet && is_kept {
         let place = folder.join("report.html");
         output::line(&format!(
             "report: {}, with table.md and results.json beside it",
@@ -121,6 +124,23 @@ fn report(records: &[Record], folder: &Path, output: OutputOptions) -> Result<()
         ));
     }
     Ok(())
+}
+
+/// The named suite, or that of the user's own path.
+fn suite(args: &CompareArgs, scale: Scale) -> Result<Suite> {
+    let own = (args.suite == suites::OWN, &args.link, &args.load);
+    match own {
+        (true, Some(link), Some(load)) => Ok(suites::own(link, args.back.as_deref(), load)?),
+        (true, ..) => bail!("own needs --link LINK and --load WORKLOAD"),
+        (false, None, None) => suites::by_name(&args.suite, scale).ok_or_else(|| {
+            anyhow!(
+                "there is no suite `{}`: use one of {}, own, or list",
+                args.suite,
+                suites::NAMES.join(", ")
+            )
+        }),
+        (false, ..) => bail!("--link and --load are for `compare own`"),
+    }
 }
 
 /// The chosen cases.
@@ -148,6 +168,9 @@ fn with_peers(
 ) -> Result<Suite> {
     if let Some(peers) = &args.peers {
         let suite = suite.with_peers(&Peer::list(peers)?);
+        if args.skip_missing {
+            return available(suite, tools, output);
+        }
         for case in &suite.cases {
             for peer in &case.peers {
                 tools
@@ -169,6 +192,11 @@ fn with_peers(
             case.peers.push(peer.clone());
         }
     }
+    available(suite, tools, output)
+}
+
+/// The suite with the peers that can run here; the reasons of the others are told.
+fn available(suite: Suite, tools: &Tools, output: OutputOptions) -> Result<Suite> {
     let mut told: Vec<String> = Vec::new();
     let suite = suite.keep_peers(|case, peer| match tools.check(case, peer) {
         Ok(()) => true,

@@ -72,6 +72,10 @@ Examples:
   Two presets beside TCP with BBR, five seeds:
     weftline-lab compare B --peers weftline/arq,weftline/streaming,l=5,tcp/bbr --seeds 5 --out mine
 
+  Files of 100 KB one after the other over a path of your own, as JSON:
+    weftline-lab compare own --link 'rate=2mbit delay=10ms loss=iid:1%' --load 'xfer n=20 size=100000' \\
+        --peers weftline/udp-rc,tcp/cubic,udt --json
+
   Your own program (docs/reference/load.md specifies its interface) beside the others:
     weftline-lab compare A --ext mine=./my-program --out with-mine
 
@@ -147,8 +151,18 @@ pub(crate) struct OnArgs {
 #[derive(Args, Debug)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub(crate) struct CompareArgs {
-    /// A, B, C, D, karzand or udp-rc; `list` describes each of them
+    /// A, B, C, D, karzand or udp-rc; `list` describes each of them. `own` is a path and a workload
+    /// of your own
     suite: String,
+    /// own: the link from sender to receiver, in the form of `run`
+    #[arg(long, value_name = "LINK")]
+    link: Option<String>,
+    /// own: the link from receiver to sender, in the form of `run` [default: as for `run`]
+    #[arg(long, value_name = "LINK", requires = "link")]
+    back: Option<String>,
+    /// own: the workload with its settings, in the form of `load`: 'xfer n=10 size=100000'
+    #[arg(long, value_name = "WORKLOAD", requires = "link")]
+    load: Option<String>,
     /// Peers to compare, separated by commas: TRANSPORT or TRANSPORT/NAME=VALUE,... with the
     /// transports and settings of `load` [default: the suite's]
     #[arg(long, value_name = "PEERS")]
@@ -169,7 +183,10 @@ pub(crate) struct CompareArgs {
     /// The short form of the suite: less than two minutes
     #[arg(long)]
     quick: bool,
-    /// Folder for the runs and the report
+    /// Leave out the given peers that cannot run here, as with the suite's own
+    #[arg(long)]
+    skip_missing: bool,
+    /// Folder for the runs and the report [with --json: nothing is kept without it]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Run nothing; write the report of the kept runs

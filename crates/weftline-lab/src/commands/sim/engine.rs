@@ -57,6 +57,9 @@ pub(super) struct EngineArgs {
     /// The return path [default: the same rate, delay, queue and MTU, without loss]
     #[arg(long, value_name = "LINK")]
     back: Option<String>,
+    /// Bytes that IP, UDP and the carrier add to each datagram: 64 is QUIC over IPv4, 36 plain UDP
+    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    overhead: u16,
     /// The application's traffic: cbr:RATE,SIZE, bulk or file:SIZE
     #[arg(long, value_name = "APP", default_value = "cbr:10mbit,1200")]
     app: Application,
@@ -81,6 +84,9 @@ pub(super) struct EngineArgs {
     /// With --json: print the event log of each run as `events`, at most 100,000 entries in all
     #[arg(long)]
     with_events: bool,
+    /// In an event log: the writer closes the session when everything is acknowledged
+    #[arg(long)]
+    close: bool,
 }
 
 pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
@@ -90,7 +96,8 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
         fits.then(|| Duration::from_secs_f64(secs))
             .ok_or_else(|| usage(format!("--{name} is in seconds, 0 to 86400, not {secs}")))
     };
-    let config = schemes::read(&args.settings).map_err(|e| usage(e.to_string()))?;
+    let mut config = schemes::read(&args.settings).map_err(|e| usage(e.to_string()))?;
+    config.datagram_overhead = args.overhead;
     let links = links(&args.link, args.back.as_deref())?;
     let mut experiment = Experiment {
         config,
@@ -103,9 +110,16 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
             .within
             .map(|millis| Duration::from_secs_f64(millis / 1e3)),
         seed: args.seed,
+        close: args.close,
     };
     if args.with_events && !output.json {
         return Err(usage("--with-events adds to what --json prints: give both".to_owned()).into());
+    }
+    if args.close && !args.with_events && args.events.is_none() {
+        return Err(usage(
+            "--close belongs to an event log: give --events or --with-events".to_owned(),
+        )
+        .into());
     }
     if args.events.is_some() && args.seeds > 1 {
         return Err(

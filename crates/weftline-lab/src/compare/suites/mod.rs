@@ -3,6 +3,7 @@
 //! Paths and workloads are those of the project's evaluation plan. If they follow a paper, the
 //! suite's text names its figures or tables and the values that the paper does not give.
 
+mod own;
 mod papers;
 
 use crate::load::Mode;
@@ -12,6 +13,13 @@ use super::suite::{Case, Scale, Suite, View};
 
 /// The names of all suites.
 pub const NAMES: [&str; 6] = ["A", "B", "C", "D", "karzand", "udp-rc"];
+
+pub use own::{NAME as OWN, NotAWorkload, own};
+
+/// The names of all suites in results, those of [`own()`] included.
+pub(super) fn in_results() -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter().chain(own::NAMES)
+}
 
 /// The rate, delay and queue of suites A, B and D: RTT 60 ms.
 const COMMON: &str = "rate=25mbit delay=30ms queue=60ms,100pkt";
@@ -25,7 +33,7 @@ pub fn by_name(name: &str, scale: Scale) -> Option<Suite> {
         "d" => sharing(scale),
         "karzand" => papers::karzand(scale),
         "udp-rc" => papers::udp_rc(scale),
-        _ => return None,
+        name => return own::by_name(name),
     };
     Some(suite)
 }

@@ -76,6 +76,10 @@ impl End {
         wrote.then_some(out)
     }
 
+    fn is_drained(&self) -> bool {
+        self.session.is_drained()
+    }
+
     fn next_timeout(&self) -> Option<Duration> {
         self.session
             .poll_timeout()
@@ -135,6 +139,15 @@ impl Writer {
 
     pub(super) fn closed(&self) -> bool {
         self.end.closed
+    }
+
+    pub(super) fn is_drained(&self) -> bool {
+        self.end.is_drained()
+    }
+
+    pub(super) fn close(&mut self, now: Duration) {
+        self.end.session.close(time(now), 0, "");
+        self.end.record();
     }
 
     pub(super) fn is_acknowledged(&self) -> bool {
@@ -305,6 +318,10 @@ impl Reader {
     /// Whether everything was read, to the end of the stream.
     pub(super) fn is_complete(&self) -> bool {
         self.complete.is_some()
+    }
+
+    pub(super) fn is_drained(&self) -> bool {
+        self.end.is_drained()
     }
 
     pub(super) fn completion(&self) -> Option<Duration> {

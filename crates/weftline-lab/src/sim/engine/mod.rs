@@ -42,6 +42,8 @@ pub struct Experiment {
     pub within: Option<Duration>,
     /// Seed of all random choices.
     pub seed: u64,
+    /// Whether, in a log, the writer closes the session when everything is acknowledged.
+    pub close: bool,
 }
 
 /// How long after the application's end messages may still arrive.
@@ -95,7 +97,8 @@ impl Experiment {
     }
 
     /// Runs the experiment and gives the event log too. The outcome is the same; the log goes on until
-    /// the writer knows that everything arrived, for ten seconds at most.
+    /// the writer knows that everything arrived, and with `close` until the session is over, for ten
+    /// seconds each at most.
     ///
     /// # Errors
     /// The log has more than `most` entries; the run ends there.
@@ -153,6 +156,13 @@ impl Experiment {
             sim.run_while(now + DRAIN, |sim| {
                 !(sim.a.is_acknowledged() || sim.a.closed() || log.borrow().is_full())
             });
+            if self.close && sim.a.is_acknowledged() {
+                let now = sim.now();
+                sim.a.close(now);
+                sim.run_while(now + DRAIN, |sim| {
+                    !(sim.a.is_drained() && sim.b.is_drained() || log.borrow().is_full())
+                });
+            }
         }
         outcome
     }
