@@ -315,6 +315,31 @@ fn a_late_receiver_begins_with_the_first_packet_and_recovers_from_then_on() {
 }
 
 #[test]
+fn a_linear_system_shorter_than_the_senders_window_grows_with_it() {
+    let config = sender_config(EncodingId::RlcGf256, rlc(100, 191), "2/3", 28);
+    let (mut sender, mut receiver) = pair(config, |c| c.linear_system = Some(5));
+    let mut random = Random(11);
+    let all = adus(&mut random, 1000, 97);
+    let mut sent = 0;
+    let run = run(&mut sender, &mut receiver, all, |repair| {
+        sent += u32::from(!repair);
+        // Losses begin when the window is full.
+        !repair && sent > 60 && sent.is_multiple_of(7)
+    });
+    run.check();
+    assert!(
+        run.lost_sources > 100 && run.got.len() == 1000,
+        "{}",
+        run.got.len()
+    );
+    let Receiver::Window(window) = &receiver else {
+        panic!("no window")
+    };
+    // 28 symbols are 191/255 of the decoding window.
+    assert_eq!((window.decoding_window(), window.linear_system()), (38, 38));
+}
+
+#[test]
 fn a_restarted_sender_is_followed_and_a_stray_packet_is_not() {
     let config = sender_config(EncodingId::RlcGf256, rlc(20, 255), "1", 20);
     let (mut sender, mut receiver) = pair(config.clone(), |_| {});

@@ -47,7 +47,7 @@ pub enum ReceiverEvent {
     ShortLinearSystem {
         /// ls, as given.
         given: u32,
-        /// dw, which is used.
+        /// dw so far, which is used.
         used: u32,
     },
 }

@@ -191,7 +191,7 @@ impl Receiver {
         let Decoder::Window(decoder) = &self.decoder else {
             return None;
         };
-        // A repair packet has told the length of the sender's window.
+        // Repair packets tell the length of the sender's window, which grows at the start.
         let is_known = decoder.stats().useful_repair + decoder.stats().redundant_repair > 0;
         let used = decoder.linear_system();
         (is_known && used > given).then_some((given, used))

@@ -133,7 +133,7 @@ fn tell(event: &ReceiverEvent, reporter: &Reporter) {
             "no packet opens with this group key: does the sender use the same --group-key?",
         ),
         ReceiverEvent::ShortLinearSystem { given, used } => reporter.warn(&format!(
-            "--ls {given} is shorter than the decoding window that follows from the sender's window: {used} symbols are used",
+            "--ls {given} is shorter than the decoding window that follows from the sender's window: at least {used} symbols are used",
         )),
         _ => {}
     }

@@ -28,7 +28,9 @@ pub struct ReceiverConfig {
     /// these are unknown, it is half of [`Limits::max_linear_system`].
     pub decoding_window: Option<u32>,
     /// ls: the number of newest symbols that equations may contain. If `None`, twice
-    /// the decoding window and at least 40 (RFC 8681, appendix D).
+    /// the decoding window and at least 40 (RFC 8681, appendix D). A window that is
+    /// longer, the decoding window or the sender's, is used instead: a repair symbol
+    /// whose window does not fit would be useless.
     pub linear_system: Option<u32>,
     /// What happens to equations when a symbol leaves the linear system.
     pub elimination: Elimination,

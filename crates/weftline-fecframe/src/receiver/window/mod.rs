@@ -146,14 +146,15 @@ impl WindowReceiver {
         window.clamp(1, most)
     }
 
-    /// ls: the number of newest symbols that equations may contain.
+    /// ls: the number of newest symbols that equations may contain; at least the decoding window and
+    /// the longest encoding window seen.
     #[must_use]
     pub fn linear_system(&self) -> u32 {
         let window = self.decoding_window();
         let most = self.config.limits.max_linear_system;
-        let derived = sizing::linear_system(window).max(self.longest.into());
+        let derived = sizing::linear_system(window);
         let system = self.config.linear_system.unwrap_or(derived);
-        system.clamp(window, most)
+        system.max(self.longest.into()).clamp(window, most)
     }
 
     /// The number of missing symbols, and of independent equations about them.
@@ -270,11 +271,14 @@ impl WindowReceiver {
             return Err(PacketError::Window { got: id.nss, limit });
         }
         let nss = u64::from(id.nss);
-        let Some(start) = self.locate(id.first_esi, nss, 0)? else {
+        let located = self.locate(id.first_esi, nss, 0)?;
+        // Also if it is too old: else a linear system that is shorter than the window would refuse
+        // every repair, and never learn why.
+        self.longest = self.longest.max(id.nss);
+        let Some(start) = located else {
             return Ok(Outcome::TooOld);
         };
         self.follow.in_range();
-        self.longest = self.longest.max(id.nss);
         self.slide(start + nss, u64::MAX);
         let held = |state: &&mut State| start >= state.system.first();
         let Some(state) = self.state.as_mut().filter(held) else {
