@@ -107,6 +107,8 @@ pub struct Outcome {
     pub std_matrix: Estimate,
     /// The largest of a stream.
     pub largest_matrix: Estimate,
+    /// Its share of all packets that a stream's decodings give; 0 without a decoding.
+    pub largest_share: Estimate,
     /// Most sent packets missing at a time.
     pub largest_system: Estimate,
     /// The first stream over time.
@@ -144,6 +146,7 @@ impl Rest {
             mean_matrix: of(&|t| t.matrices.mean()),
             std_matrix: of(&|t| t.matrices.deviation()),
             largest_matrix: of(&|t| t.matrices.largest.into()),
+            largest_share: of(&|t| t.matrices.largest_share()),
             largest_system: of(&|t| t.largest_system as f64),
             series,
         })

@@ -44,6 +44,10 @@ impl Matrices {
         self.sum as f64 / (self.count as f64).max(1.0)
     }
 
+    pub(super) fn largest_share(&self) -> f64 {
+        f64::from(self.largest) / (self.sum as f64).max(1.0)
+    }
+
     pub(super) fn deviation(&self) -> f64 {
         let mean = self.mean();
         let squares = self.squares as f64 / (self.count as f64).max(1.0);
@@ -117,6 +121,6 @@ mod tests {
         assert_eq!((matrices.mean(), matrices.deviation()), (0.0, 0.0));
         [2, 4].into_iter().for_each(|n| matrices.add(n));
         assert_eq!((matrices.mean(), matrices.deviation()), (3.0, 1.0));
-        assert_eq!(matrices.largest, 4);
+        assert_eq!((matrices.largest, matrices.largest_share()), (4, 4.0 / 6.0));
     }
 }
