@@ -21,6 +21,18 @@ impl Session {
     /// `capacity` of them. If more come, the newest are left out, and a
     /// [`Gap`](LogEvent::Gap) says how many. The log changes nothing that the session does.
     ///
+    /// ```
+    /// use weftline_proto::{Config, LogEvent, Role, Session, Time};
+    ///
+    /// let mut session = Session::new(Role::Client, Config::default(), 1, Time::ZERO)?;
+    /// session.start_log(10_000);
+    /// let mut datagram = Vec::new();
+    /// while session.poll_transmit(Time::ZERO, &mut datagram) {}
+    /// let entry = session.poll_log().expect("HELLO was sent");
+    /// assert!(matches!(entry.event, LogEvent::HelloSent { .. }));
+    /// # Ok::<(), weftline_proto::ConfigError>(())
+    /// ```
+    ///
     /// An entry holds no more than 128 runs of ESIs, or as many as
     /// [`Limits::unknowns`](crate::Limits) when symbols are decoded.
     pub fn start_log(&mut self, capacity: usize) {
