@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::input::Input;
 use crate::wire::{
     Coded, CodingVector, Datagram, FeedbackWriter, FieldCode, FrameWriter, Hello, MIN_SYMBOL_SIZE,
-    REPAIR_OVERHEAD, Run,
+    Measuring, REPAIR_OVERHEAD, Run,
 };
 use crate::{Config, Event, Feedback, Limits, Preset, Role, Session, StreamId, Time};
 
@@ -208,6 +208,7 @@ impl Victim {
                 255 => input.u62() >> 32,
                 credit => u64::from(credit),
             },
+            loss: input.flag().then(|| input.u16()),
         };
         let mut runs = [const { Vec::new() }; 2];
         for list in &mut runs {
@@ -253,6 +254,10 @@ impl Victim {
                     min_interval: interval,
                 },
             },
+            measuring: input.flag().then(|| Measuring {
+                window: interval,
+                weight: input.u16(),
+            }),
         };
         self.out.clear();
         hello.put(&mut self.out);

@@ -89,6 +89,7 @@ fn feedback(view: &FeedbackView<'_>) {
             extent: view.extent,
             rank: view.rank,
             credit: view.credit,
+            loss: view.loss,
         };
         let mut out = Vec::new();
         writer.write(
@@ -104,7 +105,8 @@ fn feedback(view: &FeedbackView<'_>) {
         };
         let fixed = |v: &FeedbackView<'_>| {
             let numbers = (v.number, v.largest, v.next);
-            (numbers, v.delay, v.queue_delay, v.extent, v.rank, v.credit)
+            let counts = (v.extent, v.rank, v.credit);
+            (numbers, v.delay, v.queue_delay, counts, v.loss)
         };
         assert_eq!(fixed(&again), fixed(view));
         // Runs that do not fit are left out at the end.

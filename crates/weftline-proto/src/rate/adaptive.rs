@@ -40,6 +40,25 @@ const USUAL_PACKET: f64 = 1250.0;
 /// what the path can carry. Later, the window stays in use even if timers are late.
 const START_GAIN: f64 = 2.0;
 const STEADY_GAIN: f64 = 1.25;
+/// Where reports are late, the window may leave faster by this part of the target of the queue: then
+/// the window, not the pace, decides how much leaves between two reports, and a queue that it does
+/// not fill cannot build up.
+const LATE_GAIN: f64 = 1.0;
+/// With late reports, the start sends this many times faster than the path has proved, and a start
+/// after rounds without a queue this many times. What is too much fills the queue for a round trip:
+/// no more than about this time of it.
+const LATE_START_GAIN: f64 = 1.5;
+const RESTART_GAIN: f64 = 1.25;
+const START_QUEUE: Duration = Duration::from_millis(50);
+/// That many rounds.
+const LATE_CALM: u32 = 3;
+/// While the start waits for late reports, it asks for them this many times in a round trip, and
+/// this many times in a row without a new rate.
+const ASKS_IN_ROUND_TRIP: u32 = 4;
+const ASKS: u32 = 4;
+/// A rate is new if it exceeds the last by this factor.
+const NEW_RATE: f64 = 1.05;
+
 /// A train that probes the path's rate leaves this many times faster than that rate.
 const TRAIN_GAIN: f64 = 4.0;
 
@@ -136,6 +155,17 @@ pub(super) struct Adaptive {
     srtt: Duration,
     /// The time between two reports. An acknowledgement waits half of it on average.
     interval: Duration,
+    /// The same if reports follow a clock, zero if they follow the datagrams: then the window leaves
+    /// in a round trip.
+    late: Duration,
+    /// With late reports: the highest rate that arrivals have shown in the start, losses included;
+    /// zero if there is none.
+    proven: f64,
+    /// How much faster the start sends.
+    start_gain: f64,
+    /// Requests for a report that are left, and the time of the last one.
+    asks: u32,
+    asked: Option<Time>,
     measured: bool,
     round: Round,
     /// Rounds in a row that saw hardly any queue.
@@ -162,8 +192,8 @@ pub(super) struct Adaptive {
 }
 
 impl Adaptive {
-    /// `interval`: the time between two reports of the peer.
-    pub(super) fn new(rtt: Duration, interval: Duration, now: Time) -> Self {
+    /// `interval`: the time between two reports of the peer; `late`: the same if they follow a clock.
+    pub(super) fn new(rtt: Duration, interval: Duration, late: Duration, now: Time) -> Self {
         let mut adaptive = Adaptive {
             phase: Phase::Start,
             window: 0.0,
@@ -172,6 +202,11 @@ impl Adaptive {
             base: Base::default(),
             srtt: rtt,
             interval,
+            late,
+            proven: 0.0,
+            start_gain: LATE_START_GAIN,
+            asks: ASKS,
+            asked: None,
             measured: false,
             round: Round::new(0, None),
             calm: 0,
@@ -200,11 +235,37 @@ impl Adaptive {
     }
 
     pub(super) fn window(&self) -> f64 {
-        self.window
+        let proven = self.start_gain * self.proven * self.span().as_secs_f64();
+        match self.phase {
+            Phase::Start => self.window.max(proven),
+            _ => self.window,
+        }
     }
 
-    /// Bytes a second that may leave.
-    pub(super) fn pace(&self) -> f64 {
+    /// The time in which a window leaves.
+    fn span(&self) -> Duration {
+        self.srtt + self.late
+    }
+
+    /// The part of the window that leaves in a round trip. The rest waits for late reports.
+    fn part(&self, base: Duration) -> f64 {
+        base.as_secs_f64() / (base + self.late).as_secs_f64().max(1e-6)
+    }
+
+    /// Bytes a second that may leave while `in_flight` bytes are.
+    pub(super) fn pace(&self, in_flight: u64) -> f64 {
+        if self.phase == Phase::Start && self.proven > 0.0 {
+            // In one round trip the path proves a higher rate. Until reports show that it has, more
+            // would only fill its queue.
+            let base = self.base.get().unwrap_or(self.srtt);
+            let more = base.mul_f64(self.start_gain - 1.0).min(START_QUEUE);
+            let holds = self.proven * (base + more).as_secs_f64();
+            let gain = match (in_flight as f64) < holds {
+                true => self.start_gain,
+                false => 1.0,
+            };
+            return gain * self.proven;
+        }
         if self.train == Train::Leaving {
             return TRAIN_GAIN * self.rates.path();
         }
@@ -216,11 +277,43 @@ impl Adaptive {
             return gain * self.rates.best() / (1.0 - self.losses.random().min(START_LOSS));
         }
         let gain = match self.phase {
-            _ if !self.measured => 1.0 / INITIAL_SHARE,
+            _ if !self.measured && self.late.is_zero() => 1.0 / INITIAL_SHARE,
+            _ if !self.measured => 1.0,
             Phase::Start => START_GAIN,
+            _ if self.late > Duration::ZERO => self.late_gain(),
             _ => STEADY_GAIN,
         };
-        gain * self.window / self.srtt.as_secs_f64().max(1e-4)
+        let span = match self.phase {
+            Phase::Start => self.srtt,
+            _ => self.span(),
+        };
+        gain * self.window / span.as_secs_f64().max(1e-4)
+    }
+
+    fn late_gain(&self) -> f64 {
+        let target = self.target(self.base.get().unwrap_or(self.srtt), self.rates.recent());
+        let gain = 1.0 + LATE_GAIN * target.as_secs_f64() / self.span().as_secs_f64().max(1e-4);
+        gain.min(STEADY_GAIN)
+    }
+
+    /// When the start may ask for a report that would otherwise come late, because the flow is held
+    /// back and reports could let it go faster.
+    pub(super) fn next_ask(&self) -> Option<Time> {
+        let is_late = self.late > self.ask_spacing();
+        if self.phase != Phase::Start || !is_late || self.asks == 0 {
+            return None;
+        }
+        Some(self.asked.map_or(Time::ZERO, |at| at + self.ask_spacing()))
+    }
+
+    fn ask_spacing(&self) -> Duration {
+        self.srtt / ASKS_IN_ROUND_TRIP
+    }
+
+    /// A request for a report leaves.
+    pub(super) fn on_ask(&mut self, now: Time) {
+        self.asked = Some(now);
+        self.asks = self.asks.saturating_sub(1);
     }
 
     /// Datagrams that may leave at once, regardless of the pace.
@@ -236,9 +329,16 @@ impl Adaptive {
     pub(super) fn on_sent(&mut self, now: Time, bytes: usize) {
         self.packet = self.packet.max(bytes as f64);
         if now.since(self.last_sent) > STALE {
-            self.phase = Phase::Start;
             self.rates.forget();
             self.window = (self.window / 2.0).max(self.initial());
+            if self.late > Duration::ZERO {
+                self.proven = match self.phase {
+                    Phase::Start => self.proven,
+                    _ => self.window / self.span().as_secs_f64(),
+                } / 2.0;
+                self.window = self.initial();
+            }
+            self.phase = Phase::Start;
         }
         self.last_sent = now;
     }
@@ -258,6 +358,8 @@ impl Adaptive {
     /// The peer did not answer repeated probes.
     pub(super) fn on_timeouts(&mut self) {
         self.phase = Phase::Start;
+        self.proven = 0.0;
+        self.start_gain = LATE_START_GAIN;
         self.window = MIN_PACKETS * self.packet;
     }
 
@@ -267,6 +369,10 @@ impl Adaptive {
             true => (self.srtt * 7 + progress.rtt) / 8,
             false => progress.rtt,
         };
+        if !self.measured && self.late > Duration::ZERO {
+            // Nothing but late reports would show that this is too much for a short path.
+            self.window = self.window.min(self.initial());
+        }
         self.measured = true;
         let before = self.round.newest();
         let point = Point::new(progress);
@@ -278,7 +384,14 @@ impl Adaptive {
             let arrived = before.map_or(0, |before| point.arrived - before.arrived);
             self.on_report_in_start(arrived as f64);
         }
-        if progress.number >= self.round.end {
+        if self.asked.is_none_or(|at| now.since(at) >= self.late) {
+            self.asks = ASKS;
+        }
+        // Reports that the start asked for come often: a round must be long enough to show a rate.
+        let shows = self.phase != Phase::Start
+            || self.late.is_zero()
+            || self.round.rate(self.packet).is_some();
+        if progress.number >= self.round.end && shows {
             let round = core::mem::replace(&mut self.round, Round::new(progress.next, Some(point)));
             self.end_round(now, &round);
         }
@@ -301,17 +414,32 @@ impl Adaptive {
         let Some(rate) = self.round.rate(self.packet) else {
             return;
         };
-        let sustained = rate / kept;
+        // With late reports a mistake stays for long: more losses than there are without a queue may
+        // be the flow's own.
+        let sustained = match self.late > Duration::ZERO {
+            true => rate / kept.max(1.0 - self.losses.random()),
+            false => rate / kept,
+        };
         // Losses in runs need a larger sample.
         let sample = START_SAMPLE * (2.0 * self.round.burst() - 1.0);
         let overloaded =
             self.round.packets(self.packet) >= sample && self.round.loss() > START_LOSS;
         let target = self.target(base, rate);
-        if self.round.recent_queue() > target || overloaded {
+        let queue = match self.late > Duration::ZERO {
+            // The peer has chosen the shortest queue itself.
+            true => self.round.newest_queue(),
+            false => self.round.recent_queue(),
+        };
+        if queue > target || overloaded {
             self.phase = Phase::Steady;
             self.rates.add(rate);
             let holds = sustained * (base + self.interval + target / 2).as_secs_f64();
             self.set_window(holds);
+        } else if self.late > Duration::ZERO {
+            if sustained > NEW_RATE * self.proven {
+                self.asks = ASKS;
+            }
+            self.proven = self.proven.max(sustained);
         } else {
             // A train that passed without a queue shows what the path can carry at least.
             self.window = self
@@ -345,15 +473,22 @@ impl Adaptive {
         }
         self.look_for_competition(now, &found);
         match self.phase {
+            Phase::Start if self.late > Duration::ZERO && queue <= target / 2 => {
+                self.losses.on_rested_round(round, self.packet);
+            }
             Phase::Start => {}
             Phase::Drain => {
                 self.shown = queue <= target / 4;
+                // Reports later than a round trip: these packets, not the next ones, met no queue.
+                if self.late >= base && queue <= target / 2 {
+                    self.losses.on_rested_round(round, self.packet);
+                }
                 self.phase = Phase::Rested;
                 self.set_window(self.after);
             }
             Phase::Rested => {
                 // These packets were sent into an empty queue, unless other flows filled it.
-                if round.mean_queue() <= target / 2 {
+                if self.late < base && round.mean_queue() <= target / 2 {
                     self.losses.on_rested_round(round, self.packet);
                 }
                 self.shown |= queue <= target / 4;
@@ -400,14 +535,15 @@ impl Adaptive {
             holds: self.rates.best() * (found.base + self.interval).as_secs_f64(),
             share: self.rates.share(),
             queue: found.queue,
-            rtt: self.srtt,
+            rtt: self.span(),
         };
         let congested = self.losses.is_excessive(round, self.packet);
         let Some(competition) = &mut self.competition else {
             return;
         };
         let window = competition.window(now, congested, &share);
-        if competition.is_refilling() {
+        // A train that no report follows at once would only fill the queue.
+        if competition.is_refilling() && self.late.is_zero() {
             self.train = Train::Leaving;
         }
         self.set_window(window);
@@ -446,17 +582,40 @@ impl Adaptive {
             true => 0,
             false => (self.calm + 1).min(CALM),
         };
+        if self.late > base && self.calm >= LATE_CALM {
+            self.restart();
+            return;
+        }
         let faster = f64::from(1u32 << self.calm.saturating_sub(1));
+        // A change of the window shows in the queue as it does without late reports: by its bytes.
+        let part = self.part(base);
+        let window = part * self.window;
         let longer = queue.as_secs_f64() / target.as_secs_f64();
         // A change takes a round trip to show. A queue that is short compared with the path must not
         // be corrected in one round.
         let ease = target.as_secs_f64() / (base + target).as_secs_f64();
         let ease = (MOST_GAIN * ease / SHRINK).min(1.0);
-        let step = ease * (self.growth() * faster - SHRINK * longer * self.window);
-        let window = self.window + step.clamp(-MOST_SHRINK * self.window, self.window / 8.0);
-        let most = HEADROOM * rate * (base + self.interval + queue).as_secs_f64()
-            + SLACK_PACKETS * self.packet;
-        self.set_window(window.min(most));
+        let step = ease * (self.growth(window) * faster - SHRINK * longer * window);
+        let step = step.clamp(-MOST_SHRINK * window, window / 8.0);
+        let most = match self.late > Duration::ZERO {
+            false => HEADROOM * rate * (base + self.interval + queue).as_secs_f64(),
+            true => {
+                let sent = rate / (1.0 - round.loss().min(START_LOSS));
+                sent * ((base + queue).mul_f64(HEADROOM) + self.late).as_secs_f64()
+            }
+        };
+        let most = most + SLACK_PACKETS * self.packet;
+        self.set_window((self.window + step).min(most));
+    }
+
+    /// Looks for a higher rate within round trips, where the window would take many late reports.
+    fn restart(&mut self) {
+        self.phase = Phase::Start;
+        self.proven = self.window / self.span().as_secs_f64();
+        self.start_gain = RESTART_GAIN;
+        self.window = MIN_PACKETS * self.packet;
+        self.asks = ASKS;
+        self.calm = 0;
     }
 
     fn look_for_competition(&mut self, now: Time, found: &Found) {
@@ -466,7 +625,7 @@ impl Adaptive {
         };
         let sight = Sight {
             now,
-            rtt: self.srtt,
+            rtt: self.span(),
             queue: found.queue,
             target: found.target,
             window,
@@ -483,12 +642,14 @@ impl Adaptive {
         self.watch = Watch::default();
         self.set_window(self.window.max(self.fair_window()));
         self.competition = Some(Competition::new(self.window, now));
-        self.train = Train::Leaving;
-        self.awaits_first_train = true;
+        if self.late.is_zero() {
+            self.train = Train::Leaving;
+            self.awaits_first_train = true;
+        }
     }
 
     fn fair_window(&self) -> f64 {
-        FAIR_GUESS * self.rates.path() * self.srtt.as_secs_f64()
+        FAIR_GUESS * self.rates.path() * self.span().as_secs_f64()
     }
 
     /// Empties the queue, to measure the path's delay and its losses without a queue.
@@ -496,14 +657,18 @@ impl Adaptive {
         self.phase = Phase::Drain;
         self.base_before = base;
         self.after = self.window;
-        let holds = rate / (1.0 - self.losses.random().min(START_LOSS))
-            * (base + self.interval).as_secs_f64();
-        self.set_window(self.window.min(DRAIN_SHARE * holds));
+        let sent = rate / (1.0 - self.losses.random().min(START_LOSS));
+        // Of what leaves between two late reports, a part of one round trip's worth is enough.
+        let time = match self.late > base {
+            true => base.mul_f64(DRAIN_SHARE) + self.late,
+            false => (base + self.interval).mul_f64(DRAIN_SHARE),
+        };
+        self.set_window(self.window.min(sent * time.as_secs_f64()));
     }
 
-    /// Growth of the window in a round, in bytes.
-    fn growth(&self) -> f64 {
-        let packets = self.window / self.packet;
+    /// Growth of a window in a round, in bytes.
+    fn growth(&self, window: f64) -> f64 {
+        let packets = window / self.packet;
         GROWTH * packets.powf(POWER) * self.packet
     }
 }
@@ -514,7 +679,12 @@ mod tests {
 
     #[test]
     fn marks_take_a_fifth_of_the_window_once_a_round_trip() {
-        let mut adaptive = Adaptive::new(Duration::from_millis(60), Duration::ZERO, Time::ZERO);
+        let mut adaptive = Adaptive::new(
+            Duration::from_millis(60),
+            Duration::ZERO,
+            Duration::ZERO,
+            Time::ZERO,
+        );
         let before = adaptive.window();
         adaptive.on_marks(0);
         assert_eq!(adaptive.window(), before);
@@ -544,12 +714,24 @@ mod tests {
 
     #[test]
     fn a_longer_path_starts_with_a_larger_window_and_silence_shrinks_it() {
-        let window =
-            |ms| Adaptive::new(Duration::from_millis(ms), Duration::ZERO, Time::ZERO).window();
+        let window = |ms| {
+            Adaptive::new(
+                Duration::from_millis(ms),
+                Duration::ZERO,
+                Duration::ZERO,
+                Time::ZERO,
+            )
+            .window()
+        };
         assert_eq!(window(1), 10.0 * USUAL_PACKET);
         assert_eq!(window(60), 37_500.0);
         assert_eq!(window(2000), 128.0 * USUAL_PACKET);
-        let mut adaptive = Adaptive::new(Duration::from_millis(60), Duration::ZERO, Time::ZERO);
+        let mut adaptive = Adaptive::new(
+            Duration::from_millis(60),
+            Duration::ZERO,
+            Duration::ZERO,
+            Time::ZERO,
+        );
         adaptive.on_timeouts();
         assert_eq!(adaptive.window(), 2.0 * USUAL_PACKET);
     }

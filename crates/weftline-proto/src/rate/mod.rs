@@ -16,6 +16,7 @@ use adaptive::Adaptive;
 pub(crate) use progress::Progress;
 
 use crate::config::{Config, RateControl};
+use crate::feedback::Feedback;
 use crate::time::Time;
 
 /// Credit that may accumulate while the driver's timer is late. Many timers have steps of 1 ms.
@@ -52,7 +53,12 @@ impl Pacer {
                 RateControl::Fixed { rate, window } => Control::Fixed { rate, window },
                 RateControl::Adaptive => {
                     let interval = config.feedback.longest().min(LONGEST_INTERVAL);
-                    Control::Adaptive(Box::new(Adaptive::new(config.initial_rtt, interval, now)))
+                    let late = match config.feedback {
+                        Feedback::Periodic { .. } => interval,
+                        _ => Duration::ZERO,
+                    };
+                    let rtt = config.initial_rtt;
+                    Control::Adaptive(Box::new(Adaptive::new(rtt, interval, late, now)))
                 }
             },
             overhead: u64::from(config.datagram_overhead),
@@ -87,8 +93,24 @@ impl Pacer {
         }
     }
 
-    /// A datagram of `len` bytes left.
-    pub(crate) fn sent(&mut self, now: Time, len: usize) {
+    /// When a report may be asked for, for a flow that is held back: reports are late, and the rate
+    /// control needs one sooner.
+    pub(crate) fn next_ask(&self) -> Option<Time> {
+        match &self.control {
+            Control::Adaptive(adaptive) => adaptive.next_ask(),
+            _ => None,
+        }
+    }
+
+    /// A request for a report leaves.
+    pub(crate) fn on_ask(&mut self, now: Time) {
+        if let Control::Adaptive(adaptive) = &mut self.control {
+            adaptive.on_ask(now);
+        }
+    }
+
+    /// A datagram of `len` bytes left; `in_flight` bytes are on their way with it.
+    pub(crate) fn sent(&mut self, now: Time, len: usize, in_flight: u64) {
         let bytes = len as u64 + self.overhead;
         let (spacing, burst) = match &mut self.control {
             Control::Fixed {
@@ -99,7 +121,8 @@ impl Pacer {
             ),
             Control::Adaptive(adaptive) => {
                 adaptive.on_sent(now, len);
-                let spacing = Duration::from_secs_f64(len as f64 / adaptive.pace().max(1.0));
+                let spacing =
+                    Duration::from_secs_f64(len as f64 / adaptive.pace(in_flight).max(1.0));
                 (spacing, BURST.max(spacing * adaptive.burst()))
             }
             _ => return,
@@ -154,7 +177,7 @@ mod tests {
             let now = Time::from_micros(ms * 1000);
             let mut at_once = 0;
             while pacer.next_departure().is_some_and(|t| t <= now) {
-                pacer.sent(now, 1000);
+                pacer.sent(now, 1000, 0);
                 at_once += 1;
                 sent += 1;
             }

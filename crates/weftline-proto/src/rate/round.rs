@@ -95,6 +95,11 @@ impl Round {
         self.recent.into_iter().min().unwrap_or_default()
     }
 
+    /// The queue in the newest report.
+    pub(super) fn newest_queue(&self) -> Duration {
+        self.newest.map_or(Duration::ZERO, |newest| newest.queue)
+    }
+
     pub(super) fn mean_queue(&self) -> Duration {
         self.total / u32::try_from(self.reports).unwrap_or(u32::MAX).max(1)
     }

@@ -1,6 +1,7 @@
 //! The receiving side of a flow: decoding, and reports of its state.
 
 mod field;
+mod measure;
 
 use core::time::Duration;
 
@@ -11,7 +12,9 @@ use crate::feedback::Feedback;
 use crate::limits::Limits;
 use crate::ranges::RangeSet;
 use crate::time::{Time, micros};
-use crate::wire::{Coded, FeedbackWriter, Run, complete};
+use crate::wire::{Coded, FeedbackWriter, Measuring, Run, complete};
+
+use measure::LossMeter;
 
 /// The receiving side of a flow.
 #[derive(Debug)]
@@ -31,7 +34,10 @@ pub(crate) struct Receiver {
     /// When the largest transmission number arrived.
     largest_at: Time,
     clock: RemoteClock,
-    queue_delay: u64,
+    /// The queueing delays of the newest datagrams, the newest first.
+    queue_delays: [u64; RECENT],
+    /// Measures the losses, for a peer that asks for the rate.
+    meter: Option<LossMeter>,
     /// Unknown symbols and equations held, at the last datagram.
     holes: (usize, usize),
     /// Since when at least one symbol has been missing.
@@ -72,7 +78,13 @@ enum News {
     Change,
     /// All symbols in the window of the repair symbol are known.
     Complete,
+    /// The sender asks for a report.
+    Asked,
 }
+
+/// Of a periodic report the queueing delay is the shortest of this many datagrams: it stands for
+/// many, and the wait of a process for its processor must not look like a queue.
+const RECENT: usize = 4;
 
 /// At full speed a report covers at most this many datagrams.
 const REPORT_EVERY: u32 = 64;
@@ -98,7 +110,8 @@ impl Receiver {
             seen: RangeSet::default(),
             largest_at: Time::ZERO,
             clock: RemoteClock::default(),
-            queue_delay: 0,
+            queue_delays: [0; RECENT],
+            meter: None,
             holes: (0, 0),
             missing_since: None,
             feedback,
@@ -112,8 +125,9 @@ impl Receiver {
     }
 
     /// The peer asked for these reports in HELLO.
-    pub(crate) fn set_feedback(&mut self, feedback: Feedback) {
+    pub(crate) fn set_reports(&mut self, feedback: Feedback, measuring: Option<Measuring>) {
         self.feedback = feedback;
+        self.meter = measuring.map(|options| LossMeter::new(options, &self.seen));
     }
 
     pub(crate) fn decoder(&self) -> &WindowDecoder {
@@ -177,7 +191,7 @@ impl Receiver {
         let next = complete(coded.esi, self.decoder.contiguous());
         self.enter(coded, next, next)?;
         let decoded = self.decoder.expect(next);
-        self.on_numbered(now, coded, transmission, decoded, News::None)
+        self.on_numbered(now, coded, transmission, decoded, News::Asked)
     }
 
     fn transmission(&self, coded: &Coded) -> Result<u64, Drop> {
@@ -226,16 +240,21 @@ impl Receiver {
         };
         let gap = self.seen.max().is_none_or(|m| transmission != m + 1);
         self.seen.insert(transmission);
+        if let Some(meter) = &mut self.meter {
+            meter.on_arrival(transmission);
+        }
         if self.seen.max() == Some(transmission) {
             self.largest_at = now;
         }
-        self.queue_delay = self.clock.observe(now, coded.timestamp);
+        self.queue_delays.rotate_right(1);
+        self.queue_delays[0] = self.clock.observe(now, coded.timestamp);
         self.unreported += 1;
         let holes = (self.decoder.unknowns(), self.decoder.rank());
         self.missing_since = (holes.0 > 0).then(|| self.missing_since.unwrap_or(now));
         let changed = gap || holes != core::mem::replace(&mut self.holes, holes);
         let news = match news {
             News::None if changed => News::Change,
+            News::Asked if changed && !self.is_periodic() => News::Change,
             news => news,
         };
         self.schedule(now, news);
@@ -244,7 +263,8 @@ impl Receiver {
 
     /// Sets the time of the next report after this news.
     fn schedule(&mut self, now: Time, news: News) {
-        let urgent = news != News::None || self.unreported >= REPORT_EVERY;
+        let urgent =
+            matches!(news, News::Change | News::Complete) || self.unreported >= REPORT_EVERY;
         let after = |interval| {
             self.last_report
                 .map_or(now, |last| now.max(last + interval))
@@ -253,6 +273,7 @@ impl Receiver {
             Feedback::EveryDatagram { .. } if urgent => now,
             Feedback::EveryDatagram { min_interval } => after(min_interval),
             Feedback::Block { .. } if news == News::Complete => now,
+            Feedback::Periodic { .. } if news == News::Asked => now,
             Feedback::Periodic { interval } | Feedback::Block { interval } => after(interval),
             Feedback::Adaptive { target } => {
                 self.due = None;
@@ -290,6 +311,17 @@ impl Receiver {
         }
     }
 
+    fn is_periodic(&self) -> bool {
+        matches!(self.feedback, Feedback::Periodic { .. })
+    }
+
+    fn queue_delay(&self) -> u64 {
+        match self.is_periodic() {
+            true => self.queue_delays.into_iter().min().unwrap_or(0),
+            false => self.queue_delays[0],
+        }
+    }
+
     pub(crate) fn report_wanted(&self) -> bool {
         self.wanted
     }
@@ -314,10 +346,11 @@ impl Receiver {
             largest: largest as u32,
             next: next as u32,
             delay: micros(now.since(self.largest_at)),
-            queue_delay: self.queue_delay,
+            queue_delay: self.queue_delay(),
             extent: self.decoder.end() - next,
             rank: self.decoder.rank() as u64,
             credit: u64::from(self.limits.symbols),
+            loss: self.meter.as_mut().map(|m| m.report(now, &self.seen)),
         };
         self.next_report += 1;
         let end = self.decoder.end();

@@ -11,7 +11,7 @@ use super::{Inconsistent, Sender};
 use crate::abandoned::Outcome;
 use crate::rate::Progress;
 use crate::time::Time;
-use crate::wire::{FeedbackView, complete};
+use crate::wire::{FeedbackView, LOSS_UNITS, complete};
 
 impl Sender {
     /// The peer reported its state. Returns what that says about the path, if it is new. Reports
@@ -38,6 +38,7 @@ impl Sender {
             next,
             largest,
             rank: report.rank,
+            loss: report.loss.map(|l| f64::from(l) / f64::from(LOSS_UNITS)),
         };
         self.rule
             .on_report(&Situation::new(now, false, flow), &told);

@@ -87,6 +87,7 @@ impl Handshake {
             seen: self.heard,
             limits: *limits,
             feedback: config.feedback,
+            measuring: config.scheme.measuring(),
         };
         hello.put(out);
         true

@@ -273,7 +273,7 @@ impl Session {
         self.fit_symbols();
         self.sender.set_peer_limits(hello.limits);
         self.payload.set_peer_limits(hello.limits);
-        self.receiver.set_feedback(hello.feedback);
+        self.receiver.set_reports(hello.feedback, hello.measuring);
         self.payload.events.push_back(Event::Connected);
     }
 
@@ -463,14 +463,15 @@ impl Session {
         if !asks && !self.pacer.window_open(self.sender.in_flight()) {
             self.pacer.limited();
             self.sender.on_window_shut();
-            return false;
+            return self.ask(now, out);
         }
         if let Some(departure) = self.pacer.next_departure()
             && departure > now
         {
             self.pacer.limited();
+            let asked = self.ask(now, out);
             self.paced_until = Some(departure);
-            return false;
+            return asked;
         }
         self.write_action(now, action, out);
         if out.is_empty() && self.probe_due {
@@ -479,7 +480,22 @@ impl Session {
         if out.is_empty() {
             return false;
         }
-        self.pacer.sent(now, out.len());
+        self.pacer.sent(now, out.len(), self.sender.in_flight());
+        true
+    }
+
+    /// The rate control holds the flow back. Asks for a report, if one that comes sooner could help;
+    /// false: not now.
+    fn ask(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+        let Some(time) = self.pacer.next_ask() else {
+            return false;
+        };
+        if time > now {
+            self.paced_until = Some(time);
+            return false;
+        }
+        self.pacer.on_ask(now);
+        self.sender.send_probe(now, out);
         true
     }
 

@@ -5,6 +5,9 @@ use super::reader::{Malformed, Reader, put_varint};
 /// Fixed part: kind, report number, largest transmission, in-order edge.
 const FIXED: usize = 1 + 4 + 4 + 4;
 
+/// A packet error rate of 1 in a report.
+pub const LOSS_UNITS: u16 = 10_000;
+
 /// A parsed report. Its run lists are checked when it is parsed and read lazily.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedbackView<'a> {
@@ -24,6 +27,9 @@ pub struct FeedbackView<'a> {
     pub rank: u64,
     /// Number of ESIs from `next` that may be sent.
     pub credit: u64,
+    /// Packet error rate that the receiver has measured, in [`LOSS_UNITS`]; only if this end asked
+    /// for it ([`Measuring`](super::Measuring)).
+    pub loss: Option<u16>,
     symbols: &'a [u8],
     transmissions: &'a [u8],
 }
@@ -51,6 +57,10 @@ impl<'a> FeedbackView<'a> {
         }
         let symbols = runs(&mut r, extent)?;
         let transmissions = runs(&mut r, u64::from(u32::MAX / 4))?;
+        let loss = match r.is_empty() {
+            true => None,
+            false => Some(loss(r.varint()?)?),
+        };
         if !r.is_empty() {
             return Err(Malformed::Range("bytes after the end"));
         }
@@ -63,6 +73,7 @@ impl<'a> FeedbackView<'a> {
             extent,
             rank,
             credit,
+            loss,
             symbols,
             transmissions,
         })
@@ -79,6 +90,11 @@ impl<'a> FeedbackView<'a> {
     pub fn transmissions(&self) -> impl Iterator<Item = Run> + 'a {
         RunIter(Reader(self.transmissions))
     }
+}
+
+fn loss(units: u64) -> Result<u16, Malformed> {
+    let within = u16::try_from(units).ok().filter(|u| *u <= LOSS_UNITS);
+    within.ok_or(Malformed::Range("packet error rate above 1"))
 }
 
 /// Checks a list of runs whose lengths add up to at most `limit`, and returns its bytes.
@@ -131,6 +147,8 @@ pub struct FeedbackWriter {
     pub rank: u64,
     /// See [`FeedbackView::credit`].
     pub credit: u64,
+    /// See [`FeedbackView::loss`].
+    pub loss: Option<u16>,
 }
 
 impl FeedbackWriter {
@@ -144,6 +162,8 @@ impl FeedbackWriter {
         out: &mut Vec<u8>,
     ) {
         let begin = out.len();
+        let loss = self.loss.map(u64::from);
+        let max = max.saturating_sub(loss.map_or(0, super::varint_len));
         out.push(super::datagram::KIND_FEEDBACK);
         out.extend_from_slice(&self.number.to_be_bytes());
         out.extend_from_slice(&self.largest.to_be_bytes());
@@ -162,6 +182,9 @@ impl FeedbackWriter {
         put_runs(symbols, room / 2, out);
         let room = max.saturating_sub(out.len() - begin);
         put_runs(transmissions, room, out);
+        if let Some(loss) = loss {
+            put_varint(out, loss);
+        }
     }
 }
 
@@ -201,6 +224,7 @@ mod tests {
             extent: 500,
             rank: 4,
             credit: 8192,
+            loss: None,
         }
     }
 
@@ -242,6 +266,30 @@ mod tests {
         assert_eq!(view.transmissions().collect::<Vec<_>>(), transmissions);
         for n in 0..out.len() {
             assert!(Datagram::parse(&out[..n]).is_err(), "{n} bytes");
+        }
+    }
+
+    #[test]
+    fn a_report_has_the_measured_rate_only_where_it_was_asked_for() {
+        for loss in [None, Some(0), Some(63), Some(1500), Some(LOSS_UNITS)] {
+            let mut out = Vec::new();
+            let writer = FeedbackWriter { loss, ..report() };
+            writer.write([].into_iter(), [].into_iter(), 1200, &mut out);
+            let Ok(Datagram::Feedback(view)) = Datagram::parse(&out) else {
+                panic!("not a report: {out:?}")
+            };
+            assert_eq!(view.loss, loss);
+            // What follows the rate, and a rate above 1, are refused.
+            for more in [&[0][..], &[0x67, 0x11]] {
+                let mut longer = out.clone();
+                longer.extend_from_slice(more);
+                let is_refused = Datagram::parse(&longer).is_err();
+                assert_eq!(
+                    is_refused,
+                    loss.is_some() || more.len() > 1,
+                    "{loss:?} {more:?}"
+                );
+            }
         }
     }
 

@@ -14,11 +14,11 @@ mod reader;
 pub use crate::limits::{FRAGMENT_COST, MIN_FRAGMENT, MIN_SYMBOL_SIZE};
 pub use datagram::{CloseClass, Coded, Datagram, Piece};
 pub(crate) use datagram::{pad_source, put_close};
-pub use feedback::{FeedbackView, FeedbackWriter, Run};
+pub use feedback::{FeedbackView, FeedbackWriter, LOSS_UNITS, Run};
 pub use field_code::{CodingVector, FieldCode};
 pub(crate) use field_code::{field, pack, packed_len, symbol_room};
 pub use frame::{Frame, FrameWriter, Frames};
-pub use params::Hello;
+pub use params::{Hello, Measuring};
 pub use reader::{Malformed, varint_len};
 
 /// The version of the wire format that this crate speaks.

@@ -17,6 +17,26 @@ pub struct Hello {
     pub limits: Limits,
     /// When the sender wants reports on what it sends.
     pub feedback: Feedback,
+    /// How the other end measures the packet error rate, which it then puts in each report.
+    pub measuring: Option<Measuring>,
+}
+
+/// How a receiver measures the packet error rate: a moving average over a window that slides with
+/// each report (Brulatout et al.).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measuring {
+    /// The length of the window (the paper's W_EWMA).
+    pub window: Duration,
+    /// Weight of the newest value (the paper's alpha), in thousandths.
+    pub weight: u16,
+}
+
+impl Measuring {
+    /// A weight of 1.
+    pub const WEIGHT_UNITS: u16 = 1000;
+    const WINDOWS: core::ops::RangeInclusive<Duration> =
+        Duration::from_millis(10)..=Duration::from_secs(3600);
+    const USUAL_WEIGHT: u16 = 800;
 }
 
 const SEEN: u8 = 1;
@@ -36,6 +56,8 @@ mod id {
     pub(super) const FEEDBACK_PERIODIC: u64 = 11;
     pub(super) const FEEDBACK_BLOCK: u64 = 12;
     pub(super) const FEEDBACK_ADAPTIVE: u64 = 13;
+    pub(super) const MEASURE_OVER: u64 = 14;
+    pub(super) const MEASURE_WEIGHT: u64 = 15;
 }
 
 impl Hello {
@@ -49,6 +71,8 @@ impl Hello {
         let mut feedback = Feedback::EveryDatagram {
             min_interval: Duration::ZERO,
         };
+        let mut window = None;
+        let mut weight = Measuring::USUAL_WEIGHT;
         while !r.is_empty() {
             let (param, len) = (r.varint()?, r.varint()?);
             let len = usize::try_from(len).map_err(|_| Malformed::Truncated)?;
@@ -86,6 +110,15 @@ impl Hello {
                         target: interval(number()?).min(most),
                     };
                 }
+                id::MEASURE_OVER => {
+                    let most = *Measuring::WINDOWS.end();
+                    let over = Duration::from_micros(number()?).min(most);
+                    window = Some(over.max(*Measuring::WINDOWS.start()));
+                }
+                id::MEASURE_WEIGHT => {
+                    let given = u16::try_from(number()?).unwrap_or(u16::MAX);
+                    weight = given.min(Measuring::WEIGHT_UNITS);
+                }
                 _ => {}
             }
         }
@@ -93,6 +126,7 @@ impl Hello {
             seen,
             limits,
             feedback,
+            measuring: window.map(|window| Measuring { window, weight }),
         })
     }
 
@@ -120,7 +154,13 @@ impl Hello {
             (id::MESSAGE_DATA, l.message_data),
             (feedback_id, micros(interval)),
         ];
-        for (param, value) in params {
+        let measuring = self.measuring.map(|m| {
+            [
+                (id::MEASURE_OVER, micros(m.window)),
+                (id::MEASURE_WEIGHT, u64::from(m.weight)),
+            ]
+        });
+        for (param, value) in params.into_iter().chain(measuring.into_iter().flatten()) {
             put_varint(out, param);
             put_varint(out, varint_len(value) as u64);
             put_varint(out, value);
@@ -151,14 +191,19 @@ mod tests {
     #[test]
     fn hello_round_trips_and_skips_parameters_it_does_not_know() {
         let interval = Duration::from_millis(20);
-        for feedback in [
-            Feedback::Periodic { interval },
-            Feedback::Block { interval },
+        let measuring = Measuring {
+            window: Duration::from_secs(3),
+            weight: 800,
+        };
+        for (feedback, measuring) in [
+            (Feedback::Periodic { interval }, Some(measuring)),
+            (Feedback::Block { interval }, None),
         ] {
             let hello = Hello {
                 seen: true,
                 limits: Limits::default(),
                 feedback,
+                measuring,
             };
             let mut out = Vec::new();
             hello.put(&mut out);
@@ -174,6 +219,17 @@ mod tests {
             panic!("not a hello")
         };
         assert_eq!(hello.limits, Limits::LEAST);
+        // A window of 1 us and a weight of 63; the weight alone asks for nothing.
+        let short = [5, VERSION, 0, 14, 1, 1, 15, 1, 63];
+        let Ok(Datagram::Hello(hello)) = Datagram::parse(&short) else {
+            panic!("not a hello")
+        };
+        let window = Duration::from_millis(10);
+        assert_eq!(hello.measuring, Some(Measuring { window, weight: 63 }));
+        let Ok(Datagram::Hello(hello)) = Datagram::parse(&[5, VERSION, 0, 15, 1, 63]) else {
+            panic!("not a hello")
+        };
+        assert_eq!(hello.measuring, None);
         assert_eq!(Datagram::parse(&[5, 9, 0]), Err(Malformed::Version(9)));
     }
 }

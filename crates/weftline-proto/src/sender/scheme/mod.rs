@@ -30,6 +30,7 @@ use crate::check::ConfigError;
 use crate::feedback::Feedback;
 use crate::settings::{Settings, TextError};
 use crate::time::Time;
+use crate::wire::Measuring;
 
 pub use arq::Arq;
 pub use auto::{Auto, Ingredients};
@@ -123,6 +124,14 @@ impl Scheme {
         }
     }
 
+    /// How the peer measures the losses for this scheme, if the scheme needs it.
+    pub(crate) fn measuring(&self) -> Option<Measuring> {
+        match self {
+            Scheme::Rest(rest) => rest.measuring(),
+            _ => None,
+        }
+    }
+
     /// Whether the scheme has blocks whose completion the receiver can report.
     pub(crate) fn has_blocks_to_report(&self) -> bool {
         matches!(self, Scheme::Rateless(_))
@@ -164,7 +173,7 @@ impl Scheme {
             Scheme::Arq(_) => Box::new(arq::ArqRule),
             Scheme::Block(block) => Box::new(block::BlockRule::new(*block)),
             Scheme::Streaming(streaming) => Box::new(streaming::StreamingRule::new(*streaming)),
-            Scheme::Rest(rest) => Box::new(rest::RestRule::new(*rest, now)),
+            Scheme::Rest(rest) => Box::new(rest::RestRule::new(*rest)),
             Scheme::Rateless(rateless) => Box::new(rateless::RatelessRule::new(*rateless, seed)),
             Scheme::Auto(auto) => Box::new(auto::AutoRule::new(*auto, now)),
             #[cfg(feature = "unstable-scheme")]

@@ -14,6 +14,10 @@ use crate::sender::situation::{Situation, is_short};
 use crate::sender::window::EncodingWindow;
 use crate::settings::{Settings, TextError};
 use crate::time::Time;
+use crate::wire::Measuring;
+
+/// On a path that looks dead, ever more repairs would not help.
+const MOST_LOSS: f64 = 0.8;
 
 /// Options of scheme `rest`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,6 +31,10 @@ pub struct Rest {
     /// Whether repairs follow the last source symbol until all symbols are acknowledged, with no more
     /// in flight than could be of use: yes unless switched off.
     pub at_end: bool,
+    /// Whether further repairs answer the deficits that the receiver reports: yes unless switched
+    /// off. The paper has none before the end. R is only just enough, so that without them what was
+    /// lost while the estimate was too low waits for many times the report interval.
+    pub top_up: bool,
 }
 
 /// How many repairs [`Rest`] sends.
@@ -47,10 +55,12 @@ pub enum RestShare {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Measured {
-    /// The error rate is measured anew in each interval of this length (the paper's W_EWMA), 10 ms
-    /// to an hour.
+    /// The receiver measures the error rate over a window of this length, which slides with each of
+    /// its reports (the paper's W_EWMA), 10 ms to an hour. Before the window is full, it uses what
+    /// there is.
     pub interval: Duration,
-    /// Weight of the newest measurement in the moving average, 0.0 to 1.0 (the paper's alpha).
+    /// Weight of the newest value in the receiver's moving average, 0.0 to 1.0, to a thousandth (the
+    /// paper's alpha).
     pub weight: f64,
     /// Most source symbols between two repairs, even if little is lost, at least 1.
     pub most_apart: u16,
@@ -72,6 +82,7 @@ impl Default for Rest {
             share: RestShare::Measured(Measured::default()),
             window: EncodingWindow::Mobile { size: 1024 },
             at_end: true,
+            top_up: true,
         }
     }
 }
@@ -108,8 +119,8 @@ impl Rest {
 
     pub(super) fn read(&mut self, settings: &mut Settings) -> Result<(), TextError> {
         let share = read_share(settings)?;
-        let interval = settings.number("ewma", "seconds of an interval", 0.01..=3600.0)?;
-        let weight = settings.number("weight", "of the newest interval", 0.0..=1.0)?;
+        let interval = settings.number("ewma", "seconds of the window", 0.01..=3600.0)?;
+        let weight = settings.number("weight", "of the newest value", 0.0..=1.0)?;
         let apart = settings.number("apart", "source symbols between repairs", 1..=1000u16)?;
         let measures = interval.is_some() || weight.is_some() || apart.is_some();
         match (share, &mut self.share) {
@@ -128,9 +139,26 @@ impl Rest {
             (None, RestShare::Fixed(_)) => {}
         }
         self.window = self.window.read(settings)?;
-        let kinds = [("none", false), ("atend", true)];
-        self.at_end = settings.choice("topup", &kinds)?.unwrap_or(self.at_end);
+        let kinds = [
+            ("none", (false, false)),
+            ("atend", (true, false)),
+            ("deficit", (true, true)),
+        ];
+        let given = settings.choice("topup", &kinds)?;
+        (self.at_end, self.top_up) = given.unwrap_or((self.at_end, self.top_up));
         Ok(())
+    }
+
+    /// What the receiver must measure for the share.
+    pub(super) fn measuring(&self) -> Option<Measuring> {
+        let RestShare::Measured(measured) = self.share else {
+            return None;
+        };
+        let weight = measured.weight * f64::from(Measuring::WEIGHT_UNITS);
+        Some(Measuring {
+            window: measured.interval,
+            weight: weight.round() as u16,
+        })
     }
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
@@ -151,42 +179,54 @@ impl Rest {
 #[derive(Debug)]
 pub(super) struct RestRule {
     options: Rest,
-    share: Share,
+    /// The packet error rate in the newest report.
+    loss: f64,
     spacing: Spacing,
     /// No top-up was needed at the last check, and nothing has happened since.
     is_sated: bool,
 }
 
-#[derive(Debug)]
-enum Share {
-    Measured(Measure),
-    Fixed(f64),
-}
-
 impl RestRule {
-    pub(super) fn new(options: Rest, now: Time) -> Self {
+    pub(super) fn new(options: Rest) -> Self {
         RestRule {
             options,
-            share: match options.share {
-                RestShare::Measured(measured) => Share::Measured(Measure::new(measured, now)),
-                RestShare::Fixed(share) => Share::Fixed(share),
-            },
+            loss: 0.0,
             spacing: Spacing::default(),
             is_sated: true,
         }
     }
 
-    /// The application has paused, and more repairs could be of use than are in flight.
+    /// Nothing new can be sent, and a repair could be of use.
     fn should_repair_end(&self, at: &Situation<'_>) -> bool {
-        let window = at.window_size(self.options.window);
-        self.options.at_end
-            && !at.is_idle()
-            && at.is_paused()
-            && is_short(
-                at.unacknowledged().min(window) as f64,
-                at.repairs_in_flight(),
-                at.expected_loss(),
-            )
+        self.options.at_end && !at.is_idle() && at.is_paused() && self.is_window_short(at)
+    }
+
+    /// New symbols lie beyond the window, and it has all the repairs that it can use: one more would
+    /// repair nothing. The paper sends it.
+    fn is_useless(&self, at: &Situation<'_>) -> bool {
+        let is_beyond = at.oldest_window(self.options.window).end < at.next();
+        self.options.top_up && is_beyond && !self.is_window_short(at)
+    }
+
+    /// More repairs could be of use than are in flight: for what the receiver lacks of the window,
+    /// and for the share of the source symbols in flight that the path will lose. A repair is in
+    /// flight until a report could have told its fate.
+    fn is_window_short(&self, at: &Situation<'_>) -> bool {
+        let window = at.oldest_window(self.options.window);
+        let covered = window.end - window.start;
+        let loss = at.expected_loss();
+        let missing = at.lost().range(window).count() as u64;
+        let lacking = missing.saturating_sub(at.rank()) as f64;
+        // Less than a whole one is left to reports: a pause may not be the end.
+        let to_come = (loss * at.sources_in_flight().min(covered) as f64).floor();
+        is_short(lacking + to_come, at.repairs_in_flight(), loss)
+    }
+
+    fn share(&self) -> f64 {
+        match self.options.share {
+            RestShare::Measured(measured) => measured.share(self.loss),
+            RestShare::Fixed(share) => share,
+        }
     }
 }
 
@@ -195,12 +235,15 @@ impl Rule for RestRule {
         let window = self.options.window;
         if !self.is_sated {
             // The redundancy was too small; the timer alone would repair one symbol at a time.
-            if at.is_stalled()
+            if (self.options.top_up || at.is_stalled())
                 && let Some(action) = at.answer_deficit(window)
             {
                 return Some(action);
             }
             self.is_sated = true;
+        }
+        while self.spacing.is_due() && self.is_useless(at) {
+            self.spacing.on_repair();
         }
         if self.spacing.is_due() && !at.is_idle() {
             return Some(Action::repair(at.newest_window(window)));
@@ -208,7 +251,7 @@ impl Rule for RestRule {
         if at.can_send_new() {
             return Some(Action::New);
         }
-        (!at.is_pending() && self.should_repair_end(at)).then(|| self.probe(at))
+        self.should_repair_end(at).then(|| self.probe(at))
     }
 
     fn probe(&mut self, at: &Situation<'_>) -> Action {
@@ -216,10 +259,7 @@ impl Rule for RestRule {
     }
 
     fn on_source(&mut self, _at: &Situation<'_>, _esi: Esi) {
-        self.spacing.on_source(match &self.share {
-            Share::Measured(measure) => measure.share(),
-            Share::Fixed(share) => *share,
-        });
+        self.spacing.on_source(self.share());
     }
 
     fn on_repair(
@@ -234,16 +274,8 @@ impl Rule for RestRule {
         None
     }
 
-    fn on_report(&mut self, at: &Situation<'_>, _report: &Report<'_>) {
-        if let Share::Measured(measure) = &mut self.share {
-            measure.on_report(at.now());
-        }
-    }
-
-    fn on_fate_in_order(&mut self, lost: bool) {
-        if let Share::Measured(measure) = &mut self.share {
-            measure.on_fate(lost);
-        }
+    fn on_report(&mut self, _at: &Situation<'_>, report: &Report<'_>) {
+        self.loss = report.loss.unwrap_or(self.loss);
     }
 
     fn on_news(&mut self) {
@@ -268,64 +300,13 @@ impl Rule for RestRule {
     }
 }
 
-/// A moving average of the packet error rate, and the spacing that follows from it.
-///
-/// In the paper the receiver measures and reports the rate. This sender learns the fate of each
-/// transmission from its reports, and needs no field for the rate.
-#[derive(Clone, Copy, Debug)]
-struct Measure {
-    options: Measured,
-    began: Time,
-    total: u32,
-    lost: u32,
-    rate: Option<f64>,
-}
-
-impl Measure {
-    fn new(options: Measured, now: Time) -> Self {
-        Measure {
-            options,
-            began: now,
-            total: 0,
-            lost: 0,
-            rate: None,
-        }
-    }
-
-    /// The next transmission in order arrived or was lost.
-    fn on_fate(&mut self, lost: bool) {
-        self.total += 1;
-        self.lost += u32::from(lost);
-    }
-
-    /// Ends the interval if its time has passed.
-    fn on_report(&mut self, now: Time) {
-        if now.since(self.began) < self.options.interval || self.total == 0 {
-            return;
-        }
-        let newest = f64::from(self.lost) / f64::from(self.total);
-        let weight = self.options.weight;
-        let rate = self
-            .rate
-            .map_or(newest, |rate| weight * newest + (1.0 - weight) * rate);
-        *self = Measure {
-            rate: Some(rate),
-            ..Measure::new(self.options, now)
-        };
-    }
-
-    /// The estimate; during the first interval, the loss rate so far.
-    fn rate(&self) -> f64 {
-        let so_far = f64::from(self.lost) / f64::from(self.total.max(1));
-        self.rate.unwrap_or(so_far).clamp(0.0, 0.8)
-    }
-
-    /// Repairs for each source symbol: one after `floor(1/R)`, or R itself if it exceeds one.
-    fn share(&self) -> f64 {
-        let rate = self.rate();
-        let needed = 1.0 / (1.0 - rate) - 1.0;
+impl Measured {
+    /// Repairs for each source symbol at a packet error rate of `loss`: one after `floor(1/R)`, or R
+    /// itself if it exceeds one.
+    fn share(&self, loss: f64) -> f64 {
+        let needed = 1.0 / (1.0 - loss.clamp(0.0, MOST_LOSS)) - 1.0;
         let apart = (1.0 / needed.max(1e-9) + 1e-9).floor();
-        let most = f64::from(self.options.most_apart);
+        let most = f64::from(self.most_apart);
         if apart < 1.0 {
             needed
         } else {
@@ -338,41 +319,23 @@ impl Measure {
 mod tests {
     use super::*;
 
-    fn measured(rates: &[(u32, u32)]) -> Measure {
-        let mut measure = Measure::new(Measured::default(), Time::ZERO);
-        for (second, (lost, total)) in (3u64..).step_by(3).zip(rates) {
-            for number in 0..*total {
-                measure.on_fate(number < *lost);
-            }
-            measure.on_report(Time::from_micros(second * 1_000_000));
-        }
-        measure
-    }
-
     #[test]
     fn the_papers_table_iii_has_these_spacings() {
         // An R of 15, 20 or 30 % is a packet error rate of R / (1 + R).
         for (share, apart) in [(0.15, 6.0), (0.2, 5.0), (0.3, 3.0)] {
-            let mut measure = measured(&[]);
-            measure.rate = Some(share / (1.0 + share));
-            assert_eq!(measure.share(), 1.0 / apart, "R {share}");
+            let found = Measured::default().share(share / (1.0 + share));
+            assert_eq!(found, 1.0 / apart, "R {share}");
         }
     }
 
     #[test]
     fn a_path_that_loses_nothing_has_a_repair_after_each_hundred() {
-        assert_eq!(measured(&[(0, 500)]).share(), 0.01);
-    }
-
-    #[test]
-    fn the_newest_interval_has_four_fifths_of_the_weight() {
-        let rate = measured(&[(10, 100), (20, 100)]).rate();
-        assert!((rate - 0.18).abs() < 1e-12, "{rate}");
+        assert_eq!(Measured::default().share(0.0), 0.01);
     }
 
     #[test]
     fn a_loss_rate_above_half_needs_more_than_one_repair_for_each_symbol() {
-        let share = measured(&[(60, 100)]).share();
+        let share = Measured::default().share(0.6);
         assert!((share - 1.5).abs() < 1e-12, "{share}");
     }
 }

@@ -128,6 +128,8 @@ pub struct Report<'a> {
     pub largest: u64,
     /// Equations that the receiver holds for symbols that it lacks.
     pub rank: u64,
+    /// The packet error rate that the receiver has measured, 0 to 1, if the scheme asked for it.
+    pub loss: Option<f64>,
 }
 
 impl Report<'_> {
@@ -162,6 +164,7 @@ mod tests {
             extent: 20,
             rank: 0,
             credit: 1000,
+            loss: None,
         };
         let runs = [(2, 10), (3, 5)].map(|(first, second)| Run { first, second });
         let mut out = Vec::new();
@@ -174,6 +177,7 @@ mod tests {
             next: 70,
             largest: 90,
             rank: 0,
+            loss: None,
         };
         for (edge, missing) in [(70, 5), (71, 4), (75, 3), (83, 2), (90, 0)] {
             assert_eq!(report.missing_from(edge), missing, "from {edge}");
