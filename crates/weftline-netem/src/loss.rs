@@ -353,7 +353,10 @@ mod tests {
         assert!((mean - 10.5 / 110.5).abs() < 1e-12);
         let (rate, run) = measure(model, 5);
         // 9050 bursts of 1 to 20: each burst's length has a deviation of 5.8, and so has their number.
-        assert!((rate - mean).abs() < 0.005 && (run - 10.5).abs() < 0.3, "{rate} {run}");
+        assert!(
+            (rate - mean).abs() < 0.005 && (run - 10.5).abs() < 0.3,
+            "{rate} {run}"
+        );
         let none = LossModel::UniformBursts {
             chance: 0.5,
             longest: 0,

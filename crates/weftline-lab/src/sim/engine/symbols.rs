@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use weftline_proto::{Esi, LogEvent};
+use weftline_proto::LogEvent;
 
 use super::events::{Entry, LogLine, Place};
 
@@ -76,7 +76,7 @@ pub struct SymbolSeries {
 #[derive(Default)]
 struct Reading {
     /// When each source symbol was sent first, and the delay until it was known.
-    sent: HashMap<Esi, u64>,
+    sent: HashMap<u64, u64>,
     delays: Vec<f64>,
     last_known: u64,
     last_new: u64,
@@ -99,7 +99,7 @@ fn seconds(micros: u64) -> f64 {
 }
 
 impl Reading {
-    fn know(&mut self, esi: Esi, now: u64) {
+    fn know(&mut self, esi: u64, now: u64) {
         if let Some(sent) = self.sent.get(&esi) {
             self.delays.push(seconds(now.saturating_sub(*sent)));
             self.last_known = now;
@@ -116,7 +116,8 @@ impl Reading {
             }
             LogEvent::SourceSent { .. } => self.again += 1,
             LogEvent::Filled { first, count, .. } => {
-                self.sent.extend((*first..first + count).map(|esi| (esi, now)));
+                self.sent
+                    .extend((*first..first + count).map(|esi| (esi, now)));
                 self.last_new = now;
             }
             LogEvent::RepairSent { number, .. } => {
@@ -251,7 +252,12 @@ mod tests {
             json!({"time_us": time_us, "event": "repair_received", "number": number, "size": 480,
                 "first": 0, "count": 2, "useful": useful, "unknowns": 0, "rank": 0})
         };
-        let writer = [sent(0, 0, 0), sent(8_000, 1, 1), repair(16_000, 2), repair(24_000, 3)];
+        let writer = [
+            sent(0, 0, 0),
+            sent(8_000, 1, 1),
+            repair(16_000, 2),
+            repair(24_000, 3),
+        ];
         let reader = [
             json!({"time_us": 150_000, "event": "source_received", "number": 0, "size": 480,
                 "esi": 0, "useful": true}),
@@ -281,7 +287,10 @@ mod tests {
         // 150 ms, and 158 ms for the symbol that was decoded.
         assert!((got.mean_delay_s - 0.154).abs() < 1e-12);
         assert!((got.std_delay_s - 0.004).abs() < 1e-12);
-        assert_eq!((got.repairs, got.inline_repairs, got.again), (1.0, 0.0, 0.0));
+        assert_eq!(
+            (got.repairs, got.inline_repairs, got.again),
+            (1.0, 0.0, 0.0)
+        );
         assert_eq!((got.useless_share, got.useless_inline_share), (0.25, 0.0));
         assert_eq!((got.reports, got.overhead), (1, 2.0 / 5.0));
         assert_eq!((got.decodings, got.largest_matrix), (1, 1));

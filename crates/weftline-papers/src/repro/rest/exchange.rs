@@ -82,7 +82,10 @@ fn names(events: &[Value]) -> (HashMap<(String, u64), String>, Option<u64>) {
             _ => {}
         }
     }
-    for event in events.iter().filter(|event| event["event"] == "report_sent") {
+    for event in events
+        .iter()
+        .filter(|event| event["event"] == "report_sent")
+    {
         let of = |key: &str| event.get(key).and_then(Value::as_u64);
         if let (Some(report), Some(next)) = (of("report"), of("next")) {
             let flag = if Some(next) == end { " F" } else { "" };
@@ -184,21 +187,33 @@ fn plans(canvas: &mut Canvas, events: &[Value], y: &dyn Fn(u64) -> f64) {
         let k = apart.round();
         if shown != Some(k) {
             shown = Some(k);
-            canvas.text((SENDER - 92.0, y(time) + 4.5), &format!("k = {k}"), Anchor::End);
+            canvas.text(
+                (SENDER - 92.0, y(time) + 4.5),
+                &format!("k = {k}"),
+                Anchor::End,
+            );
         }
     }
 }
 
 /// What the receiver decodes.
 fn decodings(canvas: &mut Canvas, events: &[Value], y: &dyn Fn(u64) -> f64) {
-    for event in events.iter().filter(|event| event["event"] == "decoded" && event["end"] == "reader") {
-        let (Some(time), Some(runs)) = (event["time_us"].as_u64(), event["symbols"].as_array()) else {
+    for event in events
+        .iter()
+        .filter(|event| event["event"] == "decoded" && event["end"] == "reader")
+    {
+        let (Some(time), Some(runs)) = (event["time_us"].as_u64(), event["symbols"].as_array())
+        else {
             continue;
         };
         let run = |run: &Value| {
             let (first, count) = (run[0].as_u64()?, run[1].as_u64()?);
             let all = first..first + count;
-            Some(all.map(|esi| format!("P{esi}")).collect::<Vec<_>>().join(" "))
+            Some(
+                all.map(|esi| format!("P{esi}"))
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            )
         };
         let names: Vec<String> = runs.iter().filter_map(run).collect();
         let text = format!("decodes {}", names.join(" "));

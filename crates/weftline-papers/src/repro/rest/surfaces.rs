@@ -56,8 +56,13 @@ impl Grid {
     }
 
     fn points(&self) -> Vec<Point> {
-        let models = self.rows.iter().flat_map(|(_, row)| row.iter().map(|(_, p)| p.clone()));
-        models.chain(self.engine.iter().map(|(_, _, p)| p.clone())).collect()
+        let models = self
+            .rows
+            .iter()
+            .flat_map(|(_, row)| row.iter().map(|(_, p)| p.clone()));
+        models
+            .chain(self.engine.iter().map(|(_, _, p)| p.clone()))
+            .collect()
     }
 
     /// The surfaces (a) and (b), and the engine beside them.
@@ -70,7 +75,12 @@ impl Grid {
             for (x, row) in &self.rows {
                 for (window, point) in row {
                     let got = model(values, point, key)?;
-                    surface.add(f64::from(*window), *x, factor * got.mean, factor * got.stderr);
+                    surface.add(
+                        f64::from(*window),
+                        *x,
+                        factor * got.mean,
+                        factor * got.stderr,
+                    );
                 }
             }
             pictures.push(surface.into());
@@ -223,7 +233,11 @@ pub(super) fn round_trips(scale: Scale) -> Figure {
             let (mut from, mut below) = (Vec::new(), Vec::new());
             for column in 0..grid.columns() {
                 let delay = grid.cell(values, at_500, column, DELAY.0)?;
-                let side = if grid.window(column) >= 120 { &mut from } else { &mut below };
+                let side = if grid.window(column) >= 120 {
+                    &mut from
+                } else {
+                    &mut below
+                };
                 side.push(delay);
             }
             let checks = vec![
@@ -357,7 +371,9 @@ pub(super) fn bursts(scale: Scale) -> Figure {
                 N; adaptive R, RTT 300 ms: (a) overhead, (b) mean packet delay.",
         points,
         show: Box::new(move |values| {
-            let long: Vec<usize> = (0..grid.rows.len()).filter(|row| grid.rows[*row].0 >= 30.0).collect();
+            let long: Vec<usize> = (0..grid.rows.len())
+                .filter(|row| grid.rows[*row].0 >= 30.0)
+                .collect();
             let gains = grid.last_over_first(values, OVERHEAD.0)?;
             let delays = grid.last_over_first(values, DELAY.0)?;
             let of = |all: &[Mean]| long.iter().map(|row| all[*row]).collect::<Vec<_>>();

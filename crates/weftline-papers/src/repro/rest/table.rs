@@ -1,7 +1,7 @@
 //! Table III.
 
 use super::super::picture::{Dot, Line, Plot, Source};
-use super::runs::{Both, Loss, Options, engine, model, points};
+use super::runs::{Both, ENGINE_END, Loss, Options, engine, model, points};
 use super::{Check, Figure, Paper, Scale, Shown};
 
 /// R, then duration, mean delay and standard deviation of delays, s.
@@ -19,20 +19,25 @@ const KEYS: [(&str, &str); 3] = [
 
 /// The streams of the table, and of Fig. 3.
 pub(super) fn streams(scale: Scale) -> Vec<Both> {
-    let of = |(r, _): &(f64, [f64; 3])| {
-        let options = Options {
-            redundancy: Some(*r),
-            loss: Loss::Uniform,
-            ..Options::BURSTY
-        };
-        options.both(scale)
-    };
-    TABLE.iter().map(of).collect()
+    options().map(|options| options.both(scale)).collect()
+}
+
+fn options() -> impl Iterator<Item = Options> {
+    TABLE.iter().map(|(r, _)| Options {
+        redundancy: Some(*r),
+        loss: Loss::Uniform,
+        ..Options::BURSTY
+    })
 }
 
 pub(super) fn figure(scale: Scale) -> Figure {
     let all = streams(scale);
-    let points = points(&all);
+    let runs = scale.pick(4, 20);
+    let free: Vec<_> = options()
+        .map(|options| options.unpaced(runs, scale.seed))
+        .collect();
+    let mut points = points(&all);
+    points.extend(free.iter().cloned());
     Figure {
         id: "rest-table-3",
         paper: Paper::Rest,
@@ -47,7 +52,9 @@ pub(super) fn figure(scale: Scale) -> Figure {
             let mut plots = Vec::new();
             for (column, (key, name)) in KEYS.into_iter().enumerate() {
                 let (mut ours, mut theirs, mut paper) = (Vec::new(), Vec::new(), Vec::new());
-                for ((r, row), both) in TABLE.iter().zip(&all) {
+                let mut unpaced = Vec::new();
+                for (((r, row), both), free) in TABLE.iter().zip(&all).zip(&free) {
+                    unpaced.push(engine(values, free, key)?.at(*r));
                     let spread = values.number(&both.model, &format!("{key}/spread"))?;
                     let (slots, run) = (
                         model(values, &both.model, key)?,
@@ -56,7 +63,8 @@ pub(super) fn figure(scale: Scale) -> Figure {
                     checks.push(
                         Check::of(format!("R {r}: {name}, s (spread of one run {spread:.3})"))
                             .one_run(row[column], 0.01, spread)
-                            .both(slots, run),
+                            .both(slots, run)
+                            .engine_because(ENGINE_END),
                     );
                     ours.push(slots.at(*r));
                     theirs.push(run.at(*r));
@@ -69,7 +77,8 @@ pub(super) fn figure(scale: Scale) -> Figure {
                 )
                 .with([
                     Line::new("slot model", Source::Simulation, 0, ours),
-                    Line::new("engine", Source::Engine, 2, theirs),
+                    Line::new("engine, a packet each 8 ms", Source::Engine, 2, theirs),
+                    Line::new("engine, repairs between data", Source::Engine, 3, unpaced),
                     Line::new("the paper's run", Source::Paper, 1, paper),
                 ]);
                 plots.push(if column > 0 { plot.log_y() } else { plot });

@@ -292,10 +292,11 @@ impl Rule for RestRule {
     }
 
     fn redundancy(&self) -> Option<Redundancy> {
-        let (loss, share) = match &self.share {
-            Share::Measured(measure) => (Some(measure.rate()), measure.share()),
-            Share::Fixed(share) => (None, *share),
+        let loss = match self.options.share {
+            RestShare::Measured(_) => Some(self.loss),
+            RestShare::Fixed(_) => None,
         };
+        let share = self.share();
         Some(Redundancy { loss, share })
     }
 }

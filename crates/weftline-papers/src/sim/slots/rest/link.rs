@@ -166,7 +166,12 @@ mod tests {
         // A wave has 1000 packets: its crest is packet 250, its trough packet 750.
         let all = lost(sine, 200_000);
         let near = |middle: usize| {
-            let of = |wave: &[bool]| wave[middle - 50..middle + 50].iter().filter(|l| **l).count();
+            let of = |wave: &[bool]| {
+                wave[middle - 50..middle + 50]
+                    .iter()
+                    .filter(|l| **l)
+                    .count()
+            };
             all.chunks_exact(1000).map(of).sum::<usize>() as f64 / 20_000.0
         };
         assert!((near(250) - 0.2).abs() < 0.02 && near(750) < 0.01);

@@ -163,14 +163,20 @@ fn a_series_tells_the_first_stream_over_time() {
     assert!((decoded as f64 - 350.0).abs() < 70.0, "{decoded}");
     let alone = Rest { runs: 1, ..told }.run(1, &silent).unwrap();
     assert_eq!(alone.series, got.series);
-    assert_eq!(f64::from(*series.matrix.iter().max().unwrap()), alone.largest_matrix.mean);
+    assert_eq!(
+        f64::from(*series.matrix.iter().max().unwrap()),
+        alone.largest_matrix.mean
+    );
     assert!(table_3(0.2).run(2, &silent).unwrap().series.is_none());
 }
 
 #[test]
 fn redundancy_below_the_losses_leaves_one_large_decoding() {
     let got = table_3(0.0).run(2, &silent).unwrap();
-    assert!(got.decodings.mean < 3.0 && got.largest_matrix.mean > 300.0, "{got:?}");
+    assert!(
+        got.decodings.mean < 3.0 && got.largest_matrix.mean > 300.0,
+        "{got:?}"
+    );
     let got = table_3(0.3).run(2, &silent).unwrap();
     assert!(got.largest_matrix.mean < 60.0, "{got:?}");
 }
