@@ -146,7 +146,9 @@ mod tests {
         let mut block = Block::new().k(64).share(0.25);
         block.top_up = false;
         let mut rest = Rest::new().share(0.2);
-        rest.at_end = false;
+        (rest.at_end, rest.top_up) = (false, false);
+        let mut paper = Rest::new();
+        paper.top_up = false;
         let mobile = EncodingWindow::Mobile { size: 100 };
         let millis = Duration::from_millis;
         let measured = Measured {
@@ -154,7 +156,7 @@ mod tests {
             weight: 0.5,
             most_apart: 50,
         };
-        let cases: [(&str, Scheme); 11] = [
+        let cases: [(&str, Scheme); 12] = [
             ("block,k=64,share=0.25,topup=none", block.into()),
             ("streaming,l=5", Streaming::new().share(0.25).into()),
             (
@@ -162,6 +164,7 @@ mod tests {
                 Streaming::new().share(0.2).window(mobile).into(),
             ),
             ("rest,share=0.2,topup=none", rest.into()),
+            ("rest,topup=atend", paper.into()),
             (
                 "rest,ewma=1,weight=0.5,apart=50",
                 Rest::new().measured(measured).into(),

@@ -410,6 +410,10 @@ impl Adaptive {
         let kept = 1.0 - self.round.loss().min(START_LOSS);
         if self.round.limited {
             self.window += arrived / kept;
+            // Before a rate is proven, a larger window is the news that a request brings.
+            if self.proven == 0.0 && arrived > 0.0 {
+                self.asks = ASKS;
+            }
         }
         let Some(rate) = self.round.rate(self.packet) else {
             return;
