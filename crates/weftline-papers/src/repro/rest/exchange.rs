@@ -13,12 +13,13 @@ const SENDER: f64 = 210.0;
 const RECEIVER: f64 = 510.0;
 const TOP: f64 = 46.0;
 /// Height of a millisecond.
-const MILLISECOND: f64 = 3.4;
+const MILLISECOND: f64 = 4.0;
 
 pub(super) fn figure(scale: Scale) -> Figure {
     let point = Point::lab(&format!(
-        "sim engine preset=rest encoding=mobile:4 feedback=periodic:20 ewma=0.1 --app cbr:360kbit,450 --secs 0.12 \
-         --link 'rate=10mbit delay=20ms loss=trace:{LOSSES}' --back 'rate=10mbit delay=20ms' --with-events --seed {}",
+        "sim engine preset=rest topup=atend encoding=mobile:4 symbol=460 feedback=periodic:32 ewma=0.1 \
+         --app cbr:450kbit,450 --secs 0.16 --link 'rate=10mbit delay=20ms loss=trace:{LOSSES}' \
+         --back 'rate=10mbit delay=20ms' --with-events --seed {}",
         scale.seed
     ));
     let points = vec![point.clone()];
@@ -51,7 +52,7 @@ pub(super) fn figure(scale: Scale) -> Figure {
 }
 
 /// Losses of the forward path, packet by packet.
-const LOSSES: &str = "00010100010000000000";
+const LOSSES: &str = "0001010001000000000000000";
 
 /// Names of the packets, by kind and number.
 fn names(events: &[Value]) -> (HashMap<(String, u64), String>, Option<u64>) {

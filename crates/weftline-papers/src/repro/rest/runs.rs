@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::super::Verdict;
 use super::super::picture::{Dot, Line, Source};
 use super::{Check, Missing, Point, Scale, Values, over_runs};
 
@@ -89,9 +90,12 @@ impl Options {
     }
 
     fn engine_at(self, pace: &str, runs: u64, seed: u64) -> Point {
-        let share = self
-            .redundancy
-            .map_or_else(String::new, |share| format!(" share={share}"));
+        // The engine takes a share at its word; the paper's k is the whole part of 1/R.
+        let share = match self.redundancy {
+            None => String::new(),
+            Some(0.0) => " share=0".to_owned(),
+            Some(share) => format!(" share={:.6}", 1.0 / (1.0 / share + 1e-9).floor()),
+        };
         let loss = match self.loss {
             Loss::Uniform => "iid:15%".to_owned(),
             Loss::Scattered => "iid:9.5023%".to_owned(),
@@ -118,19 +122,23 @@ impl Options {
 }
 
 /// Of the engine: 2331 messages of 450 bytes, each a symbol, and at most one packet, data or repair,
-/// in each 8 ms: such a packet has 536 bytes on the wire.
-const PACE: &str = "symbol=460 fixed_rate=0.536";
+/// in each 8 ms: such a packet has 536.65 bytes on the wire on average.
+const PACE: &str = "symbol=458 fixed_rate=0.53665";
 /// The same without the pace: repairs between the data packets, as the engine's own rate control lets
 /// them.
-const UNPACED: &str = "symbol=460";
+const UNPACED: &str = "symbol=458";
 const TRAFFIC: &str = "--app cbr:450kbit,450 --secs 18.648";
 /// Seconds of a core for a stream of the engine.
 const ENGINE_SECS: f64 = 0.08;
 
-/// Why the engine differs from the slot model at the end of a stream.
-pub(super) const ENGINE_END: &str = "The model's sender repairs without a pause until it hears that \
-    everything arrived, as the paper's does; the engine sends only as many repairs after the last \
-    data as the newest report shows missing, which takes round trips and saves useless ones.";
+/// Why the engine differs from the slot model.
+pub(super) const ENGINE_END: &str = "After the last data the model's sender repairs without a pause \
+    until it hears that everything arrived; the engine sends as many repairs as the newest report \
+    shows missing, which takes round trips and saves useless ones. And a repair of the engine covers \
+    1024 packets at most.";
+
+/// Most packets that a repair of the engine covers.
+pub(super) const ENGINE_WINDOW: u32 = 1024;
 
 /// Both points of each.
 pub(super) fn points(all: &[Both]) -> Vec<Point> {
@@ -197,6 +205,17 @@ impl Check {
     pub(super) fn both(self, model: Mean, engine: Mean) -> Self {
         self.simulated(model.mean, model.stderr)
             .engine(engine.mean, engine.stderr)
+    }
+
+    /// The reasons, where there is a difference to explain.
+    pub(super) fn explained(mut self, why: &str, engine_why: &str) -> Self {
+        if self.verdict() == Verdict::Differs && !why.is_empty() {
+            self = self.because(why);
+        }
+        if self.is_engine_unexplained() {
+            self = self.engine_because(engine_why);
+        }
+        self
     }
 }
 

@@ -1,7 +1,7 @@
 //! Table III.
 
 use super::super::picture::{Dot, Line, Plot, Source};
-use super::runs::{Both, ENGINE_END, Loss, Options, engine, model, points};
+use super::runs::{Both, ENGINE_END, ENGINE_WINDOW, Loss, Options, engine, model, points};
 use super::{Check, Figure, Paper, Scale, Shown};
 
 /// R, then duration, mean delay and standard deviation of delays, s.
@@ -36,7 +36,18 @@ pub(super) fn figure(scale: Scale) -> Figure {
     let free: Vec<_> = options()
         .map(|options| options.unpaced(runs, scale.seed))
         .collect();
+    let narrow = options().map(|options| {
+        let options = Options {
+            window: Some(ENGINE_WINDOW),
+            ..options
+        };
+        options
+            .model(scale.pick(5, 100), scale.seed)
+            .about_secs(scale.pick(0.6, 11.0))
+    });
+    let narrow: Vec<_> = narrow.collect();
     let mut points = points(&all);
+    points.extend(narrow.iter().cloned());
     points.extend(free.iter().cloned());
     Figure {
         id: "rest-table-3",
@@ -53,18 +64,25 @@ pub(super) fn figure(scale: Scale) -> Figure {
             for (column, (key, name)) in KEYS.into_iter().enumerate() {
                 let (mut ours, mut theirs, mut paper) = (Vec::new(), Vec::new(), Vec::new());
                 let mut unpaced = Vec::new();
-                for (((r, row), both), free) in TABLE.iter().zip(&all).zip(&free) {
-                    unpaced.push(engine(values, free, key)?.at(*r));
+                let mut windowed = Vec::new();
+                for (place, ((r, row), both)) in TABLE.iter().zip(&all).enumerate() {
+                    unpaced.push(engine(values, &free[place], key)?.at(*r));
+                    let bound = model(values, &narrow[place], key)?;
+                    windowed.push(bound.at(*r));
                     let spread = values.number(&both.model, &format!("{key}/spread"))?;
                     let (slots, run) = (
                         model(values, &both.model, key)?,
                         engine(values, &both.engine, key)?,
                     );
+                    let differs = format!(
+                        "{ENGINE_END} The model with W = 1024 gives {:.3} ± {:.3}.",
+                        bound.mean, bound.stderr
+                    );
                     checks.push(
                         Check::of(format!("R {r}: {name}, s (spread of one run {spread:.3})"))
                             .one_run(row[column], 0.01, spread)
                             .both(slots, run)
-                            .engine_because(ENGINE_END),
+                            .explained(&differs, &differs),
                     );
                     ours.push(slots.at(*r));
                     theirs.push(run.at(*r));
@@ -77,6 +95,7 @@ pub(super) fn figure(scale: Scale) -> Figure {
                 )
                 .with([
                     Line::new("slot model", Source::Simulation, 0, ours),
+                    Line::new("slot model, W 1024", Source::Simulation, 5, windowed),
                     Line::new("engine, a packet each 8 ms", Source::Engine, 2, theirs),
                     Line::new("engine, repairs between data", Source::Engine, 3, unpaced),
                     Line::new("the paper's run", Source::Paper, 1, paper),
