@@ -21,6 +21,14 @@ pub enum LossModel {
     },
     /// Losses come in runs: a two-state Markov chain.
     GilbertElliott(GilbertElliott),
+    /// After a packet that passed, with probability `chance`, the next 1 to `longest` packets are
+    /// lost, each number with the same probability; a longest burst of 0 loses nothing.
+    UniformBursts {
+        /// Probability of a burst after a packet that passed.
+        chance: f64,
+        /// Packets of the longest burst.
+        longest: u32,
+    },
     /// Packets number n, 2n, 3n, ... are lost; 0 loses nothing.
     Periodic {
         /// Distance between losses, in packets.
@@ -53,6 +61,11 @@ impl LossModel {
             Self::None => 0.0,
             Self::Iid { p } => probability(*p),
             Self::GilbertElliott(ge) => ge.mean_loss(),
+            Self::UniformBursts { longest: 0, .. } => 0.0,
+            Self::UniformBursts { chance, longest } => {
+                let lost = probability(*chance) * f64::from(longest + 1) / 2.0;
+                lost / (1.0 + lost)
+            }
             Self::Periodic { n: 0 } => 0.0,
             Self::Periodic { n } => 1.0 / *n as f64,
             Self::Trace(lost) if lost.is_empty() => 0.0,
@@ -179,7 +192,8 @@ pub struct Losses {
     model: LossModel,
     random: Stream,
     bad: bool,
-    /// Packets decided so far; in a trace, the index of the next one.
+    /// Packets decided so far; in a trace, the index of the next one; of uniform bursts, the
+    /// packets that the present one still takes.
     position: u64,
 }
 
@@ -232,6 +246,16 @@ impl Losses {
                 let lost = self.random.chance(loss);
                 self.bad ^= self.random.chance(change);
                 lost
+            }
+            LossModel::UniformBursts { .. } if self.position > 0 => {
+                self.position -= 1;
+                true
+            }
+            LossModel::UniformBursts { chance, longest } => {
+                if *longest > 0 && self.random.chance(*chance) {
+                    self.position = 1 + self.random.whole(u64::from(*longest) - 1);
+                }
+                false
             }
             LossModel::Periodic { n } => {
                 if self.position >= n.saturating_sub(1) {
@@ -317,6 +341,27 @@ mod tests {
                 "{run} for {loss}, {burst}"
             );
         }
+    }
+
+    #[test]
+    fn uniform_bursts_have_the_asked_mean() {
+        let model = LossModel::UniformBursts {
+            chance: 0.01,
+            longest: 20,
+        };
+        let mean = model.mean_loss();
+        assert!((mean - 10.5 / 110.5).abs() < 1e-12);
+        let (rate, run) = measure(model, 5);
+        // 9050 bursts of 1 to 20: each burst's length has a deviation of 5.8, and so has their number.
+        assert!(
+            (rate - mean).abs() < 0.005 && (run - 10.5).abs() < 0.3,
+            "{rate} {run}"
+        );
+        let none = LossModel::UniformBursts {
+            chance: 0.5,
+            longest: 0,
+        };
+        assert_eq!(measure(none, 5).0, 0.0);
     }
 
     #[test]

@@ -30,12 +30,16 @@ impl Stream {
         unit < p
     }
 
+    /// Uniform on `0..=max`.
+    pub(crate) fn whole(&mut self, max: u64) -> u64 {
+        let span = u128::from(max) + 1;
+        // The product is below 2^128 and its upper half below `span`.
+        ((u128::from(self.0.next_u64()) * span) >> 64) as u64
+    }
+
     /// Uniform on `0..=max`, in nanoseconds.
     pub(crate) fn up_to(&mut self, max: Duration) -> Duration {
-        let span = u128::from(nanos(max)) + 1;
-        // The product is below 2^128 and its upper half below `span`.
-        let drawn = (u128::from(self.0.next_u64()) * span) >> 64;
-        Duration::from_nanos(drawn as u64)
+        Duration::from_nanos(self.whole(nanos(max)))
     }
 }
 

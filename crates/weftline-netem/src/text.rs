@@ -16,7 +16,7 @@ const PARTS: &str =
 const QUEUE: &str =
     "a queue such as 60ms, 100pkt, 64kB, several of them as in 60ms,100pkt, or unlimited";
 const LOSS: &str = "a loss model: none, iid:10%, ge:10%,4 (mean loss, mean burst), \
-                    ge4:p,r,1-h,1-k, periodic:20, trace:0010 (1 is a loss) or trace:FILE";
+                    ge4:p,r,1-h,1-k, burst:1%,20 (chance, longest), periodic:20, sine:0%,20%,10s, trace:0010 (1 is a loss) or trace:FILE";
 const REORDER: &str = "a reordering such as 1%:5ms (share:extra delay)";
 const PERFECT: &str = "perfect";
 
@@ -107,6 +107,14 @@ impl LinkConfig {
             self.trace = Some(read_trace(file, read)?);
             return Ok("loss");
         }
+        if name == "loss" && value.starts_with(SINE) {
+            let steps = sine(value).map_err(|source| ParseLinkError::Value {
+                part: "loss",
+                source,
+            })?;
+            self.trace = Some(Trace::parse(value, &steps)?);
+            return Ok("loss");
+        }
         let (part, result) = match name {
             "rate" => ("rate", parse_rate(value).map(|rate| self.rate = Some(rate))),
             "delay" => (
@@ -136,6 +144,32 @@ impl LinkConfig {
             Err(source) => Err(ParseLinkError::Value { part, source }),
         }
     }
+}
+
+/// Begins a loss that swings.
+const SINE: &str = "sine:";
+/// Steps of a wave.
+const WAVE: u32 = 100;
+
+/// The lines of a trace whose loss swings between two values, from their mean upwards.
+fn sine(text: &str) -> Result<String, ValueError> {
+    let wrong = || malformed(text, LOSS);
+    let parts: Vec<&str> = text[SINE.len()..].split(',').collect();
+    let [low, high, period] = parts[..] else {
+        return Err(wrong());
+    };
+    let (low, high) = (parse_probability(low)?, parse_probability(high)?);
+    let step = parse_duration(period)? / WAVE;
+    if step < std::time::Duration::from_millis(1) {
+        return Err(wrong());
+    }
+    let mut lines = String::new();
+    for n in 0..WAVE {
+        let wave = (std::f64::consts::TAU * (f64::from(n) + 0.5) / f64::from(WAVE)).sin();
+        let p = low + (high - low) * (1.0 + wave) / 2.0;
+        lines += &format!("{} loss=iid:{}\n", duration(step * n), percent(round(p)));
+    }
+    Ok(lines + &format!("{} repeat", duration(step * WAVE)))
 }
 
 fn read_trace(
@@ -174,7 +208,9 @@ impl fmt::Display for LinkConfig {
             parts.push(format!("ecn={ecn}"));
         }
         if let Some(trace) = &self.trace {
-            parts.push(format!("loss=trace:{}", trace.name()));
+            let written = trace.name().starts_with(SINE);
+            let prefix = if written { "" } else { "trace:" };
+            parts.push(format!("loss={prefix}{}", trace.name()));
         } else if self.loss != perfect.loss {
             parts.push(format!("loss={}", self.loss));
         }
@@ -296,6 +332,14 @@ impl FromStr for LossModel {
                     loss_bad,
                 }))
             }
+            "burst" => {
+                let (chance, longest) = value.split_once(',').ok_or_else(wrong)?;
+                let longest = longest.parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?;
+                Ok(Self::UniformBursts {
+                    chance: parse_probability(chance)?,
+                    longest,
+                })
+            }
             "periodic" => {
                 let n = value.parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?;
                 Ok(Self::Periodic { n })
@@ -324,6 +368,9 @@ impl fmt::Display for LossModel {
             Self::None | Self::Periodic { n: 0 } => write!(f, "none"),
             Self::Iid { p } => write!(f, "iid:{}", percent(*p)),
             Self::GilbertElliott(ge) => write!(f, "{ge}"),
+            Self::UniformBursts { chance, longest } => {
+                write!(f, "burst:{},{longest}", percent(*chance))
+            }
             Self::Periodic { n } => write!(f, "periodic:{n}"),
             Self::Trace(lost) if lost.is_empty() => write!(f, "none"),
             Self::Trace(lost) => {
@@ -381,6 +428,21 @@ mod tests {
     }
 
     #[test]
+    fn a_loss_that_swings_is_a_trace_with_a_text_of_its_own() {
+        let text = "rate=10mbit loss=sine:0%,20%,10s";
+        let link: LinkConfig = text.parse().unwrap();
+        assert_eq!(link.to_string(), text);
+        let trace = link.trace.unwrap();
+        let loss = |secs: f64| {
+            let step = trace.at(Duration::from_secs_f64(secs)).step;
+            trace.loss(step).mean_loss()
+        };
+        assert!((loss(0.05) - 0.1).abs() < 0.01 && (loss(5.05) - 0.1).abs() < 0.01);
+        assert!((loss(2.5) - 0.2).abs() < 1e-3 && loss(7.5) < 1e-3);
+        assert!((loss(12.5) - 0.2).abs() < 1e-3, "it begins again");
+    }
+
+    #[test]
     fn a_perfect_link_has_a_name() {
         assert_eq!("".parse(), Ok(LinkConfig::default()));
         assert_eq!("perfect".parse(), Ok(LinkConfig::default()));
@@ -415,6 +477,10 @@ mod tests {
         says("loss=ge:10%,inf", &["loss=", "mean burst"]);
         says("loss=ge4:1%,2%,3%", &["loss=", "1-h"]);
         says("loss=periodic:0", &["loss=", "periodic:20"]);
+        says("loss=burst:1%", &["loss=", "burst:1%,20"]);
+        says("loss=burst:1%,0", &["loss=", "burst:1%,20"]);
+        says("loss=sine:0%,20%", &["loss=", "sine:0%,20%,10s"]);
+        says("loss=sine:0%,20%,10ms", &["loss=", "sine:0%,20%,10s"]);
         says("loss=trace:", &["loss=", "trace:0010"]);
         says("reorder=1%", &["reorder=", "1%:5ms"]);
         says("duplicate=2", &["duplicate=", "10%"]);
@@ -447,6 +513,7 @@ mod tests {
             "ge:7.5%,2.25",
             "ge:30%,20",
             "ge4:1%,25%,90%,0.1%",
+            "burst:1%,20",
         ] {
             assert_eq!(typed.parse::<LossModel>().unwrap().to_string(), typed);
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::commands::links::links;
-use crate::sim::engine::{Application, Experiment, LogLine, Outcome, TooManyEntries};
+use crate::sim::engine::{Application, Experiment, LogLine, Outcome, TooManyEntries, symbols};
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
@@ -39,6 +39,8 @@ Examples:
 const MOST_IN_FILE: usize = 2_000_000;
 /// Entries of the logs that are printed, of all runs together.
 const MOST_PRINTED: usize = 100_000;
+/// Entries of the log of one run that is only read.
+const MOST_READ: usize = 10_000_000;
 
 /// Run the real engine over simulated links
 #[derive(Args, Clone, Debug)]
@@ -87,6 +89,13 @@ pub(super) struct EngineArgs {
     /// In an event log: the writer closes the session when everything is acknowledged
     #[arg(long)]
     close: bool,
+    /// With --json: add to each run what became of each source symbol (delays without waiting for
+    /// earlier symbols, decodings, useless repair symbols), as `symbols`
+    #[arg(long)]
+    symbols: bool,
+    /// With --symbols: add the first run over time
+    #[arg(long, requires = "symbols")]
+    series: bool,
 }
 
 pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
@@ -121,6 +130,9 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
         )
         .into());
     }
+    if args.symbols && !output.json {
+        return Err(usage("--symbols adds to what --json prints: give both".to_owned()).into());
+    }
     if args.events.is_some() && args.seeds > 1 {
         return Err(
             usage("--events writes the log of one run: leave out --seeds".to_owned()).into(),
@@ -128,9 +140,10 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
     }
     let most = match args.events {
         Some(_) => Some(MOST_IN_FILE),
+        None if args.symbols && !args.with_events => Some(MOST_READ),
         None => args.with_events.then_some(MOST_PRINTED),
     };
-    let (mut outcomes, mut logs, mut entries) = (Vec::new(), Vec::new(), 0);
+    let (mut outcomes, mut logs, mut told, mut entries) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for n in 0..args.seeds {
         experiment.seed = args.seed.wrapping_add(n);
         let Some(most) = most else {
@@ -139,9 +152,14 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
         };
         let logged = experiment.run_logged(most - entries);
         let (outcome, log) = logged.map_err(|_| usage(TooManyEntries { most }.to_string()))?;
-        entries += log.len();
         outcomes.push(outcome);
-        logs.push(log);
+        if args.symbols {
+            told.push(symbols(&log, args.series && n == 0));
+        }
+        if args.with_events || args.events.is_some() {
+            entries += log.len();
+            logs.push(log);
+        }
     }
     if let Some(file) = &args.events {
         // It does not go into what is printed.
@@ -157,6 +175,9 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
             .map(|(n, outcome)| {
                 let mut run =
                     json!({ "seed": args.seed.wrapping_add(n as u64), "result": outcome });
+                if let Some(symbols) = told.get(n) {
+                    run["symbols"] = json!(symbols);
+                }
                 if let Some(log) = logs.next() {
                     run["events"] = json!(log);
                 }

@@ -15,14 +15,16 @@ The defaults are Table III's: 2^20 bytes in 450-byte packets, RTT 300 ms, 15 % l
 Examples:
   weftline-lab sim rest --redundancy 0.2
   weftline-lab sim rest --adaptive --packets 8000
+  weftline-lab sim rest --adaptive --loss sine:0,0.2,10 --runs 1 --series --json
   weftline-lab sim rest --loss burst:0.01,20 --window 100 --redundancy 0.3 --runs 20";
 
 /// REST in slots (Brulatout et al.): a repair after each k packets, and repairs at the end
 #[derive(Args, Clone, Debug)]
 #[command(after_help = HELP)]
 pub(super) struct RestArgs {
-    /// Losses: iid:P, markov:SHARE,MEAN_RUN, or burst:P,N (after a packet, with probability P, 1
-    /// to N packets are lost)
+    /// Losses: iid:P, markov:SHARE,MEAN_RUN, burst:P,N (after a packet that arrived, with
+    /// probability P, 1 to N packets are lost), or sine:LOWEST,HIGHEST,PERIOD_S (a loss rate that
+    /// swings)
     #[arg(long, value_name = "LOSS", default_value = "iid:0.15", value_parser = loss)]
     loss: Loss,
     /// Repairs for each data packet, R; 0: none before the end
@@ -57,9 +59,12 @@ pub(super) struct RestArgs {
     /// Weight of the newest value in the estimate
     #[arg(long, value_name = "A", default_value_t = 0.8)]
     alpha: f64,
-    /// Interval of the estimate's values, s
+    /// The sliding window of the estimate's values, s
     #[arg(long, value_name = "S", default_value_t = 3.0)]
     estimate_s: f64,
+    /// Add the first stream over time to the JSON: acknowledgements, estimates, k, decodings
+    #[arg(long)]
+    series: bool,
     /// Number of streams
     #[arg(long, value_name = "N", default_value_t = 400)]
     runs: u64,
@@ -68,15 +73,31 @@ pub(super) struct RestArgs {
 }
 
 fn loss(text: &str) -> Result<Loss, String> {
-    let Some(burst) = text.strip_prefix("burst:") else {
+    let numbers = |values: &str| {
+        let all = values.split(',').map(|value| value.trim().parse().ok());
+        all.collect::<Option<Vec<f64>>>()
+    };
+    let parsed = if let Some(burst) = text.strip_prefix("burst:") {
+        burst.split_once(',').and_then(|(chance, longest)| {
+            let (chance, longest) = (chance.trim().parse().ok()?, longest.trim().parse().ok()?);
+            Some(Loss::Bursts { chance, longest })
+        })
+    } else if let Some(sine) = text.strip_prefix("sine:") {
+        numbers(sine).and_then(|all| match all[..] {
+            [lowest, highest, period_s] => Some(Loss::Sine {
+                lowest,
+                highest,
+                period_s,
+            }),
+            _ => None,
+        })
+    } else {
         return text.parse::<SlotLoss>().map(Loss::Slots);
     };
-    let parsed = burst.split_once(',').and_then(|(chance, longest)| {
-        let (chance, longest) = (chance.trim().parse().ok()?, longest.trim().parse().ok()?);
-        Some(Loss::Bursts { chance, longest })
-    });
     parsed.ok_or_else(|| {
-        format!("`{text}` is not a loss: give burst:0.01,20, iid:0.15 or markov:0.1,4")
+        format!(
+            "`{text}` is not a loss: give burst:0.01,20, sine:0,0.2,10, iid:0.15 or markov:0.1,4"
+        )
     })
 }
 
@@ -95,6 +116,7 @@ pub(super) fn run(args: &RestArgs, output: OutputOptions) -> Result<Exit> {
         code: args.code.into(),
         alpha: args.alpha,
         estimate_s: args.estimate_s,
+        series: args.series,
         runs: args.runs,
         seed: args.run.seed(),
     };
@@ -110,14 +132,27 @@ pub(super) fn run(args: &RestArgs, output: OutputOptions) -> Result<Exit> {
         (outcome.duration_s, "s until the receiver has everything"),
         (outcome.mean_delay_s, "s, mean delay"),
         (outcome.std_delay_s, "s, standard deviation of delays"),
-        (outcome.overhead, "repairs for each data packet"),
         (
-            outcome.inline_overhead,
+            outcome.overhead,
+            "overhead: useless repairs and acknowledgements, of all packets",
+        ),
+        (
+            outcome.useless_share,
+            "useless repairs, of the sender's packets",
+        ),
+        (outcome.repairs, "repairs for each data packet"),
+        (
+            outcome.inline_repairs,
             "repairs for each data packet before the end",
         ),
         (
             outcome.estimated_loss,
             "packet error rate as estimated at the end",
+        ),
+        (outcome.mean_matrix, "packets that a decoding gives"),
+        (
+            outcome.largest_matrix,
+            "packets that the largest decoding gives",
         ),
         (
             outcome.largest_system,

@@ -7,6 +7,7 @@
 mod application;
 mod end;
 mod events;
+mod symbols;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,6 +19,7 @@ use weftline_proto::{Config, Role, Stats};
 
 pub use application::{Application, UnknownApplication};
 pub use events::{DatagramKind, Entry, LogLine, PathEntry, PathEvent, Place, TooManyEntries};
+pub use symbols::{SymbolSeries, Symbols, symbols};
 
 use crate::load::Summary;
 use end::{Counting, Reader, Writer};

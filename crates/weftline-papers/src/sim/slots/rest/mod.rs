@@ -2,38 +2,36 @@
 //! k data packets, and after the last one repairs until the receiver has everything.
 //!
 //! Every packet takes a slot. Delays are per packet, from sending until received or decoded,
-//! without waiting for earlier packets.
+//! without waiting for earlier packets. The receiver acknowledges at fixed times, on a path that
+//! loses no acknowledgement, and stops with the first one that says it has everything; the sender
+//! stops when that one arrives.
 
+mod estimator;
+mod link;
 mod receiver;
+mod series;
+mod tally;
 
 use serde::Serialize;
 
-use super::channel::{Channel, Draws, threshold};
+use std::collections::VecDeque;
+
+use super::channel::Draws;
 use super::estimate::Estimate;
 use super::spread::spread;
 use super::{Code, Progress, SlotError, within};
-use crate::theory::{SlotLoss, rest};
+use crate::theory::rest;
+use estimator::Estimator;
+use link::Link;
+pub use link::Loss;
 use receiver::Receiver;
+pub use series::{LONGEST_SERIES, Series};
+use tally::{Run, Tally};
 
 /// Packets of the longest stream.
 const LONGEST: u32 = 1 << 20;
 /// Slots for each packet after which a run is given up.
 const PATIENCE: u64 = 200;
-
-/// The loss model of the link.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Loss {
-    /// Slots of a channel.
-    Slots(SlotLoss),
-    /// The paper's Figs 4 to 8: after a packet, with probability `chance`, the next 1 to `longest`
-    /// packets are lost, each number with the same probability.
-    Bursts {
-        /// Probability of a burst after a packet that arrived.
-        chance: f64,
-        /// Packets of the longest burst.
-        longest: u32,
-    },
-}
 
 /// The redundancy before the end of the stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,8 +63,10 @@ pub struct Rest {
     pub code: Code,
     /// Weight of the newest value in the estimate: the paper's 0.8.
     pub alpha: f64,
-    /// Seconds over which a value of the estimate is measured: the paper's 3.
+    /// Seconds of the sliding window in which a value of the estimate is measured: the paper's 3.
     pub estimate_s: f64,
+    /// Whether the first stream is told over time.
+    pub series: bool,
     /// Number of streams, each with the next run of the seed.
     pub runs: u64,
     /// Seed of all random choices.
@@ -84,24 +84,36 @@ pub struct Outcome {
     pub mean_delay_s: Estimate,
     /// Standard deviation of a stream's delays, seconds.
     pub std_delay_s: Estimate,
-    /// Repairs sent for each data packet, those after the end included.
+    /// The paper's overhead: repairs that arrive and are of no use, and acknowledgements, of all
+    /// packets sent in both directions.
     pub overhead: Estimate,
-    /// Repairs sent for each data packet before the end.
-    pub inline_overhead: Estimate,
+    /// Repairs that arrive and are of no use, of all packets that the sender sends.
+    pub useless_share: Estimate,
+    /// The same without repairs after the last data packet.
+    pub useless_inline_share: Estimate,
+    /// Acknowledgements of a stream.
+    pub acknowledgements: Estimate,
+    /// Repairs sent for each data packet, those after the last data packet included.
+    pub repairs: Estimate,
+    /// Repairs sent for each data packet before the last data packet.
+    pub inline_repairs: Estimate,
     /// The receiver's estimate of the packet error rate at the end.
     pub estimated_loss: Estimate,
-    /// Most sent packets missing at a time: unknowns of the receiver's linear system.
+    /// Decodings of a stream: repairs with which missing packets become known.
+    pub decodings: Estimate,
+    /// Packets that a decoding gives, the unknowns of its matrix: mean over a stream's decodings.
+    pub mean_matrix: Estimate,
+    /// Standard deviation of the same over a stream's decodings.
+    pub std_matrix: Estimate,
+    /// The largest of a stream.
+    pub largest_matrix: Estimate,
+    /// Its share of all packets that a stream's decodings give; 0 without a decoding.
+    pub largest_share: Estimate,
+    /// Most sent packets missing at a time.
     pub largest_system: Estimate,
-}
-
-struct Run {
-    duration: f64,
-    mean: f64,
-    std: f64,
-    overhead: f64,
-    inline: f64,
-    estimate: f64,
-    largest: f64,
+    /// The first stream over time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<Series>,
 }
 
 impl Rest {
@@ -112,42 +124,36 @@ impl Rest {
     pub fn run(&self, threads: usize, progress: Progress<'_>) -> Result<Outcome, SlotError> {
         self.check()?;
         let runs = spread(self.runs, threads, progress, |run| self.stream(run));
-        let runs: Vec<_> = runs.into_iter().collect::<Result<_, _>>()?;
-        let of =
-            |value: &dyn Fn(&Run) -> f64| Estimate::of(&runs.iter().map(value).collect::<Vec<_>>());
+        let mut runs: Vec<Run> = runs.into_iter().collect::<Result<_, _>>()?;
+        let series = runs.first_mut().and_then(|run| run.series.take());
+        let of = |value: &dyn Fn(&Tally) -> f64| {
+            Estimate::of(&runs.iter().map(|run| value(&run.tally)).collect::<Vec<_>>())
+        };
+        let packets = f64::from(self.packets);
         Ok(Outcome {
             runs: self.runs,
-            duration_s: of(&|run| run.duration),
-            mean_delay_s: of(&|run| run.mean),
-            std_delay_s: of(&|run| run.std),
-            overhead: of(&|run| run.overhead),
-            inline_overhead: of(&|run| run.inline),
-            estimated_loss: of(&|run| run.estimate),
-            largest_system: of(&|run| run.largest),
+            duration_s: of(&|t| t.duration),
+            mean_delay_s: of(&|t| t.mean_delay),
+            std_delay_s: of(&|t| t.std_delay),
+            overhead: of(&Tally::overhead),
+            useless_share: of(&|t| t.useless.all as f64 / t.sent() as f64),
+            useless_inline_share: of(&|t| t.useless.inline as f64 / t.sent() as f64),
+            acknowledgements: of(&|t| t.acks as f64),
+            repairs: of(&|t| t.repairs.all as f64 / packets),
+            inline_repairs: of(&|t| t.repairs.inline as f64 / packets),
+            estimated_loss: of(&|t| t.estimate),
+            decodings: of(&|t| t.matrices.count as f64),
+            mean_matrix: of(&|t| t.matrices.mean()),
+            std_matrix: of(&|t| t.matrices.deviation()),
+            largest_matrix: of(&|t| t.matrices.largest.into()),
+            largest_share: of(&|t| t.matrices.largest_share()),
+            largest_system: of(&|t| t.largest_system as f64),
+            series,
         })
     }
 
     fn check(&self) -> Result<(), SlotError> {
-        match self.loss {
-            Loss::Slots(loss) => {
-                let rate = loss.checked()?.rate();
-                within("the loss", rate, rate <= 0.95, "at most 0.95")?;
-            }
-            Loss::Bursts { chance, longest } => {
-                within(
-                    "the chance of a burst",
-                    chance,
-                    (0.0..=0.5).contains(&chance),
-                    "from 0 to 0.5",
-                )?;
-                within(
-                    "the longest burst",
-                    longest,
-                    (1..=10_000).contains(&longest),
-                    "from 1 to 10000",
-                )?;
-            }
-        }
+        self.loss.check()?;
         if let Redundancy::Fixed(share) = self.redundancy {
             rest::spacing(share)?;
         }
@@ -201,73 +207,91 @@ impl Rest {
         )
     }
 
-    /// The sender's knowledge at slot `slot`: the end of the history that the latest
-    /// acknowledgement covers. Each direction takes half a round trip.
-    fn heard(&self, slot: u64) -> usize {
-        let way = self.rtt_s / 2.0;
-        let now = slot as f64 * self.packet_s;
-        let told = ((now - way) / self.ack_s + 1e-9).floor() * self.ack_s;
-        let sent_by = (told - way) / self.packet_s + 1e-9;
-        if sent_by < 0.0 {
-            0
-        } else {
-            sent_by.floor() as usize + 1
-        }
+    /// Redundancy and spacing for the latest estimate.
+    fn plan(&self, loss: f64) -> Result<(f64, u32), SlotError> {
+        let share = match self.redundancy {
+            Redundancy::Fixed(share) => share,
+            Redundancy::Adaptive => rest::redundancy(loss.min(0.99))?,
+        };
+        let spacing = match self.redundancy {
+            Redundancy::Fixed(0.0) => u32::MAX,
+            _ => rest::spacing(share)?,
+        };
+        Ok((share, spacing))
     }
 
     fn stream(&self, run: u64) -> Result<Run, SlotError> {
         let mut link = Link::new(self.loss, Draws::new(self.seed, run));
         let ideal = self.code == Code::Genie && self.window.is_none();
         let mut receiver = Receiver::new(ideal, self.packets, self.window);
-        let mut history: Vec<(u32, f64)> = Vec::new();
-        let mut estimate = Estimator::default();
+        let mut estimator = Estimator::new(self.alpha, self.estimate_s);
+        let mut series = (self.series && run == 0).then(Series::default);
+        let mut tally = Tally::new(self.packets);
+        let way = self.rtt_s / 2.0;
+        // Times of slots are multiples, which rounding must not move to the other side of an
+        // acknowledgement's time.
+        let grain = 1e-9 * self.packet_s.min(self.ack_s);
+        let mut under_way: VecDeque<Ack> = VecDeque::new();
+        let mut next_ack = ((way - grain) / self.ack_s).ceil().max(0.0);
+        let (mut acknowledged, mut since) = (0, 0);
+        let mut plan = self.plan(0.0)?;
         let limit = u64::from(self.packets) * PATIENCE + 100_000;
-        let (mut since, mut repairs, mut inline, mut largest) = (0, 0_u64, 0_u64, 0);
-        for slot in 0.. {
-            let heard = self.heard(slot);
-            let (acknowledged, loss) = heard.checked_sub(1).map_or((0, 0.0), |at| {
-                history
-                    .get(at)
-                    .or(history.last())
-                    .copied()
-                    .unwrap_or((0, 0.0))
-            });
-            let spacing = match self.redundancy {
-                Redundancy::Fixed(0.0) => u32::MAX,
-                Redundancy::Fixed(share) => rest::spacing(share)?,
-                Redundancy::Adaptive => rest::spacing(rest::redundancy(loss.min(0.99))?)?,
-            };
-            let more = receiver.sent() < self.packets;
-            let is_data = more && (since < spacing || acknowledged >= receiver.sent());
-            let lost = link.next_is_lost();
+        for slot in 0..=limit {
             let now = slot as f64 * self.packet_s;
+            while let Some(ack) = under_way.front()
+                && ack.arrives <= now + grain
+            {
+                acknowledged = ack.edge;
+                plan = self.plan(ack.loss)?;
+                if let Some(series) = &mut series {
+                    let shown = plan.1.min(rest::LONGEST_SPACING);
+                    series.on_ack(ack.arrives, ack.edge, ack.loss, (plan.0, shown));
+                }
+                under_way.pop_front();
+            }
+            if acknowledged == self.packets {
+                return Ok(Run { tally, series });
+            }
+            let more = receiver.sent() < self.packets;
+            let is_data = more && (since < plan.1 || acknowledged >= receiver.sent());
+            let lost = link.next_is_lost(now);
+            let arrives = now + way;
+            let was_complete = receiver.edge() == self.packets;
             if is_data {
                 since += 1;
                 receiver.data(now, !lost)?;
             } else {
                 since = 0;
-                repairs += 1;
-                inline += u64::from(more);
-                receiver.repair(now, acknowledged, !lost)?;
+                let known = receiver.known();
+                let useful = receiver.repair(now, acknowledged, !lost)?;
+                tally.on_repair(more, !lost && !useful);
+                let decoded = receiver.known() - known;
+                if decoded > 0 {
+                    tally.matrices.add(decoded);
+                    if let Some(series) = &mut series {
+                        series.on_decoding(arrives, decoded);
+                    }
+                }
             }
-            largest = largest.max(receiver.missing());
-            estimate.packet(now, lost, self);
-            history.push((receiver.edge(), estimate.value));
-            if receiver.sent() == self.packets && receiver.edge() == self.packets {
-                let packets = f64::from(self.packets);
+            tally.largest_system = tally.largest_system.max(receiver.missing());
+            estimator.on_packet(arrives, lost);
+            let complete = receiver.edge() == self.packets;
+            if complete && !was_complete {
                 let (mean, std) = receiver.delays();
-                return Ok(Run {
-                    duration: now + self.rtt_s / 2.0,
-                    mean: mean + self.rtt_s / 2.0,
-                    std,
-                    overhead: repairs as f64 / packets,
-                    inline: inline as f64 / packets,
-                    estimate: estimate.value,
-                    largest: largest as f64,
-                });
+                (tally.duration, tally.mean_delay, tally.std_delay) = (arrives, mean + way, std);
             }
-            if slot > limit {
-                break;
+            // Acknowledgements before the next packet arrives; none follows one with the end.
+            while !tally.ended && next_ack * self.ack_s < arrives + self.packet_s - grain {
+                let leaves = next_ack * self.ack_s;
+                next_ack += 1.0;
+                tally.acks += 1;
+                tally.ended = complete;
+                tally.estimate = estimator.on_ack(leaves);
+                under_way.push_back(Ack {
+                    arrives: leaves + way,
+                    edge: receiver.edge(),
+                    loss: tally.estimate,
+                });
             }
         }
         let what = "the number of slots of a stream";
@@ -275,68 +299,14 @@ impl Rest {
     }
 }
 
-/// The receiver's estimate of the packet error rate: an EWMA of the loss in each interval.
-#[derive(Default)]
-struct Estimator {
-    value: f64,
-    stretches: u64,
-    packets: f64,
-    lost: f64,
-}
-
-impl Estimator {
-    fn packet(&mut self, now: f64, lost: bool, rest: &Rest) {
-        if now >= (self.stretches + 1) as f64 * rest.estimate_s && self.packets > 0.0 {
-            let newest = self.lost / self.packets;
-            self.value = match self.stretches {
-                0 => newest,
-                _ => rest.alpha * newest + (1.0 - rest.alpha) * self.value,
-            };
-            self.stretches += 1;
-            (self.packets, self.lost) = (0.0, 0.0);
-        }
-        self.packets += 1.0;
-        self.lost += f64::from(u8::from(lost));
-    }
-}
-
-/// A link that loses packets.
-struct Link {
-    slots: Option<Channel>,
-    draws: Draws,
-    begins: u64,
-    longest: u32,
-    left: u64,
-}
-
-impl Link {
-    fn new(loss: Loss, draws: Draws) -> Self {
-        let (slots, begins, longest) = match loss {
-            Loss::Slots(loss) => (Some(Channel::new(loss, draws.clone())), 0, 1),
-            Loss::Bursts { chance, longest } => (None, threshold(chance), longest),
-        };
-        Self {
-            slots,
-            draws,
-            begins,
-            longest,
-            left: 0,
-        }
-    }
-
-    fn next_is_lost(&mut self) -> bool {
-        if let Some(slots) = &mut self.slots {
-            return slots.next_is_lost();
-        }
-        if self.left > 0 {
-            self.left -= 1;
-            return true;
-        }
-        if self.draws.chance(self.begins) {
-            self.left = 1 + self.draws.below(self.longest.into());
-        }
-        false
-    }
+/// An acknowledgement on its way.
+struct Ack {
+    /// When it reaches the sender, s.
+    arrives: f64,
+    /// All packets below it have arrived or are decoded.
+    edge: u32,
+    /// The receiver's estimate of the packet error rate.
+    loss: f64,
 }
 
 #[cfg(test)]

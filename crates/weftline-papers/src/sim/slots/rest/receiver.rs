@@ -1,6 +1,6 @@
 //! The packets that a REST receiver has, ideal or real, and the delay of each.
 
-use weftline_codec::{DecodeError, DecoderConfig, WindowDecoder, WindowEncoder};
+use weftline_codec::{DecodeError, DecoderConfig, Outcome, WindowDecoder, WindowEncoder};
 
 use super::super::SlotError;
 
@@ -13,6 +13,7 @@ pub(super) struct Receiver {
     /// When each data packet was sent.
     sent: Vec<f64>,
     known: Vec<bool>,
+    count: u32,
     edge: u32,
     code: Code,
     sum: f64,
@@ -63,6 +64,7 @@ impl Receiver {
         Self {
             sent: Vec::with_capacity(span),
             known: Vec::with_capacity(span),
+            count: 0,
             edge: 0,
             code,
             sum: 0.0,
@@ -106,15 +108,18 @@ impl Receiver {
     }
 
     /// Sends a repair over the packets that are sent and, as far as the sender knows, missing.
+    /// Returns whether the receiver had a use for it.
     pub(super) fn repair(
         &mut self,
         now: f64,
         acknowledged: u32,
         arrives: bool,
-    ) -> Result<(), SlotError> {
+    ) -> Result<bool, SlotError> {
+        let useful;
         match &mut self.code {
             Code::Ideal { missing, repairs } => {
-                *repairs += usize::from(arrives && !missing.is_empty());
+                useful = arrives && !missing.is_empty();
+                *repairs += usize::from(useful);
                 if *repairs > 0 && *repairs == missing.len() {
                     *repairs = 0;
                     let decoded = std::mem::take(missing);
@@ -127,18 +132,25 @@ impl Receiver {
                 let first = u64::from(acknowledged);
                 let end = first.saturating_add(real.window).min(real.encoder.next());
                 real.key += 1;
-                if arrives && first < end {
+                useful = if arrives && first < end {
                     real.repair.clear();
                     let made = real.encoder.repair(first..end, real.key, &mut real.repair);
                     made.expect("the encoder holds all packets");
                     let taken = real.decoder.repair(first..end, real.key, &real.repair);
-                    taken.map_err(|e| failed(&e))?;
-                }
+                    taken.map_err(|e| failed(&e))? == Outcome::Innovative
+                } else {
+                    false
+                };
                 self.settle(now)?;
             }
         }
         self.advance();
-        Ok(())
+        Ok(useful)
+    }
+
+    /// Data packets that are known.
+    pub(super) fn known(&self) -> u32 {
+        self.count
     }
 
     /// Data packets that were sent and are not known.
@@ -167,6 +179,7 @@ impl Receiver {
     fn learn(&mut self, packet: u32, now: f64) {
         let delay = now - self.sent[packet as usize];
         self.known[packet as usize] = true;
+        self.count += 1;
         self.sum += delay;
         self.squares += delay * delay;
     }
