@@ -16,6 +16,7 @@ pub mod rlc_block;
 mod spread;
 pub mod streaming;
 pub mod udp_rc;
+pub mod worked_example;
 
 pub use delays::DelaySummary;
 pub use estimate::Estimate;
