@@ -4,12 +4,16 @@
 #include "ns3/rng-seed-manager.h"
 #include "ns3/simulator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
 #include <queue>
 #include <random>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace ns3;
 
@@ -32,7 +36,8 @@ struct Plan {
 // Two stations, ten metres apart.
 Plan Hop() { return {{{0, 0}, {10, 0}}, {{0, 1}}, {1}, {}}; }
 
-// Two flows from station to station across a relay in the middle, all within each other's hearing.
+// The cross: S1 sends to D1 and S2 to D2 across the relay R1 in the middle (station 0), all within each
+// other's hearing.
 Plan Cross(const Options& options) {
     const double arm = 0.96 * options.range;
     return {{{0, 0}, {-arm, 0}, {arm, 0}, {0, -arm}, {0, arm}}, {{1, 2}, {3, 4}}, {2, 2}, {}};
@@ -59,18 +64,21 @@ std::vector<uint32_t> Hops(const Plan& plan, double range, uint32_t to, std::vec
     return hops;
 }
 
-// Stations anywhere in a square; flows between any two that a path of two hops or more joins.
+// Stations anywhere in a square; flows between any two that a path of two hops or more joins. Connected
+// meshes are rare where radios reach a fifth of the square, so many are drawn.
 Plan Mesh(const Options& options) {
     std::mt19937_64 chance(options.seed);
     // The distributions of the standard library differ between libraries; this does not.
     const auto draw = [&chance] { return double(chance() >> 11) * 0x1p-53; };
-    for (int attempt = 0; attempt < 1000; attempt++) {
+    for (int attempt = 0; attempt < 1000000; attempt++) {
         Plan plan;
         for (uint32_t i = 0; i < options.nodes; i++)
             plan.positions.push_back({draw() * options.side, draw() * options.side});
         plan.next.resize(options.nodes);
-        std::vector<std::vector<uint32_t>> hops;
-        for (uint32_t to = 0; to < options.nodes; to++)
+        std::vector<std::vector<uint32_t>> hops{Hops(plan, options.range, 0, plan.next[0])};
+        if (options.connected && std::count(hops[0].begin(), hops[0].end(), UINT32_MAX) > 0)
+            continue;
+        for (uint32_t to = 1; to < options.nodes; to++)
             hops.push_back(Hops(plan, options.range, to, plan.next[to]));
         for (int pick = 0; pick < 1000 && plan.flows.size() < options.flows; pick++) {
             const auto from = uint32_t(draw() * options.nodes), to = uint32_t(draw() * options.nodes);
@@ -87,9 +95,11 @@ Plan Mesh(const Options& options) {
 
 void SetFers(const Options& options, const Plan& plan, Network& network) {
     if (options.scenario == "cross") {
-        const uint32_t lossy = options.lossy == "first" ? 1 : options.lossy == "flow" ? 2 : 4;
-        for (uint32_t end = 1; end <= 4; end++)
-            network.SetFer(0, end, end <= lossy ? options.fer : 0);
+        // Ends 1 and 2 are the first flow's, 3 and 4 the second's.
+        for (uint32_t end = 1; end <= 4; end++) {
+            const bool lossy = options.lossy == "all" || end == 3 || (end == 4 && options.lossy == "flow2");
+            network.SetFer(0, end, lossy ? options.fer : 0);
+        }
     } else if (options.scenario == "mesh") {
         std::mt19937_64 chance(options.seed ^ 0x5EED);
         for (uint32_t one = 0; one < plan.positions.size(); one++)
@@ -112,9 +122,41 @@ void SetRoutes(const Options& options, const Plan& plan, Network& network) {
     }
 }
 
+// The stations and the flows' links, for a drawing.
+void PrintPlan(const Plan& plan, const Network& network) {
+    std::printf("\"stations\":[");
+    for (uint32_t at = 0; at < plan.positions.size(); at++)
+        std::printf("%s{\"x\":%.17g,\"y\":%.17g,\"frames\":%llu}", at ? "," : "", plan.positions[at].x,
+                    plan.positions[at].y, static_cast<unsigned long long>(network.FramesOf(at)));
+    std::printf("],\"links\":[");
+    const char* comma = "";
+    for (const auto& [from, to] : plan.flows) {
+        const bool relayed = plan.positions.size() > 2;
+        const std::vector<uint32_t> path =
+            relayed ? std::vector<uint32_t>{from, 0, to} : std::vector<uint32_t>{from, to};
+        for (size_t hop = 0; hop + 1 < path.size(); hop++) {
+            std::printf("%s{\"from\":%u,\"to\":%u,\"fer\":%.17g}", comma, path[hop], path[hop + 1],
+                        network.Fer(path[hop], path[hop + 1]));
+            comma = ",";
+        }
+    }
+    std::printf("],");
+}
+
 using Flows = std::vector<std::unique_ptr<Flow>>;
 
-void Print(const Options& options, const Plan& plan, const Network& network, const Flows& flows) {
+// What all runs share.
+void PrintSettings(const Options& options) {
+    const char* const lossy = options.scenario == "cross" ? options.lossy.c_str() : "all";
+    std::printf("{\"scenario\":\"%s\",\"protocol\":\"%s\",\"preset\":\"%s\",", options.scenario.c_str(),
+                options.protocol.c_str(), options.IsSession() ? options.preset.c_str() : "");
+    std::printf("\"fer\":%.17g,\"lossy\":\"%s\",\"acks\":\"%s\",\"transmissions\":%u,", options.fer, lossy,
+                options.acks.c_str(), options.transmissions);
+    std::printf("\"q\":%u,\"k\":%u,\"header\":\"%s\",\"seconds\":%.17g,", options.q, options.k,
+                options.header.c_str(), options.seconds);
+}
+
+void PrintRun(const Options& options, const Plan& plan, const Network& network, const Flows& flows) {
     std::vector<double> rates;
     double delay = 0;
     uint64_t blocks = 0;
@@ -125,15 +167,13 @@ void Print(const Options& options, const Plan& plan, const Network& network, con
     }
     const double sum = std::accumulate(rates.begin(), rates.end(), 0.0);
     const double squares = std::inner_product(rates.begin(), rates.end(), rates.begin(), 0.0);
-    const char* const lossy = options.scenario == "cross" ? options.lossy.c_str() : "all";
-    std::printf("{\"scenario\":\"%s\",\"protocol\":\"%s\",\"fer\":%.17g,\"lossy\":\"%s\",",
-                options.scenario.c_str(), options.protocol.c_str(), options.fer, lossy);
-    std::printf("\"q\":%u,\"k\":%u,\"header\":\"%s\",", options.q, options.k, options.header.c_str());
-    std::printf("\"seed\":%u,\"seconds\":%.17g,\"throughput_mbit\":{\"total\":%.17g,\"flows\":[", options.seed,
-                options.seconds, sum);
+    std::printf("{\"seed\":%u,\"throughput_mbit\":{\"total\":%.17g,\"flows\":[", options.seed, sum);
     for (size_t i = 0; i < rates.size(); i++)
         std::printf("%s%.17g", i ? "," : "", rates[i]);
-    std::printf("]},\"hops\":[");
+    std::printf("]},");
+    if (options.scenario != "mesh")
+        PrintPlan(plan, network);
+    std::printf("\"hops\":[");
     for (size_t i = 0; i < plan.hops.size(); i++)
         std::printf("%s%u", i ? "," : "", plan.hops[i]);
     if (squares > 0)
@@ -141,15 +181,12 @@ void Print(const Options& options, const Plan& plan, const Network& network, con
     else
         std::printf("],\"jain\":null");
     std::printf(",\"delay_ms_mean\":%.17g,\"blocks\":%llu,", delay, static_cast<unsigned long long>(blocks));
-    std::printf("\"mac_transmissions\":%llu,\"queue_drops\":%llu}\n",
+    std::printf("\"mac_transmissions\":%llu,\"queue_drops\":%llu}",
                 static_cast<unsigned long long>(network.Frames()),
                 static_cast<unsigned long long>(network.Overflows()));
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
-    const Options options = ReadOptions(argc, argv);
+void Run(const Options& options) {
     RngSeedManager::SetSeed(1);
     RngSeedManager::SetRun(options.seed);
     const Plan plan = options.scenario == "hop"     ? Hop()
@@ -169,8 +206,32 @@ int main(int argc, char** argv) {
         Simulator::Schedule(Seconds(start + 0.01 * i), &Flow::Start, flows[i].get());
     Simulator::Stop(Seconds(start + options.seconds));
     Simulator::Run();
-    Print(options, plan, network, flows);
-    flows.clear();
-    Simulator::Destroy();
+    PrintRun(options, plan, network, flows);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    Options options = ReadOptions(argc, argv);
+    PrintSettings(options);
+    std::printf("\"runs\":[");
+    for (uint32_t run = 0; run < options.runs; run++, options.seed++) {
+        std::printf("%s", run ? "," : "");
+        std::fflush(stdout);
+        // Each run has a process of its own: ns-3 numbers stations, addresses and random streams for
+        // the whole process, and a run is to give the same however many came before it.
+        const pid_t child = fork();
+        if (child == 0) {
+            Run(options);
+            std::fflush(stdout);
+            _exit(0);
+        }
+        int status = 0;
+        if (child < 0 || waitpid(child, &status, 0) != child)
+            Stop("run", "the process of a run cannot be started or awaited");
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+            Stop("run", "a run failed");
+    }
+    std::printf("]}\n");
     return 0;
 }

@@ -20,9 +20,6 @@ constexpr uint32_t SEED = 4;
 constexpr uint8_t DATA = 1, DECODED = 2;
 // As short as an acknowledgement of TCP: 40 bytes with IP and UDP.
 constexpr uint32_t ACK = 12;
-// Packets that a source keeps in its node's queue.
-constexpr uint32_t AHEAD = 2;
-
 void Check(WeftlineStatus status) {
     if (status != WEFTLINE_STATUS_OK)
         Stop("codec", weftline_last_error());
@@ -43,7 +40,7 @@ uint32_t Get(const uint8_t* at, int bytes) {
 class RlcFlow : public Flow {
   public:
     RlcFlow(const Options& options, Network& network, const Ends& ends)
-        : q(options.q), k(options.k), id(ends.id), seed(options.seed),
+        : q(options.q), k(options.k), id(ends.id), seed(options.seed), ahead(options.ahead),
           vector_bytes(options.header == "long" ? (k * q + 7) / 8 : 0), vector(k),
           payload(weftline_longest_payload(q, UDP_PAYLOAD - HEADER - (vector_bytes ? vector_bytes : SEED))),
           datagram(UDP_PAYLOAD + 64), expected(payload),
@@ -107,7 +104,7 @@ class RlcFlow : public Flow {
         if (!running || filling)
             return;
         filling = true;
-        while (queue->Packets() < AHEAD && SendOne()) {
+        while (queue->Packets() < ahead && SendOne()) {
         }
         filling = false;
     }
@@ -233,7 +230,7 @@ class RlcFlow : public Flow {
         return true;
     }
 
-    const uint32_t q, k, id, seed, vector_bytes;
+    const uint32_t q, k, id, seed, ahead, vector_bytes;
     std::vector<uint8_t> vector;
     const size_t payload;
     std::vector<uint8_t> datagram, expected, received;

@@ -14,9 +14,6 @@ using namespace ns3;
 
 namespace {
 
-// Datagrams waiting in the node's queue: what is sent is decided late.
-constexpr uint32_t AHEAD = 2;
-
 uint64_t Now() { return Simulator::Now().GetNanoSeconds(); }
 
 void Check(WeftlineStatus status) {
@@ -28,7 +25,7 @@ void Check(WeftlineStatus status) {
 class End {
   public:
     End(const Options& options, Ptr<ns3::Node> node, Ptr<FreshQueue> queue, uint16_t port, bool client)
-        : session(nullptr, weftline_session_free), queue(queue), datagram(2048),
+        : ahead(options.ahead), session(nullptr, weftline_session_free), queue(queue), datagram(2048),
           socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId())) {
         const std::unique_ptr<WeftlineConfig, void (*)(WeftlineConfig*)> config(
             weftline_config_parse(options.preset.c_str()), weftline_config_free);
@@ -66,7 +63,7 @@ class End {
         while (event.kind != WEFTLINE_EVENT_KIND_NONE);
         application();
         size_t length = 0;
-        while (queue->Packets() < AHEAD &&
+        while (queue->Packets() < ahead &&
                weftline_session_poll_datagram(session.get(), Now(), datagram.data(), datagram.size(),
                                               &length) == WEFTLINE_STATUS_OK)
             socket->SendTo(Create<Packet>(datagram.data(), length), 0, peer);
@@ -74,7 +71,7 @@ class End {
         timer.Cancel();
         const uint64_t at = weftline_session_timeout(session.get());
         // What is overdue waits for room in the queue, which calls again.
-        if (at != WEFTLINE_NO_TIMEOUT && (at > Now() || queue->Packets() < AHEAD))
+        if (at != WEFTLINE_NO_TIMEOUT && (at > Now() || queue->Packets() < ahead))
             timer = Simulator::Schedule(NanoSeconds(std::max(at, Now()) - Now()), &End::OnTimer, this);
     }
 
@@ -92,6 +89,8 @@ class End {
         Drive();
     }
 
+    // Datagrams waiting in the node's queue: what is sent is decided late.
+    const uint32_t ahead;
     std::unique_ptr<WeftlineSession, void (*)(WeftlineSession*)> session;
     Ptr<FreshQueue> queue;
     std::vector<uint8_t> datagram;

@@ -22,8 +22,12 @@
 #include "ns3/yans-wifi-helper.h"
 
 #include <cmath>
+#include <numeric>
 
 using namespace ns3;
+
+// Frames below this many bytes carry acknowledgements, not data.
+constexpr uint32_t ACKNOWLEDGEMENT = 300;
 
 NS_OBJECT_ENSURE_REGISTERED(BlockTag);
 NS_OBJECT_ENSURE_REGISTERED(FreshQueue);
@@ -130,7 +134,7 @@ TypeId FrameErrors::GetTypeId() {
 bool FrameErrors::DoCorrupt(Ptr<Packet> packet) {
     WifiMacHeader header;
     packet->PeekHeader(header);
-    if (!header.IsData() || header.GetAddr1() != own)
+    if (!header.IsData() || header.GetAddr1() != own || packet->GetSize() < spared)
         return false;
     const auto link = from.find(header.GetAddr2());
     const double fer = link == from.end() ? usual : link->second;
@@ -204,11 +208,13 @@ Network::Network(const Options& options, const std::vector<Position>& positions)
         const auto error = CreateObject<FrameErrors>();
         error->own = Mac48Address::ConvertFrom(device->GetAddress());
         error->usual = options.fer;
+        error->spared = options.acks == "lossless" ? ACKNOWLEDGEMENT : 0;
         device->GetPhy()->SetPostReceptionErrorModel(error);
         device->GetPhy()->TraceConnectWithoutContext("PhyTxBegin",
-                                                     MakeCallback(&Network::Sent, this));
+                                                     MakeCallback(&Network::Sent, this).Bind(i));
         errors.push_back(error);
     }
+    frames.resize(nodes.GetN());
     wifi.AssignStreams(devices, 1000);
 }
 
@@ -216,6 +222,13 @@ void Network::SetFer(uint32_t one, uint32_t other, double fer) {
     errors[one]->from[errors[other]->own] = fer;
     errors[other]->from[errors[one]->own] = fer;
 }
+
+double Network::Fer(uint32_t from, uint32_t to) const {
+    const auto link = errors[to]->from.find(errors[from]->own);
+    return link == errors[to]->from.end() ? errors[to]->usual : link->second;
+}
+
+uint64_t Network::Frames() const { return std::accumulate(frames.begin(), frames.end(), uint64_t{0}); }
 
 void Network::Route(uint32_t at, uint32_t to, uint32_t via) {
     const auto ipv4 = Node(at)->GetObject<Ipv4>();
@@ -230,8 +243,8 @@ uint64_t Network::Overflows() const {
     return sum;
 }
 
-void Network::Sent(Ptr<const Packet> packet, double) {
+void Network::Sent(uint32_t at, Ptr<const Packet> packet, double) {
     WifiMacHeader header;
     packet->PeekHeader(header);
-    frames += header.IsData() && !header.GetAddr1().IsGroup();
+    frames[at] += header.IsData() && !header.GetAddr1().IsGroup();
 }

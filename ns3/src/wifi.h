@@ -71,12 +71,13 @@ class FreshQueue : public ns3::QueueDisc {
 };
 
 // Frames of data addressed to a station are lost with its link's probability; acknowledgements of
-// the MAC and broadcasts, short and at 1 Mbit/s, are not.
+// the MAC and broadcasts, short and at 1 Mbit/s, are not, nor are frames below `spared` bytes.
 class FrameErrors : public ns3::ErrorModel {
   public:
     static ns3::TypeId GetTypeId();
     ns3::Mac48Address own;
     double usual = 0;
+    uint32_t spared = 0;
     std::map<ns3::Mac48Address, double> from;
 
   private:
@@ -95,23 +96,26 @@ class Network {
 
     // Frames between two stations are lost with this probability.
     void SetFer(uint32_t one, uint32_t other, double fer);
+    double Fer(uint32_t from, uint32_t to) const;
     // Packets to `to` leave `at` by `via`.
     void Route(uint32_t at, uint32_t to, uint32_t via);
     ns3::Ptr<ns3::Node> Node(uint32_t at) const { return nodes.Get(at); }
     ns3::Ipv4Address Address(uint32_t at) const { return addresses[at]; }
     ns3::Ptr<FreshQueue> Queue(uint32_t at) const { return queues[at]; }
     // Frames of data sent by all stations, repetitions included, broadcasts left out.
-    uint64_t Frames() const { return frames; }
+    uint64_t Frames() const;
+    // Those of one station.
+    uint64_t FramesOf(uint32_t at) const { return frames[at]; }
     // Packets dropped by full queues.
     uint64_t Overflows() const;
 
   private:
-    void Sent(ns3::Ptr<const ns3::Packet> packet, double power);
+    void Sent(uint32_t at, ns3::Ptr<const ns3::Packet> packet, double power);
 
     ns3::NodeContainer nodes;
     ns3::NetDeviceContainer devices;
     std::vector<ns3::Ipv4Address> addresses;
     std::vector<ns3::Ptr<FreshQueue>> queues;
     std::vector<ns3::Ptr<FrameErrors>> errors;
-    uint64_t frames = 0;
+    std::vector<uint64_t> frames;
 };

@@ -1,6 +1,8 @@
 //! Experiments in virtual time: deterministic, and faster than the clock.
 //!
 //! [`engine`] runs the real engine over simulated links, with the applications of
-//! [`load`](crate::load), so that an experiment can be made both ways.
+//! [`load`](crate::load), so that an experiment can be made both ways. [`first_repair`] takes a
+//! datagram of it apart.
 
 pub mod engine;
+pub mod first_repair;

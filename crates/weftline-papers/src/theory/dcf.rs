@@ -175,6 +175,22 @@ impl Cell {
         })
     }
 
+    /// Milliseconds from one packet of `bytes` to the next, if a single station sends each once and
+    /// none is lost.
+    ///
+    /// # Errors
+    /// A parameter is out of its range.
+    pub fn packet_ms(&self, bytes: u32) -> Result<f64, TheoryError> {
+        let alone = Cell {
+            stations: 1,
+            payload: bytes,
+            fer: 0.0,
+            transmissions: Some(1),
+            ..*self
+        };
+        Ok(8e-3 * f64::from(bytes) / alone.saturation()?.throughput_mbit)
+    }
+
     fn check(&self) -> Result<(), TheoryError> {
         let whole = |name, got: u32, most: u32, expected| {
             within(name, got, (1..=most).contains(&got), expected).map(drop)
@@ -256,6 +272,25 @@ pub fn goodput(
     let clean = Cell { fer: 0.0, ..*cell }.saturation()?.throughput_mbit;
     let carried = clean * (1.0 - cell.fer) * (payload - header) / payload;
     Ok(carried * (1.0 - code.excess_ratio()) * (1.0 - code.ack_penalty(ack_packets)))
+}
+
+/// Milliseconds from one decoded block to the next: E N packets at the rate at which the cell
+/// delivers them, with its errors and its MAC's repetitions, and an acknowledgement that takes as
+/// long as `ack_packets` packets and is not lost. Without errors this is the time of [`goodput`];
+/// with errors equation 6 multiplies the acknowledgement's time too.
+///
+/// # Errors
+/// Those of [`Cell::saturation`], or a wait below 0.
+pub fn block_ms(cell: &Cell, code: &Rlnc, ack_packets: f64) -> Result<f64, TheoryError> {
+    let fits = ack_packets >= 0.0 && ack_packets.is_finite();
+    within(
+        "the wait for the ack",
+        ack_packets,
+        fits,
+        "0 or more packets",
+    )?;
+    let delivered = 8e-3 * f64::from(cell.payload) / cell.saturation()?.throughput_mbit;
+    Ok(code.mean_receptions() * delivered + ack_packets * cell.packet_ms(cell.payload)?)
 }
 
 #[cfg(test)]
@@ -353,6 +388,26 @@ mod tests {
         let lossy = Cell { fer: 0.4, ..cell };
         let got = goodput(&lossy, &code, code.seed_header(), 1.0).unwrap();
         assert!((got / short - 0.6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_block_takes_its_packets_and_its_acknowledgement() {
+        let cell = Cell {
+            transmissions: Some(1),
+            ..Cell::default()
+        };
+        let code = Rlnc::new(1, 64, Vectors::NonZero).unwrap();
+        let packet = cell.packet_ms(1500).unwrap();
+        let clean = block_ms(&cell, &code, 0.5).unwrap();
+        assert!((clean / packet - 66.106_695_152_415_28).abs() < 1e-9);
+        // Equation 6 without errors.
+        let payload = 8e-3 * 64.0 * 1459.0 / clean;
+        let expected = goodput(&cell, &code, 41, 0.5).unwrap();
+        assert!((payload / expected - 1.0).abs() < 1e-9);
+        // Errors lengthen the packets' part alone.
+        let lossy = Cell { fer: 0.5, ..cell };
+        let lossy = block_ms(&lossy, &code, 0.5).unwrap();
+        assert!((lossy - clean - 65.606_695_152_415_28 * packet).abs() < 1e-6);
     }
 
     #[test]

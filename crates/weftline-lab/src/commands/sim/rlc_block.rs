@@ -2,13 +2,16 @@
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use serde_json::json;
 use weftline_cli::ui::{Exit, Failure, OutputOptions};
 use weftline_papers::sim::slots::rlc_block::{Header, RlcBlock};
-use weftline_papers::sim::slots::rlc_example::RlcExample;
+use weftline_papers::sim::slots::worked_example::{LARGEST, WorkedExample};
 use weftline_papers::theory::dcf::Cell;
 
 use super::common::{CodeName, RunOptions};
 use crate::commands::theory::show::{Computed, short};
+use crate::schemes;
+use crate::sim::first_repair::first_repair;
 
 const HELP: &str = "\
 One hop of 802.11b, 11 Mbit/s, 1500-byte packets, each sent once by the MAC.
@@ -17,7 +20,9 @@ Examples:
   weftline-lab sim rlc-block --k 256 --q 8
   weftline-lab sim rlc-block --k 128 --q 8 --header vector
   weftline-lab sim rlc-block --k 64 --q 1 --fer 0.3 --code real
-  weftline-lab sim rlc-block --example --k 3 --q 8 --fer 0.3 --json";
+  weftline-lab sim rlc-block --k 64 --q 1 --fer 0.3 --ack-fer 0
+  weftline-lab sim rlc-block --k 3 --q 1 --fer 0.3 --example      one block, step by step
+  weftline-lab sim rlc-block --k 64 --q 1 --datagrams             the headers that the engine sends";
 
 /// Low-overhead block RLC in slots (Garrido et al.): combinations until the acknowledgement
 /// arrives
@@ -30,9 +35,12 @@ pub(super) struct RlcBlockArgs {
     /// Coefficients are in GF(2^Q)
     #[arg(long, value_name = "Q", default_value_t = 8)]
     q: u32,
-    /// Frame error rate of packets and of acknowledgements
+    /// Frame error rate
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     fer: f64,
+    /// Frame error rate of acknowledgements [default: that of packets]
+    #[arg(long, value_name = "P")]
+    ack_fer: Option<f64>,
     /// How a packet carries its coding vector
     #[arg(long, value_enum, default_value_t = HeaderName::Seed)]
     header: HeaderName,
@@ -45,16 +53,21 @@ pub(super) struct RlcBlockArgs {
     /// Bytes of a packet
     #[arg(long, value_name = "BYTES", default_value_t = 1500)]
     payload: u32,
+    /// Rate of the MAC's acknowledgements, Mbit/s
+    #[arg(long, value_name = "MBIT", default_value_t = 1.0)]
+    basic_rate: f64,
     /// Ideal, or coded and compared
     #[arg(long, value_enum, default_value_t = CodeName::Genie)]
     code: CodeName,
     /// Blocks
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     blocks: u64,
-    /// Show one block of at most 16 packets, packet by packet: coding vectors, combinations, and the
-    /// receiver's equations after each (docs/reference/event-log.md)
-    #[arg(long, conflicts_with_all = ["header", "other_headers", "ack_bytes", "payload", "code", "blocks", "threads"])]
+    /// Code and decode one block of at most 16 packets of 4 bytes, and show every step
+    #[arg(long)]
     example: bool,
+    /// Show the headers of the first repairs that the engine sends with preset rlc-block
+    #[arg(long, conflicts_with = "example")]
+    datagrams: bool,
     #[command(flatten)]
     run: RunOptions,
 }
@@ -71,12 +84,17 @@ pub(super) fn run(args: &RlcBlockArgs, output: OutputOptions) -> Result<Exit> {
     if args.example {
         return example(args, output);
     }
+    if args.datagrams {
+        return datagrams(args, output);
+    }
     let model = RlcBlock {
         cell: Cell {
             fer: args.fer,
             payload: args.payload,
+            basic_rate_mbit: args.basic_rate,
             ..Cell::default()
         },
+        ack_fer: args.ack_fer.unwrap_or(args.fer),
         k: args.k,
         q: args.q,
         code: args.code.into(),
@@ -122,42 +140,68 @@ pub(super) fn run(args: &RlcBlockArgs, output: OutputOptions) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Shows one block.
+/// Bytes of a packet of the example.
+const EXAMPLE_BYTES: u32 = 4;
+
 fn example(args: &RlcBlockArgs, output: OutputOptions) -> Result<Exit> {
-    let example = RlcExample {
+    let example = WorkedExample {
         k: args.k,
         q: args.q,
+        bytes: EXAMPLE_BYTES,
         fer: args.fer,
         seed: args.run.seed(),
     };
-    let example = example
-        .run()
-        .map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    let shown = example.run().map_err(|error| {
+        let message = format!("{error}; an example has at most {LARGEST} packets");
+        Failure::new(Exit::Usage, message)
+    })?;
     let mut out = Computed::default();
-    out.hidden("fer", args.fer)
+    out.hidden("k", args.k)
+        .hidden("q", args.q)
+        .hidden("fer", args.fer)
         .hidden("seed", args.run.seed())
-        .all(&example);
-    for (index, source) in example.sources.iter().enumerate() {
-        out.line(format!("source {index}:  {source:02x?}"));
+        .all(&shown);
+    for (index, source) in shown.source.iter().enumerate() {
+        out.line(format!("packet {index} is {source}"));
     }
-    for packet in &example.packets {
-        let fate = match packet.useful {
-            None => "lost",
-            Some(true) => "innovative",
-            Some(false) => "redundant",
+    for packet in &shown.packets {
+        let fate = match (packet.received, packet.innovative) {
+            (false, _) => "lost",
+            (true, false) => "received, depends on the others",
+            (true, true) => "received",
         };
-        let (number, rank) = (packet.packet, packet.rank);
-        let (vector, data) = (&packet.vector, &packet.data);
+        let (vector, coded) = (&packet.row.vector, &packet.row.coded);
         out.line(format!(
-            "packet {number}:  {vector:02x?} {data:02x?}  {fate}, rank {rank}"
+            "seed {:08x}: {vector:02x?} makes {coded}: {fate}; rank {}",
+            packet.key, packet.rank
         ));
-        for equation in &packet.equations {
-            let (vector, data) = (&equation.vector, &equation.data);
-            out.line(format!("    holds  {vector:02x?} {data:02x?}"));
+        for row in &packet.system {
+            out.line(format!("    {:02x?} is {}", row.vector, row.coded));
         }
-        for symbol in &packet.decoded {
-            out.line(format!("    decodes source {symbol}"));
+    }
+    out.print(output);
+    Ok(Exit::Ok)
+}
+
+fn datagrams(args: &RlcBlockArgs, output: OutputOptions) -> Result<Exit> {
+    let usage = |message: String| Failure::new(Exit::Usage, message);
+    let mut out = Computed::default();
+    out.hidden("k", args.k).hidden("q", args.q);
+    for header in ["seed", "vector"] {
+        let settings = [
+            "preset=rlc-block".to_owned(),
+            format!("k={}", args.k),
+            format!("field={}", 1_u32 << args.q.min(31)),
+            format!("header={header}"),
+        ];
+        let config = schemes::read(&settings).map_err(|e| usage(e.to_string()))?;
+        let parts = first_repair(&config, args.run.seed()).map_err(|e| usage(e.to_string()))?;
+        let parts = parts.ok_or_else(|| usage("the engine sent no repair".to_owned()))?;
+        out.line(format!("header with the {header}:"));
+        for part in &parts {
+            out.line(format!("{:>6} {:<14} {}", part.bytes, part.name, part.hex));
         }
+        out.hidden(header, json!(parts));
     }
     out.print(output);
     Ok(Exit::Ok)

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use weftline_papers::theory::TheoryError;
-use weftline_papers::theory::dcf::{Cell, goodput};
+use weftline_papers::theory::dcf::{Cell, block_ms, goodput};
 use weftline_papers::theory::rlnc::{Rlnc, Vectors};
 
 use super::show::Computed;
@@ -77,6 +77,14 @@ pub(super) struct BianchiArgs {
     /// Duration of a block's acknowledgement, in packets
     #[arg(long, value_name = "N", default_value_t = 1.0, requires = "symbols")]
     ack: f64,
+    /// The same by the length of the acknowledgement, an IP packet of this many bytes
+    #[arg(
+        long,
+        value_name = "BYTES",
+        requires = "symbols",
+        conflicts_with = "ack"
+    )]
+    ack_bytes: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -147,12 +155,45 @@ pub(super) fn compute(args: &BianchiArgs) -> Result<Computed, TheoryError> {
             Header::Vector => code.vector_header(),
         };
         let header = own.saturating_add(args.other_headers);
-        let goodput = goodput(&cell, &code, header, args.ack)?;
+        let ack = match args.ack_bytes {
+            Some(bytes) => cell.packet_ms(bytes)? / cell.packet_ms(args.payload)?,
+            None => args.ack,
+        };
+        let goodput = goodput(&cell, &code, header, ack)?;
+        let block = block_ms(&cell, &code, ack)?;
+        let payload = 8e-3 * f64::from(args.symbols) * f64::from(args.payload - header);
         out.value("header_bytes", header, "bytes of headers in each packet")
             .value(
                 "goodput_mbit",
                 goodput,
                 "Mbit/s of the block code's payload (Garrido, eq. 6)",
+            )
+            .value("ack_packets", ack, "packets that an acknowledgement lasts")
+            .value(
+                "excess_ratio",
+                code.excess_ratio(),
+                "share of excess packets, epsilon (eq. 4)",
+            )
+            .value(
+                "ack_penalty",
+                code.ack_penalty(ack),
+                "share of time spent waiting for the ack (eq. 5, packets)",
+            )
+            .hidden("printed_ack_penalty", code.printed_ack_penalty(ack))
+            .value(
+                "block_ms",
+                block,
+                "ms from block to block, acknowledgements not lost",
+            )
+            .value(
+                "block_mbit",
+                payload / block,
+                "Mbit/s of payload at that pace",
+            )
+            .value(
+                "block_bytes",
+                args.symbols * (args.payload - header),
+                "bytes of payload in a block",
             );
     }
     Ok(out)

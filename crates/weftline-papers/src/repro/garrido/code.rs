@@ -1,76 +1,271 @@
-//! Figs 3 to 5: the code alone.
+//! Figs 3 and 4, and equation 1: the code alone.
 
-use super::sizes;
-use crate::repro::picture::{Dot, Line, Plot, Source};
-use crate::repro::{Check, Figure, Missing, Paper, Point, Scale, Shown};
+use super::{FIELDS, model, sizes, slots};
+use crate::repro::picture::{Dot, Line, Plot, Source, Surface};
+use crate::repro::{Check, Figure, Missing, Paper, Point, Rule, Scale, Shown, Values};
 
 fn rlnc(q: u32, k: u32, more: &str) -> Point {
-    Point::lab(&format!("theory rlnc --q {q} --symbols {k}{more}"))
+    Point::lab(&format!("theory rlnc --q {q} --symbols {k}{more}")).about_secs(0.02)
 }
 
 /// Fig. 3.
 pub(super) fn headers(scale: Scale) -> Figure {
     let ks: &'static [u32] = scale.pick(
-        &[4, 5, 32, 33, 128, 256],
-        &[1, 4, 5, 8, 16, 32, 33, 48, 64, 96, 128, 192, 256],
+        &[4, 5, 16, 32, 33, 64, 256],
+        &[1, 2, 4, 5, 6, 8, 12, 16, 24, 32, 33, 48, 64, 128, 256],
     );
-    let of = |q: u32| ks.iter().map(|k| rlnc(q, *k, "")).collect::<Vec<_>>();
-    let (one, eight) = (of(1), of(8));
-    let points = one.iter().chain(&eight).cloned().collect();
+    let of = |q: u32| ks.iter().map(move |k| (*k, q, rlnc(q, *k, "")));
+    let cells: Vec<(u32, u32, Point)> = (1..=8).flat_map(of).collect();
+    let points = cells.iter().map(|(.., point)| point.clone()).collect();
     Figure {
         id: "garrido-3",
         paper: Paper::Garrido,
-        title: "header lengths with the coding vector and with a seed",
-        shows: "The long header carries the coding vector (9 + ceil(K q / 8) bytes), the short one a seed \
-                (9 + 4): the paper says that the short one is the smaller one for K greater than 32.",
+        title: "block sizes and fields for which the short header is smaller",
+        shows: "The region of (K, q) in which a header with a seed (9 + 4 bytes) is smaller than one with the \
+                coding vector (9 + ceil(K q / 8) bytes). The paper says: for K greater than 32, for every q.",
         points,
         show: Box::new(move |values| {
-            let line = |name: &str, colour, points: &[Point], key: &str| {
-                let dots = ks
-                    .iter()
-                    .zip(points)
-                    .map(|(k, point)| Ok(Dot::new(f64::from(*k), values.number(point, key)?)));
-                Ok(Line::new(
-                    name,
-                    Source::Theory,
-                    colour,
-                    dots.collect::<Result<_, Missing>>()?,
-                ))
-            };
-            let crossover = |points: &[Point]| match points.first() {
-                Some(point) => values.number(point, "header_crossover_symbols"),
-                None => Ok(f64::NAN),
-            };
-            let checks = vec![
-                Check::of("smallest K whose header is shorter with a seed, q 1")
-                    .stated(33.0, 0.0)
-                    .theory(crossover(&one)?),
-                Check::of("smallest K whose header is shorter with a seed, q 8").stated(33.0, 0.0).theory(crossover(&eight)?).because(
-                    "the short header is smaller when K q > 32: for K above 32 only with q = 1, \
-                     for K above 4 with q = 8",
-                ),
-            ];
+            let mut saved = Surface::new(
+                "Bytes that the short header saves; below 0 the long one is smaller.",
+                [
+                    "K, packets of a block",
+                    "q, bits of a coefficient",
+                    "bytes saved",
+                ],
+                Source::Theory,
+            );
+            let mut edge: Vec<Dot> = Vec::new();
+            for (k, q, point) in &cells {
+                let long = values.number(point, "vector_header_bytes")?;
+                let short = values.number(point, "seed_header_bytes")?;
+                saved.add(f64::from(*k), f64::from(*q), long - short, 0.0);
+                if *k == ks[0] {
+                    let first = values.number(point, "header_crossover_symbols")?;
+                    edge.push(Dot::new(first, f64::from(*q)));
+                }
+            }
+            let smallest = |q: f64| edge.iter().find(|dot| dot.y == q).map_or(f64::NAN, |d| d.x);
+            let largest = edge.iter().map(|dot| dot.x).fold(0.0, f64::max);
+            let stated = (1..=8).map(|q| Dot::new(33.0, f64::from(q))).collect();
             let plot = Plot::new(
-                "Bytes of the header by block size.",
-                "K, packets of a block",
-                "header, bytes",
+                "The short header is smaller to the right of each.",
+                "smallest K, packets of a block",
+                "q, bits of a coefficient",
             )
             .with([
-                line("vector, q 1", 0, &one, "vector_header_bytes")?,
-                line("vector, q 8", 2, &eight, "vector_header_bytes")?,
-                line("seed", 3, &one, "seed_header_bytes")?,
+                Line::new("K q > 32", Source::Theory, 2, edge.clone()).apart(),
+                Line::new("the paper: K > 32", Source::Paper, 6, stated),
             ])
-            .log_y();
+            .log_x()
+            .x_range(1.0, 256.0)
+            .y_range(0.0, 9.0);
+            let checks = vec![
+                Check::of("K from which on the short header is smaller for every q")
+                    .claims("smaller for K > 32, for every q", Rule::AtMost(33.0))
+                    .theory(largest),
+                Check::of("the same for q 1").theory(smallest(1.0)),
+                Check::of("the same for q 8").theory(smallest(8.0)),
+            ];
+            let notes = vec![
+                "The condition is K q > 32. The paper's K > 32 is enough for every q, and necessary only for q 1: \
+                 for q 8 the short header is smaller from K 5 on."
+                    .to_owned(),
+            ];
             Ok(Shown {
-                pictures: vec![plot.into()],
+                pictures: vec![plot.into(), saved.into()],
                 checks,
-                notes: Vec::new(),
+                notes,
             })
         }),
     }
 }
 
+/// A block size with the formulas' point and the simulation's.
+type Pair = (u32, Point, Point);
+
 /// Fig. 4.
+pub(super) fn penalties(scale: Scale) -> Figure {
+    let of = |q: u32| -> Vec<Pair> {
+        let ks = sizes(scale).iter();
+        ks.map(|k| {
+            (
+                *k,
+                model(*k, q, "seed", 0.0),
+                slots(*k, q, "seed", 0.0, scale),
+            )
+        })
+        .collect()
+    };
+    let all = FIELDS.map(|q| (q, of(q)));
+    let points = all
+        .iter()
+        .flat_map(|(_, pairs)| pairs.iter().flat_map(|(_, a, b)| [a.clone(), b.clone()]))
+        .collect();
+    Figure {
+        id: "garrido-4",
+        paper: Paper::Garrido,
+        title: "the two penalties over the block size and the field",
+        shows: "(a) epsilon, the share of packets received in vain because they depend on others (equation 4); (b) \
+                epsilon_ack, the share of time for a block's acknowledgement (equation 5). Here: the formulas, and \
+                simulated blocks on one hop of 802.11b whose acknowledgement is an IP packet of 40 bytes.",
+        points,
+        show: Box::new(move |values| {
+            let curves = |key: Key| -> Result<Vec<Line>, Missing> {
+                let mut lines = Vec::new();
+                for (colour, (q, pairs)) in all.iter().enumerate() {
+                    let (mut theory, mut simulated) = (Vec::new(), Vec::new());
+                    for pair in pairs {
+                        theory.push(key.theory(values, pair)?);
+                        simulated.push(key.simulated(values, pair)?);
+                    }
+                    let (name, slots) = (format!("q {q}"), format!("q {q}, simulated"));
+                    lines.push(Line::new(name, Source::Theory, colour, theory));
+                    lines.push(Line::new(slots, Source::Simulation, colour, simulated).apart());
+                }
+                Ok(lines)
+            };
+            let (excess, waits) = (curves(Key::Excess)?, curves(Key::Ack)?);
+            let theory = |lines: &[Line]| -> Vec<Vec<f64>> {
+                let lines = lines.iter().filter(|line| line.source == Source::Theory);
+                lines
+                    .map(|line| line.dots.iter().map(|dot| dot.y).collect())
+                    .collect()
+            };
+            let (a, b) = (theory(&excess), theory(&waits));
+            let by_field = a.windows(2).flat_map(|two| two[1].iter().zip(&two[0]));
+            let by_field = by_field.map(|(more, less)| more / less).fold(0.0, f64::max);
+            let by_size = a.iter().flat_map(|line| line.windows(2));
+            let by_size = by_size.map(|two| two[1] / two[0]).fold(0.0, f64::max);
+            // The smallest block depends most on the field.
+            let (first, last) = (&all[0].1[0], &all[all.len() - 1].1[0]);
+            let (one, eight) = (
+                Key::Ack.simulated(values, first)?,
+                Key::Ack.simulated(values, last)?,
+            );
+            let apart = super::stations::ratio(one, eight);
+            let printed = |pair: &Pair| values.number(&pair.1, "printed_ack_penalty");
+            let k = first.0;
+            let mut checks = vec![
+                Check::of("epsilon of a larger q as a share of a smaller one's, the largest of all K and q")
+                    .claims("larger q: fewer dependent", Rule::AtMost(1.0))
+                    .theory(by_field),
+                Check::of("epsilon of a larger K as a share of a smaller one's, the largest of all K and q")
+                    .claims("larger K: fewer dependent", Rule::AtMost(1.0))
+                    .theory(by_size),
+                Check::of(format!("epsilon_ack of q 1 over that of q 8 at K {k}, where they differ most"))
+                    .claims("depends on K alone", Rule::About(1.0))
+                    .theory(b[0][0] / b[3][0])
+                    .simulated(apart.y, apart.stderr),
+                Check::of("the same by equation 5 as printed")
+                    .claims("depends on K alone", Rule::About(1.0))
+                    .theory(printed(first)? / printed(last)?),
+            ];
+            for key in [Key::Excess, Key::Ack] {
+                let mut each = Vec::new();
+                for (q, pairs) in &all {
+                    for pair in pairs {
+                        each.push(key.check(values, *q, pair)?);
+                    }
+                }
+                checks.extend(Check::worst(each));
+            }
+            let plot = |caption: &str, label: &str, lines: Vec<Line>| {
+                Plot::new(caption, "K, packets of a block", label)
+                    .with(lines)
+                    .log_x()
+                    .log_y()
+            };
+            let pictures = vec![
+                plot("(a) Packets received in vain.", "epsilon, %", excess).into(),
+                plot("(b) Time for acknowledgements.", "epsilon_ack, %", waits).into(),
+            ];
+            let notes = vec![
+                "Equation 5 as printed adds the ratio epsilon to K where packets, E N - K, must be added. With the \
+                 ratio epsilon_ack hardly depends on q; with packets it does for small blocks in GF(2)."
+                    .to_owned(),
+            ];
+            Ok(Shown {
+                pictures,
+                checks,
+                notes,
+            })
+        }),
+    }
+}
+
+/// A penalty.
+#[derive(Clone, Copy, Debug)]
+enum Key {
+    Excess,
+    Ack,
+}
+
+impl Key {
+    /// By the formula, in percent.
+    fn theory(self, values: &Values, (k, model, _): &Pair) -> Result<Dot, Missing> {
+        let key = match self {
+            Key::Excess => "excess_ratio",
+            Key::Ack => "ack_penalty",
+        };
+        Ok(Dot::new(f64::from(*k), 100.0 * values.number(model, key)?))
+    }
+
+    /// By the simulation, in percent.
+    fn simulated(self, values: &Values, (k, _, slots): &Pair) -> Result<Dot, Missing> {
+        let x = f64::from(*k);
+        let (y, stderr) = match self {
+            Key::Excess => {
+                let mean = values.number(slots, "receptions/mean")?;
+                let stderr = values.number(slots, "receptions/stderr")?;
+                (1.0 - x / mean, x * stderr / (mean * mean))
+            }
+            Key::Ack => (
+                values.number(slots, "ack_share")?,
+                values.number(slots, "ack_share_stderr")?,
+            ),
+        };
+        Ok(Dot {
+            x,
+            y: 100.0 * y,
+            stderr: 100.0 * stderr,
+        })
+    }
+
+    fn check(self, values: &Values, q: u32, pair: &Pair) -> Result<Check, Missing> {
+        let k = pair.0;
+        // Few or no packets in vain have no standard error: a mean of few rare events.
+        let (what, theory, simulated) = match self {
+            Key::Excess => {
+                let mean = values.number(&pair.2, "receptions/mean")?;
+                let stderr = values.number(&pair.2, "receptions/stderr")?;
+                let blocks = values.number(&pair.2, "blocks")?;
+                let excess = f64::from(k) * values.number(&pair.1, "excess_ratio")?
+                    / (1.0 - values.number(&pair.1, "excess_ratio")?);
+                let stderr = stderr.max((excess / blocks).sqrt());
+                let simulated = Dot {
+                    x: 0.0,
+                    y: mean,
+                    stderr,
+                };
+                (
+                    "mean packets received for a block",
+                    f64::from(k) + excess,
+                    simulated,
+                )
+            }
+            Key::Ack => (
+                "epsilon_ack, %",
+                self.theory(values, pair)?.y,
+                self.simulated(values, pair)?,
+            ),
+        };
+        Ok(Check::of(format!("{what}, q {q}, K {k}"))
+            .theory(theory)
+            .simulated(simulated.y, simulated.stderr))
+    }
+}
+
+/// Equations 1 and 2.
 pub(super) fn decoding(scale: Scale) -> Figure {
     let codes: [(u32, u32); 4] = [(1, 8), (1, 64), (4, 16), (8, 64)];
     let most = scale.pick(4, 10);
@@ -79,147 +274,48 @@ pub(super) fn decoding(scale: Scale) -> Figure {
             (0..=most).map(|more| (more, rlnc(q, k, &format!(" --received {}", k + more))));
         (q, k, points.collect::<Vec<_>>())
     });
-    let trials = scale.pick(20_000, 400_000);
-    // No source symbol arrives: all of them are lost, so only combinations are received.
-    let simulated = Point::lab(&format!(
-        "sim rlc-block --k 8 --q 1 --blocks {trials} --seed {}",
-        scale.seed
-    ))
-    .about_secs(f64::from(trials) * 4e-6);
-    let mut points: Vec<Point> = lines
+    let points = lines
         .iter()
-        .flat_map(|(_, _, points)| points.iter().map(|(_, point)| point.clone()))
+        .flat_map(|(.., points)| points.iter().map(|(_, point)| point.clone()))
         .collect();
-    points.push(simulated.clone());
     Figure {
-        id: "garrido-4",
+        id: "garrido-decoding",
         paper: Paper::Garrido,
         title: "probability of decoding by packets received",
-        shows: "Assumed to show equations 1 and 2: the probability that N received packets of a \
-                block of K decode it. Equation 1 as printed exceeds 1 for N > K; the formula here \
-                has the missing factor. The paper's curve is not given as numbers; the mean of the \
-                simulation's receptions is compared.",
+        shows: "Equations 1 and 2: the probability that N received packets decode a block of K. Equation 1 as \
+                printed lacks the factor (Q^K - 1)^-(N-K); the curves have it.",
         points,
         show: Box::new(move |values| {
             let mut drawn = Vec::new();
             for (colour, (q, k, points)) in lines.iter().enumerate() {
                 let dots = points.iter().map(|(more, point)| {
-                    Ok(Dot::new(
-                        f64::from(*more),
-                        values.number(point, "decode_probability")?,
-                    ))
+                    let y = values.number(point, "decode_probability")?;
+                    Ok(Dot::new(f64::from(*more), y))
                 });
                 let dots = dots.collect::<Result<_, Missing>>()?;
-                drawn.push(Line::new(
-                    format!("q {q}, K {k}"),
-                    Source::Theory,
-                    colour,
-                    dots,
-                ));
+                let name = format!("q {q}, K {k}");
+                drawn.push(Line::new(name, Source::Theory, colour, dots));
             }
-            let (_, _, first) = &lines[0];
-            let (_, beyond) = &first[first.len() - 1];
-            let over = values.number(beyond, "printed_decode_probability_excess_log10")?;
+            let (_, one_more) = &lines[0].2[1];
+            let right = values.number(one_more, "decode_probability")?;
+            let excess = values.number(one_more, "printed_decode_probability_excess_log10")?;
             let checks = vec![
-                Check::of("mean packets received until a block decodes, q 1, K 8 (the shared notes: 9.565)")
-                    .stated(9.565, 0.01)
-                    .theory(values.number(beyond, "mean_receptions")?)
-                    .simulated(
-                        values.number(&simulated, "receptions/mean")?,
-                        values.number(&simulated, "receptions/stderr")?,
-                    ),
-                Check::of(format!("equation 1 as printed at N = K + {}, q 1, K 8", first.len() - 1))
-                    .holding("a probability", over <= 0.0)
+                Check::of("equation 1 as printed at N = K + 1, q 1, K 8")
+                    .claims("a probability", Rule::AtMost(1.0))
+                    .theory(right * 10_f64.powf(excess))
                     .because(format!(
-                        "it lacks the factor (Q^K - 1)^-(N-K) and gives 10^{over:.1} times the probability"
+                        "it lacks the factor 1/(Q^K - 1) for each packet beyond K; with it the value is {right:.6}, \
+                         which a count of all matrices of small blocks confirms \
+                         (`cargo test -p weftline-papers probabilities_match`)"
                     )),
             ];
             let plot = Plot::new(
-                "Probability to decode.",
+                "Probability to decode, equation 1 in its right form.",
                 "packets received beyond K",
                 "probability",
             )
             .with(drawn)
             .y_range(0.0, 1.02);
-            Ok(Shown {
-                pictures: vec![plot.into()],
-                checks,
-                notes: Vec::new(),
-            })
-        }),
-    }
-}
-
-/// Fig. 5.
-pub(super) fn excess(scale: Scale) -> Figure {
-    let ks = sizes(scale);
-    let fields: [u32; 4] = [1, 2, 4, 8];
-    let theory = fields.map(|q| ks.iter().map(|k| rlnc(q, *k, "")).collect::<Vec<_>>());
-    let blocks = scale.pick(2_000, 40_000);
-    let simulated: [Vec<Point>; 2] = [1, 2].map(|q| {
-        let of = |k: &u32| {
-            Point::lab(&format!(
-                "sim rlc-block --k {k} --q {q} --blocks {blocks} --seed {}",
-                scale.seed
-            ))
-            .about_secs(f64::from(blocks) * f64::from(*k) * 5e-8)
-        };
-        ks.iter().map(of).collect()
-    });
-    let points = theory
-        .iter()
-        .flatten()
-        .chain(simulated.iter().flatten())
-        .cloned()
-        .collect();
-    Figure {
-        id: "garrido-5",
-        paper: Paper::Garrido,
-        title: "excess of received packets by block size and field",
-        shows: "Assumed to show equation 4, epsilon = (E N - K) / E N, by block size and field. Here: the \
-                formula, and the mean of simulated blocks. The paper's curve is not given as numbers.",
-        points,
-        show: Box::new(move |values| {
-            let (mut lines, mut checks) = (Vec::new(), Vec::new());
-            for (colour, (q, points)) in fields.iter().zip(&theory).enumerate() {
-                let dots = ks.iter().zip(points).map(|(k, point)| {
-                    Ok(Dot::new(
-                        f64::from(*k),
-                        100.0 * values.number(point, "excess_ratio")?,
-                    ))
-                });
-                let dots = dots.collect::<Result<_, Missing>>()?;
-                lines.push(Line::new(format!("q {q}"), Source::Theory, colour, dots));
-            }
-            for (index, points) in simulated.iter().enumerate() {
-                let mut dots = Vec::new();
-                for ((k, point), theory) in ks.iter().zip(points).zip(&theory[index]) {
-                    let mean = values.number(point, "receptions/mean")?;
-                    let stderr = values.number(point, "receptions/stderr")?;
-                    let (x, k) = (f64::from(*k), f64::from(*k));
-                    dots.push(Dot {
-                        x,
-                        y: 100.0 * (1.0 - k / mean),
-                        stderr: 100.0 * k * stderr / (mean * mean),
-                    });
-                    checks.push(
-                        Check::of(format!("mean receptions, q {}, K {k}", fields[index]))
-                            .theory(values.number(theory, "mean_receptions")?)
-                            .simulated(mean, stderr),
-                    );
-                }
-                let name = format!("q {}, simulated", fields[index]);
-                lines.push(Line::new(name, Source::Simulation, index, dots).apart());
-            }
-            let plot = Plot::new(
-                "Share of packets in excess.",
-                "K, packets of a block",
-                "epsilon, %",
-            )
-            .with(lines)
-            .log_x()
-            .log_y();
-            let checks = Check::worst(checks).into_iter().collect();
             Ok(Shown {
                 pictures: vec![plot.into()],
                 checks,

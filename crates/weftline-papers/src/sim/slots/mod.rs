@@ -13,10 +13,10 @@ mod estimate;
 mod rank;
 pub mod rest;
 pub mod rlc_block;
-pub mod rlc_example;
 mod spread;
 pub mod streaming;
 pub mod udp_rc;
+pub mod worked_example;
 
 pub use delays::DelaySummary;
 pub use estimate::Estimate;

@@ -26,8 +26,10 @@ pub enum Header {
 /// The model: one hop with a sending and an acknowledging station, packet after packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RlcBlock {
-    /// The cell; its FER applies to packets and acknowledgements, each sent once by the MAC.
+    /// The cell; its FER applies to packets, each sent once by the MAC.
     pub cell: Cell,
+    /// The FER of acknowledgements, each sent once too.
+    pub ack_fer: f64,
     /// Packets of a block, K.
     pub k: u32,
     /// Coefficients are in GF(2^q).
@@ -63,8 +65,14 @@ pub struct Outcome {
     pub transmissions: Estimate,
     /// Packets received until a block is decoded.
     pub receptions: Estimate,
+    /// Share of the time in which acknowledgements are sent.
+    pub ack_share: f64,
+    /// Its standard error.
+    pub ack_share_stderr: f64,
     /// Bytes of headers in a packet.
     pub header_bytes: u32,
+    /// Bytes of payload in a block.
+    pub block_bytes: u32,
 }
 
 struct Block {
@@ -99,18 +107,12 @@ impl RlcBlock {
             "from 1 to 10^7",
         )?;
         within("FER", self.cell.fer, self.cell.fer <= 0.95, "at most 0.95")?;
+        let fits = (0.0..=0.95).contains(&self.ack_fer);
+        within("ACK FER", self.ack_fer, fits, "from 0 to 0.95")?;
         // Each transmission takes a frame's time and half a first window, whether it arrives or
         // not.
-        let millis = |payload: u32| -> Result<f64, SlotError> {
-            let once = Cell {
-                payload,
-                fer: 0.0,
-                transmissions: Some(1),
-                ..self.cell
-            };
-            Ok(8e-3 * f64::from(payload) / once.saturation()?.throughput_mbit)
-        };
-        let (packet, ack) = (millis(self.cell.payload)?, millis(self.ack_bytes)?);
+        let packet = self.cell.packet_ms(self.cell.payload)?;
+        let ack = self.cell.packet_ms(self.ack_bytes)?;
         let parts = spread(self.blocks.div_ceil(PART), threads, progress, |part| {
             let blocks = part * PART..self.blocks.min((part + 1) * PART);
             let mut receiver = Receiver::new(self.code, self.q, self.k, Vectors::NonZero)?;
@@ -127,6 +129,13 @@ impl RlcBlock {
         let latency = values(&|b| b.sent as f64 * packet + b.acks as f64 * ack);
         let bits = 8.0 * f64::from(self.k) * f64::from(self.cell.payload - header);
         let throughput = bits / latency.mean / 1e3;
+        let acks = values(&|b| b.acks as f64 * ack);
+        let ack_share = acks.mean / latency.mean;
+        // The part of acknowledgements in one block, less its share of the block's time.
+        let rest = values(&|b| {
+            let ack = b.acks as f64 * ack;
+            ack - ack_share * (b.sent as f64 * packet + ack)
+        });
         Ok(Outcome {
             blocks: self.blocks,
             throughput_mbit: throughput,
@@ -135,13 +144,16 @@ impl RlcBlock {
             latency_ms: latency,
             transmissions: values(&|b| b.sent as f64),
             receptions: values(&|b| b.received as f64),
+            ack_share,
+            ack_share_stderr: rest.stderr / latency.mean,
             header_bytes: header,
+            block_bytes: self.k * (self.cell.payload - header),
         })
     }
 
     fn block(&self, block: u64, receiver: &mut Receiver) -> Result<Block, SlotError> {
         let mut draws = Draws::new(self.seed, block);
-        let fails = threshold(self.cell.fer);
+        let (fails, ack_fails) = (threshold(self.cell.fer), threshold(self.ack_fer));
         receiver.begin();
         let (mut sent, mut received, mut acks) = (0, 0, 0);
         loop {
@@ -156,7 +168,7 @@ impl RlcBlock {
             // At once, and again for each packet of a complete block.
             if receiver.deficit() == 0 {
                 acks += 1;
-                if !draws.chance(fails) {
+                if !draws.chance(ack_fails) {
                     return Ok(Block {
                         sent,
                         received,
@@ -172,7 +184,7 @@ impl RlcBlock {
 mod tests {
     use super::super::silent;
     use super::*;
-    use crate::theory::dcf::goodput;
+    use crate::theory::dcf::{block_ms, goodput};
 
     fn model(k: u32, q: u32, fer: f64) -> RlcBlock {
         RlcBlock {
@@ -180,6 +192,7 @@ mod tests {
                 fer,
                 ..Cell::default()
             },
+            ack_fer: fer,
             k,
             q,
             code: Code::Genie,
@@ -224,6 +237,30 @@ mod tests {
                 "{k} {q}: {got:?} {expected}"
             );
         }
+    }
+
+    #[test]
+    fn a_lossless_acknowledgement_is_sent_once_for_each_block() {
+        let model = RlcBlock {
+            ack_fer: 0.0,
+            ..model(64, 1, 0.4)
+        };
+        let got = model.run(2, &silent).unwrap();
+        let ack = model.cell.packet_ms(40).unwrap();
+        assert!((got.ack_share * got.latency_ms.mean - ack).abs() < 1e-9);
+        let once = Cell {
+            transmissions: Some(1),
+            ..model.cell
+        };
+        let code = Rlnc::new(1, 64, Vectors::NonZero).unwrap();
+        let packets = ack / model.cell.packet_ms(1500).unwrap();
+        let expected = block_ms(&once, &code, packets).unwrap();
+        let off = (got.latency_ms.mean - expected).abs();
+        assert!(
+            off < 4.0 * got.latency_ms.stderr,
+            "{:?} {expected}",
+            got.latency_ms
+        );
     }
 
     #[test]
