@@ -16,6 +16,7 @@ fn experiment(settings: &[&str], link: &str, application: &str, secs: u64) -> Ex
         skip: Duration::from_secs(1),
         seed: 5,
         within: None,
+        distribution: false,
     }
 }
 

@@ -21,11 +21,17 @@ pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode>
         list(args);
         return Ok(ExitCode::SUCCESS);
     }
-    let Some(folder) = &args.out else {
-        bail!("--out DIR is needed: the folder for the runs and the report");
+    let (folder, _kept) = match &args.out {
+        Some(folder) => (folder.clone(), None),
+        None if output.json && !args.report_only => {
+            let kept = tempfile::tempdir().context("no folder for the runs")?;
+            (kept.path().to_owned(), Some(kept))
+        }
+        None => bail!("--out DIR is needed: the folder for the runs and the report"),
     };
+    let folder = folder.as_path();
     if args.report_only {
-        report(&Runs::read(folder)?, folder, output)?;
+        report(&Runs::read(folder)?, folder, true, output)?;
         return Ok(ExitCode::SUCCESS);
     }
     let scale = Scale {
@@ -68,7 +74,7 @@ pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode>
         }
     };
     let ended = session(&suite, seeds, &tools, &mut runs, &mut stop, &mut tell);
-    report(runs.records(), folder, output)?;
+    report(runs.records(), folder, args.out.is_some(), output)?;
     let ended = ended.map_err(|error| match error {
         SessionError::Run(RunError::Path(
             error @ (PathError::NotRoot | PathError::NoTun { .. }),
@@ -87,8 +93,13 @@ pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode>
     })
 }
 
-/// Writes the report of all kept runs.
-fn report(records: &[Record], folder: &Path, output: OutputOptions) -> Result<()> {
+/// Writes the report of all kept runs, and prints it as JSON.
+fn report(
+    records: &[Record],
+    folder: &Path,
+    is_kept: bool,
+    output: OutputOptions,
+) -> Result<()> {
     let results = Results::of(records);
     if results.suites.is_empty() {
         output::line("there are no runs: no report was written");
@@ -113,7 +124,7 @@ fn report(records: &[Record], folder: &Path, output: OutputOptions) -> Result<()
     if output.json {
         output::print(&json);
     }
-    if !output.quiet {
+    if !output.quiet && is_kept {
         let place = folder.join("report.html");
         output::line(&format!(
             "report: {}, with table.md and results.json beside it",

@@ -169,7 +169,7 @@ pub(crate) struct CompareArgs {
     /// The short form of the suite: less than two minutes
     #[arg(long)]
     quick: bool,
-    /// Folder for the runs and the report
+    /// Folder for the runs and the report [with --json: nothing is kept without it]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Run nothing; write the report of the kept runs
