@@ -113,3 +113,136 @@ fn applications_are_read_as_they_are_written() {
         assert!(text.parse::<Application>().is_err(), "{text}");
     }
 }
+
+mod events {
+    //! The event log of an experiment.
+    #![allow(clippy::unwrap_used)]
+
+    use std::collections::BTreeMap;
+    use std::process::{Command, Output};
+
+    use super::experiment;
+    use serde_json::Value;
+    use weftline_lab::sim::engine::{DatagramKind, Entry, LogLine, PathEvent, Place};
+    use weftline_proto::LogEvent;
+
+    const LINK: &str = "rate=10mbit delay=20ms queue=40ms loss=iid:10%";
+
+    #[test]
+    fn a_log_leaves_the_result_as_it_is() {
+        for application in ["file:200000", "cbr:2mbit,500"] {
+            let experiment = experiment(&["preset=streaming"], LINK, application, 2);
+            let (outcome, log) = experiment.run_logged(1_000_000).unwrap();
+            assert_eq!(outcome, experiment.run(), "{application}");
+            assert_eq!(log, experiment.run_logged(log.len()).unwrap().1);
+            let error = experiment.run_logged(log.len() - 1).unwrap_err();
+            assert_eq!(error.most, log.len() - 1);
+        }
+    }
+
+    /// Counts lines by place and event.
+    fn count(log: &[LogLine]) -> BTreeMap<(String, String), u64> {
+        let mut counts = BTreeMap::new();
+        for line in log {
+            let value = serde_json::to_value(line).unwrap();
+            assert!(value.as_object().unwrap().values().all(|v| !v.is_object()));
+            let text = |key: &str| value[key].as_str().unwrap().to_owned();
+            *counts.entry((text("end"), text("event"))).or_default() += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn every_datagram_has_a_fate_and_what_arrives_was_delivered_by_the_path() {
+        let link = "rate=2mbit delay=20ms queue=20ms loss=iid:10%";
+        let experiment = experiment(&["preset=streaming"], link, "file:200000", 20);
+        let (outcome, log) = experiment.run_logged(1_000_000).unwrap();
+        let times = log.iter().map(|line| match &line.entry {
+            Entry::Session(entry) => entry.time.as_micros(),
+            Entry::Path(entry) => entry.time_us,
+        });
+        assert!(times.is_sorted());
+        let counts = count(&log);
+        let of = |end: &str, event: &str| {
+            let key = (end.to_owned(), event.to_owned());
+            counts.get(&key).copied().unwrap_or(0)
+        };
+        let path = |kind, wanted| {
+            let fits = log.iter().filter(|line| match &line.entry {
+                Entry::Path(entry) => {
+                    (entry.from, entry.kind, entry.event) == (Place::Writer, kind, wanted)
+                }
+                Entry::Session(_) => false,
+            });
+            fits.count() as u64
+        };
+        for (kind, name) in [
+            (DatagramKind::Source, "source"),
+            (DatagramKind::Repair, "repair"),
+        ] {
+            let delivered = path(kind, PathEvent::PathDelivered);
+            let fates =
+                delivered + path(kind, PathEvent::PathLost) + path(kind, PathEvent::PathQueueDrop);
+            assert_eq!(of("writer", &format!("{name}_sent")), fates, "{name}");
+            let received = of("reader", &format!("{name}_received"));
+            // The last ones are on their way when the log ends.
+            assert!((delivered - 60..=delivered).contains(&received), "{name}");
+        }
+        assert!(of("path", "path_lost") > 0);
+        assert!(of("path", "path_queue_drop") >= outcome.queue_drops);
+        assert_eq!(of("writer", "all_acknowledged"), 1);
+        assert_eq!(
+            (of("writer", "end_of_data"), of("reader", "end_of_data")),
+            (1, 1)
+        );
+        let gap = |line: &LogLine| match &line.entry {
+            Entry::Session(entry) => matches!(entry.event, LogEvent::Gap { .. }),
+            Entry::Path(_) => false,
+        };
+        assert!(!log.iter().any(gap));
+    }
+
+    fn lab(arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
+        command.args(["sim", "engine", "preset=rest", "--link", LINK]);
+        command.args(arguments).output().unwrap()
+    }
+
+    #[test]
+    fn the_file_and_the_printed_array_are_the_same_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("events.jsonl");
+        let wrote = lab(&["--app", "file:20kb", "--events", file.to_str().unwrap()]);
+        assert!(wrote.status.success(), "{wrote:?}");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        let head: Value = lines.next().unwrap();
+        assert_eq!(
+            (&head["event"], &head["version"]),
+            (&"run".into(), &1.into())
+        );
+        let printed = lab(&["--app", "file:20kb", "--json", "--with-events"]);
+        let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
+        let events = printed["runs"][0]["events"].as_array().unwrap();
+        assert!(events.len() > 100);
+        assert!(lines.eq(events.iter().cloned()));
+        assert!(printed["runs"][0]["result"]["completion_s"].is_number());
+    }
+
+    #[test]
+    fn logs_that_are_too_long_or_have_no_place_are_refused() {
+        for (arguments, says) in [
+            (&["--with-events"][..], "--json"),
+            (&["--events", "FILE", "--seeds", "2"], "--seeds"),
+            (
+                &["--json", "--with-events", "--secs", "20"],
+                "100000 entries",
+            ),
+        ] {
+            let output = lab(arguments);
+            assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(said.contains(says), "{arguments:?}: {said}");
+        }
+    }
+}

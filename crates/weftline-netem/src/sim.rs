@@ -4,6 +4,7 @@ use core::any::type_name;
 use core::time::Duration;
 
 use crate::config::LinkConfig;
+use crate::link::Fate;
 use crate::pipe::Pipe;
 
 /// The most datagrams that one node may send, and the most timeouts that it may ask
@@ -28,6 +29,10 @@ pub trait Node {
     /// When to call [`timeout`](Self::timeout). The simulation asks before each step. A
     /// time in the past means now; `None` means never.
     fn next_timeout(&self) -> Option<Duration>;
+
+    /// What becomes of the datagram that [`transmit`](Self::transmit) gave just now. No endpoint on a
+    /// network knows this: it is for logs.
+    fn on_fate(&mut self, _now: Duration, _fate: Fate) {}
 }
 
 impl<N: Node + ?Sized> Node for Box<N> {
@@ -45,6 +50,10 @@ impl<N: Node + ?Sized> Node for Box<N> {
 
     fn next_timeout(&self) -> Option<Duration> {
         (**self).next_timeout()
+    }
+
+    fn on_fate(&mut self, now: Duration, fate: Fate) {
+        (**self).on_fate(now, fate);
     }
 }
 
@@ -228,7 +237,8 @@ fn drain<N: Node>(
             type_name::<N>(),
         );
         let len = datagram.len().saturating_add(overhead);
-        pipe.send(now, datagram, len);
+        let fate = pipe.send(now, datagram, len);
+        node.on_fate(now, fate);
     }
 }
 

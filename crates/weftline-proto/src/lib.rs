@@ -13,6 +13,7 @@ mod feedback;
 #[doc(hidden)]
 pub mod fuzzing;
 mod limits;
+mod log;
 mod loss;
 mod messages;
 mod output;
@@ -45,6 +46,9 @@ pub use error::{OpenError, ReadError, SendMessageError, WriteError};
 pub use event::{CloseReason, Event, Message, MessageId, Role, StreamId};
 pub use feedback::Feedback;
 pub use limits::Limits;
+pub use log::{
+    CodingVectorKind, DropReason, EndReason, EsiRun, LogEntry, LogEvent, LogReport, RepairReason,
+};
 pub use output::Output;
 pub use preset::Preset;
 pub use sender::EncodingWindow;
@@ -63,6 +67,6 @@ pub use violation::Violation;
 /// [`Action`](scheme::Action). `Scheme::Custom` carries it into a configuration.
 #[cfg(feature = "unstable-scheme")]
 pub mod scheme {
-    pub use crate::sender::scheme::{Custom, Ingredients, Report, Rule};
+    pub use crate::sender::scheme::{Custom, Ingredients, Redundancy, Report, Rule};
     pub use crate::sender::{Action, Situation, Transmission};
 }

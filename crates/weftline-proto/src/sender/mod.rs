@@ -26,7 +26,7 @@ pub use action::Action;
 use flight::Flight;
 pub use flight::Transmission;
 use flow::Flow;
-use scheme::{Rule, Scheme};
+use scheme::{Redundancy, Rule, Scheme};
 pub use situation::Situation;
 pub use window::EncodingWindow;
 
@@ -136,6 +136,11 @@ impl Sender {
         self.flow.encoder.next()
     }
 
+    /// A source symbol that is neither acknowledged nor given up.
+    pub(crate) fn symbol(&self, esi: Esi) -> Option<&[u8]> {
+        self.flow.encoder.symbol(esi)
+    }
+
     /// The lowest ESI that the peer is not known to have.
     pub(crate) fn edge(&self) -> Esi {
         self.flow.encoder.first()
@@ -164,6 +169,11 @@ impl Sender {
 
     pub(crate) fn loss(&self) -> &LossEstimator {
         &self.flow.loss
+    }
+
+    /// The repairs that the scheme plans.
+    pub(crate) fn redundancy(&self) -> Option<Redundancy> {
+        self.rule.redundancy()
     }
 
     /// Whether the retransmission timer asked for a transmission, which may exceed the window.

@@ -2,6 +2,7 @@
 
 mod closing;
 mod hello;
+mod logging;
 mod pieces;
 
 use core::time::Duration;
@@ -14,6 +15,7 @@ use crate::config::{Config, SMALLEST_SYMBOL};
 use crate::error::{OpenError, ReadError, SendMessageError, WriteError};
 use crate::event::{CloseReason, Event, Message, MessageId, Role, StreamId};
 use crate::limits::Limits;
+use crate::log::EventLog;
 use crate::payload::Payload;
 use crate::rate::Pacer;
 use crate::receiver::{Drop, Receiver};
@@ -83,6 +85,7 @@ pub struct Session {
     sent: SentStats,
     received: ReceivedStats,
     dropped: DroppedStats,
+    log: Option<Box<EventLog>>,
 }
 
 impl Session {
@@ -134,6 +137,7 @@ impl Session {
             sent: SentStats::default(),
             received: ReceivedStats::default(),
             dropped: DroppedStats::default(),
+            log: None,
             config,
         };
         session.fit_symbols();
@@ -172,6 +176,7 @@ impl Session {
             Err(error) => {
                 trace!(%error, len = datagram.len(), "datagram dropped");
                 self.dropped.malformed += 1;
+                self.log_received(now, datagram, Err(Drop::Malformed));
                 return;
             }
         };
@@ -221,7 +226,7 @@ impl Session {
                     CloseClass::Application => CloseReason::Peer { code, reason },
                     CloseClass::Protocol => CloseReason::Refused(reason),
                 };
-                self.end(Closing::by_peer(reason));
+                self.end(now, Closing::by_peer(reason));
                 Ok(())
             }
         };
@@ -238,7 +243,9 @@ impl Session {
             Err(Drop::OutOfWindow) => self.dropped.out_of_window += 1,
             Err(Drop::Inconsistent) => self.dropped.inconsistent += 1,
         }
+        self.log_received(now, datagram, outcome);
         self.deliver(now);
+        self.log_handled(now, datagram);
     }
 
     /// Tells streams and messages what the peer has.
@@ -307,6 +314,7 @@ impl Session {
     fn deliver(&mut self, now: Time) {
         let remote = self.receiver.clock().remote(now);
         while let Some(esi) = self.receiver.next_known() {
+            self.log_known(esi);
             let Some(symbol) = self.receiver.decoder().symbol(esi) else {
                 continue;
             };
@@ -321,11 +329,12 @@ impl Session {
     fn fail(&mut self, now: Time, violation: Violation) {
         debug!(%violation, "session failed");
         let linger = self.linger();
-        self.end(Closing::by_violation(now, linger, violation));
+        self.end(now, Closing::by_violation(now, linger, violation));
     }
 
-    fn end(&mut self, closing: Closing) {
+    fn end(&mut self, now: Time, closing: Closing) {
         if self.closing.is_none() {
+            self.log_closed(now, closing.reason());
             debug!(reason = %closing.reason(), "session over");
             self.payload
                 .events
@@ -347,9 +356,8 @@ impl Session {
             return;
         }
         if now >= self.last_received + self.config.idle_timeout {
-            self.end(Closing::silent(CloseReason::TimedOut {
-                seconds: self.config.idle_timeout.as_secs(),
-            }));
+            let seconds = self.config.idle_timeout.as_secs();
+            self.end(now, Closing::silent(CloseReason::TimedOut { seconds }));
             return;
         }
         self.handshake.on_timeout(now);
@@ -361,6 +369,7 @@ impl Session {
             trace!("retransmission timer");
         }
         self.acknowledged(now);
+        self.log_acknowledged(now);
         if self.keep_alive_time().is_some_and(|t| t <= now) {
             self.probe_due = true;
         }
@@ -414,6 +423,9 @@ impl Session {
                     || self.write_coded(now, out)
             }
         };
+        if wrote {
+            self.log_sent(now, out);
+        }
         if wrote
             && out.len() > self.largest_datagram
             && !self.cutter.cut(self.largest_datagram, out)
@@ -472,6 +484,7 @@ impl Session {
     }
 
     fn write_action(&mut self, now: Time, action: Action, out: &mut Vec<u8>) {
+        self.log_action(&action);
         match action {
             Action::New => {
                 self.symbol.clear();
@@ -509,6 +522,7 @@ impl Session {
     /// Fills a block of which only repair symbols are sent, as far as the application has data, and
     /// writes the first of them.
     fn write_block(&mut self, now: Time, out: &mut Vec<u8>) {
+        let first = self.sender.next_esi();
         while self.payload.sendable() && self.sender.has_room_in_block(now) {
             self.symbol.clear();
             let esi = self.sender.next_esi();
@@ -520,6 +534,7 @@ impl Session {
             self.sent.source_symbols += 1;
         }
         self.sender.on_block_filled(now);
+        self.log_filled(now, first);
         if let Some(repair @ Action::Repair { .. }) = self.sender.next_action(now, false) {
             self.write_action(now, repair, out);
         }
@@ -668,7 +683,7 @@ impl Session {
     /// that the peer has everything, wait for [`Self::all_acknowledged`] first.
     pub fn close(&mut self, now: Time, code: u64, reason: &str) {
         let linger = self.linger();
-        self.end(Closing::by_us(now, linger, code, reason));
+        self.end(now, Closing::by_us(now, linger, code, reason));
     }
 
     /// Whether the peer has everything that was written, finished or sent.

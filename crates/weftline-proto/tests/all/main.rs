@@ -7,6 +7,7 @@ mod closing;
 mod deadline;
 mod delay;
 mod early_data;
+mod event_log;
 mod fates;
 mod hostile_peer;
 mod liveness;

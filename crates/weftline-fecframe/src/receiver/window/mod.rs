@@ -164,6 +164,14 @@ impl WindowReceiver {
             .map_or((0, 0), |state| state.system.missing())
     }
 
+    /// How many of the newest symbols heard of the linear system holds, known or not. Before a
+    /// receiver has moved on from its first packet, symbols before that are among them.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        let state = self.state.as_ref();
+        state.map_or(0, |state| state.end - state.system.first())
+    }
+
     /// Counts of what happened so far.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {

@@ -1,10 +1,13 @@
 //! `weftline-lab sim engine`: the real engine over simulated links.
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::commands::links::links;
-use crate::sim::engine::{Application, Experiment, Outcome};
-use anyhow::Result;
+use crate::sim::engine::{Application, Experiment, LogLine, Outcome, TooManyEntries};
+use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
 
@@ -19,13 +22,23 @@ Presets udp-rc and rlc-block: field=2|4|...|256 extra=N|ack pace= header=seed|ve
 Additional presets for comparison: ac-rlnc, flec-bulk, flec-message, uncoded.
 The session controls its rate itself, as on any carrier, unless fixed_rate= (Mbit/s) is given.
 
+--events and --with-events give the event log: what each end sent, received, decoded and delivered,
+and what the path did, entry by entry (docs/reference/event-log.md).
+
 A delay is the time from when a message was due until it was read in order, with the path's delay.
 
 Examples:
   weftline-lab sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:5%' --app cbr:10mbit,1200
   weftline-lab sim engine preset=streaming l=5 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --seeds 9
   weftline-lab sim engine deadline=100 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --within 100
-  weftline-lab sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:1%' --app bulk";
+  weftline-lab sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:1%' --app bulk
+  weftline-lab sim engine preset=rest encoding=mobile:4 --app file:20kb --events exchange.jsonl
+  weftline-lab sim engine preset=streaming l=4 --app file:20kb --json --with-events";
+
+/// Entries of a log that are written to a file.
+const MOST_IN_FILE: usize = 2_000_000;
+/// Entries of the logs that are printed, of all runs together.
+const MOST_PRINTED: usize = 100_000;
 
 /// Run the real engine over simulated links
 #[derive(Args, Clone, Debug)]
@@ -66,6 +79,12 @@ pub(super) struct EngineArgs {
     /// Number of runs, each with the next seed; medians are printed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
+    /// Write the event log of the run to this file, a JSON object in each line
+    #[arg(long, value_name = "FILE", conflicts_with = "with_events")]
+    events: Option<PathBuf>,
+    /// With --json: print the event log of each run as `events`, at most 100,000 entries in all
+    #[arg(long)]
+    with_events: bool,
 }
 
 pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
@@ -90,16 +109,50 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
         distribution: args.cdf,
         seed: args.seed,
     };
-    let mut outcomes = Vec::new();
+    if args.with_events && !output.json {
+        return Err(usage("--with-events adds to what --json prints: give both".to_owned()).into());
+    }
+    if args.events.is_some() && args.seeds > 1 {
+        return Err(
+            usage("--events writes the log of one run: leave out --seeds".to_owned()).into(),
+        );
+    }
+    let most = match args.events {
+        Some(_) => Some(MOST_IN_FILE),
+        None => args.with_events.then_some(MOST_PRINTED),
+    };
+    let (mut outcomes, mut logs, mut entries) = (Vec::new(), Vec::new(), 0);
     for n in 0..args.seeds {
         experiment.seed = args.seed.wrapping_add(n);
-        outcomes.push(experiment.run());
+        let Some(most) = most else {
+            outcomes.push(experiment.run());
+            continue;
+        };
+        let logged = experiment.run_logged(most - entries);
+        let (outcome, log) = logged.map_err(|_| usage(TooManyEntries { most }.to_string()))?;
+        entries += log.len();
+        outcomes.push(outcome);
+        logs.push(log);
+    }
+    if let Some(file) = &args.events {
+        // It does not go into what is printed.
+        let log = logs.pop().unwrap_or_default();
+        write(file, &head(args), &log)
+            .with_context(|| format!("cannot write to {}", file.display()))?;
     }
     if output.json {
+        let mut logs = logs.iter();
         let runs: Vec<_> = outcomes
             .iter()
             .enumerate()
-            .map(|(n, outcome)| json!({ "seed": args.seed.wrapping_add(n as u64), "result": outcome }))
+            .map(|(n, outcome)| {
+                let mut run =
+                    json!({ "seed": args.seed.wrapping_add(n as u64), "result": outcome });
+                if let Some(log) = logs.next() {
+                    run["events"] = json!(log);
+                }
+                run
+            })
             .collect();
         println!(
             "{}",
@@ -109,6 +162,30 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
         print(&outcomes, args.app);
     }
     Ok(Exit::Ok)
+}
+
+/// The first line of a file: what was run.
+fn head(args: &EngineArgs) -> serde_json::Value {
+    json!({
+        "event": "run",
+        "version": 1,
+        "settings": args.settings,
+        "link": args.link,
+        "back": args.back,
+        "app": args.app.to_string(),
+        "secs": args.secs,
+        "seed": args.seed,
+    })
+}
+
+fn write(file: &Path, head: &serde_json::Value, log: &[LogLine]) -> std::io::Result<()> {
+    let mut out = BufWriter::new(File::create(file)?);
+    writeln!(out, "{head}")?;
+    for line in log {
+        serde_json::to_writer(&mut out, line)?;
+        out.write_all(b"\n")?;
+    }
+    out.flush()
 }
 
 fn within(text: &str) -> Result<f64, String> {

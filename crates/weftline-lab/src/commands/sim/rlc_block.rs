@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use weftline_cli::ui::{Exit, OutputOptions};
+use weftline_cli::ui::{Exit, Failure, OutputOptions};
 use weftline_papers::sim::slots::rlc_block::{Header, RlcBlock};
+use weftline_papers::sim::slots::rlc_example::RlcExample;
 use weftline_papers::theory::dcf::Cell;
 
 use super::common::{CodeName, RunOptions};
@@ -15,7 +16,8 @@ One hop of 802.11b, 11 Mbit/s, 1500-byte packets, each sent once by the MAC.
 Examples:
   weftline-lab sim rlc-block --k 256 --q 8
   weftline-lab sim rlc-block --k 128 --q 8 --header vector
-  weftline-lab sim rlc-block --k 64 --q 1 --fer 0.3 --code real";
+  weftline-lab sim rlc-block --k 64 --q 1 --fer 0.3 --code real
+  weftline-lab sim rlc-block --example --k 3 --q 8 --fer 0.3 --json";
 
 /// Low-overhead block RLC in slots (Garrido et al.): combinations until the acknowledgement
 /// arrives
@@ -49,6 +51,10 @@ pub(super) struct RlcBlockArgs {
     /// Blocks
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     blocks: u64,
+    /// Show one block of at most 16 packets, packet by packet: coding vectors, combinations, and the
+    /// receiver's equations after each (docs/reference/event-log.md)
+    #[arg(long, conflicts_with_all = ["header", "other_headers", "ack_bytes", "payload", "code", "blocks", "threads"])]
+    example: bool,
     #[command(flatten)]
     run: RunOptions,
 }
@@ -62,6 +68,9 @@ enum HeaderName {
 }
 
 pub(super) fn run(args: &RlcBlockArgs, output: OutputOptions) -> Result<Exit> {
+    if args.example {
+        return example(args, output);
+    }
     let model = RlcBlock {
         cell: Cell {
             fer: args.fer,
@@ -109,6 +118,47 @@ pub(super) fn run(args: &RlcBlockArgs, output: OutputOptions) -> Result<Exit> {
             "{:>14}  bytes of headers in a packet",
             outcome.header_bytes
         ));
+    out.print(output);
+    Ok(Exit::Ok)
+}
+
+/// Shows one block.
+fn example(args: &RlcBlockArgs, output: OutputOptions) -> Result<Exit> {
+    let example = RlcExample {
+        k: args.k,
+        q: args.q,
+        fer: args.fer,
+        seed: args.run.seed(),
+    };
+    let example = example
+        .run()
+        .map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    let mut out = Computed::default();
+    out.hidden("fer", args.fer)
+        .hidden("seed", args.run.seed())
+        .all(&example);
+    for (index, source) in example.sources.iter().enumerate() {
+        out.line(format!("source {index}:  {source:02x?}"));
+    }
+    for packet in &example.packets {
+        let fate = match packet.useful {
+            None => "lost",
+            Some(true) => "innovative",
+            Some(false) => "redundant",
+        };
+        let (number, rank) = (packet.packet, packet.rank);
+        let (vector, data) = (&packet.vector, &packet.data);
+        out.line(format!(
+            "packet {number}:  {vector:02x?} {data:02x?}  {fate}, rank {rank}"
+        ));
+        for equation in &packet.equations {
+            let (vector, data) = (&equation.vector, &equation.data);
+            out.line(format!("    holds  {vector:02x?} {data:02x?}"));
+        }
+        for symbol in &packet.decoded {
+            out.line(format!("    decodes source {symbol}"));
+        }
+    }
     out.print(output);
     Ok(Exit::Ok)
 }

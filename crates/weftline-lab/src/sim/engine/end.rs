@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use weftline_netem::Node;
+use weftline_netem::{Fate, Node};
 use weftline_proto::{Config, Role, Session, Stats, StreamId, Time};
 
 use super::application::Application;
+use super::events::Recording;
 use crate::load::Delays;
 
 fn time(now: Duration) -> Time {
@@ -17,15 +18,33 @@ struct End {
     session: Session,
     now: Duration,
     closed: bool,
+    recording: Option<Recording>,
 }
 
 impl End {
-    fn new(role: Role, config: Config, seed: u64) -> Self {
+    fn new(role: Role, config: Config, seed: u64, recording: Option<Recording>) -> Self {
+        let mut session = Session::new(role, config, seed, Time::ZERO)
+            .expect("the configuration was checked when it was read");
+        if recording.is_some() {
+            session.start_log(Recording::CAPACITY);
+        }
         End {
-            session: Session::new(role, config, seed, Time::ZERO)
-                .expect("the configuration was checked when it was read"),
+            session,
             now: Duration::ZERO,
             closed: false,
+            recording,
+        }
+    }
+
+    fn record(&mut self) {
+        if let Some(recording) = &mut self.recording {
+            recording.take(&mut self.session);
+        }
+    }
+
+    fn on_fate(&mut self, now: Duration, fate: Fate) {
+        if let Some(recording) = &mut self.recording {
+            recording.on_fate(time(now), fate);
         }
     }
 
@@ -44,6 +63,7 @@ impl End {
     }
 
     fn events(&mut self) {
+        self.record();
         while self.session.poll_event().is_some() {}
         self.closed |= self.session.close_reason().is_some();
     }
@@ -51,9 +71,9 @@ impl End {
     fn transmit(&mut self, now: Duration) -> Option<Vec<u8>> {
         self.now = now;
         let mut out = Vec::with_capacity(1500);
-        self.session
-            .poll_transmit(time(now), &mut out)
-            .then_some(out)
+        let wrote = self.session.poll_transmit(time(now), &mut out);
+        self.record();
+        wrote.then_some(out)
     }
 
     fn next_timeout(&self) -> Option<Duration> {
@@ -89,8 +109,9 @@ impl Writer {
         seed: u64,
         application: Application,
         duration: Duration,
+        recording: Option<Recording>,
     ) -> Self {
-        let mut end = End::new(role, config, seed);
+        let mut end = End::new(role, config, seed, recording);
         let stream = end.session.open_stream();
         Writer {
             stream: stream.expect("a new session has room for a stream"),
@@ -114,6 +135,10 @@ impl Writer {
 
     pub(super) fn closed(&self) -> bool {
         self.end.closed
+    }
+
+    pub(super) fn is_acknowledged(&self) -> bool {
+        self.end.session.all_acknowledged()
     }
 
     pub(super) fn stats(&self) -> Stats {
@@ -259,6 +284,10 @@ impl Node for Writer {
             .flatten()
             .min()
     }
+
+    fn on_fate(&mut self, now: Duration, fate: Fate) {
+        self.end.on_fate(now, fate);
+    }
 }
 
 /// What the reader counts.
@@ -293,9 +322,10 @@ impl Reader {
         seed: u64,
         application: Application,
         counting: Counting,
+        recording: Option<Recording>,
     ) -> Self {
         Reader {
-            end: End::new(Role::Server, config, seed),
+            end: End::new(Role::Server, config, seed, recording),
             application,
             counting,
             on_time: 0,
@@ -438,5 +468,9 @@ impl Node for Reader {
 
     fn next_timeout(&self) -> Option<Duration> {
         self.end.next_timeout()
+    }
+
+    fn on_fate(&mut self, now: Duration, fate: Fate) {
+        self.end.on_fate(now, fate);
     }
 }

@@ -6,7 +6,10 @@
 
 mod application;
 mod end;
+mod events;
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -14,9 +17,11 @@ use weftline_netem::{LinkConfig, RunEnd, Simulation};
 use weftline_proto::{Config, Role, Stats};
 
 pub use application::{Application, UnknownApplication};
+pub use events::{DatagramKind, Entry, LogLine, PathEntry, PathEvent, Place, TooManyEntries};
 
 use crate::load::Summary;
 use end::{Counting, Reader, Writer};
+use events::{Log, Recording};
 
 /// An experiment.
 #[derive(Clone, Debug)]
@@ -94,18 +99,42 @@ pub struct Outcome {
 impl Experiment {
     /// Runs the experiment.
     pub fn run(&self) -> Outcome {
+        self.simulate(None)
+    }
+
+    /// Runs the experiment and gives the event log too. The outcome is the same; the log goes on until
+    /// the writer knows that everything arrived, for ten seconds at most.
+    ///
+    /// # Errors
+    /// The log has more than `most` entries; the run ends there.
+    pub fn run_logged(&self, most: usize) -> Result<(Outcome, Vec<LogLine>), TooManyEntries> {
+        let log = Log::new(most);
+        let outcome = self.simulate(Some(&log));
+        let lines = log.borrow_mut().finish()?;
+        Ok((outcome, lines))
+    }
+
+    fn simulate(&self, log: Option<&Rc<RefCell<Log>>>) -> Outcome {
+        let recording = |end| log.map(|log| Recording::new(end, log));
         let writer = Writer::new(
             Role::Client,
             self.config.clone(),
             self.seed,
             self.application,
             self.duration,
+            recording(Place::Writer),
         );
         let counting = Counting {
             skip: self.skip,
             within: self.within,
         };
-        let reader = Reader::new(self.config.clone(), !self.seed, self.application, counting);
+        let reader = Reader::new(
+            self.config.clone(),
+            !self.seed,
+            self.application,
+            counting,
+            recording(Place::Reader),
+        );
         let mut sim = Simulation::new(
             writer,
             reader,
@@ -120,12 +149,20 @@ impl Experiment {
             Application::Cbr { .. } | Application::Saturating { .. } => self.duration + DRAIN,
         };
         let end = sim.run_while(limit, |sim| {
-            !(sim.b.is_complete() || sim.a.closed() || sim.b.closed())
+            let full = log.is_some_and(|log| log.borrow().is_full());
+            !(sim.b.is_complete() || sim.a.closed() || sim.b.closed() || full)
         });
         debug_assert_ne!(end, RunEnd::Idle, "sessions have timers");
         let now = sim.now();
         sim.b.count_missing(sim.a.due(), now);
-        self.outcome(&sim)
+        let outcome = self.outcome(&sim);
+        if let Some(log) = log {
+            // The log also tells how the writer learns that the reader has everything.
+            sim.run_while(now + DRAIN, |sim| {
+                !(sim.a.is_acknowledged() || sim.a.closed() || log.borrow().is_full())
+            });
+        }
+        outcome
     }
 
     fn outcome(&self, sim: &Simulation<Writer, Reader>) -> Outcome {

@@ -30,6 +30,7 @@ mod run_all;
 mod study;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 pub use code::{Code, WindowCode};
 pub use error::StudyError;
@@ -41,3 +42,4 @@ pub use recommend::{Left, Recommendation, Tried, Wish, WishError, recommend};
 pub use report::{Picture, latencies_csv, page, pictures, results_csv, table};
 pub use run_all::run_all;
 pub use study::{beyond, paper, speeds};
+pub use trace::{MOST_TICKS, Tick, TracedRepair, trace};

@@ -12,7 +12,7 @@ use super::{Experiment, Latencies, StudyError, payload};
 use crate::sim::cpu;
 
 /// Octets of a coded symbol in addition to the ADU's: flow and length.
-const HEADER: usize = 3;
+pub(super) const HEADER: usize = 3;
 /// Ticks whose packets are recorded before the receiver gets them, because its time is read this
 /// rarely.
 const CHUNK: u64 = 1024;
@@ -114,7 +114,7 @@ fn receive(
 }
 
 /// When each symbol became known.
-struct Check {
+pub(super) struct Check {
     seed: u64,
     /// Symbols of a block.
     block: Option<u64>,
@@ -125,7 +125,7 @@ struct Check {
 }
 
 impl Check {
-    fn new(experiment: &Experiment, seed: u64) -> Self {
+    pub(super) fn new(experiment: &Experiment, seed: u64) -> Self {
         let sent = experiment.sent() as usize;
         Self {
             seed,
@@ -139,12 +139,12 @@ impl Check {
         }
     }
 
-    fn received(&mut self, symbol: u64) {
+    pub(super) fn received(&mut self, symbol: u64) {
         self.received[symbol as usize] = true;
     }
 
-    /// Compares a delivered ADU with the sent one.
-    fn take(&mut self, tick: u64, adu: &Adu) -> Result<(), StudyError> {
+    /// Compares a delivered ADU with the sent one. Returns the number of its symbol.
+    pub(super) fn take(&mut self, tick: u64, adu: &Adu) -> Result<u64, StudyError> {
         let esi = u64::from(adu.esi);
         let symbol = match (self.block, adu.block) {
             (Some(k), Some(block)) => u64::from(block) * k + esi,
@@ -167,7 +167,7 @@ impl Check {
             return Err(wrong("other octets"));
         }
         *after = ticks.min(u64::from(UNKNOWN - 1)) as u32;
-        Ok(())
+        Ok(symbol)
     }
 
     /// Counts the symbols that are to be counted.
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_symbol_that_was_not_sent_fails_the_run() {
         let mut check = Check::new(&experiment(), 7);
-        let what = |taken: Result<(), StudyError>| match taken {
+        let what = |taken: Result<u64, StudyError>| match taken {
             Err(StudyError::Wrong { what, .. }) => what,
             other => panic!("{other:?}"),
         };

@@ -14,6 +14,7 @@ mod estimate;
 mod rank;
 pub mod rest;
 pub mod rlc_block;
+pub mod rlc_example;
 mod spread;
 pub mod streaming;
 pub mod udp_rc;

@@ -38,7 +38,7 @@ pub use block::Block;
 pub use custom::Custom;
 pub use rateless::{Rateless, VectorHeader};
 pub use rest::{Measured, Rest, RestShare};
-pub use rule::{Report, Rule};
+pub use rule::{Redundancy, Report, Rule};
 pub use streaming::Streaming;
 
 /// How a sender repairs losses: a published system, with its own options and no others.

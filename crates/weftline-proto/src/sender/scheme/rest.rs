@@ -6,7 +6,7 @@ use std::ops::Range;
 use core::time::Duration;
 use weftline_codec::Esi;
 
-use super::rule::{Report, Rule};
+use super::rule::{Redundancy, Report, Rule};
 use super::spacing::{MAX_SHARE, Spacing, read_share};
 use crate::check::{ConfigError, within};
 use crate::sender::action::Action;
@@ -257,6 +257,14 @@ impl Rule for RestRule {
     fn next_timeout(&self, at: &Situation<'_>) -> Option<Time> {
         let waits = self.options.at_end && !at.is_idle();
         at.next_pause().filter(|_| waits)
+    }
+
+    fn redundancy(&self) -> Option<Redundancy> {
+        let (loss, share) = match &self.share {
+            Share::Measured(measure) => (Some(measure.rate()), measure.share()),
+            Share::Fixed(share) => (None, *share),
+        };
+        Some(Redundancy { loss, share })
     }
 }
 

@@ -93,12 +93,26 @@ pub trait Rule: Debug + Send {
     /// The application has no more symbols for the block that was filled.
     fn on_block_filled(&mut self, _at: &Situation<'_>) {}
 
+    /// How many repairs the scheme plans now, for the event log; `None` if it plans no share.
+    fn redundancy(&self) -> Option<Redundancy> {
+        None
+    }
+
     /// The coding vector of the next repair symbol over `nss` source symbols; `None` means a repair
     /// key, over GF(2^8).
     #[doc(hidden)]
     fn draw(&mut self, _nss: u16) -> Option<Drawn<'_>> {
         None
     }
+}
+
+/// The repairs that a scheme plans.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Redundancy {
+    /// The loss rate that it plans with, if it measures one.
+    pub loss: Option<f64>,
+    /// Repair symbols for each source symbol.
+    pub share: f64,
 }
 
 /// A coding vector, and its form in a repair symbol.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use weftline_codec::Esi;
 
-use super::rule::Rule;
+use super::rule::{Redundancy, Rule};
 use super::spacing::{MAX_SHARE, Spacing, read_share};
 use crate::check::{ConfigError, within};
 use crate::sender::action::Action;
@@ -142,6 +142,13 @@ impl Rule for StreamingRule {
 
     fn on_news(&mut self) {
         self.is_sated = false;
+    }
+
+    fn redundancy(&self) -> Option<Redundancy> {
+        Some(Redundancy {
+            loss: None,
+            share: self.options.share,
+        })
     }
 
     fn on_silence(&mut self, _at: &Situation<'_>) {

@@ -25,12 +25,14 @@ with the sent one: a difference ends the command with exit code 5.
 --json prints {seed, runs, results: [{code, code_rate, decoding_window, loss, symbols, symbol_size,
 runs, on_time {mean, stderr}, residual_loss, late, lost, latency {mean, stderr} (ticks),
 latency_quantiles [min, 50 %, 90 %, 99 %, 99.9 %, max], histogram [symbols by ticks from 0],
-repair_share, speed {encode_mbit, decode_mbit}}]}. docs/results/fecframe-study.md explains this
+repair_share, speed {encode_mbit, decode_mbit}}]}. With --with-events it prints what the receiver
+got, held and decoded in each tick (docs/reference/event-log.md). docs/results/fecframe-study.md explains this
 and has results.
 
 Examples:
   weftline-lab sim fecframe --loss iid:30% --ew 83 --dw 167 --ls 400 --decoder discarding
   weftline-lab sim fecframe --code rs --k 167 --loss iid:15% --loss ge:10%,4
+  weftline-lab sim fecframe --ew 8 --dw 12 --ls 40 --symbols 100 --json --with-events
   weftline-lab sim fecframe --sweep paper --out study
   weftline-lab sim fecframe recommend --max-latency 200ms --rate 8mbit --loss ge:5%,4";
 
@@ -66,6 +68,10 @@ pub(super) struct FecframeArgs {
     /// Write results.json, results.csv, latencies.csv, charts (SVG) and report.html to this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// With --json: print each tick of one run for each code, at most 100,000 ticks in all, instead of
+    /// results
+    #[arg(long, conflicts_with_all = ["sweep", "out", "seeds", "jobs"])]
+    with_events: bool,
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -150,6 +156,9 @@ pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
         return recommend::run(args, output);
     }
     let experiments = experiments(args).map_err(|e| Failure::new(Exit::Usage, e.to_string()))?;
+    if args.with_events {
+        return trace(args, &experiments, output);
+    }
     let progress = Progress::new(output);
     let outcomes = study::run_all(
         &experiments,
@@ -171,6 +180,41 @@ pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
         text::print(&study::table(&outcomes));
         println!("latency in ticks; speeds are of processor time, in source bits");
     }
+    Ok(Exit::Ok)
+}
+
+/// Prints what happens in each tick.
+fn trace(args: &FecframeArgs, experiments: &[Experiment], output: OutputOptions) -> Result<Exit> {
+    let usage = |text: &str| Failure::new(Exit::Usage, text.to_owned());
+    if !output.json {
+        return Err(usage("--with-events adds to what --json prints: give both").into());
+    }
+    let (mut runs, mut ticks) = (Vec::new(), 0);
+    for experiment in experiments {
+        let events = study::trace(experiment, args.seed).map_err(|error| match error {
+            StudyError::Parameter { .. } => usage(&error.to_string()).into(),
+            _ => failure(error),
+        })?;
+        ticks += events.len() as u64;
+        if ticks > study::MOST_TICKS {
+            let text = "--with-events prints at most 100,000 ticks: count fewer --symbols";
+            return Err(usage(text).into());
+        }
+        let window = match experiment.code {
+            Code::Window(code) => Some(code),
+            Code::Block(_) => None,
+        };
+        runs.push(json!({
+            "code": experiment.code.to_string(),
+            "code_rate": experiment.code_rate.to_string(),
+            "loss": experiment.loss.to_string(),
+            "ew": experiment.code.covers(),
+            "dw": experiment.decoding_window,
+            "ls": window.map(|code| code.linear_system),
+            "events": events,
+        }));
+    }
+    println!("{}", json!({ "seed": args.seed, "runs": runs }));
     Ok(Exit::Ok)
 }
 

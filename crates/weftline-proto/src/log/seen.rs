@@ -1,0 +1,212 @@
+//! What a log remembers between its hooks.
+
+use std::collections::BTreeSet;
+
+use weftline_codec::Esi;
+
+use super::buffer::EventLog;
+use super::entry::{EsiRun, LogEvent, RepairReason};
+use crate::time::Time;
+use crate::wire::complete;
+
+/// What a receiver has, as far as a log tells of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReceiverState {
+    /// The in-order edge.
+    pub(crate) edge: Esi,
+    /// Missing symbols, and equations about them.
+    pub(crate) unknowns: u64,
+    pub(crate) rank: u64,
+    /// Useful source symbols, useful repair symbols, and missing symbols given up, since the session
+    /// began.
+    pub(crate) sources: u64,
+    pub(crate) useful_repairs: u64,
+    pub(crate) given_up: u64,
+}
+
+/// What has a number in the wire format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numbered {
+    Transmission,
+    Report,
+}
+
+/// Completes a number from its low 32 bits, and keeps the largest. The second is true if it is that.
+fn note(largest: &mut Option<u64>, low: u32) -> (u64, bool) {
+    let number = complete(low, largest.map_or(0, |n| n.saturating_add(1)));
+    let news = largest.is_none_or(|n| number > n);
+    if news {
+        *largest = Some(number);
+    }
+    (number, news)
+}
+
+#[derive(Debug)]
+pub(super) struct Seen {
+    receiver: ReceiverState,
+    /// Since when in-order delivery has stalled.
+    stalled: Option<Time>,
+    /// Symbols that became known by the current datagram.
+    known: Vec<Esi>,
+    /// Known symbols in which a stream ends, from the in-order edge on.
+    fins: BTreeSet<Esi>,
+    /// Largest numbers: of transmissions and reports sent, and of those received.
+    sent: [Option<u64>; 2],
+    received: [Option<u64>; 2],
+    /// Why the symbol being written is sent, if it is a repair symbol, or whether it was sent before.
+    reason: RepairReason,
+    again: bool,
+    edge: Esi,
+    all_acknowledged: bool,
+}
+
+impl Seen {
+    pub(super) fn new(edge: Esi, receiver: ReceiverState) -> Self {
+        Seen {
+            receiver,
+            stalled: None,
+            known: Vec::new(),
+            fins: BTreeSet::new(),
+            sent: [None; 2],
+            received: [None; 2],
+            reason: RepairReason::Scheduled,
+            again: false,
+            edge,
+            all_acknowledged: true,
+        }
+    }
+}
+
+/// `esis`, ascending, as runs.
+fn runs(esis: impl Iterator<Item = Esi>) -> Vec<EsiRun> {
+    let mut runs: Vec<EsiRun> = Vec::new();
+    for esi in esis {
+        match runs.last_mut() {
+            Some((first, count)) if *first + *count == esi => *count += 1,
+            _ => runs.push((esi, 1)),
+        }
+    }
+    runs
+}
+
+impl EventLog {
+    /// What the receiver had before the current datagram.
+    pub(crate) fn before(&self) -> &ReceiverState {
+        &self.seen.receiver
+    }
+
+    /// The session is about to write a symbol.
+    pub(crate) fn on_action(&mut self, reason: RepairReason, again: bool) {
+        self.seen.reason = reason;
+        self.seen.again = again;
+    }
+
+    /// Why the repair symbol just written was sent.
+    pub(crate) fn reason(&self) -> RepairReason {
+        self.seen.reason
+    }
+
+    /// Whether the source symbol just written was sent before.
+    pub(crate) fn is_again(&self) -> bool {
+        self.seen.again
+    }
+
+    /// The number of which `low` are the low 32 bits, and that this end sent just now.
+    pub(crate) fn sent_number(&mut self, of: Numbered, low: u32) -> u64 {
+        note(&mut self.seen.sent[of as usize], low).0
+    }
+
+    /// The same, of a number that this end sent before.
+    pub(crate) fn sent_before(&self, of: Numbered, low: u32) -> u64 {
+        complete(low, self.seen.sent[of as usize].unwrap_or(0))
+    }
+
+    /// The same, of a number that arrived just now, and whether it is the largest.
+    pub(crate) fn received_number(&mut self, of: Numbered, low: u32) -> (u64, bool) {
+        note(&mut self.seen.received[of as usize], low)
+    }
+
+    /// The same, of a number that arrived before.
+    pub(crate) fn received_before(&self, of: Numbered, low: u32) -> u64 {
+        complete(low, self.seen.received[of as usize].unwrap_or(0))
+    }
+
+    /// A symbol became known; `fin`: a stream ends in it.
+    pub(crate) fn on_known(&mut self, esi: Esi, fin: bool) {
+        self.seen.known.push(esi);
+        if fin {
+            self.seen.fins.insert(esi);
+        }
+    }
+
+    /// The datagram is handled: tells what it changed. `own` is the source symbol that it carried.
+    pub(crate) fn on_received(&mut self, now: Time, own: Option<Esi>, state: ReceiverState) {
+        let mut known = core::mem::take(&mut self.seen.known);
+        known.retain(|esi| own != Some(*esi));
+        if !known.is_empty() {
+            known.sort_unstable();
+            let decoded = LogEvent::Decoded {
+                symbols: runs(known.iter().copied()),
+                count: known.len() as u64,
+                unknowns: state.unknowns,
+                rank: state.rank,
+            };
+            self.push(now, decoded);
+            known.clear();
+        }
+        self.seen.known = known;
+        let before = core::mem::replace(&mut self.seen.receiver, state);
+        if state.edge > before.edge {
+            let delivered = LogEvent::Delivered {
+                first: before.edge,
+                count: state.edge - before.edge,
+                given_up: state.given_up.saturating_sub(before.given_up),
+            };
+            self.push(now, delivered);
+            let later = self.seen.fins.split_off(&state.edge);
+            for esi in core::mem::replace(&mut self.seen.fins, later) {
+                self.push(now, LogEvent::EndOfData { esi });
+            }
+        }
+        match self.seen.stalled {
+            None if state.unknowns > 0 => {
+                self.seen.stalled = Some(now);
+                self.push(now, LogEvent::StallBegan { esi: state.edge });
+            }
+            Some(began) if state.unknowns == 0 => {
+                self.seen.stalled = None;
+                let next = state.edge;
+                self.push(now, LogEvent::StallEnded { began, next });
+            }
+            _ => {}
+        }
+    }
+
+    /// New source symbols are not acknowledged.
+    pub(crate) fn on_new_source(&mut self) {
+        self.seen.all_acknowledged = false;
+    }
+
+    /// The sender may have moved its edge; `all`: the peer has everything.
+    pub(crate) fn on_acknowledged(&mut self, now: Time, edge: Esi, next: Esi, all: bool) {
+        let from = core::mem::replace(&mut self.seen.edge, edge);
+        if edge > from {
+            self.push(now, LogEvent::EdgeMoved { from, edge, next });
+        }
+        if all && !core::mem::replace(&mut self.seen.all_acknowledged, true) {
+            self.push(now, LogEvent::AllAcknowledged { next });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::runs;
+
+    #[test]
+    fn consecutive_esis_are_one_run() {
+        let esis = [3, 4, 5, 9, 11, 12];
+        assert_eq!(runs(esis.into_iter()), [(3, 3), (9, 1), (11, 2)]);
+        assert_eq!(runs([].into_iter()), []);
+    }
+}
