@@ -119,7 +119,12 @@ fn search(
             cell.places += cell.p * place;
         });
         let early = place * (place - 1.0) / 2.0 * first;
-        let cell = Cell { p: first, first: place * first, early, ..Cell::default() };
+        let cell = Cell {
+            p: first,
+            first: place * first,
+            early,
+            ..Cell::default()
+        };
         cells[1][1].add(cell, 1.0);
     }
     undelayed += kf * arrived;
@@ -222,9 +227,15 @@ mod tests {
                 bin: None,
                 seed: 3,
             };
-            let (got, exact) = (model.run(2, &silent).unwrap(), open_block(loss, k, n).unwrap());
+            let (got, exact) = (
+                model.run(2, &silent).unwrap(),
+                open_block(loss, k, n).unwrap(),
+            );
             let off = got.delivered.mean_delay_slots - exact.mean_delay_slots;
-            assert!(off.abs() < 4.0 * got.delivered.stderr, "{loss} {k}: {got:?} {exact:?}");
+            assert!(
+                off.abs() < 4.0 * got.delivered.stderr,
+                "{loss} {k}: {got:?} {exact:?}"
+            );
             let off = got.residual_loss / exact.residual_loss - 1.0;
             assert!(off.abs() < 0.05, "{loss} {k}: {got:?} {exact:?}");
         }
@@ -239,7 +250,12 @@ mod tests {
         }
         // One repair less does not suffice.
         let one = codes[3];
-        assert!(open_block(iid(0.05), one.k, one.n - 1).unwrap().residual_loss > 1e-3);
+        assert!(
+            open_block(iid(0.05), one.k, one.n - 1)
+                .unwrap()
+                .residual_loss
+                > 1e-3
+        );
         assert!(for_residual(iid(0.05), 0, 1e-3).is_err());
         assert!(for_residual(iid(0.05), 5, 0.0).is_err());
         assert!(open_block(iid(0.05), 5, 4).is_err());

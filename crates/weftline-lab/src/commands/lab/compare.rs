@@ -94,12 +94,7 @@ pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode>
 }
 
 /// Writes the report of all kept runs, and prints it as JSON.
-fn report(
-    records: &[Record],
-    folder: &Path,
-    is_kept: bool,
-    output: OutputOptions,
-) -> Result<()> {
+fn report(records: &[Record], folder: &Path, is_kept: bool, output: OutputOptions) -> Result<()> {
     let results = Results::of(records);
     if results.suites.is_empty() {
         output::line("there are no runs: no report was written");

@@ -93,7 +93,10 @@ pub(super) fn run(args: &BlockArgs, output: OutputOptions) -> Result<Exit> {
         .tell(delivered.throughput, "packets delivered for each slot")
         .tell(outcome.residual_loss, "share of packets never recovered")
         .tell(outcome.extra, "packets sent beyond n for each block")
-        .tell(outcome.effective_rate, "source packets for all packets sent");
+        .tell(
+            outcome.effective_rate,
+            "source packets for all packets sent",
+        );
     out.print(output);
     Ok(Exit::Ok)
 }

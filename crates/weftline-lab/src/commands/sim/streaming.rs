@@ -30,7 +30,12 @@ pub(super) struct StreamingArgs {
     #[arg(required_unless_present = "share")]
     spacing: Option<u32>,
     /// With --answer: coded packets for each information packet, 1/(L-1), instead of --spacing
-    #[arg(long, value_name = "S", conflicts_with = "spacing", requires = "answer")]
+    #[arg(
+        long,
+        value_name = "S",
+        conflicts_with = "spacing",
+        requires = "answer"
+    )]
     share: Option<f64>,
     /// Closed loop: after --rtt slots, additional coded packets for what is missing (ideal code)
     #[arg(long, value_enum, requires = "rtt")]
@@ -142,7 +147,10 @@ fn answered(args: &StreamingArgs, answer: AnswerName, output: OutputOptions) -> 
         .hidden("seed", args.run.seed())
         .all(&outcome);
     if args.percentiles {
-        out.hidden("delay_percentiles_slots", delivered.delay_percentiles.clone());
+        out.hidden(
+            "delay_percentiles_slots",
+            delivered.delay_percentiles.clone(),
+        );
     }
     delays(
         &mut out,
@@ -151,8 +159,14 @@ fn answered(args: &StreamingArgs, answer: AnswerName, output: OutputOptions) -> 
         &delivered.delay_slots,
     );
     out.tell(delivered.undelayed, "share of packets not delayed")
-        .tell(outcome.extra, "additional coded packets for each information packet")
-        .tell(outcome.effective_rate, "information packets for all packets sent");
+        .tell(
+            outcome.extra,
+            "additional coded packets for each information packet",
+        )
+        .tell(
+            outcome.effective_rate,
+            "information packets for all packets sent",
+        );
     out.print(output);
     Ok(Exit::Ok)
 }

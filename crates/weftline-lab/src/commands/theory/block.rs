@@ -27,7 +27,12 @@ pub(super) struct BlockArgs {
     #[arg(long, value_name = "K", required_unless_present = "longest")]
     k: Option<u32>,
     /// All packets of a block
-    #[arg(long, value_name = "N", conflicts_with = "residual", required_unless_present = "residual")]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "residual",
+        required_unless_present = "residual"
+    )]
     n: Option<u32>,
     /// Largest share of packets that may remain unrecovered
     #[arg(long, value_name = "SHARE")]
@@ -46,9 +51,13 @@ pub(super) fn compute(args: &BlockArgs) -> Result<Computed, TheoryError> {
         out.line("   k    n     rate      mean delay, slots");
         for code in &codes {
             let (rate, delay) = (code.rate, short(code.mean_delay_slots));
-            out.line(format!("{:>4} {:>4}  {rate:.4}  {delay:>14}", code.k, code.n));
+            out.line(format!(
+                "{:>4} {:>4}  {rate:.4}  {delay:>14}",
+                code.k, code.n
+            ));
         }
-        out.hidden("residual", residual).hidden("codes", json!(codes));
+        out.hidden("residual", residual)
+            .hidden("codes", json!(codes));
         return Ok(out);
     }
     let k = args.k.unwrap_or_default();
@@ -64,7 +73,15 @@ pub(super) fn compute(args: &BlockArgs) -> Result<Computed, TheoryError> {
     out.hidden("k", code.k)
         .value("n", code.n, "packets of a block")
         .value("rate", code.rate, "code rate")
-        .value("residual_loss", code.residual_loss, "share of packets never recovered")
-        .value("mean_delay_slots", code.mean_delay_slots, "slots of mean in-order delay of the others");
+        .value(
+            "residual_loss",
+            code.residual_loss,
+            "share of packets never recovered",
+        )
+        .value(
+            "mean_delay_slots",
+            code.mean_delay_slots,
+            "slots of mean in-order delay of the others",
+        );
     Ok(out)
 }

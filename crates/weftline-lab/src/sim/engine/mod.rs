@@ -186,8 +186,9 @@ impl Experiment {
             repair_share: stats.sent.repair_symbols as f64
                 / (stats.sent.source_symbols as f64).max(1.0),
             effective_rate: stats.sent.source_symbols as f64
-                / ((stats.sent.source_symbols + stats.sent.retransmissions + stats.sent.repair_symbols)
-                    as f64)
+                / ((stats.sent.source_symbols
+                    + stats.sent.retransmissions
+                    + stats.sent.repair_symbols) as f64)
                     .max(1.0),
             loss_rate: forward.loss_rate(),
             queue_drops: forward.queue_drops,

@@ -30,7 +30,13 @@ pub(super) fn bursts(scale: Scale) -> Figure {
                 let name = format!("loss {share}, l {spacing}");
                 let own: Vec<&Pair> = pairs.iter().collect();
                 lines.extend([
-                    theory_line(name.clone() + ", exact", 2 * index, &own, values, "mean_delay_slots")?,
+                    theory_line(
+                        name.clone() + ", exact",
+                        2 * index,
+                        &own,
+                        values,
+                        "mean_delay_slots",
+                    )?,
                     simulated_line(name.clone() + ", simulated", 2 * index + 1, &own, values)?,
                 ]);
                 for pair in pairs {

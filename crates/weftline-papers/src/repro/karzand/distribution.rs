@@ -2,9 +2,7 @@
 
 use serde_json::Value;
 
-use super::points::{
-    SLOT_MS, arq, block, engine, lab, lab_row, lossless, over_seeds, ratio,
-};
+use super::points::{Engine, SLOT_MS, arq, block, engine, lab, lab_row, over_seeds, ratio};
 use crate::repro::picture::{Dot, Line, Plot, Source};
 use crate::repro::{Check, Figure, Missing, Paper, Point, Rule, Scale, Shown, Values};
 
@@ -41,10 +39,11 @@ fn of_cdf(cdf: &Value, base: f64) -> Option<Vec<f64>> {
 }
 
 /// The engine's histogram over its runs.
-fn of_engine(values: &Values, point: &Point, lossless: &Point) -> Result<Histogram, Missing> {
-    let base = over_seeds(values, lossless, "runs/0/result/mean", |r| r["mean"].as_f64())?.0;
+fn of_engine(values: &Values, engine: &Engine) -> Result<Histogram, Missing> {
+    let base = engine.base(values)?;
     let bin = |bin: usize| {
-        over_seeds(values, point, "runs/0/result/cdf", |r| Some(of_cdf(&r["cdf"], base)?[bin]))
+        let of = |result: &Value| Some(of_cdf(&result["cdf"], base)?[bin]);
+        over_seeds(values, &engine.lossy, "runs/0/result/cdf", of)
     };
     (0..BINS).map(bin).collect()
 }
@@ -52,10 +51,17 @@ fn of_engine(values: &Values, point: &Point, lossless: &Point) -> Result<Histogr
 /// The share of packets from one delay in ms to another.
 fn share(histogram: &Histogram, from: f64, to: f64) -> Dot {
     let bins = (from / BIN_MS) as usize..(to / BIN_MS) as usize;
-    let chosen = histogram.iter().enumerate().filter(|(at, _)| bins.contains(at));
+    let chosen = histogram
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| bins.contains(at));
     // Bins of one run depend on each other: their errors add up at most.
     let sum = chosen.fold((0.0, 0.0), |sum, (_, bin)| (sum.0 + bin.0, sum.1 + bin.1));
-    Dot { x: from, y: sum.0, stderr: sum.1 }
+    Dot {
+        x: from,
+        y: sum.0,
+        stderr: sum.1,
+    }
 }
 
 /// The longest delay of a histogram, for shares of "above".
@@ -80,16 +86,16 @@ pub(super) fn distribution(scale: Scale) -> Figure {
     let schemes = ["arq", "block,k=32,share=0.25"];
     let engines = ["preset=arq", "preset=block k=32 share=0.25"]
         .map(|settings| engine(settings, "iid:20%", " --cdf", scale));
-    let lossless = lossless(scale);
     let measured = lab("20 %", &schemes.map(str::to_owned), scale);
     let tried = TRIED.map(|n| {
         let share = f64::from(n - 32) / 32.0;
         (n, block("0.2", 32, share, &bin, scale))
     });
     let more = block("0.2", 32, 0.25, &(bin + " --answer expected"), scale);
-    let mut points = [slots.to_vec(), engines.to_vec(), measured.clone()].concat();
+    let mut points = [slots.to_vec(), measured.clone()].concat();
+    points.extend(engines.iter().flat_map(Engine::points));
     points.extend(tried.iter().map(|(_, point)| point.clone()));
-    points.extend([lossless.clone(), more.clone()]);
+    points.push(more.clone());
     Figure {
         id: "karzand-1",
         paper: Paper::Karzand,
@@ -103,13 +109,17 @@ pub(super) fn distribution(scale: Scale) -> Figure {
         show: Box::new(move |values| {
             let model = [of_slots(values, &slots[0])?, of_slots(values, &slots[1])?];
             let engine = [
-                of_engine(values, &engines[0], &lossless)?,
-                of_engine(values, &engines[1], &lossless)?,
+                of_engine(values, &engines[0])?,
+                of_engine(values, &engines[1])?,
             ];
             let lab = [0, 1].map(|at| {
                 let row = lab_row(values, measured.get(at)?)?;
                 let bins = of_cdf(&row["cdf"], 0.0)?;
-                Some(bins.into_iter().map(|share| (share, 0.0)).collect::<Histogram>())
+                Some(
+                    bins.into_iter()
+                        .map(|share| (share, 0.0))
+                        .collect::<Histogram>(),
+                )
             });
             let mut pictures = Vec::new();
             for (at, caption) in [
@@ -123,7 +133,11 @@ pub(super) fn distribution(scale: Scale) -> Figure {
                     line("slots", Source::Simulation, 0, &model[at]),
                     line("engine", Source::Engine, 7, &engine[at]),
                 ];
-                lines.extend(lab[at].iter().map(|lab| line("lab", Source::Measured, 4, lab)));
+                lines.extend(
+                    lab[at]
+                        .iter()
+                        .map(|lab| line("lab", Source::Measured, 4, lab)),
+                );
                 if at == 1 {
                     let stated = vec![Dot::new(BIN_MS / 2.0, 50.0)];
                     let name = "the paper: almost half near zero";
@@ -150,7 +164,11 @@ pub(super) fn distribution(scale: Scale) -> Figure {
             let mut found = Vec::new();
             for (n, point) in &tried {
                 let histogram = of_slots(values, point)?;
-                found.push((*n, zero(&histogram).0, plain(share(&histogram, 50.0, ALL)).0));
+                found.push((
+                    *n,
+                    zero(&histogram).0,
+                    plain(share(&histogram, 50.0, ALL)).0,
+                ));
             }
             let told = found.iter().map(|(n, zero, late)| {
                 format!("n {n}: {:.0} % and {:.0} %", 100.0 * zero, 100.0 * late)
@@ -167,15 +185,23 @@ pub(super) fn distribution(scale: Scale) -> Figure {
                 100.0 * plain(share(&histogram, 50.0, ALL)).0,
             );
             let checks = vec![
-                compare("(a) ARQ: packets below 50 ms for each from 100 to 250 ms", &early, 0)
-                    .claims("rarely below 50 ms, often 100 to 250 ms", Rule::AtMost(1.0)),
+                compare(
+                    "(a) ARQ: packets below 50 ms for each from 100 to 250 ms",
+                    &early,
+                    0,
+                )
+                .claims("rarely below 50 ms, often 100 to 250 ms", Rule::AtMost(1.0)),
                 compare("(a) ARQ: share of packets from 100 to 250 ms", &often, 0),
                 compare("(b) block code: share of packets below 10 ms", &zero, 1)
                     .claims("almost half near zero", Rule::About(0.5))
                     .because(why.clone()),
-                compare("(b) block code: packets above 50 ms for each below", &late, 1)
-                    .claims("few above 50 ms", Rule::AtMost(1.0))
-                    .because(why),
+                compare(
+                    "(b) block code: packets above 50 ms for each below",
+                    &late,
+                    1,
+                )
+                .claims("few above 50 ms", Rule::AtMost(1.0))
+                .because(why),
             ];
             Ok(Shown {
                 pictures,

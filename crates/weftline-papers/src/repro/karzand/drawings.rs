@@ -17,7 +17,7 @@ fn session(scale: Scale) -> Point {
     let seed = scale.seed;
     Point::lab(&format!(
         "sim engine preset=streaming l={L} topup=none feedback=datagram:0 fixed_window=8000 \
-         --link 'rate=1mbit delay=20ms queue=200ms loss=iid:14%' --app file:60kb --secs 10 \
+         --link 'rate=1mbit delay=20ms queue=200ms loss=iid:14%' --app file:60000 --secs 10 \
          --seed {seed} --with-events"
     ))
 }
@@ -59,10 +59,12 @@ impl Trace {
     fn read(values: &Values, point: &Point) -> Result<Self, Missing> {
         let events = values.object(point)?.pointer("/runs/0/events");
         let events = events.and_then(Value::as_array);
-        events.map(|events| Trace::of(events)).ok_or_else(|| Missing::Key {
-            point: point.to_string(),
-            key: "runs/0/events".to_owned(),
-        })
+        events
+            .map(|events| Trace::of(events))
+            .ok_or_else(|| Missing::Key {
+                point: point.to_string(),
+                key: "runs/0/events".to_owned(),
+            })
     }
 
     fn of(events: &[Value]) -> Self {
@@ -84,7 +86,12 @@ impl Trace {
             if let Some(carries) = carries {
                 let edge = number("edge").unwrap_or(0);
                 let (sent_us, arrives_us) = (time, None);
-                trace.packets.push(Packet { carries, edge, sent_us, arrives_us });
+                trace.packets.push(Packet {
+                    carries,
+                    edge,
+                    sent_us,
+                    arrives_us,
+                });
             } else if is("path_delivered", "path") && event["from"] == "writer" {
                 let packet = number("number").and_then(|n| trace.packets.get_mut(n as usize));
                 if let Some(packet) = packet {
@@ -95,11 +102,17 @@ impl Trace {
                 trace.delivered_us.resize(end as usize, Some(time));
             } else if is("stall_began", "reader") {
                 let esi = number("esi").unwrap_or(0);
-                let from = trace.packets.iter().position(|p| p.carries == Carries::Source(esi));
+                let from = trace
+                    .packets
+                    .iter()
+                    .position(|p| p.carries == Carries::Source(esi));
                 let to = usize::MAX;
                 trace.stalls.extend(from.map(|from| Stall { from, to }));
             } else if is("stall_ended", "reader") {
-                let to = trace.packets.iter().position(|p| p.arrives_us == Some(time));
+                let to = trace
+                    .packets
+                    .iter()
+                    .position(|p| p.arrives_us == Some(time));
                 if let (Some(stall), Some(to)) = (trace.stalls.last_mut(), to) {
                     stall.to = to;
                 }
@@ -176,10 +189,12 @@ pub(super) fn triangles(scale: Scale) -> Figure {
 
 fn draw_matrix(trace: &Trace) -> Drawing {
     let rows = trace.packets.len().min(ROWS);
-    let highest = trace.packets[..rows].iter().map(|packet| match packet.carries {
-        Carries::Source(esi) => esi,
-        Carries::Coded { first, count } => first + count - 1,
-    });
+    let highest = trace.packets[..rows]
+        .iter()
+        .map(|packet| match packet.carries {
+            Carries::Source(esi) => esi,
+            Carries::Coded { first, count } => first + count - 1,
+        });
     let columns = highest.max().unwrap_or(0) + 1;
     let (left, top, cell) = (56.0, 44.0, 14.0);
     let height = top + cell * rows as f64 + 58.0;
@@ -187,9 +202,17 @@ fn draw_matrix(trace: &Trace) -> Drawing {
     let wide = (640.0 / columns as f64).min(22.0);
     let x = |esi: u64| left + wide * esi as f64;
     let y = |row: usize| top + cell * row as f64;
-    canvas.text((left, 16.0), "information packets, by their number", Anchor::Start);
+    canvas.text(
+        (left, 16.0),
+        "information packets, by their number",
+        Anchor::Start,
+    );
     for esi in (0..columns).step_by(5) {
-        canvas.text((x(esi) + wide / 2.0, top - 8.0), &esi.to_string(), Anchor::Middle);
+        canvas.text(
+            (x(esi) + wide / 2.0, top - 8.0),
+            &esi.to_string(),
+            Anchor::Middle,
+        );
     }
     for row in (0..rows).step_by(L) {
         canvas.line((left, y(row)), (x(columns), y(row)), Ink::Faint);
@@ -204,7 +227,10 @@ fn draw_matrix(trace: &Trace) -> Drawing {
             canvas.block((x(esi) + 1.0, y(row) + 1.0), (wide - 2.0, cell - 2.0), ink);
         }
         if packet.arrives_us.is_none() {
-            canvas.cross((x(first + count) + 10.0, y(row) + cell / 2.0), Ink::Colour(3));
+            canvas.cross(
+                (x(first + count) + 10.0, y(row) + cell / 2.0),
+                Ink::Colour(3),
+            );
         }
     }
     let mut edge = Vec::new();
@@ -221,14 +247,26 @@ fn draw_matrix(trace: &Trace) -> Drawing {
         canvas.text((at + 18.0, foot), text, Anchor::Start);
     };
     legend(left, Some(Ink::Colour(1)), "information packet");
-    legend(left + 170.0, Some(Ink::Colour(0)), "coded packet: what it combines");
+    legend(
+        left + 170.0,
+        Some(Ink::Colour(0)),
+        "coded packet: what it combines",
+    );
     legend(left + 420.0, None, "lost");
-    canvas.line((left, foot + 20.0), (left + 24.0, foot + 20.0), Ink::Colour(2));
+    canvas.line(
+        (left, foot + 20.0),
+        (left + 24.0, foot + 20.0),
+        Ink::Colour(2),
+    );
     let text = "lower edge: what feedback has acknowledged lies left of it";
     canvas.text((left + 32.0, foot + 24.0), text, Anchor::Start);
     canvas.text((4.0, top - 8.0), "sent", Anchor::Start);
-    let caption = format!("Rows: the first {rows} packets sent, l = {L}, an RTT of some five packets.");
-    Drawing { svg: canvas.svg(&caption), caption }
+    let caption =
+        format!("Rows: the first {rows} packets sent, l = {L}, an RTT of some five packets.");
+    Drawing {
+        svg: canvas.svg(&caption),
+        caption,
+    }
 }
 
 fn draw_stalls(trace: &Trace) -> Drawing {
@@ -250,14 +288,31 @@ fn draw_stalls(trace: &Trace) -> Drawing {
         canvas.frame((x + 1.0, y), (wide - 3.0, 28.0), ink);
         canvas.text((x + wide / 2.0, y + 18.0), &text, Anchor::Middle);
         if packet.arrives_us.is_none() {
-            canvas.line((x + 2.0, y + 27.0), (x + wide - 3.0, y + 1.0), Ink::Colour(3));
-            canvas.line((x + 2.0, y + 1.0), (x + wide - 3.0, y + 27.0), Ink::Colour(3));
+            canvas.line(
+                (x + 2.0, y + 27.0),
+                (x + wide - 3.0, y + 1.0),
+                Ink::Colour(3),
+            );
+            canvas.line(
+                (x + 2.0, y + 1.0),
+                (x + wide - 3.0, y + 27.0),
+                Ink::Colour(3),
+            );
         }
         if matches!(packet.carries, Carries::Coded { .. }) {
-            canvas.line((x + wide - 0.5, y - 8.0), (x + wide - 0.5, y + 36.0), Ink::Axis);
+            canvas.line(
+                (x + wide - 0.5, y - 8.0),
+                (x + wide - 0.5, y + 36.0),
+                Ink::Axis,
+            );
         }
     }
-    for (index, stall) in trace.stalls.iter().enumerate().filter(|(_, stall)| stall.to < slots) {
+    for (index, stall) in trace
+        .stalls
+        .iter()
+        .enumerate()
+        .filter(|(_, stall)| stall.to < slots)
+    {
         let intervals = stall.to / L - stall.from / L + 1;
         for row in stall.from / per_row..=stall.to / per_row {
             let from = stall.from.max(row * per_row);
@@ -265,7 +320,10 @@ fn draw_stalls(trace: &Trace) -> Drawing {
             let (x, y) = place(from);
             let end = place(to).0 + wide - 3.0;
             let y = y + 42.0;
-            canvas.path(&[(x, y - 5.0), (x, y), (end, y), (end, y - 5.0)], Ink::Colour(2));
+            canvas.path(
+                &[(x, y - 5.0), (x, y), (end, y), (end, y - 5.0)],
+                Ink::Colour(2),
+            );
             if row == stall.from / per_row {
                 let text = format!("S{} = {intervals}", index + 1);
                 canvas.text((x, y + 16.0), &text, Anchor::Start);
@@ -275,13 +333,19 @@ fn draw_stalls(trace: &Trace) -> Drawing {
     let foot = high * rows as f64 + 26.0;
     let text = "Numbers: information packets. c: coded packets. Crossed out: lost. Brackets: stalls of delivery.";
     canvas.text((left, foot), text, Anchor::Start);
-    let caption = "Packets in the order of sending; an interval ends with its coded packet.".to_owned();
-    Drawing { svg: canvas.svg(&caption), caption }
+    let caption =
+        "Packets in the order of sending; an interval ends with its coded packet.".to_owned();
+    Drawing {
+        svg: canvas.svg(&caption),
+        caption,
+    }
 }
 
 fn draw_triangles(trace: &Trace) -> Drawing {
     let slots = &trace.packets[..trace.packets.len().min(SLOTS)];
-    let ways = slots.iter().filter_map(|packet| Some(packet.arrives_us? - packet.sent_us));
+    let ways = slots
+        .iter()
+        .filter_map(|packet| Some(packet.arrives_us? - packet.sent_us));
     let way = ways.min().unwrap_or(0);
     // Times at which packets leave the link: those of sending have jumps where the window opens.
     let sent = |packet: &Packet| packet.sent_us as f64 / 1e3;
@@ -302,11 +366,17 @@ fn draw_triangles(trace: &Trace) -> Drawing {
     let y = |ms: f64| bottom - (bottom - top) * ms / (1.1 * most);
     let mut canvas = Canvas::new(720.0, 356.0);
     let step = if most > 200.0 { 100.0 } else { 20.0 };
-    for tick in (0..=10).map(|n| step * f64::from(n)).filter(|ms| *ms <= 1.1 * most) {
+    for tick in (0..=10)
+        .map(|n| step * f64::from(n))
+        .filter(|ms| *ms <= 1.1 * most)
+    {
         canvas.line((left, y(tick)), (right, y(tick)), Ink::Faint);
         canvas.text((left - 6.0, y(tick) + 4.0), &format!("{tick}"), Anchor::End);
     }
-    for tick in (0..=20).map(|n| 100.0 * f64::from(n)).filter(|ms| (start..=end).contains(ms)) {
+    for tick in (0..=20)
+        .map(|n| 100.0 * f64::from(n))
+        .filter(|ms| (start..=end).contains(ms))
+    {
         canvas.text((x(tick), bottom + 18.0), &format!("{tick}"), Anchor::Middle);
     }
     canvas.path(&[(left, top), (left, bottom), (right, bottom)], Ink::Axis);
@@ -327,16 +397,27 @@ fn draw_triangles(trace: &Trace) -> Drawing {
         let first = slots[stall.from];
         if let Some(waits) = delay(&first) {
             let (from, high) = (sent(&first), y(waits));
-            let corners = [(x(from), bottom), (x(from), high), (x(from + waits), bottom)];
+            let corners = [
+                (x(from), bottom),
+                (x(from), high),
+                (x(from + waits), bottom),
+            ];
             canvas.path(&corners, Ink::Dashed(2));
         }
     }
-    canvas.text((left, 12.0), "in-order delay without the path's, ms", Anchor::Start);
+    canvas.text(
+        (left, 12.0),
+        "in-order delay without the path's, ms",
+        Anchor::Start,
+    );
     canvas.text((right, bottom + 18.0), "sent, ms", Anchor::End);
     let text = "Bars: information packets (crosses: lost). Discs: coded packets. Dashed: the triangle of a stall.";
     canvas.text((left, bottom + 42.0), text, Anchor::Start);
     let caption = "Each packet's in-order delay, over the time at which it was sent.".to_owned();
-    Drawing { svg: canvas.svg(&caption), caption }
+    Drawing {
+        svg: canvas.svg(&caption),
+        caption,
+    }
 }
 
 #[cfg(test)]
@@ -346,16 +427,12 @@ mod tests {
 
     /// Three information packets, the second of which is lost, and a coded one.
     fn log() -> Vec<Value> {
-        let source = |n: u64| {
-            json!({ "event": "source_sent", "end": "writer", "time_us": 100 * n, "esi": n, "edge": 0 })
-        };
+        let source = |n: u64| json!({ "event": "source_sent", "end": "writer", "time_us": 100 * n, "esi": n, "edge": 0 });
         let path = |n: u64, event: &str| {
             json!({ "event": event, "end": "path", "from": "writer", "time_us": 100 * n, "number": n,
                     "arrives_us": 100 * n + 50 })
         };
-        let reader = |event: &str, time: u64, first: u64, count: u64| {
-            json!({ "event": event, "end": "reader", "time_us": time, "first": first, "count": count, "esi": 1 })
-        };
+        let reader = |event: &str, time: u64, first: u64, count: u64| json!({ "event": event, "end": "reader", "time_us": time, "first": first, "count": count, "esi": 1 });
         vec![
             source(0),
             path(0, "path_delivered"),
@@ -377,7 +454,10 @@ mod tests {
         let trace = Trace::of(&log());
         assert_eq!(trace.packets.len(), 4);
         assert_eq!(trace.packets[1].arrives_us, None);
-        assert_eq!(trace.packets[3].carries, Carries::Coded { first: 0, count: 3 });
+        assert_eq!(
+            trace.packets[3].carries,
+            Carries::Coded { first: 0, count: 3 }
+        );
         assert_eq!(trace.delivered_us, [Some(50), Some(350), Some(350)]);
         assert_eq!(trace.stalls, [Stall { from: 1, to: 3 }]);
         assert_eq!(Trace::of(&[]), Trace::default());
@@ -387,7 +467,11 @@ mod tests {
     fn each_drawing_has_its_packets() {
         let trace = Trace::of(&log());
         let matrix = draw_matrix(&trace).svg;
-        assert_eq!(matrix.matches("<rect").count(), 3 + 3 + 2, "boxes, and the legend's");
+        assert_eq!(
+            matrix.matches("<rect").count(),
+            3 + 3 + 2,
+            "boxes, and the legend's"
+        );
         let stalls = draw_stalls(&trace).svg;
         assert!(stalls.contains("S1 = 1") && stalls.matches("<rect").count() == 4);
         let triangles = draw_triangles(&trace).svg;

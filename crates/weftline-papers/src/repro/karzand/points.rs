@@ -8,6 +8,8 @@ use crate::repro::{Missing, Point, Scale, Values};
 
 /// Milliseconds of a slot: 1500 bytes at 25 Mbit/s.
 pub(super) const SLOT_MS: f64 = 0.48;
+/// Milliseconds of a packet of the engine in open loop: 1477 bytes on the wire at 24 Mbit/s.
+const ENGINE_SLOT_MS: f64 = 0.4922;
 /// Slots of a round trip of 60 ms.
 pub(super) const RTT: u32 = 125;
 
@@ -36,25 +38,90 @@ pub(super) fn block(loss: &str, k: u32, share: f64, more: &str, scale: Scale) ->
 
 /// The streaming code whose sender answers feedback, in slots.
 pub(super) fn streaming(loss: &str, share: f64, scale: Scale) -> Point {
-    let text = format!("streaming --loss {loss} --share {share} --answer missing --rtt {RTT}");
+    let text = format!("streaming --loss {loss} --share {share} --answer expected --rtt {RTT}");
     model(&text, 0.03, scale)
 }
 
-/// The engine on the testbed: a saturating source, one bandwidth-delay product in flight, feedback
-/// for each datagram. `loss` is that of a link, such as `iid:20%`.
-pub(super) fn engine(settings: &str, loss: &str, more: &str, scale: Scale) -> Point {
-    let (secs, seeds, seed) = (scale.pick(6, 20), scale.pick(2, 4), scale.seed);
-    Point::lab(&format!(
-        "sim engine {settings} fixed_window=187500 feedback=datagram:0 send_buffer=4096 \
-         --link 'rate=25mbit delay=30ms queue=100ms loss={loss}' --app bulk:1100 \
-         --secs {secs} --skip 1 --seeds {seeds}{more} --seed {seed}"
-    ))
-    .about_secs(f64::from(secs * seeds) * 0.06)
+/// The engine on the testbed, with losses and without.
+#[derive(Clone, Debug)]
+pub(super) struct Engine {
+    /// With losses.
+    pub(super) lossy: Point,
+    lossless: Point,
 }
 
-/// The same without losses: its delay is that of path, queue and send buffer.
-pub(super) fn lossless(scale: Scale) -> Point {
-    engine("preset=arq", "none", "", scale)
+/// The engine on the testbed: a saturating source, one bandwidth-delay product in flight, feedback
+/// for each datagram, packets of about 1500 bytes. `loss` is that of a link, such as `iid:20%`.
+pub(super) fn engine(settings: &str, loss: &str, more: &str, scale: Scale) -> Engine {
+    Engine::new(
+        &format!("{settings} fixed_window=187500"),
+        loss,
+        more,
+        scale,
+    )
+}
+
+/// The streaming code in the engine without answers to feedback. Its rate is fixed a little below
+/// the link's, so that nothing waits in a queue.
+pub(super) fn open_engine(loss: &str, l: u32, scale: Scale) -> Engine {
+    let settings = format!("preset=streaming l={l} topup=none fixed_rate=24");
+    Engine::new(&settings, &format!("iid:{loss}"), "", scale)
+}
+
+impl Engine {
+    fn new(settings: &str, loss: &str, more: &str, scale: Scale) -> Self {
+        let point = |loss: &str, secs: u32, seeds: u32, more: &str| {
+            let seed = scale.seed;
+            Point::lab(&format!(
+                "sim engine {settings} symbol=1400 feedback=datagram:0 send_buffer=4096 \
+                 --link 'rate=25mbit delay=30ms queue=100ms loss={loss}' --app bulk:1380 \
+                 --secs {secs} --skip 1 --seeds {seeds}{more} --seed {seed}"
+            ))
+            .about_secs(f64::from(secs * seeds) * 0.015)
+        };
+        Self {
+            lossy: point(loss, scale.pick(8, 25), scale.pick(2, 5), more),
+            lossless: point("none", 3, 1, ""),
+        }
+    }
+
+    /// Both points.
+    pub(super) fn points(&self) -> [Point; 2] {
+        [self.lossy.clone(), self.lossless.clone()]
+    }
+
+    /// The mean delay without losses, ms: that of path, queue and send buffer, which shown delays do
+    /// not include.
+    pub(super) fn base(&self, values: &Values) -> Result<f64, Missing> {
+        Ok(
+            over_seeds(values, &self.lossless, "runs/0/result/mean", |r| {
+                r["mean"].as_f64()
+            })?
+            .0,
+        )
+    }
+
+    /// The mean delay, ms, at x.
+    pub(super) fn mean(&self, values: &Values, x: f64) -> Result<Dot, Missing> {
+        let key = "runs/0/result/mean";
+        let (y, stderr) = over_seeds(values, &self.lossy, key, |r| r["mean"].as_f64())?;
+        let y = y - self.base(values)?;
+        Ok(Dot { x, y, stderr })
+    }
+
+    /// The mean delay in slots of the open loop's packets, at x.
+    pub(super) fn slots(&self, values: &Values, x: f64) -> Result<Dot, Missing> {
+        let dot = self.mean(values, x)?;
+        let (y, stderr) = (dot.y / ENGINE_SLOT_MS, dot.stderr / ENGINE_SLOT_MS);
+        Ok(Dot { y, stderr, ..dot })
+    }
+
+    /// Packets sent for each information packet.
+    pub(super) fn packets(&self, values: &Values) -> Result<f64, Missing> {
+        let key = "runs/0/result/effective_rate";
+        let rate = over_seeds(values, &self.lossy, key, |r| r["effective_rate"].as_f64())?;
+        Ok(1.0 / rate.0)
+    }
 }
 
 /// The lab: a file of 25 MB over the testbed, emulated, with these schemes; `loss` is a case of the
@@ -104,25 +171,6 @@ pub(super) fn over_seeds(
     Ok(over_runs(&found.ok_or_else(missing)?))
 }
 
-/// The mean delay of the engine, ms, without that of the same path without losses.
-pub(super) fn engine_mean(
-    values: &Values,
-    point: &Point,
-    lossless: &Point,
-    x: f64,
-) -> Result<Dot, Missing> {
-    let of = |point| over_seeds(values, point, "runs/0/result/mean", |r| r["mean"].as_f64());
-    let ((with, error), (without, _)) = (of(point)?, of(lossless)?);
-    Ok(dot(x, (with - without, error)))
-}
-
-/// The engine's packets for each information packet.
-pub(super) fn engine_packets(values: &Values, point: &Point) -> Result<f64, Missing> {
-    let key = "runs/0/result/effective_rate";
-    let rate = over_seeds(values, point, key, |r| r["effective_rate"].as_f64())?;
-    Ok(1.0 / rate.0)
-}
-
 /// A row of the lab's results: `None` if it was not run, or no run of it was valid.
 pub(super) fn lab_row<'a>(values: &'a Values, point: &Point) -> Option<&'a Value> {
     let row = values
@@ -154,8 +202,8 @@ pub(super) fn least(dots: &[Dot]) -> Dot {
 /// The ratio of two values with its standard error.
 pub(super) fn ratio(top: Dot, bottom: Dot) -> (f64, f64) {
     let value = top.y / bottom.y;
-    let error = (top.stderr / top.y).hypot(bottom.stderr / bottom.y);
-    (value, (value * error).abs())
+    let error = top.stderr.hypot(value * bottom.stderr);
+    (value, (error / bottom.y).abs())
 }
 
 /// The largest of several ratios.
@@ -201,6 +249,7 @@ mod tests {
         let of = |y, stderr| Dot { x: 0.0, y, stderr };
         let (value, error) = ratio(of(10.0, 0.3), of(20.0, 0.8));
         assert!((value - 0.5).abs() < 1e-12 && (error - 0.025).abs() < 1e-12);
+        assert_eq!(ratio(of(0.0, 0.2), of(2.0, 0.1)), (0.0, 0.1));
         assert_eq!(largest([(1.0, 0.1), (2.0, 0.2)]), Some((2.0, 0.2)));
         assert_eq!(smallest([(1.0, 0.1), (2.0, 0.2)]), Some((1.0, 0.1)));
     }

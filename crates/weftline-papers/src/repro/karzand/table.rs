@@ -130,6 +130,7 @@ pub(super) fn table_1(scale: Scale) -> Figure {
             checks.push(
                 Check::of("equation 8 as printed for E S^3, at loss 0.05, l 10")
                     .claims("equal", Rule::Equals { value: 1.0, digit: 0.0, spread: 0.0 })
+                    .theory(wrong / right)
                     .simulated(wrong / mean, wrong / mean * stderr / mean)
                     .because(format!(
                         "equation 8 gives {wrong:.3}, the sum of s^3 p(s) {right:.3}, the simulation \
@@ -168,6 +169,9 @@ mod tests {
 
     #[test]
     fn digits_are_cut_and_not_rounded() {
-        assert_eq!((cut(0.6774, 0.01), cut(3525.9, 1.0), cut(0.29, 0.01)), (0.67, 3525.0, 0.29));
+        assert_eq!(
+            (cut(0.6774, 0.01), cut(3525.9, 1.0), cut(0.29, 0.01)),
+            (0.67, 3525.0, 0.29)
+        );
     }
 }

@@ -334,7 +334,10 @@ mod tests {
         for (s, found) in got.busy_time.iter().enumerate().take(6) {
             let exact = theory.busy_time(s as u64);
             let error = (exact * (1.0 - exact) / got.periods as f64).sqrt();
-            assert!((found - exact).abs() < 4.0 * error, "S = {s}: {found} {exact}");
+            assert!(
+                (found - exact).abs() < 4.0 * error,
+                "S = {s}: {found} {exact}"
+            );
         }
         for (share, found) in [(0.95, got.delay_slots.p95), (0.99, got.delay_slots.p99)] {
             let exact = theory.delay_quantile(share).unwrap();
