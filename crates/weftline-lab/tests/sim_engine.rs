@@ -17,6 +17,7 @@ fn experiment(settings: &[&str], link: &str, application: &str, secs: u64) -> Ex
         seed: 5,
         within: None,
         close: false,
+        distribution: false,
     }
 }
 
@@ -42,6 +43,24 @@ fn the_same_experiment_gives_the_same_result() {
     let mut other = experiment.clone();
     other.seed += 1;
     assert_ne!(first, other.run());
+}
+
+#[test]
+fn a_saturating_source_fills_the_path_and_its_delays_are_the_networks() {
+    let settings = ["preset=arq", "fixed_window=187500", "send_buffer=4096"];
+    let link = "rate=25mbit delay=30ms queue=100ms";
+    let mut experiment = experiment(&settings, link, "bulk:1100", 3);
+    experiment.distribution = true;
+    let outcome = experiment.run();
+    assert_eq!(outcome.sent, outcome.got);
+    assert!(outcome.goodput_mbit > 23.0, "{outcome:?}");
+    let (p50, max) = (outcome.delay.p50.unwrap(), outcome.delay.max.unwrap());
+    assert!(p50 > 30.0 && p50 < 40.0, "{outcome:?}");
+    let cdf = outcome.cdf.expect("the distribution");
+    assert!(cdf.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+    assert!(cdf.last().is_some_and(|last| last.1 <= max), "{cdf:?}");
+    assert!((outcome.effective_rate - 1.0).abs() < 1e-9);
+    assert!("bulk:15".parse::<Application>().is_err());
 }
 
 #[test]

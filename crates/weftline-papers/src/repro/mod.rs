@@ -200,9 +200,9 @@ mod tests {
         };
         assert_eq!(names(&[]), Ok(quick.len()));
         assert_eq!(names(&["karzand-6", "udp-rc"]), Ok(4));
-        let error = names(&["karzand-3"]).unwrap_err().to_string();
+        let error = names(&["karzand-11"]).unwrap_err().to_string();
         assert!(
-            error.contains("karzand-3") && error.contains("rest-table-3"),
+            error.contains("karzand-11") && error.contains("rest-table-3"),
             "{error}"
         );
     }

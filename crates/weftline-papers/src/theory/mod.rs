@@ -7,12 +7,13 @@
 //!
 //! | module | paper |
 //! | --- | --- |
-//! | [`streaming`], [`markov`] | Karzand, Leith, Cloud, Medard: Design of FEC for Low Delay in 5G |
+//! | [`streaming`], [`markov`], [`block`] | Karzand, Leith, Cloud, Medard: Design of FEC for Low Delay in 5G |
 //! | [`rlnc`], [`dcf`] | Garrido et al.: Providing Reliable Services over Wireless Networks Using a Low Overhead RLC Scheme; Bianchi 2000 |
 //! | [`fecframe`] | Roca et al.: Block or Convolutional AL-FEC Codes?; RFC 8681, appendix C |
 //! | [`rest`], [`floor`] | Brulatout et al.: Reliable Streaming Protocol for Lossy Networks; limits for any code |
 
 mod binomial;
+pub mod block;
 pub mod dcf;
 pub mod fecframe;
 pub mod floor;

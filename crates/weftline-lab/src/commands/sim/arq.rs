@@ -29,6 +29,9 @@ pub(super) struct ArqArgs {
     /// With --json: the delays' percentiles 0 to 100, as `delay_percentiles_slots`
     #[arg(long)]
     percentiles: bool,
+    /// With --json: a `histogram` of the delays in bins of this many slots, each share with its error
+    #[arg(long, value_name = "SLOTS")]
+    bin: Option<f64>,
     #[command(flatten)]
     run: RunOptions,
 }
@@ -38,6 +41,7 @@ pub(super) fn run(args: &ArqArgs, output: OutputOptions) -> Result<Exit> {
         loss: args.loss,
         rtt: args.rtt,
         slots: args.slots,
+        bin: args.bin,
         seed: args.run.seed(),
     };
     let (outcome, _) = args

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use weftline_cli::ui::{Exit, Failure, OutputOptions};
+use weftline_papers::sim::slots::block::Answer;
 use weftline_papers::sim::slots::{Code, DelaySummary, Progress, SlotError};
 
 use crate::commands::theory::show::{Computed, short};
@@ -112,6 +113,24 @@ impl Line {
     fn clear(&self) {
         if self.last.lock().is_ok_and(|last| last.is_some()) {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+/// How many packets answer feedback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum AnswerName {
+    /// As many as the receiver lacks
+    Missing,
+    /// As many as must be sent for that number to arrive on average
+    Expected,
+}
+
+impl From<AnswerName> for Answer {
+    fn from(name: AnswerName) -> Self {
+        match name {
+            AnswerName::Missing => Self::Missing,
+            AnswerName::Expected => Self::Expected,
         }
     }
 }

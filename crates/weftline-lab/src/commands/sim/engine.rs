@@ -62,7 +62,8 @@ pub(super) struct EngineArgs {
     /// Bytes that IP, UDP and the carrier add to each datagram: 64 is QUIC over IPv4, 36 plain UDP
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     overhead: u16,
-    /// The application's traffic: cbr:RATE,SIZE, bulk or file:SIZE
+    /// The application's traffic: cbr:RATE,SIZE, bulk, bulk:SIZE (messages, due when accepted) or
+    /// file:SIZE
     #[arg(long, value_name = "APP", default_value = "cbr:10mbit,1200")]
     app: Application,
     /// Seconds of traffic
@@ -74,6 +75,9 @@ pub(super) struct EngineArgs {
     /// Print the share of messages that are read within this many ms of their due time
     #[arg(long, value_name = "MS", value_parser = within)]
     within: Option<f64>,
+    /// With --json: the distribution of delays in ms, as `cdf`
+    #[arg(long)]
+    cdf: bool,
     /// Seed of the losses
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -118,6 +122,7 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
         within: args
             .within
             .map(|millis| Duration::from_secs_f64(millis / 1e3)),
+        distribution: args.cdf,
         seed: args.seed,
         close: args.close,
     };
@@ -236,7 +241,7 @@ fn print(outcomes: &[Outcome], app: Application) {
             println!("{name:<22} {value:>10.3} {unit}");
         }
     };
-    if let Application::Cbr { .. } = app {
+    if let Application::Cbr { .. } | Application::Saturating { .. } = app {
         show("messages due", "", &|o| Some(o.sent as f64));
         show("messages read", "", &|o| Some(o.got as f64));
         show("delay, mean", "ms", &|o| o.delay.mean);
@@ -256,6 +261,7 @@ fn print(outcomes: &[Outcome], app: Application) {
     show("wire bytes per byte", "", &|o| Some(o.wire_per_byte));
     show("return bytes per byte", "", &|o| Some(o.back_per_byte));
     show("repairs per source", "", &|o| Some(o.repair_share));
+    show("sources per symbol", "", &|o| Some(o.effective_rate));
     show("loss rate", "", &|o| Some(o.loss_rate));
     show("queue drops", "", &|o| Some(o.queue_drops as f64));
     show("queue, median", "ms", &|o| Some(o.queue_ms[0]));

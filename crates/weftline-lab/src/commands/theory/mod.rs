@@ -1,6 +1,7 @@
 //! `weftline-lab theory`: the papers' formulas.
 
 mod bianchi;
+mod block;
 mod fecframe;
 mod rest;
 mod rlnc;
@@ -25,6 +26,7 @@ pub(crate) struct TheoryArgs {
 #[derive(Clone, Debug, Subcommand)]
 enum Formula {
     Streaming(streaming::StreamingArgs),
+    Block(block::BlockArgs),
     Rlnc(rlnc::RlncArgs),
     Bianchi(bianchi::BianchiArgs),
     Fecframe(fecframe::FecframeArgs),
@@ -38,6 +40,7 @@ enum Formula {
 pub(crate) fn run(args: &TheoryArgs, output: OutputOptions) -> Result<Exit> {
     let computed = match &args.formula {
         Formula::Streaming(args) => streaming::compute(args),
+        Formula::Block(args) => block::compute(args),
         Formula::Rlnc(args) => rlnc::compute(args),
         Formula::Bianchi(args) => bianchi::compute(args),
         Formula::Fecframe(args) => fecframe::compute(args),

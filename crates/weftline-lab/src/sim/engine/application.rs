@@ -17,6 +17,11 @@ pub enum Application {
     },
     /// As much data as the path carries.
     Bulk,
+    /// The same in messages, each due when the session accepts it.
+    Saturating {
+        /// Bytes of a message, 16 at least.
+        size: usize,
+    },
     /// One transfer, then the end.
     File {
         /// Bytes.
@@ -27,12 +32,23 @@ pub enum Application {
 /// Not an application.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not an application: give cbr:RATE,SIZE (as cbr:10mbit,1200), bulk or file:SIZE (as file:1mb)"
+    "`{0}` is not an application: give cbr:RATE,SIZE (as cbr:10mbit,1200), bulk, bulk:SIZE or file:SIZE \
+     (as file:1mb)"
 )]
 pub struct UnknownApplication(String);
 
 /// A message begins with its number and its due time.
 const HEADER: usize = 16;
+
+impl Application {
+    /// Bytes of a message, if it writes messages.
+    pub(super) fn message(self) -> Option<usize> {
+        match self {
+            Application::Cbr { size, .. } | Application::Saturating { size } => Some(size),
+            Application::Bulk | Application::File { .. } => None,
+        }
+    }
+}
 
 impl FromStr for Application {
     type Err = UnknownApplication;
@@ -42,6 +58,12 @@ impl FromStr for Application {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         match kind {
             "bulk" if rest.is_empty() => Ok(Application::Bulk),
+            "bulk" => {
+                let size = rest.parse().map_err(|_| wrong())?;
+                let fits = (HEADER..=1 << 16).contains(&size);
+                fits.then_some(Application::Saturating { size })
+                    .ok_or_else(wrong)
+            }
             "cbr" => {
                 let (rate, size) = rest.split_once(',').unwrap_or((rest, "1200"));
                 let rate = units::parse_rate(rate).map_err(|_| wrong())?;
@@ -66,6 +88,7 @@ impl fmt::Display for Application {
         match self {
             Application::Cbr { rate, size } => write!(f, "cbr:{rate}bit,{size}"),
             Application::Bulk => f.write_str("bulk"),
+            Application::Saturating { size } => write!(f, "bulk:{size}"),
             Application::File { size } => write!(f, "file:{size}"),
         }
     }

@@ -165,6 +165,7 @@ impl Writer {
                 while self.write(&[0; PIECE]) == PIECE {}
             }
             Application::Bulk => {}
+            Application::Saturating { size } => self.saturate(size),
             Application::File { .. } => self.file(),
         }
     }
@@ -191,9 +192,7 @@ impl Writer {
                     break;
                 }
                 let at = period(rate, size, self.taken);
-                self.left = vec![0; size];
-                self.left[..8].copy_from_slice(&(at.as_nanos() as u64).to_le_bytes());
-                self.left[8..16].copy_from_slice(&self.taken.to_le_bytes());
+                self.left = message(size, at, self.taken);
                 self.taken += 1;
             }
             let left = std::mem::take(&mut self.left);
@@ -208,6 +207,33 @@ impl Writer {
         }
     }
 
+    /// Each message has the time at which its first byte was accepted.
+    fn saturate(&mut self, size: usize) {
+        loop {
+            let mut left = std::mem::take(&mut self.left);
+            if left.is_empty() {
+                if self.end.now >= self.duration {
+                    self.finish();
+                    return;
+                }
+                left = message(size, self.end.now, self.taken);
+            }
+            let n = self.write(&left);
+            // A message of which nothing was accepted is not due yet.
+            if n == 0 && left.len() == size {
+                return;
+            }
+            if left.len() == size {
+                self.taken += 1;
+                self.due += 1;
+            }
+            if n < left.len() {
+                self.left = left[n..].to_vec();
+                return;
+            }
+        }
+    }
+
     fn file(&mut self) {
         while self.unwritten > 0 {
             let n = self.write(&[0; PIECE][..PIECE.min(self.unwritten as usize)]);
@@ -218,6 +244,14 @@ impl Writer {
         }
         self.finish();
     }
+}
+
+/// A message: its due time and its number, and filler.
+fn message(size: usize, due: Duration, number: u64) -> Vec<u8> {
+    let mut message = vec![0; size];
+    message[..8].copy_from_slice(&(due.as_nanos() as u64).to_le_bytes());
+    message[8..16].copy_from_slice(&number.to_le_bytes());
+    message
 }
 
 /// When message `number` is due.
@@ -252,6 +286,10 @@ impl Node for Writer {
     fn next_timeout(&self) -> Option<Duration> {
         let message = match self.application {
             Application::Cbr { rate, size } => due_time(rate, size, self.due, self.duration),
+            // The end of the traffic.
+            Application::Saturating { .. } if !self.finished && self.end.now < self.duration => {
+                Some(self.duration)
+            }
             _ => None,
         };
         [self.end.next_timeout(), message]
@@ -391,7 +429,7 @@ impl Reader {
                     } else {
                         0
                     };
-                    if let Application::Cbr { size, .. } = self.application {
+                    if let Some(size) = self.application.message() {
                         self.split_messages(&buf[..n], size);
                     }
                 }

@@ -42,6 +42,8 @@ pub struct Experiment {
     pub skip: Duration,
     /// Messages that are read later than this after their due time are late.
     pub within: Option<Duration>,
+    /// Whether the distribution of delays is wanted.
+    pub distribution: bool,
     /// Seed of all random choices.
     pub seed: u64,
     /// Whether, in a log, the writer closes the session when everything is acknowledged.
@@ -64,6 +66,10 @@ pub struct Outcome {
     /// Delays of messages, ms.
     #[serde(flatten)]
     pub delay: Summary,
+    /// Shares, and the delay in ms that this share of messages does not exceed, if
+    /// [`Experiment::distribution`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cdf: Option<Vec<(f64, f64)>>,
     /// Share of messages that were read within [`Experiment::within`].
     pub on_time: Option<f64>,
     /// Bytes that the reader's application read after `skip`.
@@ -79,6 +85,8 @@ pub struct Outcome {
     pub back_per_byte: f64,
     /// Repair symbols for each source symbol.
     pub repair_share: f64,
+    /// Source symbols for all symbols sent for them: repairs, and source symbols sent again.
+    pub effective_rate: f64,
     /// Share of packets that the forward link lost, without queue drops.
     pub loss_rate: f64,
     /// Packets dropped by a full queue.
@@ -143,7 +151,7 @@ impl Experiment {
         let limit = match self.application {
             Application::File { .. } => self.duration * PATIENCE,
             Application::Bulk => self.duration,
-            Application::Cbr { .. } => self.duration + DRAIN,
+            Application::Cbr { .. } | Application::Saturating { .. } => self.duration + DRAIN,
         };
         let end = sim.run_while(limit, |sim| {
             let full = log.is_some_and(|log| log.borrow().is_full());
@@ -180,6 +188,7 @@ impl Experiment {
             sent: writer.due(),
             got: reader.messages(),
             delay: reader.delays().summary(),
+            cdf: self.distribution.then(|| reader.delays().curve()),
             on_time: reader.on_time(),
             bytes: reader.counted(),
             goodput_mbit: reader.counted() as f64 * 8.0 / 1e6 / measured.as_secs_f64().max(1e-9),
@@ -188,6 +197,11 @@ impl Experiment {
             back_per_byte: back.offered_bytes as f64 / total,
             repair_share: stats.sent.repair_symbols as f64
                 / (stats.sent.source_symbols as f64).max(1.0),
+            effective_rate: stats.sent.source_symbols as f64
+                / ((stats.sent.source_symbols
+                    + stats.sent.retransmissions
+                    + stats.sent.repair_symbols) as f64)
+                    .max(1.0),
             loss_rate: forward.loss_rate(),
             queue_drops: forward.queue_drops,
             queue_ms: [millis(0.5), millis(0.99)],

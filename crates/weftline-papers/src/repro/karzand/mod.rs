@@ -1,22 +1,37 @@
 //! Karzand et al.: the streaming code.
 
-mod against;
-mod analysis;
+mod bound;
+mod bursts;
+mod closed;
+mod distribution;
+mod drawings;
+mod open;
+mod pairs;
+mod points;
+mod rates;
+mod sizes;
+mod speed;
 mod table;
-mod testbed;
+mod theorem;
 
 use super::{Figure, Scale};
 
 /// All figures of the paper that are run.
 pub(super) fn figures(scale: Scale) -> Vec<Figure> {
     vec![
-        testbed::distribution(scale),
-        testbed::block_size(scale),
-        analysis::delay(scale),
-        analysis::bursts(scale),
-        analysis::speed(scale),
-        against::against_blocks(scale),
-        against::over_rate(scale),
+        distribution::distribution(scale),
+        sizes::over_block_size(scale),
+        drawings::matrix(scale),
+        drawings::stalls(scale),
+        drawings::triangles(scale),
+        bound::delay(scale),
+        open::open_loop(scale),
+        closed::closed_loop(scale),
+        sizes::against_blocks(scale),
+        rates::over_packets(scale),
         table::table_1(scale),
+        theorem::tail(scale),
+        speed::speed(scale),
+        bursts::bursts(scale),
     ]
 }

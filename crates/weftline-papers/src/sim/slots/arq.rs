@@ -25,6 +25,8 @@ pub struct Arq {
     pub rtt: u32,
     /// Least number of slots to run.
     pub slots: u64,
+    /// Slots of a bin of the delays' histogram; `None`: no histogram.
+    pub bin: Option<f64>,
     /// Seed of all random choices.
     pub seed: u64,
 }
@@ -50,6 +52,9 @@ pub struct Outcome {
     /// slots.
     #[serde(skip)]
     pub delay_percentiles: Vec<u64>,
+    /// The share of packets in each bin of delays, from 0 on, where a histogram is wanted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<Estimate>,
 }
 
 /// Counts of a part.
@@ -60,12 +65,16 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn outcome(parts: &[Tally]) -> Outcome {
+    pub(super) fn outcome(parts: &[Tally], bin: Option<f64>) -> Outcome {
         let mut sum = Tally::default();
         for part in parts {
             sum.slots += part.slots;
             sum.delays.merge(&part.delays);
         }
+        let histogram = bin.map(|width| {
+            let rows: Vec<_> = parts.iter().map(|part| part.delays.bins(width)).collect();
+            Estimate::of_columns(&rows)
+        });
         let means: Vec<_> = parts.iter().map(|part| part.delays.mean()).collect();
         Outcome {
             slots: sum.slots,
@@ -76,8 +85,16 @@ impl Tally {
             undelayed: sum.delays.within(0),
             delay_slots: sum.delays.summary(),
             delay_percentiles: sum.delays.percentiles(),
+            histogram: histogram.unwrap_or_default(),
         }
     }
+}
+
+/// Checks the width of a histogram's bins.
+pub(super) fn is_bin(bin: Option<f64>) -> Result<(), SlotError> {
+    let width = bin.unwrap_or(1.0);
+    let fits = width.is_finite() && width >= 1.0;
+    within("the width of a bin", width, fits, "at least 1 slot")
 }
 
 impl Arq {
@@ -93,6 +110,7 @@ impl Arq {
             (1..=1_000_000).contains(&self.rtt),
             "from 1 to 1000000 slots",
         )?;
+        is_bin(self.bin)?;
         let fits = (1..=super::streaming::MOST_SLOTS).contains(&self.slots);
         within(
             "the number of slots",
@@ -105,7 +123,7 @@ impl Arq {
             self.part(Channel::new(self.loss, Draws::new(self.seed, index)), each)
         });
         let parts: Vec<_> = parts.into_iter().collect::<Result<_, _>>()?;
-        Ok(Tally::outcome(&parts))
+        Ok(Tally::outcome(&parts, self.bin))
     }
 
     fn part(&self, mut channel: Channel, slots: u64) -> Result<Tally, SlotError> {
@@ -158,6 +176,7 @@ mod tests {
             loss: "0.2".parse().unwrap(),
             rtt: 63,
             slots: 640_000,
+            bin: None,
             seed: 2,
         };
         let got = arq.run(2, &silent).unwrap();
@@ -177,6 +196,7 @@ mod tests {
             loss: "0.25".parse().unwrap(),
             rtt: 1,
             slots: 800_000,
+            bin: None,
             seed: 2,
         };
         let got = arq.run(2, &silent).unwrap();
@@ -187,11 +207,30 @@ mod tests {
     }
 
     #[test]
+    fn a_histogram_adds_up_and_has_its_errors() {
+        let arq = Arq {
+            loss: "0.2".parse().unwrap(),
+            rtt: 20,
+            slots: 320_000,
+            bin: Some(5.5),
+            seed: 2,
+        };
+        let got = arq.run(2, &silent).unwrap();
+        let sum: f64 = got.histogram.iter().map(|bin| bin.mean).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+        // Delays of 0 to 5 slots.
+        assert!(got.histogram[0].mean >= got.undelayed && got.histogram[0].stderr > 0.0);
+        let bin = Some(0.5);
+        assert!(Arq { bin, ..arq }.run(1, &silent).is_err());
+    }
+
+    #[test]
     fn without_loss_nothing_waits() {
         let arq = Arq {
             loss: "0".parse().unwrap(),
             rtt: 5,
             slots: 1000,
+            bin: None,
             seed: 2,
         };
         let got = arq.run(1, &silent).unwrap();

@@ -1,11 +1,10 @@
-//! Block codes: k source packets, then n-k combinations of them; and ARQ for packets still
-//! missing.
+//! Block codes: k source packets, then combinations of them; and ARQ for packets still missing.
 
 use std::collections::VecDeque;
 
 use serde::Serialize;
 
-use super::arq::{self, Tally};
+use super::arq::{self, Tally, is_bin};
 use super::channel::{Channel, Draws};
 use super::spread::spread;
 use super::{Progress, SlotError, within};
@@ -17,6 +16,8 @@ const PARTS: u64 = 32;
 const LONGEST: u32 = 100_000;
 /// Most blocks that may wait for an incomplete one.
 const MOST_BLOCKS: usize = 1 << 16;
+/// Most repairs of a block for each of its source packets.
+const MOST_REPAIRS: f64 = 10.0;
 
 /// The model: an ideal code, so that any k packets of a block decode it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,14 +26,18 @@ pub struct Block {
     pub loss: SlotLoss,
     /// Source packets of a block.
     pub k: u32,
-    /// All packets of a block.
-    pub n: u32,
+    /// Repairs of a block. A fraction is carried from block to block, so that this is the mean.
+    pub repairs: f64,
     /// Slots from a block's last packet until the sender knows how many packets the receiver
-    /// lacks, and sends this many repairs before anything else (Karzand et al.'s safety net).
+    /// lacks, and sends repairs for them before anything else (Karzand et al.'s safety net).
     /// `None`: open loop; packets that are not recovered by the end of a block are given up.
     pub rtt: Option<u32>,
+    /// How many repairs that is.
+    pub answer: Answer,
     /// Least number of slots to run.
     pub slots: u64,
+    /// Slots of a bin of the delays' histogram; `None`: no histogram.
+    pub bin: Option<f64>,
     /// Seed of all random choices.
     pub seed: u64,
 }
@@ -45,8 +50,10 @@ pub struct Outcome {
     pub delivered: arq::Outcome,
     /// Share of source packets that never arrived.
     pub residual_loss: f64,
-    /// Packets sent beyond n for each complete block.
+    /// Packets sent in answer to feedback for each complete block.
     pub extra: f64,
+    /// Source packets for all packets sent for them.
+    pub effective_rate: f64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -70,8 +77,15 @@ impl Block {
             (1..=LONGEST).contains(&self.k),
             "from 1 to 100000",
         )?;
-        let fits = (self.k..=2 * LONGEST).contains(&self.n);
-        within("n", self.n, fits, "at least k, and at most 200000")?;
+        let most = MOST_REPAIRS * f64::from(self.k);
+        let fits = (0.0..=most).contains(&self.repairs);
+        within(
+            "the number of repairs of a block",
+            self.repairs,
+            fits,
+            "from 0 to 10 k: n must be at least k",
+        )?;
+        is_bin(self.bin)?;
         if let Some(rtt) = self.rtt {
             within(
                 "the RTT",
@@ -99,10 +113,12 @@ impl Block {
         let sum = |of: &dyn Fn(&Part) -> u64| parts.iter().map(of).sum::<u64>() as f64;
         let (lost, blocks, extra) = (sum(&|p| p.lost), sum(&|p| p.blocks), sum(&|p| p.extra));
         let tallies: Vec<_> = parts.into_iter().map(|part| part.tally).collect();
-        let delivered = Tally::outcome(&tallies);
+        let delivered = Tally::outcome(&tallies, self.bin);
+        let (k, extra) = (f64::from(self.k), extra / blocks.max(1.0));
         Ok(Outcome {
             residual_loss: lost / (lost + delivered.packets as f64).max(1.0),
-            extra: extra / blocks.max(1.0),
+            extra,
+            effective_rate: k / (k + self.repairs + extra),
             delivered,
         })
     }
@@ -110,10 +126,12 @@ impl Block {
     /// One block after the other: the received packets of an undecoded block are delivered at its
     /// end.
     fn open(&self, mut channel: Channel, slots: u64) -> Part {
-        let (k, n) = (u64::from(self.k), u64::from(self.n));
+        let k = u64::from(self.k);
+        let mut sizes = Sizes::new(self);
         let mut part = Part::default();
         let mut received = vec![false; self.k as usize];
         while part.tally.slots < slots {
+            let n = u64::from(sizes.next());
             let (mut missing, mut first) = (0, k);
             let mut decoded = None;
             for slot in 0..n {
@@ -145,10 +163,12 @@ impl Block {
     fn closed(&self, mut channel: Channel, slots: u64, rtt: u64) -> Result<Part, SlotError> {
         let mut part = Part::default();
         let mut receiver = Receiver::new(self.k);
+        let mut sizes = Sizes::new(self);
+        let loss = self.loss.rate();
         // Requests: when the sender learns of it, the block, and the number of packets left to
         // send.
         let mut asked: VecDeque<(u64, u64, u32)> = VecDeque::new();
-        let (mut block, mut place) = (0, 0);
+        let (mut block, mut place, mut n) = (0, 0, 0);
         for now in 0..slots {
             let ready = asked.front_mut().filter(|(at, _, _)| *at <= now);
             if let Some((_, which, left)) = ready {
@@ -162,12 +182,14 @@ impl Block {
                 if !channel.next_is_lost() {
                     receiver.repair(which);
                 }
-                if last && receiver.missing(which) > 0 {
-                    asked.push_back((now + rtt, which, receiver.missing(which)));
+                let missing = receiver.missing(which);
+                if last && missing > 0 {
+                    asked.push_back((now + rtt, which, self.answer.repairs(missing, loss)));
                 }
             } else {
                 if place == 0 {
                     receiver.begin();
+                    n = sizes.next();
                 }
                 let lost = channel.next_is_lost();
                 if place < self.k {
@@ -176,9 +198,10 @@ impl Block {
                     receiver.repair(block);
                 }
                 place += 1;
-                if place == self.n {
-                    if receiver.missing(block) > 0 {
-                        asked.push_back((now + rtt, block, receiver.missing(block)));
+                if place == n {
+                    let missing = receiver.missing(block);
+                    if missing > 0 {
+                        asked.push_back((now + rtt, block, self.answer.repairs(missing, loss)));
                     }
                     (block, place) = (block + 1, 0);
                 }
@@ -191,6 +214,48 @@ impl Block {
         }
         part.tally.slots = slots;
         Ok(part)
+    }
+}
+
+/// How many repairs answer feedback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// As many as the receiver lacks.
+    Missing,
+    /// As many as must be sent for that number to arrive on average, rounded up.
+    Expected,
+}
+
+impl Answer {
+    /// The number of repairs for this number of missing packets.
+    pub(super) fn repairs(self, missing: u32, loss: f64) -> u32 {
+        match self {
+            Answer::Missing => missing,
+            // To rounding: 8 / 0.8 is 10.
+            Answer::Expected => (f64::from(missing) / (1.0 - loss) - 1e-9).ceil() as u32,
+        }
+    }
+}
+
+/// The number of packets of each block.
+struct Sizes {
+    k: u32,
+    repairs: f64,
+    carry: f64,
+}
+
+impl Sizes {
+    fn new(model: &Block) -> Self {
+        let (k, repairs) = (model.k, model.repairs);
+        let carry = 0.0;
+        Self { k, repairs, carry }
+    }
+
+    fn next(&mut self) -> u32 {
+        let owed = self.repairs + self.carry;
+        let sent = (owed + 1e-9).floor();
+        self.carry = owed - sent;
+        self.k + sent as u32
     }
 }
 
@@ -277,9 +342,11 @@ mod tests {
         Block {
             loss,
             k,
-            n,
+            repairs: f64::from(n - k),
             rtt: None,
+            answer: Answer::Missing,
             slots: 3_200_000,
+            bin: None,
             seed: 4,
         }
     }
@@ -333,11 +400,46 @@ mod tests {
             loss: block.loss,
             rtt: 20,
             slots: block.slots,
+            bin: None,
             seed: block.seed,
         };
         assert_eq!(
             block.run(2, &silent).unwrap().delivered,
             arq.run(2, &silent).unwrap()
         );
+    }
+
+    #[test]
+    fn a_fraction_of_a_repair_is_carried_to_the_next_block() {
+        let block = Block {
+            repairs: 1.25,
+            ..model(4, 4, "0")
+        };
+        let mut sizes = Sizes::new(&block);
+        let first: Vec<u32> = (0..8).map(|_| sizes.next()).collect();
+        assert_eq!(first, [5, 5, 5, 6, 5, 5, 5, 6]);
+        // One slot in 0.25 more: the rate without losses.
+        let rtt = Some(10);
+        let got = Block { rtt, ..block }.run(2, &silent).unwrap();
+        assert!((got.effective_rate - 4.0 / 5.25).abs() < 1e-12);
+        assert!((got.delivered.throughput - got.effective_rate).abs() < 1e-4);
+    }
+
+    #[test]
+    fn answering_for_expected_losses_costs_packets_and_saves_rounds() {
+        let rtt = Some(63);
+        let exact = Block {
+            rtt,
+            ..model(32, 34, "0.2")
+        };
+        let answer = Answer::Expected;
+        let more = Block { answer, ..exact }.run(2, &silent).unwrap();
+        let exact = exact.run(2, &silent).unwrap();
+        assert!(more.effective_rate < exact.effective_rate);
+        assert!(more.delivered.mean_delay_slots < exact.delivered.mean_delay_slots);
+        // Nothing that arrives is wasted if nothing is asked for in excess.
+        assert!((exact.effective_rate - 0.8).abs() < 0.003, "{exact:?}");
+        assert_eq!(Answer::Expected.repairs(8, 0.2), 10);
+        assert_eq!(Answer::Expected.repairs(1, 0.05), 2);
     }
 }

@@ -5,6 +5,8 @@ use serde::Serialize;
 /// Delays below this are counted exactly, others in steps of 1/2048 of their value.
 const EXACT: u64 = 1 << 16;
 const STEPS: u64 = 2048;
+/// Most bins of a printed histogram.
+const MOST_BINS: usize = 1000;
 
 /// A histogram of delays in slots.
 #[derive(Clone, Debug, Default)]
@@ -74,6 +76,21 @@ impl Delays {
     pub(super) fn within(&self, slots: u64) -> f64 {
         let counted: u64 = self.counts.iter().take(slots as usize + 1).sum();
         counted as f64 / (self.total as f64).max(1.0)
+    }
+
+    /// The share of delays in each bin of this many slots, from 0 on: at most [`MOST_BINS`], the last
+    /// of which has all longer delays, too.
+    pub(super) fn bins(&self, width: f64) -> Vec<f64> {
+        let mut bins = Vec::new();
+        for (place, count) in self.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let bin = (least(place) as f64 / width) as usize;
+            let bin = bin.min(MOST_BINS - 1);
+            if bin >= bins.len() {
+                bins.resize(bin + 1, 0.0);
+            }
+            bins[bin] += *count as f64 / self.total as f64;
+        }
+        bins
     }
 
     pub(super) fn summary(&self) -> DelaySummary {
@@ -168,6 +185,9 @@ mod tests {
         );
         assert!((delays.mean() - 250.25).abs() < 1e-9 && delays.total() == 2000);
         assert_eq!(delays.within(100), 0.55);
+        let bins = delays.bins(100.5);
+        assert_eq!(bins.len(), 10, "of 0 to 100, 101 to 200, ... 1000");
+        assert!((bins[0] - 0.55).abs() < 1e-12 && (bins[1] - 0.05).abs() < 1e-12);
         let percentiles = delays.percentiles();
         assert_eq!(percentiles.len(), 101);
         assert_eq!(

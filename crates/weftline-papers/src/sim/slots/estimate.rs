@@ -14,6 +14,16 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// Means over rows of values, column by column; a row that is shorter has zeros.
+    pub(super) fn of_columns(rows: &[Vec<f64>]) -> Vec<Self> {
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let column = |at: usize| {
+            let values = rows.iter().map(|row| row.get(at).copied().unwrap_or(0.0));
+            Self::of(&values.collect::<Vec<_>>())
+        };
+        (0..columns).map(column).collect()
+    }
+
     /// The mean of these values.
     pub(super) fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;

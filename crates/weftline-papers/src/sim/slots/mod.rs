@@ -4,6 +4,7 @@
 //! repair replaces any one loss. *Real* models code and decode with `weftline-codec` and compare
 //! the output. A model is exactly repeatable from its seed, on any number of threads.
 
+pub mod answered;
 pub mod arq;
 pub mod block;
 mod channel;

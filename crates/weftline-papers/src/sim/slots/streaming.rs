@@ -56,6 +56,11 @@ pub struct Outcome {
     pub third_moment_busy: f64,
     /// E S+.
     pub mean_busy_plus: f64,
+    /// Busy periods, those of length 0 included.
+    pub periods: u64,
+    /// P(S = s) for s from 0 to at most 1000.
+    #[serde(skip)]
+    pub busy_time: Vec<f64>,
 }
 
 /// Counts of a part; all whole numbers.
@@ -66,6 +71,8 @@ pub(super) struct Tally {
     pub(super) delays: Delays,
     /// Busy periods, those of length 0 included.
     periods: u64,
+    /// The lengths of those of length 1 and more.
+    lengths: Delays,
     busy: [u128; 3],
     idle: u64,
     /// Cycles of one interval in which nothing is missing, not yet in `ratio`.
@@ -81,6 +88,9 @@ impl Tally {
     /// A busy period of `s` intervals.
     #[inline]
     pub(super) fn period(&mut self, s: u64) {
+        if s > 0 {
+            self.lengths.add(s);
+        }
         let s = u128::from(s);
         self.periods += 1;
         self.busy[0] += s;
@@ -93,6 +103,7 @@ impl Tally {
         self.slots += other.slots;
         self.ratio.merge(&other.ratio);
         self.delays.merge(&other.delays);
+        self.lengths.merge(&other.lengths);
         self.periods += other.periods;
         self.idle += other.idle;
         for (sum, more) in self.busy.iter_mut().zip(other.busy) {
@@ -104,6 +115,13 @@ impl Tally {
         let (mean, stderr) = self.ratio.estimate();
         let periods = (self.periods as f64).max(1.0);
         let moment = |n: usize| self.busy[n] as f64 / periods;
+        let long = self.lengths.total() as f64 / periods;
+        let mut busy_time = self.lengths.bins(1.0);
+        busy_time.iter_mut().for_each(|share| *share *= long);
+        match busy_time.first_mut() {
+            Some(none) => *none = self.idle as f64 / periods,
+            None => busy_time.push(1.0),
+        }
         Outcome {
             slots: self.slots,
             packets: self.ratio.bottom(),
@@ -116,6 +134,8 @@ impl Tally {
             second_moment_busy: moment(1),
             third_moment_busy: moment(2),
             mean_busy_plus: moment(0) + self.idle as f64 / periods,
+            periods: self.periods,
+            busy_time,
         }
     }
 }
@@ -311,6 +331,14 @@ mod tests {
             "{}",
             got.undelayed
         );
+        for (s, found) in got.busy_time.iter().enumerate().take(6) {
+            let exact = theory.busy_time(s as u64);
+            let error = (exact * (1.0 - exact) / got.periods as f64).sqrt();
+            assert!(
+                (found - exact).abs() < 4.0 * error,
+                "S = {s}: {found} {exact}"
+            );
+        }
         for (share, found) in [(0.95, got.delay_slots.p95), (0.99, got.delay_slots.p99)] {
             let exact = theory.delay_quantile(share).unwrap();
             assert!(
