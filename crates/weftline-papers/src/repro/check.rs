@@ -216,18 +216,6 @@ impl Check {
         self
     }
 
-    /// To be replaced: a tolerance that the caller chooses.
-    pub(super) fn stated(self, value: f64, within: f64) -> Self {
-        let digit = 2.0 * within * value.abs();
-        self.equals(value, digit)
-    }
-
-    /// To be replaced: a claim without a value.
-    pub(super) fn holding(self, words: impl Into<String>, holds: bool) -> Self {
-        let bound = if holds { f64::MIN } else { f64::MAX };
-        self.claims(words, Rule::AtLeast(bound))
-    }
-
     /// The value of the formula here.
     pub fn theory(mut self, value: f64) -> Self {
         self.theory = Some(Ours { value, stderr: 0.0 });

@@ -338,7 +338,7 @@ pub(super) fn mobile(scale: Scale) -> Figure {
                 )
                 .claims("more uniform matrices", Rule::AtMost(1.0))
                 .both(slots, run)
-                    .explained("", ENGINE_END),
+                .explained("", ENGINE_END),
             );
             let (slots, run) = ratio(values, &bounded, &open, "overhead")?;
             checks.push(
