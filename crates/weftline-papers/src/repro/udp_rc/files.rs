@@ -59,43 +59,55 @@ impl Files {
         self.lab(values)?.transfers(&peer.id(&self.path))
     }
 
-    /// Throughput of each file over time, in the unit of `bits` bits/s, with lines of `more` names and
-    /// values that the paper prints.
+    /// Throughput of each file over time, in the unit of `bits` bits/s: the lines of the engine and
+    /// those of the lab, each with the values that the paper prints. The lab's are empty where it was
+    /// not run.
     pub(super) fn lines(
         &self,
         values: &Values,
         bits: f64,
         printed: &[(&str, usize, f64)],
-    ) -> Result<Vec<Line>, Missing> {
+    ) -> Result<[Vec<Line>; 2], Missing> {
         let answer = self.path.delay / 1e3;
-        let mut lines = Vec::new();
-        for (rate, colour) in Rate::BOTH.into_iter().zip([4, 6]) {
+        let (mut engine, mut measured) = (Vec::new(), Vec::new());
+        for rate in Rate::BOTH {
             let dots = self.engine(values, rate)?.over_time(FILE, bits, answer);
-            lines.push(Line::new(rate.engine_name(), Source::Engine, colour, dots).smooth());
+            engine
+                .push(Line::new(rate.engine_name(), Source::Engine, rate.colour(), dots).smooth());
         }
-        let lab = self.lab(values);
-        for peer in Peer::ALL {
-            let times = lab.as_ref().and_then(|lab| {
-                let times = lab.transfers(&peer.id(&self.path))?;
-                Some((times.over_time(FILE, bits, answer), peer.name(lab.kernel())))
-            });
-            if let Some((dots, name)) = times {
-                lines.push(Line::new(name, Source::Measured, peer.colour(), dots).smooth());
+        if let Some(lab) = self.lab(values) {
+            for peer in Peer::ALL {
+                if let Some(times) = lab.transfers(&peer.id(&self.path)) {
+                    let dots = times.over_time(FILE, bits, answer);
+                    let name = peer.name(lab.kernel());
+                    measured.push(Line::new(name, Source::Measured, peer.colour(), dots).smooth());
+                }
             }
         }
-        // What the paper prints has no time: it stands over the whole picture.
-        let ends = lines.iter().filter_map(|line| line.dots.last());
-        let end = ends.map(|dot| dot.x).fold(0.0, f64::max);
-        for (name, colour, value) in printed {
-            let dots = (0..=4).map(|n| Dot::new(end * f64::from(n) / 4.0, *value));
-            lines.push(Line::new(*name, Source::Paper, *colour, dots.collect()));
+        for lines in [&mut engine, &mut measured] {
+            // What the paper prints has no time: it stands over the whole picture.
+            let ends = lines.iter().filter_map(|line| line.dots.last());
+            let Some(end) = ends.map(|dot| dot.x).reduce(f64::max) else {
+                continue;
+            };
+            for (name, colour, value) in printed {
+                let dots = (0..=4).map(|n| Dot::new(end * f64::from(n) / 4.0, *value));
+                lines.push(Line::new(*name, Source::Paper, *colour, dots.collect()));
+            }
         }
-        Ok(lines)
+        Ok([engine, measured])
     }
 
-    /// The same in a picture.
-    pub(super) fn plot(caption: &str, unit: &str, lines: Vec<Line>) -> Plot {
+    /// The same in pictures.
+    pub(super) fn plots(caption: &str, unit: &str, engine: Vec<Line>, lab: Vec<Line>) -> Vec<Plot> {
         let y = format!("throughput of a file, {unit}");
-        Plot::new(caption, "time, s", y).with(lines)
+        let plot = |place: &str, lines| {
+            Plot::new(format!("{caption}: {place}."), "time, s", y.clone()).with(lines)
+        };
+        let mut plots = vec![plot("the preset in virtual time", engine)];
+        if !lab.is_empty() {
+            plots.push(plot("in the lab", lab));
+        }
+        plots
     }
 }

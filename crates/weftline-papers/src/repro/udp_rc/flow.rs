@@ -8,7 +8,7 @@ use super::super::{Figure, Missing, Paper, Scale, Shown};
 use super::path::{MICROWAVE, Path, Rate};
 
 /// Bytes of the message: eight source symbols.
-const MESSAGE: u32 = 9_600;
+const MESSAGE: u32 = 9_552;
 /// The microwave link with so many losses that a message of eight symbols has some.
 const LOSSY: Path = Path {
     loss: 25.0,

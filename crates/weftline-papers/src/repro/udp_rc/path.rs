@@ -2,9 +2,14 @@
 
 use super::super::{Point, Scale};
 
-/// Bytes of a message in a packet, as the engine sends them to a peer that it does not know yet,
-/// and bytes of headers in it: 15 of the engine, 8 of the plain UDP carrier, 28 of UDP and IP.
-const SYMBOL: &str = "--symbol 1200 --headers 51";
+/// Bytes of a source symbol of the engine in virtual time: those that it may send to a peer that it
+/// does not know yet, so that all are alike. 6 of them frame the stream.
+const SYMBOL: u32 = 1200;
+/// Bytes of a message in a packet of the slot model, and of all headers: 6 of the frame, 15 of the
+/// engine, 8 of the plain UDP carrier, 28 of UDP and IP.
+const PACKET: &str = "--symbol 1194 --headers 57";
+/// Bytes of a message in a full packet.
+const FULL: u32 = SYMBOL - 6;
 /// Bytes that the plain UDP carrier, UDP and IP add to a datagram.
 const OVERHEAD: u32 = 36;
 
@@ -128,7 +133,7 @@ impl Path {
         } = self;
         let (trials, seed) = (scale.pick(2_000, 50_000), scale.seed);
         Point::lab(&format!(
-            "sim udp-rc --message {} {SYMBOL} --rate {rate}mbit --rtt {}ms --loss {loss}% {options} --trials {trials} \
+            "sim udp-rc --message {} {PACKET} --rate {rate}mbit --rtt {}ms --loss {loss}% {options} --trials {trials} \
              --seed {seed}",
             size(bytes),
             2.0 * delay,
@@ -146,6 +151,12 @@ impl Path {
         self.engine_with(bytes, Rate::ByHand, "extra=0", runs, scale)
     }
 
+    /// The same with a last packet that is full, as all packets of the slot model are.
+    pub(super) fn engine_in_full_packets(&self, bytes: u32, runs: u32, scale: Scale) -> Point {
+        let bytes = bytes.div_ceil(FULL) * FULL;
+        self.engine_with(bytes, Rate::ByHand, "", runs, scale)
+    }
+
     fn engine_with(
         &self,
         bytes: u32,
@@ -159,7 +170,7 @@ impl Path {
             Rate::Own => String::new(),
         };
         Point::lab(&format!(
-            "sim engine preset=udp-rc {by_hand} {settings} --overhead {OVERHEAD} --link '{}'{} --app file:{} --seeds \
+            "sim engine preset=udp-rc symbol={SYMBOL} {by_hand} {settings} --overhead {OVERHEAD} --link '{}'{} --app file:{} --seeds \
              {runs} --seed {}",
             self.link(),
             self.return_option(),
@@ -176,7 +187,7 @@ impl Path {
             Rate::Own => String::new(),
         };
         Point::lab(&format!(
-            "sim engine preset=udp-rc{by_hand} --overhead {OVERHEAD} --link '{}'{} --app file:{bytes} --close --seed {} \
+            "sim engine preset=udp-rc symbol={SYMBOL}{by_hand} --overhead {OVERHEAD} --link '{}'{} --app file:{bytes} --close --seed {} \
              --with-events",
             self.link(),
             self.return_option(),
@@ -220,13 +231,13 @@ mod tests {
         let model = HOME.model(500_000, scale).to_string();
         assert!(
             model.contains(
-                "--message 500kB --symbol 1200 --headers 51 --rate 1mbit --rtt 50ms --loss 0.013%"
+                "--message 500kB --symbol 1194 --headers 57 --rate 1mbit --rtt 50ms --loss 0.013%"
             ),
             "{model}"
         );
         let engine = HOME.engine(2_000_000, Rate::ByHand, 4, scale).to_string();
         for part in [
-            "preset=udp-rc fixed_rate=1 ",
+            "preset=udp-rc symbol=1200 fixed_rate=1 ",
             "'rate=1mbit delay=25ms queue=200ms loss=iid:0.013%'",
             "--back 'rate=4mbit delay=25ms queue=200ms'",
             "--app file:2MB --seeds 4 --seed 3",

@@ -72,6 +72,8 @@ pub(super) struct Lab {
     rows: Vec<Value>,
     /// The emulator's lateness, the worst run's 99th percentile in ms.
     late: Option<f64>,
+    /// Share of the time in which some process waited for a processor, the median of the runs.
+    waiting: Option<f64>,
     runs: u64,
     good: u64,
 }
@@ -91,6 +93,7 @@ impl Lab {
             kernel: short(kernel),
             rows: rows.clone(),
             late: suite.pointer("/late/max").and_then(Value::as_f64),
+            waiting: suite.pointer("/waiting/median").and_then(Value::as_f64),
             runs: count("runs"),
             good: count("good"),
         })
@@ -127,9 +130,21 @@ impl Lab {
         let late = self.late.map_or_else(String::new, |late| {
             format!("; the emulator was late by at most {late:.2} ms (99th percentile of a run)")
         });
+        let waited = self.waited();
         format!(
-            "{} of {} runs in the lab are valid{late}",
+            "{} of {} runs in the lab are valid{late}; {waited}",
             self.good, self.runs
+        )
+    }
+
+    /// How busy the machine was with other things, in words.
+    pub(super) fn waited(&self) -> String {
+        self.waiting.map_or_else(
+            || "the kernel does not tell how long processes waited for a processor".to_owned(),
+            |share| {
+                let percent = 100.0 * share;
+                format!("some process waited for a processor in {percent:.0} % of the time")
+            },
         )
     }
 }
@@ -174,8 +189,7 @@ mod tests {
         assert!(Lab::of(&values, Some(&point)).is_none() && Lab::of(&values, None).is_none());
         let rows = json!([{ "peer": "tcp/reno", "values": { "goodput": { "min": 7.0, "max": 8.0 } },
             "transfers": [[500.0, null], [1500.0]] }, { "peer": "udt", "transfers": [] }]);
-        let suite =
-            json!({ "runs": 3, "good": 2, "late": { "max": 0.25 }, "cases": [{ "rows": rows }] });
+        let suite = json!({ "runs": 3, "good": 2, "late": { "max": 0.25 }, "waiting": { "median": 0.5 }, "cases": [{ "rows": rows }] });
         values.insert(
             point.to_string(),
             json!({ "kernel": "Linux 6.1.0-13-amd64", "suites": [suite] }),
@@ -188,6 +202,10 @@ mod tests {
         );
         assert_eq!(lab.goodput("tcp/reno"), Some((7.5, 0.5)));
         assert_eq!(lab.kernel(), "Linux 6.1");
-        assert!(lab.quality().starts_with("2 of 3 runs") && lab.quality().contains("0.25 ms"));
+        assert!(
+            lab.quality().starts_with("2 of 3 runs")
+                && lab.quality().contains("0.25 ms")
+                && lab.waited().contains(" 50 %")
+        );
     }
 }
