@@ -33,7 +33,7 @@ pub enum Application {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not an application: give cbr:RATE,SIZE (as cbr:10mbit,1200), bulk, bulk:SIZE or file:SIZE \
-     (as file:1mb)"
+     (as file:1MB)"
 )]
 pub struct UnknownApplication(String);
 

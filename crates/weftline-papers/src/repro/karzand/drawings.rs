@@ -16,8 +16,8 @@ const SLOTS: usize = 44;
 fn session(scale: Scale) -> Point {
     let seed = scale.seed;
     Point::lab(&format!(
-        "sim engine preset=streaming l={L} topup=none feedback=datagram:0 fixed_window=8000 \
-         --link 'rate=1mbit delay=20ms queue=200ms loss=iid:14%' --app file:60000 --secs 10 \
+        "sim engine preset=streaming l={L} topup=none feedback=datagram:0 fixed_rate=0.95 \
+         --link 'rate=1mbit delay=20ms queue=200ms loss=iid:18%' --app file:60000 --secs 10 \
          --seed {seed} --with-events"
     ))
 }
@@ -100,26 +100,37 @@ impl Trace {
             } else if is("delivered", "reader") {
                 let end = number("first").unwrap_or(0) + number("count").unwrap_or(0);
                 trace.delivered_us.resize(end as usize, Some(time));
-            } else if is("stall_began", "reader") {
-                let esi = number("esi").unwrap_or(0);
-                let from = trace
-                    .packets
-                    .iter()
-                    .position(|p| p.carries == Carries::Source(esi));
-                let to = usize::MAX;
-                trace.stalls.extend(from.map(|from| Stall { from, to }));
-            } else if is("stall_ended", "reader") {
-                let to = trace
-                    .packets
-                    .iter()
-                    .position(|p| p.arrives_us == Some(time));
-                if let (Some(stall), Some(to)) = (trace.stalls.last_mut(), to) {
-                    stall.to = to;
-                }
             }
         }
-        trace.stalls.retain(|stall| stall.to != usize::MAX);
+        trace.find_stalls();
         trace
+    }
+
+    /// Stalls, by the packets: the log's own begin when the receiver learns of a loss, which may be
+    /// with the coded packet that repairs it.
+    fn find_stalls(&mut self) {
+        let mut waiting: Vec<u64> = Vec::new();
+        let mut from = 0;
+        for (at, packet) in self.packets.iter().enumerate() {
+            match (packet.carries, packet.arrives_us) {
+                (Carries::Source(esi), None) => {
+                    if waiting.is_empty() {
+                        from = at;
+                    }
+                    waiting.push(esi);
+                }
+                (_, Some(arrives)) if !waiting.is_empty() => {
+                    waiting.retain(|esi| {
+                        let delivered = self.delivered_us.get(*esi as usize).copied().flatten();
+                        delivered.is_none_or(|delivered| delivered > arrives)
+                    });
+                    if waiting.is_empty() {
+                        self.stalls.push(Stall { from, to: at });
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 }
 
@@ -432,20 +443,21 @@ mod tests {
             json!({ "event": event, "end": "path", "from": "writer", "time_us": 100 * n, "number": n,
                     "arrives_us": 100 * n + 50 })
         };
-        let reader = |event: &str, time: u64, first: u64, count: u64| json!({ "event": event, "end": "reader", "time_us": time, "first": first, "count": count, "esi": 1 });
+        let delivered = |time: u64, first: u64, count: u64| {
+            json!({ "event": "delivered", "end": "reader", "time_us": time, "first": first,
+                    "count": count })
+        };
         vec![
             source(0),
             path(0, "path_delivered"),
-            reader("delivered", 50, 0, 1),
+            delivered(50, 0, 1),
             source(1),
             path(1, "path_lost"),
             source(2),
             path(2, "path_delivered"),
-            reader("stall_began", 250, 0, 0),
             json!({ "event": "repair_sent", "end": "writer", "time_us": 300, "first": 0, "count": 3, "edge": 0 }),
             path(3, "path_delivered"),
-            reader("delivered", 350, 1, 2),
-            reader("stall_ended", 350, 0, 0),
+            delivered(350, 1, 2),
         ]
     }
 
