@@ -36,9 +36,15 @@ pub(super) fn block(loss: &str, k: u32, share: f64, more: &str, scale: Scale) ->
     model(&text, 0.03, scale)
 }
 
-/// The streaming code whose sender answers feedback, in slots.
+/// The streaming code whose sender answers feedback, in slots: for what is missing, and for the losses
+/// expected among the packets in flight.
 pub(super) fn streaming(loss: &str, share: f64, scale: Scale) -> Point {
-    let text = format!("streaming --loss {loss} --share {share} --answer expected --rtt {RTT}");
+    answering(loss, share, "expected", scale)
+}
+
+/// The same with another answer to feedback.
+pub(super) fn answering(loss: &str, share: f64, answer: &str, scale: Scale) -> Point {
+    let text = format!("streaming --loss {loss} --share {share} --answer {answer} --rtt {RTT}");
     model(&text, 0.03, scale)
 }
 

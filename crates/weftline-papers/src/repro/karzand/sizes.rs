@@ -235,6 +235,11 @@ pub(super) fn over_block_size(scale: Scale) -> Figure {
                 ));
                 pictures.push(plot(reading.caption, lines).into());
             }
+            notes.push(
+                "The paper gives no code rate for this figure. (b) was drawn first, as Fig. 1 reads; (a) was added \
+                 after the minimum did not move in (b). An agreement of (a) is that of a reading, not a test of it."
+                    .to_owned(),
+            );
             Ok(Shown {
                 pictures,
                 checks,
