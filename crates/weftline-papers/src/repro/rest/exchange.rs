@@ -128,20 +128,16 @@ fn drawing(values: &Values, point: &Point) -> Result<String, Missing> {
         canvas.line((x, TOP - 14.0), (x, height - 8.0), Ink::Axis);
     }
     for event in &of_path {
-        packet(&mut canvas, event, &names, &y);
+        packet(&mut canvas, event, &y);
     }
+    write_names(&mut canvas, &of_path, &names, &y);
     plans(&mut canvas, events, &y);
     decodings(&mut canvas, events, &y);
     Ok(canvas.svg("An exchange of preset rest with a window of four packets"))
 }
 
-/// The arrow of a packet and its name.
-fn packet(
-    canvas: &mut Canvas,
-    event: &Value,
-    names: &HashMap<(String, u64), String>,
-    y: &dyn Fn(u64) -> f64,
-) {
+/// The arrow of a packet.
+fn packet(canvas: &mut Canvas, event: &Value, y: &dyn Fn(u64) -> f64) {
     let of = |key: &str| event.get(key).and_then(Value::as_u64);
     let (Some(sent), Some(kind)) = (of("time_us"), event["kind"].as_str()) else {
         return;
@@ -168,13 +164,37 @@ fn packet(
             canvas.cross(end, ink);
         }
     }
-    let number = of("number").unwrap_or(0);
-    let name = names.get(&(kind.to_owned(), number));
-    let name = name.map_or(kind, String::as_str);
-    if forward {
-        canvas.text((SENDER - 8.0, y(sent) + 4.5), name, Anchor::End);
-    } else {
-        canvas.text((RECEIVER + 8.0, y(sent) + 4.5), name, Anchor::Start);
+}
+
+/// The names of the packets beside the line on which they leave. Packets that leave together share a
+/// text.
+fn write_names(
+    canvas: &mut Canvas,
+    events: &[&Value],
+    names: &HashMap<(String, u64), String>,
+    y: &dyn Fn(u64) -> f64,
+) {
+    const APART: f64 = 11.0;
+    for (from, x, anchor) in [
+        ("writer", SENDER - 8.0, Anchor::End),
+        ("reader", RECEIVER + 8.0, Anchor::Start),
+    ] {
+        let mut texts: Vec<(f64, Vec<String>)> = Vec::new();
+        for event in events.iter().filter(|event| event["from"] == from) {
+            let of = |key: &str| event.get(key).and_then(Value::as_u64);
+            let (Some(sent), Some(kind)) = (of("time_us"), event["kind"].as_str()) else {
+                continue;
+            };
+            let name = names.get(&(kind.to_owned(), of("number").unwrap_or(0)));
+            let name = name.map_or(kind, String::as_str).to_owned();
+            match texts.last_mut() {
+                Some((at, together)) if y(sent) - *at < APART => together.push(name),
+                _ => texts.push((y(sent), vec![name])),
+            }
+        }
+        for (at, together) in texts {
+            canvas.text((x, at + 4.5), &together.join(", "), anchor);
+        }
     }
 }
 
@@ -189,7 +209,7 @@ fn plans(canvas: &mut Canvas, events: &[Value], y: &dyn Fn(u64) -> f64) {
         if shown != Some(k) {
             shown = Some(k);
             canvas.text(
-                (SENDER - 92.0, y(time) + 4.5),
+                (SENDER - 118.0, y(time) + 4.5),
                 &format!("k = {k}"),
                 Anchor::End,
             );

@@ -189,7 +189,7 @@ pub(super) fn adaptive(scale: Scale) -> Figure {
         shows: "Losses uniform at 15 %, as a sinusoid from 0 to 20 % (mean 10 %), and in bursts (with \
                 1 % chance a burst of 1 to 20): (a), (c), (e) matrices and acknowledgements over \
                 time, (b), (d), (f) the receiver's estimate as the sender has it, the redundancy R \
-                that follows, and k = floor(1/R), drawn as 100 where it is infinite. One stream \
+                that follows (the engine's is 1/k), and k = floor(1/R), drawn as 100 where it is infinite. One stream \
                 each; the comparisons are means over many.",
         points,
         show: Box::new(move |values| {

@@ -116,7 +116,7 @@ impl Options {
     pub(super) fn both(self, scale: Scale) -> Both {
         Both {
             model: self.model(scale.pick(100, 1_000), scale.seed),
-            engine: self.engine(scale.pick(4, 20), scale.seed),
+            engine: self.engine(scale.pick(8, 20), scale.seed),
         }
     }
 }

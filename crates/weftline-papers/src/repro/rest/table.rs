@@ -32,7 +32,7 @@ fn options() -> impl Iterator<Item = Options> {
 
 pub(super) fn figure(scale: Scale) -> Figure {
     let all = streams(scale);
-    let runs = scale.pick(4, 20);
+    let runs = scale.pick(8, 20);
     let free: Vec<_> = options()
         .map(|options| options.unpaced(runs, scale.seed))
         .collect();
@@ -95,7 +95,7 @@ pub(super) fn figure(scale: Scale) -> Figure {
                 )
                 .with([
                     Line::new("slot model", Source::Simulation, 0, ours),
-                    Line::new("slot model, W 1024", Source::Simulation, 5, windowed),
+                    Line::new("slot model, W 1024", Source::Simulation, 4, windowed),
                     Line::new("engine, a packet each 8 ms", Source::Engine, 2, theirs),
                     Line::new("engine, repairs between data", Source::Engine, 3, unpaced),
                     Line::new("the paper's run", Source::Paper, 1, paper),
