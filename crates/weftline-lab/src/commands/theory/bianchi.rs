@@ -161,7 +161,7 @@ pub(super) fn compute(args: &BianchiArgs) -> Result<Computed, TheoryError> {
         };
         let goodput = goodput(&cell, &code, header, ack)?;
         let block = block_ms(&cell, &code, ack)?;
-        let payload = 8e-3 * f64::from(args.symbols) * f64::from(args.payload - header);
+        let payload = 8e-3 * f64::from(symbols) * f64::from(args.payload - header);
         out.value("header_bytes", header, "bytes of headers in each packet")
             .value(
                 "goodput_mbit",
@@ -192,7 +192,7 @@ pub(super) fn compute(args: &BianchiArgs) -> Result<Computed, TheoryError> {
             )
             .value(
                 "block_bytes",
-                args.symbols * (args.payload - header),
+                symbols * (args.payload - header),
                 "bytes of payload in a block",
             );
     }
