@@ -111,7 +111,11 @@ fn headers(bars: &[(String, Vec<(String, f64)>)]) -> String {
                 46.0
             };
             let middle = x + width / 2.0;
-            canvas.text((middle, top + level), part, Anchor::Middle);
+            if place + 1 == parts.len() {
+                canvas.text((718.0, top + level), part, Anchor::End);
+            } else {
+                canvas.text((middle, top + level), part, Anchor::Middle);
+            }
             canvas.block((x, top + 52.0), (width - 2.0, 6.0), ink);
             canvas.frame((x, top + 52.0), (width - 2.0, 28.0), Ink::Axis);
             canvas.text((middle, top + 74.0), &bytes.to_string(), Anchor::Middle);

@@ -45,6 +45,10 @@ fn coefficients(k: u32, q: u32, header: &str) -> u32 {
     }
 }
 
+/// The engine's setting for packets of this size: a datagram is 21 bytes longer than a symbol that it
+/// agrees to, and its symbols are shorter where a header is longer.
+const AGREED: u32 = PACKET - 28 - 21;
+
 /// Bytes of an engine's symbol that fills a packet.
 fn symbol(k: u32, q: u32, header: &str) -> u32 {
     PACKET - 28 - ENGINE - coefficients(k, q, header)
@@ -53,14 +57,14 @@ fn symbol(k: u32, q: u32, header: &str) -> u32 {
 /// The engine with its preset on a link like the hop: packets at the pace of the MAC, and a way back
 /// on which an acknowledgement takes as long as on air. It carries a file.
 fn engine(k: u32, q: u32, header: &str, fer: f64, scale: Scale) -> Point {
-    let (seeds, seed, symbol) = (scale.pick(2, 5), scale.seed, symbol(k, q, header));
+    let (seeds, seed) = (scale.pick(2, 5), scale.seed);
     let loss = match fer {
         0.0 => String::new(),
         fer => format!(" loss=iid:{}%", (100.0 * fer).round()),
     };
     Point::lab(&format!(
-        "sim engine preset=rlc-block k={k} field={} header={header} symbol={symbol} fixed_rate={CARRIED} \
-         --link 'rate={CARRIED}mbit delay=0.4ms queue=50ms{loss}' --back 'rate={CARRIED}mbit delay=0.4ms \
+        "sim engine preset=rlc-block k={k} field={} header={header} symbol={AGREED} send_buffer=1000000 \
+         fixed_rate={CARRIED} --link 'rate={CARRIED}mbit delay=0.4ms queue=50ms{loss}' --back 'rate={CARRIED}mbit delay=0.4ms \
          queue=50ms' --app file:5MB --seeds {seeds} --seed {seed}",
         1_u32 << q
     ))
@@ -102,4 +106,22 @@ fn throughput(values: &Values, point: &Point, x: f64) -> Result<Dot, Missing> {
         y: values.number(point, "throughput_mbit")?,
         stderr: values.number(point, "stderr")?,
     })
+}
+
+/// Why the engine's throughput is not that of a model in slots: packets that each sends for a block,
+/// and the engine's queue.
+fn engine_reason(
+    values: &Values,
+    engine: &Point,
+    slots: &Point,
+    k: u32,
+) -> Result<String, Missing> {
+    let sent = f64::from(k) * values.number(engine, "runs/0/result/repair_share")?;
+    let needed = values.number(slots, "transmissions/mean")?;
+    let queue = values.number(engine, "runs/0/result/queue_ms/0")?;
+    Ok(format!(
+        "the engine sends {sent:.1} packets for a block of {k} where the model sends {needed:.1}: packets of a decoded \
+         block wait at its link (median {queue:.1} ms) and leave while the acknowledgement is on its way, in whose time \
+         the model sends nothing"
+    ))
 }

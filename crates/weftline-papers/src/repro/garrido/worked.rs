@@ -92,7 +92,11 @@ fn row(canvas: &mut Canvas, x: f64, foot: f64, row: &Value) -> f64 {
 fn draw(object: &Value) -> String {
     let (source, packets) = (list(object, "source"), list(object, "packets"));
     let heights = packets.iter().map(|packet| {
-        let rows = list(packet, "system").len().max(1) as f64;
+        // What is known stands below the rank, beside at least two equations.
+        let rows = match flag(packet, "innovative") {
+            true => list(packet, "system").len().max(2) as f64,
+            false => 1.0,
+        };
         rows * ROW + 16.0
     });
     let heights: Vec<f64> = heights.collect();

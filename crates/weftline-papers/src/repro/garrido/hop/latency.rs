@@ -2,7 +2,7 @@
 
 use super::super::stations::{Runs, maybe, ratio};
 use super::super::{FIELDS, model, sizes, slots};
-use super::{FILE, engine, ns3, rlc, symbol};
+use super::{FILE, engine, engine_reason, ns3, rlc, symbol};
 use crate::repro::picture::{Dot, Line, Plot, Source};
 use crate::repro::{Check, Figure, Missing, Paper, Point, Rule, Scale, Shown, Values, over_runs};
 
@@ -123,10 +123,10 @@ pub(in crate::repro::garrido) fn blocks(scale: Scale) -> Figure {
                         .theory(theory[last].y)
                         .simulated(simulated[last].y, simulated[last].stderr);
                 if let Some(dot) = real.get(last) {
-                    check = check.engine(dot.y, dot.stderr).engine_because(
-                        "its packets have 1440 bytes instead of 1500, and it begins the next block when the \
-                         acknowledgement is there: beside a model with such packets see garrido-5 (c)",
-                    );
+                    let why =
+                        engine_reason(values, &curve.engine[last], &curve.slots[last], ks[last])?;
+                    let why = format!("its packets have 1440 bytes instead of 1500, and {why}");
+                    check = check.engine(dot.y, dot.stderr).engine_because(why);
                 }
                 checks.push(check);
                 if let Some(dot) = stations.get(last) {

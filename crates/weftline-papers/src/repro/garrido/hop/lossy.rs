@@ -2,7 +2,7 @@
 
 use super::super::stations::{Runs, greatest, least, maybe, ratio};
 use super::super::{model, slots};
-use super::{carried, engine, like_engine, ns3, rlc, throughput};
+use super::{carried, engine, engine_reason, like_engine, ns3, rlc, throughput};
 use crate::repro::picture::{Dot, Line, Plot, Source};
 use crate::repro::{Check, Figure, Missing, Paper, Point, Rule, Scale, Shown, Values};
 
@@ -107,7 +107,7 @@ pub(in crate::repro::garrido) fn over_fer(scale: Scale) -> Figure {
                 };
                 match curve.colour {
                     0 => once.push(line("ns-3", Source::Simulation)),
-                    10 => once.push(line("engine in ns-3", Source::Engine)),
+                    10 => once.push(line("engine in ns-3", Source::Engine).coloured(6)),
                     _ => {}
                 }
                 if curve.colour != 10 {
@@ -134,19 +134,19 @@ pub(in crate::repro::garrido) fn over_fer(scale: Scale) -> Figure {
             checks.extend(Check::worst(each.collect()));
             let far = |index: &usize| (real[*index].y / like[*index].y).ln().abs();
             let worst = (0..fers.len()).max_by(|a, b| far(a).total_cmp(&far(b)));
-            checks.extend(worst.map(|index| {
-                Check::of(format!(
-                    "RLC's throughput, sent once, FER {}, Mbit/s, packets as the engine's, where engine and model \
-                     differ most",
-                    fers[index]
-                ))
-                .simulated(like[index].y, like[index].stderr)
-                .engine(real[index].y, real[index].stderr)
-                .engine_because(
-                    "the model counts the acknowledgement's time, in which nothing is sent; the engine's link carries \
-                     it on its own way back, and the engine sends on meanwhile",
-                )
-            }));
+            if let Some(index) = worst {
+                let (.., engine, equal) = &beside[index];
+                checks.push(
+                    Check::of(format!(
+                        "RLC's throughput, sent once, FER {}, Mbit/s, packets as the engine's, where engine and model \
+                         differ most",
+                        fers[index]
+                    ))
+                    .simulated(like[index].y, like[index].stderr)
+                    .engine(real[index].y, real[index].stderr)
+                    .engine_because(engine_reason(values, engine, equal, k)?),
+                );
+            }
             once.push(Line::new("equation 6", Source::Theory, 1, sixth));
             once.push(Line::new("slots", Source::Simulation, 2, counted).apart());
             once.push(Line::new(
