@@ -252,7 +252,7 @@ mod events {
     #[test]
     fn a_closed_session_ends_with_close_and_its_result_is_the_same() {
         let of = |arguments: &[&str]| {
-            let log = ["--app", "file:20kb", "--json", "--with-events"];
+            let log = ["--app", "file:20kB", "--json", "--with-events"];
             let printed = lab(&[&log[..], arguments].concat());
             let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
             printed["runs"][0].clone()

@@ -75,7 +75,7 @@ pub(super) fn figure(scale: Scale) -> Figure {
             ];
             let [engine, lab] = files.lines(values, KB, &printed)?;
             let a =
-                "(a) Throughput of files of 100 KB, one after the other, over 2 Mbit/s, RTT 20 ms.";
+                "(a) Throughput of files of 100 KB, one after the other, over 2 Mbit/s, RTT 20 ms";
             let b = "(b) Average transfer time over the same path, on a logarithmic axis.";
             let mut notes = vec![
                 "The paper prints no round trip for this link. 20 ms were chosen before measuring: a hop on \
