@@ -271,9 +271,10 @@ fn explain_waves(checks: &mut [Check]) {
     {
         if check.verdict() == Verdict::Differs {
             check.why = Some(
-                "Waves of 5, 10 and 20 s were tried. While the loss rate rises, the estimate lags and \
-                 R is too small: packets stay missing, and are decoded together once R exceeds the \
-                 losses again, which is one large decoding in a wave."
+                "Waves of 5, 10 and 20 s were tried, and for 10 s weights of the estimate of 0.2 and 0.8, \
+                 windows of 1, 3 and 6 s, ACK intervals of 0.1 and 0.2 s and RTTs of 0.1 and 0.3 s (0.95 \
+                 to 0.98 such decodings). In the seeds looked at, the large decoding is at the end of \
+                 the descending half wave, when R exceeds the losses for long enough: one in a wave."
                     .to_owned(),
             );
         }

@@ -87,6 +87,8 @@ pub struct Outcome {
     /// The paper's overhead: repairs that arrive and are of no use, and acknowledgements, of all
     /// packets sent in both directions.
     pub overhead: Estimate,
+    /// The same without the repairs after the last data packet.
+    pub inline_overhead: Estimate,
     /// Repairs that arrive and are of no use, of all packets that the sender sends.
     pub useless_share: Estimate,
     /// The same without repairs after the last data packet.
@@ -136,6 +138,7 @@ impl Rest {
             mean_delay_s: of(&|t| t.mean_delay),
             std_delay_s: of(&|t| t.std_delay),
             overhead: of(&Tally::overhead),
+            inline_overhead: of(&Tally::inline_overhead),
             useless_share: of(&|t| t.useless.all as f64 / t.sent() as f64),
             useless_inline_share: of(&|t| t.useless.inline as f64 / t.sent() as f64),
             acknowledgements: of(&|t| t.acks as f64),

@@ -98,6 +98,12 @@ impl Tally {
     pub(super) fn overhead(&self) -> f64 {
         (self.useless.all + self.acks) as f64 / (self.sent() + self.acks) as f64
     }
+
+    /// The same without the repairs after the last data packet.
+    pub(super) fn inline_overhead(&self) -> f64 {
+        let sent = u64::from(self.packets) + self.repairs.inline + self.acks;
+        (self.useless.inline + self.acks) as f64 / sent as f64
+    }
 }
 
 #[cfg(test)]
@@ -113,6 +119,7 @@ mod tests {
         assert_eq!((tally.sent(), tally.repairs.inline), (96, 10));
         assert_eq!((tally.useless.all, tally.useless.inline), (4, 3));
         assert!((tally.overhead() - 8.0 / 100.0).abs() < 1e-12);
+        assert!((tally.inline_overhead() - 7.0 / 94.0).abs() < 1e-12);
     }
 
     #[test]
