@@ -407,13 +407,14 @@ impl Rule {
                 let apart = (value - stated).abs();
                 let error = stderr.hypot(spread);
                 let printed = digit / 2.0 + 1e-9 * stated.abs();
-                // An error as large as the number tells nothing.
-                if error > 0.25 * stated.abs() && spread == 0.0 {
-                    Stands::Open
-                } else if apart <= printed + ERRORS * error {
-                    Stands::Agrees
-                } else {
+                // An error as large as the number would agree with anything.
+                let is_wide = error > 0.25 * stated.abs() && spread == 0.0;
+                if apart > printed + ERRORS * error {
                     Stands::Differs
+                } else if is_wide {
+                    Stands::Open
+                } else {
+                    Stands::Agrees
                 }
             }
             Rule::About(stated) => {
@@ -505,7 +506,11 @@ mod tests {
         assert_eq!(verdict(check().theory(10.06)), Verdict::Differs);
         assert_eq!(verdict(check().simulated(10.4, 0.1)), Verdict::Agrees);
         assert_eq!(verdict(check().simulated(10.5, 0.1)), Verdict::Differs);
-        assert_eq!(verdict(check().simulated(10.5, 4.0)), Verdict::Inconclusive);
+        assert_eq!(
+            verdict(check().simulated(10.5, 4.0)),
+            Verdict::Inconclusive
+        );
+        assert_eq!(verdict(check().simulated(900.0, 9.0)), Verdict::Differs);
         let run = Check::of("x").one_run(10.0, 0.1, 1.0);
         assert_eq!(verdict(run.simulated(13.0, 0.1)), Verdict::Agrees);
     }

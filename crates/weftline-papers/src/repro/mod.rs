@@ -199,7 +199,7 @@ mod tests {
             select(&quick, &names).map(|chosen| chosen.len())
         };
         assert_eq!(names(&[]), Ok(quick.len()));
-        assert_eq!(names(&["karzand-6", "udp-rc"]), Ok(4));
+        assert_eq!(names(&["karzand-6", "udp-rc"]), Ok(6));
         let error = names(&["karzand-11"]).unwrap_err().to_string();
         assert!(
             error.contains("karzand-11") && error.contains("rest-table-3"),
