@@ -90,16 +90,6 @@ impl System {
         self.columns.iter().map(|column| column.esi)
     }
 
-    /// The coefficients and the data of each row.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (Vec<(Esi, u8)>, &[u8])> {
-        self.columns.iter().filter_map(|column| {
-            let row = column.row.as_ref()?;
-            let coefficients = self.esis().zip(row.coefficients().iter().copied());
-            let coefficients = coefficients.filter(|(_, coefficient)| *coefficient != 0);
-            Some((coefficients.collect(), row.data.bytes()))
-        })
-    }
-
     pub(crate) fn first_unknown(&self) -> Option<Esi> {
         self.esis().next()
     }

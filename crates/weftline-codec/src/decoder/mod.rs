@@ -313,15 +313,6 @@ impl WindowDecoder {
         self.system.rank()
     }
 
-    /// The equations about missing symbols: for each, the symbols with a
-    /// coefficient other than 0, ascending, and the sum of these symbols in
-    /// coded form, which begins with the length in two bytes. They are in
-    /// reduced row echelon form: the first coefficient is 1, and no other
-    /// equation contains that symbol. For drawings and tests: it allocates.
-    pub fn equations(&self) -> impl Iterator<Item = (Vec<(Esi, u8)>, &[u8])> {
-        self.system.rows()
-    }
-
     /// The number of further innovative symbols needed until nothing is
     /// missing.
     #[must_use]
