@@ -257,14 +257,23 @@ impl Adaptive {
         if self.phase == Phase::Start && self.proven > 0.0 {
             // In one round trip the path proves a higher rate. Until reports show that it has, more
             // would only fill its queue.
-            let base = self.base.get().unwrap_or(self.srtt);
+            // A shorter time than this is less than timers can tell.
+            let base = self.base.get().unwrap_or(self.srtt).max(TARGET_MIN);
             let more = base.mul_f64(self.start_gain - 1.0).min(START_QUEUE);
             let holds = self.proven * (base + more).as_secs_f64();
-            let gain = match (in_flight as f64) < holds {
+            let in_flight = in_flight as f64;
+            let gain = match in_flight < holds {
                 true => self.start_gain,
                 false => 1.0,
             };
-            return gain * self.proven;
+            // The least window may always leave in a round trip: after an outage the path may have
+            // proven next to nothing.
+            let least = MIN_PACKETS * self.packet;
+            let floor = match in_flight <= least {
+                true => least / self.srtt.as_secs_f64().max(1e-4),
+                false => 0.0,
+            };
+            return floor.max(gain * self.proven);
         }
         if self.train == Train::Leaving {
             return TRAIN_GAIN * self.rates.path();
