@@ -185,7 +185,8 @@ mod events {
             assert_eq!(of("writer", &format!("{name}_sent")), fates, "{name}");
             let received = of("reader", &format!("{name}_received"));
             // The last ones are on their way when the log ends.
-            assert!((delivered - 60..=delivered).contains(&received), "{name}");
+            assert!(received <= delivered, "{name}");
+            assert!(received + 60 >= delivered, "{name}");
         }
         assert!(of("path", "path_lost") > 0);
         assert!(of("path", "path_queue_drop") >= outcome.queue_drops);
@@ -211,7 +212,7 @@ mod events {
     fn the_file_and_the_printed_array_are_the_same_log() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("events.jsonl");
-        let wrote = lab(&["--app", "file:20kb", "--events", file.to_str().unwrap()]);
+        let wrote = lab(&["--app", "file:20000", "--events", file.to_str().unwrap()]);
         assert!(wrote.status.success(), "{wrote:?}");
         let text = std::fs::read_to_string(&file).unwrap();
         let mut lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
@@ -220,7 +221,7 @@ mod events {
             (&head["event"], &head["version"]),
             (&"run".into(), &1.into())
         );
-        let printed = lab(&["--app", "file:20kb", "--json", "--with-events"]);
+        let printed = lab(&["--app", "file:20000", "--json", "--with-events"]);
         let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
         let events = printed["runs"][0]["events"].as_array().unwrap();
         assert!(events.len() > 100);

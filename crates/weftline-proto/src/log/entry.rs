@@ -130,9 +130,9 @@ pub enum LogEvent {
         began: Time,
         next: Esi,
     },
-    /// The lower edge of the encoding window moved from `from` to `edge`, the oldest unacknowledged
+    /// The lower edge of the encoding window moved from `previous` to `edge`, the oldest unacknowledged
     /// ESI now. `next` is the ESI of the next new source symbol.
-    EdgeMoved { from: Esi, edge: Esi, next: Esi },
+    EdgeMoved { previous: Esi, edge: Esi, next: Esi },
     /// What the sender knows of the path after a report: the loss rate and mean burst of its rate
     /// control and schemes, the smoothed round-trip time, bytes in flight; and, from the scheme if
     /// it has them, the loss rate that it plans with, its share of repairs for each source symbol

@@ -189,9 +189,16 @@ impl EventLog {
 
     /// The sender may have moved its edge; `all`: the peer has everything.
     pub(crate) fn on_acknowledged(&mut self, now: Time, edge: Esi, next: Esi, all: bool) {
-        let from = core::mem::replace(&mut self.seen.edge, edge);
-        if edge > from {
-            self.push(now, LogEvent::EdgeMoved { from, edge, next });
+        let previous = core::mem::replace(&mut self.seen.edge, edge);
+        if edge > previous {
+            self.push(
+                now,
+                LogEvent::EdgeMoved {
+                    previous,
+                    edge,
+                    next,
+                },
+            );
         }
         if all && !core::mem::replace(&mut self.seen.all_acknowledged, true) {
             self.push(now, LogEvent::AllAcknowledged { next });

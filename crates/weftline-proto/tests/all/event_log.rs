@@ -152,8 +152,10 @@ fn check(text: &str, outcome: &mut Outcome) {
                 assert_eq!(first, sources + filled, "{text}: {entry:?}");
                 filled += count;
             }
-            LogEvent::EdgeMoved { from, edge: to, .. } => {
-                assert!(from == edge && to > from, "{text}: {entry:?}");
+            LogEvent::EdgeMoved {
+                previous, edge: to, ..
+            } => {
+                assert!(previous == edge && to > previous, "{text}: {entry:?}");
                 edge = to;
             }
             _ => {}

@@ -32,8 +32,8 @@ Examples:
   weftline-lab sim engine preset=streaming l=5 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --seeds 9
   weftline-lab sim engine deadline=100 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --within 100
   weftline-lab sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:1%' --app bulk
-  weftline-lab sim engine preset=rest encoding=mobile:4 --app file:20kb --events exchange.jsonl
-  weftline-lab sim engine preset=streaming l=4 --app file:20kb --json --with-events";
+  weftline-lab sim engine preset=rest encoding=mobile:4 --app file:20000 --events exchange.jsonl
+  weftline-lab sim engine preset=streaming l=4 --app file:20000 --json --with-events";
 
 /// Entries of a log that are written to a file.
 const MOST_IN_FILE: usize = 2_000_000;
