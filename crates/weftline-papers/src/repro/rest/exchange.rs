@@ -13,7 +13,7 @@ const SENDER: f64 = 210.0;
 const RECEIVER: f64 = 510.0;
 const TOP: f64 = 46.0;
 /// Height of a millisecond.
-const MILLISECOND: f64 = 4.0;
+const MILLISECOND: f64 = 4.8;
 
 pub(super) fn figure(scale: Scale) -> Figure {
     let point = Point::lab(&format!(

@@ -176,7 +176,9 @@ pub(super) fn adaptive(scale: Scale) -> Figure {
             loss: Loss::Sine(period),
             ..Options::BURSTY
         };
-        let seeds = scale.seed..scale.seed + scale.pick(4, 30);
+        // Far from those of another seed.
+        let first = scale.seed.wrapping_mul(1_000);
+        let seeds = (0..scale.pick(4, 30)).map(|n| first.wrapping_add(n));
         let models: Vec<_> = seeds.map(|seed| options.model(1, seed)).collect();
         (period, models)
     });

@@ -81,7 +81,7 @@ impl Options {
 
     /// The engine with preset `rest`: this many streams.
     pub(super) fn engine(self, runs: u64, seed: u64) -> Point {
-        self.engine_at(PACE, runs, seed)
+        self.engine_at(PACED, runs, seed)
     }
 
     /// The engine without the fixed rate.
@@ -108,7 +108,7 @@ impl Options {
         let (ack, way) = (self.ack_ms, self.rtt_ms as f64 / 2.0);
         Point::lab(&format!(
             "sim engine preset=rest topup=atend feedback=periodic:{ack}{share}{window} {pace} \
-             {TRAFFIC} --link 'rate=10mbit delay={way}ms loss={loss}' --symbols --series --seeds {runs} --seed {seed}"
+             --link 'rate=10mbit delay={way}ms loss={loss}' --symbols --series --seeds {runs} --seed {seed}"
         ))
         .about_secs(runs as f64 * ENGINE_SECS)
     }
@@ -121,13 +121,12 @@ impl Options {
     }
 }
 
-/// Of the engine: 2331 messages of 450 bytes, each a symbol, and at most one packet, data or repair,
-/// in each 8 ms: such a packet has 536.65 bytes on the wire on average.
-const PACE: &str = "symbol=458 fixed_rate=0.53665";
-/// The same without the pace: repairs between the data packets, as the engine's own rate control lets
-/// them.
-const UNPACED: &str = "symbol=458";
-const TRAFFIC: &str = "--app cbr:450kbit,450 --secs 18.648";
+/// Of the engine: 2331 symbols of 450 bytes, and at most one packet, data or repair, in each 8 ms:
+/// such a packet has 536.65 bytes on the wire on average.
+const PACED: &str = "symbol=458 fixed_rate=0.53665 --app file:1048950 --secs 18.648";
+/// A message of 450 bytes, which is a symbol, each 8 ms, and repairs between them, as the engine's own
+/// rate control lets them.
+const UNPACED: &str = "symbol=458 --app cbr:450kbit,450 --secs 18.648";
 /// Seconds of a core for a stream of the engine.
 const ENGINE_SECS: f64 = 0.08;
 
