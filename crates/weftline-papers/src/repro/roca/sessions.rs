@@ -19,17 +19,25 @@ impl<'a> Sessions<'a> {
     /// # Errors
     /// The point has not been run.
     pub(super) fn of(values: &'a Values, point: &Point) -> Result<Self, Missing> {
+        Self::at(values, point, 0)
+    }
+
+    /// The sessions of one of the point's results.
+    ///
+    /// # Errors
+    /// As for [`of`](Self::of), and there are not so many results.
+    pub(super) fn at(values: &'a Values, point: &Point, result: usize) -> Result<Self, Missing> {
         let command = point.to_string();
-        let key = "results/0/sessions";
+        let key = format!("results/{result}/sessions");
         let all = values
             .object(point)?
             .pointer(&format!("/{key}"))
             .and_then(Value::as_array)
             .ok_or_else(|| Missing::Key {
                 point: command.clone(),
-                key: key.to_owned(),
+                key,
             })?;
-        let symbols = values.number(point, "results/0/symbols")?;
+        let symbols = values.number(point, &format!("results/{result}/symbols"))?;
         Ok(Self {
             command,
             all,
@@ -121,7 +129,7 @@ impl<'a> Sessions<'a> {
     fn missing(&self, key: &str) -> Missing {
         Missing::Key {
             point: self.command.clone(),
-            key: format!("results/0/sessions/*/{key}"),
+            key: format!("results/*/sessions/*/{key}"),
         }
     }
 }

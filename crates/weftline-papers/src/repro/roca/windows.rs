@@ -121,7 +121,8 @@ pub(super) fn late(scale: Scale) -> Figure {
             );
             let count = |of: fn(&Tick) -> usize| ticks.iter().map(of).sum::<usize>();
             shown.notes.push(format!(
-                "In this run of 1000 symbols at {LOSS} % loss, {} were decoded in time and {} late.",
+                "In this run of {} symbols at {LOSS} % loss, {} were decoded in time and {} late.",
+                ticks.len(),
                 count(|tick| tick.decoded.len()),
                 count(|tick| tick.late.len())
             ));

@@ -72,6 +72,10 @@ pub(super) struct FecframeArgs {
     /// Write results.json, results.csv, latencies.csv, charts (SVG) and report.html to this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// rlc: run Reed-Solomon blocks of dw symbols after it at each loss. Codes and losses take turns,
+    /// a seed at a time, so that their speeds are measured at the same times
+    #[arg(long, conflicts_with = "sweep")]
+    with_blocks: bool,
     /// With --json: print each tick of one run for each code, at most 100,000 ticks in all, instead of
     /// results
     #[arg(long, conflicts_with_all = ["sweep", "out", "seeds"])]
@@ -244,14 +248,24 @@ fn experiments(args: &FecframeArgs) -> Result<Vec<Experiment>> {
         }
     } else {
         let (code, decoding_window) = code(&args.code)?;
-        all.extend(args.losses.iter().map(|loss| Experiment {
-            code,
-            code_rate: args.code.code_rate,
-            decoding_window,
-            loss: loss.clone(),
-            symbols,
-            symbol_size: size,
-        }));
+        let mut codes = vec![code];
+        if args.with_blocks {
+            codes.push(blocks(code, decoding_window)?);
+        }
+        let codes = |loss| codes.iter().map(move |code| (*code, loss));
+        all.extend(
+            args.losses
+                .iter()
+                .flat_map(codes)
+                .map(|(code, loss)| Experiment {
+                    code,
+                    code_rate: args.code.code_rate,
+                    decoding_window,
+                    loss: LossModel::clone(loss),
+                    symbols,
+                    symbol_size: size,
+                }),
+        );
     }
     all.iter().try_for_each(Experiment::check)?;
     Ok(all)
@@ -284,6 +298,17 @@ fn code(args: &CodeArgs) -> Result<(Code, u32)> {
         code.elimination = Elimination::Discarding;
     }
     Ok((Code::Window(code), dw))
+}
+
+/// The blocks that a window is compared with.
+fn blocks(code: Code, decoding_window: u32) -> Result<Code> {
+    if !matches!(code, Code::Window(_)) {
+        anyhow::bail!("--with-blocks is for --code rlc");
+    }
+    let k = u16::try_from(decoding_window);
+    Ok(Code::Block(
+        k.context("--with-blocks: dw is too long for a block")?,
+    ))
 }
 
 fn write(folder: &Path, outcomes: &[Outcome], results: &str) -> std::io::Result<()> {
@@ -388,6 +413,15 @@ mod tests {
         );
         assert_eq!(names("--code rs --k 38"), ["RS k 38 at iid:30%"]);
         assert_eq!(
+            names("--with-blocks --loss iid:5% --loss iid:10%"),
+            [
+                "RLC ew 83 ls 334 at iid:5%",
+                "RS k 167 at iid:5%",
+                "RLC ew 83 ls 334 at iid:10%",
+                "RS k 167 at iid:10%",
+            ]
+        );
+        assert_eq!(
             names("--code ideal --k 38"),
             ["ideal blocks k 38 at iid:30%"]
         );
@@ -413,6 +447,9 @@ mod tests {
             "--symbols 1",
             "--sweep paper --ew 3",
             "--sweep paper --with-events",
+            "--sweep paper --with-blocks",
+            "--code rs --k 38 --with-blocks",
+            "--dw 171 --with-blocks",
             "--ew 3 --wsr 0.5",
             "--loss ge:10%",
         ] {
