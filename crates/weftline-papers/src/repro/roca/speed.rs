@@ -185,8 +185,8 @@ impl Tried {
         );
         Ok(match loss {
             LIMIT => format!(
-                "{tried}. Blocks that cannot be decoded cost RS no elimination, while a window always eliminates: the \
-                 speed of RS at {LIMIT} % is {:.2} times that at {MEDIUM} %, that of RLC {:.2} times",
+                "{tried}, so neither explains all of it. From {MEDIUM} to {LIMIT} % the speed of RS falls to {:.2} of itself, \
+                 and that of RLC to {:.2}",
                 rs(LIMIT)? / rs(MEDIUM)?,
                 over_runs(&both.speeds(values, LIMIT)?[0]).0
                     / over_runs(&both.speeds(values, MEDIUM)?[0]).0,
