@@ -68,9 +68,9 @@ fn a_report_is_made_and_its_points_are_not_run_twice() {
     );
     let csv = read(folder.path(), "data/garrido-3.csv");
     assert!(csv.starts_with("chart,line,source,x_label,x,y_label,y,stderr\n"));
-    // Equation: 9 + ceil(K q / 8) bytes.
+    // 9 + 4 bytes are fewer than 9 + ceil(K q / 8) when K q > 32.
     assert!(csv.contains(
-        "1,\"vector, q 8\",theory,\"K, packets of a block\",128,\"header, bytes\",137,0\n"
+        "1,\"K q > 32\",theory,\"smallest K, packets of a block\",33,\"q, bits of a coefficient\",1,0\n"
     ));
     assert!(read(folder.path(), "table.md").contains("| rest-table-3 | R 0: duration"));
 

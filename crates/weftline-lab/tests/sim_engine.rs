@@ -277,7 +277,7 @@ mod events {
             (&["--events", "FILE", "--seeds", "2"], "--seeds"),
             (&["--json", "--close"], "--with-events"),
             (
-                &["--json", "--with-events", "--secs", "20"],
+                &["--json", "--with-events", "--secs", "60"],
                 "100000 entries",
             ),
         ] {

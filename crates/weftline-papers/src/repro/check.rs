@@ -506,10 +506,7 @@ mod tests {
         assert_eq!(verdict(check().theory(10.06)), Verdict::Differs);
         assert_eq!(verdict(check().simulated(10.4, 0.1)), Verdict::Agrees);
         assert_eq!(verdict(check().simulated(10.5, 0.1)), Verdict::Differs);
-        assert_eq!(
-            verdict(check().simulated(10.5, 4.0)),
-            Verdict::Inconclusive
-        );
+        assert_eq!(verdict(check().simulated(10.5, 4.0)), Verdict::Inconclusive);
         assert_eq!(verdict(check().simulated(900.0, 9.0)), Verdict::Differs);
         let run = Check::of("x").one_run(10.0, 0.1, 1.0);
         assert_eq!(verdict(run.simulated(13.0, 0.1)), Verdict::Agrees);
