@@ -51,6 +51,9 @@ fn hop_runs(scale: Scale) -> Runs {
     }
 }
 
+/// For a field and a header: the engine, and the model with its headers, over K.
+type Engines = (u32, &'static str, Vec<(Point, Point)>);
+
 /// Fig. 5.
 pub(in crate::repro::garrido) fn over_size(scale: Scale) -> Figure {
     let ks = sizes(scale);
@@ -66,7 +69,7 @@ pub(in crate::repro::garrido) fn over_size(scale: Scale) -> Figure {
         curves.collect::<Vec<_>>()
     });
     let tcp = ns3("--protocol=newreno", 0.0, hop_runs(scale), scale);
-    let engines: Vec<(u32, &'static str, Vec<(Point, Point)>)> = HEADERS
+    let engines: Vec<Engines> = HEADERS
         .iter()
         .flat_map(|(header, _)| ENDS.map(|q| (q, *header)))
         .map(|(q, header)| {
