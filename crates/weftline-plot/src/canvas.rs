@@ -52,14 +52,10 @@ impl Canvas {
 
     /// A line through these points.
     pub fn path(&mut self, points: &[(f64, f64)], ink: Ink) {
-        let joined: Vec<String> = points
-            .iter()
-            .map(|(x, y)| format!("{x:.1},{y:.1}"))
-            .collect();
-        let style = ink.stroke();
+        let (style, points) = (ink.stroke(), joined(points));
         put(
             &mut self.body,
-            format_args!(r#"<polyline {style} points="{}"/>"#, joined.join(" ")),
+            format_args!(r#"<polyline {style} points="{points}"/>"#),
         );
     }
 
@@ -79,39 +75,28 @@ impl Canvas {
 
     /// A filled area with these corners.
     pub fn area(&mut self, points: &[(f64, f64)], ink: Ink) {
-        let joined: Vec<String> = points
-            .iter()
-            .map(|(x, y)| format!("{x:.1},{y:.1}"))
-            .collect();
+        let (style, points) = (ink.fill(), joined(points));
         put(
             &mut self.body,
-            format_args!(r#"<polygon {} points="{}"/>"#, ink.fill(), joined.join(" ")),
+            format_args!(r#"<polygon {style} points="{points}"/>"#),
         );
     }
 
     /// The frame of a box; `at` is its upper left corner.
     pub fn frame(&mut self, at: (f64, f64), size: (f64, f64), ink: Ink) {
-        let (x, y) = at;
-        let (w, h) = size;
-        put(
-            &mut self.body,
-            format_args!(
-                r#"<rect {} x="{x:.1}" y="{y:.1}" width="{w:.1}" height="{h:.1}"/>"#,
-                ink.stroke()
-            ),
-        );
+        self.rect(at, size, &ink.stroke());
     }
 
     /// A filled box; `at` is its upper left corner.
     pub fn block(&mut self, at: (f64, f64), size: (f64, f64), ink: Ink) {
-        let (x, y) = at;
-        let (w, h) = size;
+        self.rect(at, size, &ink.fill());
+    }
+
+    fn rect(&mut self, at: (f64, f64), size: (f64, f64), style: &str) {
+        let ((x, y), (w, h)) = (at, size);
         put(
             &mut self.body,
-            format_args!(
-                r#"<rect {} x="{x:.1}" y="{y:.1}" width="{w:.1}" height="{h:.1}"/>"#,
-                ink.fill()
-            ),
+            format_args!(r#"<rect {style} x="{x:.1}" y="{y:.1}" width="{w:.1}" height="{h:.1}"/>"#),
         );
     }
 
@@ -159,6 +144,12 @@ impl Canvas {
             self.body
         )
     }
+}
+
+/// The points as SVG lists them.
+fn joined(points: &[(f64, f64)]) -> String {
+    let points = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}"));
+    points.collect::<Vec<_>>().join(" ")
 }
 
 impl Ink {

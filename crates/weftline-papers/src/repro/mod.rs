@@ -96,6 +96,12 @@ fn over_runs(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
 }
 
+/// The quotient of two independent values with standard errors, and its standard error.
+fn quotient(above: (f64, f64), below: (f64, f64)) -> (f64, f64) {
+    let value = above.0 / below.0;
+    (value, (above.1.hypot(value * below.1) / below.0).abs())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +233,14 @@ mod tests {
             (one.status, one.reason.as_deref()),
             ("skipped", Some("not built"))
         );
+    }
+
+    #[test]
+    fn relative_errors_of_a_quotient_add_up_in_squares() {
+        let (value, stderr) = quotient((6.0, 0.6), (-2.0, 0.1));
+        assert_eq!(value, -3.0);
+        assert!((stderr - 3.0 * f64::hypot(0.1, 0.05)).abs() < 1e-12);
+        assert_eq!(quotient((0.0, 0.5), (2.0, 1.0)), (0.0, 0.25));
     }
 
     #[test]

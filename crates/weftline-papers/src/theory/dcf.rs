@@ -262,13 +262,7 @@ pub fn goodput(
         header < payload,
         "shorter than the packet",
     )?;
-    let fits = ack_packets >= 0.0 && ack_packets.is_finite();
-    within(
-        "the wait for the ack",
-        ack_packets,
-        fits,
-        "0 or more packets",
-    )?;
+    check_wait(ack_packets)?;
     let clean = Cell { fer: 0.0, ..*cell }.saturation()?.throughput_mbit;
     let carried = clean * (1.0 - cell.fer) * (payload - header) / payload;
     Ok(carried * (1.0 - code.excess_ratio()) * (1.0 - code.ack_penalty(ack_packets)))
@@ -282,15 +276,20 @@ pub fn goodput(
 /// # Errors
 /// Those of [`Cell::saturation`], or a wait below 0.
 pub fn block_ms(cell: &Cell, code: &Rlnc, ack_packets: f64) -> Result<f64, TheoryError> {
+    check_wait(ack_packets)?;
+    let delivered = 8e-3 * f64::from(cell.payload) / cell.saturation()?.throughput_mbit;
+    Ok(code.mean_receptions() * delivered + ack_packets * cell.packet_ms(cell.payload)?)
+}
+
+/// The wait for an acknowledgement, in packets; refuses what is no time.
+fn check_wait(ack_packets: f64) -> Result<f64, TheoryError> {
     let fits = ack_packets >= 0.0 && ack_packets.is_finite();
     within(
         "the wait for the ack",
         ack_packets,
         fits,
         "0 or more packets",
-    )?;
-    let delivered = 8e-3 * f64::from(cell.payload) / cell.saturation()?.throughput_mbit;
-    Ok(code.mean_receptions() * delivered + ack_packets * cell.packet_ms(cell.payload)?)
+    )
 }
 
 #[cfg(test)]

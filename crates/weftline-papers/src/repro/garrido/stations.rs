@@ -1,7 +1,7 @@
 //! Points of the ns-3 model (`ns3/`, `docs/reference/ns3.md`): runs with consecutive seeds.
 
 use crate::repro::picture::Dot;
-use crate::repro::{Missing, Point, Scale, Values, over_runs};
+use crate::repro::{Missing, Point, Scale, Values, over_runs, quotient};
 
 /// Runs of a scenario.
 #[derive(Clone, Copy, Debug)]
@@ -84,8 +84,7 @@ pub(in crate::repro) fn maybe(
 
 /// The quotient of two independent values, with its standard error.
 pub(in crate::repro) fn ratio(a: Dot, b: Dot) -> Dot {
-    let y = a.y / b.y;
-    let stderr = y.abs() * (a.stderr / a.y).hypot(b.stderr / b.y);
+    let (y, stderr) = quotient((a.y, a.stderr), (b.y, b.stderr));
     Dot {
         x: a.x,
         y,

@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use crate::repro::over_runs;
 use crate::repro::picture::Dot;
-use crate::repro::{Missing, Point, Scale, Values};
+use crate::repro::{Missing, Point, Scale, Values, over_runs, quotient};
 
 /// Milliseconds of a slot: 1500 bytes at 25 Mbit/s.
 pub(super) const SLOT_MS: f64 = 0.48;
@@ -207,9 +206,7 @@ pub(super) fn least(dots: &[Dot]) -> Dot {
 
 /// The ratio of two values with its standard error.
 pub(super) fn ratio(top: Dot, bottom: Dot) -> (f64, f64) {
-    let value = top.y / bottom.y;
-    let error = top.stderr.hypot(value * bottom.stderr);
-    (value, (error / bottom.y).abs())
+    quotient((top.y, top.stderr), (bottom.y, bottom.stderr))
 }
 
 /// The largest of several ratios.

@@ -38,7 +38,7 @@ pub(super) fn speed(scale: Scale) -> Figure {
             .lab(slowest.y, 0.0);
             let range = |y| vec![Dot::new(0.0, y), Dot::new(20.0, y)];
             let plot = Plot::new(
-                "Source data for each second of one core, receiver's codec only.",
+                "Source data that the receiver's codec decodes in a second of one core.",
                 "independent loss, %",
                 "speed, Mbit/s",
             )

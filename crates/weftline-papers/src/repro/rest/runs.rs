@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::Verdict;
 use super::super::picture::{Dot, Line, Source};
+use super::super::{Verdict, quotient};
 use super::{Check, Missing, Point, Scale, Values, over_runs};
 
 /// Its mean loss rate: after 100 packets that arrive, 10.5 that are lost.
@@ -145,7 +145,7 @@ pub(super) fn points(all: &[Both]) -> Vec<Point> {
     all.iter().flat_map(both).collect()
 }
 
-/// Mean, standard error and standard deviation of one run.
+/// A mean, and its standard error.
 #[derive(Clone, Copy)]
 pub(super) struct Mean {
     pub(super) mean: f64,
@@ -163,12 +163,8 @@ impl Mean {
 
     /// A ratio of independent values.
     pub(super) fn over(self, other: Mean) -> Mean {
-        let mean = self.mean / other.mean;
-        let share = (self.stderr / self.mean).hypot(other.stderr / other.mean);
-        Mean {
-            mean,
-            stderr: (mean * share).abs(),
-        }
+        let (mean, stderr) = quotient((self.mean, self.stderr), (other.mean, other.stderr));
+        Mean { mean, stderr }
     }
 }
 

@@ -25,7 +25,7 @@ impl<'a> Sessions<'a> {
     /// The sessions of one of the point's results.
     ///
     /// # Errors
-    /// As for [`of`](Self::of), and there are not so many results.
+    /// As for [`of`](Self::of), or the point has no result of this number.
     pub(super) fn at(values: &'a Values, point: &Point, result: usize) -> Result<Self, Missing> {
         let command = point.to_string();
         let key = format!("results/{result}/sessions");

@@ -27,7 +27,7 @@ fn point(sizes: Sizes, loss: u32, scale: Scale) -> Point {
     .alone()
 }
 
-/// Source bits for each second of the receiver's processor time, Mbit/s.
+/// The source bits that the receiver delivers in a second of its processor time, Mbit/s.
 fn decoding(values: &Values, point: &Point) -> Result<Estimate, Missing> {
     Sessions::of(values, point)?.mean("speed/decode_mbit")
 }
@@ -59,9 +59,9 @@ pub(super) fn table(scale: Scale) -> Figure {
         id: "roca-table-2",
         paper: Paper::Roca,
         title: "decoding speed of RLC over ls and loss",
-        shows: "The paper: decoding speed of RLC on its machine, ew 83, dw 167, by ls and loss. Here: everything a \
-                receiver of weftline-fecframe does, packets in and ADUs out, in source bits for each second of \
-                processor time of one core, symbols of 256 bytes as in Fig. 8. Speeds of different machines and \
+        shows: "The paper: decoding speed of RLC on its machine, ew 83, dw 167, by ls and loss. Here: the source \
+                bits that a receiver of weftline-fecframe delivers in a second of one core, with everything that it \
+                does between the packet and the ADU; symbols of 256 bytes as in Fig. 8. Speeds of different machines and \
                 codecs do not agree or disagree; the comparison says only whether this one is slower.",
         points: points.map(|(_, point)| point.clone()).collect(),
         show: Box::new(move |values| {
@@ -213,8 +213,8 @@ pub(super) fn over_loss(scale: Scale) -> Figure {
                 30 % is near the limit.",
         points,
         show: Box::new(move |values| {
-            let caption = "Decoding speed over the loss rate on this machine: source bits for each second of processor \
-                           time of the receiver.";
+            let caption = "Decoding speed over the loss rate on this machine: the source bits that the \
+                           receiver delivers in a second of its processor time.";
             let plot = Plot::new(caption, "independent loss, %", "decoding speed, Mbit/s")
                 .with([
                     both.line(values, "RLC, ls 400", 2, 0)?,

@@ -1,12 +1,12 @@
 //! Fig. 3: Wellington to Kyoto.
 
 use super::super::picture::{Dot, Line, Plot, Source};
-use super::super::{Check, Figure, Missing, Paper, Point, Rule, Scale, Shown, Values};
+use super::super::{Check, Figure, Missing, Paper, Point, Rule, Scale, Shown, Values, quotient};
 use super::files::{FILE, Files};
 use super::path::{LONG, Rate};
 use super::peers::Peer;
 use super::sizes::Sizes;
-use super::transfers::{Lab, Transfers, ratio};
+use super::transfers::{Lab, Transfers};
 
 const MBIT: f64 = 1e6;
 /// What the paper prints, Mbit/s.
@@ -247,7 +247,7 @@ fn above(points: &Points, values: &Values, peer: Peer) -> Vec<Check> {
     let printed = if peer == Peer::Udt { 50.0 } else { 73.0 };
     let name = peer.name(&points.kernel(values));
     let more = |over: (f64, f64), under: (f64, f64)| {
-        let (ratio, error) = ratio(over, under);
+        let (ratio, error) = quotient(over, under);
         (100.0 * (ratio - 1.0), 100.0 * error)
     };
     let files = points
@@ -312,7 +312,7 @@ fn times(points: &Points, values: &Values) -> Result<Vec<Check>, Missing> {
                 .lab(mean, stderr)
                 .because(impossible),
         );
-        let (spread, error) = ratio(own.deviation(), times.deviation());
+        let (spread, error) = quotient(own.deviation(), times.deviation());
         checks.push(
             Check::of(format!(
                 "(b) 500 KB: UDP-RC's standard deviation over that of {name}"

@@ -1,12 +1,12 @@
 //! Fig. 4: the microwave link.
 
 use super::super::picture::{Dot, Line, Source};
-use super::super::{Check, Figure, Missing, Paper, Point, Scale, Shown, Values};
+use super::super::{Check, Figure, Missing, Paper, Point, Scale, Shown, Values, quotient};
 use super::files::{FILE, Files};
 use super::path::{MICROWAVE, Path, Rate};
 use super::peers::Peer;
 use super::sizes::Sizes;
-use super::transfers::{Transfers, ratio};
+use super::transfers::Transfers;
 
 /// KB/s.
 const KB: f64 = 8e3;
@@ -158,7 +158,7 @@ fn throughput(
 fn compared(files: &Files, values: &Values) -> Vec<Check> {
     let check = |(peer, printed): (Peer, f64)| {
         let (own, other) = (files.peer(values, Peer::ByHand)?, files.peer(values, peer)?);
-        let (value, stderr) = ratio(own.throughput(FILE, KB), other.throughput(FILE, KB));
+        let (value, stderr) = quotient(own.throughput(FILE, KB), other.throughput(FILE, KB));
         let name = peer.name(files.lab(values)?.kernel());
         let what = format!(
             "(a) UDP-RC over {name} (of the paper's numbers: {:.2})",

@@ -58,13 +58,6 @@ impl Transfers {
     }
 }
 
-/// The ratio of two values with errors.
-pub(super) fn ratio(over: (f64, f64), under: (f64, f64)) -> (f64, f64) {
-    let ratio = over.0 / under.0;
-    let error = (over.1 / over.0).hypot(under.1 / under.0);
-    (ratio, (ratio * error).abs())
-}
-
 /// What one command of the lab measured.
 #[derive(Clone, Debug)]
 pub(super) struct Lab {
@@ -160,6 +153,7 @@ fn short(kernel: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::quotient;
     use super::*;
     use serde_json::json;
 
@@ -171,7 +165,7 @@ mod tests {
         assert!((deviation - 1.0).abs() < 1e-12 && (error - 0.5).abs() < 1e-12);
         let (mbit, error) = all.throughput(250_000, 1e6);
         assert!((mbit - 1.0).abs() < 1e-12 && (error - all.mean().1 / 2.0).abs() < 1e-12);
-        let (half, error) = ratio((1.0, 0.3), (2.0, 0.8));
+        let (half, error) = quotient((1.0, 0.3), (2.0, 0.8));
         assert!((half - 0.5).abs() < 1e-12 && (error - 0.25).abs() < 1e-12);
     }
 

@@ -1,10 +1,10 @@
 //! Fig. 2.
 
-use super::super::{Check, Figure, Paper, Point, Scale, Shown, Values};
+use super::super::{Check, Figure, Paper, Point, Scale, Shown, Values, quotient};
 use super::path::{HOME, Path};
 use super::peers::Peer;
 use super::sizes::Sizes;
-use super::transfers::{Lab, Transfers, ratio};
+use super::transfers::{Lab, Transfers};
 
 /// The transports of the figure; NewReno beside today's CUBIC.
 const PEERS: [Peer; 4] = [Peer::ByHand, Peer::Own, Peer::Cubic, Peer::Reno];
@@ -102,7 +102,7 @@ fn share(sizes: &Sizes, values: &Values, peer: Peer) -> Option<Check> {
     let mut worst: Option<(f64, f64)> = None;
     for index in 0..sizes.all.len() {
         let own = sizes.peer(values, index, Peer::ByHand)?.mean();
-        let share = ratio(own, sizes.peer(values, index, peer)?.mean());
+        let share = quotient(own, sizes.peer(values, index, peer)?.mean());
         let far = |share: f64| (share / 0.5).ln().abs();
         if worst.is_none_or(|worst| far(share.0) > far(worst.0)) {
             worst = Some(share);
@@ -133,8 +133,8 @@ fn tried(lossy: &[(Path, Point)], values: &Values) -> String {
         told.push(format!(
             "at {} % loss 500 KB take {:.2} of CUBIC's time and {:.2} of NewReno's",
             path.loss,
-            ratio(own, cubic).0,
-            ratio(own, reno).0
+            quotient(own, cubic).0,
+            quotient(own, reno).0
         ));
     }
     match told.is_empty() {
