@@ -124,6 +124,9 @@ pub(super) enum AnswerName {
     Missing,
     /// As many as must be sent for that number to arrive on average
     Expected,
+    /// As `expected`, but to half a packet, and for a block as soon as each loss is known: the rule
+    /// of the engine's presets
+    Known,
 }
 
 impl From<AnswerName> for Answer {
@@ -131,6 +134,7 @@ impl From<AnswerName> for Answer {
         match name {
             AnswerName::Missing => Self::Missing,
             AnswerName::Expected => Self::Expected,
+            AnswerName::Known => Self::Known,
         }
     }
 }

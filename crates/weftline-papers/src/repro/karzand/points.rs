@@ -12,6 +12,15 @@ const ENGINE_SLOT_MS: f64 = 0.4922;
 /// Slots of a round trip of 60 ms.
 pub(super) const RTT: u32 = 125;
 
+/// Slots until the engine answers a loss there: a round trip with what waits in its queue, which is
+/// 65 ms with one bandwidth-delay product in flight, and the three packets that must arrive first.
+const ENGINE_RTT: u32 = 139;
+
+/// What the engine's presets do otherwise than the models that figures show.
+pub(super) const ENGINE_RULE: &str = "The engine answers each loss as soon as it is known, so that the repairs in \
+     flight cover it on average, to half a repair, and after 139 slots instead of 125 (the queue, and the three \
+     packets that must arrive behind a lost one)";
+
 /// Slots of a run on the testbed.
 fn slots(scale: Scale) -> u64 {
     scale.pick(1_000_000, 10_000_000)
@@ -33,6 +42,38 @@ pub(super) fn arq(loss: f64, more: &str, scale: Scale) -> Point {
 pub(super) fn block(loss: &str, k: u32, share: f64, more: &str, scale: Scale) -> Point {
     let text = format!("block --loss {loss} --k {k} --share {share} --rtt {RTT}{more}");
     model(&text, 0.03, scale)
+}
+
+/// The models with the rule and the round trip of the engine.
+pub(super) mod as_engine {
+    use super::{ENGINE_RTT, Point, Scale, model};
+
+    pub(in super::super) fn arq(loss: f64, scale: Scale) -> Point {
+        model(
+            &format!("arq --loss {loss} --rtt {ENGINE_RTT}"),
+            0.03,
+            scale,
+        )
+    }
+
+    pub(in super::super) fn block(
+        loss: &str,
+        k: u32,
+        share: f64,
+        more: &str,
+        scale: Scale,
+    ) -> Point {
+        let text = format!(
+            "block --loss {loss} --k {k} --share {share} --answer known --rtt {ENGINE_RTT}{more}"
+        );
+        model(&text, 0.05, scale)
+    }
+
+    pub(in super::super) fn streaming(loss: &str, share: f64, scale: Scale) -> Point {
+        let text =
+            format!("streaming --loss {loss} --share {share} --answer known --rtt {ENGINE_RTT}");
+        model(&text, 0.03, scale)
+    }
 }
 
 /// The streaming code whose sender answers feedback, in slots: for what is missing, and for the losses
@@ -64,6 +105,13 @@ pub(super) fn engine(settings: &str, loss: &str, more: &str, scale: Scale) -> En
         more,
         scale,
     )
+}
+
+/// The preset streaming with an encoding window that hardly ever ends before the oldest loss, as the
+/// paper's and the models'; the preset's own has 256 symbols.
+pub(super) fn wide_engine(loss: &str, share: f64, scale: Scale) -> Engine {
+    let settings = format!("preset=streaming encoding=elastic:1024 share={share}");
+    engine(&settings, loss, "", scale)
 }
 
 /// The streaming code in the engine without answers to feedback. Its rate is fixed a little below
@@ -121,6 +169,19 @@ impl Engine {
         Ok(Dot { y, stderr, ..dot })
     }
 
+    /// The mean delay, ms, over the effective rate.
+    pub(super) fn over_rate(&self, values: &Values) -> Result<Dot, Missing> {
+        self.mean(values, 1.0 / self.packets(values)?)
+    }
+
+    /// Information packets of all runs.
+    pub(super) fn count(&self, values: &Values) -> Result<f64, Missing> {
+        let key = "runs/0/result/got";
+        let runs = values.object(&self.lossy)?["runs"].as_array();
+        let mean = over_seeds(values, &self.lossy, key, |r| r["got"].as_f64())?.0;
+        Ok(mean * runs.map_or(0, Vec::len) as f64)
+    }
+
     /// Packets sent for each information packet.
     pub(super) fn packets(&self, values: &Values) -> Result<f64, Missing> {
         let key = "runs/0/result/effective_rate";
@@ -156,6 +217,11 @@ pub(super) fn mean(values: &Values, point: &Point, x: f64) -> Result<Dot, Missin
     let slots = values.number(point, "mean_delay_slots")?;
     let stderr = values.number(point, "stderr")?;
     Ok(dot(x, (SLOT_MS * slots, SLOT_MS * stderr)))
+}
+
+/// The mean delay of a slot model, ms, over the effective rate.
+pub(super) fn over_rate(values: &Values, point: &Point) -> Result<Dot, Missing> {
+    mean(values, point, values.number(point, "effective_rate")?)
 }
 
 /// Mean and standard error over the engine's runs of what `of` finds in their results.
@@ -219,7 +285,8 @@ pub(super) fn smallest(ratios: impl IntoIterator<Item = (f64, f64)>) -> Option<(
     ratios.into_iter().min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// A curve's value at x, between its dots on a logarithmic scale; `None` outside of them.
+/// A curve's value at x, between its dots, on a logarithmic scale where both are above 0; `None`
+/// outside of them.
 pub(super) fn between(dots: &[Dot], x: f64) -> Option<Dot> {
     let mut sorted = dots.to_vec();
     sorted.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -227,10 +294,17 @@ pub(super) fn between(dots: &[Dot], x: f64) -> Option<Dot> {
         .windows(2)
         .find(|pair| (pair[0].x..=pair[1].x).contains(&x))?;
     let share = (x - pair[0].x) / (pair[1].x - pair[0].x).max(1e-12);
-    let mix = |a: f64, b: f64| (a.ln() + share * (b.ln() - a.ln())).exp();
-    let y = mix(pair[0].y, pair[1].y);
-    let relative = (pair[0].stderr / pair[0].y).max(pair[1].stderr / pair[1].y);
-    let stderr = y * relative;
+    let (a, b) = (pair[0], pair[1]);
+    // A delay less that without losses is 0 to rounding where nothing waits.
+    if a.y.min(b.y) <= 0.0 {
+        return Some(Dot {
+            x,
+            y: a.y + share * (b.y - a.y),
+            stderr: a.stderr.max(b.stderr),
+        });
+    }
+    let y = (a.y.ln() + share * (b.y.ln() - a.y.ln())).exp();
+    let stderr = y * (a.stderr / a.y).max(b.stderr / b.y);
     Some(Dot { x, y, stderr })
 }
 
@@ -242,9 +316,12 @@ mod tests {
     fn values_between_dots_are_interpolated_on_a_logarithmic_scale() {
         let dots = [Dot::new(2.0, 40.0), Dot::new(1.0, 10.0)];
         let between = |x| super::between(&dots, x).map(|dot| dot.y);
+        assert_eq!(least(&dots).x, 1.0);
         assert!(between(1.5).is_some_and(|y| (y - 20.0).abs() < 1e-9));
         assert_eq!(between(2.5), None);
-        assert_eq!(least(&dots).x, 1.0);
+        let dots = [Dot::new(1.0, -0.1), Dot::new(2.0, 0.3)];
+        let between = super::between(&dots, 1.5).map(|dot| dot.y);
+        assert!(between.is_some_and(|y| (y - 0.1).abs() < 1e-9));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Figs 2 and 9: delays over the block size.
 
 use super::points::{
-    Engine, RTT, SLOT_MS, arq, block, engine, lab, lab_mean, largest, least, mean, ratio, streaming,
+    ENGINE_RULE, Engine, RTT, SLOT_MS, arq, as_engine, block, engine, lab, lab_mean, largest,
+    least, mean, ratio, streaming,
 };
 use crate::repro::picture::{Dot, Line, Plot, Source};
 use crate::repro::{Check, Figure, Missing, Paper, Point, Rule, Scale, Shown, Values};
@@ -17,6 +18,8 @@ fn sizes(scale: Scale) -> &'static [u32] {
 /// Block codes over their sizes, in slots and by the engine.
 struct Sweep {
     slots: Vec<(u32, Point)>,
+    /// In slots with the engine's rule.
+    by_rule: Vec<(u32, Point)>,
     engines: Vec<(u32, Engine)>,
 }
 
@@ -25,24 +28,35 @@ impl Sweep {
         let text = loss.to_string();
         let link = format!("iid:{}%", 100.0 * loss);
         let slots = |k: &u32| (*k, block(&text, *k, share, "", scale));
+        let by_rule = |k: &u32| (*k, as_engine::block(&text, *k, share, "", scale));
         let engine = |k: &u32| {
             let settings = format!("preset=block k={k} share={share:.5}");
             (*k, engine(&settings, &link, "", scale))
         };
         Sweep {
             slots: sizes(scale).iter().map(slots).collect(),
+            by_rule: sizes(scale).iter().map(by_rule).collect(),
             engines: sizes(scale).iter().map(engine).collect(),
         }
     }
 
     fn points(&self) -> impl Iterator<Item = Point> + '_ {
-        let slots = self.slots.iter().map(|(_, point)| point.clone());
+        let slots = self.slots.iter().chain(&self.by_rule);
+        let slots = slots.map(|(_, point)| point.clone());
         slots.chain(self.engines.iter().flat_map(|(_, engine)| engine.points()))
     }
 
     fn slots(&self, values: &Values) -> Result<Vec<Dot>, Missing> {
+        Self::means(values, &self.slots)
+    }
+
+    fn by_rule(&self, values: &Values) -> Result<Vec<Dot>, Missing> {
+        Self::means(values, &self.by_rule)
+    }
+
+    fn means(values: &Values, points: &[(u32, Point)]) -> Result<Vec<Dot>, Missing> {
         let dot = |(k, point): &(u32, Point)| mean(values, point, f64::from(*k));
-        self.slots.iter().map(dot).collect()
+        points.iter().map(dot).collect()
     }
 
     fn engines(&self, values: &Values) -> Result<Vec<Dot>, Missing> {
@@ -123,7 +137,7 @@ impl Found {
 pub(super) fn over_block_size(scale: Scale) -> Figure {
     let alone = LOSSES.map(|loss| {
         let engine = engine("preset=arq", &format!("iid:{}%", 100.0 * loss), "", scale);
-        (arq(loss, "", scale), engine)
+        (arq(loss, "", scale), engine, as_engine::arq(loss, scale))
     });
     let sweeps = |share: &dyn Fn(f64) -> f64| {
         let one = |loss: f64| (loss, Sweep::new(loss, share(loss), scale));
@@ -140,8 +154,8 @@ pub(super) fn over_block_size(scale: Scale) -> Figure {
         },
     ];
     let mut points = Vec::new();
-    for (alone, engine) in &alone {
-        points.push(alone.clone());
+    for (alone, engine, by_rule) in &alone {
+        points.extend([alone.clone(), by_rule.clone()]);
         points.extend(engine.points());
     }
     let all = readings.iter().flat_map(|reading| &reading.sweeps);
@@ -159,10 +173,10 @@ pub(super) fn over_block_size(scale: Scale) -> Figure {
         show: Box::new(move |values| {
             let (mut pictures, mut checks, mut notes) = (vec![], vec![], vec![]);
             for reading in &readings {
-                let (mut slots, mut engine) = (Found::default(), Found::default());
+                let [mut slots, mut engine, mut by_rule] = [(); 3].map(|()| Found::default());
                 let mut lines = Vec::new();
                 let colours = [(0, 1, 10), (2, 4, 6), (3, 7, 8)];
-                for (((loss, sweep), (alone, engine_alone)), colour) in
+                for (((loss, sweep), (alone, engine_alone, alone_by_rule)), colour) in
                     reading.sweeps.iter().zip(&alone).zip(colours)
                 {
                     let percent = 100.0 * loss;
@@ -171,6 +185,8 @@ pub(super) fn over_block_size(scale: Scale) -> Figure {
                     let engines = sweep.engines(values)?;
                     slots.add(*loss, &dots, alone);
                     engine.add(*loss, &engines, engine_alone.mean(values, 0.0)?);
+                    let alone_by_rule = mean(values, alone_by_rule, 0.0)?;
+                    by_rule.add(*loss, &sweep.by_rule(values)?, alone_by_rule);
                     let line = |name: &str, colour, dots| {
                         Line::new(
                             format!("{percent} %, {name}"),
@@ -193,6 +209,10 @@ pub(super) fn over_block_size(scale: Scale) -> Figure {
                     Check::of(format!("{} {what}", &reading.caption[..3]))
                         .simulated(ours.0, ours.1)
                         .engine(theirs.0, theirs.1)
+                        .engine_because(format!(
+                            "{ENGINE_RULE}. The model with this rule: {:.3}",
+                            worst(&by_rule).0
+                        ))
                 };
                 let told = |found: &Found| {
                     let places: Vec<String> = found.places.iter().map(f64::to_string).collect();
@@ -285,8 +305,9 @@ pub(super) fn against_blocks(scale: Scale) -> Figure {
         title: "in-order delay over block size at 10 % loss, 15 % redundancy",
         shows: "Measured on the testbed (25 Mbit/s, RTT 60 ms) at 10 % loss and a redundancy of 15 %: the mean \
                 in-order delay of the block code over its block size, and of the streaming code at the same \
-                rate as a level line. Here: repairs of 15 % of all packets; ideal models in slots, in which \
-                feedback adds repairs to both codes, the engine's presets, and the lab.",
+                rate as a level line. Here: repairs of 15 % of all packets; ideal models in slots, answered as in \
+                Fig. 8 (a block gets what it lacks, the streaming code also repairs for the losses expected among the \
+                packets in flight), the engine's presets, and the lab.",
         points,
         show: Box::new(move |values| {
             let slots = sweep.slots(values)?;

@@ -31,7 +31,8 @@ pub struct Answered {
     /// Slots until the sender knows what the receiver lacks.
     pub rtt: u32,
     /// How many coded packets cover what is missing: that many, or what must be sent for it and for
-    /// the information packets in flight that will be lost, which coded packets cover as well.
+    /// the information packets in flight that will be lost, which coded packets cover as well;
+    /// exactly, or to half a packet.
     pub answer: Answer,
     /// Least number of slots to run.
     pub slots: u64,
@@ -114,13 +115,12 @@ impl Answered {
                 covering -= u32::from(coded);
             }
             let in_flight = recent.len() as u32 - covering;
-            let needed = match self.answer {
-                Answer::Missing => f64::from(known),
-                Answer::Expected => {
-                    (f64::from(known) + loss * f64::from(in_flight)) / (1.0 - loss) - 1e-9
-                }
+            let to_come = match self.answer {
+                Answer::Missing => 0.0,
+                Answer::Expected | Answer::Known => loss * f64::from(in_flight),
             };
-            let asked = known > 0 && needed > f64::from(covering);
+            let needed = f64::from(known) + to_come;
+            let asked = known > 0 && self.answer.is_short(needed, covering, loss);
             let due = owed >= 1.0 - 1e-9;
             let lost = channel.next_is_lost();
             if asked || due {

@@ -106,6 +106,7 @@ impl Block {
             let channel = Channel::new(self.loss, Draws::new(self.seed, index));
             match self.rtt {
                 None => Ok(self.open(channel, each)),
+                Some(rtt) if self.answer == Answer::Known => self.known(channel, each, rtt),
                 Some(rtt) => self.closed(channel, each, u64::from(rtt)),
             }
         });
@@ -118,7 +119,11 @@ impl Block {
         Ok(Outcome {
             residual_loss: lost / (lost + delivered.packets as f64).max(1.0),
             extra,
-            effective_rate: k / (k + self.repairs + extra),
+            effective_rate: match self.answer {
+                // Blocks may end early.
+                Answer::Known if self.rtt.is_some() => delivered.throughput,
+                _ => k / (k + self.repairs + extra),
+            },
             delivered,
         })
     }
@@ -215,6 +220,128 @@ impl Block {
         part.tally.slots = slots;
         Ok(part)
     }
+
+    /// As `closed`, but the sender learns the fate of each packet an RTT after its slot, and answers
+    /// packet by packet.
+    fn known(&self, mut channel: Channel, slots: u64, rtt: u32) -> Result<Part, SlotError> {
+        let (rtt, loss) = (rtt as usize, self.loss.rate());
+        let mut part = Part::default();
+        let mut receiver = Receiver::new(self.k);
+        let mut sizes = Sizes::new(self);
+        // The packets whose fates are unknown, the oldest first.
+        let mut in_flight: VecDeque<Sent> = VecDeque::with_capacity(rtt + 1);
+        // What the sender knows of the blocks that it does not know to be decoded.
+        let mut views: VecDeque<View> = VecDeque::new();
+        let (mut first, mut newest, mut place, mut n) = (0, 0, 0, 0);
+        for now in 0..slots {
+            if in_flight.len() == rtt
+                && let Some(sent) = in_flight.pop_front()
+                && let Some(view) = view(&mut views, first, sent.block)
+            {
+                view.learn(sent);
+                while views.front().is_some_and(|view| view.is_decoded(self.k)) {
+                    views.pop_front();
+                    first += 1;
+                }
+                // A decoded block needs no more repairs in advance.
+                place = if first > newest { 0 } else { place };
+            }
+            let mut asked = views.iter().enumerate();
+            let asked = asked.find(|(_, view)| view.is_short(self, loss));
+            let asked = asked.map(|(at, _)| first + at as u64);
+            if asked.is_none() && place == 0 {
+                receiver.begin();
+                n = sizes.next();
+                newest = first + views.len() as u64;
+                views.push_back(View {
+                    owed: n - self.k,
+                    ..View::default()
+                });
+            }
+            let block = asked.unwrap_or(newest);
+            let is_source = asked.is_none() && place < self.k;
+            let lost = channel.next_is_lost();
+            if is_source {
+                receiver.source(block, now, !lost);
+            } else if !lost {
+                receiver.repair(block);
+            }
+            if let Some(view) = view(&mut views, first, block) {
+                view.sources += u32::from(is_source);
+                view.in_flight += u32::from(!is_source);
+                view.owed -= u32::from(!is_source && asked.is_none());
+            }
+            match asked {
+                Some(_) => part.extra += 1,
+                None => place = (place + 1) % n,
+            }
+            in_flight.push_back(Sent {
+                block,
+                is_source,
+                lost,
+            });
+            receiver.deliver(now, &mut part);
+            if receiver.blocks.len() > MOST_BLOCKS {
+                let (what, limit) = ("the number of blocks that wait", MOST_BLOCKS as u64);
+                return Err(SlotError::TooLarge { what, limit });
+            }
+        }
+        part.tally.slots = slots;
+        Ok(part)
+    }
+}
+
+/// A packet whose fate the sender does not know.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    block: u64,
+    is_source: bool,
+    lost: bool,
+}
+
+/// What the sender knows of a block.
+#[derive(Clone, Copy, Debug, Default)]
+struct View {
+    /// Source packets that were sent.
+    sources: u32,
+    /// Source packets whose fates are known.
+    known: u32,
+    /// Source packets that were lost.
+    lost: u32,
+    /// Repairs in advance that are still to be sent.
+    owed: u32,
+    /// Repairs whose fates are unknown.
+    in_flight: u32,
+    /// Repairs that arrived.
+    arrived: u32,
+}
+
+impl View {
+    fn learn(&mut self, sent: Sent) {
+        if sent.is_source {
+            self.known += 1;
+            self.lost += u32::from(sent.lost);
+        } else {
+            self.in_flight -= 1;
+            self.arrived += u32::from(!sent.lost);
+        }
+    }
+
+    fn is_decoded(&self, k: u32) -> bool {
+        self.known == k && self.lost <= self.arrived
+    }
+
+    fn is_short(&self, model: &Block, loss: f64) -> bool {
+        let is_open = self.sources == model.k && !self.is_decoded(model.k);
+        let needed = self.lost.saturating_sub(self.arrived).max(1);
+        let sent = self.in_flight + self.owed;
+        is_open && self.lost > 0 && model.answer.is_short(f64::from(needed), sent, loss)
+    }
+}
+
+/// The view of a block that may be known to be decoded.
+fn view(views: &mut VecDeque<View>, first: u64, block: u64) -> Option<&mut View> {
+    views.get_mut(usize::try_from(block.checked_sub(first)?).ok()?)
 }
 
 /// How many repairs answer feedback.
@@ -224,6 +351,9 @@ pub enum Answer {
     Missing,
     /// As many as must be sent for that number to arrive on average, rounded up.
     Expected,
+    /// The rule of the engine's presets: packet by packet, as soon as each loss is known, so that
+    /// the repairs in flight cover what is lost on average, to half a repair.
+    Known,
 }
 
 impl Answer {
@@ -232,7 +362,19 @@ impl Answer {
         match self {
             Answer::Missing => missing,
             // To rounding: 8 / 0.8 is 10.
-            Answer::Expected => (f64::from(missing) / (1.0 - loss) - 1e-9).ceil() as u32,
+            Answer::Expected | Answer::Known => {
+                (f64::from(missing) / (1.0 - loss) - 1e-9).ceil() as u32
+            }
+        }
+    }
+
+    /// Whether what is `needed` is more than `sent` repairs cover, whose fates are unknown.
+    pub(super) fn is_short(self, needed: f64, sent: u32, loss: f64) -> bool {
+        let sent = f64::from(sent);
+        match self {
+            Answer::Missing => needed > sent,
+            Answer::Expected => needed / (1.0 - loss) - 1e-9 > sent,
+            Answer::Known => needed >= sent * (1.0 - loss) + 0.5,
         }
     }
 }
@@ -403,10 +545,50 @@ mod tests {
             bin: None,
             seed: block.seed,
         };
-        assert_eq!(
-            block.run(2, &silent).unwrap().delivered,
-            arq.run(2, &silent).unwrap()
-        );
+        let arq = arq.run(2, &silent).unwrap();
+        assert_eq!(block.run(2, &silent).unwrap().delivered, arq);
+        let answer = Answer::Known;
+        let block = Block { answer, ..block };
+        assert_eq!(block.run(2, &silent).unwrap().delivered, arq);
+    }
+
+    #[test]
+    fn answering_each_loss_when_it_is_known_is_sooner_than_at_the_end_of_the_block() {
+        let answer = |answer| {
+            let block = model(64, 64, "0.1");
+            let (rtt, repairs) = (Some(60), 6.5);
+            Block {
+                rtt,
+                repairs,
+                answer,
+                ..block
+            }
+            .run(2, &silent)
+            .unwrap()
+        };
+        let (late, soon) = (answer(Answer::Expected), answer(Answer::Known));
+        assert!(soon.delivered.mean_delay_slots < 0.9 * late.delivered.mean_delay_slots);
+        assert_eq!(soon.residual_loss, 0.0);
+        assert!((soon.effective_rate - 64.0 / (70.5 + soon.extra)).abs() < 0.001);
+    }
+
+    #[test]
+    fn repairs_on_their_way_cover_what_arrives_of_them() {
+        assert!(Answer::Missing.is_short(2.0, 1, 0.5) && !Answer::Missing.is_short(2.0, 2, 0.5));
+        assert!(Answer::Expected.is_short(2.0, 3, 0.5) && !Answer::Expected.is_short(2.0, 4, 0.5));
+        assert!(Answer::Known.is_short(2.0, 3, 0.5) && !Answer::Known.is_short(2.0, 4, 0.5));
+        assert!(!Answer::Known.is_short(1.4, 1, 0.0) && Answer::Known.is_short(1.5, 1, 0.0));
+    }
+
+    #[test]
+    fn a_block_that_is_decoded_early_gets_no_more_repairs() {
+        let block = Block {
+            rtt: Some(5),
+            answer: Answer::Known,
+            ..model(4, 40, "0.05")
+        };
+        let got = block.run(2, &silent).unwrap();
+        assert!(got.effective_rate > 0.3, "{got:?}");
     }
 
     #[test]
