@@ -5,7 +5,7 @@
 
 mod running;
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 
 use tempfile::TempDir;
@@ -28,9 +28,8 @@ fn answered(program: &mut TcpStream, words: &[u8]) {
     assert_eq!(back, words);
 }
 
-#[test]
-fn two_programs_forward_count_and_let_connections_end_before_they_stop() {
-    let home = tempfile::tempdir().unwrap();
+/// An echo service, and its address.
+fn echo() -> String {
     let target = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = target.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -39,16 +38,46 @@ fn two_programs_forward_count_and_let_connections_end_before_they_stop() {
             std::thread::spawn(move || std::io::copy(&mut tcp.try_clone().unwrap(), &mut tcp));
         }
     });
-    let (server, via, peer) = serve(&home, &["--allow", &at]);
+    at
+}
+
+/// A client of this server with one rule for `target`, and a connection to its listener.
+fn connect(
+    home: &TempDir,
+    via: &str,
+    peer: &str,
+    target: &str,
+    more: &[&str],
+) -> (Running, TcpStream) {
     let arguments = [
-        "forward", "--via", &via, "--peer", &peer, "--json", "--stats", "100ms",
+        "forward", "--via", via, "--peer", peer, "--listen", "0", "--to", target,
     ];
-    let arguments = [&arguments[..], &["--listen", "0", "--to", &at]].concat();
-    let mut client = start(home.path(), &arguments);
+    let mut client = start(home.path(), &[&arguments[..], more].concat());
     let near = client.line(" -> ");
-    let near = near.split_whitespace().next().unwrap();
-    let mut program = TcpStream::connect(near).unwrap();
+    let program = TcpStream::connect(near.split_whitespace().next().unwrap()).unwrap();
     program.set_read_timeout(Some(PATIENCE)).unwrap();
+    (client, program)
+}
+
+#[test]
+fn a_connection_of_a_killed_program_does_not_look_complete() {
+    let home = tempfile::tempdir().unwrap();
+    let at = echo();
+    let (_server, via, peer) = serve(&home, &["--allow", &at]);
+    let (client, mut program) = connect(&home, &via, &peer, &at, &[]);
+    answered(&mut program, b"before");
+    client.signal("-KILL");
+    let read = program.read(&mut [0; 1]).map_err(|error| error.kind());
+    assert_eq!(read, Err(ErrorKind::ConnectionReset));
+}
+
+#[test]
+fn two_programs_forward_count_and_let_connections_end_before_they_stop() {
+    let home = tempfile::tempdir().unwrap();
+    let at = echo();
+    let (server, via, peer) = serve(&home, &["--allow", &at]);
+    let more = ["--json", "--stats", "100ms"];
+    let (mut client, mut program) = connect(&home, &via, &peer, &at, &more);
     answered(&mut program, b"before");
 
     client.signal("-TERM");

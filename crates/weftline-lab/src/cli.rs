@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use weftline_cli::ui::program::{self, on_runtime};
 use weftline_cli::ui::{Exit, OutputOptions, exit};
 
-use crate::commands::{bench, lab, load, repro, sim, theory, vectors};
+use crate::commands::{bench, chaos, lab, load, repro, sim, theory, vectors};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,6 +36,7 @@ enum Command {
     Run(lab::RunArgs),
     On(lab::OnArgs),
     Compare(lab::CompareArgs),
+    Chaos(chaos::ChaosArgs),
     Load(load::LoadArgs),
     Sim(sim::SimArgs),
     Theory(theory::TheoryArgs),
@@ -69,6 +70,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Run(args) => return Ok(lab::run(&args, output)),
         Command::On(args) => return Ok(lab::on(&args)),
         Command::Compare(args) => return Ok(lab::compare(&args, output)),
+        Command::Chaos(args) => chaos::run(args, output),
         Command::Load(args) => on_runtime(load::run(args)),
         Command::Sim(args) => sim::run(&args, output),
         Command::Theory(args) => theory::run(&args, output),

@@ -2,10 +2,12 @@
 //!
 //! [`load`] measures a transport from the application's side. [`compare`] runs loads of several
 //! transports over emulated paths (`weftline-emulator`, Linux) and makes tables and charts of their
-//! results. [`sim`] runs the engine in virtual time. The papers' formulas, simulators and figures
-//! are in `weftline-papers`. The program `weftline` does not depend on this crate.
+//! results. [`sim`] runs the engine in virtual time, [`chaos`] real programs that are killed and
+//! starved. The papers' formulas, simulators and figures are in `weftline-papers`. The program
+//! `weftline` does not depend on this crate.
 #![deny(unsafe_code)]
 
+pub mod chaos;
 mod cli;
 pub mod commands;
 pub mod compare;

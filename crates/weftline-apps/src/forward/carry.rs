@@ -110,6 +110,8 @@ async fn pump(
     counts: &Counts,
 ) -> Result<Ended, Reply> {
     let (mut read, mut write) = stream.into_split();
+    // Should this process be killed, the kernel closes the connection: with a reset, not with an end.
+    let _ = tcp.set_zero_linger();
     let carried = {
         let (mut tcp_read, mut tcp_write) = tcp.split();
         let mut out = pin!(outward(&mut tcp_read, &mut write, counts));
@@ -152,11 +154,12 @@ async fn pump(
         }
     };
     if let Ok(Ok(())) = carried {
+        // What the program has not read yet still arrives.
+        let _ = SockRef::from(&tcp).set_linger(None);
         return Ok(Ended::Done);
     }
     write.reset(BROKEN);
     read.stop(BROKEN);
-    reset(tcp);
     carried.map(|_| Ended::Broken)
 }
 

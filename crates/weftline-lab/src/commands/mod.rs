@@ -1,6 +1,7 @@
 //! The commands of the program, a module for each.
 
 pub(crate) mod bench;
+pub(crate) mod chaos;
 pub(crate) mod lab;
 mod links;
 pub(crate) mod load;

@@ -1,0 +1,150 @@
+//! A process of `weftline`, which is killed, stopped and started again.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Lines of output that are kept.
+const LINES: usize = 30;
+/// Characters of a line that are kept.
+const LINE: usize = 300;
+
+pub(super) struct Program {
+    program: PathBuf,
+    arguments: Vec<String>,
+    environment: Vec<(&'static str, PathBuf)>,
+    child: Option<Child>,
+    said: Arc<Mutex<VecDeque<String>>>,
+    readers: Vec<JoinHandle<()>>,
+    /// How often it was started.
+    pub(super) starts: u32,
+}
+
+impl Program {
+    pub(super) fn new(
+        program: PathBuf,
+        arguments: Vec<String>,
+        environment: Vec<(&'static str, PathBuf)>,
+    ) -> Self {
+        Program {
+            program,
+            arguments,
+            environment,
+            child: None,
+            said: Arc::default(),
+            readers: Vec::new(),
+            starts: 0,
+        }
+    }
+
+    /// Starts it, unless it runs.
+    pub(super) fn start(&mut self) -> io::Result<()> {
+        if self.child.is_some() {
+            return Ok(());
+        }
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .envs(self.environment.iter().map(|(name, value)| (*name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let mut child = command.spawn()?;
+        lock(&self.said).clear();
+        if let Some(stdout) = child.stdout.take() {
+            self.listen(stdout);
+        }
+        if let Some(stderr) = child.stderr.take() {
+            self.listen(stderr);
+        }
+        self.child = Some(child);
+        self.starts += 1;
+        Ok(())
+    }
+
+    fn listen(&mut self, output: impl Read + Send + 'static) {
+        let said = self.said.clone();
+        let reader = std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                let mut said = lock(&said);
+                said.push_back(line.chars().take(LINE).collect());
+                if said.len() > LINES {
+                    said.pop_front();
+                }
+            }
+        });
+        self.readers.push(reader);
+    }
+
+    /// Whether it has been started and has neither ended nor been killed.
+    pub(super) fn is_up(&self) -> bool {
+        self.child.is_some()
+    }
+
+    /// Its status, if it has ended by itself since the last look.
+    pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        let status = match &mut self.child {
+            Some(child) => child.try_wait()?,
+            None => None,
+        };
+        if status.is_some() {
+            self.child = None;
+            self.hear_out();
+        }
+        Ok(status)
+    }
+
+    /// Ends it at once, as a power cut would.
+    pub(super) fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+            self.hear_out();
+        }
+    }
+
+    /// Waits until everything that it printed is read.
+    fn hear_out(&mut self) {
+        for reader in self.readers.drain(..) {
+            let _ = reader.join();
+        }
+    }
+
+    /// Stops it, or lets it go on.
+    pub(super) fn pause(&mut self, is_paused: bool) {
+        let signal = if is_paused {
+            Signal::STOP
+        } else {
+            Signal::CONT
+        };
+        if let Some(child) = &self.child
+            && let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+        {
+            // It may have ended meanwhile.
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// The last lines that it printed.
+    pub(super) fn words(&self) -> String {
+        let said = lock(&self.said);
+        said.iter().cloned().collect::<Vec<_>>().join(" | ")
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
