@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use weftline_cli::ui::program::{self, on_runtime};
 use weftline_cli::ui::{Exit, OutputOptions, exit};
 
-use crate::commands::{bench, chaos, lab, load, repro, sim, theory, vectors};
+use crate::commands::{attack, bench, chaos, lab, load, repro, sim, theory, vectors};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,6 +37,7 @@ enum Command {
     On(lab::OnArgs),
     Compare(lab::CompareArgs),
     Chaos(chaos::ChaosArgs),
+    Attack(attack::AttackArgs),
     Load(load::LoadArgs),
     Sim(sim::SimArgs),
     Theory(theory::TheoryArgs),
@@ -70,6 +71,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Run(args) => return Ok(lab::run(&args, output)),
         Command::On(args) => return Ok(lab::on(&args)),
         Command::Compare(args) => return Ok(lab::compare(&args, output)),
+        Command::Attack(args) => attack::run(args, output),
         Command::Chaos(args) => chaos::run(args, output),
         Command::Load(args) => on_runtime(load::run(args)),
         Command::Sim(args) => sim::run(&args, output),

@@ -7,6 +7,7 @@
 //! `weftline` does not depend on this crate.
 #![deny(unsafe_code)]
 
+pub mod attack;
 pub mod chaos;
 mod cli;
 pub mod commands;

@@ -14,7 +14,7 @@
 
 mod forward;
 mod plan;
-mod program;
+pub(crate) mod program;
 mod relay;
 mod stage;
 mod tally;

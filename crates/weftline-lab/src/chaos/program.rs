@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -15,19 +16,20 @@ const LINES: usize = 30;
 /// Characters of a line that are kept.
 const LINE: usize = 300;
 
-pub(super) struct Program {
+pub(crate) struct Program {
     program: PathBuf,
     arguments: Vec<String>,
     environment: Vec<(&'static str, PathBuf)>,
     child: Option<Child>,
     said: Arc<Mutex<VecDeque<String>>>,
     readers: Vec<JoinHandle<()>>,
+    lines: Arc<AtomicU64>,
     /// How often it was started.
-    pub(super) starts: u32,
+    pub(crate) starts: u32,
 }
 
 impl Program {
-    pub(super) fn new(
+    pub(crate) fn new(
         program: PathBuf,
         arguments: Vec<String>,
         environment: Vec<(&'static str, PathBuf)>,
@@ -39,12 +41,13 @@ impl Program {
             child: None,
             said: Arc::default(),
             readers: Vec::new(),
+            lines: Arc::default(),
             starts: 0,
         }
     }
 
     /// Starts it, unless it runs.
-    pub(super) fn start(&mut self) -> io::Result<()> {
+    pub(crate) fn start(&mut self) -> io::Result<()> {
         if self.child.is_some() {
             return Ok(());
         }
@@ -70,9 +73,10 @@ impl Program {
     }
 
     fn listen(&mut self, output: impl Read + Send + 'static) {
-        let said = self.said.clone();
+        let (said, lines) = (self.said.clone(), self.lines.clone());
         let reader = std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
+                lines.fetch_add(1, Ordering::Relaxed);
                 let mut said = lock(&said);
                 said.push_back(line.chars().take(LINE).collect());
                 if said.len() > LINES {
@@ -84,12 +88,12 @@ impl Program {
     }
 
     /// Whether it has been started and has neither ended nor been killed.
-    pub(super) fn is_up(&self) -> bool {
+    pub(crate) fn is_up(&self) -> bool {
         self.child.is_some()
     }
 
     /// Its status, if it has ended by itself since the last look.
-    pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+    pub(crate) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         let status = match &mut self.child {
             Some(child) => child.try_wait()?,
             None => None,
@@ -102,7 +106,7 @@ impl Program {
     }
 
     /// Ends it at once, as a power cut would.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
             let _ = child.wait();
@@ -118,7 +122,7 @@ impl Program {
     }
 
     /// Stops it, or lets it go on.
-    pub(super) fn pause(&mut self, is_paused: bool) {
+    pub(crate) fn pause(&mut self, is_paused: bool) {
         let signal = if is_paused {
             Signal::STOP
         } else {
@@ -132,8 +136,18 @@ impl Program {
         }
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    /// How many lines it printed.
+    pub(crate) fn lines(&self) -> u64 {
+        self.lines.load(Ordering::Relaxed)
+    }
+
     /// The last lines that it printed.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let said = lock(&self.said);
         said.iter().cloned().collect::<Vec<_>>().join(" | ")
     }

@@ -1,5 +1,6 @@
 //! The commands of the program, a module for each.
 
+pub(crate) mod attack;
 pub(crate) mod bench;
 pub(crate) mod chaos;
 pub(crate) mod lab;

@@ -1,0 +1,270 @@
+//! What strangers send.
+
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use weftline::{Allowed, Config, Endpoint, Fingerprint, InsecureEndpoint};
+
+use super::good::Good;
+use super::initial::{Flight, ID, Retry};
+use super::source;
+
+/// A kind of flood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Random bytes, of random lengths.
+    Garbage,
+    /// A client's first packets, from addresses that cannot answer: nothing is read from them.
+    Initials,
+    /// Handshakes that prove their address, and then stop.
+    Handshakes,
+    /// Packets of a good session, again and again, from other addresses.
+    Replays,
+    /// First datagrams of sessions over plain UDP; the server serves plain UDP.
+    Hellos,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 5] = [
+        Kind::Garbage,
+        Kind::Initials,
+        Kind::Handshakes,
+        Kind::Replays,
+        Kind::Hellos,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Garbage => "garbage",
+            Kind::Initials => "initials",
+            Kind::Handshakes => "handshakes",
+            Kind::Replays => "replays",
+            Kind::Hellos => "hellos",
+        }
+    }
+}
+
+/// How long a real client is listened to.
+const LISTEN: Duration = Duration::from_millis(150);
+/// Packets of a good session that are kept.
+const KEPT: usize = 500;
+
+/// A flood that has not begun.
+pub(super) struct Flood {
+    kind: Kind,
+    sockets: Vec<UdpSocket>,
+    flight: Option<Flight>,
+    /// Packets that are sent as they are, but for the first bytes of a HELLO.
+    packets: Vec<Vec<u8>>,
+    draws: Xoshiro256PlusPlus,
+}
+
+impl Flood {
+    /// Takes what it needs from real clients.
+    pub(super) async fn prepare(
+        kind: Kind,
+        server: SocketAddr,
+        peer: Fingerprint,
+        sources: usize,
+        good: &Good,
+    ) -> Result<Self> {
+        let socket = |index| {
+            let socket = UdpSocket::bind(source(index))?;
+            socket.set_nonblocking(true)?;
+            socket.connect(server)?;
+            Ok(socket)
+        };
+        let sockets = (0..sources)
+            .map(socket)
+            .collect::<std::io::Result<Vec<_>>>()?;
+        let (mut flight, mut packets) = (None, Vec::new());
+        match kind {
+            Kind::Garbage => {}
+            Kind::Initials | Kind::Handshakes => {
+                flight = Some(Flight::of(&overheard(good, true).await?)?)
+            }
+            Kind::Hellos => packets = overheard(good, false).await?,
+            Kind::Replays => packets = recorded(good, server, peer).await?,
+        }
+        Ok(Flood {
+            kind,
+            sockets,
+            flight,
+            packets,
+            draws: Xoshiro256PlusPlus::seed_from_u64(1),
+        })
+    }
+
+    /// Sends so many a second until it is stopped.
+    pub(super) fn start(mut self, rate: u32) -> Running {
+        let stop = Arc::new(AtomicBool::new(false));
+        let sent = Arc::new(AtomicU64::new(0));
+        let (stopped, count) = (stop.clone(), sent.clone());
+        let thread = std::thread::spawn(move || {
+            let started = Instant::now();
+            let mut next = 0;
+            while !stopped.load(Ordering::Relaxed) {
+                let due = (started.elapsed().as_secs_f64() * f64::from(rate)) as u64;
+                while next < due && !stopped.load(Ordering::Relaxed) {
+                    let done = self.send(next as usize % self.sockets.len());
+                    count.fetch_add(done.unwrap_or(0), Ordering::Relaxed);
+                    next += 1;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        Running { stop, sent, thread }
+    }
+
+    /// Sends the next of one source. Returns how many were completed: for handshakes, those that have
+    /// proved their address.
+    fn send(&mut self, from: usize) -> Result<u64> {
+        let socket = &self.sockets[from];
+        match self.kind {
+            Kind::Garbage => {
+                let mut bytes = vec![0; 20 + self.draws.next_u64() as usize % 1200];
+                self.draws.fill_bytes(&mut bytes);
+                send(socket, &bytes)
+            }
+            Kind::Hellos | Kind::Replays => {
+                let mut bytes =
+                    self.packets[self.draws.next_u64() as usize % self.packets.len()].clone();
+                if self.kind == Kind::Hellos {
+                    self.draws.fill_bytes(&mut bytes[..8]);
+                }
+                send(socket, &bytes)
+            }
+            Kind::Initials | Kind::Handshakes => {
+                let Some(flight) = &self.flight else {
+                    bail!("no handshake was recorded");
+                };
+                let mut done = 0;
+                let mut buffer = [0; 1500];
+                while self.kind == Kind::Handshakes
+                    && let Some(len) = receive(socket, &mut buffer)
+                {
+                    if let Some(retry) = Retry::read(&buffer[..len]) {
+                        for packet in flight.after(&retry)? {
+                            send(socket, &packet)?;
+                        }
+                        done += 1;
+                    }
+                }
+                let mut id = [0; ID];
+                self.draws.fill_bytes(&mut id);
+                for packet in flight.datagrams(&id, &[])? {
+                    send(socket, &packet)?;
+                }
+                Ok(if self.kind == Kind::Initials { 1 } else { done })
+            }
+        }
+    }
+}
+
+/// A flood that is on.
+pub(super) struct Running {
+    stop: Arc<AtomicBool>,
+    sent: Arc<AtomicU64>,
+    thread: JoinHandle<()>,
+}
+
+impl Running {
+    /// Stops it; returns how many it sent.
+    pub(super) fn stop(self) -> u64 {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.join();
+        self.sent.load(Ordering::Relaxed)
+    }
+}
+
+fn send(socket: &UdpSocket, bytes: &[u8]) -> Result<u64> {
+    match socket.send(bytes) {
+        Ok(_) => Ok(1),
+        // A full queue, or a late report.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::WouldBlock | ErrorKind::ConnectionRefused
+            ) =>
+        {
+            Ok(0)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> Option<usize> {
+    socket.recv(buffer).ok()
+}
+
+/// What a real client sends first, to an address that does not answer.
+async fn overheard(good: &Good, secure: bool) -> Result<Vec<Vec<u8>>> {
+    let ear = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let at = ear.local_addr()?;
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let connecting = match secure {
+        true => {
+            let identity = good.identity().clone();
+            let peer = identity.fingerprint();
+            let endpoint = Endpoint::bind(any, identity, Allowed::nobody(), Config::default())?;
+            tokio::spawn(async move { endpoint.connect(at, peer).await.map(drop) })
+        }
+        false => {
+            let endpoint = InsecureEndpoint::bind(any, Config::default())?;
+            tokio::spawn(async move { endpoint.connect(at).await.map(drop) })
+        }
+    };
+    let mut packets = Vec::new();
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(received) = tokio::time::timeout(LISTEN, ear.recv(&mut buffer)).await {
+        packets.push(buffer[..received?].to_vec());
+    }
+    connecting.abort();
+    if packets.is_empty() {
+        bail!("a client that connects sent nothing");
+    }
+    Ok(packets)
+}
+
+/// What a real session sends to the server.
+async fn recorded(good: &Good, server: SocketAddr, peer: Fingerprint) -> Result<Vec<Vec<u8>>> {
+    let (near, far) = (
+        tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?,
+        tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?,
+    );
+    far.connect(server).await?;
+    let session = good.another(near.local_addr()?, peer).await?;
+    let (mut client, mut packets) = (None, Vec::new());
+    let (mut there, mut back) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+    while packets.len() < KEPT {
+        let received = tokio::time::timeout(Duration::from_secs(10), async {
+            tokio::select! {
+                received = near.recv_from(&mut there) => received.map(|from| (Some(from), 0)),
+                received = far.recv(&mut back) => received.map(|len| (None, len)),
+            }
+        });
+        let Ok(received) = received.await else {
+            bail!("a good session sent only {} packets", packets.len());
+        };
+        match (received?, client) {
+            ((Some((len, from)), _), _) => {
+                client = Some(from);
+                far.send(&there[..len]).await?;
+                packets.push(there[..len].to_vec());
+            }
+            ((None, len), Some(client)) => drop(near.send_to(&back[..len], client).await),
+            _ => {}
+        }
+    }
+    drop(session);
+    Ok(packets)
+}

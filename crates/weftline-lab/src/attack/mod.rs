@@ -1,0 +1,221 @@
+//! Attacks: floods from strangers against a relay's server with a hundred good sessions.
+//!
+//! The server is the real program in a process of its own. The good sessions are the relay's client
+//! ends in this process, with a flow each that is answered. Before, during and after each flood it is
+//! measured how much of the flows' traffic comes back, how fast an allowed newcomer gets in, and what the
+//! server costs: processor, memory, and lines that it prints.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `flood` | what strangers send, from one address or a thousand |
+//! | `initial` | QUIC's first packets, from a real client's handshake |
+//! | `good` | the good sessions, and newcomers |
+//! | `server` | the server's process, and what it costs |
+
+mod flood;
+mod good;
+mod initial;
+mod server;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use flood::Flood;
+pub use flood::Kind;
+use good::Good;
+use server::Server;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The program `weftline`.
+    pub program: PathBuf,
+    /// Good sessions.
+    pub sessions: usize,
+    /// Seconds of each flood; half as many before and after.
+    pub secs: f64,
+    /// Packets, or handshakes, a second.
+    pub rates: Vec<u32>,
+    /// What strangers send.
+    pub kinds: Vec<Kind>,
+    /// Addresses from which it comes.
+    pub sources: Vec<usize>,
+}
+
+/// What was measured in one flood.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// What strangers sent.
+    pub flood: &'static str,
+    /// From how many addresses.
+    pub sources: usize,
+    /// How much they should send, and what they sent, each second.
+    pub rate: u32,
+    /// Packets, or handshakes, that were sent each second.
+    pub sent: f64,
+    /// Answers that the good sessions got for each datagram: before, during and after.
+    pub answered: [f64; 3],
+    /// Of one processor, before and during.
+    pub processor: [f64; 2],
+    /// Memory of the server before the flood, and the most during it, bytes.
+    pub memory: [u64; 2],
+    /// Lines that the server printed during the flood.
+    pub lines: u64,
+    /// Seconds that newcomers needed, sorted; one that did not get in counts as infinite.
+    pub newcomers: Vec<f64>,
+}
+
+impl Row {
+    /// Answers during the flood for those before.
+    pub fn kept(&self) -> f64 {
+        self.answered[1] / self.answered[0]
+    }
+
+    /// Seconds that this share of newcomers did not exceed.
+    pub fn newcomer(&self, share: f64) -> Option<f64> {
+        let last = self.newcomers.len().checked_sub(1)?;
+        self.newcomers
+            .get((share * last as f64).ceil() as usize)
+            .copied()
+    }
+}
+
+/// Runs each kind of flood from each number of addresses at each rate; `report` is told of each row.
+///
+/// # Errors
+/// The server or the good sessions cannot be started.
+pub fn run(options: &Options, mut report: impl FnMut(&Row)) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for kind in &options.kinds {
+        for sources in &options.sources {
+            for rate in &options.rates {
+                let row = one(options, *kind, *sources, *rate)
+                    .with_context(|| format!("{} from {sources} addresses", kind.name()))?;
+                report(&row);
+                rows.push(row);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Newcomers that try at the same time as a flood, each second.
+const NEWCOMERS: u32 = 20;
+
+fn one(options: &Options, kind: Kind, sources: usize, rate: u32) -> Result<Row> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
+    let secure = kind != Kind::Hellos;
+    let good = runtime.block_on(Good::new(options.sessions, secure))?;
+    let mut server = Server::start(&options.program, good.target(), &good.fingerprints())?;
+    let address = server.address();
+    runtime.block_on(good.connect(address, server.fingerprint()))?;
+    let flood = runtime.block_on(Flood::prepare(
+        kind,
+        address,
+        server.fingerprint(),
+        sources,
+        &good,
+    ))?;
+
+    let (short, long) = (options.secs / 2.0, options.secs);
+    let rest = |secs: f64| std::thread::sleep(Duration::from_secs_f64(secs));
+    let before = good.counts();
+    let idle = server.processor()?;
+    rest(short);
+    let (calm, start) = (good.counts(), server.processor()?);
+    let (memory, lines) = (server.memory()?, server.lines());
+
+    let newcomers =
+        secure.then(|| good.newcomers(&runtime, address, server.fingerprint(), NEWCOMERS));
+    let running = flood.start(rate);
+    let mut most = memory;
+    for _ in 0..(10.0 * long) as u32 {
+        rest(0.1);
+        most = most.max(server.memory()?);
+    }
+    let sent = running.stop();
+    let (stormy, end) = (good.counts(), server.processor()?);
+    let newcomers = newcomers.map_or_else(Vec::new, |newcomers| newcomers.stop(&runtime));
+    let lines = server.lines() - lines;
+    let settled = good.counts();
+    rest(short);
+    let after = good.counts();
+    server.check()?;
+    runtime.shutdown_background();
+    Ok(Row {
+        flood: kind.name(),
+        sources,
+        rate,
+        sent: sent as f64 / long,
+        answered: [
+            calm.since(&before),
+            stormy.since(&calm),
+            after.since(&settled),
+        ],
+        processor: [(start - idle) / short, (end - start) / long],
+        memory: [memory, most],
+        lines,
+        newcomers,
+    })
+}
+
+/// Addresses of this host, of which strangers have as many as they want.
+fn source(index: usize) -> SocketAddr {
+    let [third, fourth] = [(index / 250) as u8, 1 + (index % 250) as u8];
+    (Ipv4Addr::new(127, 88, third, fourth), 0).into()
+}
+
+/// What good sessions sent, and what came back.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    sent: u64,
+    answered: u64,
+}
+
+impl Counts {
+    /// The share that was answered since an earlier look.
+    fn since(&self, earlier: &Counts) -> f64 {
+        let sent = (self.sent - earlier.sent).max(1);
+        (self.answered - earlier.answered) as f64 / sent as f64
+    }
+}
+
+/// A number that threads share.
+type Shared = std::sync::Arc<std::sync::atomic::AtomicU64>;
+
+fn read(number: &Shared) -> u64 {
+    number.load(Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_compares_with_the_time_before() {
+        let row = Row {
+            flood: "garbage",
+            sources: 1,
+            rate: 1000,
+            sent: 1000.0,
+            answered: [0.8, 0.4, 0.8],
+            processor: [0.1, 0.2],
+            memory: [1, 2],
+            lines: 0,
+            newcomers: vec![0.1, 0.2, f64::INFINITY],
+        };
+        assert_eq!(row.kept(), 0.5);
+        assert_eq!(row.newcomer(0.5), Some(0.2));
+        assert_eq!(row.newcomer(0.99), Some(f64::INFINITY));
+        assert_eq!(source(0).to_string(), "127.88.0.1:0");
+        assert_eq!(source(999).to_string(), "127.88.3.250:0");
+    }
+}
