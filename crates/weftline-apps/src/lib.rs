@@ -9,6 +9,8 @@ mod error;
 pub mod forward;
 #[cfg(test)]
 mod impaired;
+#[cfg(test)]
+mod killed;
 mod printable;
 mod reconnect;
 pub mod relay;

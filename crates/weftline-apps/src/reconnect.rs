@@ -3,16 +3,18 @@
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
-use tokio::time::sleep;
-use weftline::{CloseReason, Connection, Port};
+use tokio::time::{Instant, sleep};
+use weftline::{CloseReason, ConnectError, Connection, EndpointConfig, Port};
 
 use crate::error::SessionError;
 use crate::session::{close, farewell};
 use crate::stopper::Stopper;
 
-/// First and longest time between attempts to connect.
+/// First and longest pause after a failure.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
+/// An idle session asks this often whether its server still knows it.
+const ASK: Duration = Duration::from_secs(1);
 
 /// The work done with each session.
 pub(crate) trait Rejoin: Sync {
@@ -50,13 +52,26 @@ pub(crate) trait Rejoin: Sync {
     }
 }
 
-/// Keeps a session until `stopper` stops it.
+/// Lets a session notice soon that its server was killed and started again, even while it is idle:
+/// the server answers its next packet with a reset.
+pub(crate) fn watchful(config: &mut EndpointConfig) {
+    let keep_alive = &mut config.session.keep_alive;
+    *keep_alive = keep_alive.map(|interval| interval.min(ASK));
+}
+
+/// The pause after a further failure.
+fn longer(wait: Duration) -> Duration {
+    (wait * 2).clamp(FIRST_WAIT, LONGEST_WAIT)
+}
+
+/// Keeps a session until `stopper` stops it. A session that was lost is replaced at once, unless
+/// it lasted no longer than the last pause.
 ///
 /// # Errors
 /// The error of the first session is permanent. After a session has worked, attempts continue
 /// without limit.
 pub(crate) async fn reconnect(work: &impl Rejoin, stopper: &Stopper) -> Result<(), SessionError> {
-    let mut wait = FIRST_WAIT;
+    let mut wait = Duration::ZERO;
     let mut served = false;
     loop {
         let begun = tokio::select! {
@@ -66,7 +81,7 @@ pub(crate) async fn reconnect(work: &impl Rejoin, stopper: &Stopper) -> Result<(
         let error = match begun {
             Ok((endpoint, connection, agreed)) => {
                 served = true;
-                wait = FIRST_WAIT;
+                let began = Instant::now();
                 let mut carried = pin!(work.carry(&connection, agreed));
                 let ended = tokio::select! {
                     ended = &mut carried => ended,
@@ -79,9 +94,20 @@ pub(crate) async fn reconnect(work: &impl Rejoin, stopper: &Stopper) -> Result<(
                 };
                 work.on_lost();
                 connection.close(close::FAILED, "the session failed");
+                wait = match began.elapsed() > wait {
+                    true => Duration::ZERO,
+                    false => longer(wait),
+                };
                 SessionError::Closed(ended)
             }
-            Err(error) => error,
+            Err(error) => {
+                wait = match error {
+                    // It was asked all the time.
+                    SessionError::Connect(ConnectError::TimedOut { .. }) => FIRST_WAIT,
+                    _ => longer(wait),
+                };
+                error
+            }
         };
         // An error that a person must fix is permanent, unless a session has worked before.
         if !served && !error.is_transient() {
@@ -92,6 +118,5 @@ pub(crate) async fn reconnect(work: &impl Rejoin, stopper: &Stopper) -> Result<(
             () = sleep(wait) => {}
             () = stopper.asked() => return Ok(()),
         }
-        wait = (wait * 2).min(LONGEST_WAIT);
     }
 }

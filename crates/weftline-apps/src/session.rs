@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio::time::{interval, sleep};
 use weftline::{
     Allowed, ConnectError, Connection, Endpoint, EndpointConfig, Fingerprint, Identity,
     InsecureEndpoint, Port,
@@ -14,6 +15,9 @@ use crate::error::SessionError;
 
 /// Head start of an address over the next one.
 const STAGGER: Duration = Duration::from_millis(300);
+/// A host that does not answer is asked anew after this time, so many times at most.
+const ANEW: Duration = Duration::from_secs(1);
+const MOST_ROUNDS: u32 = 10;
 /// How long a closing session may take to notify its peer.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -31,6 +35,10 @@ pub mod close {
 
 /// Connects to the first of a host's addresses that answers; each has a head start over the next.
 ///
+/// While none answers, all are asked anew every second, within the configuration's
+/// `connect_timeout`: the packets of one attempt follow each other ever more slowly, and a host that
+/// comes up must not wait for the next one.
+///
 /// `identity` is the peer's fingerprint and this end's key pair. Without it the session is plain
 /// UDP: nothing is encrypted or authenticated.
 ///
@@ -42,33 +50,54 @@ pub async fn connect(
     identity: Option<(Fingerprint, Identity)>,
     config: &EndpointConfig,
 ) -> Result<(Port, Connection), SessionError> {
+    let addresses = address.resolve().await?;
+    let mut rounds = interval(ANEW.max(config.connect_timeout / MOST_ROUNDS));
+    let (mut is_first, mut last) = (true, None);
+    let mut open = addresses.len();
     let mut attempts = JoinSet::new();
-    for (i, addr) in (0..).zip(address.resolve().await?) {
-        let (identity, config) = (identity.clone(), config.clone());
-        attempts.spawn(async move {
-            tokio::time::sleep(STAGGER * i).await;
-            attempt(addr, identity, config).await
-        });
-    }
-    let mut last = None;
-    while let Some(attempted) = attempts.join_next().await {
+    loop {
+        let attempted = tokio::select! {
+            biased;
+            _ = rounds.tick() => {
+                for (i, addr) in (0..).zip(addresses.iter().copied()) {
+                    let (identity, config) = (identity.clone(), config.clone());
+                    attempts.spawn(async move {
+                        sleep(STAGGER * i).await;
+                        (is_first, attempt(addr, identity, config).await)
+                    });
+                }
+                is_first = false;
+                continue;
+            }
+            Some(attempted) = attempts.join_next() => attempted,
+        };
         let attempted = attempted.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            Err(error) => Err(SessionError::Failed(error.to_string())),
+            Err(error) => (true, Err(SessionError::Failed(error.to_string()))),
         });
         match attempted {
-            Ok(connected) => return Ok(connected),
+            (_, Ok(connected)) => return Ok(connected),
             // A peer with another identity, or one that refuses this host, is the result to report.
-            Err(
-                error @ SessionError::Connect(
-                    ConnectError::PeerMismatch { .. } | ConnectError::Refused { .. },
+            (
+                _,
+                Err(
+                    error @ SessionError::Connect(
+                        ConnectError::PeerMismatch { .. } | ConnectError::Refused { .. },
+                    ),
                 ),
             ) => return Err(error),
-            Err(error) => last = Some(error),
+            // The first attempts have had the whole time.
+            (true, Err(error)) => {
+                open -= 1;
+                last = Some(error);
+            }
+            (false, Err(_)) => {}
+        }
+        if open == 0 {
+            // `resolve` returns at least one address.
+            return Err(last.unwrap_or(SessionError::Silent));
         }
     }
-    // `resolve` returns at least one address.
-    Err(last.unwrap_or(SessionError::Silent))
 }
 
 async fn attempt(
@@ -95,4 +124,34 @@ async fn attempt(
 pub async fn farewell(endpoint: &Port, code: u64, reason: &str) {
     endpoint.close(code, reason);
     let _ = tokio::time::timeout(FAREWELL, endpoint.wait_idle()).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use tokio::net::UdpSocket;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_host_that_does_not_answer_is_asked_anew() {
+        let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = silent.local_addr().unwrap().to_string().parse().unwrap();
+        let [ours, theirs] = [(); 2].map(|()| Identity::generate());
+        let identity = Some((theirs.fingerprint(), ours));
+        let mut config = EndpointConfig::default();
+        config.connect_timeout = ANEW + ANEW / 2;
+        let error = connect(&address, identity, &config).await.err().unwrap();
+        let is_timeout = matches!(error, SessionError::Connect(ConnectError::TimedOut { .. }));
+        assert!(is_timeout, "{error}");
+        let mut attempts = HashSet::new();
+        while let Ok(Ok((_, from))) =
+            timeout(Duration::ZERO, silent.recv_from(&mut [0; 2000])).await
+        {
+            attempts.insert(from);
+        }
+        assert_eq!(attempts.len(), 2);
+    }
 }

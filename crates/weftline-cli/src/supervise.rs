@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::time::Duration;
 
 use weftline_apps::{SessionError, Stopper};
 
-use crate::ui::Exit;
 use crate::ui::report::{Report, Standing};
 use crate::ui::stop::stop;
+use crate::ui::{Exit, Failure};
 
 /// Runs `running` and reports its counters. The first signal, `stopping`, asks it to stop; each
 /// further signal asks again. Returns the exit code of the first.
@@ -31,6 +32,14 @@ pub(crate) async fn supervise<S: Standing>(
         ended = running => ended.map(|()| asked.get()),
         never = signals => match never {},
         never = report.watch(look) => match never {},
+    }
+}
+
+/// The message about a client that connects again after `wait`.
+pub(crate) fn retrying(failure: &Failure, wait: Duration) -> String {
+    match wait.is_zero() {
+        true => format!("{failure}; connecting again"),
+        false => format!("{failure}; trying again in {} s", wait.as_secs_f64()),
     }
 }
 

@@ -78,7 +78,8 @@ pub struct Config {
     pub send_buffer: usize,
     /// The session is lost when nothing arrives for this long, 1 ms to 2^32 - 1 s.
     pub idle_timeout: Duration,
-    /// Send a probe when nothing was sent for this long, 1 ms to 2^32 - 1 s; `None` lets an idle session
+    /// Send a probe when nothing was sent for this long, or for a third of `idle_timeout` if that is
+    /// less; 1 ms to 2^32 - 1 s. The peer answers, so one end is enough. `None` lets an idle session
     /// time out.
     pub keep_alive: Option<Duration>,
     /// Round-trip time assumed until one is measured, at most a day.

@@ -6,13 +6,18 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout_at};
 use weftline_proto::Role;
 
 use crate::carrier::Carrier;
 use crate::port::Registry;
-use crate::{ConnectError, Connection};
+use crate::{ConnectError, Connection, random};
+
+/// A busy peer is asked again after about this, then after twice as long each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 type Boxed<T> = Pin<Box<dyn Future<Output = Result<T, ConnectError>> + Send>>;
 
@@ -21,6 +26,9 @@ type Boxed<T> = Pin<Box<dyn Future<Output = Result<T, ConnectError>> + Send>>;
 /// It is ready when the peer has accepted this end and both know each other's limits; with
 /// [`Connecting::early`] a round trip earlier. Nothing is sent before it is first polled. Dropping
 /// it gives the attempt up.
+///
+/// While the peer is [busy](ConnectError::Busy) it is asked again, later each time, until
+/// [`EndpointConfig::connect_timeout`](crate::EndpointConfig::connect_timeout) has passed.
 #[must_use = "nothing happens unless it is awaited"]
 pub struct Connecting {
     attempt: Option<Attempt>,
@@ -30,22 +38,25 @@ pub struct Connecting {
 struct Attempt {
     registry: Arc<Registry>,
     addr: SocketAddr,
-    link: Boxed<Carrier>,
+    link: Box<dyn Fn() -> Boxed<Carrier> + Send + Sync>,
     early: bool,
 }
 
 impl Connecting {
-    /// The carrier's own handshake is `link`.
-    pub(crate) fn new(
+    /// `link` does the carrier's own handshake, once for each attempt.
+    pub(crate) fn new<F>(
         registry: Arc<Registry>,
         addr: SocketAddr,
-        link: impl Future<Output = Result<Carrier, ConnectError>> + Send + 'static,
-    ) -> Self {
+        link: impl Fn() -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Carrier, ConnectError>> + Send + 'static,
+    {
         Connecting {
             attempt: Some(Attempt {
                 registry,
                 addr,
-                link: Box::pin(link),
+                link: Box::new(move || Box::pin(link())),
                 early: false,
             }),
             running: None,
@@ -97,21 +108,35 @@ impl fmt::Debug for Connecting {
 }
 
 impl Attempt {
+    /// Tries until the time is over, as long as the peer is only busy.
     async fn run(self) -> Result<Connection, ConnectError> {
         let (addr, limit) = (self.addr, self.registry.config().connect_timeout);
-        match timeout(limit, self.open()).await {
-            Ok(result) => result,
-            Err(_) => Err(ConnectError::TimedOut {
-                addr,
-                seconds: limit.as_secs(),
-            }),
+        let end = Instant::now() + limit;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let opened = timeout_at(end, self.open()).await;
+            match opened {
+                Ok(Err(ConnectError::Busy { .. })) => {}
+                Ok(result) => return result,
+                Err(_) => {
+                    let seconds = limit.as_secs();
+                    return Err(ConnectError::TimedOut { addr, seconds });
+                }
+            }
+            // Clients that were turned away together do not come back together.
+            let next = Instant::now() + pause.mul_f64(0.5 + random::share());
+            if next >= end {
+                return Err(ConnectError::Busy { addr });
+            }
+            sleep_until(next).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
-    async fn open(self) -> Result<Connection, ConnectError> {
+    async fn open(&self) -> Result<Connection, ConnectError> {
         let addr = self.addr;
         self.registry.still_open()?;
-        let carrier = self.link.await?;
+        let carrier = (self.link)().await?;
         self.registry.still_open()?;
         let connection = self.registry.start(carrier, Role::Client, None);
         if self.early {

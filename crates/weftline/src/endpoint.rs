@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle as Runtime;
 use tokio::task::JoinSet;
 
-use crate::carrier::quic::Quic;
+use crate::carrier::quic::{Guest, Quic};
 use crate::carrier::{Backend, Carrier, socket};
 use crate::port::{Door, Port};
 use crate::{Allowed, BindError, Connecting, EndpointConfig, Fingerprint, Identity};
@@ -82,7 +82,10 @@ impl Endpoint {
     /// See [`ConnectError`](crate::ConnectError): each of its messages says what to do.
     pub fn connect(&self, addr: SocketAddr, peer: Fingerprint) -> Connecting {
         let quic = self.quic.clone();
-        let link = async move { Ok(Carrier::Quic(quic.connect(addr, peer).await?)) };
+        let link = move || {
+            let quic = quic.clone();
+            async move { Ok(Carrier::Quic(quic.connect(addr, peer).await?)) }
+        };
         Connecting::new(self.port.registry().clone(), addr, link)
     }
 
@@ -146,9 +149,15 @@ async fn accept(quic: Arc<Quic>, door: Door) {
     let mut handshakes = JoinSet::new();
     while let Some(knock) = quic.knock().await {
         while handshakes.try_join_next().is_some() {}
-        if let Some(knock) = knock.admit(handshakes.len()) {
-            let handshake = async { Ok(Carrier::Quic(knock.open().await?)) };
-            handshakes.spawn(door.clone().greet(handshake));
+        let inside = door.clone();
+        let greet = |guest: Guest| async move {
+            let opened = guest.open().await;
+            inside
+                .greet(opened.map(|link| link.map(Carrier::Quic)))
+                .await;
+        };
+        if let Err(refusal) = knock.admit(&mut handshakes, greet) {
+            door.refuse(refusal);
         }
     }
 }

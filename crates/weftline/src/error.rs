@@ -171,6 +171,12 @@ pub enum Refusal {
         /// Where it came from.
         addr: SocketAddr,
     },
+    /// Its address, or its network, has too many handshakes that it does not finish.
+    #[error("turned away {addr}: too many handshakes from there are not finished")]
+    Crowded {
+        /// Where it came from.
+        addr: SocketAddr,
+    },
     /// Its handshake failed.
     #[error("the handshake of {addr} failed: {reason}")]
     Handshake {
@@ -179,6 +185,29 @@ pub enum Refusal {
         /// How.
         reason: String,
     },
+    /// So many others were turned away that they are not told one by one.
+    #[error("turned away {count} more peers from {addresses} addresses within {seconds} s")]
+    More {
+        /// How many.
+        count: u64,
+        /// From how many addresses; 1,024 means that many or more.
+        addresses: usize,
+        /// In this time, which began with the first that was told, in seconds.
+        seconds: u64,
+    },
+}
+
+impl Refusal {
+    /// Where the peer came from.
+    pub(crate) fn addr(&self) -> Option<SocketAddr> {
+        match self {
+            Refusal::UnknownPeer { addr, .. }
+            | Refusal::Full { addr }
+            | Refusal::Crowded { addr }
+            | Refusal::Handshake { addr, .. } => Some(*addr),
+            Refusal::More { .. } => None,
+        }
+    }
 }
 
 /// A stream cannot be read or written any more.

@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use aws_lc_rs::hmac;
 use aws_lc_rs::signature::Ed25519KeyPair;
 use data_encoding::BASE64;
 use rustls::crypto::aws_lc_rs::sign::any_eddsa_type;
@@ -103,6 +104,21 @@ impl Identity {
     /// What rustls shows to peers: the bare public key in place of a certificate (RFC 7250).
     pub(crate) fn certified_key(&self) -> Arc<CertifiedKey> {
         self.key.clone()
+    }
+
+    /// A secret that is the same each time this identity is used for this purpose at this port.
+    ///
+    /// The port is in it because processes that share an identity must not be able to end each
+    /// other's connections (RFC 9000, section 21.11).
+    pub(crate) fn secret(&self, purpose: &str, port: u16) -> [u8; 32] {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.pkcs8);
+        let mut context = hmac::Context::with_key(&key);
+        context.update(b"weftline 1 ");
+        context.update(purpose.as_bytes());
+        context.update(&port.to_be_bytes());
+        let mut secret = [0; 32];
+        secret.copy_from_slice(context.sign().as_ref());
+        secret
     }
 
     /// Shows another's public key without having its private key.

@@ -81,12 +81,12 @@ impl InsecureEndpoint {
     /// See [`ConnectError`]: each of its messages says what to do.
     pub fn connect(&self, addr: SocketAddr) -> Connecting {
         let udp = self.udp.clone();
-        let link = async move {
+        let link = move || {
             let link = udp.connect(addr).map_err(|e| ConnectError::Address {
                 addr,
                 reason: e.to_string(),
-            })?;
-            Ok(Carrier::Udp(link))
+            });
+            std::future::ready(link.map(Carrier::Udp))
         };
         Connecting::new(self.port.registry().clone(), addr, link)
     }

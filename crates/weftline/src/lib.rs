@@ -23,6 +23,7 @@ mod insecure;
 #[cfg(feature = "quic")]
 mod known;
 mod port;
+mod quota;
 mod random;
 mod receipt;
 mod shared;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::AbortHandle;
@@ -11,6 +12,7 @@ use tokio::time::timeout;
 use weftline_proto::Role;
 
 use crate::carrier::{BUSY, Backend, Carrier};
+use crate::quota::{self, Quota, Tell};
 use crate::shared::Shared;
 use crate::{ConnectError, Connection, EndpointConfig, Fingerprint, Refusal, driver, random};
 
@@ -49,6 +51,7 @@ impl Port {
             registry: registry.clone(),
             accepted: accepted_tx,
             refusals: refusals_tx,
+            quota: Arc::default(),
         };
         Port(Arc::new(Inner {
             backend,
@@ -95,7 +98,9 @@ impl Port {
     }
 
     /// The next peer that was turned away, for the log; `None` as with [`Port::accept`].
-    /// At most 64 are kept: when nobody asks, the newest are dropped.
+    /// When many are turned away, the first eight in ten seconds are given, then
+    /// [`Refusal::More`] with the number of the others. At most 64 are kept: when nobody asks, the
+    /// newest are dropped.
     ///
     /// Cancel safe: a refusal that was not returned is returned by the next call.
     pub async fn refused(&self) -> Option<Refusal> {
@@ -247,17 +252,18 @@ pub(crate) struct Door {
     slots: Arc<Semaphore>,
     accepted: mpsc::Sender<Connection>,
     refusals: mpsc::Sender<Refusal>,
+    quota: Arc<Mutex<Quota>>,
 }
 
 impl Door {
-    /// Waits for a peer's handshake with the carrier, then admits the peer.
+    /// Admits a peer whose handshake with the carrier has ended so; `None`: it did not finish.
     #[cfg(feature = "quic")]
-    pub(crate) async fn greet(self, handshake: impl Future<Output = Result<Carrier, Refusal>>) {
-        match timeout(self.registry.config.connect_timeout, handshake).await {
-            Ok(Ok(carrier)) => self.admit(carrier).await,
-            Ok(Err(refusal)) => self.refuse(refusal),
+    pub(crate) async fn greet(self, handshake: Option<Result<Carrier, Refusal>>) {
+        match handshake {
+            Some(Ok(carrier)) => self.admit(carrier).await,
+            Some(Err(refusal)) => self.refuse(refusal),
             // A peer that stops half-way is no news.
-            Err(_) => tracing::debug!("a handshake took too long"),
+            None => tracing::debug!("a handshake took too long"),
         }
     }
 
@@ -283,10 +289,45 @@ impl Door {
         }
     }
 
-    fn refuse(&self, refusal: Refusal) {
+    /// Tells of a peer that was turned away; of many, the first ones and then their number.
+    pub(crate) fn refuse(&self, refusal: Refusal) {
+        let Some(addr) = refusal.addr() else { return };
+        let tell = self.quota().on_refusal(addr, Instant::now());
+        match tell {
+            Tell::Now => self.tell(refusal),
+            Tell::Counted => {}
+            Tell::AtTheEnd(end) => {
+                // The task must not keep the port's channels alive.
+                let (quota, refusals) = (self.quota.clone(), self.refusals.downgrade());
+                tokio::spawn(async move {
+                    tokio::time::sleep_until(end.into()).await;
+                    let untold = lock(&quota).on_end();
+                    if let (Some(untold), Some(refusals)) = (untold, refusals.upgrade()) {
+                        let more = Refusal::More {
+                            count: untold.count,
+                            addresses: untold.addresses,
+                            seconds: quota::INTERVAL.as_secs(),
+                        };
+                        tracing::info!("{more}");
+                        refusals.try_send(more).ok();
+                    }
+                });
+            }
+        }
+    }
+
+    fn tell(&self, refusal: Refusal) {
         tracing::info!("{refusal}");
         self.refusals.try_send(refusal).ok();
     }
+
+    fn quota(&self) -> MutexGuard<'_, Quota> {
+        lock(&self.quota)
+    }
+}
+
+fn lock(quota: &Mutex<Quota>) -> MutexGuard<'_, Quota> {
+    quota.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Early data that the peer refused is sent again at once: QUIC has dropped it.

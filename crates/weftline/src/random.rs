@@ -18,3 +18,12 @@ pub(crate) fn number() -> u64 {
     fill(&mut bytes).expect("the system's random source works");
     u64::from_ne_bytes(bytes)
 }
+
+/// A random number from 0 to 1.
+///
+/// # Panics
+///
+/// As [`number`].
+pub(crate) fn share() -> f64 {
+    number() as f64 / u64::MAX as f64
+}

@@ -18,7 +18,7 @@ use super::event::{Event, OnEvent};
 use super::near::Near;
 use super::options::{ClientOptions, Entry, OpenError};
 use crate::error::SessionError;
-use crate::reconnect::{Rejoin, reconnect};
+use crate::reconnect::{Rejoin, reconnect, watchful};
 use crate::session::{close, connect, farewell};
 use crate::stopper::Stopper;
 use crate::target::Target;
@@ -152,6 +152,7 @@ impl Rejoin for Running {
         let options = &client.options;
         let mut config = options.endpoint.clone();
         options.bounds.apply(&mut config);
+        watchful(&mut config);
         let identity = Some(options.identity.clone());
         let (endpoint, connection) = connect(&options.server, identity, &config).await?;
         let agreeing = agree(&connection, &client.targets, &client.remote);

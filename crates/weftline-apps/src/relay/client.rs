@@ -18,7 +18,7 @@ use super::table::{Hostile, longest};
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION, Wanted};
 use crate::error::SessionError;
 use crate::printable::printable;
-use crate::reconnect::{Rejoin, reconnect};
+use crate::reconnect::{Rejoin, reconnect, watchful};
 use crate::session::{close, connect, farewell};
 use crate::stopper::Stopper;
 
@@ -174,7 +174,9 @@ impl Rejoin for Client {
 
     async fn begin(&self) -> Result<(Port, Connection, Self::Agreed), SessionError> {
         let options = &self.options;
-        let connecting = connect(&options.server, options.identity.clone(), &options.endpoint);
+        let mut config = options.endpoint.clone();
+        watchful(&mut config);
+        let connecting = connect(&options.server, options.identity.clone(), &config);
         let (endpoint, connection) = connecting.await?;
         match timeout(options.timeout, self.agree(&connection)).await {
             Ok(Ok((stream, answer))) => {

@@ -35,7 +35,8 @@ pub struct ClientOptions {
     pub flows: usize,
     /// How long the server may take to answer.
     pub timeout: Duration,
-    /// The configuration of each session's endpoint.
+    /// The configuration of each session's endpoint. Unless keep-alive is off, an idle
+    /// session asks every second whether the server still knows it.
     pub endpoint: EndpointConfig,
 }
 

@@ -15,7 +15,7 @@ use super::options::{BoundsOptions, local, within};
 use super::{THERE, draining};
 use crate::home;
 use crate::options::SessionOptions;
-use crate::supervise::supervise;
+use crate::supervise::{retrying, supervise};
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
 use crate::ui::stop::stop;
@@ -153,8 +153,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
         }
         Event::Retrying { error, wait } => {
             let failure = failure::session(error, THERE);
-            let seconds = wait.as_secs_f64();
-            reporter.warn(&format!("{failure}; trying again in {seconds} s"));
+            reporter.warn(&retrying(&failure, *wait));
         }
         Event::NoConnection { reason, .. } => reporter.warn(&format!("no connection: {reason}")),
         Event::Draining { open, patience } => draining(*open, *patience, reporter),

@@ -14,7 +14,7 @@ use super::options::{idle, most_flows};
 use super::{THERE, too_long};
 use crate::home;
 use crate::options::{AgainOptions, SessionOptions};
-use crate::supervise::supervise;
+use crate::supervise::{retrying, supervise};
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
 use crate::ui::stop::stop;
@@ -162,8 +162,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
         )),
         Event::Retrying { error, wait } => {
             let failure = failure::session(error, THERE);
-            let seconds = wait.as_secs_f64();
-            reporter.warn(&format!("{failure}; trying again in {seconds} s"));
+            reporter.warn(&retrying(&failure, *wait));
         }
         Event::TooLong(datagram) => too_long(datagram),
         _ => {}

@@ -148,9 +148,14 @@ impl Good {
         let task = runtime.spawn(async move {
             let mut tick = tokio::time::interval(Duration::from_secs(1) / rate);
             let mut trying = JoinSet::new();
-            while stopped.try_recv() == Err(TryRecvError::Empty) {
+            for index in 0.. {
+                if stopped.try_recv() != Err(TryRecvError::Empty) {
+                    break;
+                }
                 tick.tick().await;
-                trying.spawn(newcomer(identity.clone(), server, peer));
+                // Hosts of their own, in networks of their own.
+                let from = Ipv4Addr::new(127, 100 + (index / 200 % 100) as u8, (index % 200) as u8, 1);
+                trying.spawn(newcomer(identity.clone(), from, server, peer));
             }
             trying.join_all().await
         });
@@ -175,10 +180,15 @@ impl Newcomers {
 }
 
 /// Seconds until the server let it in; infinite if it did not.
-async fn newcomer(identity: Identity, server: SocketAddr, peer: Fingerprint) -> f64 {
+async fn newcomer(
+    identity: Identity,
+    from: Ipv4Addr,
+    server: SocketAddr,
+    peer: Fingerprint,
+) -> f64 {
     let started = Instant::now();
-    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let Ok(endpoint) = Endpoint::bind(any, identity, Allowed::nobody(), Config::default()) else {
+    let from = SocketAddr::from((from, 0));
+    let Ok(endpoint) = Endpoint::bind(from, identity, Allowed::nobody(), Config::default()) else {
         return f64::INFINITY;
     };
     match timeout(NEWCOMER, endpoint.connect(server, peer)).await {

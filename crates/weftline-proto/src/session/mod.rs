@@ -382,9 +382,11 @@ impl Session {
         if self.probe_due || !self.acquainted {
             return None;
         }
+        // One probe or its answer may be lost.
+        let longest = self.config.idle_timeout / 3;
         self.config
             .keep_alive
-            .map(|interval| self.last_sent + interval)
+            .map(|interval| self.last_sent + interval.min(longest))
     }
 
     /// The earliest timer; `None` when the session is over and can be dropped.

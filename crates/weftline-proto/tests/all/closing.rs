@@ -69,6 +69,23 @@ fn a_lost_peer_is_noticed_after_the_idle_timeout_and_not_before() {
 }
 
 #[test]
+fn a_short_idle_timeout_of_one_end_does_not_end_an_idle_session() {
+    let mut short = Config::default();
+    short.idle_timeout = seconds(5);
+    let script = Script::default;
+    let link: LinkConfig = "delay=20ms".parse().expect("well-formed");
+    let mut sim: Sim = Simulation::new(
+        Peer::new(Role::Client, short, 1, script()),
+        Peer::new(Role::Server, Config::default(), 2, script()),
+        link.clone(),
+        link,
+        3,
+    );
+    sim.run_until(seconds(60));
+    assert_eq!((&sim.a.closed, &sim.b.closed), (&None, &None));
+}
+
+#[test]
 fn an_idle_session_without_keep_alive_times_out() {
     let mut config = Config::default();
     config.idle_timeout = seconds(5);

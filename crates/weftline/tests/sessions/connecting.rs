@@ -124,7 +124,9 @@ async fn a_full_server_says_so() {
     let mut one = config();
     one.max_sessions = 1;
     let server = quic(Allowed::anyone(), one);
-    let client = quic(Allowed::nobody(), config());
+    let mut short = config();
+    short.connect_timeout = Duration::from_secs(1);
+    let client = quic(Allowed::nobody(), short);
     let addr = server.local_addr().unwrap();
     let peer = server.fingerprint();
     let first = soon(client.connect(addr, peer)).await.unwrap();

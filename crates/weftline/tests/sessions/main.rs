@@ -3,6 +3,7 @@
 
 mod closing;
 mod connecting;
+mod crowd;
 mod early;
 mod keys;
 mod messages;

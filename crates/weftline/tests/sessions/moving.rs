@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use weftline::{Allowed, ConnectError, Identity};
+use tokio::runtime::Runtime;
+use weftline::{Allowed, CloseReason, ConnectError, Endpoint, Identity};
 
 use crate::{any, config, pattern, quic, soon};
 
@@ -90,4 +91,46 @@ async fn a_ticket_does_not_outlive_the_rule_that_gave_it() {
     let error = soon(client.connect(addr, peer)).await.unwrap_err();
     let ours = client.fingerprint();
     assert_eq!(error, ConnectError::Refused { addr, ours });
+}
+
+#[test]
+fn a_server_that_was_killed_and_restarted_is_noticed_before_the_idle_timeout() {
+    let identity = Identity::generate();
+    let bind = |addr| Endpoint::bind(addr, identity.clone(), Allowed::anyone(), config()).unwrap();
+    let first = Runtime::new().unwrap();
+    let server = {
+        let _inside = first.enter();
+        bind(any())
+    };
+    let (addr, peer) = (server.local_addr().unwrap(), server.fingerprint());
+    let accepted = first.spawn(async move { server.accept().await.map(|far| (server, far)) });
+
+    let here = Runtime::new().unwrap();
+    here.block_on(async {
+        let client = quic(Allowed::nobody(), config());
+        let near = soon(client.connect(addr, peer)).await.unwrap();
+        let held = soon(accepted).await.unwrap().unwrap();
+        // As a process that is killed: nothing is said, because nothing runs that could say it.
+        tokio::task::spawn_blocking(move || {
+            first.shutdown_timeout(Duration::from_secs(5));
+            drop(held);
+        })
+        .await
+        .unwrap();
+        let again = bind(addr);
+        let chatter = async {
+            while near.send_message("are you there?", None).await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let (reason, ()) = soon(async { tokio::join!(near.closed(), chatter) }).await;
+        assert!(
+            matches!(&reason, CloseReason::Refused(why) if why.contains("no longer knows")),
+            "{reason}"
+        );
+        // The idle timeout is longer than this test's patience.
+        soon(client.connect(addr, again.fingerprint()))
+            .await
+            .unwrap();
+    });
 }

@@ -280,8 +280,13 @@ pub(super) fn connect_error(
         {
             ConnectError::ApplicationProtocol { addr }
         }
+        // The server gave the handshake up: its place went to a newer one.
         ConnectionError::ConnectionClosed(close)
-            if close.error_code == TransportErrorCode::CONNECTION_REFUSED =>
+            if [
+                TransportErrorCode::CONNECTION_REFUSED,
+                TransportErrorCode::APPLICATION_ERROR,
+            ]
+            .contains(&close.error_code) =>
         {
             ConnectError::Busy { addr }
         }

@@ -3,27 +3,34 @@
 //! Each datagram of the engine is one QUIC DATAGRAM; QUIC streams are not used. QUIC brings
 //! encryption, both ends' identities, address validation, migration and path MTU discovery.
 
+mod crowd;
 mod early;
 mod link;
 mod transport;
 mod twice;
 
+use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use aws_lc_rs::hmac;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     ClientConfig, Connecting, ConnectionError, Runtime, ServerConfig, TokioRuntime, VarInt,
 };
+use quinn_proto::HashedConnectionIdGenerator;
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::{NOT_ALLOWED, tls};
 use crate::known::{Pair, Resumable};
 use crate::{Allowed, BindError, ConnectError, EndpointConfig, Fingerprint, Identity, Refusal};
 
+use crowd::{Crowd, Entry, Place};
 use early::{Admission, Guard, Handshake, Outcome, Pass};
 use link::{Early, connect_error};
 use transport::transport;
@@ -39,10 +46,12 @@ pub(crate) const OVERHEAD: u16 = 1 + 8 + 4 + 16 + 3;
 const SEND_BUFFER: usize = 8 << 10;
 /// QUIC outlives the engine's idle timeout by this much, so that the engine reports it.
 const IDLE_MARGIN: Duration = Duration::from_secs(5);
-/// Unfinished handshakes from which on a client must first prove its address.
-const RETRY_FROM: usize = 16;
-/// Unfinished handshakes from which on further ones are refused.
-const MAX_HANDSHAKES: usize = 128;
+/// Clients that QUIC holds until [`Quic::knock`] takes them, and the bytes of theirs that it holds.
+const KNOCKING: usize = 4096;
+const KNOCKING_BYTES: u64 = 16 << 10;
+const ALL_KNOCKING_BYTES: u64 = 16 << 20;
+/// A client's answer is waited for this long: several round trips of a bad path.
+const FINISH_WITHIN: Duration = Duration::from_secs(5);
 /// Tickets that a server has given out and keeps; of more, the oldest go.
 const TICKETS: usize = 1024;
 /// TLS wants a name; peers are known by their keys, and it is not sent.
@@ -60,6 +69,7 @@ pub(crate) struct Quic {
     listener: Mutex<Option<Listener>>,
     /// There is a listener.
     serves: Arc<AtomicBool>,
+    crowd: Arc<Mutex<Crowd>>,
 }
 
 #[derive(Clone)]
@@ -89,8 +99,9 @@ impl Quic {
         // Before anything is bound to it: the settings may contradict each other.
         transport(config, None)?;
         let serves = Arc::new(AtomicBool::new(false));
+        let port = socket.local_addr().map_err(BindError::Given)?.port();
         let endpoint = quinn::Endpoint::new_with_abstract_socket(
-            quinn::EndpointConfig::default(),
+            reset_config(&identity, port),
             None,
             wrap(socket, &serves).map_err(BindError::Given)?,
             Arc::new(TokioRuntime),
@@ -107,6 +118,7 @@ impl Quic {
             }),
             listener: Mutex::new(None),
             serves,
+            crowd: Arc::default(),
         };
         quic.set_allowed(allowed)?;
         Ok(quic)
@@ -131,7 +143,10 @@ impl Quic {
         let tls = quic_server(&self.identity, &allowed, &alpn, &refused, None)?;
         let mut config = ServerConfig::with_crypto(tls);
         config.transport_config(Arc::new(transport(&self.config, None)?));
-        config.max_incoming(MAX_HANDSHAKES);
+        config
+            .max_incoming(KNOCKING)
+            .incoming_buffer_size(KNOCKING_BYTES)
+            .incoming_buffer_size_total(ALL_KNOCKING_BYTES);
         Ok(Listener {
             config,
             allowed,
@@ -263,6 +278,7 @@ impl Quic {
                 listener,
                 identity: self.identity.clone(),
                 idle: self.idle,
+                crowd: self.crowd.clone(),
             });
         }
     }
@@ -283,26 +299,88 @@ pub(crate) struct Knock {
     listener: Listener,
     identity: Identity,
     idle: Duration,
+    crowd: Arc<Mutex<Crowd>>,
+}
+
+/// The place of a handshake, until this is dropped.
+pub(crate) struct Seat {
+    crowd: Arc<Mutex<Crowd>>,
+    place: Place,
+    welcome: bool,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        lock(&self.crowd).leave(self.place, self.welcome);
+    }
+}
+
+fn lock(crowd: &Mutex<Crowd>) -> MutexGuard<'_, Crowd> {
+    crowd.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Knock {
-    /// Lets the peer on to its handshake unless too many are going on: then it must first prove
-    /// that its address is its own, or is turned away.
-    pub(crate) fn admit(self, handshakes: usize) -> Option<Self> {
-        if handshakes >= MAX_HANDSHAKES {
-            self.incoming.refuse();
-            None
-        } else if handshakes >= RETRY_FROM && self.incoming.may_retry() {
-            self.incoming.retry().ok();
-            None
-        } else {
-            Some(self)
+    /// Gives the peer's handshake a place and spawns `greet` with it, unless the peer must first
+    /// prove that its address is its own, or has too many handshakes that it does not finish.
+    pub(crate) fn admit<F>(
+        self,
+        tasks: &mut JoinSet<()>,
+        greet: impl FnOnce(Guest) -> F,
+    ) -> Result<(), Refusal>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let addr = self.incoming.remote_address();
+        let proved = self.incoming.remote_address_validated();
+        let crowd = self.crowd.clone();
+        let entry = lock(&crowd).enter(addr.ip(), proved, Instant::now());
+        match entry {
+            Entry::Place(place) => {
+                let seat = Seat {
+                    crowd: crowd.clone(),
+                    place,
+                    welcome: false,
+                };
+                let task = tasks.spawn(greet(Guest { knock: self, seat }));
+                lock(&crowd).occupy(place, task);
+                Ok(())
+            }
+            Entry::Prove => {
+                // Whoever cannot be asked again has answered before.
+                self.incoming.retry().ok();
+                Ok(())
+            }
+            Entry::TooMany => {
+                self.incoming.refuse();
+                Err(Refusal::Crowded {
+                    addr: super::canonical(addr),
+                })
+            }
         }
     }
+}
 
+/// A peer whose handshake has a place.
+pub(crate) struct Guest {
+    knock: Knock,
+    seat: Seat,
+}
+
+impl Guest {
+    /// Does the handshake, for as long as a place is kept: `None` if the peer does not finish it.
+    pub(crate) async fn open(self) -> Option<Result<Link, Refusal>> {
+        let Guest { knock, mut seat } = self;
+        let limit = FINISH_WITHIN.min(knock.listener.limit);
+        let opened = timeout(limit, knock.open()).await.ok()?;
+        seat.welcome = opened.is_ok();
+        Some(opened)
+    }
+}
+
+impl Knock {
     /// Does the handshake, which proves who the peer is and that it is allowed. One that was here
     /// before has done that; then the link is there at once, and the handshake goes on.
-    pub(crate) async fn open(self) -> Result<Link, Refusal> {
+    async fn open(self) -> Result<Link, Refusal> {
         let addr = super::canonical(self.incoming.remote_address());
         let failed = |reason: String| Refusal::Handshake { addr, reason };
         let (again, id) = (self.listener.again, self.incoming.orig_dst_cid());
@@ -399,6 +477,17 @@ async fn resume(
         Outcome::Failed | Outcome::TimedOut => pass.remember(),
     });
     Ok(Opened::Early(connection, handshake))
+}
+
+/// Lets a server that was restarted at this port tell its earlier clients at once that it no longer
+/// knows them (stateless reset, RFC 9000, section 10.3).
+fn reset_config(identity: &Identity, port: u16) -> quinn::EndpointConfig {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &identity.secret("reset", port));
+    let ids = identity.secret("connection id", port);
+    let ids = u64::from_be_bytes(std::array::from_fn(|n| ids[n]));
+    let mut config = quinn::EndpointConfig::new(Arc::new(key));
+    config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(ids)));
+    config
 }
 
 /// The socket as QUIC uses it.

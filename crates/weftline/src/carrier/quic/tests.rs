@@ -21,7 +21,7 @@ async fn handshake(
     let server = bind(server, allowed);
     let client = bind(client, Allowed::nobody());
     let addr = server.local_addr().unwrap();
-    let accept = async { server.knock().await.unwrap().admit(0).unwrap().open().await };
+    let accept = async { server.knock().await.unwrap().open().await };
     tokio::join!(client.connect(addr, expected), accept)
 }
 
@@ -39,6 +39,17 @@ async fn both_ends_learn_who_the_other_is() {
     server.recv(&mut batch, 8).await.unwrap();
     assert_eq!(batch, [&b"hello"[..]]);
     assert!(client.max_datagram() >= 1150, "{}", client.max_datagram());
+}
+
+#[tokio::test]
+async fn a_client_whose_handshake_was_given_up_may_ask_again() {
+    let (a, b) = (Identity::generate(), Identity::generate());
+    let server = bind(&b, Allowed::anyone());
+    let client = bind(&a, Allowed::nobody());
+    let addr = server.local_addr().unwrap();
+    let accept = async { drop(server.knock().await.unwrap().incoming.accept().unwrap()) };
+    let (connected, ()) = tokio::join!(client.connect(addr, b.fingerprint()), accept);
+    assert_eq!(connected.err(), Some(ConnectError::Busy { addr }));
 }
 
 #[tokio::test]
