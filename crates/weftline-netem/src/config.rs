@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::delays::{Bunch, Delays, Jitter, Policer, Steps};
 use crate::loss::LossModel;
 use crate::trace::Trace;
 
@@ -32,9 +33,16 @@ pub struct LinkConfig {
     pub rate: Option<u64>,
     /// Propagation delay, one way.
     pub delay: Duration,
-    /// Each packet is delayed by a further uniform draw from zero to this. Jitter
-    /// does not reorder: a packet that would overtake an earlier one arrives with it.
-    pub jitter: Duration,
+    /// Propagation delay over time, instead of `delay`.
+    pub delays: Option<Delays>,
+    /// The delay changes by a step and back again.
+    pub steps: Option<Steps>,
+    /// A random part of each packet's delay.
+    pub jitter: Jitter,
+    /// Packets are held and then arrive at once.
+    pub bunch: Option<Bunch>,
+    /// Packets beyond a rate are dropped before the queue.
+    pub police: Option<Policer>,
     /// How much may wait for the transmitter.
     pub queue: Queue,
     /// Threshold for marks: a packet that would not fit in a queue of this size is
@@ -42,8 +50,7 @@ pub struct LinkConfig {
     pub ecn: Option<Queue>,
     /// Which packets are lost after the queue.
     pub loss: LossModel,
-    /// Loss over time, and the rate where the trace gives one. With a trace, `loss`
-    /// is ignored.
+    /// Rate and loss over time, where the trace gives them; else `rate` and `loss` hold.
     pub trace: Option<Trace>,
     /// Packets held back so that later ones overtake them.
     pub reorder: Option<Reorder>,
@@ -155,9 +162,21 @@ impl LinkConfig {
         self
     }
 
-    /// Sets the largest random extra delay.
-    pub fn with_jitter(mut self, jitter: Duration) -> Self {
-        self.jitter = jitter;
+    /// Sets the largest random extra delay: uniform, in order.
+    pub fn with_jitter(mut self, spread: Duration) -> Self {
+        self.jitter = Jitter::uniform(spread);
+        self
+    }
+
+    /// Holds packets for these times, and then lets all go at once.
+    pub fn with_bunch(mut self, least: Duration, most: Duration) -> Self {
+        self.bunch = Some(Bunch::new(least, most));
+        self
+    }
+
+    /// Changes the delay by `by`, and back, each `every`.
+    pub fn with_steps(mut self, by: Duration, every: Duration) -> Self {
+        self.steps = Some(Steps::new(by, every));
         self
     }
 
@@ -173,7 +192,7 @@ impl LinkConfig {
         self
     }
 
-    /// Sets the loss over time, and the rate where the trace gives one.
+    /// Sets the rate and the loss over time.
     pub fn with_trace(mut self, trace: Trace) -> Self {
         self.trace = Some(trace);
         self

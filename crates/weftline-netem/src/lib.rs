@@ -3,6 +3,7 @@
 
 mod config;
 mod counters;
+mod delays;
 mod histogram;
 mod link;
 pub mod links;
@@ -17,6 +18,7 @@ pub mod units;
 
 pub use config::{LinkConfig, Queue, Reorder};
 pub use counters::Counters;
+pub use delays::{Bunch, Delays, Jitter, Policer, Steps};
 pub use histogram::Histogram;
 pub use link::{Fate, Link};
 pub use links::NamedLink;

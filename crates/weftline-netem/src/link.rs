@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::config::LinkConfig;
 use crate::counters::Counters;
+use crate::delays::{Bucket, Hold};
 use crate::loss::{LossModel, Losses};
 use crate::random::Stream;
 use crate::transmitter::Transmitter;
@@ -15,7 +16,7 @@ use crate::transmitter::Transmitter;
 pub enum Fate {
     /// The loss model dropped it. It has used its time on the link.
     Lost,
-    /// The queue was full, or the link was down.
+    /// The queue was full, the link was down, or the policer dropped it.
     QueueDrop,
     /// It is longer than the MTU.
     TooBig,
@@ -33,20 +34,23 @@ pub enum Fate {
 
 /// One direction of a path: decides the fate of each packet at the moment it is sent.
 ///
-/// The steps are, in order: MTU, queue, transmission, loss, propagation with jitter,
-/// reordering, duplication. The same configuration, seed and calls give the same fates.
+/// The steps are, in order: MTU, policer, queue, transmission, loss, propagation with jitter,
+/// bunches, reordering, duplication. The same configuration, seed and calls give the same fates.
 /// Losses, jitter, reordering and duplication draw from separate streams, so
 /// changing one leaves the pattern of the others in place.
 #[derive(Debug, Clone)]
 pub struct Link {
     config: LinkConfig,
     transmitter: Transmitter,
+    bucket: Bucket,
+    hold: Hold,
     losses: Losses,
     /// The step of the trace whose loss model is in force.
     loss_step: usize,
     jitter: Stream,
     reorder: Stream,
     duplicate: Stream,
+    holds: Stream,
     counters: Counters,
     last_sent: Duration,
     /// Arrival of the latest packet that was not held back.
@@ -63,14 +67,18 @@ impl Link {
         let jitter = losses.next_stream();
         let reorder = jitter.next_stream();
         let duplicate = reorder.next_stream();
+        let holds = duplicate.next_stream();
         Self {
             losses: Losses::with_stream(first_loss(&config).clone(), losses),
             loss_step: 0,
             config,
             transmitter: Transmitter::default(),
+            bucket: Bucket::default(),
+            hold: Hold::default(),
             jitter,
             reorder,
             duplicate,
+            holds,
             counters: Counters::default(),
             last_sent: Duration::ZERO,
             last_arrival: Duration::ZERO,
@@ -101,6 +109,12 @@ impl Link {
             self.counters.too_big += 1;
             return Fate::TooBig;
         }
+        if let Some(policer) = self.config.police
+            && !self.bucket.passes(policer, now, len)
+        {
+            self.counters.queue_drops += 1;
+            return Fate::QueueDrop;
+        }
         let Some(slot) = self.transmitter.accept(now, len, &self.config) else {
             self.counters.queue_drops += 1;
             return Fate::QueueDrop;
@@ -109,7 +123,7 @@ impl Link {
         self.counters.queue_delay.record(wait);
 
         self.follow_trace(slot.start);
-        let luck = self.draw();
+        let luck = self.draw(slot.end);
         let lost_before = core::mem::replace(&mut self.previous_lost, luck.lost);
         if luck.lost {
             self.counters.lost += 1;
@@ -120,7 +134,7 @@ impl Link {
         self.counters.delivered_packets += 1;
         self.counters.delivered_bytes = self.counters.delivered_bytes.saturating_add(len as u64);
         self.counters.marked += u64::from(marked);
-        self.deliver(now, slot.end, luck, marked)
+        self.deliver(now, luck, marked)
     }
 
     /// The step of the trace at which a packet leaves the queue decides its loss.
@@ -129,7 +143,8 @@ impl Link {
             let step = trace.at(start).step;
             if step != self.loss_step {
                 self.loss_step = step;
-                self.losses.set_model(trace.loss(step).clone());
+                let model = trace.loss(step).unwrap_or(&self.config.loss);
+                self.losses.set_model(model.clone());
             }
         }
     }
@@ -162,37 +177,49 @@ impl Link {
         self.transmitter.waiting(now)
     }
 
-    /// All random draws for a packet that passed the queue, even if it is lost: the
-    /// n-th packet has the same jitter under every loss model.
-    fn draw(&mut self) -> Luck {
+    /// All random draws for a packet that passed the queue and left at `sent`, even if it is lost:
+    /// the n-th packet has the same jitter under every loss model.
+    fn draw(&mut self, sent: Duration) -> Luck {
+        let config = &self.config;
+        let delay = match &config.delays {
+            Some(delays) => delays.at(sent),
+            None => config.delay,
+        };
+        let step = config.steps.map_or(Duration::ZERO, |steps| steps.at(sent));
+        let delay = delay.saturating_add(step);
         let held_for = match self.config.reorder {
             Some(r) => self.reorder.chance(r.probability).then_some(r.extra),
             None => None,
         };
         let copied = self.duplicate.chance(self.config.duplicate);
-        let copy_jitter = self.duplicate.up_to(self.config.jitter);
+        let copy = self.config.jitter.apply(sent, delay, &mut self.duplicate);
         Luck {
             lost: self.losses.next_is_lost(),
-            jitter: self.jitter.up_to(self.config.jitter),
+            arrives: self.config.jitter.apply(sent, delay, &mut self.jitter),
             held_for,
-            copy_jitter: copied.then_some(copy_jitter),
+            copy: copied.then_some(copy),
         }
     }
 
-    fn deliver(&mut self, now: Duration, sent: Duration, luck: Luck, marked: bool) -> Fate {
-        let propagated = sent.saturating_add(self.config.delay);
-        let in_order = self
-            .last_arrival
-            .max(propagated.saturating_add(luck.jitter));
-        let at = in_order.saturating_add(luck.held_for.unwrap_or_default());
-        self.count_overtaken(now, at, luck.held_for.is_some());
+    fn deliver(&mut self, now: Duration, luck: Luck, marked: bool) -> Fate {
+        let mut arrives = match self.config.jitter.reorders {
+            true => luck.arrives,
+            false => self.last_arrival.max(luck.arrives),
+        };
+        if let Some(bunch) = self.config.bunch {
+            arrives = self.hold.release(bunch, arrives, &mut self.holds);
+        }
+        let at = arrives.saturating_add(luck.held_for.unwrap_or_default());
+        self.count_overtaken(
+            now,
+            at,
+            luck.held_for.is_some() || self.config.jitter.reorders,
+        );
 
-        let duplicate = luck
-            .copy_jitter
-            .map(|jitter| at.max(propagated.saturating_add(jitter)));
+        let duplicate = luck.copy.map(|copy| at.max(copy));
         self.counters.duplicated += u64::from(duplicate.is_some());
         if luck.held_for.is_none() {
-            self.last_arrival = duplicate.unwrap_or(at);
+            self.last_arrival = self.last_arrival.max(duplicate.unwrap_or(at));
         }
         Fate::Delivered {
             at,
@@ -224,7 +251,7 @@ impl Link {
 
 fn first_loss(config: &LinkConfig) -> &LossModel {
     match &config.trace {
-        Some(trace) => trace.loss(0),
+        Some(trace) => trace.loss(0).unwrap_or(&config.loss),
         None => &config.loss,
     }
 }
@@ -233,11 +260,12 @@ fn first_loss(config: &LinkConfig) -> &LossModel {
 #[derive(Debug, Clone, Copy)]
 struct Luck {
     lost: bool,
-    jitter: Duration,
+    /// When it arrives, if nothing holds it back.
+    arrives: Duration,
     /// How long reordering holds it back.
     held_for: Option<Duration>,
-    /// Jitter of its second copy, if there is one.
-    copy_jitter: Option<Duration>,
+    /// When its second copy arrives, if there is one.
+    copy: Option<Duration>,
 }
 
 #[cfg(test)]
@@ -344,6 +372,42 @@ mod tests {
         };
         let mean = (0..20_000).map(|i| lag(i, &mut link)).sum::<f64>() / 20_000.0;
         assert!((mean - 1_250_000.0).abs() < 4_100.0, "{mean}");
+    }
+
+    #[test]
+    fn only_jitter_that_may_reorder_does() {
+        let reordered = |text: &str| {
+            let mut link = Link::new(text.parse().unwrap(), 5);
+            for i in 0..2000 {
+                link.send(us(i * 500), 100);
+            }
+            link.counters().reordered
+        };
+        assert_eq!(reordered("delay=20ms jitter=5ms,normal"), 0);
+        assert_eq!(
+            reordered("delay=20ms jitter=5ms bunch=2ms,30ms steps=10ms,1s"),
+            0
+        );
+        assert!(reordered("delay=20ms jitter=5ms,reorder") > 500);
+        assert!(reordered("delay=20ms jitter=5ms,normal,reorder") > 500);
+    }
+
+    #[test]
+    fn a_recorded_rate_carries_its_packets_and_the_link_its_losses() {
+        let mut read = |_: &str| Ok("1\n1\n5\n10\n".to_owned());
+        let text = "rate=trace:f loss=trace:0001";
+        let config = LinkConfig::parse_with(text, &mut read).unwrap();
+        let mut link = Link::new(config, 1);
+        let fates: Vec<Fate> = (0..6).map(|_| link.send(us(0), 1500)).collect();
+        let expected = [
+            at(us(500)),
+            at(us(1000)),
+            at(us(5000)),
+            Fate::Lost,
+            at(us(10_500)),
+            at(us(11_000)),
+        ];
+        assert_eq!(fates, expected);
     }
 
     #[test]

@@ -46,6 +46,12 @@ pub const LINKS: &[NamedLink] = &[
         back: "rate=200mbit delay=10ms jitter=2ms queue=100ms loss=iid:0.01% mtu=1500",
     },
     NamedLink {
+        name: "vm",
+        about: "Two virtual machines on a busy host: packets wait up to 3 ms until a machine runs again.",
+        forward: "rate=500mbit delay=1ms bunch=0ms,3ms queue=20ms mtu=1500",
+        back: "rate=500mbit delay=1ms bunch=0ms,3ms queue=20ms mtu=1500",
+    },
+    NamedLink {
         name: "transatlantic",
         about: "100 Mbit/s between New York and Frankfurt, RTT 80 ms, a little loss at peerings.",
         forward: "rate=100mbit delay=40ms jitter=500us queue=50ms loss=iid:0.1% mtu=1500",
@@ -58,6 +64,18 @@ pub const LINKS: &[NamedLink] = &[
         back: "rate=60mbit delay=2ms jitter=5ms queue=100ms loss=ge:2%,3 mtu=1500",
     },
     NamedLink {
+        name: "wifi-crowded",
+        about: "The same among many stations: packets wait for their turn in the air and arrive in bunches.",
+        forward: "rate=60mbit delay=2ms jitter=2ms bunch=2ms,30ms queue=100ms loss=ge:2%,3 mtu=1500",
+        back: "rate=60mbit delay=2ms jitter=2ms bunch=2ms,30ms queue=100ms loss=ge:2%,3 mtu=1500",
+    },
+    NamedLink {
+        name: "5g",
+        about: "A 5G phone sending: slots of half a millisecond, retransmissions below, a deep queue.",
+        forward: "rate=60mbit delay=12ms jitter=5ms,normal bunch=500us,5ms queue=200ms loss=ge:0.3%,6 mtu=1428",
+        back: "rate=300mbit delay=12ms jitter=5ms,normal bunch=500us,5ms queue=200ms loss=ge:0.3%,6 mtu=1428",
+    },
+    NamedLink {
         name: "lte",
         about: "A moving LTE phone sending: slow uplink, deep queue, bursts at handovers.",
         forward: "rate=10mbit delay=25ms jitter=10ms queue=300ms loss=ge:1%,8 mtu=1428",
@@ -68,6 +86,12 @@ pub const LINKS: &[NamedLink] = &[
         about: "A low-orbit satellite dish sending: bursts when the beam changes, some reordering.",
         forward: "rate=15mbit delay=25ms jitter=8ms queue=100ms loss=ge:1%,10 reorder=0.1%:10ms mtu=1500",
         back: "rate=150mbit delay=25ms jitter=8ms queue=100ms loss=ge:1%,10 reorder=0.1%:10ms mtu=1500",
+    },
+    NamedLink {
+        name: "leo-steps",
+        about: "The same with a path that changes each 15 seconds, and its delay with it.",
+        forward: "rate=15mbit delay=20ms steps=30ms,15s jitter=3ms,normal queue=100ms loss=ge:1%,10 mtu=1500",
+        back: "rate=150mbit delay=20ms steps=30ms,15s jitter=3ms,normal queue=100ms loss=ge:1%,10 mtu=1500",
     },
     NamedLink {
         name: "satellite",
@@ -149,7 +173,7 @@ mod tests {
     fn an_unknown_name_is_answered_with_the_known_ones() {
         let message = NamedLink::find("wifl").unwrap_err().to_string();
         assert!(
-            message.contains("`wifl`") && message.contains("wifi, lte"),
+            message.contains("`wifl`") && message.contains("lte, leo"),
             "{message}"
         );
     }

@@ -4,6 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::config::{LinkConfig, Queue, Reorder};
+use crate::delays::Delays;
 use crate::loss::{GilbertElliott, LossModel};
 use crate::trace::{Trace, TraceError};
 use crate::units::{
@@ -11,8 +12,7 @@ use crate::units::{
     parse_size, percent, rate, size,
 };
 
-const PARTS: &str =
-    "rate=, delay=, jitter=, queue=, ecn=, loss=, reorder=, duplicate=, mtu= (separated by blanks)";
+const PARTS: &str = "rate=, delay=, steps=, jitter=, bunch=, police=, queue=, ecn=, loss=, reorder=, duplicate=, mtu= (separated by blanks)";
 const QUEUE: &str =
     "a queue such as 60ms, 100pkt, 64kB, several of them as in 60ms,100pkt, or unlimited";
 const LOSS: &str = "a loss model: none, iid:10%, ge:10%,4 (mean loss, mean burst), \
@@ -45,16 +45,23 @@ pub enum ParseLinkError {
         source: ValueError,
     },
     /// A file that the text names cannot be read.
-    #[error("loss=: cannot read {name}: {problem}")]
+    #[error("{part}=: cannot read {name}: {problem}")]
     File {
+        /// The part that names it.
+        part: &'static str,
         /// Its name.
         name: String,
         /// Why.
         problem: String,
     },
     /// The trace in a file is wrong.
-    #[error("loss=: {0}")]
+    #[error("{0}")]
     Trace(#[from] TraceError),
+    /// A link follows one trace.
+    #[error(
+        "a link follows one trace: give rate= and loss= in one file, or only one of them as a trace"
+    )]
+    Traces,
 }
 
 impl FromStr for LinkConfig {
@@ -90,6 +97,13 @@ impl LinkConfig {
         Ok(link)
     }
 
+    fn follow(&mut self, trace: Trace) -> Result<(), ParseLinkError> {
+        match self.trace.replace(trace) {
+            None => Ok(()),
+            Some(_) => Err(ParseLinkError::Traces),
+        }
+    }
+
     /// Applies one `name=value` and returns the name.
     fn set_part(
         &mut self,
@@ -101,18 +115,28 @@ impl LinkConfig {
         };
         let (name, value) = text.split_once('=').ok_or_else(unknown)?;
         if let Some(file) = value.strip_prefix("trace:")
-            && name == "loss"
-            && is_file(file)
+            && let Some(part) = ["rate", "delay", "loss"]
+                .into_iter()
+                .find(|part| *part == name)
+            && (part != "loss" || is_file(file))
         {
-            self.trace = Some(read_trace(file, read)?);
-            return Ok("loss");
+            let text = read(file).map_err(|problem| ParseLinkError::File {
+                part,
+                name: file.to_owned(),
+                problem,
+            })?;
+            match part {
+                "delay" => self.delays = Some(Delays::parse(file, &text)?),
+                _ => self.follow(Trace::parse(file, &text)?)?,
+            }
+            return Ok(part);
         }
         if name == "loss" && value.starts_with(SINE) {
             let steps = sine(value).map_err(|source| ParseLinkError::Value {
                 part: "loss",
                 source,
             })?;
-            self.trace = Some(Trace::parse(value, &steps)?);
+            self.follow(Trace::parse(value, &steps)?)?;
             return Ok("loss");
         }
         let (part, result) = match name {
@@ -121,9 +145,12 @@ impl LinkConfig {
                 "delay",
                 parse_duration(value).map(|delay| self.delay = delay),
             ),
-            "jitter" => (
-                "jitter",
-                parse_duration(value).map(|jitter| self.jitter = jitter),
+            "steps" => ("steps", value.parse().map(|steps| self.steps = Some(steps))),
+            "jitter" => ("jitter", value.parse().map(|jitter| self.jitter = jitter)),
+            "bunch" => ("bunch", value.parse().map(|bunch| self.bunch = Some(bunch))),
+            "police" => (
+                "police",
+                value.parse().map(|policer| self.police = Some(policer)),
             ),
             "queue" => ("queue", value.parse().map(|queue| self.queue = queue)),
             "ecn" => ("ecn", value.parse().map(|queue| self.ecn = Some(queue))),
@@ -172,17 +199,6 @@ fn sine(text: &str) -> Result<String, ValueError> {
     Ok(lines + &format!("{} repeat", duration(step * WAVE)))
 }
 
-fn read_trace(
-    name: &str,
-    read: &mut dyn FnMut(&str) -> Result<String, String>,
-) -> Result<Trace, ParseLinkError> {
-    let text = read(name).map_err(|problem| ParseLinkError::File {
-        name: name.to_owned(),
-        problem,
-    })?;
-    Ok(Trace::parse(name, &text)?)
-}
-
 /// A pattern of zeros and ones is not the name of a file; `./0101` is.
 fn is_file(name: &str) -> bool {
     name.bytes().any(|b| b != b'0' && b != b'1')
@@ -192,14 +208,34 @@ impl fmt::Display for LinkConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let perfect = Self::default();
         let mut parts = Vec::new();
-        if let Some(bits) = self.rate {
-            parts.push(format!("rate={}", rate(bits)));
+        // A trace without losses was given as a rate, one with losses as a loss.
+        let (rates, losses) = match &self.trace {
+            Some(trace) if trace.has_loss() => (None, Some(trace)),
+            trace => (trace.as_ref(), None),
+        };
+        match (rates, self.rate) {
+            (Some(trace), _) => parts.push(format!("rate=trace:{}", trace.name())),
+            (None, Some(bits)) => parts.push(format!("rate={}", rate(bits))),
+            (None, None) => {}
         }
-        if self.delay != perfect.delay {
-            parts.push(format!("delay={}", duration(self.delay)));
+        match &self.delays {
+            Some(delays) => parts.push(format!("delay=trace:{}", delays.name())),
+            None if self.delay != perfect.delay => {
+                parts.push(format!("delay={}", duration(self.delay)));
+            }
+            None => {}
+        }
+        if let Some(steps) = self.steps {
+            parts.push(format!("steps={steps}"));
         }
         if self.jitter != perfect.jitter {
-            parts.push(format!("jitter={}", duration(self.jitter)));
+            parts.push(format!("jitter={}", self.jitter));
+        }
+        if let Some(bunch) = self.bunch {
+            parts.push(format!("bunch={bunch}"));
+        }
+        if let Some(policer) = self.police {
+            parts.push(format!("police={policer}"));
         }
         if self.queue != perfect.queue {
             parts.push(format!("queue={}", self.queue));
@@ -207,7 +243,7 @@ impl fmt::Display for LinkConfig {
         if let Some(ecn) = self.ecn {
             parts.push(format!("ecn={ecn}"));
         }
-        if let Some(trace) = &self.trace {
+        if let Some(trace) = losses {
             let written = trace.name().starts_with(SINE);
             let prefix = if written { "" } else { "trace:" };
             parts.push(format!("loss={prefix}{}", trace.name()));
@@ -435,7 +471,7 @@ mod tests {
         let trace = link.trace.unwrap();
         let loss = |secs: f64| {
             let step = trace.at(Duration::from_secs_f64(secs)).step;
-            trace.loss(step).mean_loss()
+            trace.loss(step).map_or(0.0, LossModel::mean_loss)
         };
         assert!((loss(0.05) - 0.1).abs() < 0.01 && (loss(5.05) - 0.1).abs() < 0.01);
         assert!((loss(2.5) - 0.2).abs() < 1e-3 && loss(7.5) < 1e-3);
@@ -485,6 +521,52 @@ mod tests {
         says("reorder=1%", &["reorder=", "1%:5ms"]);
         says("duplicate=2", &["duplicate=", "10%"]);
         says("mtu=1.5", &["mtu=", "1500"]);
+    }
+
+    #[test]
+    fn delay_that_moves_reads_and_prints_as_written() {
+        for typed in [
+            "delay=30ms steps=30ms,15s jitter=5ms,normal,reorder",
+            "jitter=5ms,normal bunch=2ms,30ms police=10mbit,64kB",
+            "jitter=30ms",
+        ] {
+            let link: LinkConfig = typed.parse().unwrap();
+            assert_eq!(link.to_string(), typed);
+        }
+        for wrong in [
+            "jitter=5ms,square",
+            "jitter=5ms,normal,normal",
+            "bunch=30ms,2ms",
+            "bunch=0,0",
+            "steps=30ms",
+            "steps=1ms,1us",
+            "police=0bit,1kB",
+            "police=1mbit",
+        ] {
+            let part = wrong.split('=').next().unwrap_or_default();
+            let message = wrong.parse::<LinkConfig>().unwrap_err().to_string();
+            assert!(message.starts_with(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn recorded_links_are_read_for_their_rate_and_delay() {
+        let mut read = |name: &str| match name {
+            "rate" => Ok("1\n2\n2\n".to_owned()),
+            "delay" => Ok("12\n13\n".to_owned()),
+            _ => Err("no such file".to_owned()),
+        };
+        let text = "rate=trace:rate delay=trace:delay loss=iid:1%";
+        let link = LinkConfig::parse_with(text, &mut read).unwrap();
+        assert_eq!(link.to_string(), text);
+        let mut error = |text| {
+            LinkConfig::parse_with(text, &mut read)
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(error("delay=trace:none").starts_with("delay=: cannot read none"));
+        assert!(error("rate=trace:rate loss=sine:0%,20%,10s").contains("one trace"));
+        assert!(error("rate=trace:delay rate=trace:rate").contains("one trace"));
     }
 
     #[test]

@@ -12,6 +12,9 @@ pub const MAX_STEPS: usize = 1_000_000;
 const MIN_STEP: Duration = Duration::from_millis(1);
 /// The slowest rate that is not an outage, in bit/s.
 const MIN_RATE: u64 = 1000;
+/// Bytes of a delivery opportunity, and the latest one in ms (mahimahi's format).
+const OPPORTUNITY: u64 = 1500;
+const MAX_OPPORTUNITY: u64 = 1_000_000_000;
 /// Longest trace, so that sums of times stay in range.
 const MAX_END: Duration = Duration::from_secs(1_000_000_000);
 
@@ -25,6 +28,9 @@ const MAX_END: Duration = Duration::from_secs(1_000_000_000);
 /// `rate=unlimited` removes the limit. Blank lines and comments after `#` are skipped.
 ///
 /// A packet on the wire when the rate changes is finished at the new rate.
+///
+/// A file of whole numbers alone is in mahimahi's format: each is a millisecond by which 1500 bytes
+/// more can have left, and the last one is the length of the trace, which then starts again.
 #[derive(Debug, Clone)]
 pub struct Trace {
     name: Arc<str>,
@@ -46,7 +52,8 @@ struct Step {
     from: Duration,
     /// `None`: the rate of the link applies.
     rate: Option<Option<u64>>,
-    loss: LossModel,
+    /// `None`: the loss of the link applies.
+    loss: Option<LossModel>,
 }
 
 /// What is wrong with a trace.
@@ -90,6 +97,12 @@ pub enum TraceProblem {
     /// Too many lines.
     #[error("a trace has at most {MAX_STEPS} steps")]
     Long,
+    /// A delivery opportunity before the one on the line above, or later than 11 days.
+    #[error("delivery opportunities are whole ms that never go back, up to 1000000000")]
+    Opportunity,
+    /// No delay at all.
+    #[error("it says nothing: give a delay in ms on each line, one for each 10 ms")]
+    NoDelay,
     /// No line at all, or nothing but `repeat`.
     #[error("it says nothing: give at least one line such as `0s rate=25mbit`")]
     Empty,
@@ -115,6 +128,9 @@ impl Trace {
         let mut steps: Vec<Step> = Vec::new();
         let mut period = None;
         let mut last_line = 1;
+        if is_opportunities(text) {
+            return Self::of_opportunities(name, text);
+        }
         for (number, line) in text.lines().enumerate() {
             let line = line.split_once('#').map_or(line, |(before, _)| before);
             if line.trim().is_empty() {
@@ -143,6 +159,69 @@ impl Trace {
         })
     }
 
+    /// Reads mahimahi's format.
+    fn of_opportunities(name: &str, text: &str) -> Result<Self, TraceError> {
+        let error = |line, problem| TraceError {
+            name: name.to_owned(),
+            line,
+            problem,
+        };
+        // Bytes that leave in the ms that begins at each time.
+        let mut bytes: Vec<(u64, u64)> = Vec::new();
+        let mut end = 0;
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() {
+                continue;
+            }
+            let at = line
+                .parse()
+                .ok()
+                .filter(|at| (end..=MAX_OPPORTUNITY).contains(at));
+            let at: u64 = at.ok_or_else(|| error(number + 1, TraceProblem::Opportunity))?;
+            end = at;
+            let begins = at.saturating_sub(1);
+            match bytes.last_mut() {
+                Some((last, sum)) if *last == begins => *sum += OPPORTUNITY,
+                _ => bytes.push((begins, OPPORTUNITY)),
+            }
+        }
+        let mut steps: Vec<Step> = Vec::new();
+        let mut add = |from: u64, rate: u64| {
+            let rate = Some(Some(rate));
+            if steps.last().is_none_or(|last| last.rate != rate) {
+                let from = Duration::from_millis(from);
+                steps.push(Step {
+                    from,
+                    rate,
+                    loss: None,
+                });
+            }
+        };
+        let mut done = 0;
+        for (begins, sum) in bytes {
+            if begins > done {
+                add(done, 0);
+            }
+            add(begins, sum * 8 * 1000);
+            done = begins + 1;
+        }
+        if steps.len() > MAX_STEPS {
+            return Err(error(MAX_STEPS, TraceProblem::Long));
+        }
+        Ok(Self {
+            name: name.into(),
+            steps: steps.into(),
+            period: Some(Duration::from_millis(end.max(1))),
+            start: Duration::ZERO,
+        })
+    }
+
+    /// Whether it changes the loss.
+    pub(crate) fn has_loss(&self) -> bool {
+        self.steps.iter().any(|step| step.loss.is_some())
+    }
+
     /// The same trace with its time 0 at `start` of the link's time; before that
     /// the first line holds.
     pub fn starting_at(mut self, start: Duration) -> Self {
@@ -160,9 +239,9 @@ impl Trace {
         self.steps.len()
     }
 
-    /// The loss model of a step.
-    pub(crate) fn loss(&self, step: usize) -> &LossModel {
-        &self.steps[step].loss
+    /// The loss model of a step; `None`: the link's own.
+    pub(crate) fn loss(&self, step: usize) -> Option<&LossModel> {
+        self.steps[step].loss.as_ref()
     }
 
     /// What is in force at `now`.
@@ -192,6 +271,12 @@ impl Trace {
     }
 }
 
+/// Whether a file is in mahimahi's format.
+fn is_opportunities(text: &str) -> bool {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty());
+    first.is_some_and(|line| line.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 fn read_line(
     line: &str,
     steps: &mut Vec<Step>,
@@ -204,7 +289,7 @@ fn read_line(
     let from = parse_duration(words.next().unwrap_or_default())?;
     let (mut rate, mut loss) = match steps.last() {
         None if from > Duration::ZERO => return Err(TraceProblem::NotZero),
-        None => (None, LossModel::None),
+        None => (None, None),
         Some(before) if from.saturating_sub(before.from) < MIN_STEP || from > MAX_END => {
             return Err(TraceProblem::Order);
         }
@@ -222,7 +307,7 @@ fn read_line(
                 return Err(TraceProblem::Slow);
             }
         } else if let Some(value) = word.strip_prefix("loss=") {
-            loss = value.parse()?;
+            loss = Some(value.parse()?);
         } else {
             return Err(TraceProblem::Word {
                 word: word.chars().take(40).collect(),
@@ -268,8 +353,8 @@ mod tests {
         assert_eq!(rate(3999), None);
         assert_eq!(trace.at(ms(2100)).until, Some(ms(2500)));
         // What a line leaves out stays.
-        assert_eq!(trace.loss(1), &LossModel::iid(0.01));
-        assert_eq!(trace.loss(2), &LossModel::None);
+        assert_eq!(trace.loss(1), Some(&LossModel::iid(0.01)));
+        assert_eq!(trace.loss(2), Some(&LossModel::None));
     }
 
     #[test]
@@ -282,6 +367,18 @@ mod tests {
         assert_eq!(once.at(ms(0)).rate, None);
         assert_eq!(once.at(Duration::MAX).rate, Some(Some(1_000_000)));
         assert_eq!(once.at(Duration::MAX).until, None);
+    }
+
+    #[test]
+    fn delivery_opportunities_are_rates_of_a_millisecond() {
+        let trace = Trace::parse("m", "1\n1\n4\n5\n5\n\n8\n").unwrap();
+        let rate = |at| trace.at(ms(at)).rate.unwrap().unwrap();
+        let expected = [24, 0, 0, 12, 24, 0, 0, 12, 24, 0].map(|mbit| mbit * 1_000_000);
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(rate), expected);
+        assert!(!trace.has_loss());
+        for (text, line) in [("5\n4", 2), ("1\nx", 2), ("1\n1000000001", 2)] {
+            assert_eq!(Trace::parse("m", text).unwrap_err().line, line, "{text}");
+        }
     }
 
     #[test]
@@ -313,5 +410,6 @@ mod tests {
         says("0s delay=3ms", 1, "`delay=3ms`");
         says("0s loss=iid:200%", 1, "100%");
         says("zero rate=1mbit", 1, "30ms");
+        says("7 rate=1mbit", 1, "30ms");
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use weftline_netem::{Fate, GilbertElliott, Link, LinkConfig, LossModel, Queue, Reorder};
+use weftline_netem::{Fate, GilbertElliott, Jitter, Link, LinkConfig, LossModel, Queue, Reorder};
 
 fn probability() -> impl Strategy<Value = f64> {
     prop_oneof![
@@ -71,7 +71,7 @@ prop_compose! {
         let mut link = LinkConfig::default();
         link.rate = rate;
         link.delay = delay;
-        link.jitter = jitter;
+        link.jitter = Jitter::uniform(jitter);
         link.queue = queue;
         link.ecn = ecn;
         link.loss = loss;

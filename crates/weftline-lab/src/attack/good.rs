@@ -154,7 +154,8 @@ impl Good {
                 }
                 tick.tick().await;
                 // Hosts of their own, in networks of their own.
-                let from = Ipv4Addr::new(127, 100 + (index / 200 % 100) as u8, (index % 200) as u8, 1);
+                let from =
+                    Ipv4Addr::new(127, 100 + (index / 200 % 100) as u8, (index % 200) as u8, 1);
                 trying.spawn(newcomer(identity.clone(), from, server, peer));
             }
             trying.join_all().await

@@ -45,9 +45,13 @@ Examples:
     weftline-lab run --link 'rate=10mbit delay=20ms queue=60ms,100pkt loss=iid:1%' --seed 7 \\
         --counters counters.json --pcap path.pcap --b './server' -- ./client b
 
-Link parts, in any order (or the name of a link: clean, wifi, lte, leo, satellite, awful, ...):
-  rate=25mbit           serialisation; bit, kbit, mbit, gbit
-  delay=30ms            one way; jitter=1ms adds a random time up to 1 ms
+Link parts, in any order (or the name of a link: perfect, wifi, lte, leo, satellite, awful, ...):
+  rate=25mbit           serialisation; bit, kbit, mbit, gbit; trace:FILE a recorded link (mahimahi)
+  delay=30ms            one way; trace:FILE a line in ms for each 10 ms
+  jitter=1ms            a random time up to 1 ms more; 1ms,normal around the delay; 1ms,reorder
+  steps=30ms,15s        30 ms more, and back, each 15 s
+  bunch=2ms,30ms        hold packets for 2 to 30 ms, then deliver all at once
+  police=10mbit,64kB    drop what is beyond this rate and burst
   queue=60ms,100pkt     drop-tail, by time, packets, bytes (64kB) or several; with a rate, 100ms
                         unless given
   ecn=5ms               from this queue on, mark packets that allow it instead of dropping them
