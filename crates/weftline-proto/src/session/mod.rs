@@ -24,7 +24,8 @@ use crate::stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};
 use crate::time::Time;
 use crate::violation::Violation;
 use crate::wire::{
-    CloseClass, Datagram, MIN_SYMBOL_SIZE, Malformed, REPAIR_OVERHEAD, is_piece, pad_source,
+    CloseClass, Datagram, FeedbackView, MIN_SYMBOL_SIZE, Malformed, REPAIR_OVERHEAD,
+    close_overhead, is_piece, pad_source,
 };
 
 use closing::Closing;
@@ -218,10 +219,14 @@ impl Session {
             // Pieces of pieces are nobody's.
             Datagram::Piece(_) => Err(Drop::Malformed),
             Datagram::Close {
+                report,
                 class,
                 code,
                 reason,
             } => {
+                if let Some(report) = report {
+                    self.take_last_report(now, &report);
+                }
                 let reason = match class {
                     CloseClass::Application => CloseReason::Peer { code, reason },
                     CloseClass::Protocol => CloseReason::Refused(reason),
@@ -246,6 +251,15 @@ impl Session {
         self.log_received(now, datagram, outcome);
         self.deliver(now);
         self.log_handled(now, datagram);
+    }
+
+    /// CLOSE says what the peer had when it closed.
+    fn take_last_report(&mut self, now: Time, report: &FeedbackView<'_>) {
+        let needless = Payload::is_needless_to_closed_peer;
+        // A report that cannot be true does not change the end.
+        if self.sender.on_last_feedback(now, report, needless).is_ok() {
+            self.acknowledged(now);
+        }
     }
 
     /// Tells streams and messages what the peer has.
@@ -413,7 +427,7 @@ impl Session {
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         out.clear();
         let wrote = match &mut self.closing {
-            Some(closing) => closing.write(out),
+            Some(closing) => self.cutter.write(out) || closing.write(out),
             None => {
                 self.cutter.write(out)
                     || self
@@ -696,10 +710,19 @@ impl Session {
     }
 
     /// Ends the session at once, for the peer too: `code` 0 says that all went well. To be sure
-    /// that the peer has everything, wait for [`Self::all_acknowledged`] first.
+    /// that the peer has everything, wait for [`Self::all_acknowledged`] first. The peer learns with
+    /// the end what of its own data arrived here.
     pub fn close(&mut self, now: Time, code: u64, reason: &str) {
+        if self.closing.is_some() {
+            return;
+        }
+        let mut report = Vec::new();
+        let longest = usize::from(self.symbol_size) + REPAIR_OVERHEAD;
+        let room = longest.min(self.largest_datagram);
+        let max = room.saturating_sub(close_overhead(reason));
+        self.receiver.report(now, max, &mut report);
         let linger = self.linger();
-        self.end(now, Closing::by_us(now, linger, code, reason));
+        self.end(now, Closing::by_us(now, linger, &report, code, reason));
     }
 
     /// Whether the peer has everything that was written, finished or sent.
