@@ -14,7 +14,7 @@ use crate::check::ConfigError;
 use crate::config::{Config, SMALLEST_SYMBOL};
 use crate::error::{OpenError, ReadError, SendMessageError, WriteError};
 use crate::event::{CloseReason, Event, Message, MessageId, Role, StreamId};
-use crate::limits::Limits;
+use crate::limits::{Limits, MIN_DATAGRAM};
 use crate::log::EventLog;
 use crate::payload::Payload;
 use crate::rate::Pacer;
@@ -294,11 +294,23 @@ impl Session {
     /// The path takes datagrams of at most `bytes` now. New symbols are made to fit, so that they
     /// grow with path MTU discovery; what is too long after the path has shrunk goes in pieces.
     /// Without this call anything fits.
-    pub fn set_largest_datagram(&mut self, bytes: usize) {
+    ///
+    /// # Errors
+    /// `bytes` is below [`MIN_DATAGRAM`]: the session could not send all that it must. The size
+    /// stays as it was.
+    pub fn set_largest_datagram(&mut self, bytes: usize) -> Result<(), ConfigError> {
+        if bytes < MIN_DATAGRAM {
+            return Err(ConfigError::OutOfRange {
+                field: "largest datagram",
+                value: bytes.to_string(),
+                allowed: format!("{MIN_DATAGRAM} or more"),
+            });
+        }
         if self.largest_datagram != bytes {
             self.largest_datagram = bytes;
             self.fit_symbols();
         }
+        Ok(())
     }
 
     /// How often the path has marked datagrams since the session began, as the carrier knows (ECN,

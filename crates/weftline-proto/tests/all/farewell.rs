@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::support::pair::{Pair, events, transmit, transmit_all};
 use crate::support::{Peer, Script, time};
 use weftline_netem::{LinkConfig, RunEnd, Simulation};
-use weftline_proto::{CloseReason, Config, Event, Preset, Role};
+use weftline_proto::{CloseReason, Config, Event, MIN_DATAGRAM, Preset, Role};
 
 /// What the client sends, in a session of this number: 0 to 3 streams and 0 to 3 messages.
 fn client(seed: u64) -> Script {
@@ -93,11 +93,12 @@ fn a_farewell_that_is_too_long_for_the_path_goes_in_pieces() {
     pair.client.finish(stream).expect("it is open");
     let source = transmit(&mut pair.client, pair.now).expect("it has data");
     pair.server.handle_datagram(pair.now, &source);
-    let reason = "so long, and thanks for all the data. ".repeat(5);
-    pair.server.set_largest_datagram(100);
+    let reason = "so long ".repeat(31);
+    let fits = pair.server.set_largest_datagram(MIN_DATAGRAM);
+    fits.expect("as long as it must be");
     pair.server.close(pair.now, 0, &reason);
     let pieces = transmit_all(&mut pair.server, pair.now);
-    assert!(pieces.len() > 1 && pieces.iter().all(|piece| piece.len() <= 100));
+    assert!(pieces.len() > 1 && pieces.iter().all(|piece| piece.len() <= MIN_DATAGRAM));
     for piece in pieces {
         pair.client.handle_datagram(pair.now, &piece);
     }
