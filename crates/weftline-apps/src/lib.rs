@@ -10,6 +10,7 @@ pub mod forward;
 #[cfg(test)]
 mod impaired;
 mod printable;
+mod quota;
 mod reconnect;
 pub mod relay;
 mod session;
@@ -21,6 +22,7 @@ pub use address::{Address, BadAddress, DEFAULT_PORT, UnknownHost};
 pub use allow::{Allow, BadAllow};
 pub use error::SessionError;
 pub use printable::printable;
+pub use quota::{Memory, OverLimit};
 pub use session::{close, connect, farewell};
 pub use stopper::Stopper;
 pub use target::{BadTarget, Target};

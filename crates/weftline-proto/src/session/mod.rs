@@ -754,6 +754,11 @@ impl Session {
             .is_some_and(|c| c.next_timeout().is_none())
     }
 
+    /// Bytes that the peer can make this end hold at most: see [`Config::memory`].
+    pub fn memory(&self) -> u64 {
+        self.config.memory()
+    }
+
     /// A snapshot of the counters and estimates.
     pub fn stats(&self) -> Stats {
         let [source_symbols, recovered_symbols, abandoned_symbols] = self.receiver.decoded();
