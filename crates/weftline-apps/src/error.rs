@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use weftline::{BindError, CloseReason, ConnectError};
 
 use crate::address::UnknownHost;
+use crate::quota::OverLimit;
 
 /// Why a session with another host was not established, or ended.
 ///
@@ -56,9 +57,9 @@ pub enum SessionError {
     /// The peer uses another version of the protocol.
     #[error("the peer runs another version of {0}")]
     Version(&'static str),
-    /// This end already serves its largest number of clients.
-    #[error("too many clients: try again later")]
-    TooManyClients,
+    /// The client asks for more than this end allows.
+    #[error(transparent)]
+    OverLimit(#[from] OverLimit),
     /// The peer violated the protocol, or its stream failed.
     #[error("{0}")]
     Failed(String),

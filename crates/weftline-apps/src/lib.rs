@@ -12,6 +12,7 @@ mod impaired;
 #[cfg(test)]
 mod killed;
 mod printable;
+mod quota;
 mod reconnect;
 pub mod relay;
 mod session;
@@ -23,6 +24,7 @@ pub use address::{Address, BadAddress, DEFAULT_PORT, UnknownHost};
 pub use allow::{Allow, BadAllow};
 pub use error::SessionError;
 pub use printable::printable;
+pub use quota::{Memory, OverLimit};
 pub use session::{close, connect, farewell};
 pub use stopper::Stopper;
 pub use target::{BadTarget, Target};

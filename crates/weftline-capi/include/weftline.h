@@ -594,10 +594,10 @@ enum WeftlineStatus weftline_config_get(const struct WeftlineConfig *config,
                                         uint64_t *value);
 
 // Makes a session that begins at `now_ns`. `config` may be NULL for the defaults; the session keeps
-// a copy of it. One end of a session is the client and the other is not. Equal seeds and equal calls
+// a copy of it. One end of a session is the client (`client` is not 0) and the other is not. Equal seeds and equal calls
 // give equal datagrams; the seed is not a secret. All times are nanoseconds from a zero that the
 // caller chooses, and never go backwards. Returns NULL if the configuration makes no sense.
-struct WeftlineSession *weftline_session_new(bool client,
+struct WeftlineSession *weftline_session_new(int client,
                                              const struct WeftlineConfig *config,
                                              uint64_t seed,
                                              uint64_t now_ns);

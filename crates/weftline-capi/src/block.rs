@@ -1,7 +1,5 @@
 //! Block codes.
 
-use std::mem::MaybeUninit;
-
 use weftline_codec as codec;
 use weftline_codec::PushError;
 
@@ -60,11 +58,11 @@ pub unsafe extern "C" fn weftline_block_encoder_push(
     encoder: Option<&mut BlockEncoder>,
     payload: *const u8,
     length: usize,
-    index: Option<&mut MaybeUninit<usize>>,
+    index: *mut usize,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let payload = unsafe { raw::bytes(payload, length) }?;
+        let (payload, index) = unsafe { (raw::bytes(payload, length)?, raw::place(index)) };
         let block = &mut given(encoder)?.block;
         put(index, block.push(payload).map_err(push_error)?);
         Ok(())
@@ -79,11 +77,17 @@ pub unsafe extern "C" fn weftline_block_encoder_repair(
     coefficients: Coefficients,
     buffer: *mut u8,
     capacity: usize,
-    length: Option<&mut MaybeUninit<usize>>,
+    length: *mut usize,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let (place, vector) = unsafe { (raw::buffer(buffer, capacity)?, coefficients.to_codec()?) };
+        let (place, vector, length) = unsafe {
+            (
+                raw::buffer(buffer, capacity)?,
+                coefficients.to_codec()?,
+                raw::place(length),
+            )
+        };
         let encoder = given(encoder)?;
         encoder.repair.clear();
         let made = encoder.block.repair(vector, &mut encoder.repair);
@@ -130,11 +134,12 @@ pub unsafe extern "C" fn weftline_block_decoder_source(
     index: usize,
     payload: *const u8,
     length: usize,
-    innovative: Option<&mut MaybeUninit<bool>>,
+    innovative: *mut bool,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let payload = unsafe { raw::bytes(payload, length) }?;
+        let (payload, innovative) =
+            unsafe { (raw::bytes(payload, length)?, raw::place(innovative)) };
         let outcome = given(decoder)?.0.source(index, payload);
         put_outcome(innovative, outcome)
     })
@@ -148,11 +153,17 @@ pub unsafe extern "C" fn weftline_block_decoder_repair(
     coefficients: Coefficients,
     data: *const u8,
     length: usize,
-    innovative: Option<&mut MaybeUninit<bool>>,
+    innovative: *mut bool,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let (data, vector) = unsafe { (raw::bytes(data, length)?, coefficients.to_codec()?) };
+        let (data, vector, innovative) = unsafe {
+            (
+                raw::bytes(data, length)?,
+                coefficients.to_codec()?,
+                raw::place(innovative),
+            )
+        };
         let outcome = given(decoder)?.0.repair(vector, data);
         put_outcome(innovative, outcome)
     })
@@ -173,13 +184,17 @@ pub extern "C" fn weftline_block_decoder_missing(decoder: Option<&BlockDecoder>)
 /// Writes where the payload of a known symbol is, and its length. The payload is valid until the next call
 /// that changes the decoder. Returns `WEFTLINE_STATUS_MISSING` for a symbol that is not known.
 #[unsafe(no_mangle)]
-pub extern "C" fn weftline_block_decoder_symbol(
+pub unsafe extern "C" fn weftline_block_decoder_symbol(
     decoder: Option<&BlockDecoder>,
     index: usize,
-    payload: Option<&mut MaybeUninit<*const u8>>,
-    length: Option<&mut MaybeUninit<usize>>,
+    payload: *mut *const u8,
+    length: *mut usize,
 ) -> Status {
-    guard(|| put_symbol(index, given(decoder)?.0.symbol(index), payload, length))
+    guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let (payload, length) = unsafe { (raw::place(payload), raw::place(length)) };
+        put_symbol(index, given(decoder)?.0.symbol(index), payload, length)
+    })
 }
 
 /// Forgets everything, so that the next block of the same number of symbols can begin. The memory is used

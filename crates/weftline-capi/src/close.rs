@@ -1,7 +1,6 @@
 //! The end of a session.
 
 use std::ffi::{CString, c_char};
-use std::mem::MaybeUninit;
 
 use weftline_proto as proto;
 
@@ -67,11 +66,13 @@ pub unsafe extern "C" fn weftline_session_close(
 
 /// Why the session is over. Returns `WEFTLINE_STATUS_MISSING` while it is not.
 #[unsafe(no_mangle)]
-pub extern "C" fn weftline_session_close_reason(
+pub unsafe extern "C" fn weftline_session_close_reason(
     session: Option<&mut Session>,
-    reason: Option<&mut MaybeUninit<CloseReason>>,
+    reason: *mut CloseReason,
 ) -> Status {
     guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let reason = unsafe { raw::place(reason) };
         let (end, place) = (given(session)?, given(reason)?);
         let reason = end.session.close_reason();
         let reason = reason.ok_or_else(|| Failure::new(Status::Missing, "the session goes on"))?;

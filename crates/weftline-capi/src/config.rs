@@ -1,7 +1,6 @@
 //! The configuration of a session: a scheme as text, and options by number.
 
 use std::ffi::c_char;
-use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use weftline_proto as proto;
@@ -256,12 +255,14 @@ pub extern "C" fn weftline_config_set(
 
 /// Writes the value of an option, one of `WEFTLINE_CONFIG_OPTION_...`.
 #[unsafe(no_mangle)]
-pub extern "C" fn weftline_config_get(
+pub unsafe extern "C" fn weftline_config_get(
     config: Option<&Config>,
     option: u32,
-    value: Option<&mut MaybeUninit<u64>>,
+    value: *mut u64,
 ) -> Status {
     guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let value = unsafe { raw::place(value) };
         let (config, value) = (given(config)?, given(value)?);
         let option = ConfigOption::from_number(option)?;
         value.write(option.field(&mut config.0.clone()).get());

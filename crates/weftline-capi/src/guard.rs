@@ -1,11 +1,11 @@
 //! Every function runs its body here: no panic crosses the boundary, and each failure leaves a reason.
 
 use std::fmt::Display;
-use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use weftline_codec::{DecodeError, Outcome};
 
+use crate::raw::Place;
 use crate::status::{Failure, Status, remember};
 
 /// Runs the body of a function.
@@ -54,8 +54,8 @@ pub(crate) fn given<T>(pointer: Option<T>) -> Result<T, Failure> {
     pointer.ok_or_else(|| Failure::new(Status::Null, "a handle or a place for a result is NULL"))
 }
 
-/// A place for a result, which C does not initialise.
-pub(crate) type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;
+/// A place for a result, unless it is NULL.
+pub(crate) type Out<'a, T> = Option<Place<'a, T>>;
 
 /// Writes a result that the caller may not want.
 pub(crate) fn put<T>(out: Out<'_, T>, value: T) {

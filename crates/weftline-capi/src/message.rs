@@ -1,6 +1,5 @@
 //! Messages of a session.
 
-use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use weftline_proto::{MessageId, SendMessageError};
@@ -56,11 +55,11 @@ pub unsafe extern "C" fn weftline_session_send_message(
     data: *const u8,
     length: usize,
     deadline_ns: u64,
-    message: Option<&mut MaybeUninit<u64>>,
+    message: *mut u64,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let data = unsafe { raw::bytes(data, length) }?;
+        let (data, message) = unsafe { (raw::bytes(data, length)?, raw::place(message)) };
         let session = &mut given(session)?.session;
         let sent = session.send_message(time(now_ns), data.to_vec(), deadline(deadline_ns));
         put_sent(message, sent)
@@ -77,11 +76,11 @@ pub unsafe extern "C" fn weftline_session_send_message_alone(
     data: *const u8,
     length: usize,
     deadline_ns: u64,
-    message: Option<&mut MaybeUninit<u64>>,
+    message: *mut u64,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let data = unsafe { raw::bytes(data, length) }?;
+        let (data, message) = unsafe { (raw::bytes(data, length)?, raw::place(message)) };
         let session = &mut given(session)?.session;
         let sent = session.send_message_alone(time(now_ns), data.to_vec(), deadline(deadline_ns));
         put_sent(message, sent)
@@ -115,12 +114,18 @@ pub unsafe extern "C" fn weftline_session_receive_message(
     session: Option<&mut Session>,
     buffer: *mut u8,
     capacity: usize,
-    length: Option<&mut MaybeUninit<usize>>,
-    message: Option<&mut MaybeUninit<Message>>,
+    length: *mut usize,
+    message: *mut Message,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let place = unsafe { raw::buffer(buffer, capacity) }?;
+        let (place, length, message) = unsafe {
+            (
+                raw::buffer(buffer, capacity)?,
+                raw::place(length),
+                raw::place(message),
+            )
+        };
         let (end, length) = (given(session)?, given(length)?);
         let next = end.message.take().or_else(|| end.session.recv_message());
         let Some(next) = next else {

@@ -1,7 +1,5 @@
 //! What a driver must do next: events, datagrams and the timer, in the order that is safe.
 
-use std::mem::MaybeUninit;
-
 use weftline_proto::{Event as Happened, MessageId, Output as Next};
 
 use crate::guard::{given, guard};
@@ -136,11 +134,11 @@ pub unsafe extern "C" fn weftline_session_poll_output(
     now_ns: u64,
     buffer: *mut u8,
     capacity: usize,
-    output: Option<&mut MaybeUninit<Output>>,
+    output: *mut Output,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let place = unsafe { raw::buffer(buffer, capacity) }?;
+        let (place, output) = unsafe { (raw::buffer(buffer, capacity)?, raw::place(output)) };
         let (end, output) = (given(session)?, given(output)?);
         let next = match end.waiting {
             true => Next::Transmit,
@@ -175,11 +173,13 @@ pub unsafe extern "C" fn weftline_session_poll_output(
 
 /// Writes the next event. Its kind is `WEFTLINE_EVENT_KIND_NONE` when there is none.
 #[unsafe(no_mangle)]
-pub extern "C" fn weftline_session_poll_event(
+pub unsafe extern "C" fn weftline_session_poll_event(
     session: Option<&mut Session>,
-    event: Option<&mut MaybeUninit<Event>>,
+    event: *mut Event,
 ) -> Status {
     guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let event = unsafe { raw::place(event) };
         let (end, place) = (given(session)?, given(event)?);
         let event = end.session.poll_event();
         place.write(event.map_or(Event::NONE, Event::of));

@@ -1,10 +1,59 @@
 //! Bytes and strings of the caller: all `unsafe` code of the crate, except for the names of symbols.
 
 use std::ffi::{CStr, c_char};
-use std::mem::MaybeUninit;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 use crate::guard::Out;
 use crate::status::{Failure, Status};
+
+/// A place of the caller's for a result, which C does not initialise. It is no reference: the caller
+/// may give one place for two results, or a place within a buffer, and then finds the last one that
+/// was written.
+pub(crate) struct Place<'a, T>(NonNull<T>, PhantomData<&'a mut T>);
+
+impl<T> Place<'_, T> {
+    pub(crate) fn write(self, value: T) {
+        // SAFETY: valid for writing by the contract of `place`. Nothing says that it is aligned or
+        // that nobody else knows it.
+        unsafe { self.0.write_unaligned(value) }
+    }
+}
+
+/// The caller's place for a result; `None` for NULL.
+///
+/// # Safety
+///
+/// `pointer` is NULL or valid for writing for as long as the result is used.
+pub(crate) unsafe fn place<'a, T>(pointer: *mut T) -> Out<'a, T> {
+    Some(Place(NonNull::new(pointer)?, PhantomData))
+}
+
+/// A buffer of the caller's, which need not be initialised. It is no reference, as [`Place`].
+pub(crate) struct Buffer<'a> {
+    bytes: *mut u8,
+    length: usize,
+    lifetime: PhantomData<&'a mut [u8]>,
+}
+
+impl Buffer<'_> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The buffer with all bytes 0, for code that needs bytes with a value.
+    pub(crate) fn initialised(&mut self) -> &mut [u8] {
+        if self.is_empty() {
+            return &mut [];
+        }
+        // SAFETY: not NULL, of a possible length, and valid for writing by the contract of `buffer`.
+        // Nothing else of the caller's is read or written while the result is used.
+        unsafe {
+            self.bytes.write_bytes(0, self.length);
+            std::slice::from_raw_parts_mut(self.bytes, self.length)
+        }
+    }
+}
 
 fn check<T>(pointer: *const T, length: usize) -> Result<(), Failure> {
     if pointer.is_null() {
@@ -39,18 +88,16 @@ pub(crate) unsafe fn bytes<'a>(pointer: *const u8, length: usize) -> Result<&'a 
 ///
 /// # Safety
 ///
-/// `pointer` is NULL or valid for writing `length` bytes for as long as the result is used, and
-/// nobody else uses them.
-pub(crate) unsafe fn buffer<'a>(
-    pointer: *mut u8,
-    length: usize,
-) -> Result<&'a mut [MaybeUninit<u8>], Failure> {
-    if length == 0 {
-        return Ok(&mut []);
+/// `pointer` is NULL or valid for writing `length` bytes for as long as the result is used.
+pub(crate) unsafe fn buffer<'a>(pointer: *mut u8, length: usize) -> Result<Buffer<'a>, Failure> {
+    if length > 0 {
+        check(pointer, length)?;
     }
-    check(pointer, length)?;
-    // SAFETY: as in `bytes`, and `MaybeUninit` bytes are valid whatever they hold.
-    Ok(unsafe { std::slice::from_raw_parts_mut(pointer.cast(), length) })
+    Ok(Buffer {
+        bytes: pointer,
+        length,
+        lifetime: PhantomData,
+    })
 }
 
 /// The caller's string.
@@ -69,21 +116,19 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char) -> Result<&'a str, Failure
         .map_err(|_| Failure::argument("a string is not UTF-8"))
 }
 
-/// The same bytes, all 0, for code that needs bytes with a value.
-pub(crate) fn initialised(buffer: &mut [MaybeUninit<u8>]) -> &mut [u8] {
-    buffer.fill(MaybeUninit::new(0));
-    // SAFETY: every byte was just written, and `MaybeUninit<u8>` has the layout of `u8`.
-    unsafe { &mut *(std::ptr::from_mut(buffer) as *mut [u8]) }
-}
-
 /// Copies a result into the caller's buffer.
-pub(crate) fn copy(made: &[u8], buffer: &mut [MaybeUninit<u8>]) -> Result<(), Failure> {
-    let given = buffer.len();
-    let place = buffer
-        .get_mut(..made.len())
-        .ok_or_else(|| Failure::too_small(made.len(), given))?;
-    for (place, byte) in place.iter_mut().zip(made) {
-        place.write(*byte);
+pub(crate) fn copy(made: &[u8], buffer: Buffer<'_>) -> Result<(), Failure> {
+    if made.len() > buffer.length {
+        return Err(Failure::too_small(made.len(), buffer.length));
+    }
+    if !made.is_empty() {
+        // SAFETY: the buffer has room, is not NULL, and is valid for writing by the contract of
+        // `buffer`. What was made is this crate's, so the two do not overlap.
+        unsafe {
+            buffer
+                .bytes
+                .copy_from_nonoverlapping(made.as_ptr(), made.len())
+        };
     }
     Ok(())
 }
@@ -92,7 +137,7 @@ pub(crate) fn copy(made: &[u8], buffer: &mut [MaybeUninit<u8>]) -> Result<(), Fa
 /// buffer is too small.
 pub(crate) fn copy_out(
     made: &[u8],
-    buffer: &mut [MaybeUninit<u8>],
+    buffer: Buffer<'_>,
     length: Out<'_, usize>,
 ) -> Result<(), Failure> {
     crate::guard::given(length)?.write(made.len());

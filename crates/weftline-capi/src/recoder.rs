@@ -1,7 +1,5 @@
 //! Recoding at relays.
 
-use std::mem::MaybeUninit;
-
 use weftline_codec as codec;
 use weftline_codec::RepairError;
 
@@ -55,11 +53,12 @@ pub unsafe extern "C" fn weftline_recoder_source(
     esi: u64,
     payload: *const u8,
     length: usize,
-    innovative: Option<&mut MaybeUninit<bool>>,
+    innovative: *mut bool,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let payload = unsafe { raw::bytes(payload, length) }?;
+        let (payload, innovative) =
+            unsafe { (raw::bytes(payload, length)?, raw::place(innovative)) };
         let outcome = given(recoder)?.recoder.source(esi, payload);
         put_outcome(innovative, outcome)
     })
@@ -76,11 +75,17 @@ pub unsafe extern "C" fn weftline_recoder_repair(
     coefficients: Coefficients,
     data: *const u8,
     length: usize,
-    innovative: Option<&mut MaybeUninit<bool>>,
+    innovative: *mut bool,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let (data, vector) = unsafe { (raw::bytes(data, length)?, coefficients.to_codec()?) };
+        let (data, vector, innovative) = unsafe {
+            (
+                raw::bytes(data, length)?,
+                coefficients.to_codec()?,
+                raw::place(innovative),
+            )
+        };
         let outcome = given(recoder)?.recoder.repair(first..end, vector, data);
         put_outcome(innovative, outcome)
     })
@@ -94,15 +99,18 @@ pub unsafe extern "C" fn weftline_recoder_repair(
 pub unsafe extern "C" fn weftline_recoder_recode(
     recoder: Option<&mut Recoder>,
     key: u32,
-    first: Option<&mut MaybeUninit<u64>>,
-    end: Option<&mut MaybeUninit<u64>>,
+    first: *mut u64,
+    end: *mut u64,
     vector: *mut u8,
     vector_capacity: usize,
     data: *mut u8,
     data_capacity: usize,
-    data_length: Option<&mut MaybeUninit<usize>>,
+    data_length: *mut usize,
 ) -> Status {
     guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let (first, end, data_length) =
+            unsafe { (raw::place(first), raw::place(end), raw::place(data_length)) };
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
         let (vector_place, data_place) = unsafe {
             (

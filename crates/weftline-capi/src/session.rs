@@ -1,6 +1,6 @@
 //! A session: made, driven and freed. It has no socket, no clock and no thread.
 
-use std::mem::MaybeUninit;
+use std::ffi::c_int;
 
 use weftline_proto as proto;
 use weftline_proto::{Message, Role, Time};
@@ -28,6 +28,7 @@ pub const NO_TIMEOUT: u64 = u64::MAX;
 
 /// The shortest datagram that `weftline_session_set_largest_datagram` accepts, in bytes.
 pub const MIN_DATAGRAM: usize = 256;
+const _: () = assert!(MIN_DATAGRAM == proto::MIN_DATAGRAM);
 
 pub(crate) fn time(now_ns: u64) -> Time {
     Time::from_micros(now_ns / 1000)
@@ -39,19 +40,23 @@ pub(crate) fn timer(at: Option<Time>) -> u64 {
 }
 
 /// Makes a session that begins at `now_ns`. `config` may be NULL for the defaults; the session keeps
-/// a copy of it. One end of a session is the client and the other is not. Equal seeds and equal calls
+/// a copy of it. One end of a session is the client (`client` is not 0) and the other is not. Equal seeds and equal calls
 /// give equal datagrams; the seed is not a secret. All times are nanoseconds from a zero that the
 /// caller chooses, and never go backwards. Returns NULL if the configuration makes no sense.
 #[unsafe(no_mangle)]
 pub extern "C" fn weftline_session_new(
-    client: bool,
+    client: c_int,
     config: Option<&Config>,
     seed: u64,
     now_ns: u64,
 ) -> Option<Box<Session>> {
     make(|| {
         let config = config.cloned().unwrap_or_default();
-        let role = if client { Role::Client } else { Role::Server };
+        let role = if client != 0 {
+            Role::Client
+        } else {
+            Role::Server
+        };
         let session = proto::Session::new(role, config.0, seed, time(now_ns));
         Ok(Session {
             session: session.map_err(Failure::argument)?,
@@ -114,11 +119,11 @@ pub unsafe extern "C" fn weftline_session_poll_datagram(
     now_ns: u64,
     buffer: *mut u8,
     capacity: usize,
-    length: Option<&mut MaybeUninit<usize>>,
+    length: *mut usize,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let place = unsafe { raw::buffer(buffer, capacity) }?;
+        let (place, length) = unsafe { (raw::buffer(buffer, capacity)?, raw::place(length)) };
         let (end, length) = (given(session)?, given(length)?);
         let now = time(now_ns);
         if !end.waiting && !end.session.poll_transmit(now, &mut end.datagram) {
@@ -141,14 +146,8 @@ pub extern "C" fn weftline_session_set_largest_datagram(
 ) -> Status {
     guard(|| {
         let end = given(session)?;
-        if bytes < MIN_DATAGRAM {
-            let reason = format!(
-                "a largest datagram of {bytes} bytes is too short: use {MIN_DATAGRAM} or more"
-            );
-            return Err(Failure::argument(reason));
-        }
-        end.session.set_largest_datagram(bytes);
-        Ok(())
+        let fits = end.session.set_largest_datagram(bytes);
+        fits.map_err(Failure::argument)
     })
 }
 

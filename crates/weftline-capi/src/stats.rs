@@ -1,9 +1,9 @@
 //! Counters and estimates of a session.
 
-use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use crate::guard::{given, guard};
+use crate::raw;
 use crate::session::Session;
 use crate::status::Status;
 
@@ -73,11 +73,13 @@ pub struct SessionStats {
 
 /// Writes a snapshot of the counters and estimates.
 #[unsafe(no_mangle)]
-pub extern "C" fn weftline_session_stats(
+pub unsafe extern "C" fn weftline_session_stats(
     session: Option<&Session>,
-    stats: Option<&mut MaybeUninit<SessionStats>>,
+    stats: *mut SessionStats,
 ) -> Status {
     guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let stats = unsafe { raw::place(stats) };
         let (end, place) = (given(session)?, given(stats)?);
         let now = end.session.stats();
         let (sent, received, dropped, path) = (now.sent, now.received, now.dropped, now.path);

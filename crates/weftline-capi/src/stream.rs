@@ -1,7 +1,5 @@
 //! Streams of a session.
 
-use std::mem::MaybeUninit;
-
 use weftline_proto::{OpenError, ReadError, StreamId, WriteError};
 
 use crate::guard::{given, guard};
@@ -36,11 +34,13 @@ fn write_error(error: WriteError) -> Failure {
 /// Opens a stream, which both ends can write to and read from. Returns `WEFTLINE_STATUS_BLOCKED` while the
 /// peer allows no more; `WEFTLINE_EVENT_KIND_STREAMS_AVAILABLE` follows.
 #[unsafe(no_mangle)]
-pub extern "C" fn weftline_session_open_stream(
+pub unsafe extern "C" fn weftline_session_open_stream(
     session: Option<&mut Session>,
-    stream: Option<&mut MaybeUninit<u64>>,
+    stream: *mut u64,
 ) -> Status {
     guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let stream = unsafe { raw::place(stream) };
         let (end, stream) = (given(session)?, given(stream)?);
         let opened = end.session.open_stream().map_err(|error| {
             let status = match error {
@@ -56,11 +56,13 @@ pub extern "C" fn weftline_session_open_stream(
 
 /// Accepts a stream that the peer has opened. Returns `WEFTLINE_STATUS_MISSING` when there is none.
 #[unsafe(no_mangle)]
-pub extern "C" fn weftline_session_accept_stream(
+pub unsafe extern "C" fn weftline_session_accept_stream(
     session: Option<&mut Session>,
-    stream: Option<&mut MaybeUninit<u64>>,
+    stream: *mut u64,
 ) -> Status {
     guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let stream = unsafe { raw::place(stream) };
         let (end, stream) = (given(session)?, given(stream)?);
         let accepted = end.session.accept_stream();
         let missing = || Failure::new(Status::Missing, "the peer has opened no stream");
@@ -78,11 +80,11 @@ pub unsafe extern "C" fn weftline_session_write(
     stream: u64,
     data: *const u8,
     length: usize,
-    written: Option<&mut MaybeUninit<usize>>,
+    written: *mut usize,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let data = unsafe { raw::bytes(data, length) }?;
+        let (data, written) = unsafe { (raw::bytes(data, length)?, raw::place(written)) };
         let (end, written) = (given(session)?, given(written)?);
         let accepted = end.session.write(StreamId(stream), data);
         written.write(accepted.map_err(write_error)?);
@@ -142,16 +144,16 @@ pub unsafe extern "C" fn weftline_session_read(
     stream: u64,
     buffer: *mut u8,
     capacity: usize,
-    read: Option<&mut MaybeUninit<usize>>,
+    read: *mut usize,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let place = unsafe { raw::buffer(buffer, capacity) }?;
+        let (mut place, read) = unsafe { (raw::buffer(buffer, capacity)?, raw::place(read)) };
         let (end, read) = (given(session)?, given(read)?);
         if place.is_empty() {
             return Err(Failure::argument("a buffer of 0 bytes has no room to read"));
         }
-        let got = end.session.read(StreamId(stream), raw::initialised(place));
+        let got = end.session.read(StreamId(stream), place.initialised());
         let got = got.map_err(|error| {
             let status = match error {
                 ReadError::Reset(code) => return Failure::reset(code, error),

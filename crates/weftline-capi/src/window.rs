@@ -1,7 +1,5 @@
 //! Sliding-window codes.
 
-use std::mem::MaybeUninit;
-
 use weftline_codec as codec;
 use weftline_codec::DecoderConfig;
 
@@ -53,11 +51,11 @@ pub unsafe extern "C" fn weftline_window_encoder_push(
     encoder: Option<&mut WindowEncoder>,
     payload: *const u8,
     length: usize,
-    esi: Option<&mut MaybeUninit<u64>>,
+    esi: *mut u64,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let payload = unsafe { raw::bytes(payload, length) }?;
+        let (payload, esi) = unsafe { (raw::bytes(payload, length)?, raw::place(esi)) };
         let window = &mut given(encoder)?.window;
         put(esi, window.push(payload).map_err(push_error)?);
         Ok(())
@@ -66,12 +64,14 @@ pub unsafe extern "C" fn weftline_window_encoder_push(
 
 /// Writes which symbols the encoder holds: the first ESI, and the ESI after the last.
 #[unsafe(no_mangle)]
-pub extern "C" fn weftline_window_encoder_held(
+pub unsafe extern "C" fn weftline_window_encoder_held(
     encoder: Option<&WindowEncoder>,
-    first: Option<&mut MaybeUninit<u64>>,
-    end: Option<&mut MaybeUninit<u64>>,
+    first: *mut u64,
+    end: *mut u64,
 ) -> Status {
     guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let (first, end) = unsafe { (raw::place(first), raw::place(end)) };
         let held = given(encoder)?.window.held();
         put(first, held.start);
         put(end, held.end);
@@ -101,11 +101,17 @@ pub unsafe extern "C" fn weftline_window_encoder_repair(
     coefficients: Coefficients,
     buffer: *mut u8,
     capacity: usize,
-    length: Option<&mut MaybeUninit<usize>>,
+    length: *mut usize,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let (place, vector) = unsafe { (raw::buffer(buffer, capacity)?, coefficients.to_codec()?) };
+        let (place, vector, length) = unsafe {
+            (
+                raw::buffer(buffer, capacity)?,
+                coefficients.to_codec()?,
+                raw::place(length),
+            )
+        };
         let WindowEncoder { window, repair } = given(encoder)?;
         repair.clear();
         window
@@ -149,11 +155,12 @@ pub unsafe extern "C" fn weftline_window_decoder_source(
     esi: u64,
     payload: *const u8,
     length: usize,
-    innovative: Option<&mut MaybeUninit<bool>>,
+    innovative: *mut bool,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let payload = unsafe { raw::bytes(payload, length) }?;
+        let (payload, innovative) =
+            unsafe { (raw::bytes(payload, length)?, raw::place(innovative)) };
         let outcome = given(decoder)?.0.source(esi, payload);
         put_outcome(innovative, outcome)
     })
@@ -170,11 +177,17 @@ pub unsafe extern "C" fn weftline_window_decoder_repair(
     coefficients: Coefficients,
     data: *const u8,
     length: usize,
-    innovative: Option<&mut MaybeUninit<bool>>,
+    innovative: *mut bool,
 ) -> Status {
     guard(|| {
         // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
-        let (data, vector) = unsafe { (raw::bytes(data, length)?, coefficients.to_codec()?) };
+        let (data, vector, innovative) = unsafe {
+            (
+                raw::bytes(data, length)?,
+                coefficients.to_codec()?,
+                raw::place(innovative),
+            )
+        };
         let outcome = given(decoder)?.0.repair(first..end, vector, data);
         put_outcome(innovative, outcome)
     })
@@ -183,11 +196,13 @@ pub unsafe extern "C" fn weftline_window_decoder_repair(
 /// Writes the ESI of the next symbol that became known, received or recovered, each symbol once. Returns
 /// `WEFTLINE_STATUS_MISSING` when there is none now.
 #[unsafe(no_mangle)]
-pub extern "C" fn weftline_window_decoder_next_known(
+pub unsafe extern "C" fn weftline_window_decoder_next_known(
     decoder: Option<&mut WindowDecoder>,
-    esi: Option<&mut MaybeUninit<u64>>,
+    esi: *mut u64,
 ) -> Status {
     guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let esi = unsafe { raw::place(esi) };
         let (decoder, esi) = (given(decoder)?, given(esi)?);
         let known = decoder.0.next_known();
         esi.write(known.ok_or_else(|| Failure::new(Status::Missing, "nothing became known"))?);
@@ -198,13 +213,17 @@ pub extern "C" fn weftline_window_decoder_next_known(
 /// Writes where the payload of a known symbol is, and its length. The payload is valid until the next call
 /// that changes the decoder. Returns `WEFTLINE_STATUS_MISSING` for a symbol that is not known.
 #[unsafe(no_mangle)]
-pub extern "C" fn weftline_window_decoder_symbol(
+pub unsafe extern "C" fn weftline_window_decoder_symbol(
     decoder: Option<&WindowDecoder>,
     esi: u64,
-    payload: Option<&mut MaybeUninit<*const u8>>,
-    length: Option<&mut MaybeUninit<usize>>,
+    payload: *mut *const u8,
+    length: *mut usize,
 ) -> Status {
-    guard(|| put_symbol(esi, given(decoder)?.0.symbol(esi), payload, length))
+    guard(|| {
+        // SAFETY: the caller's pointers are valid or NULL, as the crate's documentation asks.
+        let (payload, length) = unsafe { (raw::place(payload), raw::place(length)) };
+        put_symbol(esi, given(decoder)?.0.symbol(esi), payload, length)
+    })
 }
 
 /// The in-order edge: the lowest ESI that is not known.

@@ -43,3 +43,23 @@ fn the_committed_header_is_that_of_the_source() {
          WEFTLINE_HEADER=write cargo test -p weftline-capi --test header"
     );
 }
+
+/// A foreign function that is given a reference may assume that no other has its target, and one that
+/// is given a `bool` that its byte is 0 or 1. A caller in C promises neither.
+#[test]
+fn no_function_takes_what_c_cannot_promise() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for source in SOURCES {
+        let path = root.join(format!("src/{source}.rs"));
+        let text = std::fs::read_to_string(path).expect("the source can be read");
+        let declared = text.split("extern \"C\" fn ").skip(1);
+        for function in declared.map(|rest| rest.split(" {\n").next().unwrap_or(rest)) {
+            let (parameters, _) = function.rsplit_once(')').expect("it has parameters");
+            let promised = ["MaybeUninit", "Option<&mut bool>", ": bool"];
+            let found = promised
+                .iter()
+                .find(|promise| parameters.contains(*promise));
+            assert_eq!(found, None, "{source}: {function}");
+        }
+    }
+}

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use weftline::{Congestion, EndpointConfig, KnownPeers, RateControl};
 
+use weftline_apps::Memory;
+
 use crate::preset::PresetChoice;
 use crate::ui::{Exit, Failure};
 
@@ -41,6 +43,44 @@ pub(crate) struct SessionOptions {
     /// Give up when the peer is silent for this long
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = timeout)]
     pub timeout: Duration,
+}
+
+/// The memory that the clients of a server may take. A session counts with all that its peer could
+/// make this host hold.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct MemoryOptions {
+    /// Most memory that one client may take, with all sessions and connections of its fingerprint;
+    /// further ones are refused
+    #[arg(long, value_name = "SIZE", default_value = "512MB", value_parser = memory)]
+    client_memory: u64,
+    /// Most memory that all clients together may take
+    #[arg(long, value_name = "SIZE", default_value = "4000MB", value_parser = memory)]
+    memory: u64,
+}
+
+impl MemoryOptions {
+    /// What they say, if one client that takes at least this much gets in.
+    ///
+    /// # Errors
+    /// No client would get in.
+    pub(crate) fn limits(&self, least: u64) -> Result<Memory, Failure> {
+        let given = [
+            ("--client-memory", self.client_memory),
+            ("--memory", self.memory),
+        ];
+        for (option, given) in given {
+            if given < least {
+                let least = least.div_ceil(1_000_000);
+                let message =
+                    format!("{option} lets no client in: a session may take {least} MB: give more");
+                return Err(Failure::new(Exit::Usage, message));
+            }
+        }
+        Ok(Memory {
+            each: self.client_memory,
+            all: self.memory,
+        })
+    }
 }
 
 /// How a session that replaces an earlier one starts.
@@ -153,6 +193,11 @@ fn rate(text: &str) -> Result<u64, String> {
     Ok(rate)
 }
 
+fn memory(text: &str) -> Result<u64, String> {
+    let size = weftline_netem::units::parse_size(text).map_err(|e| e.to_string())?;
+    u64::try_from(size).map_err(|e| e.to_string())
+}
+
 fn window(text: &str) -> Result<usize, String> {
     let window = weftline_netem::units::parse_size(text).map_err(|e| e.to_string())?;
     if window < MIN_WINDOW {
@@ -243,5 +288,19 @@ mod tests {
         for bad in ["-1", "5", "x", "NaN", ""] {
             assert!(repair_share(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn memory_that_lets_no_client_in_is_refused_by_name() {
+        let given = |client_memory, memory| MemoryOptions {
+            client_memory,
+            memory,
+        };
+        let refused = |options: MemoryOptions| options.limits(108_000_001).unwrap_err().to_string();
+        let text = refused(given(108_000_000, 4_000_000_000));
+        assert!(text.contains("--client-memory lets no client in"), "{text}");
+        assert!(text.contains("109 MB"), "{text}");
+        assert!(refused(given(200_000_000, 100_000_000)).contains("--memory"));
+        assert!(given(200_000_000, 200_000_000).limits(108_000_001).is_ok());
     }
 }

@@ -39,6 +39,8 @@ pub(crate) struct System {
     removed: Vec<usize>,
     /// Memory for the coefficients of rows.
     spare: Vec<Vec<u8>>,
+    /// Bytes multiplied so far, times the field's weight.
+    work: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -80,6 +82,16 @@ impl System {
         self.columns.len()
     }
 
+    /// Bytes multiplied so far: of vectors, and of data times the weight of the field.
+    pub(crate) fn work(&self) -> u64 {
+        self.work
+    }
+
+    /// Accounts for products of this many bytes of vectors and of data.
+    pub(crate) fn count(&mut self, vectors: usize, data: usize) {
+        self.work += vectors as u64 + data as u64 * self.field.weight();
+    }
+
     /// The number of rows.
     pub(crate) fn rank(&self) -> usize {
         self.rank
@@ -101,6 +113,10 @@ impl System {
 
     pub(crate) fn is_unknown_within(&self, window: &Range<Esi>) -> bool {
         !self.columns_within(window).is_empty()
+    }
+
+    pub(crate) fn unknowns_within(&self, window: &Range<Esi>) -> usize {
+        self.columns_within(window).len()
     }
 
     /// Adds unknowns above all existing ones.
@@ -141,7 +157,9 @@ impl System {
         }
         let rows = terms(columns, factors, Row::coefficients);
         field.combine_vectors(vector, rows);
-        !is_zero(vector)
+        let (is_new, products) = (!is_zero(vector), factors.len() * vector.len());
+        self.count(products, 0);
+        is_new
     }
 
     /// Completes the equation that [`reduce`](Self::reduce) found to be
@@ -151,6 +169,7 @@ impl System {
         let longest = rows().map(|(_, data)| data.len()).max();
         data.lengthen(longest.unwrap_or(0), buffers);
         self.field.combine(data.bytes_mut(), rows());
+        self.count(0, self.factors.len() * data.len());
         let mut elements = self.spare.pop().unwrap_or_default();
         elements.clear();
         reserve(&mut elements, self.vector.len());
@@ -180,6 +199,7 @@ impl System {
         // A pivot is in no other row; any other unknown only in rows with an
         // older pivot.
         let rows = if orphan.is_some() { 0 } else { index };
+        let mut products = 1;
         for holder in 0..rows {
             let slot = &mut self.columns[holder].row;
             let Some(row) = slot else { continue };
@@ -190,6 +210,7 @@ impl System {
             // Every equation is as long as the longest symbol it contains.
             if value.len() <= row.data.len() {
                 self.field.mul_add(row.data.bytes_mut(), value, factor);
+                products += 1;
                 self.changed.push(holder);
             } else if let Some(row) = slot.take() {
                 row.recycle(&mut self.spare, buffers);
@@ -197,6 +218,7 @@ impl System {
                 inconsistent += 1;
             }
         }
+        self.count(0, products * value.len());
         self.removed.clear();
         self.removed.push(index);
         self.remove_columns();
@@ -296,6 +318,7 @@ impl System {
         self.field.scale_vector(row.coefficients_mut(), scale);
         self.field.scale(row.data.bytes_mut(), scale);
         // A row with a younger pivot cannot contain this one.
+        let mut products = 1;
         for (index, column) in self.columns[..pivot].iter_mut().enumerate() {
             let Some(other) = &mut column.row else {
                 continue;
@@ -309,9 +332,12 @@ impl System {
                 other.data.lengthen(row.data.len(), buffers);
                 self.field
                     .mul_add(other.data.bytes_mut(), row.data.bytes(), factor);
+                products += 1;
                 self.changed.push(index);
             }
         }
+        let (vector, data) = (row.coefficients().len(), row.data.len());
+        self.count(products * vector, products * data);
         self.columns[pivot].row = Some(row);
         self.changed.push(pivot);
         self.rank += 1;
@@ -330,6 +356,7 @@ impl System {
             next += usize::from(gone);
             !gone
         });
+        self.count(self.rank * self.columns.len(), 0);
         for row in self.columns.iter_mut().filter_map(|c| c.row.as_mut()) {
             row.remove(&self.removed);
         }

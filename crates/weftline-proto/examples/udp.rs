@@ -69,7 +69,8 @@ impl<A: Application> Endpoint<A> {
         self.seed += 1;
         let session = Session::new(role, config, self.seed, now);
         let mut session = session.expect("the configuration is possible");
-        session.set_largest_datagram(1452);
+        let fits = session.set_largest_datagram(1452);
+        fits.expect("UDP takes as much");
         let peer = Peer {
             session,
             application,

@@ -182,6 +182,24 @@ impl Config {
         )?;
         within("initial_rtt", self.initial_rtt, Duration::ZERO..=DAY)
     }
+
+    /// Bytes that a peer can make a session with this configuration hold at most, apart from what
+    /// waits to be sent ([`Config::send_buffer`]).
+    pub fn memory(&self) -> u64 {
+        let limits = &self.limits;
+        let [symbols, size, unknowns, window] = [
+            u64::from(limits.symbols),
+            limits.symbol_size.into(),
+            limits.unknowns.into(),
+            limits.window.into(),
+        ];
+        // The documented bound of a decoder over twice the credit.
+        let decoder =
+            (2 * symbols + 2) * (size + 320) + unknowns * (unknowns + 512) + 2 * window + 1024;
+        let unacknowledged = symbols * (u64::from(self.symbol_size) + 100);
+        let unread = limits.session_data.saturating_add(limits.message_data);
+        unread.saturating_add(decoder + unacknowledged)
+    }
 }
 
 impl Default for Config {
@@ -269,5 +287,19 @@ mod tests {
             let read: Config = serde_json::from_str(&text).unwrap();
             assert_eq!(read, config, "{text}");
         }
+    }
+
+    #[test]
+    fn the_memory_of_a_session_is_what_its_parts_may_hold() {
+        let mut config = Config::default();
+        config.limits.symbols = 300;
+        config.limits.symbol_size = 1200;
+        config.limits.unknowns = 200;
+        config.limits.window = 100;
+        config.limits.session_data = 1_000_000;
+        config.limits.message_data = 500_000;
+        config.symbol_size = 1000;
+        let decoder = 602 * 1520 + 200 * 712 + 2 * 100 + 1024;
+        assert_eq!(config.memory(), 1_500_000 + decoder + 300 * 1100);
     }
 }

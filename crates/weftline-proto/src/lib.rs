@@ -45,7 +45,7 @@ pub use config::{Config, RateControl};
 pub use error::{OpenError, ReadError, SendMessageError, WriteError};
 pub use event::{CloseReason, Event, Message, MessageId, Role, StreamId};
 pub use feedback::Feedback;
-pub use limits::Limits;
+pub use limits::{Limits, MIN_DATAGRAM};
 pub use log::{
     CodingVectorKind, DropReason, EndReason, EsiRun, LogEntry, LogEvent, LogReport, RepairReason,
 };

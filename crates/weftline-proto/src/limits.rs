@@ -5,6 +5,11 @@ use crate::check::{ConfigError, within};
 /// A symbol size that every implementation accepts before it has seen HELLO.
 pub const MIN_SYMBOL_SIZE: u16 = 1200;
 
+/// The shortest datagram, in bytes, that a path may take: see
+/// [`Session::set_largest_datagram`](crate::Session::set_largest_datagram). Every datagram fits its
+/// pieces.
+pub const MIN_DATAGRAM: usize = 256;
+
 /// Bytes of flow control credit that a message fragment costs in addition to its data, so that
 /// credit bounds the receiver's memory even for empty messages.
 pub const FRAGMENT_COST: u64 = 256;

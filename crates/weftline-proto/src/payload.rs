@@ -248,6 +248,17 @@ impl Payload {
             .acknowledged(now, edge, abandoned, patience, events);
     }
 
+    /// Nothing in this symbol is worth anything to a peer that has closed: no data, no end of a
+    /// stream.
+    pub(crate) fn is_needless_to_closed_peer(symbol: &[u8]) -> bool {
+        Frames::new(symbol).all(|frame| {
+            !matches!(
+                frame,
+                Ok(Frame::Stream { .. } | Frame::Message { .. } | Frame::Reset { .. })
+            )
+        })
+    }
+
     /// When [`Self::acknowledged`] wants to be called, whatever arrives.
     pub(crate) fn next_fate(&self) -> Option<Time> {
         self.out.next_fate()

@@ -88,7 +88,8 @@ pub struct DroppedStats {
     pub malformed: u64,
     /// Their transmission number had been seen, or was too old to tell.
     pub replayed: u64,
-    /// Their symbols lie outside what this end can hold.
+    /// Their symbols lie outside what this end can hold, or decoding them would cost more work than
+    /// the peer has earned.
     pub out_of_window: u64,
     /// They contradict what is known (an equation with no solution, impossible feedback).
     pub inconsistent: u64,

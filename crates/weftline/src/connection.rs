@@ -292,6 +292,12 @@ impl Connection {
         self.shared().now().since(heard)
     }
 
+    /// Bytes that the peer can make this end of the connection hold at most, by its
+    /// [`Config`](crate::Config), apart from what waits to be sent.
+    pub fn memory(&self) -> u64 {
+        self.shared().look(|state| state.session.memory())
+    }
+
     /// The connection's counters and estimates.
     pub fn stats(&self) -> Stats {
         self.shared().look(|state| state.session.stats())

@@ -65,6 +65,7 @@ async fn drive(shared: &Shared) {
                 }
             }
             Step::Wait(deadline) => wait(shared, deadline, &mut inbox).await,
+            Step::Lose(reason) => shared.lose(reason),
             Step::Over => return,
         }
     }
@@ -98,6 +99,7 @@ async fn at_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
 enum Step {
     Send,
     Wait(Option<Instant>),
+    Lose(CloseReason),
     Over,
 }
 
@@ -106,8 +108,10 @@ fn next(shared: &Shared, datagram: &mut Vec<u8>) -> Step {
     shared.with_as_driver(|state, now| {
         serve_timers(shared, state, now);
         // What is said when the connection is over needs no room.
-        if largest > 0 {
-            state.session.set_largest_datagram(largest);
+        if largest > 0
+            && let Err(error) = state.session.set_largest_datagram(largest)
+        {
+            return Step::Lose(CloseReason::Carrier(error.to_string()));
         }
         if state.is_drained() {
             Step::Over

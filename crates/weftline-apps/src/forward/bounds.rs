@@ -9,8 +9,12 @@ use weftline::EndpointConfig;
 pub const MOST_RULES: usize = 64;
 /// Streams in addition to those of connections: requests and listeners.
 const OTHER_STREAMS: u32 = 2 * MOST_RULES as u32;
-/// Most bytes of all connections of a session that may wait to be read.
-const MOST_WAITING: u64 = 256_000_000;
+/// Most bytes of all connections of a session that may wait to be read. A session counts with all of
+/// them against the server's memory.
+const MOST_WAITING: u64 = 64_000_000;
+
+/// Bytes of messages that every session must take.
+const LEAST_MESSAGES: u64 = 128 << 10;
 
 /// Limits of the connections of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +53,7 @@ impl Bounds {
     /// The allowed numbers of bytes that may wait for each connection.
     pub const BUFFER: RangeInclusive<usize> = 300_000..=64_000_000;
 
-    /// A session has at most `connections` at once; further ones are refused. Of each connection,
+    /// A client has at most `connections` at once; further ones are refused. Of each connection,
     /// `buffer` bytes may wait for a slow reader; it is also the most that a connection can send in
     /// a round trip. A stopping end waits up to `drain` for connections to finish, then resets
     /// them.
@@ -80,7 +84,7 @@ impl Bounds {
         })
     }
 
-    /// Most connections of each session at once.
+    /// Most connections of each client at once.
     pub fn connections(&self) -> u32 {
         self.connections
     }
@@ -98,6 +102,8 @@ impl Bounds {
         // While this is enough for all connections, one that is not read delays no other.
         let all = limits.stream_data * u64::from(self.connections);
         limits.session_data = all.clamp(limits.stream_data, MOST_WAITING);
+        // There are no messages.
+        limits.message_data = LEAST_MESSAGES;
     }
 }
 

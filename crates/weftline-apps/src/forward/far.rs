@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use weftline::{CloseReason, Connection, Stream};
 
@@ -17,22 +16,22 @@ use super::listeners::PAUSE;
 use super::service::Service;
 use super::wire::{Reply, Request, Status};
 use crate::allow::{Refused, permit};
+use crate::quota::Who;
 use crate::target::Target;
 
-/// A session, and the permits for its connections.
+/// A session.
 pub(super) struct Far {
     service: Arc<Service>,
     connection: Connection,
-    slots: Semaphore,
+    who: Who,
 }
 
 impl Far {
     pub(super) fn new(service: Arc<Service>, connection: Connection) -> Self {
-        let slots = Semaphore::new(service.options.bounds.connections() as usize);
         Far {
             service,
+            who: Who::of(&connection),
             connection,
-            slots,
         }
     }
 
@@ -111,10 +110,9 @@ impl Far {
         if self.service.is_leaving() {
             return Err(dial::answer(stream, leaving()).await);
         }
-        let (Ok(_slot), Ok(_running)) =
-            (self.slots.try_acquire(), self.service.running.try_acquire())
-        else {
-            return Err(dial::answer(stream, too_many()).await);
+        let _admitted = match self.service.admit(self.who) {
+            Ok(admitted) => admitted,
+            Err(reply) => return Err(dial::answer(stream, reply).await),
         };
         match parse(target) {
             Ok(target) => {
@@ -180,11 +178,12 @@ impl Far {
     }
 
     async fn inward(&self, tcp: TcpStream, rule: u16) -> Result<Ended, Reply> {
-        let (Ok(_slot), Ok(_running)) =
-            (self.slots.try_acquire(), self.service.running.try_acquire())
-        else {
-            carry::reset(tcp);
-            return Err(too_many());
+        let _admitted = match self.service.admit(self.who) {
+            Ok(admitted) => admitted,
+            Err(reply) => {
+                carry::reset(tcp);
+                return Err(reply);
+            }
         };
         carry::prepare(&tcp);
         match timeout(HEADER, self.connection.open_stream()).await {
@@ -210,8 +209,4 @@ fn parse(target: &str) -> Result<Target, Reply> {
 
 fn leaving() -> Reply {
     Reply::new(Status::Leaving, "the peer is stopping")
-}
-
-fn too_many() -> Reply {
-    Reply::new(Status::TooMany, "too many connections")
 }

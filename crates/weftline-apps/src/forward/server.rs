@@ -15,6 +15,7 @@ use super::far::Far;
 use super::options::ServerOptions;
 use super::service::Service;
 use crate::error::SessionError;
+use crate::quota::Who;
 use crate::session::{close, farewell};
 use crate::stopper::Stopper;
 
@@ -45,6 +46,11 @@ impl Server {
     pub fn snapshot(&self) -> Snapshot {
         let stats = self.lock().values().next().map(Connection::stats);
         self.service.counts.snapshot(stats)
+    }
+
+    #[cfg(test)]
+    pub(super) fn sessions(&self) -> usize {
+        self.lock().len()
     }
 
     /// Serves the clients of `endpoint` until `stopper` stops it. No other code may accept
@@ -93,6 +99,19 @@ impl Server {
         };
         let (service, remote) = (&self.service, connection.remote_addr());
         (service.on_event)(Event::Joined { peer, remote });
+        let memory = service.memory.take(Who::Key(peer), connection.memory());
+        let _memory = match memory {
+            Ok(memory) => memory,
+            Err(over) => {
+                connection.close(close::FAILED, &over.to_string());
+                let error = &SessionError::OverLimit(over);
+                return (service.on_event)(Event::Left {
+                    peer,
+                    remote,
+                    error,
+                });
+            }
+        };
         service.counts.session();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         self.lock().insert(number, connection.clone());

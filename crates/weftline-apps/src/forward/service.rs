@@ -1,14 +1,35 @@
 //! State that all sessions of a server share.
 
-use tokio::sync::{Semaphore, watch};
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use weftline::EndpointConfig;
 
 use super::counts::Counts;
 use super::event::OnEvent;
 use super::listeners::Listeners;
 use super::options::ServerOptions;
+use super::wire::{Reply, Status};
+use crate::quota::{Limit, OverLimit, Quota, Share, Unit, Who};
 
 /// Most connections of all sessions together.
 const MOST_RUNNING: u32 = 100_000;
+
+/// Memory that a connection takes beside what waits in its session to be read: what waits to be sent,
+/// and two buffers.
+const CONNECTION: u64 = 300_000;
+
+/// Memory that a client takes at least in a session with this configuration, with one connection.
+pub fn least_memory(config: &EndpointConfig) -> u64 {
+    config.session.memory() + CONNECTION
+}
+
+/// What an open connection has; it is given back when this is dropped.
+pub(super) struct Admitted<'a> {
+    _connection: Share,
+    _memory: Share,
+    _running: SemaphorePermit<'a>,
+}
 
 /// State that all sessions of a server share.
 pub(super) struct Service {
@@ -17,14 +38,25 @@ pub(super) struct Service {
     pub(super) on_event: OnEvent,
     pub(super) listeners: Listeners,
     /// Each connection holds a permit.
-    pub(super) running: Semaphore,
+    running: Semaphore,
+    /// What clients have: sessions and connections take memory.
+    pub(super) memory: Arc<Quota>,
+    connections: Arc<Quota>,
     /// Turns true once, when nothing new may start.
     pub(super) leaving: watch::Sender<bool>,
 }
 
 impl Service {
     pub(super) fn new(options: ServerOptions, on_event: OnEvent) -> Self {
+        let limit = |limit: u32, option| Limit {
+            limit: limit.into(),
+            option,
+        };
+        let each = limit(options.bounds.connections(), Some("--connections"));
+        let connections = Quota::new(Unit::Connections, each, limit(MOST_RUNNING, None));
         Service {
+            memory: options.memory.quota(),
+            connections,
             options,
             counts: Counts::default(),
             on_event,
@@ -32,6 +64,21 @@ impl Service {
             running: Semaphore::new(MOST_RUNNING as usize),
             leaving: watch::Sender::new(false),
         }
+    }
+
+    /// Admits a further connection of a client.
+    ///
+    /// # Errors
+    /// There are too many, or they take too much memory.
+    pub(super) fn admit(&self, who: Who) -> Result<Admitted<'_>, Reply> {
+        let refuse = |over: OverLimit| Reply::new(Status::TooMany, over.to_string());
+        let leaving = |_| Reply::new(Status::Leaving, "the peer is stopping");
+        Ok(Admitted {
+            _connection: self.connections.take(who, 1).map_err(refuse)?,
+            _memory: self.memory.take(who, CONNECTION).map_err(refuse)?,
+            // There are as many as connections, unless the server waits for their end.
+            _running: self.running.try_acquire().map_err(leaving)?,
+        })
     }
 
     /// Whether the server is stopping, so that nothing new may start.

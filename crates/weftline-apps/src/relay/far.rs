@@ -14,19 +14,20 @@ use weftline::Connection;
 use super::counts::Snapshot;
 use super::delivery::Delivery;
 use super::event::{Event, OnEvent};
+use super::room::{Room, SLACK};
 use super::socket::connected;
 use super::table::{Hostile, Table};
 use super::wire::Head;
+use crate::quota::Share;
 
 /// Datagrams read from a socket before other sockets get their turn.
 const BATCH: usize = 64;
 /// The client reports when a flow ends; if it never does, the flow ends this much later.
 const GRACE: Duration = Duration::from_secs(30);
-/// Flows whose end the client has not reported yet.
-const SLACK: usize = 64;
 
 /// The server's end of one client's flows. It outlives sessions.
 pub(super) struct Far {
+    room: Room,
     idle: Duration,
     state: Mutex<State>,
     on_event: OnEvent,
@@ -55,6 +56,7 @@ pub(super) struct Granted {
 struct Outlet {
     socket: Arc<UdpSocket>,
     reader: AbortHandle,
+    _share: Share,
 }
 
 impl Drop for Outlet {
@@ -65,7 +67,7 @@ impl Drop for Outlet {
 
 impl Far {
     /// The flows of a client that may have `most` of them at once.
-    pub(super) fn new(most: usize, idle: Duration, on_event: OnEvent) -> Arc<Self> {
+    pub(super) fn new(room: Room, most: usize, idle: Duration, on_event: OnEvent) -> Arc<Self> {
         let state = State {
             table: Table::new(most + SLACK),
             rules: Vec::new(),
@@ -73,6 +75,7 @@ impl Far {
             used: Instant::now(),
         };
         Arc::new(Far {
+            room,
             idle,
             state: Mutex::new(state),
             on_event,
@@ -194,6 +197,7 @@ impl Far {
 
     /// A socket connected to the first of these addresses that can be used.
     fn outlet(self: &Arc<Self>, flow: u32, targets: &[SocketAddr]) -> io::Result<Outlet> {
+        let share = self.room.flow().map_err(io::Error::other)?;
         let mut result = Err(io::Error::from(io::ErrorKind::AddrNotAvailable));
         for &target in targets {
             result = connected(target);
@@ -204,7 +208,11 @@ impl Far {
         let socket = Arc::new(result?);
         let reading = listen(Arc::downgrade(self), flow, socket.clone());
         let reader = tokio::spawn(reading).abort_handle();
-        Ok(Outlet { socket, reader })
+        Ok(Outlet {
+            socket,
+            reader,
+            _share: share,
+        })
     }
 }
 

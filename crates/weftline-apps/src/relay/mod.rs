@@ -9,6 +9,7 @@
 //! | `options`, `rule`, `delivery` | options of the ends |
 //! | `client`, `near` | the client end: its sessions; its flows |
 //! | `server`, `far` | the server end: its clients; the flows of one client |
+//! | `room` | what the server's clients may take |
 //! | `table`, `order`, `inward` | the flow logic of both ends; the order of datagrams; a session's messages |
 //! | `wire` | the ends' messages |
 //! | `counts`, `event` | counters and events for the application |
@@ -22,6 +23,7 @@ mod inward;
 mod near;
 mod options;
 mod order;
+mod room;
 mod rule;
 mod server;
 mod socket;
@@ -36,6 +38,7 @@ pub use counts::{Counts, Dropped, Snapshot, Traffic};
 pub use delivery::{BadDelivery, Delivery};
 pub use event::{Event, Route, TooLong};
 pub use options::{ClientOptions, OpenError, ServerOptions};
+pub use room::least_memory;
 pub use rule::{BadRule, Rule};
 pub use server::Server;
 pub use table::wireguard_mtu;

@@ -8,6 +8,7 @@ use weftline::{EndpointConfig, Fingerprint, Identity};
 use super::rule::Rule;
 use crate::address::Address;
 use crate::allow::Allow;
+use crate::quota::Memory;
 
 /// Default number of flows that one end keeps.
 const FLOWS: usize = 500;
@@ -69,8 +70,11 @@ pub struct ServerOptions {
     pub allow: Vec<Allow>,
     /// Drop a flow that was idle for this long.
     pub idle: Duration,
-    /// Most flows of each client at once; each one needs a socket.
+    /// Most flows of each client at once, with all relays of its fingerprint; each one needs a
+    /// socket.
     pub flows: usize,
+    /// The memory that clients may take.
+    pub memory: Memory,
     /// How long a client may take to send its request.
     pub timeout: Duration,
 }
@@ -83,6 +87,7 @@ impl ServerOptions {
             allow,
             idle: IDLE,
             flows: FLOWS,
+            memory: Memory::default(),
             timeout: TIMEOUT,
         }
     }

@@ -13,15 +13,15 @@ use super::event::{Event, OnEvent};
 use super::far::{Far, Granted};
 use super::inward::{finish, inward};
 use super::options::ServerOptions;
+use super::room::Quotas;
 use super::table::Hostile;
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION};
 use crate::allow::permit;
 use crate::error::SessionError;
+use crate::quota::{OverLimit, Who};
 use crate::session::{close, farewell};
 use crate::stopper::Stopper;
 
-/// Most clients whose flows are kept.
-const MOST_CLIENTS: usize = 256;
 /// How long datagrams in flight may take to arrive when the relay is stopped.
 const DRAIN: Duration = Duration::from_secs(1);
 /// Time between two checks for idle flows.
@@ -33,6 +33,7 @@ const LAST_WORD: Duration = Duration::from_secs(1);
 pub struct Server {
     options: ServerOptions,
     clients: Mutex<Clients>,
+    quotas: Quotas,
     on_event: OnEvent,
 }
 
@@ -53,6 +54,7 @@ impl Server {
         on_event: impl Fn(Event<'_>) + Send + Sync + 'static,
     ) -> Arc<Self> {
         Arc::new(Server {
+            quotas: Quotas::new(&options),
             options,
             clients: Mutex::default(),
             on_event: Arc::new(on_event),
@@ -136,6 +138,11 @@ impl Server {
             Some(reason) => SessionError::Closed(reason),
             None => SessionError::Failed(error.to_string()),
         };
+        let who = Who::of(connection);
+        let _memory = match self.quotas.memory.take(who, connection.memory()) {
+            Ok(memory) => memory,
+            Err(over) => return over.into(),
+        };
         let opening = async {
             // The relay does not serve recordings.
             let confirmed = connection.confirmed().await;
@@ -155,8 +162,9 @@ impl Server {
         }
         let (rules, refused) = self.grant(&hello).await;
         let key = (connection.peer(), hello.instance);
-        let Some(far) = self.far(key) else {
-            return SessionError::TooManyClients;
+        let far = match self.far(key, who) {
+            Ok(far) => far,
+            Err(over) => return over.into(),
         };
         let (old, number) = far.attach(connection.clone(), hello.fragment, rules);
         if let Some(old) = old {
@@ -197,14 +205,20 @@ impl Server {
         (rules, refused)
     }
 
-    /// The client's flows; `None` if there are too many clients.
-    fn far(&self, key: Client) -> Option<Arc<Far>> {
+    /// The client's flows.
+    ///
+    /// # Errors
+    /// They would take too much memory.
+    fn far(&self, key: Client, who: Who) -> Result<Arc<Far>, OverLimit> {
         let mut clients = self.lock();
-        if !clients.all.contains_key(&key) && clients.all.len() >= MOST_CLIENTS {
-            return None;
+        if let Some(far) = clients.all.get(&key) {
+            return Ok(far.clone());
         }
-        let new = || Far::new(self.options.flows, self.options.idle, self.on_event.clone());
-        Some(clients.all.entry(key).or_insert_with(new).clone())
+        let room = self.quotas.room(who)?;
+        let ServerOptions { flows, idle, .. } = self.options;
+        let far = Far::new(room, flows, idle, self.on_event.clone());
+        clients.all.insert(key, far.clone());
+        Ok(far)
     }
 
     fn sweep(&self) {

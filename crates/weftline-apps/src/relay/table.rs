@@ -14,9 +14,9 @@ use super::wire::{HEAD, Head, NUMBERED_HEAD};
 
 /// A flow that was used more recently than this is not dropped for a new one.
 const YOUNG: Duration = Duration::from_secs(10);
-/// Most bytes that may be held back in all to restore the order: several times an honest sender's
-/// credit.
-const MOST_HELD: usize = 64 << 20;
+/// Most bytes that may be held back in all to restore the order: several times what an honest sender
+/// has in flight.
+pub(super) const MOST_HELD: usize = 32 << 20;
 /// Time in which a session discovers the path MTU. Until then, datagrams that do not fit are sent
 /// in pieces: a flow that begins with the session would lose its beginning. Later, so are
 /// datagrams of a length that has fitted before: losses can make the path MTU look smaller for a

@@ -251,6 +251,40 @@ static void polls(void) {
     weftline_session_free(client);
 }
 
+/* One place for two results, a place within a buffer, one buffer twice: the caller finds what was written
+   last, and nothing else is harmed. */
+static void one_place(void) {
+    WeftlineWindowEncoder *encoder = weftline_window_encoder_new(8, 4, 10);
+    WeftlineRecoder *recoder = weftline_recoder_new(8, 4, 4, 10);
+    uint64_t place = 99;
+    uint8_t byte = 7;
+    for (uint64_t i = 0; i < 3; i++) {
+        OK(weftline_window_encoder_push(encoder, &byte, 1, NULL));
+        OK(weftline_recoder_source(recoder, i, &byte, 1, NULL));
+    }
+    OK(weftline_window_encoder_held(encoder, &place, &place));
+    MUST(place == 3);
+    union { uint8_t bytes[64]; size_t length; } both;
+    OK(weftline_window_encoder_repair(encoder, 0, 3, (WeftlineCoefficients){.key = 1}, both.bytes, 64, &both.length));
+    memset(both.bytes, 0, sizeof both);
+    OK(weftline_recoder_recode(recoder, 1, &place, &place, both.bytes, 64, both.bytes, 64, &both.length));
+    MUST(place == 3 && both.bytes[0] != 0 && both.bytes[1] != 0 && both.bytes[2] != 0);
+    uint8_t vector[3] = {1, 2, 3};
+    WeftlineCoefficients itself = {.kind = WEFTLINE_COEFFICIENTS_EXPLICIT, .vector = vector, .vector_len = 3};
+    OK(weftline_coefficients_fill(8, itself, vector, 3));
+    MUST(vector[0] == 1 && vector[1] == 2 && vector[2] == 3);
+    weftline_window_encoder_free(encoder);
+    weftline_recoder_free(recoder);
+    /* Any int that is not 0 makes a client. */
+    int roles[] = {0, 1, 2, 256, -1};
+    for (size_t i = 0; i < 5; i++) {
+        WeftlineSession *session = weftline_session_new(roles[i], NULL, 1, 0);
+        OK(weftline_session_open_stream(session, &place));
+        MUST(place == (roles[i] ? 0 : 1));
+        weftline_session_free(session);
+    }
+}
+
 static void mistakes(void) {
     size_t length = 0;
     uint8_t byte = 0;
@@ -320,6 +354,7 @@ int main(void) {
     session("auto");
     session("streaming");
     polls();
+    one_place();
     mistakes();
     puts("all as C relies on");
     return 0;

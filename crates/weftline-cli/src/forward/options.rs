@@ -14,7 +14,8 @@ use crate::ui::{Exit, Failure};
 /// The limits of connections.
 #[derive(Args, Clone, Debug)]
 pub(super) struct BoundsOptions {
-    /// Most connections of each session at once; further ones are refused
+    /// Most connections of each client at once, with all sessions of its fingerprint; further ones
+    /// are refused
     #[arg(long, value_name = "NUMBER", default_value = "256", value_parser = connections)]
     pub(super) connections: u32,
     /// Most bytes of each connection that may wait here for a slow reader; also the most that a

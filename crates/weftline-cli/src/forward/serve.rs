@@ -3,14 +3,14 @@
 use anyhow::{Context, Result};
 use clap::Args;
 use weftline::{Endpoint, Fingerprint};
-use weftline_apps::forward::{Event, Server, ServerOptions, Snapshot};
-use weftline_apps::{Address, Allow, Stopper};
+use weftline_apps::forward::{Event, Server, ServerOptions, Snapshot, least_memory};
+use weftline_apps::{Address, Allow, Memory, Stopper};
 
 use super::options::BoundsOptions;
 use super::{THERE, draining};
 use crate::home;
 use crate::listen::{allowed, bind, reachable, turned_away};
-use crate::options::SessionOptions;
+use crate::options::{MemoryOptions, SessionOptions};
 use crate::supervise::supervise;
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
@@ -60,6 +60,9 @@ pub(super) struct ServeArgs {
     peer_anyone: bool,
     #[command(flatten)]
     bounds: BoundsOptions,
+    /// What clients may take.
+    #[command(flatten)]
+    memory: MemoryOptions,
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
@@ -75,12 +78,13 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
         () = std::future::ready(()) => {}
     }
     let report = Report::new("forward", "serve", output, args.bounds.stats);
-    let endpoint = match open(&args, output).await {
-        Ok(endpoint) => endpoint,
+    let (endpoint, memory) = match open(&args, output).await {
+        Ok(opened) => opened,
         Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
     };
     let mut options = ServerOptions::default();
     options.bounds = args.bounds.bounds()?;
+    options.memory = memory;
     options.allow = args.allow;
     options.allow_listen = args.allow_listen;
     let reporter = report.reporter.clone();
@@ -95,8 +99,9 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
     Ok(report.end(Some(&server.snapshot()), &failure))
 }
 
-async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Endpoint> {
+async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Endpoint, Memory)> {
     let config = args.bounds.endpoint(&args.session)?;
+    let memory = args.memory.limits(least_memory(&config))?;
     let (identity, _) = home::identity(args.session.identity.as_deref())?;
     let allowed = allowed(&identity, args.peer_anyone, &args.peer)?;
     let at = |addr| Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone());
@@ -104,7 +109,7 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Endpoint> {
     if !output.quiet {
         announce(args, &endpoint)?;
     }
-    Ok(endpoint)
+    Ok((endpoint, memory))
 }
 
 /// Prints the command for the client.

@@ -5,14 +5,14 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use weftline::{Endpoint, Fingerprint, InsecureEndpoint, Port};
-use weftline_apps::relay::{Event, Server, ServerOptions, Snapshot};
-use weftline_apps::{Address, Allow, Stopper};
+use weftline_apps::relay::{Event, Server, ServerOptions, Snapshot, least_memory};
+use weftline_apps::{Address, Allow, Memory, Stopper};
 
 use super::options::{idle, most_flows};
 use super::{THERE, too_long};
 use crate::home;
 use crate::listen::{allowed, bind, reachable, turned_away};
-use crate::options::{AgainOptions, SessionOptions};
+use crate::options::{AgainOptions, MemoryOptions, SessionOptions};
 use crate::supervise::supervise;
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
@@ -52,9 +52,13 @@ pub(super) struct ServeArgs {
     /// Drop a flow that has been idle for this long
     #[arg(long, value_name = "TIME", default_value = "180s", value_parser = idle)]
     idle: Duration,
-    /// Most flows of each client at once; each one needs a socket on this host
+    /// Most flows of each client at once, with all relays of its fingerprint; each one needs a socket
+    /// on this host
     #[arg(long, value_name = "NUMBER", default_value = "500", value_parser = most_flows)]
     flows: usize,
+    /// What clients may take.
+    #[command(flatten)]
+    memory: MemoryOptions,
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = idle)]
     stats: Option<Duration>,
@@ -76,13 +80,14 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
         () = std::future::ready(()) => {}
     }
     let report = Report::new("relay", "serve", output, args.stats);
-    let endpoint = match open(&args, output).await {
-        Ok(endpoint) => endpoint,
+    let (endpoint, memory) = match open(&args, output).await {
+        Ok(opened) => opened,
         Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
     };
     let mut options = ServerOptions::new(args.allow);
     options.idle = args.idle;
     options.flows = args.flows;
+    options.memory = memory;
     options.timeout = args.session.timeout;
     let reporter = report.reporter.clone();
     let server = Server::new(options, move |event| tell(&event, &reporter));
@@ -96,9 +101,10 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
     Ok(report.end(Some(&server.snapshot()), &failure))
 }
 
-async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Port> {
+async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Port, Memory)> {
     let mut config = args.session.endpoint()?;
     args.again.complete(&mut config);
+    let memory = args.memory.limits(least_memory(&config))?;
     let listen = args.listen.as_ref();
     let endpoint: Port = if args.session.insecure_udp {
         output::insecure();
@@ -117,7 +123,7 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<Port> {
     if !output.quiet {
         announce(args, &endpoint)?;
     }
-    Ok(endpoint)
+    Ok((endpoint, memory))
 }
 
 /// Prints the command for the client.

@@ -71,6 +71,12 @@ impl Arithmetic {
         }
     }
 
+    /// How many times as long as in GF(2^8) it takes to multiply data, about: fields in which no
+    /// kernel multiplies a byte at a time cost more. A vector costs the same in all fields.
+    pub(crate) fn weight(self) -> u64 {
+        if self.group() == 1 { 1 } else { 8 }
+    }
+
     /// `length` rounded up to whole groups.
     #[inline]
     #[must_use]

@@ -59,10 +59,16 @@ pub fn datagram(data: &[u8]) {
             assert_eq!(parse_hello(&again), *hello);
         }
         Datagram::Close {
+            report,
             class,
             code,
             reason,
-        } => close(*class, *code, reason),
+        } => {
+            if let Some(view) = report {
+                feedback(view);
+            }
+            close(*class, *code, reason);
+        }
     }
 }
 
@@ -123,9 +129,10 @@ fn feedback(view: &FeedbackView<'_>) {
 
 fn close(class: CloseClass, code: u64, reason: &str) {
     let mut out = Vec::new();
-    put_close(class, code, reason, &mut out);
+    put_close(&[], class, code, reason, &mut out);
     match Datagram::parse(&out) {
         Ok(Datagram::Close {
+            report: None,
             class: again,
             code: number,
             reason: words,

@@ -30,6 +30,7 @@ impl Receiver {
         if !self.decodes_in(code.bits) {
             return Err(Drop::Malformed);
         }
+        self.afford(now)?;
         self.enter(coded, first, window.end)?;
         let mut vector = core::mem::take(&mut self.vector);
         code.fill(nss, &mut vector);
@@ -102,6 +103,7 @@ impl Receiver {
         self.earlier = *old.stats();
         self.inherited = *new.stats();
         self.decoder = new;
+        self.budget.on_new_decoder();
     }
 
     /// Source symbols received, recovered and given up since the session began.

@@ -1,5 +1,6 @@
 //! The receiving side of a flow: decoding, and reports of its state.
 
+mod budget;
 mod field;
 mod measure;
 
@@ -14,6 +15,7 @@ use crate::ranges::RangeSet;
 use crate::time::{Time, micros};
 use crate::wire::{Coded, FeedbackWriter, Measuring, Run, complete};
 
+use budget::Budget;
 use measure::LossMeter;
 
 /// The receiving side of a flow.
@@ -21,6 +23,7 @@ use measure::LossMeter;
 pub(crate) struct Receiver {
     limits: Limits,
     decoder: WindowDecoder,
+    budget: Budget,
     /// Bits of a field element in repair symbols; `None` before the first one.
     bits: Option<u8>,
     /// The counts of the decoder before the field changed, and the counts of the new one for the
@@ -102,6 +105,7 @@ impl Receiver {
         );
         Receiver {
             limits,
+            budget: Budget::new(&config),
             decoder: WindowDecoder::new(config),
             bits: None,
             earlier: DecoderStats::default(),
@@ -178,6 +182,7 @@ impl Receiver {
         if !self.decodes_in(field::USUAL) {
             return Err(Drop::Malformed);
         }
+        self.afford(now)?;
         let first = complete(coded.esi, self.decoder.contiguous());
         let end = first + u64::from(nss);
         self.enter(coded, first, end)?;
@@ -219,6 +224,17 @@ impl Receiver {
         Ok(())
     }
 
+    /// Refuses a repair symbol, as if there were no room for it, while decoding has cost more than
+    /// datagrams have earned.
+    fn afford(&mut self, now: Time) -> Result<(), Drop> {
+        if !self.budget.is_spent() {
+            return Ok(());
+        }
+        self.budget.on_datagram(self.decoder.work());
+        self.schedule(now, News::Change);
+        Err(Drop::OutOfWindow)
+    }
+
     /// Accounts for a numbered datagram. It counts as lost if the decoder had no room for it, so that
     /// its sender sends it again.
     fn on_numbered(
@@ -229,6 +245,7 @@ impl Receiver {
         decoded: Result<(), DecodeError>,
         news: News,
     ) -> Result<(), Drop> {
+        self.budget.on_datagram(self.decoder.work());
         let refused = match decoded {
             Ok(()) => None,
             Err(DecodeError::Inconsistent { .. }) => Some(Drop::Inconsistent),

@@ -77,6 +77,25 @@ impl Sender {
         }))
     }
 
+    /// The peer reported its state for the last time: it has closed. Symbols that are `needless` to
+    /// it count as arrived. All that it lists counts as well, not only what was sent as it is.
+    pub(crate) fn on_last_feedback(
+        &mut self,
+        now: Time,
+        report: &FeedbackView<'_>,
+        needless: impl Fn(&[u8]) -> bool,
+    ) -> Result<(), Inconsistent> {
+        self.on_feedback(now, report)?;
+        let flow = &mut self.flow;
+        let next = complete(report.next, flow.encoder.first());
+        flow.learn_coded(next, report);
+        for (esi, record) in (flow.encoder.first()..).zip(&mut flow.records) {
+            record.known |= flow.encoder.symbol(esi).is_some_and(&needless);
+        }
+        self.advance(now);
+        Ok(())
+    }
+
     /// How many times in a row the retransmission timer has fired.
     pub(crate) fn timeouts_in_a_row(&self) -> u32 {
         self.backoff

@@ -26,10 +26,16 @@ pub(super) struct Closing {
 }
 
 impl Closing {
-    /// The application closed it.
-    pub(super) fn by_us(now: Time, linger: Duration, code: u64, reason: &str) -> Self {
+    /// The application closed it. `report` is the last FEEDBACK, empty if nothing has arrived.
+    pub(super) fn by_us(
+        now: Time,
+        linger: Duration,
+        report: &[u8],
+        code: u64,
+        reason: &str,
+    ) -> Self {
         let mut datagram = Vec::new();
-        put_close(CloseClass::Application, code, reason, &mut datagram);
+        put_close(report, CloseClass::Application, code, reason, &mut datagram);
         Closing::telling(now, linger, CloseReason::Local, datagram)
     }
 
@@ -37,7 +43,7 @@ impl Closing {
     pub(super) fn by_violation(now: Time, linger: Duration, violation: Violation) -> Self {
         let mut datagram = Vec::new();
         let words = violation.to_string();
-        put_close(CloseClass::Protocol, 1, &words, &mut datagram);
+        put_close(&[], CloseClass::Protocol, 1, &words, &mut datagram);
         Closing::telling(now, linger, CloseReason::Violation(violation), datagram)
     }
 

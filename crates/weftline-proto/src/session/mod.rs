@@ -14,7 +14,7 @@ use crate::check::ConfigError;
 use crate::config::{Config, SMALLEST_SYMBOL};
 use crate::error::{OpenError, ReadError, SendMessageError, WriteError};
 use crate::event::{CloseReason, Event, Message, MessageId, Role, StreamId};
-use crate::limits::Limits;
+use crate::limits::{Limits, MIN_DATAGRAM};
 use crate::log::EventLog;
 use crate::payload::Payload;
 use crate::rate::Pacer;
@@ -24,7 +24,8 @@ use crate::stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};
 use crate::time::Time;
 use crate::violation::Violation;
 use crate::wire::{
-    CloseClass, Datagram, MIN_SYMBOL_SIZE, Malformed, REPAIR_OVERHEAD, is_piece, pad_source,
+    CloseClass, Datagram, FeedbackView, MIN_SYMBOL_SIZE, Malformed, REPAIR_OVERHEAD,
+    close_overhead, is_piece, pad_source,
 };
 
 use closing::Closing;
@@ -218,10 +219,14 @@ impl Session {
             // Pieces of pieces are nobody's.
             Datagram::Piece(_) => Err(Drop::Malformed),
             Datagram::Close {
+                report,
                 class,
                 code,
                 reason,
             } => {
+                if let Some(report) = report {
+                    self.take_last_report(now, &report);
+                }
                 let reason = match class {
                     CloseClass::Application => CloseReason::Peer { code, reason },
                     CloseClass::Protocol => CloseReason::Refused(reason),
@@ -246,6 +251,15 @@ impl Session {
         self.log_received(now, datagram, outcome);
         self.deliver(now);
         self.log_handled(now, datagram);
+    }
+
+    /// CLOSE says what the peer had when it closed.
+    fn take_last_report(&mut self, now: Time, report: &FeedbackView<'_>) {
+        let needless = Payload::is_needless_to_closed_peer;
+        // A report that cannot be true does not change the end.
+        if self.sender.on_last_feedback(now, report, needless).is_ok() {
+            self.acknowledged(now);
+        }
     }
 
     /// Tells streams and messages what the peer has.
@@ -280,11 +294,23 @@ impl Session {
     /// The path takes datagrams of at most `bytes` now. New symbols are made to fit, so that they
     /// grow with path MTU discovery; what is too long after the path has shrunk goes in pieces.
     /// Without this call anything fits.
-    pub fn set_largest_datagram(&mut self, bytes: usize) {
+    ///
+    /// # Errors
+    /// `bytes` is below [`MIN_DATAGRAM`]: the session could not send all that it must. The size
+    /// stays as it was.
+    pub fn set_largest_datagram(&mut self, bytes: usize) -> Result<(), ConfigError> {
+        if bytes < MIN_DATAGRAM {
+            return Err(ConfigError::OutOfRange {
+                field: "largest datagram",
+                value: bytes.to_string(),
+                allowed: format!("{MIN_DATAGRAM} or more"),
+            });
+        }
         if self.largest_datagram != bytes {
             self.largest_datagram = bytes;
             self.fit_symbols();
         }
+        Ok(())
     }
 
     /// How often the path has marked datagrams since the session began, as the carrier knows (ECN,
@@ -415,7 +441,7 @@ impl Session {
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         out.clear();
         let wrote = match &mut self.closing {
-            Some(closing) => closing.write(out),
+            Some(closing) => self.cutter.write(out) || closing.write(out),
             None => {
                 self.cutter.write(out)
                     || self
@@ -698,10 +724,19 @@ impl Session {
     }
 
     /// Ends the session at once, for the peer too: `code` 0 says that all went well. To be sure
-    /// that the peer has everything, wait for [`Self::all_acknowledged`] first.
+    /// that the peer has everything, wait for [`Self::all_acknowledged`] first. The peer learns with
+    /// the end what of its own data arrived here.
     pub fn close(&mut self, now: Time, code: u64, reason: &str) {
+        if self.closing.is_some() {
+            return;
+        }
+        let mut report = Vec::new();
+        let longest = usize::from(self.symbol_size) + REPAIR_OVERHEAD;
+        let room = longest.min(self.largest_datagram);
+        let max = room.saturating_sub(close_overhead(reason));
+        self.receiver.report(now, max, &mut report);
         let linger = self.linger();
-        self.end(now, Closing::by_us(now, linger, code, reason));
+        self.end(now, Closing::by_us(now, linger, &report, code, reason));
     }
 
     /// Whether the peer has everything that was written, finished or sent.
@@ -719,6 +754,11 @@ impl Session {
         self.closing
             .as_ref()
             .is_some_and(|c| c.next_timeout().is_none())
+    }
+
+    /// Bytes that the peer can make this end hold at most: see [`Config::memory`].
+    pub fn memory(&self) -> u64 {
+        self.config.memory()
     }
 
     /// A snapshot of the counters and estimates.

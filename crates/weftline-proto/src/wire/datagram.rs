@@ -1,4 +1,4 @@
-//! The nine kinds of datagram.
+//! The ten kinds of datagram.
 
 use super::reader::{Malformed, Reader, put_varint};
 use super::{FeedbackView, FieldCode, Hello};
@@ -12,9 +12,15 @@ pub(super) const KIND_CLOSE: u8 = 0x06;
 pub(super) const KIND_PIECE: u8 = 0x07;
 pub(super) const KIND_PADDED: u8 = 0x08;
 pub(super) const KIND_FIELD_REPAIR: u8 = 0x09;
+pub(super) const KIND_CLOSE_REPORT: u8 = 0x0a;
 
 /// Longest close reason in bytes.
 const MAX_REASON: usize = 256;
+
+/// Bytes that a CLOSE with a report has besides the report, at most, with this reason.
+pub(crate) fn close_overhead(reason: &str) -> usize {
+    1 + 2 + 1 + 8 + reason.len().min(MAX_REASON)
+}
 
 /// The fields that every numbered datagram (source, repair, probe) begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +76,8 @@ pub enum Datagram<'a> {
     Hello(Hello),
     /// The session is over.
     Close {
+        /// What the sender has received, if anything.
+        report: Option<FeedbackView<'a>>,
         /// What closed the session.
         class: CloseClass,
         /// Application error code.
@@ -166,27 +174,38 @@ impl<'a> Datagram<'a> {
             }
             KIND_FEEDBACK => FeedbackView::parse(r.rest()).map(Datagram::Feedback),
             KIND_HELLO => Hello::parse(&mut r).map(Datagram::Hello),
-            KIND_CLOSE => {
-                let class = match r.u8()? {
-                    0 => CloseClass::Application,
-                    1 => CloseClass::Protocol,
-                    _ => return Err(Malformed::Range("class of CLOSE")),
-                };
-                let code = r.varint()?;
-                let reason = r.rest();
-                if reason.len() > MAX_REASON {
-                    return Err(Malformed::Range("length of the close reason"));
-                }
-                Ok(Datagram::Close {
-                    class,
-                    code,
-                    reason: String::from_utf8_lossy(reason).into_owned(),
-                })
+            KIND_CLOSE => parse_close(None, &mut r),
+            KIND_CLOSE_REPORT => {
+                let len = usize::from(r.u16()?);
+                let report = FeedbackView::parse(r.bytes(len)?)?;
+                parse_close(Some(report), &mut r)
             }
             KIND_PIECE => Piece::parse(&mut r).map(Datagram::Piece),
             kind => Err(Malformed::Kind(kind)),
         }
     }
+}
+
+fn parse_close<'a>(
+    report: Option<FeedbackView<'a>>,
+    r: &mut Reader<'a>,
+) -> Result<Datagram<'a>, Malformed> {
+    let class = match r.u8()? {
+        0 => CloseClass::Application,
+        1 => CloseClass::Protocol,
+        _ => return Err(Malformed::Range("class of CLOSE")),
+    };
+    let code = r.varint()?;
+    let reason = r.rest();
+    if reason.len() > MAX_REASON {
+        return Err(Malformed::Range("length of the close reason"));
+    }
+    Ok(Datagram::Close {
+        report,
+        class,
+        code,
+        reason: String::from_utf8_lossy(reason).into_owned(),
+    })
 }
 
 fn end(r: &Reader<'_>) -> Result<(), Malformed> {
@@ -279,9 +298,26 @@ pub(crate) fn pad_source(padding: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a CLOSE datagram; a reason that is too long is cut at a character boundary.
-pub(crate) fn put_close(class: CloseClass, code: u64, reason: &str, out: &mut Vec<u8>) {
-    out.push(KIND_CLOSE);
+/// Appends a CLOSE datagram, with the FEEDBACK datagram `report` in it unless that is empty; a
+/// reason that is too long is cut at a character boundary.
+pub(crate) fn put_close(
+    report: &[u8],
+    class: CloseClass,
+    code: u64,
+    reason: &str,
+    out: &mut Vec<u8>,
+) {
+    match report
+        .get(1..)
+        .map(|body| (body, u16::try_from(body.len())))
+    {
+        Some((body, Ok(len))) => {
+            out.push(KIND_CLOSE_REPORT);
+            out.extend_from_slice(&len.to_be_bytes());
+            out.extend_from_slice(body);
+        }
+        _ => out.push(KIND_CLOSE),
+    }
     out.push(match class {
         CloseClass::Application => 0,
         CloseClass::Protocol => 1,
@@ -419,12 +455,38 @@ mod tests {
     }
 
     #[test]
+    fn a_close_has_a_report_only_where_something_arrived() {
+        let mut report = vec![KIND_FEEDBACK];
+        report.extend_from_slice(&[0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 8, 0, 0]);
+        let view = match Datagram::parse(&report) {
+            Ok(Datagram::Feedback(view)) => view,
+            other => panic!("not a report: {other:?}"),
+        };
+        for (report, expected) in [(&[][..], None), (&report, Some(view))] {
+            let mut out = Vec::new();
+            put_close(report, CloseClass::Application, 7, "", &mut out);
+            assert!(out.len() <= report.len() + close_overhead(""));
+            let close = Datagram::Close {
+                report: expected,
+                class: CloseClass::Application,
+                code: 7,
+                reason: String::new(),
+            };
+            assert_eq!(Datagram::parse(&out), Ok(close));
+            for n in 0..out.len() {
+                assert!(Datagram::parse(&out[..n]).is_err(), "{n} bytes");
+            }
+        }
+    }
+
+    #[test]
     fn a_long_close_reason_is_cut_at_a_character() {
         let mut out = Vec::new();
-        put_close(CloseClass::Application, 3, &"é".repeat(200), &mut out);
+        put_close(&[], CloseClass::Application, 3, &"é".repeat(200), &mut out);
         assert_eq!(
             Datagram::parse(&out),
             Ok(Datagram::Close {
+                report: None,
                 class: CloseClass::Application,
                 code: 3,
                 reason: "é".repeat(128)

@@ -13,7 +13,7 @@ mod reader;
 
 pub use crate::limits::{FRAGMENT_COST, MIN_FRAGMENT, MIN_SYMBOL_SIZE};
 pub use datagram::{CloseClass, Coded, Datagram, Piece};
-pub(crate) use datagram::{pad_source, put_close};
+pub(crate) use datagram::{close_overhead, pad_source, put_close};
 pub use feedback::{FeedbackView, FeedbackWriter, LOSS_UNITS, Run};
 pub use field_code::{CodingVector, FieldCode};
 pub(crate) use field_code::{field, pack, packed_len, symbol_room};

@@ -8,6 +8,7 @@ mod deadline;
 mod delay;
 mod early_data;
 mod event_log;
+mod farewell;
 mod fates;
 mod hostile_peer;
 mod liveness;

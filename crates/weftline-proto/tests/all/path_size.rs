@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use crate::support::pair::Pair;
 use crate::support::{Peer, Script};
 use weftline_netem::{LinkConfig, RunEnd, Simulation};
-use weftline_proto::{Config, Preset, RateControl, Role};
+use weftline_proto::{Config, MIN_DATAGRAM, Preset, RateControl, Role};
 
 const HEADERS: usize = 28;
 
@@ -35,8 +36,9 @@ fn transfer(preset: Preset, sizes: &[(u64, usize)], loss: &str) -> Simulation<Pe
     let mut sim = Simulation::new(client, server, start, back, 3);
     for (i, &(at, size)) in sizes.iter().enumerate() {
         sim.run_until(Duration::from_millis(at));
-        sim.a.session.set_largest_datagram(size);
-        sim.b.session.set_largest_datagram(size);
+        for session in [&mut sim.a.session, &mut sim.b.session] {
+            session.set_largest_datagram(size).expect("long enough");
+        }
         sim.a_to_b.set_config(link(size + HEADERS, loss));
         sim.b_to_a.set_config(link(size + HEADERS, "none"));
         let end = sizes.get(i + 1).map_or(60_000, |next| next.0);
@@ -70,4 +72,26 @@ fn nothing_is_lost_for_good_when_the_path_shrinks_under_long_symbols() {
         assert_eq!(sim.a.session.stats().dropped, Default::default());
         assert_eq!(sim.b.session.stats().dropped.malformed, 0, "{preset}");
     }
+}
+
+#[test]
+fn a_largest_datagram_that_is_too_short_is_refused_and_changes_nothing() {
+    let mut pair = Pair::connected(Config::default());
+    let max = pair.client.message_alone_max();
+    for bytes in (0..10).chain([MIN_DATAGRAM - 1]) {
+        let refused = pair.client.set_largest_datagram(bytes);
+        let reason = refused.expect_err("too short").to_string();
+        assert!(reason.contains(&format!(
+            "largest datagram = {bytes} is out of range: give 256 or more"
+        )));
+    }
+    assert_eq!(pair.client.message_alone_max(), max);
+    assert_eq!(pair.client.set_largest_datagram(MIN_DATAGRAM), Ok(()));
+    let sent = pair.client.send_message(pair.now, vec![7; 1000], None);
+    sent.expect("there is room");
+    // The pacing lets it out bit by bit.
+    for ms in 0..500 {
+        pair.at(ms * 1000).exchange();
+    }
+    assert!(pair.server.recv_message().is_some(), "it arrives in parts");
 }

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use weftline::CloseReason;
 
 use crate::relay::Relay;
@@ -28,6 +28,30 @@ async fn the_code_and_reason_reach_the_peer() {
             peer(42, "had enough")
         );
         assert!(pair.server.open_stream().await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_read_everything_and_closed_leaves_no_doubt() {
+    for kind in [Kind::Quic, Kind::Udp] {
+        for session in 0..20_usize {
+            let data = vec![7; 1000 + 3000 * session];
+            let pair = Pair::new(kind).await;
+            let mut stream = soon(pair.client.open_stream()).await.unwrap();
+            stream.write_all(&data).await.unwrap();
+            stream.finish().unwrap();
+            let read_and_close = async {
+                let mut stream = pair.server.accept_stream().await.unwrap();
+                let mut read = Vec::new();
+                stream.read_to_end(&mut read).await.unwrap();
+                pair.server.close(0, "thank you");
+                read
+            };
+            let told = async { tokio::join!(stream.finished(), pair.client.flushed()) };
+            let (read, told) = soon(async { tokio::join!(read_and_close, told) }).await;
+            assert_eq!(read.len(), data.len());
+            assert_eq!(told, (Ok(()), Ok(())), "{kind:?}, session {session}");
+        }
     }
 }
 

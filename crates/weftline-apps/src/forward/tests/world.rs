@@ -9,12 +9,13 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
-use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Identity};
+use weftline::{Allowed, ConnectError, Connection, Endpoint, EndpointConfig, Identity};
 
 use crate::error::SessionError;
 use crate::forward::near::Near;
 use crate::forward::{Bounds, Client, ClientOptions, Entry, Server, ServerOptions};
 use crate::impaired::Path;
+use crate::quota::Memory;
 use crate::stopper::Stopper;
 
 /// Longest wait for any event, on a busy machine.
@@ -54,6 +55,16 @@ impl Serve {
         let mut serve = Serve::default();
         serve.options.allow_listen = vec![at.parse().unwrap()];
         serve
+    }
+
+    /// Where clients may take this much memory, in sessions: each by itself, and all together.
+    pub(super) fn with_memory(mut self, each: f64, all: f64) -> Self {
+        let mut config = config();
+        self.options.bounds.apply(&mut config);
+        let sessions = |number: f64| (config.session.memory() as f64 * number) as u64;
+        let (each, all) = (sessions(each), sessions(all));
+        self.options.memory = Memory { each, all };
+        self
     }
 
     /// With these bounds.
@@ -176,12 +187,17 @@ impl World {
 
     /// A session from the client's host that follows no rules.
     pub(super) async fn stranger(&self) -> (Endpoint, Connection) {
+        self.try_stranger().await.unwrap()
+    }
+
+    /// As [`World::stranger`], for one that may be refused at once.
+    pub(super) async fn try_stranger(&self) -> Result<(Endpoint, Connection), ConnectError> {
         let [ours, theirs] = &self.identities;
         let (nobody, config) = (Allowed::nobody(), EndpointConfig::default());
         let endpoint = Endpoint::bind(any(), ours.clone(), nobody, config).unwrap();
         let peer = theirs.fingerprint();
-        let connection = soon(endpoint.connect(self.at, peer)).await.unwrap();
-        (endpoint, connection)
+        let connection = soon(endpoint.connect(self.at, peer)).await?;
+        Ok((endpoint, connection))
     }
 
     /// The error of a program that gets no connection, at any step.

@@ -1,5 +1,6 @@
 //! A relay end to end: real sockets on loopback, and losses between its ends.
 
+mod limits;
 mod world;
 
 use std::time::{Duration, Instant};

@@ -118,8 +118,18 @@ impl Peer {
             && self.outgoing.iter().all(|o| o.acknowledged)
             && live_done
             && self.session.all_acknowledged()
-            && self.read.values().filter(|(_, end)| *end).count()
-                >= self.script.expect_streams.len()
+            && self.has_all()
+    }
+
+    /// Whether the peer has the streams that this end sent, and this end has all that it expects.
+    pub(crate) fn may_leave(&self) -> bool {
+        self.outgoing.len() == self.script.streams.len()
+            && self.outgoing.iter().all(|o| o.acknowledged)
+            && self.has_all()
+    }
+
+    fn has_all(&self) -> bool {
+        self.read.values().filter(|(_, end)| *end).count() >= self.script.expect_streams.len()
             && self.messages.len() >= self.script.expect_messages
     }
 

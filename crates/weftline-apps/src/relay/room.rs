@@ -1,0 +1,72 @@
+//! What the clients of a server may take, and what a relay has.
+
+use std::sync::Arc;
+
+use weftline::EndpointConfig;
+
+use super::options::ServerOptions;
+use super::table::MOST_HELD;
+use crate::quota::{Limit, OverLimit, Quota, Share, Unit, Who};
+
+/// Most flows of all clients together.
+const MOST_FLOWS: u64 = 60_000;
+/// Flows of a relay whose end the client has not reported yet.
+pub(super) const SLACK: usize = 64;
+
+/// Memory that a client takes at least in a session with this configuration.
+pub fn least_memory(config: &EndpointConfig) -> u64 {
+    config.session.memory() + MOST_HELD as u64
+}
+
+/// What the clients may take.
+pub(super) struct Quotas {
+    /// Sessions and relays take memory.
+    pub(super) memory: Arc<Quota>,
+    flows: Arc<Quota>,
+}
+
+impl Quotas {
+    pub(super) fn new(options: &ServerOptions) -> Self {
+        let each = Limit {
+            limit: (options.flows + SLACK) as u64,
+            option: Some("--flows"),
+        };
+        let all = Limit {
+            limit: MOST_FLOWS,
+            option: None,
+        };
+        Quotas {
+            memory: options.memory.quota(),
+            flows: Quota::new(Unit::Flows, each, all),
+        }
+    }
+
+    /// Room for a further relay of a client.
+    ///
+    /// # Errors
+    /// They would take too much memory.
+    pub(super) fn room(&self, who: Who) -> Result<Room, OverLimit> {
+        Ok(Room {
+            _memory: self.memory.take(who, MOST_HELD as u64)?,
+            flows: self.flows.clone(),
+            who,
+        })
+    }
+}
+
+/// What a relay has; it is given back when this is dropped.
+pub(super) struct Room {
+    _memory: Share,
+    flows: Arc<Quota>,
+    who: Who,
+}
+
+impl Room {
+    /// Takes a flow, which counts with those of the client's other relays.
+    ///
+    /// # Errors
+    /// There are too many flows.
+    pub(super) fn flow(&self) -> Result<Share, OverLimit> {
+        self.flows.take(self.who, 1)
+    }
+}

@@ -1,0 +1,153 @@
+//! A bound on the work of decoding, whatever the field of a flow.
+
+use weftline_codec::DecoderConfig;
+
+/// Datagrams whose shares are saved at most.
+const SAVED: u64 = 256;
+
+/// Each numbered datagram earns a share of work, and decoding spends it. While nothing is left,
+/// repair symbols are not received. So a peer gets no more work for a datagram than the share, in
+/// the long run.
+#[derive(Debug)]
+pub(super) struct Budget {
+    share: i64,
+    left: i64,
+    /// The decoder's work that is paid for.
+    paid: u64,
+}
+
+impl Budget {
+    /// The share is half of the most that one repair symbol may cost in GF(2^8): a block of as many
+    /// symbols as may be missing, decoded from repair symbols alone, costs less for each of them.
+    pub(super) fn new(limits: &DecoderConfig) -> Self {
+        let [window, unknowns, symbol] = [
+            limits.max_window,
+            limits.max_unknowns,
+            limits.max_symbol_size,
+        ]
+        .map(|limit| limit as u64);
+        let most = (window + 2 * unknowns) * (symbol + 64) + 4 * unknowns * unknowns;
+        let share = i64::try_from(most / 2).unwrap_or(i64::MAX / (2 * SAVED as i64));
+        Budget {
+            share,
+            left: share * SAVED as i64,
+            paid: 0,
+        }
+    }
+
+    /// A datagram arrived; the decoder has done `work` until now.
+    pub(super) fn on_datagram(&mut self, work: u64) {
+        let spent = i64::try_from(work.saturating_sub(self.paid)).unwrap_or(i64::MAX);
+        self.paid = work;
+        let left = self.left.saturating_sub(spent).saturating_add(self.share);
+        self.left = left.min(self.share * SAVED as i64);
+    }
+
+    /// Another decoder goes on, which has done no work.
+    pub(super) fn on_new_decoder(&mut self) {
+        self.paid = 0;
+    }
+
+    /// Decoding has cost more than datagrams have earned.
+    pub(super) fn is_spent(&self) -> bool {
+        self.left < 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::feedback::Feedback;
+    use crate::limits::Limits;
+    use crate::receiver::{Drop, Receiver};
+    use crate::time::Time;
+    use crate::wire::{Coded, CodingVector, FieldCode, field};
+
+    const WINDOW: u16 = 256;
+
+    /// A receiver and a peer that sends it the dearest repair symbols.
+    struct Attack {
+        victim: Receiver,
+        bits: u8,
+        sent: u32,
+        refused: u32,
+    }
+
+    impl Attack {
+        fn new(bits: u8) -> Self {
+            let limits = Limits {
+                symbol_size: 1200,
+                window: WINDOW,
+                unknowns: WINDOW,
+                ..Limits::default()
+            };
+            let feedback = Feedback::EveryDatagram {
+                min_interval: Duration::ZERO,
+            };
+            Attack {
+                victim: Receiver::new(limits, feedback),
+                bits,
+                sent: 0,
+                refused: 0,
+            }
+        }
+
+        /// A repair symbol over symbols that are all missing, which is innovative.
+        fn repair(&mut self, first: u32) {
+            let coded = Coded {
+                transmission: self.sent,
+                timestamp: 0,
+                esi: first,
+                span: 0,
+            };
+            let code = FieldCode {
+                bits: self.bits,
+                vector: CodingVector::Seed(self.sent),
+            };
+            let group = field(self.bits).group();
+            let data = vec![0; 1202 / group * group];
+            self.sent += 1;
+            let taken = self
+                .victim
+                .on_field_repair(Time::ZERO, &coded, WINDOW, &code, &data);
+            self.refused += u32::from(taken == Err(Drop::OutOfWindow));
+            assert!(
+                matches!(taken, Ok(()) | Err(Drop::OutOfWindow)),
+                "{taken:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_field_costs_more_work_for_a_datagram_than_its_share() {
+        for bits in 1..=8 {
+            let mut attack = Attack::new(bits);
+            for block in 0..4 {
+                for _ in 0..WINDOW - 6 {
+                    attack.repair(block * u32::from(WINDOW));
+                }
+            }
+            let budget = Budget::new(attack.victim.decoder.config());
+            // One call may overdraw the budget by as much as it may cost.
+            let dearest = 2 * 8 * budget.share as u64;
+            let most = (SAVED + u64::from(attack.sent)) * budget.share as u64 + dearest;
+            let work = attack.victim.decoder.work();
+            assert!(work <= most, "GF(2^{bits}): {work} of at most {most}");
+            // The usual fields never need as much.
+            let is_usual = 8 % bits == 0;
+            assert_eq!(attack.refused == 0, is_usual, "GF(2^{bits})");
+        }
+    }
+
+    #[test]
+    fn an_honest_peer_gets_through_with_what_the_budget_leaves() {
+        let mut attack = Attack::new(7);
+        while attack.victim.decoder.contiguous() < 4 * u64::from(WINDOW) {
+            attack.repair(attack.victim.decoder.contiguous() as u32);
+            assert!(attack.sent < 16 * u32::from(WINDOW), "it comes to a stop");
+        }
+        assert!(attack.refused > 0, "the budget was never spent");
+    }
+}
