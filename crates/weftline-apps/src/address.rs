@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
+use crate::names::names;
+
 /// UDP port used when none is given: WEFT on a telephone's keys.
 pub const DEFAULT_PORT: u16 = 9338;
 
@@ -19,10 +21,24 @@ pub struct Address {
 #[error("`{0}` is not an address: give HOST, HOST:PORT, IPv4:PORT or [IPv6]:PORT")]
 pub struct BadAddress(String);
 
-/// The name of a host has no address.
+/// The address of a host is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` has no known address: check the name, or give an IP address")]
-pub struct UnknownHost(pub String);
+#[non_exhaustive]
+pub enum UnknownHost {
+    /// Its name has no address.
+    #[error("`{0}` has no known address: check the name, or give an IP address")]
+    NoAddress(String),
+    /// Its name was not resolved in time.
+    #[error(
+        "the address of `{host}` was not found within {seconds} s: check this host's name servers, or give an IP address"
+    )]
+    NoAnswer {
+        /// The name.
+        host: String,
+        /// In seconds, the time that was waited.
+        seconds: u64,
+    },
+}
 
 impl FromStr for Address {
     type Err = BadAddress;
@@ -80,17 +96,12 @@ impl Address {
         self.port
     }
 
-    /// The socket addresses of this host and port, at least one.
+    /// The socket addresses of this host and port, one to eight.
     ///
     /// # Errors
-    /// The name cannot be resolved.
+    /// The name cannot be resolved within 5 s.
     pub async fn resolve(&self) -> Result<Vec<SocketAddr>, UnknownHost> {
-        let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await;
-        let found: Vec<_> = found.map(Iterator::collect).unwrap_or_default();
-        match found.is_empty() {
-            true => Err(UnknownHost(self.host.clone())),
-            false => Ok(found),
-        }
+        names().own(self).await
     }
 }
 

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use weftline::Fingerprint;
 
+use crate::address::UnknownHost;
+use crate::names::names;
 use crate::target::Target;
 
 /// Targets that may be reached, as people write them: hosts and ports, as in
@@ -32,8 +34,8 @@ pub(crate) enum Refused {
     #[error("{0} is not allowed here")]
     NotAllowed(String),
     /// Its name cannot be resolved.
-    #[error("{0} has no known address")]
-    Unknown(String),
+    #[error(transparent)]
+    Unknown(#[from] UnknownHost),
 }
 
 impl Allow {
@@ -66,14 +68,18 @@ impl Allow {
     }
 }
 
-/// The addresses at which `target` may be reached, at least one.
+/// The addresses at which `target`, which this peer asks for, may be reached, at least one.
 ///
 /// A name is resolved here, and rules for addresses are checked against the addresses found: a
 /// name that another party controls cannot lead to a forbidden address.
 ///
 /// # Errors
 /// See [`Refused`].
-pub(crate) async fn permit(rules: &[Allow], target: &Target) -> Result<Vec<SocketAddr>, Refused> {
+pub(crate) async fn permit(
+    rules: &[Allow],
+    target: &Target,
+    peer: Option<Fingerprint>,
+) -> Result<Vec<SocketAddr>, Refused> {
     let (host, port) = (target.address().host(), target.address().port());
     let refused = || Refused::NotAllowed(target.to_string());
     let rules: Vec<_> = rules.iter().filter(|r| r.has_port(port)).collect();
@@ -85,8 +91,7 @@ pub(crate) async fn permit(rules: &[Allow], target: &Target) -> Result<Vec<Socke
     if !by_name && !by_address {
         return Err(refused());
     }
-    let found = target.address().resolve().await;
-    let found = found.map_err(|_| Refused::Unknown(target.to_string()))?;
+    let found = names().of_peer(peer, target.address()).await?;
     let allowed: Vec<_> = found
         .into_iter()
         .map(|a| SocketAddr::new(a.ip().to_canonical(), a.port()))
@@ -179,7 +184,7 @@ mod tests {
 
     async fn permitted(rules: &[&str], target: &str) -> Result<Vec<SocketAddr>, Refused> {
         let rules: Vec<Allow> = rules.iter().map(|r| r.parse().unwrap()).collect();
-        permit(&rules, &target.parse().unwrap()).await
+        permit(&rules, &target.parse().unwrap(), None).await
     }
 
     #[tokio::test]

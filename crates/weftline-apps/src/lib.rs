@@ -11,6 +11,7 @@ pub mod forward;
 mod impaired;
 #[cfg(test)]
 mod killed;
+mod names;
 mod printable;
 mod quota;
 mod reconnect;

@@ -2,14 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use weftline::{Connection, Endpoint, Fingerprint, InsecureEndpoint, Port};
-use weftline_apps::transfer::{Sink, Summary, receive};
-use weftline_apps::{Address, close, farewell};
+use weftline::{Connection, Endpoint, Fingerprint, InsecureEndpoint, Port, Stream};
+use weftline_apps::transfer::{Event, Sink, Summary, TransferError, receive};
+use weftline_apps::{Address, close, farewell, printable};
 
 use crate::home;
 use crate::listen::{allowed, bind, reachable, turned_away};
@@ -154,17 +157,16 @@ async fn serve(
     endpoint: &Port,
     mut stopping: Pin<&mut impl Future<Output = Exit>>,
 ) -> Exit {
-    let mut sessions: JoinSet<Record> = JoinSet::new();
+    let mut sessions: JoinSet<Option<Record>> = JoinSet::new();
+    let most = if args.keep { Semaphore::MAX_PERMITS } else { 1 };
+    let places = Arc::new(Semaphore::new(most));
     let mut results: JoinSet<()> = JoinSet::new();
     let mut exit = Exit::Ok;
     loop {
         tokio::select! {
             accepted = endpoint.accept() => match accepted {
-                Some(connection) if !args.keep && !sessions.is_empty() => {
-                    tokio::spawn(refuse_busy(connection));
-                }
                 Some(connection) => {
-                    sessions.spawn(session(connection, args.clone(), output));
+                    sessions.spawn(session(connection, args.clone(), output, places.clone()));
                 }
                 None => break,
             },
@@ -172,8 +174,12 @@ async fn serve(
                 turned_away(&refusal, "--allow", "allow it");
             }
             Some(done) = sessions.join_next() => {
+                // Whoever offered nothing is no sender.
+                if let Ok(None) = done {
+                    continue;
+                }
                 // A session that panicked has reported that itself; the others go on.
-                if let Ok(record) = done {
+                if let Ok(Some(record)) = done {
                     exit = record.exit();
                     // A blocked terminal must not keep further senders waiting.
                     results.spawn_blocking(move || summary::result(&record, Side::Recv, output));
@@ -183,7 +189,7 @@ async fn serve(
                 }
             }
             exit = &mut stopping => {
-                let failure = if sessions.is_empty() {
+                let failure = if places.available_permits() == most {
                     Failure::new(exit, "stopped")
                 } else {
                     stopped(exit)
@@ -209,9 +215,25 @@ async fn refuse_busy(connection: Connection) {
     let _ = tokio::time::timeout(GOODBYE, connection.closed()).await;
 }
 
-/// Receives from one sender.
-async fn session(connection: Connection, args: RecvArgs, output: OutputOptions) -> Record {
+/// Receives from one sender; `None` if the peer offered nothing, or had to be turned away.
+async fn session(
+    connection: Connection,
+    args: RecvArgs,
+    output: OutputOptions,
+    places: Arc<Semaphore>,
+) -> Option<Record> {
     let started = Instant::now();
+    let stream = match first_stream(&connection, args.session.timeout).await {
+        Ok(stream) => stream,
+        Err(why) => {
+            offered_nothing(&connection, &why, output);
+            return None;
+        }
+    };
+    let Ok(_place) = places.try_acquire() else {
+        refuse_busy(connection).await;
+        return None;
+    };
     let peer = connection.peer().map(|p| p.to_string());
     // Several progress bars at once would overwrite each other.
     let reporter = if args.keep {
@@ -219,13 +241,10 @@ async fn session(connection: Connection, args: RecvArgs, output: OutputOptions) 
     } else {
         Reporter::stderr(output)
     };
-    let from = peer.clone().unwrap_or_else(|| "an unknown sender".into());
-    reporter.note(&format!(
-        "connection from {from} at {}",
-        connection.remote_addr()
-    ));
+    reporter.peer(format!("connection from {}", name(&connection)));
+    let offered = AtomicBool::new(false);
     let result = tokio::select! {
-        result = transfer(&connection, &args, &reporter) => result,
+        result = transfer(stream, &args, &reporter, &offered) => result,
         never = watch(Side::Recv, &connection, &reporter) => match never {},
     };
     reporter.finish();
@@ -243,34 +262,58 @@ async fn session(connection: Connection, args: RecvArgs, output: OutputOptions) 
             // could be lost.
             let _ = tokio::time::timeout(GOODBYE, connection.closed()).await;
         }
-        Err(failure) => {
+        Err(
+            error @ (TransferError::Stream(_)
+            | TransferError::Ended
+            | TransferError::Wire(_)
+            | TransferError::Protocol(_)),
+        ) if !offered.load(Ordering::Relaxed) => {
+            offered_nothing(&connection, &error.to_string(), output);
+            return None;
+        }
+        Err(error) => {
+            let failure = failure::transferring(&error, connection.close_reason().as_ref());
             // If the peer sent the reason on the stream, let it arrive before the close does.
             let _ = tokio::time::timeout(GOODBYE, connection.flushed()).await;
             connection.close(close::FAILED, &failure.message);
             record.failure = Some(failure);
         }
     }
-    record
+    Some(record)
+}
+
+/// The stream on which the peer offers its files.
+async fn first_stream(connection: &Connection, patience: Duration) -> Result<Stream, String> {
+    let opened = tokio::time::timeout(patience, connection.accept_stream()).await;
+    match opened {
+        Ok(Ok(stream)) => Ok(stream),
+        Ok(Err(reason)) => Err(failure::closed(&reason).message),
+        Err(_) => Err("it said nothing".to_owned()),
+    }
+}
+
+/// Lets a peer go that is no sender. On plain UDP anybody can be one, with one datagram.
+fn offered_nothing(connection: &Connection, why: &str, output: OutputOptions) {
+    let text = format!("{} offered nothing: {why}", name(connection));
+    Reporter::lines(output).peer(printable(&text));
+    connection.close(close::FAILED, "you offered nothing");
+}
+
+/// The peer, for people.
+fn name(connection: &Connection) -> String {
+    let addr = connection.remote_addr();
+    match connection.peer() {
+        Some(peer) => format!("{peer} at {addr}"),
+        None => format!("an unknown sender at {addr}"),
+    }
 }
 
 async fn transfer(
-    connection: &Connection,
+    stream: Stream,
     args: &RecvArgs,
     reporter: &Reporter,
-) -> Result<Summary, Failure> {
-    let opened = tokio::time::timeout(args.session.timeout, connection.accept_stream()).await;
-    let stream = match opened {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(reason)) => {
-            return Err(failure::closed(&reason));
-        }
-        Err(_) => {
-            return Err(Failure::new(
-                Exit::Lost,
-                "the peer connected and offered nothing",
-            ));
-        }
-    };
+    offered: &AtomicBool,
+) -> Result<Summary, TransferError> {
     let sink = if is_stdout(&args.directory) {
         Sink::Writer(Box::new(tokio::io::stdout()))
     } else {
@@ -279,8 +322,14 @@ async fn transfer(
             overwrite: args.overwrite,
         }
     };
-    let received = receive(stream, sink, &show(Side::Recv, reporter)).await;
-    received.map_err(|error| failure::transferring(&error, connection.close_reason().as_ref()))
+    let show = show(Side::Recv, reporter);
+    let on_event = |event: Event<'_>| {
+        if let Event::Expected { .. } = event {
+            offered.store(true, Ordering::Relaxed);
+        }
+        show(event);
+    };
+    receive(stream, sink, &on_event).await
 }
 
 fn is_stdout(directory: &Path) -> bool {

@@ -418,6 +418,38 @@ fn nobody_there_is_said_so() {
     );
 }
 
+/// The first datagram of any client on plain UDP: a session's number and a HELLO (docs/protocol.md).
+fn hello(session: u64) -> Vec<u8> {
+    let mut datagram = session.to_be_bytes().to_vec();
+    datagram.extend([5, 1, 0]);
+    datagram.extend([
+        1, 2, 0x45, 0xdc, 2, 2, 0x60, 0, 3, 2, 0x44, 0, 4, 2, 0x44, 0,
+    ]);
+    datagram.extend([5, 4, 0x81, 0x80, 0, 0, 6, 4, 0x81, 0, 0, 0, 7, 2, 0x41, 0]);
+    datagram.extend([
+        8, 4, 0x80, 0x10, 0, 0, 9, 4, 0x80, 0x80, 0, 0, 10, 2, 0x40, 0xfa,
+    ]);
+    datagram
+}
+
+#[test]
+fn datagrams_of_strangers_do_not_end_a_waiting_receiver() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::write(from.path().join("f"), "hello").unwrap();
+    let (mut recv, address, _) = to.receive(&["--insecure-udp", "--timeout", "1s"]);
+    let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    // As many as a second lets in; most of them are told of as a number.
+    for session in 0..25 {
+        stranger.send_to(&hello(session), &address).unwrap();
+    }
+    recv.line("offered nothing");
+    let sent = from.run(&["send", "f", &address, "--insecure-udp", "--rate", "50mbit"]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    let (code, _, rest) = recv.end();
+    assert_eq!(code, 0, "{rest}");
+    assert!(rest.matches("offered nothing").count() < 8, "{rest}");
+}
+
 #[test]
 fn plain_udp_works_and_warns() {
     let (from, to) = (Home::new(), Home::new());

@@ -96,7 +96,8 @@ impl Far {
 
     /// The addresses at which a target may be reached.
     async fn allowed(&self, target: &Target) -> Result<Vec<SocketAddr>, Reply> {
-        let permitted = permit(&self.service.options.allow, target).await;
+        let peer = self.connection.peer();
+        let permitted = permit(&self.service.options.allow, target, peer).await;
         permitted.map_err(|refused| {
             let status = match refused {
                 Refused::NotAllowed(_) => Status::NotAllowed,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio::time::{interval, timeout};
+use tokio::time::{Instant, interval, timeout, timeout_at};
 use weftline::{Connection, Fingerprint, Port, Stream};
 
 use super::counts::{Counts, Snapshot};
@@ -22,6 +22,8 @@ use crate::quota::{OverLimit, Who};
 use crate::session::{close, farewell};
 use crate::stopper::Stopper;
 
+/// How long the names of all targets of a client may take.
+const GRANT: Duration = Duration::from_secs(10);
 /// How long datagrams in flight may take to arrive when the relay is stopped.
 const DRAIN: Duration = Duration::from_secs(1);
 /// Time between two checks for idle flows.
@@ -160,7 +162,7 @@ impl Server {
         if hello.weftline_relay != VERSION || hello.rules.len() > MOST_RULES {
             return SessionError::Version("the relay");
         }
-        let (rules, refused) = self.grant(&hello).await;
+        let (rules, refused) = self.grant(&hello, connection.peer()).await;
         let key = (connection.peer(), hello.instance);
         let far = match self.far(key, who) {
             Ok(far) => far,
@@ -185,14 +187,23 @@ impl Server {
     }
 
     /// The client's rules that are granted, and why the others are refused.
-    async fn grant(&self, hello: &Hello) -> (Vec<Granted>, Vec<Option<String>>) {
+    async fn grant(
+        &self,
+        hello: &Hello,
+        peer: Option<Fingerprint>,
+    ) -> (Vec<Granted>, Vec<Option<String>>) {
         let (mut rules, mut refused) = (Vec::new(), Vec::new());
+        let end = Instant::now() + GRANT;
         for wanted in &hello.rules {
             let granted = match (wanted.target.parse(), wanted.delivery.parse()) {
-                (Ok(target), Ok(delivery)) => match permit(&self.options.allow, &target).await {
-                    Ok(target) => Ok(Granted { target, delivery }),
-                    Err(refused) => Err(refused.to_string()),
-                },
+                (Ok(target), Ok(delivery)) => {
+                    let permitted = permit(&self.options.allow, &target, peer);
+                    match timeout_at(end, permitted).await {
+                        Ok(Ok(target)) => Ok(Granted { target, delivery }),
+                        Ok(Err(refused)) => Err(refused.to_string()),
+                        Err(_) => Err("the names of the targets take too long".to_owned()),
+                    }
+                }
                 (Err(error), _) => Err(error.to_string()),
                 (_, Err(error)) => Err(error.to_string()),
             };

@@ -137,7 +137,7 @@ fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
 fn tell(event: &Event<'_>, reporter: &Reporter) {
     match event {
         Event::Joined { peer, remote } => {
-            reporter.note(&format!("connection from {peer} at {remote}"));
+            reporter.peer(format!("connection from {peer} at {remote}"));
         }
         Event::Left {
             peer,
@@ -145,12 +145,12 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             error,
         } => {
             let failure = failure::session(error, THERE);
-            reporter.note(&format!("{peer} at {remote}: {failure}"));
+            reporter.peer(format!("{peer} at {remote}: {failure}"));
         }
         Event::NoConnection {
             client: Some(client),
             reason,
-        } => reporter.note(&format!("no connection for {client}: {reason}")),
+        } => reporter.peer(format!("no connection for {client}: {reason}")),
         Event::Draining { open, patience } => draining(*open, *patience, reporter),
         Event::TurnedAway(refusal) => turned_away(refusal, "--peer", "allow it"),
         _ => {}

@@ -156,7 +156,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
     };
     match event {
         Event::Joined { peer, remote } => {
-            reporter.note(&format!("connection from {} at {remote}", name(peer)));
+            reporter.peer(format!("connection from {} at {remote}", name(peer)));
         }
         Event::Left {
             peer,
@@ -164,7 +164,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             error,
         } => {
             let failure = failure::session(error, THERE);
-            reporter.note(&format!("{} at {remote}: {failure}", name(peer)));
+            reporter.peer(format!("{} at {remote}: {failure}", name(peer)));
         }
         Event::TurnedAway(refusal) => turned_away(refusal, "--peer", "allow it"),
         Event::TooLong(datagram) => too_long(datagram),

@@ -3,6 +3,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `terminal` | standard error, written by its own thread |
+//! | `peers` | lines that peers cause, at a limited rate |
 //! | `output` | lines for people and for programs, and the options of output |
 //! | `progress` | a bar, notes and warnings |
 //! | `exit`, `failure` | exit codes, and the messages for the applications' failures |
@@ -13,6 +14,7 @@
 pub mod exit;
 pub mod failure;
 pub mod output;
+pub mod peers;
 pub mod program;
 pub mod progress;
 pub mod report;

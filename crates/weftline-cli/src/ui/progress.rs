@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::HumanBytes;
 
 use super::output::OutputOptions;
+use super::peers;
 use super::terminal::{self, Bar};
 
 /// Number of characters shown of the current file's path, from its end.
@@ -108,6 +109,13 @@ impl Reporter {
     pub fn note(&self, text: &str) {
         if self.inner.notes {
             terminal::offer(text.to_owned());
+        }
+    }
+
+    /// A message that a peer causes: of many, only some are shown.
+    pub fn peer(&self, text: String) {
+        if self.inner.notes {
+            peers::tell(text);
         }
     }
 

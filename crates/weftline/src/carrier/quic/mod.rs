@@ -5,37 +5,34 @@
 
 mod crowd;
 mod early;
+mod knock;
 mod link;
 mod transport;
 mod twice;
 
-use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use aws_lc_rs::hmac;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{
-    ClientConfig, Connecting, ConnectionError, Runtime, ServerConfig, TokioRuntime, VarInt,
-};
+use quinn::{ClientConfig, Runtime, ServerConfig, TokioRuntime};
 use quinn_proto::HashedConnectionIdGenerator;
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
 
-use super::{NOT_ALLOWED, tls};
+use super::tls;
 use crate::known::{Pair, Resumable};
-use crate::{Allowed, BindError, ConnectError, EndpointConfig, Fingerprint, Identity, Refusal};
+use crate::{Allowed, BindError, ConnectError, EndpointConfig, Fingerprint, Identity};
 
-use crowd::{Crowd, Entry, Place};
-use early::{Admission, Guard, Handshake, Outcome, Pass};
+use crowd::Crowd;
+use early::{Guard, Handshake, Outcome};
 use link::{Early, connect_error};
 use transport::transport;
 use twice::Twice;
 
+pub(crate) use knock::{Guest, Knock};
 pub(crate) use link::Link;
 
 /// What QUIC adds to a datagram: short header with 8-byte connection ID and a packet number of
@@ -50,8 +47,6 @@ const IDLE_MARGIN: Duration = Duration::from_secs(5);
 const KNOCKING: usize = 4096;
 const KNOCKING_BYTES: u64 = 16 << 10;
 const ALL_KNOCKING_BYTES: u64 = 16 << 20;
-/// A client's answer is waited for this long: several round trips of a bad path.
-const FINISH_WITHIN: Duration = Duration::from_secs(5);
 /// Tickets that a server has given out and keeps; of more, the oldest go.
 const TICKETS: usize = 1024;
 /// TLS wants a name; peers are known by their keys, and it is not sent.
@@ -291,192 +286,6 @@ impl Quic {
     pub(crate) async fn wait_idle(&self) {
         self.endpoint.wait_idle().await;
     }
-}
-
-/// A peer that wants to connect.
-pub(crate) struct Knock {
-    incoming: quinn::Incoming,
-    listener: Listener,
-    identity: Identity,
-    idle: Duration,
-    crowd: Arc<Mutex<Crowd>>,
-}
-
-/// The place of a handshake, until this is dropped.
-pub(crate) struct Seat {
-    crowd: Arc<Mutex<Crowd>>,
-    place: Place,
-    welcome: bool,
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        lock(&self.crowd).leave(self.place, self.welcome);
-    }
-}
-
-fn lock(crowd: &Mutex<Crowd>) -> MutexGuard<'_, Crowd> {
-    crowd.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Knock {
-    /// Gives the peer's handshake a place and spawns `greet` with it, unless the peer must first
-    /// prove that its address is its own, or has too many handshakes that it does not finish.
-    pub(crate) fn admit<F>(
-        self,
-        tasks: &mut JoinSet<()>,
-        greet: impl FnOnce(Guest) -> F,
-    ) -> Result<(), Refusal>
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let addr = self.incoming.remote_address();
-        let proved = self.incoming.remote_address_validated();
-        let crowd = self.crowd.clone();
-        let entry = lock(&crowd).enter(addr.ip(), proved, Instant::now());
-        match entry {
-            Entry::Place(place) => {
-                let seat = Seat {
-                    crowd: crowd.clone(),
-                    place,
-                    welcome: false,
-                };
-                let task = tasks.spawn(greet(Guest { knock: self, seat }));
-                lock(&crowd).occupy(place, task);
-                Ok(())
-            }
-            Entry::Prove => {
-                // Whoever cannot be asked again has answered before.
-                self.incoming.retry().ok();
-                Ok(())
-            }
-            Entry::TooMany => {
-                self.incoming.refuse();
-                Err(Refusal::Crowded {
-                    addr: super::canonical(addr),
-                })
-            }
-        }
-    }
-}
-
-/// A peer whose handshake has a place.
-pub(crate) struct Guest {
-    knock: Knock,
-    seat: Seat,
-}
-
-impl Guest {
-    /// Does the handshake, for as long as a place is kept: `None` if the peer does not finish it.
-    pub(crate) async fn open(self) -> Option<Result<Link, Refusal>> {
-        let Guest { knock, mut seat } = self;
-        let limit = FINISH_WITHIN.min(knock.listener.limit);
-        let opened = timeout(limit, knock.open()).await.ok()?;
-        seat.welcome = opened.is_ok();
-        Some(opened)
-    }
-}
-
-impl Knock {
-    /// Does the handshake, which proves who the peer is and that it is allowed. One that was here
-    /// before has done that; then the link is there at once, and the handshake goes on.
-    async fn open(self) -> Result<Link, Refusal> {
-        let addr = super::canonical(self.incoming.remote_address());
-        let failed = |reason: String| Refusal::Handshake { addr, reason };
-        let (again, id) = (self.listener.again, self.incoming.orig_dst_cid());
-        let pass = match again.as_ref().map(|a| a.guard.enter(id, Instant::now())) {
-            Some(Admission::Replay) => {
-                self.incoming.refuse();
-                return Err(failed("its first packets have been here before".to_owned()));
-            }
-            Some(Admission::Early(pass)) => Some(pass),
-            Some(Admission::Plain) | None => None,
-        };
-        let tickets = again.map(|again| tls::Tickets {
-            storage: again.tickets,
-            early: pass.is_some(),
-        });
-        // A TLS configuration of its own lets this handshake say which peer it refused.
-        let refused = tls::Refused::default();
-        let (mut config, allowed) = (self.listener.config, self.listener.allowed);
-        let alpn = &self.listener.alpn;
-        config.crypto = quic_server(&self.identity, &allowed, alpn, &refused, tickets)
-            .map_err(|e| failed(e.to_string()))?;
-        let connecting = self
-            .incoming
-            .accept_with(Arc::new(config))
-            .map_err(|e| failed(e.to_string()))?;
-        let ours = self.identity.fingerprint();
-        let limit = self.listener.limit.min(early::LONGEST);
-        let opened = match pass {
-            Some(pass) => resume(connecting, pass, limit).await,
-            None => connecting.await.map(Opened::Ended),
-        };
-        let opened = opened.map_err(|error| match refused.take() {
-            Some(peer) => Refusal::UnknownPeer { peer, addr },
-            None => failed(error.to_string()),
-        })?;
-        let (connection, early) = match opened {
-            Opened::Ended(connection) => (connection, None),
-            Opened::Early(connection, handshake) => {
-                let early = Early {
-                    handshake,
-                    limit,
-                    rtt: None,
-                    refused,
-                };
-                (connection, Some(early))
-            }
-        };
-        // One that resumes a session has shown its key in an earlier handshake: the rule may have
-        // changed since.
-        if let Some(peer) = link::fingerprint(&connection)
-            && !allowed.allows(&peer)
-        {
-            // Until then QUIC hides from the peer what the application says.
-            if let Some(early) = &early {
-                early.handshake.ended().await;
-            }
-            let code = VarInt::from_u64(NOT_ALLOWED).unwrap_or(VarInt::MAX);
-            connection.close(code, b"not allowed any more");
-            return Err(Refusal::UnknownPeer { peer, addr });
-        }
-        let link = Link::new(connection, ours, self.idle, early);
-        link.ok_or_else(|| failed("it takes no datagrams".to_owned()))
-    }
-}
-
-/// How far a handshake is when data may flow.
-enum Opened {
-    Ended(quinn::Connection),
-    /// The peer is the one of the session that it resumes.
-    Early(quinn::Connection, Handshake),
-}
-
-/// Waits for the end of the handshake, unless it resumes a session: then only for its beginning.
-async fn resume(
-    mut connecting: Connecting,
-    pass: Pass,
-    limit: Duration,
-) -> Result<Opened, ConnectionError> {
-    connecting.handshake_data().await?;
-    let (connection, ended) = match connecting.into_0rtt() {
-        Ok(opened) => opened,
-        // Only a client's is ever refused.
-        Err(connecting) => return connecting.await.map(Opened::Ended),
-    };
-    if link::fingerprint(&connection).is_none() {
-        let ended_well = ended.await;
-        return match connection.close_reason() {
-            Some(error) if !ended_well => Err(error),
-            _ => Ok(Opened::Ended(connection)),
-        };
-    }
-    let handshake = Handshake::watch(&connection, ended, limit, move |outcome| match outcome {
-        Outcome::Confirmed { .. } => drop(pass),
-        Outcome::Failed | Outcome::TimedOut => pass.remember(),
-    });
-    Ok(Opened::Early(connection, handshake))
 }
 
 /// Lets a server that was restarted at this port tell its earlier clients at once that it no longer

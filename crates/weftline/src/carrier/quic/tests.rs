@@ -1,7 +1,7 @@
 use weftline_proto::CloseReason;
 
 use super::*;
-use crate::Congestion;
+use crate::{Congestion, Refusal};
 
 const LOOPBACK: &str = "127.0.0.1:0";
 
