@@ -81,9 +81,13 @@ impl Closing {
         &self.reason
     }
 
-    /// The peer still talks: it has not heard CLOSE, or its datagram crossed with it.
-    pub(super) fn datagram_arrived(&mut self) {
-        self.due |= self.timer.is_some() && self.sent < MAX_SENT;
+    /// The peer still talks: it has not heard CLOSE, or its datagram crossed with it. While it does,
+    /// this end stays to tell it.
+    pub(super) fn datagram_arrived(&mut self, now: Time) {
+        if let Some(timer) = self.timer.filter(|_| self.sent < MAX_SENT) {
+            self.due = true;
+            self.timer = Some(timer.max(now + self.interval));
+        }
     }
 
     pub(super) fn timer(&mut self, now: Time) {

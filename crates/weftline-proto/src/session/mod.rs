@@ -154,7 +154,7 @@ impl Session {
     /// in [`DroppedStats`] or, for a peer that breaks the protocol, the end of the session.
     pub fn handle_datagram(&mut self, now: Time, datagram: &[u8]) {
         if let Some(closing) = &mut self.closing {
-            closing.datagram_arrived();
+            closing.datagram_arrived(now);
             return;
         }
         let joined;
@@ -369,9 +369,11 @@ impl Session {
         }
     }
 
-    /// How long CLOSE is repeated for a peer that still sends.
+    /// How long CLOSE is repeated for a peer that still sends. The peer may have measured no round
+    /// trip yet, and ask only after the timeout that it began with.
     fn linger(&self) -> Duration {
         let timeout = self.sender.rtt().probe_timeout(Duration::ZERO);
+        let timeout = timeout.max(self.config.initial_rtt);
         timeout.min(LONGEST_LINGER)
     }
 
