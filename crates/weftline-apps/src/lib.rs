@@ -9,7 +9,6 @@ mod error;
 pub mod forward;
 #[cfg(test)]
 mod impaired;
-mod printable;
 mod reconnect;
 pub mod relay;
 mod session;
@@ -20,7 +19,7 @@ pub mod transfer;
 pub use address::{Address, BadAddress, DEFAULT_PORT, UnknownHost};
 pub use allow::{Allow, BadAllow};
 pub use error::SessionError;
-pub use printable::printable;
 pub use session::{close, connect, farewell};
 pub use stopper::Stopper;
 pub use target::{BadTarget, Target};
+pub use weftline::printable;

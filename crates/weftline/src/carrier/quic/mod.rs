@@ -20,6 +20,8 @@ use quinn::{
 };
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
+use weftline_proto::printable;
+
 use super::{NOT_ALLOWED, tls};
 use crate::known::{Pair, Resumable};
 use crate::{Allowed, BindError, ConnectError, EndpointConfig, Fingerprint, Identity, Refusal};
@@ -304,7 +306,10 @@ impl Knock {
     /// before has done that; then the link is there at once, and the handshake goes on.
     pub(crate) async fn open(self) -> Result<Link, Refusal> {
         let addr = super::canonical(self.incoming.remote_address());
-        let failed = |reason: String| Refusal::Handshake { addr, reason };
+        let failed = |reason: String| Refusal::Handshake {
+            addr,
+            reason: printable(&reason),
+        };
         let (again, id) = (self.listener.again, self.incoming.orig_dst_cid());
         let pass = match again.as_ref().map(|a| a.guard.enter(id, Instant::now())) {
             Some(Admission::Replay) => {
