@@ -9,8 +9,7 @@ use crate::quota::OverLimit;
 
 /// Why a session with another host was not established, or ended.
 ///
-/// [`SessionError::Connect`] and [`SessionError::Closed`] hold texts of the peer; show those
-/// through [`printable`](crate::printable).
+/// Texts of the peer in it are [`printable`](crate::printable).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {

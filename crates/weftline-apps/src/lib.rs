@@ -12,7 +12,6 @@ mod impaired;
 #[cfg(test)]
 mod killed;
 mod names;
-mod printable;
 mod quota;
 mod reconnect;
 pub mod relay;
@@ -24,8 +23,8 @@ pub mod transfer;
 pub use address::{Address, BadAddress, DEFAULT_PORT, UnknownHost};
 pub use allow::{Allow, BadAllow};
 pub use error::SessionError;
-pub use printable::printable;
 pub use quota::{Memory, OverLimit};
 pub use session::{close, connect, farewell};
 pub use stopper::Stopper;
 pub use target::{BadTarget, Target};
+pub use weftline::printable;

@@ -1,4 +1,4 @@
-//! The program's configuration folder, and the list of allowed peers.
+//! The program's configuration folder, and the lists of allowed peers.
 
 use std::env;
 use std::fs;
@@ -59,15 +59,52 @@ pub(crate) fn identity_file(chosen: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// The peers in the file `allowed` of the program's folder; empty if there is no such file.
+/// What peers may be allowed to do: each has a list of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Send files to `weftline recv`.
+    Files,
+    /// Use `weftline relay serve`.
+    Relay,
+    /// Use `weftline forward serve`.
+    Forward,
+}
+
+impl Use {
+    fn list(self) -> &'static str {
+        match self {
+            Use::Files => "allowed-files",
+            Use::Relay => "allowed-relay",
+            Use::Forward => "allowed-forward",
+        }
+    }
+}
+
+/// The peers in the list for this use in the program's folder; empty if there is no such file.
 ///
 /// # Errors
 /// The file cannot be read, or a line of it is not a fingerprint.
-pub(crate) fn allowed() -> Result<Vec<Fingerprint>> {
-    let Ok(folder) = folder() else {
-        return Ok(Vec::new());
-    };
-    let path = folder.join("allowed");
+pub(crate) fn allowed(purpose: Use) -> Result<Vec<Fingerprint>> {
+    match folder() {
+        Ok(folder) => listed(&folder, purpose),
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
+/// What to do about the list that earlier versions used for everything, if it is there. It is not
+/// read: what was meant for one use must not allow the others.
+pub(crate) fn outdated_list() -> Option<String> {
+    let path = folder().ok()?.join("allowed");
+    path.exists().then(|| {
+        format!(
+            "warning: {} is no longer read: each use has its own list now. Rename it to allowed-files (recv), allowed-relay (relay serve) or allowed-forward (forward serve), or copy the hosts to the lists where they belong",
+            path.display()
+        )
+    })
+}
+
+fn listed(folder: &Path, purpose: Use) -> Result<Vec<Fingerprint>> {
+    let path = folder.join(purpose.list());
     match fs::read_to_string(&path) {
         Ok(text) => parse_allowed(&text).with_context(|| format!("in {}", path.display())),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(Vec::new()),
@@ -104,6 +141,19 @@ mod tests {
         let text = format!("# my machines\n\n{a} laptop\n  {b}  # desktop\n");
         assert_eq!(parse_allowed(&text).unwrap(), [a, b]);
         assert_eq!(parse_allowed("").unwrap(), []);
+    }
+
+    #[test]
+    fn a_peer_is_allowed_only_what_its_list_is_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let peer = Fingerprint::from([1; 20]);
+        let all = [Use::Files, Use::Relay, Use::Forward];
+        let lists = |folder: &Path| all.map(|purpose| listed(folder, purpose).unwrap());
+        // The list of earlier versions grants nothing.
+        fs::write(folder.path().join("allowed"), peer.to_string()).unwrap();
+        assert_eq!(lists(folder.path()), [vec![], vec![], vec![]]);
+        fs::write(folder.path().join("allowed-relay"), peer.to_string()).unwrap();
+        assert_eq!(lists(folder.path()), [vec![], vec![peer], vec![]]);
     }
 
     #[test]

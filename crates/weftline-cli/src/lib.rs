@@ -9,6 +9,7 @@ mod cli;
 mod demo;
 mod forward;
 mod home;
+mod inbox;
 mod key;
 mod listen;
 mod options;

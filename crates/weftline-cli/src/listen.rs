@@ -4,22 +4,30 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use anyhow::{Context, Result};
 use weftline::{Allowed, Fingerprint, Identity, Refusal};
-use weftline_apps::{Address, DEFAULT_PORT, printable};
+use weftline_apps::{Address, DEFAULT_PORT};
 
-use crate::home;
-use crate::ui::output::quoted_command;
+use crate::home::{self, Use};
+use crate::ui::output::{self, quoted_command};
 use crate::ui::{Exit, Failure, terminal};
 
 /// The peers that a server with this identity serves: anyone, or the peers named in the options,
-/// the peers in the program's list and this host itself.
-pub(crate) fn allowed(identity: &Identity, anyone: bool, named: &[Fingerprint]) -> Result<Allowed> {
+/// the peers in the program's list for this use and this host itself.
+pub(crate) fn allowed(
+    identity: &Identity,
+    purpose: Use,
+    anyone: bool,
+    named: &[Fingerprint],
+) -> Result<Allowed> {
+    if let Some(warning) = home::outdated_list() {
+        output::line(&warning);
+    }
     if anyone {
         return Ok(Allowed::anyone());
     }
     // A holder of this host's own key is as trusted as this host. This also keeps the list from
     // being empty: an endpoint that allows no peer would not even answer.
     let own = identity.fingerprint();
-    let listed = home::allowed()?;
+    let listed = home::allowed(purpose)?;
     let named = named.iter().copied();
     Ok(Allowed::only(listed.into_iter().chain(named).chain([own])))
 }
@@ -80,6 +88,6 @@ pub(crate) fn turned_away(refusal: &Refusal, option: &str, purpose: &str) {
             let command = quoted_command("weftline", &format!("{option} {peer}"));
             terminal::offer(format!("refused {peer}: to {purpose}, run: {command}"));
         }
-        refusal => terminal::offer(printable(&refusal.to_string())),
+        refusal => terminal::offer(refusal.to_string()),
     }
 }

@@ -83,6 +83,20 @@ impl MemoryOptions {
     }
 }
 
+/// How long a transfer waits for its peer.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct StallOptions {
+    /// Give up when the peer answers, but the transfer makes no progress for this long
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "60s",
+        value_parser = stall_timeout,
+        help_heading = "Session"
+    )]
+    pub stall_timeout: Duration,
+}
+
 /// How a session that replaces an earlier one starts.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct AgainOptions {
@@ -216,6 +230,16 @@ fn timeout(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A peer that is busy says so every 5 s.
+fn stall_timeout(text: &str) -> Result<Duration, String> {
+    let time = weftline_netem::units::parse_duration(text).map_err(|e| e.to_string())?;
+    let accepted = Duration::from_secs(10)..=Duration::from_secs(86_400);
+    match accepted.contains(&time) {
+        true => Ok(time),
+        false => Err("give 10s to 86400s".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,6 +304,12 @@ mod tests {
         assert_eq!(rate("8kbit"), Ok(8_000));
         assert!(window("2999").or(window("2kB")).is_err());
         assert_eq!(window("3kB"), Ok(3_000));
+    }
+
+    #[test]
+    fn a_stall_is_longer_than_a_busy_peer_is_silent() {
+        assert_eq!(stall_timeout("10s"), Ok(Duration::from_secs(10)));
+        assert!(stall_timeout("9s").unwrap_err().contains("10s"));
     }
 
     #[test]

@@ -11,12 +11,13 @@ use clap::Args;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use weftline::{Connection, Endpoint, Fingerprint, InsecureEndpoint, Port, Stream};
-use weftline_apps::transfer::{Event, Sink, Summary, TransferError, receive};
+use weftline_apps::transfer::{Event, Folder, Sink, Summary, TransferError, receive};
 use weftline_apps::{Address, close, farewell, printable};
 
-use crate::home;
+use crate::home::{self, Use};
+use crate::inbox::Inbox;
 use crate::listen::{allowed, bind, reachable, turned_away};
-use crate::options::SessionOptions;
+use crate::options::{SessionOptions, StallOptions};
 use crate::ui::failure;
 use crate::ui::progress::Reporter;
 use crate::ui::stop::{stop, stopped};
@@ -28,24 +29,27 @@ const GOODBYE: Duration = Duration::from_secs(2);
 
 const EXAMPLES: &str = "\
 Examples:
-  weftline recv                                  into this directory
+  weftline recv                                  into a new directory, received
   weftline recv inbox --allow FINGERPRINT        from that host, into inbox
   weftline recv - --allow FINGERPRINT | tar x    to standard output
 
 It prints the command for the sender. Senders are hosts whose fingerprint is given with --allow
-or listed in ~/.config/weftline/allowed (one a line; text after it is a comment), and this host
-itself. Other senders are refused, and see the command that would allow them.
+or listed in ~/.config/weftline/allowed-files (one a line; text after it is a comment), and this
+host itself. Other senders are refused, and see the command that would allow them.
 
-Files appear under their names when they are complete and verified. Until then they are kept
-as .NAME.weftline-part, from which an interrupted transfer resumes.";
+Without DIR, files are received into the directory `received`, or `received-2` and so on if it
+exists; one whose transfer was interrupted is used again. Files appear under their names when they
+are complete and verified. Until then they are kept as .NAME.SENDER.weftline-part, from which an
+interrupted transfer of the same sender resumes.";
 
 /// Receive files and directories from `weftline send` on another host
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RecvArgs {
-    /// Directory for the received files; `-` writes one file to standard output
-    #[arg(value_name = "DIR", default_value = ".")]
-    pub directory: PathBuf,
+    /// Directory for the received files; `-` writes one file to standard output [default: a new
+    /// directory, `received`]
+    #[arg(value_name = "DIR")]
+    pub directory: Option<PathBuf>,
     /// UDP address to listen on [default: every address of this host, port 9338]
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<Address>,
@@ -58,9 +62,15 @@ pub(crate) struct RecvArgs {
     /// Replace files that exist and differ
     #[arg(long)]
     pub overwrite: bool,
+    /// Accept files and directories whose names start with a dot
+    #[arg(long)]
+    pub hidden: bool,
     /// Keep running and receive from further senders until stopped
     #[arg(long)]
     pub keep: bool,
+    /// How long a sender may make no progress
+    #[command(flatten)]
+    pub stall: StallOptions,
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     pub session: SessionOptions,
@@ -70,7 +80,7 @@ pub(crate) struct RecvArgs {
 ///
 /// # Errors
 /// Anything that prevents the start. Later errors are printed, and returned as the exit code.
-pub(crate) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
+pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exit> {
     let mut stopping = std::pin::pin!(stop());
     // Polling once installs the signal handlers before the command for the sender is printed.
     tokio::select! {
@@ -79,7 +89,16 @@ pub(crate) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
         () = std::future::ready(()) => {}
     }
     match open(&args, output).await {
-        Ok(endpoint) => Ok(serve(&args, output, &endpoint, stopping).await),
+        Ok((endpoint, mut inbox)) => {
+            if let Some(inbox) = &inbox {
+                args.directory = Some(inbox.path.clone());
+            }
+            let exit = serve(&args, output, &endpoint, stopping).await;
+            if let Some(inbox) = inbox.as_mut().filter(|_| exit == Exit::Ok) {
+                inbox.complete();
+            }
+            Ok(exit)
+        }
         Err(error) => {
             let record = Record::failed(exit::wrap(&error));
             summary::result(&record, Side::Recv, output);
@@ -88,8 +107,8 @@ pub(crate) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
     }
 }
 
-async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Port> {
-    let to_stdout = is_stdout(&args.directory);
+async fn open(args: &RecvArgs, output: OutputOptions) -> Result<(Port, Option<Inbox>)> {
+    let to_stdout = is_stdout(args);
     if to_stdout && args.keep {
         return Err(Failure::new(
             Exit::Usage,
@@ -101,10 +120,6 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Port> {
         let message = "--json and `-` would both write to standard output: use only one of them";
         return Err(Failure::new(Exit::Usage, message).into());
     }
-    if !to_stdout {
-        std::fs::create_dir_all(&args.directory)
-            .with_context(|| format!("cannot make the directory {}", args.directory.display()))?;
-    }
     let config = args.session.endpoint()?;
     let endpoint: Port = if args.session.insecure_udp {
         output::insecure();
@@ -115,17 +130,25 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Port> {
         .into()
     } else {
         let (identity, _) = home::identity(args.session.identity.as_deref())?;
-        let allowed = allowed(&identity, args.allow_anyone, &args.allow)?;
+        let allowed = allowed(&identity, Use::Files, args.allow_anyone, &args.allow)?;
         bind(args.listen.as_ref(), |addr| {
             Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
         })
         .await?
         .into()
     };
+    // Only now: what could not start makes no directory.
+    let inbox = match to_stdout {
+        true => None,
+        false => Some(Inbox::open(args.directory.as_deref())?),
+    };
     if !output.quiet {
+        if let Some(inbox) = &inbox {
+            output::line(&format!("receiving into {}", inbox.path.display()));
+        }
         announce(args, &endpoint)?;
     }
-    Ok(endpoint)
+    Ok((endpoint, inbox))
 }
 
 /// Prints the command that sends files to this host.
@@ -244,12 +267,13 @@ async fn session(
     reporter.peer(format!("connection from {}", name(&connection)));
     let offered = AtomicBool::new(false);
     let result = tokio::select! {
-        result = transfer(stream, &args, &reporter, &offered) => result,
+        result = transfer(stream, &args, &reporter, connection.peer(), &offered) => result,
         never = watch(Side::Recv, &connection, &reporter) => match never {},
     };
     reporter.finish();
     let mut record = Record {
         stats: Some(connection.stats()),
+        folder: args.directory.filter(|path| path != Path::new("-")),
         peer,
         elapsed: started.elapsed(),
         ..Record::default()
@@ -312,15 +336,19 @@ async fn transfer(
     stream: Stream,
     args: &RecvArgs,
     reporter: &Reporter,
+    sender: Option<Fingerprint>,
     offered: &AtomicBool,
 ) -> Result<Summary, TransferError> {
-    let sink = if is_stdout(&args.directory) {
-        Sink::Writer(Box::new(tokio::io::stdout()))
-    } else {
-        Sink::Directory {
-            root: args.directory.clone(),
-            overwrite: args.overwrite,
+    let sink = match &args.directory {
+        Some(root) if !is_stdout(args) => {
+            let mut folder = Folder::new(root);
+            folder.overwrite = args.overwrite;
+            folder.hidden = args.hidden;
+            folder.keep_out = home::folder().ok();
+            folder.sender = sender;
+            Sink::Directory(folder)
         }
+        _ => Sink::Writer(Box::new(tokio::io::stdout())),
     };
     let show = show(Side::Recv, reporter);
     let on_event = |event: Event<'_>| {
@@ -329,9 +357,9 @@ async fn transfer(
         }
         show(event);
     };
-    receive(stream, sink, &on_event).await
+    receive(stream, sink, args.stall.stall_timeout, &on_event).await
 }
 
-fn is_stdout(directory: &Path) -> bool {
-    directory.as_os_str() == "-"
+fn is_stdout(args: &RecvArgs) -> bool {
+    args.directory.as_deref() == Some(Path::new("-"))
 }

@@ -1,7 +1,7 @@
 //! `weftline send`
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
@@ -10,7 +10,7 @@ use weftline_apps::transfer::{Listing, collect, send};
 use weftline_apps::{Address, close, connect, farewell};
 
 use crate::home;
-use crate::options::SessionOptions;
+use crate::options::{SessionOptions, StallOptions};
 use crate::ui::failure::{self, There};
 use crate::ui::progress::Reporter;
 use crate::ui::stop::{stop, stopped};
@@ -54,6 +54,9 @@ pub(crate) struct SendArgs {
     /// File name for standard input at the receiver [default: stdin]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// How long the receiver may make no progress
+    #[command(flatten)]
+    pub stall: StallOptions,
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     pub session: SessionOptions,
@@ -66,7 +69,8 @@ pub(crate) struct SendArgs {
 pub(crate) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
     let record = match prepare(&args, output).await {
         Ok((listing, endpoint, connection)) => {
-            transfer(&listing, &endpoint, &connection, output).await
+            let patience = args.stall.stall_timeout;
+            transfer(&listing, &endpoint, &connection, patience, output).await
         }
         Err(error) => Record::failed(exit::wrap(&error)),
     };
@@ -114,6 +118,7 @@ async fn transfer(
     listing: &Listing,
     endpoint: &Port,
     connection: &Connection,
+    patience: Duration,
     output: OutputOptions,
 ) -> Record {
     let started = Instant::now();
@@ -125,7 +130,7 @@ async fn transfer(
             .await
             .map_err(|reason| failure::closed(&reason))?;
         let shown = show(Side::Send, &reporter);
-        let sent = send(stream, listing, tokio::io::stdin(), &shown).await;
+        let sent = send(stream, listing, tokio::io::stdin(), patience, &shown).await;
         sent.map_err(|error| failure::transferring(&error, connection.close_reason().as_ref()))
     };
     let result = tokio::select! {

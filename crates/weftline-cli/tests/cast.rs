@@ -242,10 +242,20 @@ fn each_scheme_recovers_all_that_one_loss_in_twenty_takes() {
     }
 }
 
+/// Writes a group key that nobody else can read.
+fn secret(path: &Path, octet: &str) {
+    std::fs::write(path, octet.repeat(32)).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
+    }
+}
+
 #[test]
 fn a_group_key_lets_the_flow_pass_and_its_replay_not() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("key"), "0f".repeat(32)).unwrap();
+    secret(&folder.path().join("key"), "0f");
     let mut count = 0;
     let every_tenth_twice = move || {
         count += 1;
@@ -266,8 +276,8 @@ fn a_group_key_lets_the_flow_pass_and_its_replay_not() {
 #[test]
 fn with_a_wrong_key_nothing_comes_through_and_all_is_counted() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("key"), "0f".repeat(32)).unwrap();
-    std::fs::write(folder.path().join("wrong"), "f0".repeat(32)).unwrap();
+    secret(&folder.path().join("key"), "0f");
+    secret(&folder.path().join("wrong"), "f0");
     let sending = ["--group-key", "key"];
     let receiving = ["--group-key", "wrong"];
     let (numbers, sent, received, _) =

@@ -263,9 +263,11 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
     let (from, to) = (Home::new(), Home::new());
     let big = random(3_000_000, 3);
     fs::write(from.path().join("big"), &big).unwrap();
-    let (recv, address, peer) = to.receive(&["--timeout", "2s", "--allow", &from.fingerprint()]);
+    let (recv, address, peer) =
+        to.receive(&[".", "--timeout", "2s", "--allow", &from.fingerprint()]);
     let mut send = from.start(&["send", "big", &address, "--peer", &peer, "--rate", "8mbit"]);
-    let part = to.path().join(".big.weftline-part");
+    let name = from.fingerprint().replace('-', "");
+    let part = to.path().join(format!(".big.{name}.weftline-part"));
     let deadline = Instant::now() + PATIENCE;
     while fs::metadata(&part).map_or(0, |m| m.len()) < 500_000 {
         assert!(Instant::now() < deadline, "the transfer does not get on");
@@ -277,7 +279,7 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
     assert!(errors.contains("run the same command again"), "{errors}");
     assert!(!to.path().join("big").exists());
 
-    let (recv, address, peer) = to.receive(&["--allow", &from.fingerprint(), "--json"]);
+    let (recv, address, peer) = to.receive(&[".", "--allow", &from.fingerprint(), "--json"]);
     let sent = from.run(&["send", "big", &address, "--peer", &peer]);
     assert_eq!(code(&sent), 0, "{}", stderr(&sent));
     let result = json(&recv.end().1);
@@ -374,7 +376,7 @@ fn a_terminal_that_takes_nothing_does_not_stop_the_transfer() {
     send.kill().unwrap();
     send.wait().unwrap();
     assert_eq!(received, 0, "{errors}");
-    assert!(fs::read(to.path().join("f")).unwrap() == data);
+    assert!(fs::read(to.path().join("received/f")).unwrap() == data);
 }
 
 #[test]
@@ -459,7 +461,7 @@ fn plain_udp_works_and_warns() {
     assert_eq!(code(&sent), 0, "{}", stderr(&sent));
     assert!(stderr(&sent).contains("nothing is encrypted"));
     assert_eq!(recv.end().0, 0);
-    assert!(fs::read(to.path().join("f")).unwrap() == random(200_000, 6));
+    assert!(fs::read(to.path().join("received/f")).unwrap() == random(200_000, 6));
 }
 
 #[test]
@@ -489,18 +491,23 @@ fn presets_with_options_carry_a_file() {
         let sent = from.run(&[&["send", "f", &address, "--preset", preset], how].concat());
         assert_eq!(code(&sent), 0, "{preset}: {}", stderr(&sent));
         assert_eq!(recv.end().0, 0, "{preset}");
-        assert!(fs::read(to.path().join("f")).unwrap() == data, "{preset}");
+        assert!(
+            fs::read(to.path().join("received/f")).unwrap() == data,
+            "{preset}"
+        );
     }
 }
 
 #[test]
 fn existing_files_are_kept_and_equal_ones_count_as_done() {
     let (from, to) = (Home::new(), Home::new());
-    for (name, here, there) in [("same", "1", "1"), ("other", "1", "2")] {
+    for (name, here) in [("same", "1"), ("other", "1")] {
         fs::write(from.path().join(name), here).unwrap();
-        fs::write(to.path().join(name), there).unwrap();
     }
-    let (recv, address, peer) = to.receive(&["--keep", "--allow", &from.fingerprint()]);
+    fs::write(to.path().join("other"), "2").unwrap();
+    let (recv, address, peer) = to.receive(&[".", "--keep", "--allow", &from.fingerprint()]);
+    let first = from.run(&["send", "same", &address, "--peer", &peer]);
+    assert_eq!(code(&first), 0, "{}", stderr(&first));
     let same = from.run(&["send", "-v", "same", &address, "--peer", &peer]);
     assert_eq!(code(&same), 0, "{}", stderr(&same));
     assert!(stderr(&same).contains("same: already complete"));
@@ -510,6 +517,76 @@ fn existing_files_are_kept_and_equal_ones_count_as_done() {
     assert!(stderr(&other).contains("--overwrite"), "{}", stderr(&other));
     assert_eq!(fs::read_to_string(to.path().join("other")).unwrap(), "2");
     drop(recv);
+}
+
+#[test]
+fn files_arrive_in_a_new_folder_and_are_listed() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::create_dir_all(from.path().join("tree/.git")).unwrap();
+    for name in ["tree/a", "tree/.git/config", "allowed-files"] {
+        fs::write(from.path().join(name), "x").unwrap();
+    }
+    let ours = from.fingerprint();
+    let (recv, address, peer) = to.receive(&["--json", "--allow", &ours]);
+    let sent = from.run(&["send", "tree", &address, "--peer", &peer]);
+    assert_eq!(code(&sent), 1, "{}", stderr(&sent));
+    let (received, out, errors) = recv.end();
+    assert_eq!(received, 1, "{errors}");
+    assert!(errors.contains("\n  tree/a"), "{errors}");
+    assert!(errors.contains("--hidden"), "{errors}");
+    let result = json(&out);
+    assert_eq!(result["folder"], "received");
+    assert_eq!(result["received"], serde_json::json!(["tree/", "tree/a"]));
+    assert!(!to.path().join("received/tree/.git").exists());
+    // It was not complete: the same folder again. What is complete stays, and the next is new.
+    let (recv, address, peer) = to.receive(&["--hidden", "--allow", &ours]);
+    let sent = from.run(&["send", "tree", &address, "--peer", &peer]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    assert_eq!(recv.end().0, 0);
+    assert!(to.path().join("received/tree/.git/config").exists());
+    let (mut recv, address, peer) = to.receive(&["--allow", &ours]);
+    let sent = from.run(&["send", "allowed-files", &address, "--peer", &peer]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    recv.line("received 1 entry");
+    assert!(to.path().join("received-2/allowed-files").exists());
+}
+
+#[test]
+fn no_sender_can_allow_itself_more() {
+    let (from, to) = (Home::new(), Home::new());
+    let list = from.path().join(".config/weftline/allowed-forward");
+    let ours = from.fingerprint();
+    fs::write(&list, &ours).unwrap();
+    let (recv, address, peer) = to.receive(&[".", "--hidden", "--overwrite", "--allow", &ours]);
+    let sent = from.run(&["send", ".config", &address, "--peer", &peer]);
+    assert_eq!(code(&sent), 1, "{}", stderr(&sent));
+    let (received, _, errors) = recv.end();
+    assert_eq!(received, 1, "{errors}");
+    assert!(!to.path().join(".config/weftline/allowed-forward").exists());
+    assert!(to.path().join(".config/weftline/identity.pem").exists());
+}
+
+#[test]
+fn the_list_of_earlier_versions_allows_nothing_and_says_so() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::write(from.path().join("f"), "x").unwrap();
+    to.fingerprint();
+    let list = |name| to.path().join(".config/weftline").join(name);
+    let (old, new) = (list("allowed"), list("allowed-files"));
+    fs::write(&old, from.fingerprint()).unwrap();
+    let mut recv = to.start(&["recv", "--listen", "127.0.0.1:0"]);
+    assert!(recv.line("warning: ").contains("allowed-files (recv)"));
+    let hint = recv.line("  weftline send FILE... ");
+    let address = hint.split_whitespace().nth(3).unwrap();
+    let peer = to.fingerprint();
+    let sent = from.run(&["send", "f", address, "--peer", &peer]);
+    assert_eq!(code(&sent), 3, "{}", stderr(&sent));
+    drop(recv);
+    fs::rename(&old, &new).unwrap();
+    let (recv, address, peer) = to.receive(&[]);
+    let sent = from.run(&["send", "f", &address, "--peer", &peer]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    assert_eq!(recv.end().0, 0);
 }
 
 #[test]

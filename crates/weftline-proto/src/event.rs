@@ -87,7 +87,7 @@ pub enum CloseReason {
     Peer {
         /// The peer's application error code; 0 means that all went well.
         code: u64,
-        /// The peer's words, for people.
+        /// The peer's words, for people, made [`printable`](crate::printable).
         reason: String,
     },
     /// Nothing arrived for the idle timeout.

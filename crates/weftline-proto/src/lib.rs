@@ -19,6 +19,7 @@ mod messages;
 mod output;
 mod payload;
 mod preset;
+mod printable;
 mod ranges;
 mod rate;
 mod receiver;
@@ -51,6 +52,7 @@ pub use log::{
 };
 pub use output::Output;
 pub use preset::Preset;
+pub use printable::printable;
 pub use sender::EncodingWindow;
 pub use sender::scheme::{
     Arq, Auto, Block, Measured, Rateless, Rest, RestShare, Scheme, Streaming, VectorHeader,

@@ -57,5 +57,5 @@ pub use weftline_proto::{
     Arq, Auto, Block, CloseReason, Config, ConfigError, DroppedStats, EncodingWindow, Feedback,
     Limits, Measured, Message, MessageId, PathStats, Preset, RateControl, Rateless, ReceivedStats,
     Rest, RestShare, Scheme, SentStats, Stats, StreamId, Streaming, TextError, Time, VectorHeader,
-    Violation,
+    Violation, printable,
 };

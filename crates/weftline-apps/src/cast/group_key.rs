@@ -40,7 +40,7 @@ impl GroupKey {
     /// Reads a key file: 32 octets in hexadecimal or base64.
     ///
     /// # Errors
-    /// The file cannot be read, or is not a key.
+    /// The file cannot be read, is not a key, or belongs to this user and is open to others.
     pub fn read(path: &Path) -> Result<Self, BadKey> {
         let refused = |reason: String| BadKey {
             path: path.to_owned(),
@@ -48,12 +48,13 @@ impl GroupKey {
         };
         let mut text = String::new();
         let file = File::open(path).map_err(|e| refused(e.to_string()))?;
+        private(&file, path).map_err(refused)?;
         let read = file.take(LONGEST_FILE).read_to_string(&mut text);
         read.map_err(|e| refused(e.to_string()))?;
         let key = GroupKey::parse(text.trim());
         key.ok_or_else(|| {
             let how =
-                "it must be 32 octets in hexadecimal or base64; make one: openssl rand -hex 32";
+                "it must be 32 octets in hexadecimal or base64; make one: umask 077; openssl rand -hex 32";
             refused(how.to_owned())
         })
     }
@@ -65,6 +66,27 @@ impl GroupKey {
         };
         octets.try_into().ok().map(GroupKey)
     }
+}
+
+/// Checks that only its owner can read or change the key, unless it is another user's.
+#[cfg(unix)]
+fn private(file: &File, path: &Path) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = file.metadata().map_err(|e| e.to_string())?;
+    let ours = metadata.uid() == rustix::process::geteuid().as_raw();
+    let mode = metadata.mode() & 0o777;
+    match ours && mode & 0o077 != 0 {
+        true => Err(format!(
+            "its permissions {mode:04o} let other users read or change it; run: chmod 600 {}",
+            path.display()
+        )),
+        false => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn private(_: &File, _: &Path) -> Result<(), String> {
+    Ok(())
 }
 
 fn hexadecimal(text: &str) -> Option<Vec<u8>> {
@@ -111,6 +133,31 @@ mod tests {
         let base64 = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
         assert_eq!(GroupKey::parse(hexadecimal).as_ref(), Some(&key));
         assert_eq!(GroupKey::parse(base64), Some(key));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_key_that_others_can_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "00".repeat(32)).unwrap();
+        for (mode, good) in [
+            (0o600, true),
+            (0o400, true),
+            (0o640, false),
+            (0o604, false),
+            (0o660, false),
+            (0o777, false),
+        ] {
+            let permissions = PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(file.path(), permissions).unwrap();
+            let read = GroupKey::read(file.path());
+            assert_eq!(read.is_ok(), good, "{mode:o}: {read:?}");
+            if let Err(error) = read {
+                let remedy = format!("run: chmod 600 {}", file.path().display());
+                assert!(error.to_string().ends_with(&remedy), "{error}");
+            }
+        }
     }
 
     #[test]

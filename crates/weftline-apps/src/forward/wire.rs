@@ -15,7 +15,7 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::printable::printable;
+use crate::printable;
 
 /// The version of this protocol.
 pub(super) const VERSION: u8 = 1;

@@ -17,7 +17,7 @@ use super::options::{ClientOptions, OpenError};
 use super::table::{Hostile, longest};
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION, Wanted};
 use crate::error::SessionError;
-use crate::printable::printable;
+use crate::printable;
 use crate::reconnect::{Rejoin, reconnect, watchful};
 use crate::session::{close, connect, farewell};
 use crate::stopper::Stopper;

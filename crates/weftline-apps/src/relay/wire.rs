@@ -10,6 +10,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use weftline::printable;
 
 /// The version of this protocol.
 pub(super) const VERSION: u32 = 1;
@@ -136,8 +137,12 @@ pub(super) async fn read<T: DeserializeOwned>(
     }
     let mut text = vec![0; len as usize];
     stream.read_exact(&mut text).await?;
-    serde_json::from_slice(&text)
-        .map_err(|e| io::Error::other(format!("the peer does not speak the relay's protocol: {e}")))
+    serde_json::from_slice(&text).map_err(|e| {
+        let what = printable(&e.to_string());
+        io::Error::other(format!(
+            "the peer does not speak the relay's protocol: {what}"
+        ))
+    })
 }
 
 #[cfg(test)]

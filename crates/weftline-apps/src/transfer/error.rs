@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::patience::Stalled;
 use super::wire::WireError;
 
 /// Why a transfer ended early. Entries that failed one by one are in the summary.
@@ -11,6 +12,12 @@ pub enum TransferError {
     /// The stream failed: the connection is gone.
     #[error("the connection failed: {0}")]
     Stream(#[source] io::Error),
+    /// The session stands, but the peer neither sent nor accepted anything.
+    #[error("the peer made no progress for {seconds} s")]
+    Stalled {
+        /// The longest time without progress.
+        seconds: u64,
+    },
     /// The stream ended in the middle.
     #[error("the peer closed the stream in the middle of the transfer")]
     Ended,
@@ -37,4 +44,17 @@ pub enum TransferError {
     /// A local failure that concerns all entries.
     #[error("{0}")]
     Local(#[source] io::Error),
+}
+
+impl TransferError {
+    /// Why a stream failed.
+    pub(super) fn stream(error: io::Error) -> Self {
+        let stalled = error.get_ref().and_then(|e| e.downcast_ref::<Stalled>());
+        match stalled {
+            Some(Stalled(patience)) => TransferError::Stalled {
+                seconds: patience.as_secs(),
+            },
+            None => TransferError::Stream(error),
+        }
+    }
 }

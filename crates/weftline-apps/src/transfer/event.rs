@@ -31,12 +31,18 @@ pub enum Event<'a> {
         /// Its path.
         path: &'a str,
     },
+    /// The file changed while it was sent; it is sent again.
+    Changed {
+        /// Its path.
+        path: &'a str,
+    },
     /// The receiver already has the file.
     AlreadyThere {
         /// Its path.
         path: &'a str,
     },
-    /// An entry was not transferred.
+    /// An entry was not transferred. Told of the first ones only, as many as
+    /// [`Summary::failed`](super::Summary::failed) keeps.
     Failed {
         /// Its path.
         path: &'a str,

@@ -7,8 +7,12 @@
 mod blocking;
 mod error;
 mod event;
+mod folder;
 mod frames;
+mod hashing;
+mod meta;
 pub mod path;
+mod patience;
 mod receiver;
 mod sender;
 mod source;
@@ -19,6 +23,7 @@ pub mod wire;
 
 pub use error::TransferError;
 pub use event::{Event, OnEvent};
+pub use folder::Folder;
 pub use receiver::{Sink, receive};
 pub use sender::send;
 pub use source::{Listing, Source, SourceError, collect};

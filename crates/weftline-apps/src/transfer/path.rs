@@ -12,6 +12,9 @@ pub const MAX_PATH: usize = 4096;
 /// Suffix of the name of a file that is being received.
 pub const PART_SUFFIX: &str = ".weftline-part";
 
+/// Name of the file that lists what each sender sent, in the target directory.
+pub(super) const JOURNAL: &str = ".weftline-received";
+
 const MAX_DEPTH: usize = 64;
 /// Longest file name on all common file systems, in bytes.
 const MAX_NAME: usize = 255;
@@ -37,9 +40,19 @@ pub enum PathError {
     /// Has control characters, or (on Windows) characters with a special meaning there.
     #[error("the path has a forbidden character: {0:?}")]
     Character(char),
-    /// Has a suffix that this program reserves.
-    #[error("names that end in {PART_SUFFIX} are reserved for unfinished files")]
+    /// Is a name that this program reserves.
+    #[error("{JOURNAL} and names that end in {PART_SUFFIX} are reserved")]
     Reserved,
+}
+
+/// Whether this program uses names like this one for itself.
+pub(super) fn is_reserved(name: &str) -> bool {
+    name.ends_with(PART_SUFFIX) || name == JOURNAL
+}
+
+/// Whether a component of the path is hidden.
+pub(super) fn is_hidden(path: &str) -> bool {
+    path.split('/').any(|name| name.starts_with('.'))
 }
 
 /// Checks a path from the peer: it must be relative and lead downwards only.
@@ -62,7 +75,7 @@ pub fn check(path: &str) -> Result<(), PathError> {
             "" | "." | ".." => return Err(PathError::Component),
             _ if depth >= MAX_DEPTH => return Err(PathError::Depth),
             _ if name.len() > MAX_NAME => return Err(PathError::Name(name.len())),
-            _ if name.ends_with(PART_SUFFIX) => return Err(PathError::Reserved),
+            _ if is_reserved(name) => return Err(PathError::Reserved),
             _ => {}
         }
     }
@@ -74,27 +87,35 @@ pub fn check(path: &str) -> Result<(), PathError> {
 ///
 /// Existing symbolic links in the path are refused, so nothing lands outside `root`. A local user
 /// who can write to `root` at the same time could still replace a directory by a link; the peer
-/// cannot.
+/// cannot. `permit` decides on `root` and each location below it before anything is created there.
 ///
 /// # Errors
-/// A link or a file exists where a directory is needed, or a directory cannot be created.
-pub fn resolve(root: &Path, path: &str) -> io::Result<PathBuf> {
+/// A link or a file exists where a directory is needed, a directory cannot be created, or
+/// `permit` refuses.
+pub fn resolve(
+    root: &Path,
+    path: &str,
+    permit: impl Fn(&Path) -> io::Result<()>,
+) -> io::Result<PathBuf> {
     let mut at = root.to_owned();
+    permit(&at)?;
     let mut names = path.split('/').peekable();
     while let Some(name) = names.next() {
         at.push(name);
+        permit(&at)?;
         if names.peek().is_some() {
-            directory(&at)?;
+            directory(&at, None)?;
         }
     }
     Ok(at)
 }
 
-/// Creates the directory `at` unless it exists; a symbolic link does not count as one.
+/// Creates the directory `at` unless it exists; a symbolic link does not count as one. Others may
+/// do with a new one at most what `mode` lets them.
 ///
 /// # Errors
 /// Another kind of file exists there, or the directory cannot be created.
-pub fn directory(at: &Path) -> io::Result<()> {
+pub fn directory(at: &Path, mode: Option<u16>) -> io::Result<()> {
     match fs::symlink_metadata(at) {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(found) => {
@@ -109,21 +130,38 @@ pub fn directory(at: &Path) -> io::Result<()> {
                 format!("{at} is {what}; a directory is needed"),
             ))
         }
-        Err(e) if e.kind() == io::ErrorKind::NotFound => match fs::create_dir(at) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => match create(at, mode) {
             // Another transfer may have created it meanwhile.
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => directory(at),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => directory(at, mode),
             made => made,
         },
         Err(e) => Err(e),
     }
 }
 
-/// The location of the unfinished content of `target`.
-pub fn part(target: &Path) -> PathBuf {
+#[cfg_attr(not(unix), allow(unused_variables, reason = "modes are of Unix"))]
+fn create(at: &Path, mode: Option<u16>) -> io::Result<()> {
+    #[cfg_attr(not(unix), allow(unused_mut))]
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    if let Some(mode) = mode {
+        // The owner must be able to put the contents there.
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, u32::from(mode) | 0o700);
+    }
+    builder.create(at)
+}
+
+/// The location of the unfinished content of `target` that `sender` sends. Each sender has its own:
+/// what one has sent, another must not ask about or continue.
+pub fn part(target: &Path, sender: &str) -> PathBuf {
     let name = target
         .file_name()
         .map(|n| n.to_string_lossy().into_owned())
         .unwrap_or_default();
+    let name = match sender {
+        "" => name,
+        sender => format!("{name}.{sender}"),
+    };
     let mut part = format!(".{name}{PART_SUFFIX}");
     if part.len() > MAX_NAME {
         let digest = Sha256::digest(name.as_bytes());
@@ -164,6 +202,7 @@ mod tests {
             ("a\nb", PathError::Character('\n')),
             ("\u{1b}[2J", PathError::Character('\u{1b}')),
             (".a.weftline-part", PathError::Reserved),
+            ("a/.weftline-received", PathError::Reserved),
             (deep.as_str(), PathError::Depth),
         ];
         for (path, error) in cases {
@@ -179,30 +218,36 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         let root = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(outside.path(), root.path().join("link")).unwrap();
-        let error = resolve(root.path(), "link/x").unwrap_err();
+        let error = resolve(root.path(), "link/x", |_| Ok(())).unwrap_err();
         assert!(error.to_string().contains("is a symbolic link"), "{error}");
-        assert!(resolve(root.path(), "link/deeper/x").is_err());
+        assert!(resolve(root.path(), "link/deeper/x", |_| Ok(())).is_err());
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn directories_are_created_and_obstructing_files_are_named() {
         let root = tempfile::tempdir().unwrap();
-        let at = resolve(root.path(), "a/b/c").unwrap();
+        let at = resolve(root.path(), "a/b/c", |_| Ok(())).unwrap();
         assert_eq!(at, root.path().join("a/b/c"));
         fs::write(&at, "x").unwrap();
-        let error = resolve(root.path(), "a/b/c/d").unwrap_err();
+        let error = resolve(root.path(), "a/b/c/d", |_| Ok(())).unwrap_err();
         assert!(error.to_string().contains("not a directory"), "{error}");
     }
 
     #[test]
     fn part_names_are_no_longer_than_a_file_name_may_be() {
+        let short = Path::new("d/movie.mkv");
+        assert_eq!(part(short, ""), Path::new("d/.movie.mkv.weftline-part"));
         assert_eq!(
-            part(Path::new("d/movie.mkv")),
-            Path::new("d/.movie.mkv.weftline-part")
+            part(short, "aaaa"),
+            Path::new("d/.movie.mkv.aaaa.weftline-part")
         );
-        let long = part(&Path::new("d").join("x".repeat(255)));
-        assert!(long.file_name().unwrap().len() <= MAX_NAME);
-        assert_ne!(long, part(&Path::new("d").join("x".repeat(254))));
+        let long = Path::new("d").join("x".repeat(255));
+        for sender in ["", "aaaa"] {
+            let long = part(&long, sender);
+            assert!(long.file_name().unwrap().len() <= MAX_NAME);
+            assert_ne!(long, part(&Path::new("d").join("x".repeat(254)), sender));
+        }
+        assert_ne!(part(&long, "aaaa"), part(&long, "bbbb"));
     }
 }

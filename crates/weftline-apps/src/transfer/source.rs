@@ -4,12 +4,11 @@ use std::collections::HashSet;
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
-use super::path::{PART_SUFFIX, PathError, check};
+use super::path::{PathError, check, is_reserved};
 use super::summary::Outcome;
-use super::wire::{Entry, Kind};
-use crate::printable::printable;
+use super::wire::{Entry, Kind, Meta};
+use crate::printable;
 
 /// One entry to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +26,7 @@ pub struct Listing {
     pub sources: Vec<Source>,
     /// Entries that were skipped, for people.
     pub skipped: Vec<String>,
-    /// Entries inside directories that cannot be sent.
+    /// Entries inside directories that cannot be sent; the receiver is told how many.
     pub failed: Vec<Outcome>,
 }
 
@@ -73,7 +72,7 @@ pub enum SourceError {
 impl Listing {
     /// Bytes of all files, if all lengths are known.
     pub fn bytes(&self) -> Option<u64> {
-        self.sources.iter().map(|s| s.entry.size).sum()
+        self.sources.iter().map(|s| s.entry.meta.size).sum()
     }
 }
 
@@ -88,7 +87,7 @@ pub fn collect(arguments: &[PathBuf], stdin_name: &str) -> Result<Listing, Sourc
     let mut listing = Listing::default();
     for argument in arguments {
         if argument.as_os_str() == "-" {
-            let entry = entry(stdin_name.to_owned(), Kind::File, None, None);
+            let entry = entry(stdin_name.to_owned(), Kind::File, Meta::default());
             listing.push(entry, None)?;
             continue;
         }
@@ -122,11 +121,12 @@ impl Listing {
     fn add(&mut self, at: &Path, name: String, metadata: &Metadata) -> Result<(), SourceError> {
         if metadata.is_file() {
             return self.push(
-                entry(name, Kind::File, Some(metadata.len()), Some(metadata)),
+                entry(name, Kind::File, Meta::of(metadata)),
                 Some(at.to_owned()),
             );
         }
-        self.push(entry(name.clone(), Kind::Directory, Some(0), None), None)?;
+        let directory = entry(name.clone(), Kind::Directory, Meta::of(metadata));
+        self.push(directory, None)?;
         let mut children: Vec<_> = fs::read_dir(at)
             .and_then(|entries| entries.collect::<Result<_, _>>())
             .map_err(|error| unreadable(at, error))?;
@@ -146,8 +146,8 @@ impl Listing {
             };
             let why = if metadata.is_symlink() {
                 "a symbolic link"
-            } else if child_name.ends_with(PART_SUFFIX) {
-                "an unfinished transfer"
+            } else if is_reserved(&child_name) {
+                "an unfinished transfer, or the list of what was received"
             } else if !metadata.is_file() && !metadata.is_dir() {
                 "neither a file nor a directory"
             } else {
@@ -195,31 +195,13 @@ impl Listing {
     }
 }
 
-fn entry(path: String, kind: Kind, size: Option<u64>, metadata: Option<&Metadata>) -> Entry {
+fn entry(path: String, kind: Kind, meta: Meta) -> Entry {
     Entry {
         id: 0,
         kind,
-        executable: metadata.is_some_and(is_executable),
-        size,
-        modified: metadata.and_then(modified),
+        meta,
         path,
     }
-}
-
-fn modified(metadata: &Metadata) -> Option<(i64, u32)> {
-    let since = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some((i64::try_from(since.as_secs()).ok()?, since.subsec_nanos()))
-}
-
-#[cfg(unix)]
-fn is_executable(metadata: &Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    metadata.permissions().mode() & 0o100 != 0
-}
-
-#[cfg(not(unix))]
-fn is_executable(_: &Metadata) -> bool {
-    false
 }
 
 fn unreadable(path: &Path, error: io::Error) -> SourceError {
@@ -289,7 +271,7 @@ mod tests {
         std::os::unix::fs::symlink("../file", top.join("link")).unwrap();
         let listing = collect(&[top.clone(), top.join("link")], "stdin").unwrap();
         assert_eq!(paths(&listing), ["top", "link"]);
-        assert_eq!(listing.sources[1].entry.size, Some(1));
+        assert_eq!(listing.sources[1].entry.meta.size, Some(1));
         assert!(
             listing.skipped[0].ends_with("a symbolic link"),
             "{:?}",

@@ -3,8 +3,17 @@
 use serde::Serialize;
 
 use super::event::{Event, OnEvent};
-use super::wire::Verdict;
-use crate::printable::printable;
+use super::wire::{Kind, Verdict};
+use crate::printable;
+
+/// Most outcomes of entries that are not in place that a summary keeps, and longest texts of each
+/// in bytes: a peer may name any number of entries.
+const MAX_OUTCOMES: usize = 500;
+const MAX_SHOWN: usize = 512;
+/// Most memory for the names of what was received, in bytes.
+const MAX_NAMES: usize = 16 << 20;
+/// What a name takes beside its characters.
+const PER_NAME: usize = 48;
 
 /// The results of all entries of a transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -17,18 +26,27 @@ pub struct Summary {
     pub bytes: u64,
     /// Bytes that an earlier, interrupted transfer had brought.
     pub resumed_bytes: u64,
-    /// Entries that are not in place.
+    /// Number of entries that are not in place.
+    pub not_complete: u32,
+    /// The first 500 entries that are not in place.
     pub failed: Vec<Outcome>,
+    /// Number of entries whose content arrived damaged.
+    pub damaged: u32,
     /// Entries that the sender skipped on purpose, for people.
     pub skipped: Vec<String>,
+    /// Receiver: the paths of the entries that this transfer put in place; a directory's ends with
+    /// `/`. Bounded to 16 MiB.
+    pub received: Vec<String>,
+    /// Receiver: number of further entries that this transfer put in place.
+    pub received_more: u32,
 }
 
 /// An entry that is not in place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// Its path.
+    /// Its path, truncated.
     pub path: String,
-    /// Why, for people.
+    /// Why, for people, truncated.
     pub reason: String,
     /// Its content arrived damaged: the received content is not the sent content.
     pub corrupt: bool,
@@ -37,12 +55,12 @@ pub struct Outcome {
 impl Summary {
     /// Every entry is in place.
     pub fn is_complete(&self) -> bool {
-        self.failed.is_empty()
+        self.not_complete == 0
     }
 
     /// Some entry's content was damaged.
     pub fn is_corrupt(&self) -> bool {
-        self.failed.iter().any(|f| f.corrupt)
+        self.damaged > 0
     }
 
     pub(super) fn record(
@@ -52,24 +70,70 @@ impl Summary {
         text: &str,
         on_event: OnEvent<'_>,
     ) {
-        let path = printable(path);
         if verdict.is_good() {
-            self.complete += 1;
+            self.complete = self.complete.saturating_add(1);
             if verdict == Verdict::AlreadyThere {
-                self.already_there += 1;
-                on_event(Event::AlreadyThere { path: &path });
+                self.already_there = self.already_there.saturating_add(1);
+                on_event(Event::AlreadyThere {
+                    path: &printable(path),
+                });
             }
             return;
         }
-        let reason = printable(text);
+        let corrupt = verdict == Verdict::Corrupt;
+        self.damaged = self.damaged.saturating_add(u32::from(corrupt));
+        self.not_complete = self.not_complete.saturating_add(1);
+        if self.failed.len() >= MAX_OUTCOMES {
+            return;
+        }
+        let outcome = Outcome {
+            path: shown(path),
+            reason: shown(text),
+            corrupt,
+        };
         on_event(Event::Failed {
-            path: &path,
-            reason: &reason,
+            path: &outcome.path,
+            reason: &outcome.reason,
         });
-        self.failed.push(Outcome {
-            path,
-            reason,
-            corrupt: verdict == Verdict::Corrupt,
-        });
+        self.failed.push(outcome);
     }
+
+    /// Counts entries that the sender cannot even name, and says so.
+    pub(super) fn record_left_out(&mut self, entries: u32, on_event: OnEvent<'_>) {
+        if entries == 0 {
+            return;
+        }
+        let text = "the sender could not read or name them; it says which";
+        let path = format!("{entries} more");
+        self.record(&path, Verdict::NotSent, text, on_event);
+        self.not_complete = self.not_complete.saturating_add(entries - 1);
+    }
+
+    /// Keeps the name of an entry that this transfer put in place, unless the names `held` take too
+    /// much memory already.
+    pub(super) fn name(&mut self, path: &str, kind: Kind, held: &mut usize) {
+        let mut path = printable(path);
+        if kind == Kind::Directory {
+            path.push('/');
+        }
+        let cost = path.len() + PER_NAME;
+        if *held + cost > MAX_NAMES {
+            self.received_more = self.received_more.saturating_add(1);
+            return;
+        }
+        *held += cost;
+        self.received.push(path);
+    }
+}
+
+/// `text` printable and not longer than a summary keeps.
+fn shown(text: &str) -> String {
+    let mut text = printable(text);
+    if text.len() > MAX_SHOWN {
+        let end = (0..=MAX_SHOWN).rfind(|&end| text.is_char_boundary(end));
+        text.truncate(end.unwrap_or(0));
+        text.push('…');
+        text.shrink_to_fit();
+    }
+    text
 }

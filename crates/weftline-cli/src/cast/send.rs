@@ -40,7 +40,8 @@ Examples:
   weftline cast send --in udp://:5004 --in udp://:5005 --to 192.0.2.7:6000 --max-latency 100ms \\
       --code-rate 4/5 --rate 8mbit --group-key group.key --sdp a.sdp
 
-A group key is a file with 32 random bytes in hexadecimal or base64: openssl rand -hex 32 > group.key";
+A group key is a file with 32 random bytes in hexadecimal or base64 that only you can read:
+  (umask 077; openssl rand -hex 32 > group.key)";
 
 /// Send UDP flows and their repair packets to a host or a multicast group
 #[derive(Args, Clone, Debug)]

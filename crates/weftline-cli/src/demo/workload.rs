@@ -11,13 +11,14 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, empty};
 use tokio::runtime::Handle;
 use weftline::{Connection, Stream};
-use weftline_apps::transfer::{Event, Sink, collect, receive, send};
+use weftline_apps::transfer::{Event, Folder, Sink, collect, receive, send};
 
 use super::delay::Delays;
 
 /// Bytes of a message that hold its due time and its number.
 pub(super) const STAMP: usize = 16;
-/// How long after the last message's due time everything must have arrived.
+/// How long after the last message's due time everything must have arrived, and how long a file may
+/// make no progress.
 const GRACE: Duration = Duration::from_secs(30);
 /// Time to prepare before the first message is due.
 const LEAD: Duration = Duration::from_millis(50);
@@ -163,17 +164,15 @@ pub(super) async fn file(from: &Connection, to: &Connection, source: &FilePath) 
     let started = Instant::now();
     let sending = async {
         let stream = from.open_stream().await.context("opening the stream")?;
-        send(stream, &listing, empty(), &silent)
+        send(stream, &listing, empty(), GRACE, &silent)
             .await
             .context("sending")
     };
     let receiving = async {
         let stream = to.accept_stream().await.context("accepting the stream")?;
-        let sink = Sink::Directory {
-            root: target.path().to_owned(),
-            overwrite: false,
-        };
-        let summary = receive(stream, sink, &silent).await.context("receiving")?;
+        let sink = Sink::Directory(Folder::new(target.path()));
+        let received = receive(stream, sink, GRACE, &silent).await;
+        let summary = received.context("receiving")?;
         Ok::<_, anyhow::Error>((summary, started.elapsed()))
     };
     let (_, (summary, elapsed)) = tokio::try_join!(sending, receiving)?;

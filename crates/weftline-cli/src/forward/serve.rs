@@ -8,7 +8,7 @@ use weftline_apps::{Address, Allow, Memory, Stopper};
 
 use super::options::BoundsOptions;
 use super::{THERE, draining};
-use crate::home;
+use crate::home::{self, Use};
 use crate::listen::{allowed, bind, reachable, turned_away};
 use crate::options::{MemoryOptions, SessionOptions};
 use crate::supervise::supervise;
@@ -30,8 +30,8 @@ Examples:
   weftline forward serve --allow-listen 127.0.0.1:2222 --peer FINGERPRINT
 
 It prints the command for the client. Clients are hosts whose fingerprint is given with --peer or
-listed in ~/.config/weftline/allowed (one a line; text after it is a comment), and this host
-itself. They reach only the targets that --allow names. `*` includes this host's own services,
+listed in ~/.config/weftline/allowed-forward (one a line; text after it is a comment), and this
+host itself. They reach only the targets that --allow names. `*` includes this host's own services,
 and everything else that this host reaches.";
 
 /// Connect to targets that this host reaches, for `weftline forward`
@@ -103,7 +103,7 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Endpoint, Memo
     let config = args.bounds.endpoint(&args.session)?;
     let memory = args.memory.limits(least_memory(&config))?;
     let (identity, _) = home::identity(args.session.identity.as_deref())?;
-    let allowed = allowed(&identity, args.peer_anyone, &args.peer)?;
+    let allowed = allowed(&identity, Use::Forward, args.peer_anyone, &args.peer)?;
     let at = |addr| Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone());
     let endpoint = bind(args.listen.as_ref(), at).await?;
     if !output.quiet {

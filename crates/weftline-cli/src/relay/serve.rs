@@ -10,7 +10,7 @@ use weftline_apps::{Address, Allow, Memory, Stopper};
 
 use super::options::{idle, most_flows};
 use super::{THERE, too_long};
-use crate::home;
+use crate::home::{self, Use};
 use crate::listen::{allowed, bind, reachable, turned_away};
 use crate::options::{AgainOptions, MemoryOptions, SessionOptions};
 use crate::supervise::supervise;
@@ -30,8 +30,8 @@ Examples:
   weftline relay serve --allow 10.0.0.0/24:5000-5999,game.lan:27015 --listen 0.0.0.0:4000
 
 It prints the command for the client. Clients are hosts whose fingerprint is given with --peer or
-listed in ~/.config/weftline/allowed (one a line; text after it is a comment), and this host
-itself. They reach only the targets that --allow names.";
+listed in ~/.config/weftline/allowed-relay (one a line; text after it is a comment), and this
+host itself. They reach only the targets that --allow names.";
 
 /// Forward datagrams from `weftline relay connect` to targets that this host reaches
 #[derive(Args, Clone, Debug)]
@@ -113,7 +113,7 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Port, Memory)>
             .into()
     } else {
         let (identity, _) = home::identity(args.session.identity.as_deref())?;
-        let allowed = allowed(&identity, args.peer_anyone, &args.peer)?;
+        let allowed = allowed(&identity, Use::Relay, args.peer_anyone, &args.peer)?;
         bind(listen, |addr| {
             Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
         })

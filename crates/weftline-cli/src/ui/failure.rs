@@ -77,7 +77,8 @@ pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Fail
                 };
                 Failure::new(Exit::Lost, format!("{what}; {AGAIN}"))
             }),
-        (TransferError::Stream(_) | TransferError::Ended, None) => {
+        (TransferError::Stream(_) | TransferError::Ended, None)
+        | (TransferError::Stalled { .. }, _) => {
             Failure::new(Exit::Lost, format!("{error}; {AGAIN}"))
         }
         _ => Failure::new(Exit::General, error.to_string()),
@@ -115,7 +116,7 @@ fn busy() -> Failure {
 
 /// The failure that the summary of a finished transfer reports, if any.
 pub fn judging(summary: &Summary) -> Option<Failure> {
-    let (failed, first) = (summary.failed.len(), summary.failed.first()?);
+    let (failed, first) = (summary.not_complete, summary.failed.first()?);
     let exit = if summary.is_corrupt() {
         Exit::Corrupt
     } else {
@@ -191,8 +192,10 @@ mod tests {
         };
         let mut summary = Summary::default();
         assert_eq!(judging(&summary), None);
+        (summary.not_complete, summary.damaged) = (1, 0);
         summary.failed.push(outcome(false));
         assert_eq!(judging(&summary).map(|f| f.exit), Some(Exit::General));
+        (summary.not_complete, summary.damaged) = (2, 1);
         summary.failed.push(outcome(true));
         let failure = judging(&summary).unwrap();
         assert_eq!(failure.exit, Exit::Corrupt);

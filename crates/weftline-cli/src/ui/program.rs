@@ -1,6 +1,5 @@
 //! From the command line to the exit code; both programs share this.
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -63,7 +62,8 @@ fn log(verbose: u8) {
     };
     tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_ansi(std::io::stderr().is_terminal())
+        // The lines are made printable, and colours would not be.
+        .with_ansi(false)
         .with_writer(|| terminal::Lines)
         .init();
 }

@@ -1,5 +1,6 @@
 //! What `send` and `recv` share: progress, end and result of a session.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -31,6 +32,8 @@ pub struct Record {
     pub stats: Option<Stats>,
     /// The peer's fingerprint.
     pub peer: Option<String>,
+    /// The folder that received.
+    pub folder: Option<PathBuf>,
     /// Time that the transfer took.
     pub elapsed: Duration,
 }
@@ -63,8 +66,14 @@ impl Record {
         if let Some(summary) = &self.summary {
             put("complete", json!(summary.complete));
             put("already_there", json!(summary.already_there));
+            put("not_complete", json!(summary.not_complete));
             put("failed", json!(summary.failed));
             put("skipped", json!(summary.skipped));
+            if side == Side::Recv {
+                put("folder", json!(self.folder));
+                put("received", json!(summary.received));
+                put("received_more", json!(summary.received_more));
+            }
             put("bytes", json!(summary.bytes));
             put("resumed_bytes", json!(summary.resumed_bytes));
             put("seconds", json!(seconds));
@@ -116,12 +125,30 @@ impl Record {
     }
 }
 
+/// Most names of received entries that are shown.
+const SHOWN_NAMES: usize = 20;
+
+/// The names of what was received, for people.
+fn names(summary: &Summary) -> Vec<String> {
+    let shown = summary.received.iter().take(SHOWN_NAMES);
+    let mut lines: Vec<_> = shown.map(|name| format!("  {name}")).collect();
+    let more = summary.received.len() - lines.len();
+    match more as u64 + u64::from(summary.received_more) {
+        0 => {}
+        more => lines.push(format!("  and {more} more")),
+    }
+    lines
+}
+
 /// Reports the result of a session, in the form that was asked for.
 pub fn result(record: &Record, side: Side, options: OutputOptions) {
     if !options.quiet
         && let Some(sentence) = record.sentence(side)
     {
         output::line(&sentence);
+        for name in record.summary.iter().flat_map(names) {
+            output::line(&name);
+        }
     }
     if let Some(failure) = &record.failure {
         match failure.exit {
@@ -152,6 +179,11 @@ pub fn show(side: Side, reporter: &Reporter) -> impl Fn(Event<'_>) + Send + Sync
         Event::StartedAgain { path } => reporter.note(&format!(
             "{path}: the part of an earlier transfer does not match; starting again"
         )),
+        Event::Changed { path } => {
+            reporter.note(&format!(
+                "{path}: changed while it was sent; sending it again"
+            ));
+        }
         Event::AlreadyThere { path } => reporter.detail(&format!("{path}: already complete")),
         Event::Failed { path, reason } => reporter.warn(&format!("{path}: {reason}")),
         _ => {}
@@ -226,6 +258,26 @@ mod tests {
             (&json["ok"], &json["exit"], &json["error"]),
             (&json!(false), &json!(3), &json!("no"))
         );
+    }
+
+    #[test]
+    fn received_names_are_listed_to_a_bound() {
+        let name = |i| format!("f{i}");
+        let summary = Summary {
+            received: (0..25).map(name).collect(),
+            received_more: 3,
+            ..Summary::default()
+        };
+        let lines = names(&summary);
+        assert_eq!((lines.len(), lines[0].as_str()), (21, "  f0"));
+        assert_eq!(lines[20], "  and 8 more");
+        let record = Record {
+            summary: Some(summary),
+            ..Record::default()
+        };
+        let json = record.json(Side::Recv);
+        assert_eq!(json["received"].as_array().unwrap().len(), 25);
+        assert_eq!(json["received_more"], 3);
     }
 
     #[test]

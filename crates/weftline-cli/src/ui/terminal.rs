@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use weftline_apps::printable;
 
 /// Length of the queue of lines; further lines are dropped while it is full.
 const WAITING: usize = 1024;
@@ -36,13 +37,14 @@ pub fn flush() {
     }
 }
 
-/// A writer that passes each write to [`offer`] as a line.
+/// A writer that passes each write to [`offer`] as a printable line: the log of other crates quotes
+/// peers as they are.
 pub struct Lines;
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        offer(text.strip_suffix('\n').unwrap_or(&text).to_owned());
+        offer(printable(text.strip_suffix('\n').unwrap_or(&text)));
         Ok(bytes.len())
     }
 

@@ -17,6 +17,7 @@ use crate::event::{CloseReason, Event, Message, MessageId, Role, StreamId};
 use crate::limits::{Limits, MIN_DATAGRAM};
 use crate::log::EventLog;
 use crate::payload::Payload;
+use crate::printable::printable;
 use crate::rate::Pacer;
 use crate::receiver::{Drop, Receiver};
 use crate::sender::{Action, Sender, Setup};
@@ -227,6 +228,7 @@ impl Session {
                 if let Some(report) = report {
                     self.take_last_report(now, &report);
                 }
+                let reason = printable(&reason);
                 let reason = match class {
                     CloseClass::Application => CloseReason::Peer { code, reason },
                     CloseClass::Protocol => CloseReason::Refused(reason),

@@ -1,13 +1,20 @@
 //! Frames to bytes and back.
 
+#[cfg(test)]
+mod tests;
+
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-use super::{Digest, Entry, Frame, Kind, MAX_DATA, MAX_PATH, MAX_TEXT, Verdict, WireError};
+use weftline::printable;
+
+use super::{Digest, Entry, Frame, Kind, MAX_DATA, MAX_PATH, MAX_TEXT, Meta, Verdict, WireError};
 use crate::transfer::path;
 
 const MAGIC: [u8; 4] = *b"WFTX";
 const HEADER: usize = 5;
 const UNKNOWN: u64 = u64::MAX;
+/// Bytes of [`Meta`].
+const META: usize = 23;
 
 impl Frame {
     /// Removes one frame from the front of `buffer`; `None` when more bytes are needed.
@@ -46,11 +53,13 @@ impl Frame {
             Frame::Offer {
                 version,
                 entries,
+                left_out,
                 bytes,
             } => {
                 out.put_slice(&MAGIC);
                 out.put_u16(*version);
                 out.put_u32(*entries);
+                out.put_u32(*left_out);
                 out.put_u64(bytes.unwrap_or(UNKNOWN));
             }
             Frame::Accept { version } => {
@@ -72,9 +81,10 @@ impl Frame {
                 out.put_u64(*number);
                 out.put_slice(digest);
             }
-            Frame::Start { id, offset } => {
+            Frame::Start { id, offset, meta } => {
                 out.put_u32(*id);
                 out.put_u64(*offset);
+                meta.encode(out);
             }
             Frame::Same { id, same } => {
                 out.put_u32(*id);
@@ -94,7 +104,7 @@ impl Frame {
                 out.put_u8(*verdict as u8);
                 out.put_slice(cut(text).as_bytes());
             }
-            Frame::Done => {}
+            Frame::Done | Frame::Wait => {}
             Frame::Final { complete, failed } => {
                 out.put_u32(*complete);
                 out.put_u32(*failed);
@@ -121,6 +131,7 @@ impl Frame {
             Frame::Done => 12,
             Frame::Final { .. } => 13,
             Frame::Abort { .. } => 14,
+            Frame::Wait => 15,
         }
     }
 }
@@ -128,37 +139,48 @@ impl Frame {
 impl Entry {
     fn encode(&self, out: &mut BytesMut) {
         out.put_u32(self.id);
-        let directory = u8::from(self.kind == Kind::Directory);
-        out.put_u8(
-            directory | u8::from(self.executable) << 1 | u8::from(self.modified.is_some()) << 2,
-        );
-        out.put_u64(self.size.unwrap_or(UNKNOWN));
-        let (seconds, nanos) = self.modified.unwrap_or_default();
-        out.put_i64(seconds);
-        out.put_u32(nanos);
+        out.put_u8(u8::from(self.kind == Kind::Directory));
+        self.meta.encode(out);
         out.put_slice(self.path.as_bytes());
     }
 
     fn parse(body: &mut Bytes) -> Option<Self> {
-        let id = body.try_get_u32().ok()?;
+        Some(Entry {
+            id: body.try_get_u32().ok()?,
+            kind: match body.try_get_u8().ok()? {
+                0 => Kind::File,
+                1 => Kind::Directory,
+                _ => return None,
+            },
+            meta: Meta::parse(body)?,
+            path: rest(body)?,
+        })
+    }
+}
+
+impl Meta {
+    fn encode(&self, out: &mut BytesMut) {
+        out.put_u8(u8::from(self.modified.is_some()) | u8::from(self.mode.is_some()) << 1);
+        out.put_u64(self.size.unwrap_or(UNKNOWN));
+        let (seconds, nanos) = self.modified.unwrap_or_default();
+        out.put_i64(seconds);
+        out.put_u32(nanos);
+        out.put_u16(self.mode.unwrap_or_default());
+    }
+
+    fn parse(body: &mut Bytes) -> Option<Self> {
         let flags = body.try_get_u8().ok()?;
         let size = body.try_get_u64().ok()?;
         let seconds = body.try_get_i64().ok()?;
         let nanos = body.try_get_u32().ok()?;
-        if flags > 7 || nanos >= 1_000_000_000 {
+        let mode = body.try_get_u16().ok()?;
+        if flags > 3 || nanos >= 1_000_000_000 || mode > 0o777 {
             return None;
         }
-        Some(Entry {
-            id,
-            kind: if flags & 1 == 0 {
-                Kind::File
-            } else {
-                Kind::Directory
-            },
-            executable: flags & 2 != 0,
+        Some(Meta {
             size: (size != UNKNOWN).then_some(size),
-            modified: (flags & 4 != 0).then_some((seconds, nanos)),
-            path: text(body)?,
+            modified: (flags & 1 != 0).then_some((seconds, nanos)),
+            mode: (flags & 2 != 0).then_some(mode),
         })
     }
 }
@@ -184,17 +206,17 @@ pub fn fuzz_entry(data: &[u8]) {
 
 fn limit(kind: u8) -> Option<usize> {
     Some(match kind {
-        1 => 18,
+        1 => 22,
         2 => 6,
-        3 => 25 + MAX_PATH,
+        3 => 5 + META + MAX_PATH,
         4 | 5 => 44,
-        6 => 12,
+        6 => 12 + META,
         7 => 5,
         8 => MAX_DATA,
         9 => 40,
         10 => 4 + MAX_TEXT,
         11 => 5 + MAX_TEXT,
-        12 => 0,
+        12 | 15 => 0,
         13 => 8,
         14 => MAX_TEXT,
         _ => return None,
@@ -216,10 +238,12 @@ fn fields(kind: u8, body: &mut Bytes) -> Option<Frame> {
         1 => {
             let version = body.try_get_u16().ok()?;
             let entries = body.try_get_u32().ok()?;
+            let left_out = body.try_get_u32().ok()?;
             let bytes = body.try_get_u64().ok()?;
             Frame::Offer {
                 version,
                 entries,
+                left_out,
                 bytes: (bytes != UNKNOWN).then_some(bytes),
             }
         }
@@ -248,6 +272,7 @@ fn fields(kind: u8, body: &mut Bytes) -> Option<Frame> {
         6 => Frame::Start {
             id: body.try_get_u32().ok()?,
             offset: body.try_get_u64().ok()?,
+            meta: Meta::parse(body)?,
         },
         7 => {
             let id = body.try_get_u32().ok()?;
@@ -282,6 +307,7 @@ fn fields(kind: u8, body: &mut Bytes) -> Option<Frame> {
             failed: body.try_get_u32().ok()?,
         },
         14 => Frame::Abort { text: text(body)? },
+        15 => Frame::Wait,
         _ => return None,
     })
 }
@@ -292,212 +318,18 @@ fn digest(body: &mut Bytes) -> Option<Digest> {
     Some(digest)
 }
 
-fn text(body: &mut Bytes) -> Option<String> {
+fn rest(body: &mut Bytes) -> Option<String> {
     let rest = body.split_to(body.len());
     core::str::from_utf8(&rest).ok().map(str::to_owned)
+}
+
+/// A text for people, made printable.
+fn text(body: &mut Bytes) -> Option<String> {
+    let text = printable(&rest(body)?);
+    Some(cut(&text).to_owned())
 }
 
 fn cut(text: &str) -> &str {
     let end = (0..=MAX_TEXT.min(text.len())).rfind(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rand_xoshiro::Xoshiro256PlusPlus;
-    use rand_xoshiro::rand_core::{Rng, SeedableRng};
-
-    fn examples() -> Vec<Frame> {
-        let entry = Entry {
-            id: 7,
-            kind: Kind::File,
-            executable: true,
-            size: Some(12),
-            modified: Some((-5, 999_999_999)),
-            path: "a/ü b".into(),
-        };
-        let unknown = Entry {
-            size: None,
-            modified: None,
-            kind: Kind::Directory,
-            ..entry.clone()
-        };
-        let mut frames = vec![
-            Frame::Offer {
-                version: 1,
-                entries: 3,
-                bytes: Some(9),
-            },
-            Frame::Offer {
-                version: 2,
-                entries: u32::MAX,
-                bytes: None,
-            },
-            Frame::Accept { version: 1 },
-            Frame::Entry(entry),
-            Frame::Entry(unknown),
-            Frame::Want {
-                id: 1,
-                offset: 5,
-                prefix: [3; 32],
-            },
-            Frame::Have {
-                id: 1,
-                size: 5,
-                digest: [4; 32],
-            },
-            Frame::Start { id: 1, offset: 5 },
-            Frame::Same { id: 1, same: true },
-            Frame::Data(Bytes::from_static(b"bytes")),
-            Frame::End {
-                size: 12,
-                digest: [5; 32],
-            },
-            Frame::Fail {
-                id: 1,
-                text: "gone".into(),
-            },
-            Frame::Done,
-            Frame::Final {
-                complete: 1,
-                failed: 2,
-            },
-            Frame::Abort {
-                text: String::new(),
-            },
-        ];
-        frames.extend(Verdict::ALL.map(|verdict| Frame::Verdict {
-            id: 9,
-            verdict,
-            text: "why".into(),
-        }));
-        frames
-    }
-
-    fn encoded(frames: &[Frame]) -> BytesMut {
-        let mut out = BytesMut::new();
-        frames.iter().for_each(|f| f.encode(&mut out));
-        out
-    }
-
-    #[test]
-    fn every_frame_round_trips_in_pieces_of_any_size() {
-        let all = encoded(&examples());
-        let (mut buffer, mut back) = (BytesMut::new(), Vec::new());
-        for byte in all {
-            buffer.put_u8(byte);
-            while let Some(frame) = Frame::split(&mut buffer).unwrap() {
-                back.push(frame);
-            }
-        }
-        assert_eq!(back, examples());
-        assert!(buffer.is_empty());
-    }
-
-    #[test]
-    fn a_body_that_is_too_long_is_refused_before_it_arrives() {
-        let mut buffer = BytesMut::from(&[8, 0, 1, 0, 1][..]);
-        let error = Frame::split(&mut buffer).unwrap_err();
-        assert_eq!(
-            error,
-            WireError::TooLong {
-                kind: 8,
-                got: 65537,
-                limit: MAX_DATA
-            }
-        );
-        let mut buffer = BytesMut::from(&[99, 0, 0, 0, 0][..]);
-        assert_eq!(Frame::split(&mut buffer), Err(WireError::Type(99)));
-    }
-
-    #[test]
-    fn missing_and_surplus_bytes_are_malformed() {
-        for frame in examples() {
-            let whole = encoded(std::slice::from_ref(&frame));
-            // A frame that ends in text or data may have any length.
-            if matches!(
-                frame,
-                Frame::Data(_) | Frame::Abort { .. } | Frame::Entry(_)
-            ) {
-                continue;
-            }
-            if matches!(frame, Frame::Fail { .. } | Frame::Verdict { .. }) {
-                continue;
-            }
-            let surplus = edit(&whole, 1);
-            assert!(
-                Frame::split(&mut surplus.clone()).is_err(),
-                "{frame:?} with a byte more"
-            );
-            if whole.len() > HEADER {
-                let missing = edit(&whole, -1);
-                assert!(
-                    Frame::split(&mut missing.clone()).is_err(),
-                    "{frame:?} with a byte less"
-                );
-            }
-        }
-    }
-
-    fn edit(whole: &BytesMut, by: i64) -> BytesMut {
-        let len = (whole.len() as i64 + by) as usize;
-        let mut out = whole.clone();
-        out.resize(len, 0);
-        out[1..5].copy_from_slice(&((len - HEADER) as u32).to_be_bytes());
-        out
-    }
-
-    #[test]
-    fn another_protocol_is_named_as_such() {
-        let mut buffer = BytesMut::from(&[2, 0, 0, 0, 6, b'H', b'T', b'T', b'P', 0, 1][..]);
-        assert_eq!(Frame::split(&mut buffer), Err(WireError::Magic));
-    }
-
-    #[test]
-    fn a_long_text_is_truncated_at_a_character_boundary() {
-        let frame = Frame::Abort {
-            text: "ü".repeat(MAX_TEXT),
-        };
-        let Ok(Some(Frame::Abort { text })) = Frame::split(&mut encoded(&[frame])) else {
-            panic!("must parse")
-        };
-        assert_eq!(text, "ü".repeat(MAX_TEXT / 2));
-    }
-
-    /// Inputs that the fuzzer kept.
-    #[test]
-    fn the_fuzzers_corpus_is_parsed() {
-        let fuzz = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
-        let folder = std::fs::read_dir(fuzz.join("corpus/transfer")).unwrap();
-        let inputs: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
-        assert!(!inputs.is_empty());
-        for input in inputs {
-            fuzz_entry(&std::fs::read(input).unwrap());
-        }
-    }
-
-    #[test]
-    fn hostile_bytes_never_panic() {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-        let good = encoded(&examples());
-        for round in 0..20_000 {
-            let mut data = good.to_vec();
-            if round % 2 == 0 {
-                data = vec![0; (random.next_u32() % 200) as usize];
-                random.fill_bytes(&mut data);
-                // Mostly plausible headers, because random bytes rarely pass them.
-                if let [kind, a, b, c, d, ..] = &mut data[..] {
-                    (*kind, *a, *b, *c) = (*kind % 16, 0, 0, 0);
-                    *d %= 64;
-                }
-            } else {
-                for _ in 0..1 + random.next_u32() % 8 {
-                    let at = random.next_u32() as usize % data.len();
-                    data[at] = random.next_u32() as u8;
-                }
-            }
-            fuzz_entry(&data);
-        }
-    }
 }

@@ -11,7 +11,7 @@ pub use super::path::MAX_PATH;
 pub use codec::fuzz_entry;
 
 /// Protocol version in [`Frame::Offer`] and [`Frame::Accept`].
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// Most bytes of file data in one [`Frame::Data`].
 pub const MAX_DATA: usize = 64 << 10;
 /// Longest text for people, in bytes of UTF-8; [`Frame::encode`] truncates longer ones.
@@ -31,6 +31,8 @@ pub enum Frame {
         version: u16,
         /// Number of entries that will be announced.
         entries: u32,
+        /// Entries that cannot be announced: unreadable, or without a name that can be sent.
+        left_out: u32,
         /// Bytes of all files, if every length is known.
         bytes: Option<u64>,
     },
@@ -50,7 +52,7 @@ pub enum Frame {
         /// Their digest.
         prefix: Digest,
     },
-    /// Receiver: a whole file of this name exists and must not be replaced; is it the same?
+    /// Receiver: this sender sent a whole file of this name before; is it the same?
     Have {
         /// Number of the entry.
         id: u32,
@@ -59,13 +61,16 @@ pub enum Frame {
         /// Its digest.
         digest: Digest,
     },
-    /// Sender: answers [`Frame::Want`]; data from `offset` on follows.
+    /// Sender: answers [`Frame::Want`]; data from `offset` on follows. Again, with offset 0, when
+    /// the file changed while it was sent.
     Start {
         /// Number of the entry.
         id: u32,
         /// The requested offset, or 0 when the receiver's prefix is not the beginning of this
         /// file.
         offset: u64,
+        /// The file as it is now; the announcement may be older.
+        meta: Meta,
     },
     /// Sender: answers [`Frame::Have`]; no data follows.
     Same {
@@ -113,6 +118,8 @@ pub enum Frame {
         /// Why, for people.
         text: String,
     },
+    /// Either end: it is busy with its own disk, or waits for its own input.
+    Wait,
 }
 
 /// An entry's announcement.
@@ -122,14 +129,21 @@ pub struct Entry {
     pub id: u32,
     /// File or directory.
     pub kind: Kind,
-    /// Whether its owner may execute it.
-    pub executable: bool,
+    /// Length, time and permissions.
+    pub meta: Meta,
+    /// Relative path, its components joined by `/`. Untrusted.
+    pub path: String,
+}
+
+/// What a file or directory is beside its content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Meta {
     /// Length, if known.
     pub size: Option<u64>,
     /// Modification time: seconds since the Unix epoch, and nanoseconds.
     pub modified: Option<(i64, u32)>,
-    /// Relative path, its components joined by `/`. Untrusted.
-    pub path: String,
+    /// Unix permissions: nine bits.
+    pub mode: Option<u16>,
 }
 
 /// The kind of an entry.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use quinn::{Connecting, ConnectionError, VarInt};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use weftline_proto::printable;
 
 use super::super::{NOT_ALLOWED, canonical, tls};
 use super::crowd::{Crowd, Entry, Place};
@@ -107,7 +108,10 @@ impl Knock {
     /// before has done that; then the link is there at once, and the handshake goes on.
     pub(super) async fn open(self) -> Result<Link, Refusal> {
         let addr = canonical(self.incoming.remote_address());
-        let failed = |reason: String| Refusal::Handshake { addr, reason };
+        let failed = |reason: String| Refusal::Handshake {
+            addr,
+            reason: printable(&reason),
+        };
         let (again, id) = (self.listener.again, self.incoming.orig_dst_cid());
         let pass = match again.as_ref().map(|a| a.guard.enter(id, Instant::now())) {
             Some(Admission::Replay) => {

@@ -12,7 +12,7 @@ use quinn::crypto::rustls::HandshakeData;
 use quinn::{ConnectionError, SendDatagramError, TransportErrorCode, VarInt};
 use rustls::AlertDescription;
 use rustls::pki_types::CertificateDer;
-use weftline_proto::CloseReason;
+use weftline_proto::{CloseReason, printable};
 
 use super::super::congestion::Unlimited;
 use super::super::{BUSY, NOT_ALLOWED, RESERVED_CODES, TIMED_OUT, tls};
@@ -222,7 +222,7 @@ impl Link {
         match self.ended.get_or_init(|| error) {
             ConnectionError::ApplicationClosed(close) => {
                 let code = close.error_code.into_inner();
-                let reason = String::from_utf8_lossy(&close.reason).into_owned();
+                let reason = printable(&String::from_utf8_lossy(&close.reason));
                 if code < RESERVED_CODES {
                     CloseReason::Peer { code, reason }
                 } else if code == TIMED_OUT {
@@ -248,8 +248,10 @@ impl Link {
             ConnectionError::Reset => {
                 CloseReason::Refused("it no longer knows this connection".to_owned())
             }
-            ConnectionError::TransportError(error) => CloseReason::Carrier(error.to_string()),
-            other => CloseReason::Refused(other.to_string()),
+            ConnectionError::TransportError(error) => {
+                CloseReason::Carrier(printable(&error.to_string()))
+            }
+            other => CloseReason::Refused(printable(&other.to_string())),
         }
     }
 }
@@ -302,7 +304,7 @@ pub(super) fn connect_error(
             addr,
             reason: CloseReason::Peer {
                 code: close.error_code.into_inner(),
-                reason: String::from_utf8_lossy(&close.reason).into_owned(),
+                reason: printable(&String::from_utf8_lossy(&close.reason)),
             },
         },
         ConnectionError::TimedOut => ConnectError::TimedOut {
@@ -312,7 +314,7 @@ pub(super) fn connect_error(
         ConnectionError::LocallyClosed => ConnectError::EndpointClosed,
         other => ConnectError::NotWeftline {
             addr,
-            reason: other.to_string(),
+            reason: printable(&other.to_string()),
         },
     }
 }

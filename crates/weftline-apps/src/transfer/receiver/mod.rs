@@ -1,35 +1,34 @@
-//! The receiving end of a transfer.
+//! The receiving end of a transfer: the course, and the announcements.
+
+mod current;
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
-use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::TransferError;
 use super::blocking::blocking;
 use super::event::{Event, OnEvent};
+use super::folder::Folder;
 use super::frames::{FrameReader, FrameWriter};
-use super::store::{FinishError, Part, Plan, Store};
+use super::patience::Patient;
+use super::store::{Part, Plan, Store};
 use super::summary::Summary;
-use super::wire::{Digest, Entry, Frame, Kind, MAX_PENDING, VERSION, Verdict};
-use crate::printable::printable;
+use super::wire::{Entry, Frame, Kind, MAX_PENDING, VERSION, Verdict};
 
 /// Destination of received files.
 pub enum Sink {
     /// Into a directory.
-    Directory {
-        /// The directory; it must exist.
-        root: PathBuf,
-        /// Replace existing files whose content differs.
-        overwrite: bool,
-    },
+    Directory(Folder),
     /// One file, written to a writer such as standard output.
     Writer(Box<dyn AsyncWrite + Send + Unpin>),
 }
 
-/// Receives what the peer sends over `stream` until it has sent everything.
+/// Receives what the peer sends over `stream` until it has sent everything. The transfer fails when
+/// the sender makes no progress for `patience`.
 ///
 /// # Errors
 /// The transfer as a whole failed; entries that failed on their own are in the [`Summary`]. Part
@@ -37,17 +36,18 @@ pub enum Sink {
 pub async fn receive<S>(
     stream: S,
     sink: Sink,
+    patience: Duration,
     on_event: OnEvent<'_>,
 ) -> Result<Summary, TransferError>
 where
-    S: AsyncRead + AsyncWrite,
+    S: AsyncRead + AsyncWrite + Unpin,
 {
-    let (input, output) = tokio::io::split(stream);
+    let (input, output) = tokio::io::split(Patient::new(stream, patience));
     let mut input = FrameReader::new(input);
     let mut receiver = Receiver {
         output: FrameWriter::new(output),
         sink: match sink {
-            Sink::Directory { root, overwrite } => Target::Store(Store { root, overwrite }),
+            Sink::Directory(folder) => Target::Store(Arc::new(Store::new(folder))),
             Sink::Writer(writer) => Target::Writer(writer),
         },
         expected: 0,
@@ -55,13 +55,17 @@ where
         pending: VecDeque::new(),
         current: Current::Nothing,
         summary: Summary::default(),
+        names: 0,
         on_event,
     };
     let result = receiver.run(&mut input).await;
     if let Err(error) = &result
         && !matches!(
             error,
-            TransferError::Stream(_) | TransferError::Ended | TransferError::Aborted(_)
+            TransferError::Stream(_)
+                | TransferError::Stalled { .. }
+                | TransferError::Ended
+                | TransferError::Aborted(_)
         )
     {
         // The stream may have failed as well; the first error is the one that matters.
@@ -77,7 +81,7 @@ where
 }
 
 enum Target {
-    Store(Store),
+    Store(Arc<Store>),
     Writer(Box<dyn AsyncWrite + Send + Unpin>),
 }
 
@@ -109,6 +113,17 @@ enum Current {
     Judged(Entry),
 }
 
+impl Current {
+    fn entry(&self) -> Option<&Entry> {
+        match self {
+            Current::Nothing => None,
+            Current::File(entry, _) | Current::Writer { entry, .. } | Current::Judged(entry) => {
+                Some(entry)
+            }
+        }
+    }
+}
+
 struct Receiver<'a, W> {
     output: FrameWriter<W>,
     sink: Target,
@@ -117,6 +132,8 @@ struct Receiver<'a, W> {
     pending: VecDeque<Pending>,
     current: Current,
     summary: Summary,
+    /// Memory that the names in the summary take.
+    names: usize,
     on_event: OnEvent<'a>,
 }
 
@@ -125,13 +142,14 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         &mut self,
         input: &mut FrameReader<R>,
     ) -> Result<(), TransferError> {
-        let (version, entries, bytes) = match input.next().await? {
+        let (version, entries, left_out, bytes) = match input.next().await? {
             Frame::Offer {
                 version,
                 entries,
+                left_out,
                 bytes,
-            } => (version, entries, bytes),
-            Frame::Abort { text } => return Err(TransferError::Aborted(printable(&text))),
+            } => (version, entries, left_out, bytes),
+            Frame::Abort { text } => return Err(TransferError::Aborted(text)),
             _ => return Err(TransferError::Protocol("an offer was expected")),
         };
         if version != VERSION {
@@ -152,13 +170,13 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         loop {
             match input.next().await? {
                 Frame::Entry(entry) => self.announce(entry).await?,
-                Frame::Start { id, offset } => self.start(id, offset).await?,
+                Frame::Start { id, offset, meta } => self.start(id, offset, meta).await?,
                 Frame::Same { id, same } => self.same(id, same).await?,
                 Frame::Data(data) => self.data(data).await?,
                 Frame::End { size, digest } => self.end(size, digest).await?,
                 Frame::Fail { id, text } => self.fail(id, &text).await?,
                 Frame::Done => break,
-                Frame::Abort { text } => return Err(TransferError::Aborted(printable(&text))),
+                Frame::Abort { text } => return Err(TransferError::Aborted(text)),
                 _ => {
                     return Err(TransferError::Protocol(
                         "the sender sent a frame that only a receiver may send",
@@ -174,14 +192,15 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
                 "the sender finished before it had sent everything",
             ));
         }
-        let failed = u32::try_from(self.summary.failed.len()).unwrap_or(u32::MAX);
-        self.output
-            .put(&Frame::Final {
-                complete: self.summary.complete,
-                failed,
-            })
-            .await?;
-        self.output.finish().await
+        self.summary.record_left_out(left_out, self.on_event);
+        self.output.queue(&Frame::Final {
+            complete: self.summary.complete,
+            failed: self.summary.not_complete,
+        });
+        // Everything has its verdict, and a sender that has the last frame closes the session at
+        // once: an error here loses nothing.
+        let _ = self.output.finish().await;
+        Ok(())
     }
 
     async fn announce(&mut self, entry: Entry) -> Result<(), TransferError> {
@@ -230,15 +249,17 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
             }
         };
         if entry.kind == Kind::Directory {
-            let path = entry.path.clone();
-            let made = blocking(move || store.directory(&path)).await;
+            let wanted = entry.clone();
+            let made = blocking(move || store.directory(&wanted));
+            let made = self.output.during(made).await?;
             return match made {
                 Ok(()) => self.judge(&entry, Verdict::Complete, "").await,
                 Err(e) => self.judge(&entry, Verdict::Refused, &e.to_string()).await,
             };
         }
         let planned = entry.clone();
-        let step = match blocking(move || store.plan(&planned)).await {
+        let plan = blocking(move || store.plan(&planned));
+        let step = match self.output.during(plan).await? {
             Ok(Plan::Write(part)) => {
                 self.want(id, &part).await?;
                 Step::Wanted(Some(part))
@@ -276,7 +297,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         match (same, otherwise) {
             (true, _) => {
                 (self.on_event)(Event::Advanced {
-                    bytes: entry.size.unwrap_or(0),
+                    bytes: entry.meta.size.unwrap_or(0),
                 });
                 self.judge(&entry, Verdict::AlreadyThere, "").await
             }
@@ -296,185 +317,6 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         }
     }
 
-    async fn start(&mut self, id: u32, offset: u64) -> Result<(), TransferError> {
-        let Pending {
-            entry,
-            step: Step::Wanted(part),
-        } = self.next_pending(id)?
-        else {
-            return Err(TransferError::Protocol("a file was not requested"));
-        };
-        let path = printable(&entry.path);
-        (self.on_event)(Event::File { path: &path });
-        let Some(mut part) = part else {
-            if offset != 0 {
-                return Err(TransferError::Protocol(
-                    "a file starts at an offset that this end does not hold",
-                ));
-            }
-            self.current = Current::Writer {
-                entry,
-                hasher: Sha256::new(),
-                held: 0,
-            };
-            return Ok(());
-        };
-        let held = part.len();
-        if offset != 0 && offset != held {
-            return Err(TransferError::Protocol(
-                "a file starts at an offset that this end does not hold",
-            ));
-        }
-        if offset == 0 && held > 0 {
-            (self.on_event)(Event::StartedAgain { path: &path });
-        }
-        let begun = blocking(move || part.begin(offset).map(|()| part)).await;
-        match begun {
-            Ok(part) => {
-                if offset > 0 {
-                    (self.on_event)(Event::Resumed {
-                        path: &path,
-                        bytes: offset,
-                    });
-                    self.summary.resumed_bytes += offset;
-                }
-                self.current = Current::File(entry, part);
-            }
-            Err(e) => {
-                self.give_up(entry, &format!("cannot write it: {e}"))
-                    .await?
-            }
-        }
-        Ok(())
-    }
-
-    async fn data(&mut self, data: Bytes) -> Result<(), TransferError> {
-        let len = data.len() as u64;
-        let failed = match std::mem::replace(&mut self.current, Current::Nothing) {
-            Current::Nothing => {
-                return Err(TransferError::Protocol("data without a file"));
-            }
-            Current::Judged(entry) => {
-                self.current = Current::Judged(entry);
-                return Ok(());
-            }
-            Current::File(entry, mut part) => {
-                if entry.size.is_some_and(|size| part.len() + len > size) {
-                    return Err(TransferError::Protocol("more data than the file's length"));
-                }
-                match blocking(move || part.write(&data).map(|()| part)).await {
-                    Ok(part) => {
-                        self.current = Current::File(entry, part);
-                        None
-                    }
-                    Err(e) => Some((entry, e)),
-                }
-            }
-            Current::Writer {
-                entry,
-                mut hasher,
-                held,
-            } => {
-                hasher.update(&data);
-                let Target::Writer(writer) = &mut self.sink else {
-                    return Err(TransferError::Protocol("data without a file"));
-                };
-                match writer.write_all(&data).await {
-                    Ok(()) => {
-                        self.current = Current::Writer {
-                            entry,
-                            hasher,
-                            held: held + len,
-                        };
-                        None
-                    }
-                    Err(e) => Some((entry, e)),
-                }
-            }
-        };
-        self.summary.bytes += len;
-        (self.on_event)(Event::Advanced { bytes: len });
-        match failed {
-            Some((entry, e)) => self.give_up(entry, &format!("cannot write it: {e}")).await,
-            None => Ok(()),
-        }
-    }
-
-    async fn end(&mut self, size: u64, digest: Digest) -> Result<(), TransferError> {
-        match std::mem::replace(&mut self.current, Current::Nothing) {
-            Current::Nothing => Err(TransferError::Protocol("an end without a file")),
-            Current::Judged(_) => Ok(()),
-            Current::File(entry, part) => {
-                let finished = entry.clone();
-                let result = blocking(move || part.finish(&finished, size, &digest)).await;
-                match result {
-                    Ok(()) => self.judge(&entry, Verdict::Complete, "").await,
-                    Err(FinishError::Corrupt(text)) => {
-                        self.judge(&entry, Verdict::Corrupt, &text).await
-                    }
-                    Err(FinishError::Io(e)) => {
-                        self.judge(
-                            &entry,
-                            Verdict::Failed,
-                            &format!("cannot move it into place: {e}"),
-                        )
-                        .await
-                    }
-                }
-            }
-            Current::Writer {
-                entry,
-                hasher,
-                held,
-            } => {
-                if let Target::Writer(writer) = &mut self.sink
-                    && let Err(e) = writer.flush().await
-                {
-                    return self
-                        .judge(&entry, Verdict::Failed, &format!("cannot write it: {e}"))
-                        .await;
-                }
-                if held == size && Digest::from(hasher.finalize()) == digest {
-                    return self.judge(&entry, Verdict::Complete, "").await;
-                }
-                let text = "verification failed: the written file differs from the sent one";
-                self.judge(&entry, Verdict::Corrupt, text).await
-            }
-        }
-    }
-
-    /// Handles the sender's failure to read a file: the current one, or the next.
-    async fn fail(&mut self, id: u32, text: &str) -> Result<(), TransferError> {
-        let entry = match std::mem::replace(&mut self.current, Current::Nothing) {
-            Current::Judged(entry) if entry.id == id => return Ok(()),
-            Current::File(entry, _) | Current::Writer { entry, .. } if entry.id == id => entry,
-            Current::Nothing => match self.next_pending(id)? {
-                Pending {
-                    step: Step::Judged, ..
-                } => return Ok(()),
-                Pending { entry, .. } => entry,
-            },
-            _ => {
-                return Err(TransferError::Protocol(
-                    "a failure was reported for a file that is not the current one",
-                ));
-            }
-        };
-        self.judge(
-            &entry,
-            Verdict::NotSent,
-            &format!("the sender could not send it: {}", printable(text)),
-        )
-        .await
-    }
-
-    /// Handles a local failure while data for `entry` arrives.
-    async fn give_up(&mut self, entry: Entry, text: &str) -> Result<(), TransferError> {
-        self.judge(&entry, Verdict::Failed, text).await?;
-        self.current = Current::Judged(entry);
-        Ok(())
-    }
-
     async fn judge(
         &mut self,
         entry: &Entry,
@@ -483,6 +325,9 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
     ) -> Result<(), TransferError> {
         self.summary
             .record(&entry.path, verdict, text, self.on_event);
+        if verdict == Verdict::Complete {
+            self.summary.name(&entry.path, entry.kind, &mut self.names);
+        }
         let frame = Frame::Verdict {
             id: entry.id,
             verdict,

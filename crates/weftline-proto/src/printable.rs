@@ -1,12 +1,12 @@
 //! Texts of the peer, for a terminal.
 
-/// `text` with control and bidirectional characters made visible: a peer must not control the
-/// terminal, nor disguise a name.
+/// `text` with control and bidirectional characters and line separators made visible: a peer must
+/// not control the terminal, nor disguise a name.
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        let directional = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if c.is_control() || directional {
+        let misleads = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || misleads {
             out.extend(c.escape_default());
         } else {
             out.push(c);

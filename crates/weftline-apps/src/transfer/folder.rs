@@ -1,0 +1,178 @@
+//! The directory that receives files, and what may land where.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use weftline::Fingerprint;
+
+use super::path::{check, is_hidden, resolve};
+
+/// A directory that receives files, and its rules.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    /// The directory; it must exist.
+    pub root: PathBuf,
+    /// Replace existing files whose content differs.
+    pub overwrite: bool,
+    /// Accept names that start with a dot.
+    pub hidden: bool,
+    /// Nothing is put into this directory, even if it is below `root`. It need not exist.
+    pub keep_out: Option<PathBuf>,
+    /// Who sends, if that is known. What one sender sent tells another nothing.
+    pub sender: Option<Fingerprint>,
+}
+
+impl Folder {
+    /// The directory `root`: nothing is replaced, and hidden names are refused.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Folder {
+            root: root.into(),
+            overwrite: false,
+            hidden: false,
+            keep_out: None,
+            sender: None,
+        }
+    }
+
+    /// Creates the directories above `path`; returns its location.
+    ///
+    /// # Errors
+    /// A rule forbids the path, or a directory cannot be created.
+    pub(super) fn locate(&self, path: &str) -> io::Result<PathBuf> {
+        let invalid = |e| io::Error::new(io::ErrorKind::InvalidInput, e);
+        check(path).map_err(invalid)?;
+        if is_hidden(path) && !self.hidden {
+            return Err(refused(
+                "hidden names are refused; to accept them, receive with --hidden",
+            ));
+        }
+        let guard = self.keep_out.as_deref().map(|path| Guard::new(self, path));
+        resolve(&self.root, path, |at| match &guard {
+            Some(guard) => guard.permit(at),
+            None => Ok(()),
+        })
+    }
+
+    /// The sender, as part of file names.
+    pub(super) fn sender_name(&self) -> String {
+        let sender = self.sender.map(|sender| sender.to_string());
+        sender.unwrap_or_default().replace('-', "")
+    }
+}
+
+/// Keeps a directory free of received files.
+struct Guard<'a> {
+    root: &'a Path,
+    /// Where `root` and the directory really are.
+    real_root: PathBuf,
+    keep_out: PathBuf,
+}
+
+impl<'a> Guard<'a> {
+    fn new(folder: &'a Folder, keep_out: &Path) -> Self {
+        Guard {
+            root: &folder.root,
+            real_root: real(&folder.root),
+            keep_out: real(keep_out),
+        }
+    }
+
+    fn permit(&self, at: &Path) -> io::Result<()> {
+        let below = at.strip_prefix(self.root).unwrap_or(at);
+        let real = self.real_root.join(below);
+        match is_below(&real, &self.keep_out) || is_same(&real, &self.keep_out) {
+            true => Err(refused(
+                "nothing is put into the folder that holds this program's keys and lists",
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+/// `path` without links; what does not exist yet has none.
+fn real(path: &Path) -> PathBuf {
+    for existing in path.ancestors() {
+        if let Ok(real) = fs::canonicalize(existing) {
+            let rest = path.strip_prefix(existing).unwrap_or(Path::new(""));
+            return real.join(rest);
+        }
+    }
+    path.to_owned()
+}
+
+/// Whether `path` is `above` or below it, also where file names have no case.
+fn is_below(path: &Path, above: &Path) -> bool {
+    let mut path = path.components();
+    above.components().all(|name| {
+        let below = path.next().map(|c| c.as_os_str().to_ascii_lowercase());
+        below == Some(name.as_os_str().to_ascii_lowercase())
+    })
+}
+
+/// Whether both are one directory, by whatever name.
+#[cfg(unix)]
+fn is_same(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |path| fs::metadata(path).map(|m| (m.dev(), m.ino())).ok();
+    id(one).is_some_and(|one| Some(one) == id(other))
+}
+
+#[cfg(not(unix))]
+fn is_same(_: &Path, _: &Path) -> bool {
+    false
+}
+
+fn refused(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_lands_in_the_folder_to_keep_out_of() {
+        let home = tempfile::tempdir().unwrap();
+        let mut folder = Folder::new(home.path());
+        folder.hidden = true;
+        // It need not exist.
+        folder.keep_out = Some(home.path().join(".config/weftline"));
+        for path in [
+            ".config/weftline/allowed-files",
+            ".config/Weftline/allowed-files",
+            ".config/weftline/deeper/file",
+            ".config/weftline",
+        ] {
+            let error = folder.locate(path).unwrap_err();
+            assert!(error.to_string().contains("keys"), "{path}: {error}");
+        }
+        assert!(!home.path().join(".config/weftline").exists());
+        assert!(folder.locate(".config/weftline2/file").is_ok());
+        // Nor by another way into it.
+        fs::create_dir(home.path().join(".config/weftline")).unwrap();
+        folder.root = home.path().join(".config/weftline");
+        assert!(folder.locate("allowed-files").is_err());
+        folder.root = home.path().join(".config/weftline2/../weftline");
+        assert!(folder.locate("allowed-files").is_err());
+        #[cfg(unix)]
+        {
+            let link = home.path().join("link");
+            std::os::unix::fs::symlink(home.path().join(".config"), &link).unwrap();
+            folder.root = link;
+            assert!(folder.locate("weftline/allowed-files").is_err());
+        }
+    }
+
+    #[test]
+    fn hidden_names_need_a_rule() {
+        let root = tempfile::tempdir().unwrap();
+        let mut folder = Folder::new(root.path());
+        for path in [".ssh/authorized_keys", "a/.b/c", ".profile", "..a"] {
+            folder.hidden = false;
+            assert!(folder.locate(path).is_err(), "{path}");
+            folder.hidden = true;
+            assert!(folder.locate(path).is_ok(), "{path}");
+        }
+    }
+}
