@@ -491,8 +491,15 @@ impl Session {
         else {
             return false;
         };
-        let asks = self.sender.is_probe_due() || action == Action::Probe;
-        if !asks && !self.pacer.window_open(self.sender.in_flight()) {
+        let shut = !self.pacer.window_open(self.sender.in_flight());
+        // A full window must not keep this end from asking whether the peer is there.
+        let asks = self.sender.is_probe_due();
+        let action = match shut && self.probe_due && !asks {
+            true => Action::Probe,
+            false => action,
+        };
+        let asks = asks || action == Action::Probe;
+        if !asks && shut {
             self.pacer.limited();
             self.sender.on_window_shut();
             return self.ask(now, out);

@@ -69,6 +69,34 @@ fn a_lost_peer_is_noticed_after_the_idle_timeout_and_not_before() {
 }
 
 #[test]
+fn a_silent_peer_is_asked_as_often_as_keep_alive_says_even_with_data_to_send() {
+    let script = Script {
+        streams: vec![30_000_000],
+        ..Script::default()
+    };
+    let mut config = Config::default();
+    config.keep_alive = Some(seconds(1));
+    let link: LinkConfig = "rate=20mbit delay=20ms".parse().expect("well-formed");
+    let mut sim: Sim = Simulation::new(
+        Peer::new(Role::Client, config.clone(), 1, script),
+        Peer::new(Role::Server, config, 2, Script::default()),
+        link.clone(),
+        link,
+        3,
+    );
+    sim.run_until(seconds(1));
+    let dead: LinkConfig = "rate=0bit".parse().expect("well-formed");
+    sim.a_to_b.set_config(dead.clone());
+    sim.b_to_a.set_config(dead);
+    let sent = |sim: &Sim| sim.a.session.stats().sent.datagrams;
+    for second in 2..28 {
+        let before = sent(&sim);
+        sim.run_until(seconds(second) + Duration::from_millis(10));
+        assert!(sent(&sim) > before, "nothing was sent in second {second}");
+    }
+}
+
+#[test]
 fn a_short_idle_timeout_of_one_end_does_not_end_an_idle_session() {
     let mut short = Config::default();
     short.idle_timeout = seconds(5);
