@@ -1,5 +1,5 @@
 //! Every command line in the documents and in `--help` is one that the programs accept, and those that
-//! need nothing but themselves run.
+//! need nothing but themselves run. Every test that the page on security names is there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
@@ -258,4 +258,37 @@ fn the_commands_that_need_nothing_else_run() {
         ran += 1;
     }
     assert!(ran >= 40, "only {ran} commands ran");
+}
+
+/// All of the project's Rust.
+fn sources(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).expect("the folder can be read") {
+        let path = entry.expect("it can be listed").path();
+        match path.extension() {
+            _ if path.is_dir() => sources(&path, text),
+            Some(extension) if extension == "rs" => {
+                *text += &std::fs::read_to_string(&path).expect("it can be read");
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn each_promise_names_tests_that_are_there() {
+    let page = std::fs::read_to_string(root().join("docs/security.md")).expect("it can be read");
+    let mut text = String::new();
+    sources(&root().join("crates"), &mut text);
+    // Names of tests are sentences; other names in quotes have few words.
+    let quoted = page.split('`').skip(1).step_by(2);
+    let names: Vec<&str> = quoted
+        .filter(|name| name.matches('_').count() >= 3)
+        .collect();
+    assert!(names.len() > 20, "only {} tests are named", names.len());
+    for name in names {
+        assert!(
+            text.contains(&format!("fn {name}(")),
+            "there is no test {name}"
+        );
+    }
 }
