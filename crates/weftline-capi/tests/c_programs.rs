@@ -5,18 +5,50 @@ mod support;
 use std::path::Path;
 use std::process::Command;
 
-use support::{SYSTEM, compiler, folder, library, root, run};
+use support::{SYSTEM, compiler, folder, library, root, run, unable};
 
-/// Compiles and runs a program; what it prints. `None` if there is no compiler, which was reported.
-fn printed(source: &str) -> Option<String> {
-    let mut compiler = compiler()?;
+/// What finds memory that is used wrongly, and behaviour that C does not define.
+const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+
+/// Compiles and runs a program, as it is and with sanitizers; what it prints each time. Nothing if
+/// there is no compiler, which was reported.
+fn printed(source: &str) -> Vec<String> {
     let source = root().join(source);
     let stem = source.file_stem().expect("it has a name");
-    let program = folder().join(format!("static-{}", Path::new(stem).display()));
-    compiler.arg("-I").arg(root().join("include"));
-    compiler.args([&source, &library(".a")]).args(SYSTEM);
-    run(compiler.arg("-o").arg(&program));
-    Some(run(&mut Command::new(&program)))
+    let mut all = Vec::new();
+    for (name, options) in [("static", &[][..]), ("sanitized", &SANITIZERS)] {
+        let Some(mut compiler) = compiler() else {
+            return all;
+        };
+        if !options.is_empty() && !has_sanitizers() {
+            let why = "the C compiler has no address and undefined-behaviour sanitizers";
+            unable("sanitizers", why);
+            return all;
+        }
+        let program = folder().join(format!("{name}-{}", Path::new(stem).display()));
+        compiler.args(options).arg("-I").arg(root().join("include"));
+        compiler.args([&source, &library(".a")]).args(SYSTEM);
+        run(compiler.arg("-o").arg(&program));
+        all.push(run(&mut Command::new(&program)));
+    }
+    all
+}
+
+/// Whether the compiler can make and run a program with sanitizers.
+fn has_sanitizers() -> bool {
+    let (source, program) = (folder().join("empty.c"), folder().join("empty"));
+    std::fs::write(&source, "int main(void) { return 0; }\n").expect("the folder is ours");
+    let made = compiler().is_some_and(|mut compiler| {
+        let compiler = compiler.args(SANITIZERS).arg(&source);
+        compiler
+            .arg("-o")
+            .arg(&program)
+            .status()
+            .is_ok_and(|status| status.success())
+    });
+    made && Command::new(&program)
+        .status()
+        .is_ok_and(|status| status.success())
 }
 
 #[test]
@@ -45,14 +77,14 @@ fn the_page_shows_the_programs_as_they_are() {
 
 #[test]
 fn the_example_of_a_block_decodes_what_was_lost() {
-    if let Some(printed) = printed("examples/block.c") {
+    for printed in printed("examples/block.c") {
         assert!(printed.contains("all 10 here"), "{printed}");
     }
 }
 
 #[test]
 fn the_example_of_a_driver_carries_a_stream_and_a_message_over_udp() {
-    if let Some(printed) = printed("examples/udp.c") {
+    for printed in printed("examples/udp.c") {
         let server = "server: 1000000 bytes, then closed by the peer, code 7: goodbye\n";
         assert!(printed.contains(server), "{printed}");
         assert!(printed.contains("client: a message in time\n"), "{printed}");
@@ -61,14 +93,14 @@ fn the_example_of_a_driver_carries_a_stream_and_a_message_over_udp() {
 
 #[test]
 fn c_gets_what_it_relies_on() {
-    if let Some(printed) = printed("tests/c/abi.c") {
+    for printed in printed("tests/c/abi.c") {
         assert_eq!(printed, "all as C relies on\n");
     }
 }
 
 #[test]
 fn sessions_do_in_c_what_they_do_in_rust() {
-    if let Some(printed) = printed("tests/c/session.c") {
+    for printed in printed("tests/c/session.c") {
         assert_eq!(printed, "sessions as C relies on\n");
     }
 }
