@@ -40,6 +40,12 @@ fn fates(preset: Preset, loss: &str, deadline: Option<Duration>) -> [BTreeSet<Me
         MESSAGES,
         "{preset:?}: each message has one fate"
     );
+    let given_up = sim.b.session.stats().received.abandoned_symbols;
+    assert_eq!(
+        given_up > 0,
+        deadline.is_some() && loss != "none",
+        "{preset:?}: {given_up}"
+    );
     let those = |delivered| {
         let told = told.iter().filter(|(_, d)| *d == delivered);
         told.map(|(id, _)| *id).collect::<BTreeSet<_>>()

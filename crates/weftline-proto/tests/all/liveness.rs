@@ -7,7 +7,7 @@ use crate::support::pair::{Pair, events, transmit, transmit_all};
 use crate::support::{Peer, Script};
 use weftline_netem::{LinkConfig, Simulation};
 use weftline_proto::{
-    Config, Event, OpenError, Preset, RateControl, Role, SendMessageError, Time, wire,
+    Config, Event, Feedback, OpenError, Preset, RateControl, Role, SendMessageError, Time, wire,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -62,6 +62,19 @@ fn with_outage(client: Config, server: Config, outage: Duration) -> Duration {
     sim.run_until(500 * MILLISECOND + outage);
     sim.a_to_b.set_config(link("delay=20ms"));
     finish(&mut sim, 30 * SECOND)
+}
+
+#[test]
+fn datagrams_in_order_are_reported_as_seldom_as_was_asked() {
+    let mut config = paced(Preset::Streaming, 10_000_000);
+    let min_interval = 50 * MILLISECOND;
+    config.feedback = Feedback::EveryDatagram { min_interval };
+    let mut sim = transfer(config.clone(), config, 500_000, "delay=20ms");
+    finish(&mut sim, 5 * SECOND);
+    let [sent, reported] =
+        [&sim.a_to_b, &sim.b_to_a].map(|pipe| pipe.link().counters().offered_packets);
+    // Some are for the beginning and the end.
+    assert!(sent > 400 && reported < sent / 8, "{reported} of {sent}");
 }
 
 #[test]
