@@ -77,6 +77,10 @@ impl Rule for AutoRule {
         self.price.on_fate(lost);
     }
 
+    fn on_timeout(&mut self, at: &Situation<'_>) {
+        self.price.notice_pause(at.now(), at.srtt());
+    }
+
     fn next_timeout(&self, at: &Situation<'_>) -> Option<Time> {
         let waits = !at.is_idle();
         waits.then(|| self.price.next_timeout(at.srtt())).flatten()

@@ -238,6 +238,12 @@ impl Price {
         wants
     }
 
+    /// A timer was due. While something else is to be sent and the pace holds it back, nobody asks
+    /// for a repair, and the timer must not stay due.
+    pub(super) fn notice_pause(&mut self, now: Time, srtt: Duration) {
+        self.pause_noticed |= now >= self.last_source + self.pause(srtt);
+    }
+
     fn current_price(&self, now: Time, srtt: Duration, source: bool) -> f64 {
         let price = self.price(srtt);
         let paused = !source && now >= self.last_source + self.pause(srtt);
