@@ -45,12 +45,11 @@ pub(crate) struct SessionOptions {
     pub timeout: Duration,
 }
 
-/// The memory that the clients of a server may take. A session counts with all that its peer could
-/// make this host hold.
+/// The memory that the clients of a server may take. A session counts with 1 MB and what it holds.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct MemoryOptions {
-    /// Most memory that one client may take, with all sessions and connections of its fingerprint;
-    /// further ones are refused
+    /// Most memory that one client may take, with all sessions and connections of its fingerprint.
+    /// Beyond it, further ones are refused and the session that holds the most is closed
     #[arg(long, value_name = "SIZE", default_value = "512MB", value_parser = memory)]
     client_memory: u64,
     /// Most memory that all clients together may take
@@ -59,27 +58,11 @@ pub(crate) struct MemoryOptions {
 }
 
 impl MemoryOptions {
-    /// What they say, if one client that takes at least this much gets in.
-    ///
-    /// # Errors
-    /// No client would get in.
-    pub(crate) fn limits(&self, least: u64) -> Result<Memory, Failure> {
-        let given = [
-            ("--client-memory", self.client_memory),
-            ("--memory", self.memory),
-        ];
-        for (option, given) in given {
-            if given < least {
-                let least = least.div_ceil(1_000_000);
-                let message =
-                    format!("{option} lets no client in: a session may take {least} MB: give more");
-                return Err(Failure::new(Exit::Usage, message));
-            }
-        }
-        Ok(Memory {
+    pub(crate) fn limits(&self) -> Memory {
+        Memory {
             each: self.client_memory,
             all: self.memory,
-        })
+        }
     }
 }
 
@@ -209,7 +192,10 @@ fn rate(text: &str) -> Result<u64, String> {
 
 fn memory(text: &str) -> Result<u64, String> {
     let size = weftline_netem::units::parse_size(text).map_err(|e| e.to_string())?;
-    u64::try_from(size).map_err(|e| e.to_string())
+    match u64::try_from(size) {
+        Ok(size) if size >= Memory::LEAST => Ok(size),
+        _ => Err(format!("give {}MB or more", Memory::LEAST / 1_000_000)),
+    }
 }
 
 fn window(text: &str) -> Result<usize, String> {
@@ -321,16 +307,8 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_lets_no_client_in_is_refused_by_name() {
-        let given = |client_memory, memory| MemoryOptions {
-            client_memory,
-            memory,
-        };
-        let refused = |options: MemoryOptions| options.limits(108_000_001).unwrap_err().to_string();
-        let text = refused(given(108_000_000, 4_000_000_000));
-        assert!(text.contains("--client-memory lets no client in"), "{text}");
-        assert!(text.contains("109 MB"), "{text}");
-        assert!(refused(given(200_000_000, 100_000_000)).contains("--memory"));
-        assert!(given(200_000_000, 200_000_000).limits(108_000_001).is_ok());
+    fn memory_that_no_session_can_do_with_is_refused() {
+        assert_eq!(memory("10MB"), Ok(10_000_000));
+        assert_eq!(memory("9MB"), Err("give 10MB or more".to_owned()));
     }
 }

@@ -321,12 +321,21 @@ impl Buffers {
         }
     }
 
+    /// Bytes of the longest buffer of ours.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest + SLACK
+    }
+
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
         let lists = [&self.free, &self.spent];
         let buffers = lists.iter().flat_map(|list| list.iter());
-        buffers.map(Vec::capacity).sum::<usize>()
-            + lists.map(|list| list.capacity()).iter().sum::<usize>() * size_of::<Vec<u8>>()
+        buffers.map(Vec::capacity).sum::<usize>() + self.lists()
+    }
+
+    /// Bytes of the lists themselves.
+    pub(crate) fn lists(&self) -> usize {
+        (self.free.capacity() + self.spent.capacity()) * size_of::<Vec<u8>>()
     }
 
     #[cold]

@@ -248,7 +248,19 @@ impl Store {
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
         let symbols: usize = self.slots.iter().map(Coded::memory).sum();
-        symbols + self.slots.capacity() * size_of::<Coded>()
+        symbols + self.ring()
+    }
+
+    /// Bytes of the ring itself.
+    pub(crate) fn ring(&self) -> usize {
+        self.slots.capacity() * size_of::<Coded>()
+    }
+
+    /// Frees the ring; nothing is held.
+    pub(crate) fn release(&mut self) {
+        let end = self.end;
+        *self = Self::new(self.most);
+        self.start_at(end);
     }
 
     /// Forgets everything below `esi`, which is above the floor.

@@ -298,8 +298,28 @@ impl System {
             .map(|row| row.elements.capacity() + row.data.memory())
             .sum();
         let spare: usize = self.spare.iter().map(Vec::capacity).sum();
-        rows + spare
-            + self.spare.capacity() * size_of::<Vec<u8>>()
+        rows + spare + self.lists()
+    }
+
+    /// As [`memory`](Self::memory) at most, without the data of rows, for a limit
+    /// of `most` unknowns. O(1).
+    pub(crate) fn memory_bound(&self, most: usize) -> usize {
+        // A row has as many coefficients as there were ever unknowns, in steps.
+        let columns = self.vector.capacity().min(most) + STEP;
+        (self.rank + self.spare.len()) * columns + self.lists()
+    }
+
+    /// Frees the memory kept for reuse; nothing is missing.
+    pub(crate) fn release(&mut self) {
+        *self = Self {
+            work: self.work,
+            ..Self::new(self.field)
+        };
+    }
+
+    /// Bytes of everything but the rows.
+    fn lists(&self) -> usize {
+        self.spare.capacity() * size_of::<Vec<u8>>()
             + self.columns.capacity() * size_of::<Column>()
             + self.vector.capacity()
             + self.factors.capacity() * size_of::<(usize, u8)>()
@@ -435,9 +455,11 @@ fn make_room<T>(notes: &mut Vec<T>, most: usize) {
     }
 }
 
-/// Makes room for this many elements, in steps: rows grow by a column or two.
+/// Rows grow by a column or two: their memory grows by this many.
+const STEP: usize = 64;
+
+/// Makes room for this many elements, in steps.
 fn reserve(elements: &mut Vec<u8>, columns: usize) {
-    const STEP: usize = 64;
     let missing = columns
         .next_multiple_of(STEP)
         .saturating_sub(elements.len());

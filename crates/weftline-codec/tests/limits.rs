@@ -169,6 +169,46 @@ fn the_floor_may_jump_anywhere() {
 }
 
 #[test]
+fn what_is_kept_for_reuse_is_freed_in_a_pause_and_the_flow_goes_on() {
+    let mut encoder = WindowEncoder::new(64, 1000);
+    let mut decoder = WindowDecoder::new(DecoderConfig::new(64, 1000, 32, 64));
+    let payload = [7; 1000];
+    for _ in 0..3 {
+        let first = encoder.next();
+        for esi in first..first + 60 {
+            assert_eq!(encoder.push(&payload), Ok(esi));
+            // One of ten is lost and recovered.
+            if esi % 10 != 9 {
+                decoder.source(esi, &payload).unwrap();
+                continue;
+            }
+            let mut repair = Vec::new();
+            encoder.repair(first..esi + 1, 1, &mut repair).unwrap();
+            decoder.repair(first..esi + 1, 1, &repair).unwrap();
+        }
+        let known = core::iter::from_fn(|| decoder.next_known());
+        assert_eq!(known.count(), 60);
+        for held in [encoder.memory_bound(), decoder.memory_bound()] {
+            assert!((60_000..80_000).contains(&held), "{held}");
+        }
+        // Nothing is freed while symbols are held.
+        encoder.release();
+        decoder.release();
+        assert_eq!(decoder.symbol(first + 9), Some(&payload[..]));
+        assert_eq!(encoder.symbol(first), Some(&payload[..]));
+        encoder.discard_before(first + 60);
+        decoder.forget_before(first + 60);
+        assert!(encoder.memory_bound().min(decoder.memory_bound()) > 60_000);
+        encoder.release();
+        decoder.release();
+        for held in [encoder.memory_bound(), decoder.memory_bound()] {
+            assert!(held < 1000, "{held}");
+        }
+    }
+    assert_eq!(decoder.stats().recovered, 18);
+}
+
+#[test]
 fn a_decoder_in_steady_state_takes_no_more_memory() {
     let mut encoder = WindowEncoder::new(64, 100);
     let mut decoder = WindowDecoder::new(DecoderConfig::new(64, 100, 32, 32));
@@ -512,7 +552,8 @@ proptest! {
             prop_assert!(range.end - range.start <= config.max_span as u64);
             prop_assert!(decoder.unknowns() <= config.max_unknowns);
             prop_assert!(decoder.rank() <= decoder.unknowns());
-            prop_assert!(decoder.memory() <= memory_bound(config, true));
+            prop_assert!(decoder.memory() <= decoder.memory_bound());
+            prop_assert!(decoder.memory_bound() <= memory_bound(config, true));
             let unknown = range.filter(|esi| !decoder.is_known(*esi));
             prop_assert!(unknown.eq(decoder.missing().flatten()));
         }
@@ -558,6 +599,11 @@ proptest! {
                 let _ = decoder.repair(window, uniform, &data[..length]);
             }
             prop_assert!(decoder.memory() <= bound, "{} > {}", decoder.memory(), bound);
+            if !owned {
+                let stated = decoder.memory_bound();
+                prop_assert!(decoder.memory() <= stated, "{} > {stated}", decoder.memory());
+                prop_assert!(stated <= bound, "{stated} > {bound}");
+            }
             decoder.forget_before(first + span as u64);
             prop_assert!(decoder.memory() <= bound, "{} > {}", decoder.memory(), bound);
         }

@@ -196,7 +196,7 @@ impl Config {
         // The documented bound of a decoder over twice the credit.
         let decoder =
             (2 * symbols + 2) * (size + 320) + unknowns * (unknowns + 512) + 2 * window + 1024;
-        let unacknowledged = symbols * (u64::from(self.symbol_size) + 100);
+        let unacknowledged = (symbols + 2) * (u64::from(self.symbol_size) + 320);
         let unread = limits.session_data.saturating_add(limits.message_data);
         unread.saturating_add(decoder + unacknowledged)
     }
@@ -300,6 +300,6 @@ mod tests {
         config.limits.message_data = 500_000;
         config.symbol_size = 1000;
         let decoder = 602 * 1520 + 200 * 712 + 2 * 100 + 1024;
-        assert_eq!(config.memory(), 1_500_000 + decoder + 300 * 1100);
+        assert_eq!(config.memory(), 1_500_000 + decoder + 302 * 1320);
     }
 }

@@ -42,8 +42,17 @@ impl Credit {
     /// The peer spent `amount`. Returns false if its credit was smaller.
     #[must_use]
     pub(crate) fn receive(&mut self, amount: u64) -> bool {
-        self.received = self.received.saturating_add(amount);
-        self.received <= self.receive_max
+        let received = self.received.saturating_add(amount);
+        if received > self.receive_max {
+            return false;
+        }
+        self.received = received;
+        true
+    }
+
+    /// What the peer spent and the application has not read.
+    pub(crate) fn unread(&self) -> u64 {
+        self.received.saturating_sub(self.consumed)
     }
 
     /// The application read `amount` bytes, or they were discarded.

@@ -187,6 +187,11 @@ impl Payload {
         (self.out.queued() + self.streams.queued()) as u64
     }
 
+    /// Bytes that wait to be sent or to be read.
+    pub(crate) fn held(&self) -> u64 {
+        self.queued() + self.credit.unread() + self.inbox.perishable()
+    }
+
     /// When [`Self::on_timeout`] wants to be called.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         self.out.next_expiry()

@@ -298,6 +298,12 @@ impl Connection {
         self.shared().look(|state| state.session.memory())
     }
 
+    /// Bytes that this end of the connection holds for its peer now: data that was not read, sent or
+    /// acknowledged, and what decoding needs. It is little in a pause.
+    pub fn held(&self) -> u64 {
+        self.shared().look(|state| state.session.held())
+    }
+
     /// The connection's counters and estimates.
     pub fn stats(&self) -> Stats {
         self.shared().look(|state| state.session.stats())

@@ -9,8 +9,8 @@ use weftline::EndpointConfig;
 pub const MOST_RULES: usize = 64;
 /// Streams in addition to those of connections: requests and listeners.
 const OTHER_STREAMS: u32 = 2 * MOST_RULES as u32;
-/// Most bytes of all connections of a session that may wait to be read. A session counts with all of
-/// them against the server's memory.
+/// Most bytes of all connections of a session that may wait to be read: so much it may grow by
+/// before the server counts again.
 const MOST_WAITING: u64 = 64_000_000;
 
 /// Bytes of messages that every session must take.

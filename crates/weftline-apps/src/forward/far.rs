@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
-use weftline::{CloseReason, Connection, Stream};
+use weftline::{Connection, Stream};
 
 use super::carry;
 use super::counts::Ended;
@@ -16,7 +16,8 @@ use super::listeners::PAUSE;
 use super::service::Service;
 use super::wire::{Reply, Request, Status};
 use crate::allow::{Refused, permit};
-use crate::quota::Who;
+use crate::error::SessionError;
+use crate::quota::{Place, Who};
 use crate::target::Target;
 
 /// A session.
@@ -24,32 +25,51 @@ pub(super) struct Far {
     service: Arc<Service>,
     connection: Connection,
     who: Who,
+    /// Connections that are not over keep it, and what they hold, beyond the session's end.
+    place: Place,
 }
 
 impl Far {
-    pub(super) fn new(service: Arc<Service>, connection: Connection) -> Self {
+    pub(super) fn new(service: Arc<Service>, connection: Connection, place: Place) -> Self {
         Far {
             service,
             who: Who::of(&connection),
             connection,
+            place,
         }
     }
 
-    /// Serves the session to its end.
-    pub(super) async fn serve(self) -> CloseReason {
+    /// Serves the session until it ends, or must end.
+    pub(super) async fn serve(self) -> SessionError {
         let far = Arc::new(self);
         // `forward` does not serve recordings.
         if let Err(reason) = far.connection.confirmed().await {
-            return reason;
+            return SessionError::Closed(reason);
         }
         loop {
-            match far.connection.accept_stream().await {
-                Ok(stream) => {
-                    tokio::spawn(far.clone().stream(stream));
-                }
-                Err(reason) => return reason,
+            tokio::select! {
+                opened = far.connection.accept_stream() => match opened {
+                    Ok(stream) => drop(tokio::spawn(far.clone().stream(stream))),
+                    Err(reason) => return SessionError::Closed(reason),
+                },
+                over = far.place.over() => return over.into(),
             }
         }
+    }
+
+    /// Counts a connection while it is carried; it is reset if the session must end: a target that
+    /// does not read would keep what is held for it.
+    async fn carry(
+        &self,
+        carried: impl Future<Output = Result<Ended, Reply>>,
+    ) -> Result<Ended, Reply> {
+        let carried = async {
+            tokio::select! {
+                carried = carried => carried,
+                _ = self.place.over() => Ok(Ended::Broken),
+            }
+        };
+        self.service.counts.connection(carried).await
     }
 
     async fn stream(self: Arc<Self>, mut stream: Stream) {
@@ -73,8 +93,7 @@ impl Far {
                 dial::answer(stream, answer.err().unwrap_or(done)).await;
             }
             Request::Connect(target) => {
-                let counts = &self.service.counts;
-                let carried = counts.connection(self.outward(stream, &target)).await;
+                let carried = self.carry(self.outward(stream, &target)).await;
                 self.tell(carried);
             }
             Request::Listen(rule, at) => self.listen(stream, rule, &at).await,
@@ -169,7 +188,7 @@ impl Far {
                 Ok((tcp, _)) => {
                     let far = self.clone();
                     tokio::spawn(async move {
-                        let carried = far.service.counts.connection(far.inward(tcp, rule)).await;
+                        let carried = far.carry(far.inward(tcp, rule)).await;
                         far.tell(carried);
                     });
                 }

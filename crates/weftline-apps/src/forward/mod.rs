@@ -38,4 +38,3 @@ pub use counts::Snapshot;
 pub use event::Event;
 pub use options::{ClientOptions, Entry, OpenError, ServerOptions};
 pub use server::Server;
-pub use service::least_memory;

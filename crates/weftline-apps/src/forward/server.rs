@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{interval, timeout};
 use weftline::{Connection, Port};
 
 use super::counts::Snapshot;
@@ -15,7 +15,7 @@ use super::far::Far;
 use super::options::ServerOptions;
 use super::service::Service;
 use crate::error::SessionError;
-use crate::quota::Who;
+use crate::quota::{CHECK, Who};
 use crate::session::{close, farewell};
 use crate::stopper::Stopper;
 
@@ -64,6 +64,7 @@ impl Server {
         stopper: &Stopper,
     ) -> Result<(), SessionError> {
         let mut sessions: JoinSet<()> = JoinSet::new();
+        let mut check = interval(CHECK);
         let mut stopped = std::pin::pin!(async {
             stopper.asked().await;
             self.drain(stopper).await;
@@ -80,6 +81,7 @@ impl Server {
                     (self.service.on_event)(Event::TurnedAway(&refusal));
                 }
                 Some(_) = sessions.join_next() => {}
+                _ = check.tick() => self.service.sessions.check(),
                 () = &mut stopped => {
                     endpoint.close(close::INTERRUPTED, "stopped");
                     farewell(endpoint, close::INTERRUPTED, "stopped").await;
@@ -99,28 +101,28 @@ impl Server {
         };
         let (service, remote) = (&self.service, connection.remote_addr());
         (service.on_event)(Event::Joined { peer, remote });
-        let memory = service.memory.take(Who::Key(peer), connection.memory());
-        let _memory = match memory {
-            Ok(memory) => memory,
-            Err(over) => {
-                connection.close(close::FAILED, &over.to_string());
-                let error = &SessionError::OverLimit(over);
-                return (service.on_event)(Event::Left {
-                    peer,
-                    remote,
-                    error,
-                });
+        let counted = connection.clone();
+        let place = service
+            .sessions
+            .enter(Who::Key(peer), move || counted.held());
+        let ended = match place {
+            Ok(place) => {
+                service.counts.session();
+                let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+                self.lock().insert(number, connection.clone());
+                let ended = Far::new(service.clone(), connection.clone(), place).serve();
+                let ended = ended.await;
+                self.lock().remove(&number);
+                ended
             }
+            Err(over) => over.into(),
         };
-        service.counts.session();
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        self.lock().insert(number, connection.clone());
-        let ended = Far::new(service.clone(), connection).serve().await;
-        self.lock().remove(&number);
+        // Unless it is over.
+        connection.close(close::FAILED, &ended.to_string());
         (service.on_event)(Event::Left {
             peer,
             remote,
-            error: &SessionError::Closed(ended),
+            error: &ended,
         });
     }
 

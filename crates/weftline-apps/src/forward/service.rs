@@ -3,26 +3,20 @@
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
-use weftline::EndpointConfig;
 
 use super::counts::Counts;
 use super::event::OnEvent;
 use super::listeners::Listeners;
 use super::options::ServerOptions;
 use super::wire::{Reply, Status};
-use crate::quota::{Limit, OverLimit, Quota, Share, Unit, Who};
+use crate::quota::{Limit, OverLimit, Quota, Sessions, Share, Unit, Who};
 
 /// Most connections of all sessions together.
 const MOST_RUNNING: u32 = 100_000;
 
-/// Memory that a connection takes beside what waits in its session to be read: what waits to be sent,
-/// and two buffers.
-const CONNECTION: u64 = 300_000;
-
-/// Memory that a client takes at least in a session with this configuration, with one connection.
-pub fn least_memory(config: &EndpointConfig) -> u64 {
-    config.session.memory() + CONNECTION
-}
+/// Memory that a connection takes beside what its session holds: two buffers, and what its stream
+/// keeps for reuse.
+const CONNECTION: u64 = 200_000;
 
 /// What an open connection has; it is given back when this is dropped.
 pub(super) struct Admitted<'a> {
@@ -40,7 +34,7 @@ pub(super) struct Service {
     /// Each connection holds a permit.
     running: Semaphore,
     /// What clients have: sessions and connections take memory.
-    pub(super) memory: Arc<Quota>,
+    pub(super) sessions: Arc<Sessions>,
     connections: Arc<Quota>,
     /// Turns true once, when nothing new may start.
     pub(super) leaving: watch::Sender<bool>,
@@ -55,7 +49,7 @@ impl Service {
         let each = limit(options.bounds.connections(), Some("--connections"));
         let connections = Quota::new(Unit::Connections, each, limit(MOST_RUNNING, None));
         Service {
-            memory: options.memory.quota(),
+            sessions: Sessions::new(options.memory.quota()),
             connections,
             options,
             counts: Counts::default(),
@@ -75,7 +69,7 @@ impl Service {
         let leaving = |_| Reply::new(Status::Leaving, "the peer is stopping");
         Ok(Admitted {
             _connection: self.connections.take(who, 1).map_err(refuse)?,
-            _memory: self.memory.take(who, CONNECTION).map_err(refuse)?,
+            _memory: self.sessions.memory.take(who, CONNECTION).map_err(refuse)?,
             // There are as many as connections, unless the server waits for their end.
             _running: self.running.try_acquire().map_err(leaving)?,
         })

@@ -22,6 +22,8 @@ use crate::quota::Share;
 
 /// Datagrams read from a socket before other sockets get their turn.
 const BATCH: usize = 64;
+/// No datagram is longer.
+const LONGEST: usize = 1 << 16;
 /// The client reports when a flow ends; if it never does, the flow ends this much later.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -40,6 +42,8 @@ struct State {
     /// Numbers the sessions, so that the end of an old one does not end the next.
     generation: u64,
     used: Instant,
+    /// For a datagram of any target.
+    buffer: Vec<u8>,
 }
 
 /// A rule of the client, as granted.
@@ -73,6 +77,7 @@ impl Far {
             rules: Vec::new(),
             generation: 0,
             used: Instant::now(),
+            buffer: Vec::new(),
         };
         Arc::new(Far {
             room,
@@ -186,6 +191,11 @@ impl Far {
             && now.saturating_duration_since(state.used) >= self.idle.min(GRACE)
     }
 
+    /// Bytes held back to restore the order.
+    pub(super) fn held(&self) -> u64 {
+        self.lock().table.held() as u64
+    }
+
     /// Current counters.
     pub(super) fn snapshot(&self) -> Snapshot {
         self.lock().table.snapshot()
@@ -233,15 +243,16 @@ fn is_refusal(error: &io::Error) -> bool {
 
 /// Reads the target's answers until the flow ends.
 async fn listen(far: Weak<Far>, flow: u32, socket: Arc<UdpSocket>) {
-    let mut buffer = vec![0; 1 << 16];
     while socket.readable().await.is_ok() {
         let Some(far) = far.upgrade() else { return };
         let mut too_long = None;
         let mut state = far.lock();
+        let State { table, buffer, .. } = &mut *state;
+        buffer.resize(LONGEST, 0);
         for _ in 0..BATCH {
-            match socket.try_recv(&mut buffer) {
+            match socket.try_recv(buffer) {
                 Ok(len) => {
-                    let sent = state.table.send(flow, &buffer[..len], Instant::now());
+                    let sent = table.send(flow, &buffer[..len], Instant::now());
                     too_long = too_long.or(sent);
                 }
                 // Nothing listens there now; something may later.

@@ -38,7 +38,6 @@ pub use counts::{Counts, Dropped, Snapshot, Traffic};
 pub use delivery::{BadDelivery, Delivery};
 pub use event::{Event, Route, TooLong};
 pub use options::{ClientOptions, OpenError, ServerOptions};
-pub use room::least_memory;
 pub use rule::{BadRule, Rule};
 pub use server::Server;
 pub use table::wireguard_mtu;

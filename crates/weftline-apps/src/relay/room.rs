@@ -2,26 +2,21 @@
 
 use std::sync::Arc;
 
-use weftline::EndpointConfig;
-
 use super::options::ServerOptions;
-use super::table::MOST_HELD;
-use crate::quota::{Limit, OverLimit, Quota, Share, Unit, Who};
+use crate::quota::{Limit, OverLimit, Quota, Sessions, Share, Unit, Who};
 
 /// Most flows of all clients together.
 const MOST_FLOWS: u64 = 60_000;
 /// Flows of a relay whose end the client has not reported yet.
 pub(super) const SLACK: usize = 64;
 
-/// Memory that a client takes at least in a session with this configuration.
-pub fn least_memory(config: &EndpointConfig) -> u64 {
-    config.session.memory() + MOST_HELD as u64
-}
+/// Memory that a relay takes for its flows, which outlive its session.
+const FLOWS: u64 = 1_000_000;
 
 /// What the clients may take.
 pub(super) struct Quotas {
     /// Sessions and relays take memory.
-    pub(super) memory: Arc<Quota>,
+    pub(super) sessions: Arc<Sessions>,
     flows: Arc<Quota>,
 }
 
@@ -36,7 +31,7 @@ impl Quotas {
             option: None,
         };
         Quotas {
-            memory: options.memory.quota(),
+            sessions: Sessions::new(options.memory.quota()),
             flows: Quota::new(Unit::Flows, each, all),
         }
     }
@@ -47,7 +42,7 @@ impl Quotas {
     /// They would take too much memory.
     pub(super) fn room(&self, who: Who) -> Result<Room, OverLimit> {
         Ok(Room {
-            _memory: self.memory.take(who, MOST_HELD as u64)?,
+            _memory: self.sessions.memory.take(who, FLOWS)?,
             flows: self.flows.clone(),
             who,
         })

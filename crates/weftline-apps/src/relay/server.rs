@@ -1,7 +1,7 @@
 //! The server end: its rules and its clients.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -18,7 +18,7 @@ use super::table::Hostile;
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION};
 use crate::allow::permit;
 use crate::error::SessionError;
-use crate::quota::{OverLimit, Who};
+use crate::quota::{CHECK, OverLimit, Who};
 use crate::session::{close, farewell};
 use crate::stopper::Stopper;
 
@@ -26,8 +26,6 @@ use crate::stopper::Stopper;
 const GRANT: Duration = Duration::from_secs(10);
 /// How long datagrams in flight may take to arrive when the relay is stopped.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Time between two checks for idle flows.
-const SWEEP: Duration = Duration::from_secs(1);
 /// How long an ending session may take to report the reason.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
@@ -35,7 +33,7 @@ const LAST_WORD: Duration = Duration::from_secs(1);
 pub struct Server {
     options: ServerOptions,
     clients: Mutex<Clients>,
-    quotas: Quotas,
+    pub(super) quotas: Quotas,
     on_event: OnEvent,
 }
 
@@ -90,7 +88,7 @@ impl Server {
         stopper: &Stopper,
     ) -> Result<(), SessionError> {
         let mut sessions: JoinSet<()> = JoinSet::new();
-        let mut sweep = interval(SWEEP);
+        let mut sweep = interval(CHECK);
         loop {
             tokio::select! {
                 accepted = endpoint.accept() => match accepted {
@@ -101,7 +99,10 @@ impl Server {
                 },
                 Some(refusal) = endpoint.refused() => (self.on_event)(Event::TurnedAway(&refusal)),
                 Some(_) = sessions.join_next() => {}
-                _ = sweep.tick() => self.sweep(),
+                _ = sweep.tick() => {
+                    self.sweep();
+                    self.quotas.sessions.check();
+                }
                 () = stopper.asked() => {
                     let connections = self.detach();
                     let flushed = async {
@@ -125,7 +126,7 @@ impl Server {
     async fn serve(self: Arc<Self>, connection: Connection) {
         let (peer, remote) = (connection.peer(), connection.remote_addr());
         (self.on_event)(Event::Joined { peer, remote });
-        let error = self.session(&connection).await;
+        let error = self.admit(&connection).await;
         connection.close(close::FAILED, &error.to_string());
         (self.on_event)(Event::Left {
             peer,
@@ -134,16 +135,33 @@ impl Server {
         });
     }
 
-    /// Serves one session; returns the reason why it ended.
-    async fn session(&self, connection: &Connection) -> SessionError {
+    /// Serves one session if there is room, until it ends or must end; returns the reason.
+    async fn admit(&self, connection: &Connection) -> SessionError {
+        let attached = Arc::new(OnceLock::<Weak<Far>>::new());
+        let (far, counted) = (attached.clone(), connection.clone());
+        let held = move || {
+            let far = far.get().and_then(Weak::upgrade);
+            counted.held() + far.map_or(0, |far| far.held())
+        };
+        let place = match self.quotas.sessions.enter(Who::of(connection), held) {
+            Ok(place) => place,
+            Err(over) => return over.into(),
+        };
+        tokio::select! {
+            error = self.session(connection, &attached) => error,
+            over = place.over() => over.into(),
+        }
+    }
+
+    /// Serves one session, whose flows are `attached`; returns the reason why it ended.
+    async fn session(
+        &self,
+        connection: &Connection,
+        attached: &OnceLock<Weak<Far>>,
+    ) -> SessionError {
         let failed = |error: std::io::Error| match connection.close_reason() {
             Some(reason) => SessionError::Closed(reason),
             None => SessionError::Failed(error.to_string()),
-        };
-        let who = Who::of(connection);
-        let _memory = match self.quotas.memory.take(who, connection.memory()) {
-            Ok(memory) => memory,
-            Err(over) => return over.into(),
         };
         let opening = async {
             // The relay does not serve recordings.
@@ -164,11 +182,13 @@ impl Server {
         }
         let (rules, refused) = self.grant(&hello, connection.peer()).await;
         let key = (connection.peer(), hello.instance);
-        let far = match self.far(key, who) {
+        let far = match self.far(key, Who::of(connection)) {
             Ok(far) => far,
             Err(over) => return over.into(),
         };
+        attached.get_or_init(|| Arc::downgrade(&far));
         let (old, number) = far.attach(connection.clone(), hello.fragment, rules);
+        let _detached = Attached { far: &far, number };
         if let Some(old) = old {
             old.close(close::DONE, "replaced by a newer session");
         }
@@ -178,12 +198,10 @@ impl Server {
             flows: u32::try_from(self.options.flows).unwrap_or(u32::MAX),
             idle: self.options.idle.as_secs().max(1),
         };
-        let ended = match wire::write(&mut stream, &answer).await {
+        match wire::write(&mut stream, &answer).await {
             Ok(()) => carry(&far, connection, stream).await,
             Err(error) => failed(error),
-        };
-        far.detach(number);
-        ended
+        }
     }
 
     /// The client's rules that are granted, and why the others are refused.
@@ -252,6 +270,18 @@ impl Server {
 
     fn lock(&self) -> MutexGuard<'_, Clients> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The session of this number is attached to its flows; dropping this detaches it.
+struct Attached<'a> {
+    far: &'a Far,
+    number: u64,
+}
+
+impl Drop for Attached<'_> {
+    fn drop(&mut self) {
+        self.far.detach(self.number);
     }
 }
 

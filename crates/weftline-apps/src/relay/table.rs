@@ -16,7 +16,7 @@ use super::wire::{HEAD, Head, NUMBERED_HEAD};
 const YOUNG: Duration = Duration::from_secs(10);
 /// Most bytes that may be held back in all to restore the order: several times what an honest sender
 /// has in flight.
-pub(super) const MOST_HELD: usize = 32 << 20;
+const MOST_HELD: usize = 32 << 20;
 /// Time in which a session discovers the path MTU. Until then, datagrams that do not fit are sent
 /// in pieces: a flow that begins with the session would lose its beginning. Later, so are
 /// datagrams of a length that has fitted before: losses can make the path MTU look smaller for a
@@ -100,19 +100,24 @@ impl<E> Table<E> {
         self.fitted = 0;
         self.session = Some(session);
         self.counts.sessions += 1;
+    }
+
+    /// Detaches the session and returns it. What is held back was waiting for datagrams of it.
+    pub(super) fn detach(&mut self) -> Option<Connection> {
         self.held = 0;
         self.ready.clear();
         for flow in self.flows.values_mut() {
             flow.sent = 0;
             flow.order = Order::default();
         }
-    }
-
-    /// Detaches the session and returns it.
-    pub(super) fn detach(&mut self) -> Option<Connection> {
         let session = self.session.take()?;
         self.counts.dropped.late += late(&session.stats());
         Some(session)
+    }
+
+    /// Bytes held back in all flows.
+    pub(super) fn held(&self) -> usize {
+        self.held
     }
 
     /// Bounds the number of flows.
@@ -408,6 +413,24 @@ mod tests {
         assert_eq!(table.held, 0);
         assert_eq!(table.counts.delivered.datagrams, 2001);
     }
+
+    #[test]
+    fn what_waits_for_a_datagram_of_a_session_goes_with_it() {
+        let mut table = Table::new(1);
+        let now = Instant::now();
+        table.insert(3, 0, Delivery::InOrder, (), now);
+        let head = Head {
+            rule: 0,
+            flow: 3,
+            number: Some(1),
+        };
+        let datagram = Bytes::from(vec![7; 1000]);
+        assert!(table.receive(head, datagram, now, |(), _| true).is_ok());
+        assert!(table.held() >= 1000);
+        assert!(table.detach().is_none() && table.held() == 0);
+        assert!(table.contains(3) && table.counts.delivered.datagrams == 0);
+    }
+
     #[test]
     fn the_flow_that_was_idle_for_longest_is_dropped_once_it_is_no_longer_young() {
         let mut table = Table::new(2);

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use clap::Args;
 use weftline::{Endpoint, Fingerprint};
-use weftline_apps::forward::{Event, Server, ServerOptions, Snapshot, least_memory};
+use weftline_apps::forward::{Event, Server, ServerOptions, Snapshot};
 use weftline_apps::{Address, Allow, Memory, Stopper};
 
 use super::options::BoundsOptions;
@@ -101,7 +101,7 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
 
 async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Endpoint, Memory)> {
     let config = args.bounds.endpoint(&args.session)?;
-    let memory = args.memory.limits(least_memory(&config))?;
+    let memory = args.memory.limits();
     let (identity, _) = home::identity(args.session.identity.as_deref())?;
     let allowed = allowed(&identity, Use::Forward, args.peer_anyone, &args.peer)?;
     let at = |addr| Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use weftline::{Endpoint, Fingerprint, InsecureEndpoint, Port};
-use weftline_apps::relay::{Event, Server, ServerOptions, Snapshot, least_memory};
+use weftline_apps::relay::{Event, Server, ServerOptions, Snapshot};
 use weftline_apps::{Address, Allow, Memory, Stopper};
 
 use super::options::{idle, most_flows};
@@ -104,7 +104,7 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
 async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Port, Memory)> {
     let mut config = args.session.endpoint()?;
     args.again.complete(&mut config);
-    let memory = args.memory.limits(least_memory(&config))?;
+    let memory = args.memory.limits();
     let listen = args.listen.as_ref();
     let endpoint: Port = if args.session.insecure_udp {
         output::insecure();

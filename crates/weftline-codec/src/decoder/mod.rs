@@ -413,6 +413,29 @@ impl WindowDecoder {
             + self.vector.capacity()
     }
 
+    /// As [`memory`](Self::memory) at most, in O(1), for a decoder without
+    /// buffers of the caller's.
+    #[must_use]
+    pub fn memory_bound(&self) -> usize {
+        let buffers = self.store.filled() + self.system.rank() + self.buffers.len();
+        buffers * self.buffers.longest()
+            + self.store.ring()
+            + self.system.memory_bound(self.config.max_unknowns)
+            + self.buffers.lists()
+            + self.news.memory()
+            + self.vector.capacity()
+    }
+
+    /// Frees the memory that is kept for reuse, if no symbol is held: for a flow
+    /// that pauses. Call [`forget_before`](Self::forget_before) first.
+    pub fn release(&mut self) {
+        if self.first() == self.end() {
+            self.store.release();
+            self.system.release();
+            self.buffers = Buffers::default();
+        }
+    }
+
     /// As [`each_known`](Self::each_known), where there may be unreported
     /// symbols.
     #[inline(never)]

@@ -31,6 +31,11 @@ impl Longest {
         self.peaks.get(earlier).map(|peak| peak.1)
     }
 
+    /// Bytes of memory held.
+    pub(super) fn memory(&self) -> usize {
+        self.peaks.capacity() * size_of::<(Esi, usize)>()
+    }
+
     /// Forgets the symbols below `esi`.
     #[inline]
     pub(super) fn forget_before(&mut self, esi: Esi) {

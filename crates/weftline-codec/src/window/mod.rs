@@ -192,6 +192,26 @@ impl WindowEncoder {
         self.capacity
     }
 
+    /// Bytes of memory held now at most, buffers kept for reuse included, for an
+    /// encoder without buffers of the caller's. O(1).
+    #[must_use]
+    pub fn memory_bound(&self) -> usize {
+        (self.symbols.len() + self.buffers.len()) * self.buffers.longest()
+            + self.symbols.capacity() * size_of::<Coded>()
+            + self.buffers.lists()
+            + self.longest.memory()
+    }
+
+    /// Frees the memory that is kept for reuse, if no symbol is held: for a flow
+    /// that pauses.
+    pub fn release(&mut self) {
+        if self.is_empty() {
+            self.symbols = VecDeque::new();
+            self.longest = Longest::default();
+            self.buffers = Buffers::default();
+        }
+    }
+
     /// The payload of a symbol still held.
     #[must_use]
     pub fn symbol(&self, esi: Esi) -> Option<&[u8]> {

@@ -363,6 +363,8 @@ impl Victim {
         // One buffer for each stream, one for messages and one message longer than it.
         let buffers = self.streams.len() + 2;
         assert!(path.queued <= (buffers * self.send_buffer) as u64 + 3000);
+        let (held, most) = (self.session.held(), self.session.memory());
+        assert!(held <= most + path.queued, "{held} bytes, not {most}");
         assert!((0.0..=1.0).contains(&path.loss), "loss {}", path.loss);
         let received = &stats.received;
         assert!(received.useful_repairs <= received.repair_symbols);

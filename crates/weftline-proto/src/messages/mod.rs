@@ -324,6 +324,11 @@ impl InMessages {
         }
     }
 
+    /// Bytes held of messages with a deadline, with their cost.
+    pub(crate) fn perishable(&self) -> u64 {
+        self.perishable
+    }
+
     /// A fragment arrived; `remote` is the time on the sender's clock, as far as it is known.
     pub(crate) fn insert(
         &mut self,

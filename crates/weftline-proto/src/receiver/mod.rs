@@ -138,6 +138,16 @@ impl Receiver {
         &self.decoder
     }
 
+    /// Bytes of symbols and equations, and of memory kept for further ones.
+    pub(crate) fn held(&self) -> u64 {
+        self.decoder.memory_bound() as u64
+    }
+
+    /// Frees the memory kept for further symbols, if none is held.
+    pub(crate) fn release(&mut self) {
+        self.decoder.release();
+    }
+
     pub(crate) fn counts(&self) -> Counts {
         self.stats
     }

@@ -25,7 +25,7 @@ use crate::wire::field;
 pub use action::Action;
 use flight::Flight;
 pub use flight::Transmission;
-use flow::Flow;
+use flow::{Flow, Record};
 use scheme::{Redundancy, Rule, Scheme};
 pub use situation::Situation;
 pub use window::EncodingWindow;
@@ -153,6 +153,20 @@ impl Sender {
 
     pub(crate) fn is_idle(&self) -> bool {
         self.flow.is_idle()
+    }
+
+    /// Bytes of the symbols that are not acknowledged, and of memory kept for further ones.
+    pub(crate) fn held(&self) -> u64 {
+        let records = self.flow.records.capacity() * size_of::<Record>();
+        (self.flow.encoder.memory_bound() + records) as u64
+    }
+
+    /// Frees the memory kept for further symbols, if all are acknowledged.
+    pub(crate) fn release(&mut self) {
+        if self.is_idle() {
+            self.flow.encoder.release();
+            self.flow.records = VecDeque::new();
+        }
     }
 
     pub(crate) fn unacknowledged(&self) -> u64 {

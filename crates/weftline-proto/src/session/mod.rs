@@ -197,7 +197,13 @@ impl Session {
                 code,
                 data,
             } => self.receiver.on_field_repair(now, &coded, nss, &code, data),
-            Datagram::Probe(coded) => self.receiver.on_probe(now, &coded),
+            Datagram::Probe(coded) => {
+                let outcome = self.receiver.on_probe(now, &coded);
+                // Peers probe in pauses, in which this end need not keep the memory of busier times.
+                self.receiver.release();
+                self.sender.release();
+                outcome
+            }
             Datagram::Feedback(report) => {
                 self.received.feedback += 1;
                 let taken = self.sender.on_feedback(now, &report);
@@ -770,6 +776,14 @@ impl Session {
     /// Bytes that the peer can make this end hold at most: see [`Config::memory`].
     pub fn memory(&self) -> u64 {
         self.config.memory()
+    }
+
+    /// Bytes that this end holds for the peer now: symbols and equations of the decoder, symbols that
+    /// the peer has not acknowledged, what the application has not read, and what waits to be sent;
+    /// with the memory that is kept for reuse until the next pause. At most [`Self::memory`], and
+    /// [`PathStats::queued`] more. O(1).
+    pub fn held(&self) -> u64 {
+        self.receiver.held() + self.sender.held() + self.payload.held()
     }
 
     /// A snapshot of the counters and estimates.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::trim;
 use crate::violation::Violation;
 
 /// Bytes received and not yet read, in order and beyond gaps.
@@ -105,9 +106,7 @@ impl RecvStream {
         buf[..first].copy_from_slice(&a[..first]);
         buf[first..n].copy_from_slice(&b[..n - first]);
         self.ready.drain(..n);
-        if self.ready.is_empty() && self.ready.capacity() > 1 << 16 {
-            self.ready = VecDeque::new();
-        }
+        trim(&mut self.ready);
         n
     }
 
@@ -191,6 +190,20 @@ mod tests {
         assert_eq!(stream.insert(0, b"01234", false), Ok(-1));
         assert!(stream.is_complete());
         assert_eq!(read_all(&mut stream), b"01234abc");
+    }
+
+    #[test]
+    fn a_stream_that_is_nearly_read_keeps_little_memory() {
+        let mut stream = RecvStream::new(1 << 20);
+        stream.insert(0, &vec![7; 1 << 20], false).unwrap();
+        let mut buf = vec![0; 1 << 10];
+        for _ in 0..1023 {
+            assert_eq!(stream.read(&mut buf), 1 << 10);
+            let (len, capacity) = (stream.ready.len(), stream.ready.capacity());
+            assert!(capacity <= 4 * len + (64 << 10), "{capacity} for {len}");
+        }
+        assert_eq!(stream.read(&mut [0; 1000]), 1000);
+        assert_eq!(read_all(&mut stream), [7; 24]);
     }
 
     #[test]

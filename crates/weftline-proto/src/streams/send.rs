@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use weftline_codec::Esi;
 
+use super::trim;
+
 /// Bytes accepted from the application and not yet put into symbols, and the stream's end.
 #[derive(Debug, Default)]
 pub(super) struct SendStream {
@@ -103,5 +105,6 @@ impl Taken<'_> {
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
         self.queue.drain(..self.len);
+        trim(self.queue);
     }
 }

@@ -10,6 +10,7 @@ mod early_data;
 mod event_log;
 mod farewell;
 mod fates;
+mod held;
 mod hostile_peer;
 mod liveness;
 mod messages;

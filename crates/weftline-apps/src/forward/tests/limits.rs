@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use weftline::{CloseReason, ConnectError};
 
-use super::world::{Serve, World, echo, echoed, soon, to, until};
+use super::world::{Serve, World, echo, echoed, soon, target, to, until};
 use crate::forward::Bounds;
 use crate::forward::wire::{Reply, Request, Status};
 use crate::session::close;
@@ -44,7 +44,7 @@ async fn all_clients_share_the_memory_of_the_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_is_given_back_at_the_end_of_a_session() {
     let at = echo().await;
-    let serve = Serve::allow(&[&at]).with_memory(2.5, 10.0);
+    let serve = Serve::allow(&[&at]).with_memory(2.9, 10.0);
     let world = World::new("", serve, |options| options.listen = vec![to(&at)]).await;
     for _ in 0..5 {
         let (endpoint, second) = world.stranger().await;
@@ -59,6 +59,34 @@ async fn memory_is_given_back_at_the_end_of_a_session() {
         soon(endpoint.wait_idle()).await;
         until(|| world.server.sessions() == 1).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_whose_target_does_not_read_is_closed_at_the_limit_and_the_others_go_on() {
+    let (silent, nobody_reads) = target().await;
+    let at = echo().await;
+    let bounds = Bounds::new(256, 8_000_000, Duration::from_secs(10)).unwrap();
+    let serve = Serve::allow(&[&at, &nobody_reads]).bounded(bounds);
+    let serve = serve.with_memory(5.0, 100.0);
+    let world = World::new("", serve, |options| options.listen = vec![to(&at)]).await;
+    let mut program = world.program().await;
+    echoed(&mut program, b"before").await;
+    let (_endpoint, greedy) = world.stranger().await;
+    let mut stream = soon(greedy.open_stream()).await.unwrap();
+    let request = Request::Connect(nobody_reads).bytes();
+    stream.write_all(&request).await.unwrap();
+    let (_unread, _) = soon(silent.accept()).await.unwrap();
+    let writing = async {
+        while stream.write_all(&[7; 1 << 16]).await.is_ok() {}
+        greedy.closed().await
+    };
+    let reason = soon(writing).await.to_string();
+    assert!(reason.contains("this session holds the most"), "{reason}");
+    assert!(reason.contains("--client-memory"), "{reason}");
+    // Its connection goes too, and with it what it held: the target would keep it for ever.
+    until(|| world.server.snapshot().open == 1).await;
+    until(|| world.server.service.sessions.memory.taken().0 < 2_000_000).await;
+    echoed(&mut program, b"after").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

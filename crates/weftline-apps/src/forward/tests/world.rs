@@ -57,12 +57,10 @@ impl Serve {
         serve
     }
 
-    /// Where clients may take this much memory, in sessions: each by itself, and all together.
+    /// Where clients may take this much memory, in megabytes: each by itself, and all together. A
+    /// session takes one at least.
     pub(super) fn with_memory(mut self, each: f64, all: f64) -> Self {
-        let mut config = config();
-        self.options.bounds.apply(&mut config);
-        let sessions = |number: f64| (config.session.memory() as f64 * number) as u64;
-        let (each, all) = (sessions(each), sessions(all));
+        let [each, all] = [each, all].map(|megabytes| (megabytes * 1e6) as u64);
         self.options.memory = Memory { each, all };
         self
     }

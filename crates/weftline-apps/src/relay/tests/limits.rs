@@ -7,7 +7,7 @@ use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Fingerprint, Ident
 use super::world::{soon, target, until};
 use crate::quota::Memory;
 use crate::relay::wire::{self, Answer, Hello, VERSION, Wanted};
-use crate::relay::{Server, ServerOptions, least_memory};
+use crate::relay::{Server, ServerOptions};
 use crate::stopper::Stopper;
 
 /// A server, and where it is.
@@ -77,10 +77,10 @@ fn client() -> Endpoint {
 async fn one_client_cannot_take_all_places() {
     let target = target().await.local_addr().unwrap().to_string();
     let mut options = ServerOptions::new(vec![target.parse().unwrap()]);
-    let each = least_memory(&EndpointConfig::default());
+    // A relay takes 2 MB, and what it holds.
     options.memory = Memory {
-        each: 2 * each,
-        all: 3 * each,
+        each: 5_000_000,
+        all: 7_000_000,
     };
     let world = server(options);
     let (greedy, other, late) = (client(), client(), client());
@@ -116,4 +116,51 @@ async fn all_relays_of_a_client_share_its_flows() {
     // 6, and as many again that may be about to end.
     until(|| world.server.snapshot().counts.dropped.no_flow == 120 - (6 + 64)).await;
     assert_eq!(world.server.snapshot().open, 6 + 64);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_relay_that_holds_too_much_back_is_closed_and_the_others_go_on() {
+    let target = target().await.local_addr().unwrap().to_string();
+    let mut options = ServerOptions::new(vec![target.parse().unwrap()]);
+    options.memory = Memory {
+        each: 10_000_000,
+        all: 100_000_000,
+    };
+    let world = server(options);
+    let (greedy, other) = (client(), client());
+    let modest = relay(&world, &other, 0, &target).await.unwrap();
+    let connection = relay(&world, &greedy, 0, &target).await.unwrap();
+    // Datagram 0 never comes.
+    let sending = async {
+        for number in 1..=250_u32 {
+            let mut message = vec![0x80, 0, 0, 0, 1];
+            message.extend_from_slice(&number.to_be_bytes());
+            message.resize(50_000, 7);
+            if connection.send_message(message, None).await.is_err() {
+                break;
+            }
+        }
+        connection.closed().await
+    };
+    let reason = soon(sending).await.to_string();
+    assert!(reason.contains("this session holds the most"), "{reason}");
+    assert!(reason.contains("--client-memory"), "{reason}");
+    // The greedy one's flow remains for a while, but not what waited in it.
+    let memory = &world.server.quotas.sessions.memory;
+    until(|| memory.taken().0 < 4_000_000).await;
+    assert_eq!(memory.taken().1, 2);
+    assert_eq!(modest.close_reason(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hundreds_of_clients_fit_with_the_defaults() {
+    let target = target().await.local_addr().unwrap().to_string();
+    let world = server(ServerOptions::new(vec![target.parse().unwrap()]));
+    let mut kept = Vec::new();
+    for _ in 0..150 {
+        let client = client();
+        let connection = relay(&world, &client, 0, &target).await.unwrap();
+        kept.push((client, connection));
+    }
+    assert!(kept.iter().all(|(_, one)| one.close_reason().is_none()));
 }

@@ -1,11 +1,15 @@
 //! What the clients of a server may take: each by itself, and all together.
 
+mod sessions;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weftline::{Connection, Fingerprint};
+
+pub(crate) use sessions::{CHECK, Place, Sessions};
 
 /// Whose share something is: of a key, or of an address where nobody has a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +28,8 @@ impl Who {
     }
 }
 
-/// Memory of a server, in bytes, that its clients may take.
+/// Memory of a server, in bytes, that its clients may take. A session counts with a little, and with
+/// what it holds for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// Each client: all sessions and connections with one fingerprint.
@@ -44,6 +49,9 @@ impl Default for Memory {
 }
 
 impl Memory {
+    /// With less, sessions would end for what they ordinarily hold.
+    pub const LEAST: u64 = 10_000_000;
+
     pub(crate) fn quota(self) -> Arc<Quota> {
         let limit = |limit, option| Limit { limit, option };
         Quota::new(
@@ -69,16 +77,21 @@ pub(crate) struct Limit {
     pub(crate) option: Option<&'static str>,
 }
 
-/// Something that a client asked for is beyond a limit of the server.
+/// Something that a client asked for, or what its session holds, is beyond a limit of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct OverLimit {
     unit: Unit,
     of_one: bool,
+    /// It is for a session that was let in and holds the most now.
+    ends_session: bool,
     limit: Limit,
 }
 
 impl fmt::Display for OverLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.ends_session {
+            f.write_str("this session holds the most, and ")?;
+        }
         f.write_str(match self.of_one {
             true => "this client has all that the server allows it: ",
             false => "the clients of the server have all that it allows them together: ",
@@ -129,6 +142,26 @@ impl Quota {
         })
     }
 
+    /// A client that has more than its limit, or none if all together have; and what to tell.
+    pub(crate) fn excess(&self) -> Option<(Option<Who>, OverLimit)> {
+        let over = |of_one, limit| OverLimit {
+            unit: self.unit,
+            of_one,
+            ends_session: true,
+            limit,
+        };
+        let taken = self.lock();
+        let greedy = taken
+            .by
+            .iter()
+            .find(|(_, amount)| **amount > self.each.limit);
+        match greedy {
+            Some((who, _)) => Some((Some(*who), over(true, self.each))),
+            None if taken.all > self.all.limit => Some((None, over(false, self.all))),
+            None => None,
+        }
+    }
+
     /// Takes `amount` for a client.
     ///
     /// # Errors
@@ -137,6 +170,7 @@ impl Quota {
         let over = |of_one, limit| OverLimit {
             unit: self.unit,
             of_one,
+            ends_session: false,
             limit,
         };
         let mut taken = self.lock();
@@ -160,21 +194,35 @@ impl Quota {
         })
     }
 
+    /// What all have, and how many clients have something.
+    #[cfg(test)]
+    pub(crate) fn taken(&self) -> (u64, usize) {
+        let taken = self.lock();
+        (taken.all, taken.by.len())
+    }
+
     fn lock(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+impl Share {
+    /// The client has this much of it now, even if that is beyond a limit.
+    fn set(&mut self, amount: u64) {
+        let taken = &mut *self.quota.lock();
+        let before = std::mem::replace(&mut self.amount, amount);
+        taken.all = taken.all - before + amount;
+        let by_one = taken.by.entry(self.who).or_default();
+        *by_one = *by_one - before + amount;
+        if *by_one == 0 {
+            taken.by.remove(&self.who);
+        }
+    }
+}
+
 impl Drop for Share {
     fn drop(&mut self) {
-        let taken = &mut *self.quota.lock();
-        taken.all -= self.amount;
-        if let Some(by_one) = taken.by.get_mut(&self.who) {
-            *by_one -= self.amount;
-            if *by_one == 0 {
-                taken.by.remove(&self.who);
-            }
-        }
+        self.set(0);
     }
 }
 
@@ -211,8 +259,7 @@ mod tests {
         drop(first);
         let again = quota.take(client(2), 1_000_000).unwrap();
         drop((second, other, again));
-        let taken = quota.lock();
-        assert_eq!((taken.all, taken.by.len()), (0, 0));
+        assert_eq!(quota.taken(), (0, 0));
     }
 
     #[test]
