@@ -120,3 +120,32 @@ fn what_is_missing_counts_with_the_equations_about_it() {
         "{held} of {arrived}"
     );
 }
+
+#[test]
+fn a_session_whose_limits_are_all_reached_holds_no_more_than_it_says() {
+    let mut config = Config::from(Config::arq());
+    config.rate = RateControl::Carrier;
+    config.send_buffer = DATA as usize;
+    config.limits.symbols = 256;
+    config.limits.unknowns = 128;
+    config.limits.session_data = 256 << 10;
+    config.limits.stream_data = 256 << 10;
+    config.limits.message_data = 128 << 10;
+    let mut pair = Pair::connected(config);
+    for session in [&mut pair.client, &mut pair.server] {
+        let id = session.open_stream().unwrap();
+        session.write(id, &vec![7; DATA as usize]).unwrap();
+        let second = Some(Duration::from_secs(1));
+        for _ in 0..6 {
+            let sent = session.send_message(pair.now, vec![7; 15_000], second);
+            assert!(sent.is_ok(), "{sent:?}");
+        }
+    }
+    // What the client sends is lost, reports too, and it reads nothing.
+    pair.exchange_unless(|_| true);
+    let (held, most) = (pair.client.held(), pair.client.memory());
+    let queued = pair.client.stats().path.queued;
+    assert!(pair.client.stats().path.unacknowledged > 240);
+    let held = held - queued;
+    assert!((most / 2..=most).contains(&held), "{held} of {most}");
+}
