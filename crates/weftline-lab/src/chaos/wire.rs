@@ -175,7 +175,7 @@ mod tests {
         let first = ask(b"one");
         wire.rebind().unwrap();
         assert_ne!(ask(b"two"), first);
-        wire.narrow(4);
+        wire.narrow(7);
         client.send_to(b"too long", wire.address()).unwrap();
         wire.cut(true);
         client.send_to(b"cut", wire.address()).unwrap();
