@@ -4,6 +4,7 @@ mod support;
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use support::{SYSTEM, compiler, folder, library, root, run, unable};
 
@@ -34,8 +35,13 @@ fn printed(source: &str) -> Vec<String> {
     all
 }
 
-/// Whether the compiler can make and run a program with sanitizers.
+/// Whether the compiler can make and run a program with sanitizers. The tests run at the same time.
 fn has_sanitizers() -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    *FOUND.get_or_init(look_for_sanitizers)
+}
+
+fn look_for_sanitizers() -> bool {
     let (source, program) = (folder().join("empty.c"), folder().join("empty"));
     std::fs::write(&source, "int main(void) { return 0; }\n").expect("the folder is ours");
     let made = compiler().is_some_and(|mut compiler| {

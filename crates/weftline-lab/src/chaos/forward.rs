@@ -1,9 +1,9 @@
 //! A round that forwards TCP connections.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::plan::End;
 use super::stage::Stage;
@@ -96,55 +96,56 @@ fn result(connection: JoinHandle<Result<Ended, Fault>>) -> Result<Ended, Fault> 
 }
 
 /// Sends bytes, and checks that they come back: all of them, or a reset.
+///
+/// One thread both reads and writes: whichever call comes first is told of a reset, and the other
+/// one then reads an end.
 fn carry(to: SocketAddr, bytes: Vec<u8>) -> Result<Ended, Fault> {
-    let Ok(mut reader) = TcpStream::connect_timeout(&to, Duration::from_secs(5)) else {
+    let Ok(mut tcp) = TcpStream::connect_timeout(&to, Duration::from_secs(5)) else {
         std::thread::sleep(Duration::from_millis(100));
         return Ok(Ended::Broken);
     };
-    reader.set_read_timeout(Some(SILENCE))?;
-    reader.set_write_timeout(Some(SILENCE))?;
-    let mut writer = reader.try_clone()?;
-    let sent = bytes.clone();
-    let writing = std::thread::spawn(move || {
-        for piece in sent.chunks(PIECE) {
-            writer.write_all(piece)?;
-            std::thread::sleep(PACE);
+    tcp.set_nonblocking(true)?;
+    let started = Instant::now();
+    let (mut sent, mut got, mut moved, mut is_open) = (0, 0, started, true);
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let due = PIECE * (1 + (started.elapsed().as_nanos() / PACE.as_nanos()) as usize);
+        let due = due.min(bytes.len());
+        if sent < due {
+            match tcp.write(&bytes[sent..due]) {
+                Ok(len) => sent += len,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(_) => return Ok(Ended::Broken),
+            }
+        } else if sent == bytes.len() && is_open {
+            is_open = false;
+            if tcp.shutdown(Shutdown::Write).is_err() {
+                return Ok(Ended::Broken);
+            }
         }
-        writer.shutdown(Shutdown::Write)
-    });
-    let (mut got, mut buffer) = (0, vec![0; 1 << 16]);
-    let ended = loop {
-        match reader.read(&mut buffer) {
-            Ok(0) if got == bytes.len() => break Ok(Ended::Complete),
+        match tcp.read(&mut buffer) {
+            Ok(0) if got == bytes.len() => return Ok(Ended::Complete),
             Ok(0) => {
                 let what = format!(
                     "a connection ended as if complete, {got} of {} bytes",
                     bytes.len()
                 );
-                break Err(Fault::Wrong(what));
+                return Err(Fault::Wrong(what));
             }
             Ok(len) if bytes.get(got..got + len) != Some(&buffer[..len]) => {
-                break Err(Fault::Wrong(format!(
+                return Err(Fault::Wrong(format!(
                     "other bytes after {got} of a connection"
                 )));
             }
-            Ok(len) => got += len,
-            Err(error) if is_silence(&error) => {
+            Ok(len) => (got, moved) = (got + len, Instant::now()),
+            Err(error) if error.kind() != ErrorKind::WouldBlock => return Ok(Ended::Broken),
+            Err(_) if moved.elapsed() > SILENCE => {
                 let what = format!("a connection was silent for {} s", SILENCE.as_secs());
-                break Err(Fault::Hang(what));
+                return Err(Fault::Hang(what));
             }
-            Err(_) => break Ok(Ended::Broken),
+            Err(_) => std::thread::sleep(Duration::from_millis(2)),
         }
-    };
-    // A writer that waits is let go.
-    let _ = reader.shutdown(Shutdown::Both);
-    let _ = writing.join();
-    ended
-}
-
-fn is_silence(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{TimedOut, WouldBlock};
-    matches!(error.kind(), TimedOut | WouldBlock)
+    }
 }
 
 /// Echoes on every connection, until the process ends.
