@@ -133,30 +133,36 @@ mod tests {
         changed: Condvar,
     }
 
-    static STUCK: Stuck = Stuck {
-        asked: Mutex::new((0, false)),
-        changed: Condvar::new(),
-    };
+    /// One for each test.
+    static STUCK: Stuck = Stuck::new();
+    static OF_ONE_PEER: Stuck = Stuck::new();
 
-    /// Threads that wait would keep a failed test from ending.
+    /// Lets a name server go. Threads that wait would keep a failed test from ending.
+    struct LetGo(&'static Stuck);
+
     impl Drop for LetGo {
         fn drop(&mut self) {
-            STUCK.asked.lock().unwrap().1 = true;
-            STUCK.changed.notify_all();
+            self.0.asked.lock().unwrap().1 = true;
+            self.0.changed.notify_all();
         }
     }
 
-    struct LetGo;
-
     impl Stuck {
-        fn ask(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-            let mut asked = STUCK.asked.lock().unwrap();
+        const fn new() -> Self {
+            Stuck {
+                asked: Mutex::new((0, false)),
+                changed: Condvar::new(),
+            }
+        }
+
+        fn ask(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+            let mut asked = self.asked.lock().unwrap();
             if host == "quick" {
                 return Ok(vec![SocketAddr::from(([192, 0, 2, 1], port)); 100]);
             }
             asked.0 += 1;
             while !asked.1 {
-                asked = STUCK.changed.wait(asked).unwrap();
+                asked = self.changed.wait(asked).unwrap();
             }
             Err(io::Error::other("too late"))
         }
@@ -164,8 +170,9 @@ mod tests {
 
     #[tokio::test]
     async fn names_that_are_not_answered_keep_few_threads_and_nobody_waiting() {
-        let let_go = LetGo;
-        let names = Arc::new(Names::new(Stuck::ask, Duration::from_millis(200)));
+        let let_go = LetGo(&STUCK);
+        let ask: fn(&str, u16) -> _ = |host, port| STUCK.ask(host, port);
+        let names = Arc::new(Names::new(ask, Duration::from_millis(200)));
         let mut lookups = JoinSet::new();
         for n in 0..100 {
             // Ten names of each of ten peers.
@@ -188,7 +195,7 @@ mod tests {
         let asked = STUCK.asked.lock().unwrap().0;
         assert_eq!(asked, MOST);
         drop(let_go);
-        let names = Names::new(Stuck::ask, Duration::from_secs(20));
+        let names = Names::new(ask, Duration::from_secs(20));
         let found = names.of_peer(None, &address("quick:1")).await.unwrap();
         assert_eq!(found.len(), MOST_ADDRESSES);
         assert_eq!(names.peers.lock().unwrap().len(), 1);
@@ -196,18 +203,14 @@ mod tests {
 
     #[tokio::test]
     async fn one_peer_cannot_keep_others_waiting() {
-        fn slow(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-            if host == "slow" {
-                std::thread::sleep(Duration::from_millis(300));
-            }
-            Ok(vec![SocketAddr::from(([192, 0, 2, 1], port))])
-        }
-        let names = Arc::new(Names::new(slow, Duration::from_secs(1)));
+        let _let_go = LetGo(&OF_ONE_PEER);
+        let ask: fn(&str, u16) -> _ = |host, port| OF_ONE_PEER.ask(host, port);
+        let names = Arc::new(Names::new(ask, Duration::from_secs(1)));
         let (one, other) = (Fingerprint::from([1; 20]), Fingerprint::from([2; 20]));
         let mut lookups = JoinSet::new();
         for _ in 0..10 * MOST {
             let names = names.clone();
-            let look = async move { names.of_peer(Some(one), &address("slow:1")).await };
+            let look = async move { names.of_peer(Some(one), &address("stuck:1")).await };
             lookups.spawn(look);
         }
         // All of them ask before the other peer does.

@@ -15,8 +15,9 @@ use crate::error::SessionError;
 
 /// Head start of an address over the next one.
 const STAGGER: Duration = Duration::from_millis(300);
-/// A host that does not answer is asked anew after this time, so many times at most.
+/// A host that does not answer is asked anew after this time.
 const ANEW: Duration = Duration::from_secs(1);
+/// An attempt to connect asks a host at most this number of times.
 const MOST_ROUNDS: u32 = 10;
 /// How long a closing session may take to notify its peer.
 const FAREWELL: Duration = Duration::from_secs(2);

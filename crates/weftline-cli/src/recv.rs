@@ -197,7 +197,7 @@ async fn serve(
                 turned_away(&refusal, "--allow", "allow it");
             }
             Some(done) = sessions.join_next() => {
-                // Whoever offered nothing is no sender.
+                // A peer that offered nothing is not a sender.
                 if let Ok(None) = done {
                     continue;
                 }

@@ -185,7 +185,7 @@ pub enum Refusal {
         /// How.
         reason: String,
     },
-    /// So many others were turned away that they are not told one by one.
+    /// Other peers were turned away, too many to tell of each of them.
     #[error("turned away {count} more peers from {addresses} addresses within {seconds} s")]
     More {
         /// How many.

@@ -173,7 +173,7 @@ mod tests {
             }
         }
 
-        /// Lets a session in that holds so many megabytes.
+        /// Lets in a session that holds this number of megabytes.
         fn enter(&mut self, who: Who, megabytes: u64) {
             let held = Arc::new(AtomicU64::new(megabytes * MEGABYTE));
             let counted = held.clone();

@@ -139,16 +139,20 @@ pub fn directory(at: &Path, mode: Option<u16>) -> io::Result<()> {
     }
 }
 
-#[cfg_attr(not(unix), allow(unused_variables, reason = "modes are of Unix"))]
+#[cfg(unix)]
 fn create(at: &Path, mode: Option<u16>) -> io::Result<()> {
-    #[cfg_attr(not(unix), allow(unused_mut))]
     let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
     if let Some(mode) = mode {
         // The owner must be able to put the contents there.
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, u32::from(mode) | 0o700);
     }
     builder.create(at)
+}
+
+/// Modes are of Unix.
+#[cfg(not(unix))]
+fn create(at: &Path, _mode: Option<u16>) -> io::Result<()> {
+    fs::create_dir(at)
 }
 
 /// The location of the unfinished content of `target` that `sender` sends. Each sender has its own:

@@ -229,7 +229,7 @@ fn path(side: Side, stats: &Stats) -> String {
                     format!("{:.0}", percent(stats.sent.repair_symbols, sent)),
                 ),
             };
-            format!("RTT {rtt} ms loss {loss} % repairs {repairs} %")
+            format!("RTT {rtt} ms, loss {loss} %, repairs {repairs} %")
         }
         Side::Recv => {
             let recovered = stats.received.recovered_symbols;
@@ -237,7 +237,7 @@ fn path(side: Side, stats: &Stats) -> String {
                 0 => "–".to_owned(),
                 all => format!("{:.1}", percent(recovered, all)),
             };
-            format!("RTT {rtt} ms {share} % recovered from repairs")
+            format!("RTT {rtt} ms, {share} % recovered from repairs")
         }
     }
 }

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use clap::ValueEnum;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use weftline::{Allowed, Config, Endpoint, Fingerprint, InsecureEndpoint};
@@ -17,7 +18,7 @@ use super::initial::{Flight, ID, Retry};
 use super::source;
 
 /// A kind of flood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// Random bytes, of random lengths.
     Garbage,
@@ -32,15 +33,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind.
-    pub const ALL: [Kind; 5] = [
-        Kind::Garbage,
-        Kind::Initials,
-        Kind::Handshakes,
-        Kind::Replays,
-        Kind::Hellos,
-    ];
-
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -104,7 +96,7 @@ impl Flood {
         })
     }
 
-    /// Sends so many a second until it is stopped.
+    /// Sends `rate` packets, or begins `rate` handshakes, a second until the flood is stopped.
     pub(super) fn start(mut self, rate: u32) -> Running {
         let stop = Arc::new(AtomicBool::new(false));
         let sent = Arc::new(AtomicU64::new(0));

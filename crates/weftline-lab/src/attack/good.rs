@@ -135,7 +135,7 @@ impl Good {
         }
     }
 
-    /// Newcomers, so many a second, until they are stopped.
+    /// Lets `rate` newcomers a second connect, until they are stopped.
     pub(super) fn newcomers(
         &self,
         runtime: &Runtime,

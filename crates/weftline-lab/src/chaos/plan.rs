@@ -3,39 +3,30 @@
 use std::fmt;
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use super::Draws;
 
 /// What can be done to a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// An end is killed (SIGKILL) and started again.
     Kill,
     /// An end is stopped (SIGSTOP) for a while.
     Pause,
-    /// The path carries nothing for a while.
+    /// The path carries nothing for a while, now and then for longer than the programs wait.
     Cut,
     /// The near end's packets come from another port, as behind a NAT that forgot it.
     Rebind,
-    /// The path drops datagrams above a size.
+    /// The path drops datagrams above a size from 1200 to 1400 bytes.
     Mtu,
-    /// The receiver's disk is full for a while.
+    /// The receiver's disk is full for a while (root: it mounts a small file system).
     Disk,
-    /// The ends' wall clock jumps.
+    /// The ends' wall clock jumps by up to 400 days (libfaketime; Debian: faketime).
     Clock,
 }
 
 impl Kind {
-    /// Every kind.
-    pub const ALL: [Kind; 7] = [
-        Kind::Kill,
-        Kind::Pause,
-        Kind::Cut,
-        Kind::Rebind,
-        Kind::Mtu,
-        Kind::Disk,
-        Kind::Clock,
-    ];
-
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -168,7 +159,7 @@ mod tests {
     #[test]
     fn a_plan_depends_on_seed_and_round_only_and_undoes_what_lasts() {
         for round in 0..200 {
-            let draw = || Plan::draw(&mut Draws::new(7, round), &Kind::ALL, true);
+            let draw = || Plan::draw(&mut Draws::new(7, round), Kind::value_variants(), true);
             let plan = draw();
             assert_eq!(plan, draw());
             let count =
@@ -194,8 +185,8 @@ mod tests {
             assert!(plan.actions.windows(2).all(|pair| pair[0].0 <= pair[1].0));
         }
         assert_ne!(
-            Plan::draw(&mut Draws::new(7, 1), &Kind::ALL, true),
-            Plan::draw(&mut Draws::new(8, 1), &Kind::ALL, true)
+            Plan::draw(&mut Draws::new(7, 1), Kind::value_variants(), true),
+            Plan::draw(&mut Draws::new(8, 1), Kind::value_variants(), true)
         );
         assert!(!Plan::draw(&mut Draws::new(7, 1), &[Kind::Disk], false).has(Kind::Disk));
     }

@@ -6,17 +6,11 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use weftline_cli::ui::{Exit, OutputOptions};
 
+use super::program;
 use crate::attack::{self, Kind, Options, Row};
 
 const HELP: &str = "\
-Strangers, from one address or many (all of them on loopback, 127.88.0.0/16):
-
-  garbage     random bytes
-  initials    a client's first QUIC packets, from addresses that never answer
-  handshakes  handshakes that prove their address and then stop; the rate counts handshakes
-  replays     packets of a good session, from other addresses
-  hellos      first datagrams of sessions over plain UDP, at a server of plain UDP
-
+Strangers send from loopback, 127.88.0.0/16. For handshakes a rate counts handshakes, not packets.
 Good sessions are clients of `weftline relay serve` with a flow of 20 datagrams a second each. During a
 flood 20 allowed newcomers connect each second.
 
@@ -30,7 +24,7 @@ Examples:
 pub(crate) struct AttackArgs {
     /// What strangers send
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
-    kinds: Vec<KindName>,
+    kinds: Vec<Kind>,
     /// From how many addresses, 1 to 60000
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 1000],
         value_parser = clap::value_parser!(u16).range(1..=60_000))]
@@ -50,42 +44,15 @@ pub(crate) struct AttackArgs {
     program: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum KindName {
-    Garbage,
-    Initials,
-    Handshakes,
-    Replays,
-    Hellos,
-}
-
-impl From<KindName> for Kind {
-    fn from(name: KindName) -> Self {
-        match name {
-            KindName::Garbage => Kind::Garbage,
-            KindName::Initials => Kind::Initials,
-            KindName::Handshakes => Kind::Handshakes,
-            KindName::Replays => Kind::Replays,
-            KindName::Hellos => Kind::Hellos,
-        }
-    }
-}
-
 pub(crate) fn run(args: AttackArgs, output: OutputOptions) -> Result<Exit> {
-    let program = match args.program {
-        Some(program) => program,
-        None => std::env::current_exe()?.with_file_name("weftline"),
-    };
-    let kinds: Vec<Kind> = args.kinds.into_iter().map(Kind::from).collect();
     let options = Options {
-        program,
+        program: program(args.program)?,
         sessions: usize::from(args.sessions),
         secs: args.secs,
         rates: args.rates,
-        kinds: if kinds.is_empty() {
-            Kind::ALL.to_vec()
-        } else {
-            kinds
+        kinds: match args.kinds.is_empty() {
+            true => Kind::value_variants().to_vec(),
+            false => args.kinds,
         },
         sources: args.sources.into_iter().map(usize::from).collect(),
     };

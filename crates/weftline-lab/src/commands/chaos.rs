@@ -8,19 +8,12 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use weftline_cli::ui::{Exit, Failure, OutputOptions};
 
+use super::program;
 use crate::chaos::{self, Kind, Options, Tally};
 
 const HELP: &str = "\
 A round is a transfer, a forwarded connection or a relayed flow between two real processes on
 loopback. Its plan comes from the seed and the round's number: one to three faults, at some time.
-
-  kill    either end is killed (SIGKILL) and started again
-  pause   either end is stopped for a while
-  cut     the path carries nothing, now and then for longer than the programs wait
-  rebind  packets come from another port, as behind a NAT that forgot the old one
-  mtu     the path drops datagrams above a size from 1200 to 1400 bytes
-  disk    the receiver's disk is full for a while (root: it mounts a small file system)
-  clock   the ends' wall clock jumps by up to 400 days (libfaketime; Debian: faketime)
 
 A round is good if no byte is wrong, no connection that is cut short looks complete, everything
 works again within 60 s once nothing is in the way any more, and each end that fails says why.
@@ -48,47 +41,17 @@ pub(crate) struct ChaosArgs {
     jobs: usize,
     /// Faults to leave out
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
-    without: Vec<KindName>,
+    without: Vec<Kind>,
     /// The program to test [default: `weftline` beside this program]
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum KindName {
-    Kill,
-    Pause,
-    Cut,
-    Rebind,
-    Mtu,
-    Disk,
-    Clock,
-}
-
-impl From<KindName> for Kind {
-    fn from(name: KindName) -> Self {
-        match name {
-            KindName::Kill => Kind::Kill,
-            KindName::Pause => Kind::Pause,
-            KindName::Cut => Kind::Cut,
-            KindName::Rebind => Kind::Rebind,
-            KindName::Mtu => Kind::Mtu,
-            KindName::Disk => Kind::Disk,
-            KindName::Clock => Kind::Clock,
-        }
-    }
-}
-
 pub(crate) fn run(args: ChaosArgs, output: OutputOptions) -> Result<Exit> {
-    let without: Vec<Kind> = args.without.into_iter().map(Kind::from).collect();
-    let mut kinds = Kind::ALL.to_vec();
-    kinds.retain(|kind| !without.contains(kind));
-    let program = match args.program {
-        Some(program) => program,
-        None => std::env::current_exe()?.with_file_name("weftline"),
-    };
+    let mut kinds = Kind::value_variants().to_vec();
+    kinds.retain(|kind| !args.without.contains(kind));
     let options = Options {
-        program,
+        program: program(args.program)?,
         rounds: args.rounds,
         first: args.first,
         seed: args.seed,

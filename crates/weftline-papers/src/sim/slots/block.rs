@@ -211,11 +211,7 @@ impl Block {
                     (block, place) = (block + 1, 0);
                 }
             }
-            receiver.deliver(now, &mut part);
-            if receiver.blocks.len() > MOST_BLOCKS {
-                let (what, limit) = ("the number of blocks that wait", MOST_BLOCKS as u64);
-                return Err(SlotError::TooLarge { what, limit });
-            }
+            receiver.deliver(now, &mut part)?;
         }
         part.tally.slots = slots;
         Ok(part)
@@ -280,11 +276,7 @@ impl Block {
                 is_source,
                 lost,
             });
-            receiver.deliver(now, &mut part);
-            if receiver.blocks.len() > MOST_BLOCKS {
-                let (what, limit) = ("the number of blocks that wait", MOST_BLOCKS as u64);
-                return Err(SlotError::TooLarge { what, limit });
-            }
+            receiver.deliver(now, &mut part)?;
         }
         part.tally.slots = slots;
         Ok(part)
@@ -454,7 +446,21 @@ impl Receiver {
     }
 
     /// Delivers the packets that have become deliverable.
-    fn deliver(&mut self, now: u64, part: &mut Part) {
+    ///
+    /// # Errors
+    /// Too many blocks wait for an incomplete one.
+    fn deliver(&mut self, now: u64, part: &mut Part) -> Result<(), SlotError> {
+        self.advance(now, part);
+        match self.blocks.len() > MOST_BLOCKS {
+            false => Ok(()),
+            true => Err(SlotError::TooLarge {
+                what: "the number of blocks that wait",
+                limit: MOST_BLOCKS as u64,
+            }),
+        }
+    }
+
+    fn advance(&mut self, now: u64, part: &mut Part) {
         while let Some(held) = self.blocks.front_mut() {
             let decoded = held.packets.len() == self.k && held.missing == 0;
             while let Some((sent, arrived)) = held.packets.get(held.delivered) {

@@ -26,7 +26,8 @@ const REMEMBERED: usize = 16_384;
 /// Those that have their whole allowance again are forgotten at most this often.
 const FORGET: Duration = Duration::from_secs(1);
 
-/// What one address may take: so many at once, and how long each takes to come back.
+/// What one address may take: the number of handshakes at once, and the time after which one of
+/// them comes back.
 const ADDRESS: Allowance = Allowance {
     most: 8.0,
     back: Duration::from_secs(2),

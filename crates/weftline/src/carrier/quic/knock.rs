@@ -72,7 +72,7 @@ impl Knock {
                 Ok(())
             }
             Entry::Prove => {
-                // Whoever cannot be asked again has answered before.
+                // This fails only for a client that has answered a Retry before.
                 self.incoming.retry().ok();
                 Ok(())
             }
