@@ -10,10 +10,13 @@ use core::time::Duration;
 
 use super::base::Base;
 use super::competition::{Competition, Share};
+use super::jitter::Jitter;
 use super::losses::Losses;
 use super::progress::Progress;
 use super::rates::Rates;
 use super::round::{Point, Round};
+use super::steps::Steps;
+use super::swing::Swing;
 use super::watch::{Sight, Watch};
 use crate::time::Time;
 
@@ -97,6 +100,8 @@ const DRAIN_SHARE: f64 = 0.5;
 /// The next drain comes this many times sooner if the last one did not show the empty queue, because
 /// other flows filled it meanwhile.
 const SOONER: u32 = 4;
+/// If the path moves the delay, a drain takes this many of its holds.
+const DRAIN_HOLDS: u32 = 5;
 
 /// The first rate beside competing traffic, as a part of the highest rate seen.
 const FAIR_GUESS: f64 = 0.45;
@@ -114,8 +119,9 @@ enum Phase {
     /// The window doubles until the path is found full.
     Start,
     Steady,
-    /// A small window empties the queue, for a round.
-    Drain,
+    /// A small window empties the queue, for a round, or for more if the path moves the delay: it has
+    /// taken this many so far.
+    Drain(u32),
     /// The packets sent while the queue was drained are reported.
     Rested,
 }
@@ -125,11 +131,17 @@ enum Phase {
 struct Found {
     /// The round trip without a queue.
     base: Duration,
-    /// The shortest queue, and the target.
+    /// The shortest queue, or if the path moves the delay, the mean queue of this flow; and the target.
     queue: Duration,
     target: Duration,
+    /// The target on a link whose capacity does not change.
+    least: Duration,
+    /// The delay beyond the path's smallest.
+    delay: Duration,
     /// Bytes a second that arrive.
     rate: f64,
+    /// The path moves the delay.
+    moves: bool,
 }
 
 /// Packets that leave together.
@@ -187,6 +199,10 @@ pub(super) struct Adaptive {
     rates: Rates,
     train: Train,
     losses: Losses,
+    /// Delay that is not a queue.
+    jitter: Jitter,
+    steps: Steps,
+    swing: Swing,
     marks: u64,
     last_sent: Time,
 }
@@ -221,6 +237,9 @@ impl Adaptive {
             rates: Rates::default(),
             train: Train::Arriving,
             losses: Losses::default(),
+            jitter: Jitter::default(),
+            steps: Steps::default(),
+            swing: Swing::default(),
             marks: 0,
             last_sent: now,
         };
@@ -258,7 +277,7 @@ impl Adaptive {
             // In one round trip the path proves a higher rate. Until reports show that it has, more
             // would only fill its queue.
             // A shorter time than this is less than timers can tell.
-            let base = self.base.get().unwrap_or(self.srtt).max(TARGET_MIN);
+            let base = self.base().unwrap_or(self.srtt).max(TARGET_MIN);
             let more = base.mul_f64(self.start_gain - 1.0).min(START_QUEUE);
             let holds = self.proven * (base + more).as_secs_f64();
             let in_flight = in_flight as f64;
@@ -300,7 +319,7 @@ impl Adaptive {
     }
 
     fn late_gain(&self) -> f64 {
-        let target = self.target(self.base.get().unwrap_or(self.srtt), self.rates.recent());
+        let target = self.target(self.base().unwrap_or(self.srtt), self.rates.recent());
         let gain = 1.0 + LATE_GAIN * target.as_secs_f64() / self.span().as_secs_f64().max(1e-4);
         gain.min(STEADY_GAIN)
     }
@@ -339,6 +358,7 @@ impl Adaptive {
         self.packet = self.packet.max(bytes as f64);
         if now.since(self.last_sent) > STALE {
             self.rates.forget();
+            self.steps = Steps::default();
             self.window = (self.window / 2.0).max(self.initial());
             if self.late > Duration::ZERO {
                 self.proven = match self.phase {
@@ -373,6 +393,14 @@ impl Adaptive {
     }
 
     pub(super) fn on_report(&mut self, now: Time, progress: &Progress) {
+        let Some((number, sent)) = progress.newest else {
+            let queue = progress.queue.saturating_sub(self.steps.step());
+            self.jitter.add(progress, queue, self.interval);
+            return;
+        };
+        let service = Duration::from_secs_f64(self.packet / self.rates.recent().max(1e4));
+        let queue = self.steps.queue(number, progress.queue, service);
+        self.jitter.add(progress, queue, self.interval);
         self.base.add(now, progress.rtt);
         self.srtt = match self.measured {
             true => (self.srtt * 7 + progress.rtt) / 8,
@@ -384,7 +412,7 @@ impl Adaptive {
         }
         self.measured = true;
         let before = self.round.newest();
-        let point = Point::new(progress);
+        let point = Point::new(sent, progress, queue);
         self.round.add(point);
         if self.train == Train::Arriving {
             self.rates.trains.add(point, self.packet);
@@ -400,7 +428,7 @@ impl Adaptive {
         let shows = self.phase != Phase::Start
             || self.late.is_zero()
             || self.round.rate(self.packet).is_some();
-        if progress.number >= self.round.end && shows {
+        if number >= self.round.end && shows {
             let round = core::mem::replace(&mut self.round, Round::new(progress.next, Some(point)));
             self.end_round(now, &round);
         }
@@ -415,7 +443,7 @@ impl Adaptive {
 
     /// A report in the start: `arrived` bytes are new.
     fn on_report_in_start(&mut self, arrived: f64) {
-        let Some(base) = self.base.get() else { return };
+        let Some(base) = self.base() else { return };
         let kept = 1.0 - self.round.loss().min(START_LOSS);
         if self.round.limited {
             self.window += arrived / kept;
@@ -443,7 +471,12 @@ impl Adaptive {
             true => self.round.newest_queue(),
             false => self.round.recent_queue(),
         };
-        if queue > target || overloaded {
+        let moves = self.moves(queue);
+        let full = match moves {
+            true => self.jitter.grown() > base.max(START_QUEUE),
+            false => queue > target,
+        };
+        if full || overloaded {
             self.phase = Phase::Steady;
             self.rates.add(rate);
             let holds = sustained * (base + self.interval + target / 2).as_secs_f64();
@@ -453,7 +486,7 @@ impl Adaptive {
                 self.asks = ASKS;
             }
             self.proven = self.proven.max(sustained);
-        } else {
+        } else if !moves {
             // A train that passed without a queue shows what the path can carry at least.
             self.window = self
                 .window
@@ -466,31 +499,45 @@ impl Adaptive {
     }
 
     fn end_round(&mut self, now: Time, round: &Round) {
-        let (Some(base), Some(queue)) = (self.base.get(), round.queue) else {
+        let (Some(base), Some(_)) = (self.base(), round.queue) else {
             return;
         };
-        if let Some(rate) = round.mean_rate() {
-            self.rates.add(rate);
-        }
-        self.advance_train();
-        let rate = self.rates.recent();
-        let target = self.target(base, rate);
-        let found = Found {
+        let found = self.measure(round, base);
+        let Found {
             base,
             queue,
             target,
-            rate,
-        };
-        if queue <= target / 4 {
+            ..
+        } = found;
+        if found.moves {
+            self.steps.on_moving_round(queue, target);
+        } else if queue <= target / 4 {
             self.emptied = now;
         }
         self.look_for_competition(now, &found);
+        let before_jump = self.steps.on_round(self.window);
         match self.phase {
             Phase::Start if self.late > Duration::ZERO && queue <= target / 2 => {
                 self.losses.on_rested_round(round, self.packet);
             }
+            Phase::Start if found.moves && round.limited => {
+                let rate = round.mean_rate().unwrap_or(0.0);
+                if self.jitter.is_full(rate) {
+                    self.rates.add(rate);
+                    let longest = base + found.delay;
+                    self.set_window(rate * longest.as_secs_f64());
+                    self.drain(rate, longest);
+                }
+            }
             Phase::Start => {}
-            Phase::Drain => {
+            Phase::Drain(rounds) if found.moves && !self.is_drained(rounds) => {
+                // The packets of the first round left before the drain.
+                if rounds > 0 {
+                    self.jitter.on_rested_round();
+                }
+                self.phase = Phase::Drain(rounds + 1);
+            }
+            Phase::Drain(_) => {
                 self.shown = queue <= target / 4;
                 // Reports later than a round trip: these packets, not the next ones, met no queue.
                 if self.late >= base && queue <= target / 2 {
@@ -499,30 +546,139 @@ impl Adaptive {
                 self.phase = Phase::Rested;
                 self.set_window(self.after);
             }
-            Phase::Rested => {
-                // These packets were sent into an empty queue, unless other flows filled it.
-                if self.late < base && round.mean_queue() <= target / 2 {
-                    self.losses.on_rested_round(round, self.packet);
-                }
-                self.shown |= queue <= target / 4;
-                if self.watch.end_suspicion() && !self.shown {
-                    self.start_competing(now);
-                }
-                // The round trip is shorter than ever before: it may become shorter still.
-                self.shown &= base + target / 8 >= self.base_before;
-                self.phase = Phase::Steady;
-                self.emptied = now;
-                self.drained = Some(now);
+            Phase::Rested => self.end_drain(now, round, &found),
+            Phase::Steady if !round.limited => self.backlogged = 0,
+            Phase::Steady if found.moves && self.jitter.own().is_none() => {
+                self.drain(found.rate, base + found.delay);
             }
-            Phase::Steady if round.limited => {
+            // There is no mean since the last drain.
+            Phase::Steady if found.moves && self.jitter.rate().is_none() => {}
+            Phase::Steady => {
                 self.backlogged += 1;
-                match &self.competition {
-                    Some(_) => self.compete(now, round, &found),
-                    None => self.follow_queue(now, round, &found),
+                if self.competition.is_some() {
+                    self.compete(now, round, &found);
+                } else if let Some(window) = before_jump {
+                    self.drain(found.rate, base);
+                    self.after = window;
+                } else {
+                    self.follow_queue(now, round, &found);
                 }
             }
-            Phase::Steady => self.backlogged = 0,
         }
+    }
+
+    /// The measurements at the end of a round.
+    fn measure(&mut self, round: &Round, base: Duration) -> Found {
+        let at_full_rate = self.phase == Phase::Steady && round.limited;
+        self.jitter
+            .on_round(round, at_full_rate.then_some(self.window));
+        if self.late > Duration::ZERO || self.competition.is_some() {
+            self.steps.ignore();
+        }
+        let moves = self.moves(round.mean_queue());
+        let rate = match moves {
+            true => self.jitter.rate(),
+            false => round.mean_rate(),
+        };
+        if let Some(rate) = rate {
+            self.rates.add(rate);
+        }
+        self.advance_train();
+        if moves {
+            let base = base.max(self.jitter.trip().unwrap_or_default());
+            let rate = self.rates.newest();
+            let target = self.target(base, rate);
+            // A hold in which the link runs empty costs more than a longer queue.
+            let target = (target + (target + self.jitter.hold()) / 6).min(target.max(TARGET_MAX));
+            return Found {
+                base,
+                queue: self.jitter.queue(self.window).unwrap_or_default(),
+                delay: self.jitter.delay(),
+                target,
+                least: target,
+                rate,
+                moves,
+            };
+        }
+        self.jitter.forget();
+        let queue = round.queue.unwrap_or_default();
+        let rate = self.rates.recent();
+        let target = self.target(base, rate);
+        if at_full_rate {
+            self.swing.add(queue, target);
+        }
+        Found {
+            base,
+            queue,
+            delay: queue,
+            least: target,
+            target: target + self.swing.more(target).min(TARGET_MAX),
+            rate,
+            moves,
+        }
+    }
+
+    /// The packets that left during a drain are reported.
+    fn end_drain(&mut self, now: Time, round: &Round, found: &Found) {
+        let Found {
+            base,
+            queue,
+            target,
+            ..
+        } = *found;
+        // These packets were sent into an empty queue, unless other flows filled it.
+        if self.late < base && round.mean_queue() <= target / 2 {
+            self.losses.on_rested_round(round, self.packet);
+        }
+        self.shown |= queue <= target / 4;
+        let longer = match found.moves {
+            true => self.learn_own_delay(base, target),
+            false => self.steps.on_rested(round.queue.unwrap_or_default()),
+        };
+        if longer > Duration::ZERO {
+            self.set_window(self.window + self.rates.best() * longer.as_secs_f64());
+        }
+        self.shown |= found.moves || longer > Duration::ZERO;
+        if self.watch.end_suspicion() && !self.shown {
+            self.start_competing(now);
+        }
+        // The round trip is shorter than ever before: it may become shorter still.
+        self.shown &= base + target / 8 >= self.base_before;
+        self.phase = Phase::Steady;
+        self.emptied = now;
+        self.drained = Some(now);
+    }
+
+    /// A drain has shown the delay of a path that moves it. Returns by how much the delay has stepped.
+    fn learn_own_delay(&mut self, base: Duration, target: Duration) -> Duration {
+        self.jitter.on_rested_round();
+        let is_first = self.jitter.own().is_none();
+        let stepped = self.steps.has_jumped();
+        self.steps.ignore();
+        let longer = self.jitter.end_rest(stepped);
+        if is_first {
+            let holds = base + longer + target;
+            self.set_window(self.rates.best() * holds.as_secs_f64());
+        }
+        match stepped && !is_first {
+            true => longer,
+            false => Duration::ZERO,
+        }
+    }
+
+    /// The round trip without a queue.
+    fn base(&self) -> Option<Duration> {
+        self.base.get().map(|base| base + self.steps.step())
+    }
+
+    /// Whether the path itself explains this delay.
+    fn moves(&self, delay: Duration) -> bool {
+        self.late.is_zero() && self.competition.is_none() && self.jitter.explains(delay)
+    }
+
+    /// Whether a drain that has taken this many rounds shows the mean of a delay that moves.
+    fn is_drained(&self, rounds: u32) -> bool {
+        self.srtt * (rounds + 1) >= DRAIN_HOLDS * self.jitter.hold()
     }
 
     /// The train that left in the last round is reported in the round that begins.
@@ -567,8 +723,10 @@ impl Adaptive {
         let Found {
             base,
             queue,
+            delay,
             target,
             rate,
+            ..
         } = *found;
         let excess = self.losses.excess(round, self.packet);
         let usual =
@@ -583,7 +741,7 @@ impl Adaptive {
             || excess != Some(0.0) && !rested;
         // A flow that the window rarely holds up does not fill the queue, and a drain would delay it.
         if wants && self.backlogged >= BACKLOGGED {
-            self.drain(rate, base);
+            self.drain(rate, base + self.jitter.own().unwrap_or_default());
             return;
         }
         if let Some(excess) = excess.filter(|excess| *excess > 0.0) {
@@ -611,7 +769,7 @@ impl Adaptive {
         let step = ease * (self.growth(window) * faster - SHRINK * longer * window);
         let step = step.clamp(-MOST_SHRINK * window, window / 8.0);
         let most = match self.late > Duration::ZERO {
-            false => HEADROOM * rate * (base + self.interval + queue).as_secs_f64(),
+            false => HEADROOM * rate * (base + self.interval + delay).as_secs_f64(),
             true => {
                 let sent = rate / (1.0 - round.loss().min(START_LOSS));
                 sent * ((base + queue).mul_f64(HEADROOM) + self.late).as_secs_f64()
@@ -633,14 +791,14 @@ impl Adaptive {
 
     fn look_for_competition(&mut self, now: Time, found: &Found) {
         let window = match self.phase {
-            Phase::Drain => self.after,
+            Phase::Drain(_) => self.after,
             _ => self.window,
         };
         let sight = Sight {
             now,
             rtt: self.span(),
             queue: found.queue,
-            target: found.target,
+            target: found.least,
             window,
         };
         if self.competition.is_none() {
@@ -667,7 +825,7 @@ impl Adaptive {
 
     /// Empties the queue, to measure the path's delay and its losses without a queue.
     fn drain(&mut self, rate: f64, base: Duration) {
-        self.phase = Phase::Drain;
+        self.phase = Phase::Drain(0);
         self.base_before = base;
         self.after = self.window;
         let sent = rate / (1.0 - self.losses.random().min(START_LOSS));
@@ -709,8 +867,8 @@ mod tests {
         adaptive.on_report(
             Time::from_micros(60_000),
             &Progress {
-                number: 0,
-                sent: Time::ZERO,
+                newest: Some((0, Time::ZERO)),
+                count: 1,
                 rtt: Duration::from_millis(60),
                 queue: Duration::ZERO,
                 arrived: 1200,

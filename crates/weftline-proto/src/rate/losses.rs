@@ -91,16 +91,20 @@ mod tests {
     /// A round of packets of 1,000 bytes, `lost` of which were lost.
     fn round(packets: u64, lost: u64) -> Round {
         let point = |arrived, lost| {
-            Point::new(&Progress {
-                number: 0,
-                sent: Time::ZERO,
-                rtt: Duration::ZERO,
-                queue: Duration::ZERO,
-                arrived,
-                lost,
-                burst: 1.0,
-                next: 0,
-            })
+            Point::new(
+                Time::ZERO,
+                &Progress {
+                    newest: None,
+                    count: 1,
+                    rtt: Duration::ZERO,
+                    queue: Duration::ZERO,
+                    arrived,
+                    lost,
+                    burst: 1.0,
+                    next: 0,
+                },
+                Duration::ZERO,
+            )
         };
         let mut round = Round::new(0, Some(point(0, 0)));
         round.add(point(1000 * (packets - lost), 1000 * lost));

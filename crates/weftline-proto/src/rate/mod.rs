@@ -3,10 +3,13 @@
 mod adaptive;
 mod base;
 mod competition;
+mod jitter;
 mod losses;
 mod progress;
 mod rates;
 mod round;
+mod steps;
+mod swing;
 mod train;
 mod watch;
 

@@ -32,6 +32,11 @@ impl Rates {
         self.peak
     }
 
+    /// Bytes a second that arrived in the last round.
+    pub(super) fn newest(&self) -> f64 {
+        self.rounds[0]
+    }
+
     pub(super) fn recent(&self) -> f64 {
         self.rounds[..3].iter().copied().fold(0.0, f64::max)
     }

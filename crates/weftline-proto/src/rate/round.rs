@@ -16,7 +16,7 @@ const RECENT: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
     /// When it arrived, on the sender's clock, less the path's own delay.
-    at: Time,
+    pub(super) at: Time,
     /// Bytes that had arrived by then.
     pub(super) arrived: u64,
     lost: u64,
@@ -25,12 +25,13 @@ pub(super) struct Point {
 }
 
 impl Point {
-    pub(super) fn new(progress: &Progress) -> Self {
+    /// The datagram that left at `sent` is the newest that has arrived.
+    pub(super) fn new(sent: Time, progress: &Progress, queue: Duration) -> Self {
         Point {
-            at: progress.sent + progress.queue,
+            at: sent + progress.queue,
             arrived: progress.arrived,
             lost: progress.lost,
-            queue: progress.queue,
+            queue,
             burst: progress.burst,
         }
     }

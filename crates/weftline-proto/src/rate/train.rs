@@ -67,8 +67,8 @@ mod tests {
     fn train(trains: &mut Trains, packets: u64, spacing: Duration) {
         for i in 0..packets {
             let progress = Progress {
-                number: i,
-                sent: Time::ZERO,
+                newest: None,
+                count: 1,
                 rtt: Duration::from_millis(50),
                 queue: spacing * i as u32,
                 arrived: 1000 * (i + 1),
@@ -76,7 +76,7 @@ mod tests {
                 burst: 1.0,
                 next: packets,
             };
-            trains.add(Point::new(&progress), 1000.0);
+            trains.add(Point::new(Time::ZERO, &progress, progress.queue), 1000.0);
         }
         trains.end();
     }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use core::time::Duration;
 use weftline_codec::Esi;
 
+use super::reordering::Reordering;
 use crate::rtt::RttEstimator;
 use crate::time::Time;
 use crate::wire::Run;
@@ -21,6 +22,7 @@ pub(super) struct Flight {
     top_ups: u64,
     sources: u64,
     loss_time: Option<Time>,
+    reordering: Reordering,
     /// Bytes whose fate is known, since the session began.
     arrived: u64,
     gone: u64,
@@ -67,14 +69,16 @@ pub enum Transmission {
 /// What a report acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acknowledged {
-    /// The report acknowledged a transmission for the first time.
-    pub(super) progress: bool,
+    /// Transmissions that it acknowledged for the first time.
+    pub(super) count: u64,
     /// The largest transmission and when it left, if its fate was not known before.
     pub(super) newest: Option<(u64, Time)>,
 }
 
 /// A datagram counts as lost when one sent this many later has arrived (RFC 9002, section 6.1.1).
 const REORDERING: u64 = 3;
+/// Where datagrams overtake each other, one may be late by this many round trips.
+const MOST_LATE: u32 = 2;
 
 /// At most this many transmissions are remembered. When more leave without a report, the oldest count
 /// as lost.
@@ -163,8 +167,15 @@ impl Flight {
         let size = u64::from(transmission.size);
         self.bytes -= size;
         match fate {
-            Fate::Lost => self.gone += size,
-            _ => self.arrived += size,
+            Fate::Lost => {
+                self.gone += size;
+                let number = self.first + index as u64;
+                self.reordering.on_lost(number, transmission.at);
+            }
+            _ => {
+                self.arrived += size;
+                self.reordering.on_arrival();
+            }
         }
         self.repairs -= u64::from(matches!(transmission.kind, Transmission::Repair { .. }));
         self.top_ups -= u64::from(matches!(
@@ -188,7 +199,7 @@ impl Flight {
         delay: Duration,
         rtt: &mut RttEstimator,
     ) -> Acknowledged {
-        let mut progress = false;
+        let mut count = 0;
         let mut newest = None;
         if let Some(index) = largest.checked_sub(self.first)
             && let Some(transmission) = self.sent.get(index as usize)
@@ -200,13 +211,18 @@ impl Flight {
         let mut end = largest + 1;
         for run in runs {
             let start = end.saturating_sub(run.first);
-            if end <= self.first {
+            let remembered = self.reordering.first().unwrap_or(self.first);
+            if end <= self.first.min(remembered) {
                 break;
             }
-            for number in start.max(self.first)..end {
+            if end > remembered {
+                let most = rtt.smoothed() * MOST_LATE;
+                self.reordering.on_run(now, start..end, rtt.latest(), most);
+            }
+            for number in start.max(self.first)..end.max(self.first) {
                 let index = (number - self.first) as usize;
                 if self.sent[index].fate == Fate::Unknown {
-                    progress = true;
+                    count += 1;
                     self.resolve(index, Fate::Arrived);
                 }
             }
@@ -214,7 +230,7 @@ impl Flight {
         }
         self.largest_acknowledged = self.largest_acknowledged.max(Some(largest));
         self.detect_losses(now, rtt);
-        Acknowledged { progress, newest }
+        Acknowledged { count, newest }
     }
 
     /// Declares transmissions lost that should have been acknowledged by now (RFC 9002, section 6.1).
@@ -223,7 +239,8 @@ impl Flight {
         let Some(largest) = self.largest_acknowledged else {
             return;
         };
-        let delay = rtt.loss_delay();
+        let late = self.reordering.window();
+        let delay = rtt.loss_delay() + late;
         let older = (largest + 1)
             .saturating_sub(self.first)
             .min(self.sent.len() as u64) as usize;
@@ -232,8 +249,12 @@ impl Flight {
             if transmission.fate != Fate::Unknown {
                 continue;
             }
-            let deadline = transmission.at + delay;
-            if self.first + index as u64 + REORDERING <= largest || deadline <= now {
+            let overtaken = self.first + index as u64 + REORDERING <= largest;
+            let deadline = match overtaken {
+                true => transmission.at + rtt.latest() + late,
+                false => transmission.at + delay,
+            };
+            if overtaken && late.is_zero() || deadline <= now {
                 self.resolve(index, Fate::Lost);
             } else {
                 let first = self.loss_time.map_or(deadline, |t| t.min(deadline));
@@ -312,7 +333,7 @@ mod tests {
             },
         ];
         let report = flight.on_report(now, 4, runs.into_iter(), Duration::ZERO, &mut rtt);
-        assert!(report.progress);
+        assert_eq!(report.count, 4);
         assert_eq!(report.newest, Some((4, Time::from_micros(4000))));
         // 0, 1, 3 and 4 arrived; 2 is only two behind the largest.
         assert_eq!(

@@ -4,6 +4,7 @@
 mod action;
 mod flight;
 mod flow;
+mod reordering;
 mod reports;
 pub(crate) mod scheme;
 mod situation;

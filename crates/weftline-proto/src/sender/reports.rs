@@ -48,7 +48,7 @@ impl Sender {
         let delay = Duration::from_micros(report.delay);
         let runs = report.transmissions();
         let acknowledged = (flow.flight).on_report(now, largest, runs, delay, &mut flow.rtt);
-        if acknowledged.progress {
+        if acknowledged.count > 0 {
             self.window_shut = false;
             self.backoff = 0;
             self.probes_due = 0;
@@ -65,9 +65,10 @@ impl Sender {
         }
         let flow = &self.flow;
         let (arrived, lost) = flow.flight.fates_of_bytes();
-        Ok(acknowledged.newest.map(|(number, sent)| Progress {
-            number,
-            sent,
+        let is_news = acknowledged.count > 0;
+        Ok(is_news.then(|| Progress {
+            newest: acknowledged.newest,
+            count: acknowledged.count,
             rtt: flow.rtt.latest(),
             queue: Duration::from_micros(report.queue_delay),
             arrived,
