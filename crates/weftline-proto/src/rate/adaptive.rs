@@ -22,8 +22,9 @@ use crate::time::Time;
 const TARGET_SHARE: u32 = 8;
 const TARGET_MIN: Duration = Duration::from_millis(4);
 const TARGET_MAX: Duration = Duration::from_millis(20);
-/// The target is at least this many packets: on slow paths a packet takes longer than the bounds.
-const TARGET_PACKETS: f64 = 2.5;
+/// The target is at least this many packets: on slow paths a packet takes longer than the bounds. A
+/// window of few packets grows beyond it, to about two packets and a half.
+const TARGET_PACKETS: f64 = 1.0;
 
 /// A new session may have in flight what a path of this many bytes a second holds, between these
 /// numbers of packets. The longer the first answer takes, the more this gains.
@@ -424,9 +425,11 @@ impl Adaptive {
                 self.asks = ASKS;
             }
         }
-        let Some(rate) = self.round.rate(self.packet) else {
-            return;
+        let rate = match self.late.is_zero() && self.round.limited {
+            true => self.round.rate_of_few(self.packet),
+            false => self.round.rate(self.packet),
         };
+        let Some(rate) = rate else { return };
         // With late reports a mistake stays for long: more losses than there are without a queue may
         // be the flow's own.
         let sustained = match self.late > Duration::ZERO {
