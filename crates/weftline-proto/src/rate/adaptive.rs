@@ -614,7 +614,11 @@ impl Adaptive {
         let step = ease * (self.growth(window) * faster - SHRINK * longer * window);
         let step = step.clamp(-MOST_SHRINK * window, window / 8.0);
         let most = match self.late > Duration::ZERO {
-            false => HEADROOM * rate * (base + self.interval + queue).as_secs_f64(),
+            false => {
+                // Reports may wait on the return path.
+                let trip = self.srtt.max(base + queue);
+                HEADROOM * rate * (trip + self.interval).as_secs_f64()
+            }
             true => {
                 let sent = rate / (1.0 - round.loss().min(START_LOSS));
                 sent * ((base + queue).mul_f64(HEADROOM) + self.late).as_secs_f64()

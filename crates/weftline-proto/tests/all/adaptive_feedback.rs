@@ -137,3 +137,34 @@ fn reports_thin_out_by_themselves_on_a_slow_return_path() {
         assert!(reports < often / 2, "{reports} at {rate} kbit/s");
     }
 }
+
+/// Both ends send as much as they can for ten seconds. Mbit/s that each end has received.
+fn both_ways(there: &str, back: &str) -> [f64; 2] {
+    let bytes = 1 << 32;
+    let script = Script {
+        streams: vec![bytes],
+        expect_streams: vec![bytes],
+        ..Script::default()
+    };
+    let config = Config::default();
+    let mut sim = Simulation::new(
+        Peer::new(Role::Client, config.clone(), 1, script.clone()),
+        Peer::new(Role::Server, config, 2, script),
+        link(there),
+        link(back),
+        5,
+    );
+    sim.per_datagram_overhead = 64;
+    sim.run_until(Duration::from_secs(10));
+    [&sim.b, &sim.a].map(|peer| {
+        let read: u64 = peer.read.values().map(|(bytes, _)| bytes).sum();
+        read as f64 * 8e-7
+    })
+}
+
+#[test]
+fn reports_and_data_share_a_return_path() {
+    let link = |rate| format!("rate={rate}mbit delay=10ms queue=500ms loss=iid:1%");
+    let [there, back] = both_ways(&link(20), &link(2));
+    assert!(there > 12.0 && back > 1.4, "{there} and {back} Mbit/s");
+}
