@@ -44,6 +44,7 @@ pub(super) struct ReturnPath {
     asked: VecDeque<Asked>,
     /// The sender's clock when a report reached it, less the receiver's when the report left.
     smallest: Smallest,
+    /// The shortest time from a report to its answer, with the wait for the next datagram.
     round_trip: Duration,
     /// The shortest time between two reports.
     interval: Duration,
