@@ -9,15 +9,36 @@ use crate::wire::complete;
 /// the clocks does not matter, long enough to see an empty queue.
 const MEMORY: Duration = Duration::from_secs(10);
 
+/// The smallest difference between two clocks: it belongs to an empty queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Smallest {
+    /// In the current and in the previous memory interval.
+    minimum: [Option<i64>; 2],
+    interval_began: Time,
+}
+
+impl Smallest {
+    /// Takes a difference into account.
+    pub(crate) fn add(&mut self, now: Time, difference: i64) {
+        if now.since(self.interval_began) > MEMORY {
+            self.minimum = [None, self.minimum[0]];
+            self.interval_began = now;
+        }
+        self.minimum[0] = Some(self.minimum[0].map_or(difference, |m| m.min(difference)));
+    }
+
+    pub(crate) fn get(&self) -> Option<i64> {
+        self.minimum.into_iter().flatten().min()
+    }
+}
+
 /// Follows the peer's timestamps: arrival time minus timestamp is the one-way delay plus an
 /// unknown constant, and its minimum belongs to an empty queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RemoteClock {
     /// Newest timestamp, completed.
     newest: Option<u64>,
-    /// Smallest difference in the current and in the previous memory interval.
-    minimum: [Option<i64>; 2],
-    interval_began: Time,
+    smallest: Smallest,
 }
 
 impl RemoteClock {
@@ -29,23 +50,20 @@ impl RemoteClock {
             None => u64::from(timestamp),
         };
         self.newest = Some(self.newest.map_or(full, |n| n.max(full)));
-        if now.since(self.interval_began) > MEMORY {
-            self.minimum = [None, self.minimum[0]];
-            self.interval_began = now;
-        }
         let difference = (now.as_micros() as i64).wrapping_sub(full as i64);
-        self.minimum[0] = Some(self.minimum[0].map_or(difference, |m| m.min(difference)));
-        let minimum = self.smallest().unwrap_or(difference);
+        self.smallest.add(now, difference);
+        let minimum = self.smallest.get().unwrap_or(difference);
         difference.wrapping_sub(minimum).max(0) as u64
     }
 
-    fn smallest(&self) -> Option<i64> {
-        self.minimum.into_iter().flatten().min()
+    /// The newest timestamp.
+    pub(crate) fn newest(&self) -> Option<u64> {
+        self.newest
     }
 
     /// The timestamp of a datagram that arrives at `now` with the smallest delay.
     pub(crate) fn remote(&self, now: Time) -> Option<u64> {
-        let full = (now.as_micros() as i64).wrapping_sub(self.smallest()?);
+        let full = (now.as_micros() as i64).wrapping_sub(self.smallest.get()?);
         Some(full.max(0) as u64)
     }
 }

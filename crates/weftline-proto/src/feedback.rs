@@ -10,7 +10,8 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// When the receiver reports its state.
 ///
-/// The sender of a flow chooses, and tells its peer in HELLO: tuning one end is enough.
+/// The sender of a flow chooses, and tells its peer in HELLO: tuning one end is enough. Where reports
+/// wait for each other on a slow return path, the receiver sends fewer than this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]

@@ -25,8 +25,9 @@ use crate::time::Time;
 const TARGET_SHARE: u32 = 8;
 const TARGET_MIN: Duration = Duration::from_millis(4);
 const TARGET_MAX: Duration = Duration::from_millis(20);
-/// The target is at least this many packets: on slow paths a packet takes longer than the bounds.
-const TARGET_PACKETS: f64 = 2.5;
+/// The target is at least this many packets: on slow paths a packet takes longer than the bounds. A
+/// window of few packets grows beyond it, to about two packets and a half.
+const TARGET_PACKETS: f64 = 1.0;
 
 /// A new session may have in flight what a path of this many bytes a second holds, between these
 /// numbers of packets. The longer the first answer takes, the more this gains.
@@ -452,9 +453,11 @@ impl Adaptive {
                 self.asks = ASKS;
             }
         }
-        let Some(rate) = self.round.rate(self.packet) else {
-            return;
+        let rate = match self.late.is_zero() && self.round.limited {
+            true => self.round.rate_of_few(self.packet),
+            false => self.round.rate(self.packet),
         };
+        let Some(rate) = rate else { return };
         // With late reports a mistake stays for long: more losses than there are without a queue may
         // be the flow's own.
         let sustained = match self.late > Duration::ZERO {
@@ -769,7 +772,11 @@ impl Adaptive {
         let step = ease * (self.growth(window) * faster - SHRINK * longer * window);
         let step = step.clamp(-MOST_SHRINK * window, window / 8.0);
         let most = match self.late > Duration::ZERO {
-            false => HEADROOM * rate * (base + self.interval + delay).as_secs_f64(),
+            false => {
+                // Reports may wait on the return path.
+                let trip = self.srtt.max(base + delay);
+                HEADROOM * rate * (trip + self.interval).as_secs_f64()
+            }
             true => {
                 let sent = rate / (1.0 - round.loss().min(START_LOSS));
                 sent * ((base + queue).mul_f64(HEADROOM) + self.late).as_secs_f64()

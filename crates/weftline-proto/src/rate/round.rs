@@ -8,6 +8,9 @@ use crate::time::{Time, micros};
 /// A train of packets shows a rate if it had at least this many packets and took at least this long.
 const TRAIN_PACKETS: f64 = 12.0;
 const TRAIN_TIME: Duration = Duration::from_millis(4);
+/// On slow paths fewer packets show it, if they took this long. Wi-Fi holds packets back for less.
+const SLOW_PACKETS: f64 = 3.0;
+const SLOW_TIME: Duration = Duration::from_millis(100);
 /// The queue is the shortest of this many reports, because the wait of a process for its processor
 /// must not look like a queue.
 const RECENT: usize = 4;
@@ -135,6 +138,13 @@ impl Round {
     pub(super) fn rate(&self, packet: f64) -> Option<f64> {
         self.newest?
             .rate_since(&self.first?, TRAIN_PACKETS * packet, TRAIN_TIME)
+    }
+
+    /// The same; on a slow path few packets are enough.
+    pub(super) fn rate_of_few(&self, packet: f64) -> Option<f64> {
+        let (first, newest) = (self.first?, self.newest?);
+        let slow = newest.rate_since(&first, SLOW_PACKETS * packet, SLOW_TIME);
+        self.rate(packet).or(slow)
     }
 
     /// Bytes a second that arrived, even if few did.

@@ -3,6 +3,7 @@
 mod budget;
 mod field;
 mod measure;
+mod return_path;
 
 use core::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::wire::{Coded, FeedbackWriter, Measuring, Run, complete};
 
 use budget::Budget;
 use measure::LossMeter;
+use return_path::ReturnPath;
 
 /// The receiving side of a flow.
 #[derive(Debug)]
@@ -52,6 +54,7 @@ pub(crate) struct Receiver {
     /// A report is due and waits for the carrier.
     wanted: bool,
     last_report: Option<Time>,
+    return_path: ReturnPath,
     /// Numbered datagrams since the last report.
     unreported: u32,
     stats: Counts,
@@ -123,6 +126,7 @@ impl Receiver {
             due: None,
             wanted: false,
             last_report: None,
+            return_path: ReturnPath::default(),
             unreported: 0,
             stats: Counts::default(),
         }
@@ -231,6 +235,7 @@ impl Receiver {
         // An honest sender never covers symbols older than its credit.
         let floor = base.max(edge.saturating_sub(u64::from(self.limits.symbols)));
         self.decoder.forget_before(floor);
+        self.return_path.on_edge(base);
         Ok(())
     }
 
@@ -274,7 +279,11 @@ impl Receiver {
             self.largest_at = now;
         }
         self.queue_delays.rotate_right(1);
+        let before = self.clock.newest();
         self.queue_delays[0] = self.clock.observe(now, coded.timestamp);
+        if let (Some(before), Some(sent)) = (before, self.clock.newest()) {
+            self.return_path.on_datagram(now, before, sent);
+        }
         self.unreported += 1;
         let holes = (self.decoder.unknowns(), self.decoder.rank());
         self.missing_since = (holes.0 > 0).then(|| self.missing_since.unwrap_or(now));
@@ -306,6 +315,11 @@ impl Receiver {
                 self.due = None;
                 self.adaptive(now, target)
             }
+        };
+        let due = match news {
+            // The sender waits for these.
+            News::Complete | News::Asked => due,
+            News::None | News::Change => due.max(after(self.return_path.interval(now))),
         };
         if !self.wanted {
             self.due = Some(self.due.map_or(due, |d| d.min(due)));
@@ -379,6 +393,8 @@ impl Receiver {
             credit: u64::from(self.limits.symbols),
             loss: self.meter.as_mut().map(|m| m.report(now, &self.seen)),
         };
+        self.return_path
+            .on_report(now, self.next_report, next, largest);
         self.next_report += 1;
         let end = self.decoder.end();
         let mut missing = self.decoder.missing().peekable();
@@ -391,7 +407,7 @@ impl Receiver {
             })
         });
         let mut received = self.seen.descending().peekable();
-        let mut left = REPORTED_TRANSMISSIONS;
+        let mut left = REPORTED_TRANSMISSIONS.min(self.return_path.covered(largest));
         let transmissions = core::iter::from_fn(move || {
             let run = received.next().filter(|_| left > 0)?;
             let following = received.peek().map_or(run.start, |r| r.end);

@@ -97,3 +97,74 @@ fn a_run_of_losses_counted_in_packets_does_not_silence_a_slow_session() {
     assert!(mean(&delays) < 300 * MS, "{:?}", mean(&delays));
     assert!(stats.sent.timeouts > 0, "there is something to wait for");
 }
+
+/// Sends as much as it can for ten seconds, over 10 Mbit/s and this return path. Returns the share of
+/// the link, the reports, and the median of their wait for the transmitter.
+fn bulk(back: &str) -> (f64, u64, Duration) {
+    let bytes = 1 << 32;
+    let writer = Script {
+        streams: vec![bytes],
+        ..Script::default()
+    };
+    let reader = Script {
+        expect_streams: vec![bytes],
+        ..Script::default()
+    };
+    let config = Config::default();
+    let mut sim = Simulation::new(
+        Peer::new(Role::Client, config.clone(), 1, writer),
+        Peer::new(Role::Server, config, 2, reader),
+        link("rate=10mbit delay=30ms queue=200ms loss=iid:1%"),
+        link(back),
+        5,
+    );
+    sim.per_datagram_overhead = 64;
+    sim.run_until(Duration::from_secs(10));
+    let read: u64 = sim.b.read.values().map(|(bytes, _)| bytes).sum();
+    let waits = &sim.b_to_a.link().counters().queue_delay;
+    let reports = sim.b.session.stats().sent.feedback;
+    (read as f64 * 8e-8, reports, waits.quantile(0.5))
+}
+
+#[test]
+fn reports_thin_out_by_themselves_on_a_slow_return_path() {
+    let (fast, often, _) = bulk("rate=10mbit delay=30ms queue=1s");
+    assert!(fast > 0.85 && often > 7000, "{fast} {often}");
+    for (rate, share) in [(64, 0.8), (128, 0.85), (256, 0.85)] {
+        let (slow, reports, wait) = bulk(&format!("rate={rate}kbit delay=30ms queue=1s"));
+        assert!(slow > share, "{slow} of the link at {rate} kbit/s");
+        assert!(wait < 10 * MS, "{wait:?} at {rate} kbit/s");
+        assert!(reports < often / 2, "{reports} at {rate} kbit/s");
+    }
+}
+
+/// Both ends send as much as they can for ten seconds. Mbit/s that each end has received.
+fn both_ways(there: &str, back: &str) -> [f64; 2] {
+    let bytes = 1 << 32;
+    let script = Script {
+        streams: vec![bytes],
+        expect_streams: vec![bytes],
+        ..Script::default()
+    };
+    let config = Config::default();
+    let mut sim = Simulation::new(
+        Peer::new(Role::Client, config.clone(), 1, script.clone()),
+        Peer::new(Role::Server, config, 2, script),
+        link(there),
+        link(back),
+        5,
+    );
+    sim.per_datagram_overhead = 64;
+    sim.run_until(Duration::from_secs(10));
+    [&sim.b, &sim.a].map(|peer| {
+        let read: u64 = peer.read.values().map(|(bytes, _)| bytes).sum();
+        read as f64 * 8e-7
+    })
+}
+
+#[test]
+fn reports_and_data_share_a_return_path() {
+    let link = |rate| format!("rate={rate}mbit delay=10ms queue=500ms loss=iid:1%");
+    let [there, back] = both_ways(&link(20), &link(2));
+    assert!(there > 12.0 && back > 1.4, "{there} and {back} Mbit/s");
+}

@@ -205,6 +205,32 @@ fn a_link_is_filled_with_a_short_queue_at_any_loss_rate() {
 }
 
 #[test]
+fn slow_links_are_filled_with_a_queue_of_few_packets() {
+    for (kbit, delay) in [(256.0, 10), (256.0, 30), (512.0, 30), (1000.0, 100)] {
+        let link = format!("rate={kbit}kbit delay={delay}ms queue=2s");
+        let mut experiment = Experiment::new(&link, &[Kind::Weftline(0.0, ENDLESS)]);
+        let rate = experiment.rates(5.0, 25.0)[0] * 1e3 / kbit;
+        assert!(rate >= 0.85, "{rate:.3} of {link}");
+        let queue = experiment.queue() * kbit / 8.0 / 1490.0;
+        assert!(queue <= 4.0, "{queue:.1} packets on {link}");
+    }
+}
+
+#[test]
+fn a_slow_link_ends_the_start_with_the_first_reports() {
+    for kbit in [256.0, 512.0, 1000.0] {
+        let link = format!("rate={kbit}kbit delay=10ms queue=2s");
+        let mut experiment = Experiment::new(&link, &[Kind::Weftline(0.0, ENDLESS)]);
+        experiment.rates(0.0, 3.0);
+        let counters = experiment.0.a_to_b.link().counters();
+        let longest = counters.queue_delay.quantile(1.0).as_secs_f64();
+        let longest = longest * kbit * 1e3 / 8.0 / 1490.0;
+        // Ten leave before anything is known.
+        assert!(longest <= 16.0, "{longest:.1} packets on {link}");
+    }
+}
+
+#[test]
 fn other_links_are_filled_too() {
     for (link, mbit, share) in [
         ("rate=5mbit delay=20ms queue=100ms loss=iid:2%", 5.0, 0.88),

@@ -225,7 +225,9 @@ impl Block {
     /// All symbols at full speed have left: the paced ones begin.
     fn begin_pace(&mut self, now: Time, srtt: Duration, options: &Rateless) {
         let sent = self.window.end - self.window.start + u64::from(options.extra);
-        let each = now.since(self.began).as_secs_f64() / sent.max(1) as f64;
+        // What left within a round trip has not shown yet how fast the path is.
+        let took = now.since(self.began).max(srtt);
+        let each = took.as_secs_f64() / sent.max(1) as f64;
         let shortest = SHORTEST.max(srtt / SHORTEST_PART);
         let apart = Duration::from_secs_f64(each / options.pace).max(shortest);
         self.paced = Some(Paced {
@@ -269,13 +271,13 @@ mod tests {
         }
         assert_eq!(blocks.at_speed(true), None);
         assert!(blocks.may_begin());
-        // Six symbols in 50 ms.
-        assert_eq!(blocks.next_timeout(), Some(Time::from_micros(66_666)));
-        assert_eq!(blocks.paced(at(66), SRTT, false), None);
-        assert_eq!(blocks.paced(at(67), SRTT, false), Some(0..4));
-        assert_eq!(blocks.paced(at(67), SRTT, true), None);
+        // Six symbols in a round trip.
+        assert_eq!(blocks.next_timeout(), Some(Time::from_micros(71_333)));
+        assert_eq!(blocks.paced(at(71), SRTT, false), None);
+        assert_eq!(blocks.paced(at(72), SRTT, false), Some(0..4));
+        assert_eq!(blocks.paced(at(72), SRTT, true), None);
         assert_eq!(blocks.paced(at(122), SRTT, true), Some(0..4));
-        blocks.on_timeout(at(67));
+        blocks.on_timeout(at(72));
         assert_eq!(blocks.next_timeout(), None);
         blocks.on_progress(|esi| esi != 2);
         assert_eq!(blocks.outstanding(), 2);
@@ -289,9 +291,9 @@ mod tests {
         let mut blocks = blocks(true, 0);
         (0..4).for_each(|esi| blocks.on_source(at(10 * esi), SRTT, esi, 64));
         assert_eq!(blocks.at_speed(false), None);
-        // Four symbols in 30 ms, at half that speed.
-        assert_eq!(blocks.next_timeout(), Some(at(45)));
-        assert_eq!(blocks.paced(at(45), SRTT, false), Some(0..4));
+        // Four symbols in a round trip, at half that speed.
+        assert_eq!(blocks.next_timeout(), Some(at(62)));
+        assert_eq!(blocks.paced(at(62), SRTT, false), Some(0..4));
     }
 
     #[test]
