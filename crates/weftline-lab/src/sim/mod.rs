@@ -1,8 +1,9 @@
 //! Experiments in virtual time: deterministic, and faster than the clock.
 //!
 //! [`engine`] runs the real engine over simulated links, with the applications of
-//! [`load`](crate::load), so that an experiment can be made both ways. [`first_repair`] takes a
-//! datagram of it apart.
+//! [`load`](crate::load), so that an experiment can be made both ways; [`crowd`] runs several flows of
+//! it over one bottleneck. [`first_repair`] takes a datagram of it apart.
 
+pub mod crowd;
 pub mod engine;
 pub mod first_repair;

@@ -117,6 +117,18 @@ impl Line {
     }
 }
 
+/// The value of an option in seconds.
+///
+/// # Errors
+/// Says which values are allowed.
+pub(super) fn seconds(name: &str, secs: f64) -> Result<Duration, Failure> {
+    let fits = (0.0..=86_400.0).contains(&secs);
+    fits.then(|| Duration::from_secs_f64(secs)).ok_or_else(|| {
+        let message = format!("--{name} is in seconds, 0 to 86400, not {secs}");
+        Failure::new(Exit::Usage, message)
+    })
+}
+
 /// How many packets answer feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum AnswerName {

@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
 
+use super::common::seconds;
 use crate::schemes;
 use weftline_cli::ui::{Exit, Failure, OutputOptions};
 use weftline_netem::units;
@@ -104,11 +105,6 @@ pub(super) struct EngineArgs {
 
 pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
     let usage = |message: String| Failure::new(Exit::Usage, message);
-    let seconds = |name: &str, secs: f64| {
-        let fits = (0.0..=86_400.0).contains(&secs);
-        fits.then(|| Duration::from_secs_f64(secs))
-            .ok_or_else(|| usage(format!("--{name} is in seconds, 0 to 86400, not {secs}")))
-    };
     let mut config = schemes::read(&args.settings).map_err(|e| usage(e.to_string()))?;
     config.datagram_overhead = args.overhead;
     let links = links(&args.link, args.back.as_deref())?;

@@ -88,7 +88,7 @@ impl End {
 }
 
 /// The sending end.
-pub(super) struct Writer {
+pub(in crate::sim) struct Writer {
     end: End,
     application: Application,
     duration: Duration,
@@ -107,7 +107,7 @@ pub(super) struct Writer {
 const PIECE: usize = 16 << 10;
 
 impl Writer {
-    pub(super) fn new(
+    pub(in crate::sim) fn new(
         role: Role,
         config: Config,
         seed: u64,
@@ -133,28 +133,28 @@ impl Writer {
         }
     }
 
-    pub(super) fn due(&self) -> u64 {
+    pub(in crate::sim) fn due(&self) -> u64 {
         self.due
     }
 
-    pub(super) fn closed(&self) -> bool {
+    pub(in crate::sim) fn closed(&self) -> bool {
         self.end.closed
     }
 
-    pub(super) fn is_drained(&self) -> bool {
+    pub(in crate::sim) fn is_drained(&self) -> bool {
         self.end.is_drained()
     }
 
-    pub(super) fn close(&mut self, now: Duration) {
+    pub(in crate::sim) fn close(&mut self, now: Duration) {
         self.end.session.close(time(now), 0, "");
         self.end.record();
     }
 
-    pub(super) fn is_acknowledged(&self) -> bool {
+    pub(in crate::sim) fn is_acknowledged(&self) -> bool {
         self.end.session.all_acknowledged()
     }
 
-    pub(super) fn stats(&self) -> Stats {
+    pub(in crate::sim) fn stats(&self) -> Stats {
         self.end.session.stats()
     }
 
@@ -305,15 +305,15 @@ impl Node for Writer {
 
 /// What the reader counts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Counting {
+pub(in crate::sim) struct Counting {
     /// Only messages that are due after this.
-    pub(super) skip: Duration,
+    pub(in crate::sim) skip: Duration,
     /// Messages that are read later than this after their due time are late.
-    pub(super) within: Option<Duration>,
+    pub(in crate::sim) within: Option<Duration>,
 }
 
 /// The receiving end.
-pub(super) struct Reader {
+pub(in crate::sim) struct Reader {
     end: End,
     application: Application,
     counting: Counting,
@@ -330,7 +330,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(
+    pub(in crate::sim) fn new(
         config: Config,
         seed: u64,
         application: Application,
@@ -354,47 +354,47 @@ impl Reader {
     }
 
     /// Whether everything was read, to the end of the stream.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(in crate::sim) fn is_complete(&self) -> bool {
         self.complete.is_some()
     }
 
-    pub(super) fn is_drained(&self) -> bool {
+    pub(in crate::sim) fn is_drained(&self) -> bool {
         self.end.is_drained()
     }
 
-    pub(super) fn completion(&self) -> Option<Duration> {
+    pub(in crate::sim) fn completion(&self) -> Option<Duration> {
         self.complete
     }
 
-    pub(super) fn closed(&self) -> bool {
+    pub(in crate::sim) fn closed(&self) -> bool {
         self.end.closed
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::sim) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub(super) fn counted(&self) -> u64 {
+    pub(in crate::sim) fn counted(&self) -> u64 {
         self.counted
     }
 
-    pub(super) fn messages(&self) -> u64 {
+    pub(in crate::sim) fn messages(&self) -> u64 {
         self.messages
     }
 
     /// Share of counted messages that were not late.
-    pub(super) fn on_time(&self) -> Option<f64> {
+    pub(in crate::sim) fn on_time(&self) -> Option<f64> {
         let all = self.delays.len();
         let told = self.counting.within.filter(|_| all > 0);
         told.map(|_| self.on_time as f64 / all as f64)
     }
 
-    pub(super) fn delays(&self) -> &Delays {
+    pub(in crate::sim) fn delays(&self) -> &Delays {
         &self.delays
     }
 
     /// Missing messages count with the time they have waited.
-    pub(super) fn count_missing(&mut self, due: u64, now: Duration) {
+    pub(in crate::sim) fn count_missing(&mut self, due: u64, now: Duration) {
         if let Application::Cbr { rate, size } = self.application {
             for number in self.messages..due {
                 self.count(period(rate, size, number), now);

@@ -105,7 +105,7 @@ pub struct TooManyEntries {
 
 /// All lines of a run so far.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(in crate::sim) struct Log {
     lines: Vec<LogLine>,
     most: usize,
     full: bool,
@@ -142,7 +142,7 @@ impl Log {
 
 /// What one end adds to the log.
 #[derive(Debug)]
-pub(super) struct Recording {
+pub(in crate::sim) struct Recording {
     end: Place,
     log: Rc<RefCell<Log>>,
     /// The newest datagram that left.
@@ -151,9 +151,9 @@ pub(super) struct Recording {
 
 impl Recording {
     /// Entries of a session between two calls of its driver; there are never as many.
-    pub(super) const CAPACITY: usize = 1 << 16;
+    pub(in crate::sim) const CAPACITY: usize = 1 << 16;
 
-    pub(super) fn new(end: Place, log: &Rc<RefCell<Log>>) -> Self {
+    pub(in crate::sim) fn new(end: Place, log: &Rc<RefCell<Log>>) -> Self {
         Recording {
             end,
             log: Rc::clone(log),
@@ -162,7 +162,7 @@ impl Recording {
     }
 
     /// Takes what the session has logged.
-    pub(super) fn take(&mut self, session: &mut Session) {
+    pub(in crate::sim) fn take(&mut self, session: &mut Session) {
         let mut log = self.log.borrow_mut();
         while let Some(entry) = session.poll_log() {
             self.newest = sent(&entry.event).or(self.newest);

@@ -5,7 +5,7 @@
 //! gives exactly the same result.
 
 mod application;
-mod end;
+pub(in crate::sim) mod end;
 mod events;
 mod symbols;
 

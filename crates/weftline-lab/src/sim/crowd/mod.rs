@@ -1,0 +1,104 @@
+//! Several flows of the real engine over one bottleneck.
+//!
+//! All flows share a link and its queue; each has a private delay behind it, a time at which it joins
+//! and one at which it leaves. Models of TCP may be among them.
+
+mod bbr;
+mod competitor;
+mod cubic;
+mod outcome;
+mod run;
+
+use std::time::Duration;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use weftline_netem::LinkConfig;
+use weftline_proto::Config;
+
+pub use outcome::{CrowdOutcome, FlowOutcome};
+
+use super::engine::Application;
+use run::Run;
+
+/// Flows over one bottleneck.
+#[derive(Clone, Debug)]
+pub struct Crowd {
+    /// The engine's settings, for both ends of each flow.
+    pub config: Config,
+    /// The shared link from the writers to the readers.
+    pub forward: LinkConfig,
+    /// The shared link back.
+    pub back: LinkConfig,
+    /// The flows.
+    pub members: Vec<Member>,
+    /// Duration of the run.
+    pub duration: Duration,
+    /// What happens before this is not counted.
+    pub skip: Duration,
+}
+
+/// A flow of a crowd.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Member {
+    /// What sends.
+    pub sender: Sender,
+    /// Its private delay, each way.
+    pub extra: Duration,
+    /// It joins at a random time between these.
+    pub join: (Duration, Duration),
+    /// It leaves without a word.
+    pub leave: Option<Duration>,
+}
+
+/// What sends in a crowd.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sender {
+    /// The engine, with this application.
+    Engine(Application),
+    /// A model of TCP CUBIC (RFC 9438), with ideal acknowledgements.
+    Cubic,
+    /// A model of TCP BBR, first version (Cardwell et al. 2016), with ideal acknowledgements.
+    Bbr,
+}
+
+impl Sender {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sender::Engine(_) => "weftline",
+            Sender::Cubic => "model of CUBIC",
+            Sender::Bbr => "model of BBR",
+        }
+    }
+
+    /// Whether it takes what it can get, so that its share can be compared.
+    fn is_greedy(self) -> bool {
+        match self {
+            Sender::Engine(application) => matches!(
+                application,
+                Application::Bulk | Application::Saturating { .. }
+            ),
+            Sender::Cubic | Sender::Bbr => true,
+        }
+    }
+}
+
+impl Crowd {
+    /// Runs the crowd. The same seed gives the same result.
+    pub fn run(&self, seed: u64) -> CrowdOutcome {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let joins: Vec<Duration> = self
+            .members
+            .iter()
+            .map(|member| {
+                let (least, most) = member.join;
+                let unit = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+                least + most.saturating_sub(least).mul_f64(unit)
+            })
+            .collect();
+        let mut run = Run::new(self, &joins, seed);
+        run.go(self.duration);
+        outcome::outcome(self, &joins, &run)
+    }
+}

@@ -1,0 +1,106 @@
+//! Several flows over one bottleneck.
+
+use std::time::Duration;
+
+use weftline_lab::schemes;
+use weftline_lab::sim::crowd::{Crowd, Member, Sender};
+use weftline_lab::sim::engine::Application;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn crowd(members: Vec<Member>, secs: u32) -> Crowd {
+    let mut config = schemes::read::<&str>(&[]).expect("settings");
+    config.datagram_overhead = 64;
+    Crowd {
+        config,
+        forward: "rate=8mbit delay=20ms queue=100ms".parse().expect("a link"),
+        back: "delay=20ms".parse().expect("a link"),
+        members,
+        duration: SECOND * secs,
+        skip: SECOND,
+    }
+}
+
+fn member(sender: Sender) -> Member {
+    Member {
+        sender,
+        extra: Duration::ZERO,
+        join: (Duration::ZERO, Duration::ZERO),
+        leave: None,
+    }
+}
+
+const BULK: Sender = Sender::Engine(Application::Bulk);
+
+#[test]
+fn two_flows_share_a_link_and_the_same_seed_gives_the_same_result() {
+    let mut crowd = crowd(vec![member(BULK); 2], 6);
+    crowd.members[1].join = (Duration::ZERO, SECOND);
+    let first = crowd.run(3);
+    assert_eq!(first, crowd.run(3));
+    assert_ne!(first.flows[1].join_s, crowd.run(4).flows[1].join_s);
+    assert!(first.jain > 0.9, "{first:?}");
+    let used = first.utilisation.expect("a rate");
+    assert!((0.9..=1.02).contains(&used), "{first:?}");
+    let sum: f64 = first.flows.iter().map(|flow| flow.goodput_mbit).sum();
+    assert!((first.goodput_mbit - sum).abs() < 0.5, "{first:?}");
+    assert!(first.queue_ms[0] > 0.0 && first.queue_ms[0] <= first.queue_ms[1]);
+    assert_eq!(first.jain_windows.len(), 6);
+}
+
+#[test]
+fn flows_that_join_late_and_leave_early_have_nothing_before_and_after() {
+    let mut crowd = crowd(vec![member(BULK); 3], 9);
+    crowd.members[1].join = (SECOND * 3, SECOND * 3);
+    crowd.members[2].leave = Some(SECOND * 5);
+    let outcome = crowd.run(1);
+    let busy = |flow: usize| {
+        let windows = outcome.flows[flow].windows_mbit.iter();
+        windows.map(|mbit| *mbit > 0.0).collect::<Vec<_>>()
+    };
+    assert!(busy(0).iter().all(|busy| *busy), "{outcome:?}");
+    assert_eq!(busy(1)[..3], [false; 3], "{outcome:?}");
+    assert_eq!(busy(2)[6..], [false; 3], "{outcome:?}");
+    assert!(outcome.flows[2].goodput_mbit > 1.0, "{outcome:?}");
+    // What it left behind is used by the others.
+    assert!(outcome.flows[0].last_mbit + outcome.flows[1].last_mbit > 7.0);
+    assert_eq!(outcome.flows[2].last_mbit, 0.0);
+}
+
+#[test]
+fn a_private_delay_lengthens_the_way_there_and_back() {
+    let stream = Application::Cbr {
+        rate: 1_000_000,
+        size: 1000,
+    };
+    let mut crowd = crowd(vec![member(Sender::Engine(stream)); 2], 4);
+    crowd.members[1].extra = Duration::from_millis(30);
+    let outcome = crowd.run(1);
+    let median = |flow: usize| {
+        let delay = outcome.flows[flow].delay.expect("messages");
+        delay.p50.expect("messages")
+    };
+    let longer = median(1) - median(0);
+    assert!((27.0..=33.0).contains(&longer), "{outcome:?}");
+    assert_eq!(outcome.flows[1].rtt_ms, 100.0);
+    // A rate of its own says nothing about fairness.
+    assert_eq!(outcome.jain, 1.0);
+}
+
+#[test]
+fn the_models_of_tcp_fill_the_link_and_share_it_as_tcp_does() {
+    for (sender, queue) in [(Sender::Cubic, 40.0..=100.0), (Sender::Bbr, 5.0..=60.0)] {
+        let outcome = crowd(vec![member(sender); 2], 20).run(1);
+        assert!(outcome.utilisation.expect("a rate") > 0.93, "{outcome:?}");
+        assert!(outcome.jain > 0.85, "{outcome:?}");
+        assert!(queue.contains(&outcome.queue_ms[0]), "{outcome:?}");
+    }
+    // CUBIC yields to random losses, BBR does not.
+    let alone = |sender, loss: &str| {
+        let mut crowd = crowd(vec![member(sender)], 15);
+        crowd.forward.loss = loss.parse().expect("a loss model");
+        crowd.run(2).goodput_mbit
+    };
+    assert!(alone(Sender::Cubic, "iid:3%") < 0.5 * alone(Sender::Cubic, "iid:0%"));
+    assert!(alone(Sender::Bbr, "iid:3%") > 0.85 * alone(Sender::Bbr, "iid:0%"));
+}
