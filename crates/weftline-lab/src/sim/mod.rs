@@ -2,7 +2,8 @@
 //!
 //! [`engine`] runs the real engine over simulated links, with the applications of
 //! [`load`](crate::load), so that an experiment can be made both ways. [`first_repair`] takes a
-//! datagram of it apart.
+//! datagram of it apart. [`traces`] compares two configurations on recorded links.
 
 pub mod engine;
 pub mod first_repair;
+pub mod traces;

@@ -8,6 +8,7 @@ mod fecframe;
 mod rest;
 mod rlc_block;
 mod streaming;
+mod traces;
 mod udp_rc;
 
 use anyhow::Result;
@@ -16,7 +17,7 @@ use weftline_cli::ui::{Exit, OutputOptions};
 
 /// Run experiments in virtual time: deterministic, and faster than the clock
 ///
-/// `engine` runs the real engine over links; the others are the papers' own models, with a packet
+/// `engine` and `traces` run the real engine over links; the others are the papers' own models, with a packet
 /// in each slot (docs/reference/sim.md).
 #[derive(Args, Debug)]
 pub(crate) struct SimArgs {
@@ -27,6 +28,7 @@ pub(crate) struct SimArgs {
 #[derive(Debug, Subcommand)]
 enum Model {
     Engine(engine::EngineArgs),
+    Traces(traces::TracesArgs),
     Streaming(streaming::StreamingArgs),
     Block(block::BlockArgs),
     Arq(arq::ArqArgs),
@@ -45,6 +47,7 @@ enum Model {
 pub(crate) fn run(args: &SimArgs, output: OutputOptions) -> Result<Exit> {
     match &args.model {
         Model::Engine(args) => engine::run(args, output),
+        Model::Traces(args) => traces::run(args, output),
         Model::Streaming(args) => streaming::run(args, output),
         Model::Block(args) => block::run(args, output),
         Model::Arq(args) => arq::run(args, output),
