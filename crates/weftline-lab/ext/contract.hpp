@@ -273,11 +273,41 @@ struct Bulk {
     }
 };
 
+// A video: 30 frames a second, each 60th a key frame of 40 parts, the others of 4 to 12, which are due
+// at once. The same as load/pace.rs.
+struct Video {
+    static constexpr uint64_t FRAMES = 30, GROUP = 60;
+    uint64_t before[GROUP + 1] = {0};
+
+    Video() {
+        for (uint64_t i = 0; i < GROUP; ++i)
+            before[i + 1] = before[i] + (i == 0 ? 40 : 4 + i * 7 % 9);
+    }
+    uint64_t parts() const { return before[GROUP]; }
+    // Nanoseconds to the frame of this message, `bits` long, at `rate`.
+    int64_t offset(uint64_t message, uint64_t bits, uint64_t rate) const {
+        const auto need = ((unsigned __int128)message + 1) * bits * parts() * FRAMES;
+        const auto each = (unsigned __int128)rate * GROUP;
+        const auto place = (need + each - 1) / each - 1;
+        const auto inside = std::upper_bound(before, before + GROUP, uint64_t(place % parts()));
+        const auto frame = place / parts() * GROUP + uint64_t(inside - before - 1);
+        return int64_t(frame * 1000000000u / FRAMES);
+    }
+    // Messages of the frames that are due before so many nanoseconds have passed.
+    uint64_t messages(int64_t nanoseconds, uint64_t bits, uint64_t rate) const {
+        const auto frames =
+            ((unsigned __int128)nanoseconds * FRAMES + 999999999u) / 1000000000u;
+        const auto sum = frames / GROUP * parts() + before[uint64_t(frames % GROUP)];
+        return uint64_t(sum * rate * GROUP / ((unsigned __int128)bits * parts() * FRAMES));
+    }
+};
+
 struct Stream {
     double secs, skip, drain;
     uint64_t rate;
     size_t size;
-    bool cdf;
+    bool cdf, is_video;
+    Video video;
     uint64_t total, first;
 
     Stream(Settings& s, const Network& network)
@@ -285,17 +315,19 @@ struct Stream {
           drain(s.number("drain", 2, 0, 3600)),
           rate(uint64_t(std::llround(s.number("rate", 10, 0.001, 100000) * 1e6))),
           size(size_t(s.number("size", 1200, 16, double(network.largest_message())))),
-          cdf(s.number("cdf", 0, 0, 1) != 0), total(before(secs)), first(before(skip)) {
+          cdf(s.number("cdf", 0, 0, 1) != 0), is_video(s.number("video", 0, 0, 1) != 0), total(before(secs)), first(before(skip)) {
         if (first >= total) throw Usage("skip leaves no message of secs: lower it");
         if (total > 10000000) throw Usage("too many messages: lower secs or rate, or raise size");
     }
 
     // Nanoseconds from the first message to this one.
     int64_t offset(uint64_t index) const {
+        if (is_video) return video.offset(index, size * 8, rate);
         return int64_t((unsigned __int128)index * size * 8 * 1000000000u / rate);
     }
     // Messages that are due before so many seconds have passed.
     uint64_t before(double seconds) const {
+        if (is_video) return video.messages(nanos(seconds), size * 8, rate);
         const auto period = (unsigned __int128)size * 8 * 1000000000u;
         return uint64_t(((unsigned __int128)nanos(seconds) * rate + period - 1) / period);
     }

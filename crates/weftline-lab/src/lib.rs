@@ -13,6 +13,7 @@ mod cli;
 pub mod commands;
 pub mod compare;
 pub mod load;
+pub mod recordings;
 pub mod schemes;
 pub mod sim;
 

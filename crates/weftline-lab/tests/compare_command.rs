@@ -38,6 +38,7 @@ fn the_list_has_every_suite_with_links_and_peers() {
         "A - bulk",
         "karzand - ",
         "udp-rc - ",
+        "R - recorded links (--traces FOLDER)",
         "loss=ge:10%,4",
         "weftline/streaming,l=5",
     ] {
@@ -51,7 +52,10 @@ fn wrong_requests_say_what_is_right() {
     let out = folder.path().to_str().unwrap();
     for (arguments, part) in [
         (&["B"][..], "--out DIR"),
-        (&["E", "--out", out], "A, B, C, D, karzand, udp-rc"),
+        (&["E", "--out", out], "A, B, C, D, karzand, udp-rc, R"),
+        (&["R", "--out", out], "--traces FOLDER"),
+        (&["R", "--out", out, "--traces", out], "mahimahi's format"),
+        (&["B", "--out", out, "--traces", out], "`compare R`"),
         (
             &["B", "--out", out, "--peers", "l=5"],
             "weftline/streaming,l=5",

@@ -218,7 +218,10 @@ fn runnable(words: &[String]) -> Option<Vec<String>> {
         ["weftline-lab", "theory", _, ..] => &[],
         ["weftline-lab", "compare", "list"] => &[],
         ["weftline-lab", "repro", ..] if words.contains(&"--list") => &[],
-        ["weftline-lab", "sim", "engine" | "crowd", ..] => &[("--secs", "2"), ("--seeds", "1")],
+        ["weftline-lab", "sim", "engine" | "crowd", ..]
+        | ["weftline-lab", "sim", "traces", "generated", ..] => {
+            &[("--secs", "2"), ("--seeds", "1")]
+        }
         ["weftline-lab", "sim", "streaming" | "block" | "arq", ..] => &[("--slots", "20000")],
         ["weftline-lab", "completions", _] => &[],
         _ => return None,

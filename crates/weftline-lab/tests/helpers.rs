@@ -8,8 +8,10 @@ use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use serde_json::Value;
+use weftline_lab::load::Pace;
 
 fn ext() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("ext")
@@ -139,6 +141,14 @@ fn keeps_the_contract(program: &Path) {
     );
     let (share, longest) = *points.last().unwrap();
     assert!(share == 1.0 && (longest - received["max"].as_f64().unwrap()).abs() < 0.01);
+
+    let (received, _) = measure(program, "stream", &["secs=0.5", "rate=4", "video=1"]);
+    let frames = Pace::Video.before(4_000_000, 1200, Duration::from_millis(500));
+    assert_eq!(
+        (&received["sent"], &received["got"]),
+        (&frames.into(), &frames.into()),
+        "{received}"
+    );
 
     let (received, _) = measure(program, "bulk", &["secs=2", "skip=0.2"]);
     let number = |name: &str| received[name].as_f64().unwrap();

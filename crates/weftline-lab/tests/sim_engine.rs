@@ -115,8 +115,33 @@ fn a_transfer_does_not_wait_for_a_round_trip_at_its_end() {
 }
 
 #[test]
+fn a_video_comes_in_frames_and_a_share_is_of_the_links_capacity() {
+    let link = "rate=12mbit delay=30ms queue=100ms";
+    let outcome = experiment(&["preset=arq"], link, "video:4mbit,1200", 10).run();
+    // 40 Mbit in messages of 9600 bits; a key frame takes 63 ms on the link.
+    assert_eq!((outcome.sent, outcome.got), (4166, 4166));
+    let (p50, max) = (outcome.delay.p50.unwrap(), outcome.delay.max.unwrap());
+    assert!(
+        (35.0..45.0).contains(&p50) && (85.0..115.0).contains(&max),
+        "{outcome:?}"
+    );
+    let share = outcome.capacity_share.unwrap();
+    assert!(
+        (share - outcome.goodput_mbit / 12.0).abs() < 1e-6,
+        "{share}"
+    );
+    let unlimited = experiment(&[], "delay=30ms", "video:1mbit,500", 2).run();
+    assert_eq!(unlimited.capacity_share, None);
+}
+
+#[test]
 fn applications_are_read_as_they_are_written() {
-    for text in ["cbr:10000000bit,1200", "bulk", "file:1000000"] {
+    for text in [
+        "cbr:10000000bit,1200",
+        "video:4000000bit,1200",
+        "bulk",
+        "file:1000000",
+    ] {
         let application: Application = text.parse().expect(text);
         assert_eq!(application.to_string(), text);
     }

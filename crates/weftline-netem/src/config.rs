@@ -198,6 +198,16 @@ impl LinkConfig {
         self
     }
 
+    /// Bits that the link can carry from one time to another, whatever is offered; `None` if its
+    /// rate has no limit in that time.
+    pub fn capacity(&self, from: Duration, to: Duration) -> Option<u64> {
+        if let Some(trace) = &self.trace {
+            return trace.bits(self.rate, from, to);
+        }
+        let bit_nanos = u128::from(self.rate?) * to.saturating_sub(from).as_nanos();
+        u64::try_from(bit_nanos / 1_000_000_000).ok()
+    }
+
     /// Sets the loss model.
     pub fn with_loss(mut self, loss: LossModel) -> Self {
         self.loss = loss;

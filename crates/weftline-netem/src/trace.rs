@@ -217,6 +217,25 @@ impl Trace {
         })
     }
 
+    /// After this time it starts again; `None`: it does not.
+    pub fn period(&self) -> Option<Duration> {
+        self.period
+    }
+
+    /// Bits that a link can carry from one time to another that follows it, and has the rate `own`
+    /// where it gives none; `None` if the rate is unlimited at some time between them.
+    pub(crate) fn bits(&self, own: Option<u64>, from: Duration, to: Duration) -> Option<u64> {
+        let (mut at, mut bit_nanos) = (from, 0u128);
+        while at < to {
+            let segment = self.at(at);
+            let rate = segment.rate.unwrap_or(own)?;
+            let end = segment.until.unwrap_or(to).min(to);
+            bit_nanos += u128::from(rate) * (end - at).as_nanos();
+            at = end;
+        }
+        u64::try_from(bit_nanos / 1_000_000_000).ok()
+    }
+
     /// Whether it changes the loss.
     pub(crate) fn has_loss(&self) -> bool {
         self.steps.iter().any(|step| step.loss.is_some())
@@ -379,6 +398,25 @@ mod tests {
         for (text, line) in [("5\n4", 2), ("1\nx", 2), ("1\n1000000001", 2)] {
             assert_eq!(Trace::parse("m", text).unwrap_err().line, line, "{text}");
         }
+    }
+
+    #[test]
+    fn the_bits_of_a_time_are_those_of_its_opportunities() {
+        let trace = Trace::parse("m", "1\n1\n4\n5\n5\n\n8\n").unwrap();
+        assert_eq!(trace.period(), Some(ms(8)));
+        let packets = |from, to| trace.bits(None, ms(from), ms(to)).unwrap() as f64 / 12_000.0;
+        assert_eq!(packets(0, 8), 6.0);
+        assert_eq!(packets(1, 3), 0.0);
+        assert_eq!(packets(4, 12), 6.0);
+        assert_eq!(packets(0, 80), 60.0);
+        assert_eq!(packets(9, 9), 0.0);
+        let half = Duration::from_micros(500);
+        assert_eq!(trace.bits(None, Duration::ZERO, half), Some(12_000));
+        let unlimited = Trace::parse("t", EXAMPLE).unwrap();
+        assert_eq!(unlimited.bits(None, ms(0), ms(2500)), Some(51_500_000));
+        assert_eq!(unlimited.bits(None, ms(0), ms(3500)), None);
+        let lossy = Trace::parse("t", "0s loss=iid:1%").unwrap();
+        assert_eq!(lossy.bits(Some(8000), ms(500), ms(1500)), Some(8000));
     }
 
     #[test]

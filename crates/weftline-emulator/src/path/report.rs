@@ -87,6 +87,8 @@ pub struct Delay {
     pub mean: f64,
     /// Median.
     pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
     /// 99th percentile.
     pub p99: f64,
     /// Longest.
@@ -187,6 +189,7 @@ impl Delay {
         Self {
             mean: ms(histogram.mean()),
             p50: ms(histogram.quantile(0.5)),
+            p95: ms(histogram.quantile(0.95)),
             p99: ms(histogram.quantile(0.99)),
             max: ms(histogram.max()),
         }

@@ -11,6 +11,7 @@ const HELP: &str = "\
 Workloads and their settings (both ends get the same ones):
   bulk    as much data as the path carries: secs=10 skip=0 [series=SECS]; over udp also rate= size=
   stream  messages at a constant rate: secs=10 skip=0 rate=10 (Mbit/s) size=1200 drain=2 [cdf=1]
+          video=1: 30 frames/s of varying sizes, with that mean rate
   xfer    transfers one after the other: n=10 size=100000 (bytes) reuse=0 gap=0
   any     timeout=30 ip=4|6
 

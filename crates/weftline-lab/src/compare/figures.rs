@@ -68,6 +68,15 @@ pub(super) fn figures(suite: &SuiteResults) -> String {
                 html += &distributions(&peers, case);
             }
         }
+        View::Recorded => {
+            for case in &suite.cases {
+                let (x, y, words) = match case.mode.as_str() {
+                    "bulk" => ("share", "queue95", "Further down and right is better."),
+                    _ => ("wire", "p99", "Further down and left is better."),
+                };
+                html += &scatter(&peers, case, suite.view, x, y, words);
+            }
+        }
         View::Window => {
             for case in &suite.cases {
                 html += &block_sizes(case);

@@ -1,11 +1,14 @@
 //! The numbers by which a run is judged.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use weftline_netem::LinkConfig;
 
 use super::record::{Flow, Record};
 use super::statistics::jain;
 use super::suite::{View, number};
+use crate::load::Pace;
 
 /// A number of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +73,19 @@ pub fn measures(view: View) -> Vec<Measure> {
             m("packets", "packets/information packet"),
             m("goodput", "goodput, Mbit/s"),
         ],
+        View::Recorded => &[
+            m("goodput", "goodput, Mbit/s"),
+            m("share", "share of capacity"),
+            m("p50", "p50, ms"),
+            m("p95", "p95, ms"),
+            m("p99", "p99, ms"),
+            m("missing", "missing, %"),
+            m("queue50", "median queue, ms"),
+            m("queue95", "p95 queue, ms"),
+            m("drops", "queue drops, %"),
+            m("repairs", "repairs/source symbol"),
+            m("tool", "tool late, ms"),
+        ],
     };
     [own, &COMMON].concat()
 }
@@ -89,18 +105,32 @@ pub(super) fn value(record: &Record, view: View, measure: Measure) -> Option<f64
         }
         "cpu" => Some(record.cpu),
         "queue" => counter("/a_to_b/queue_delay_ms/mean"),
+        "queue50" => counter("/a_to_b/queue_delay_ms/p50"),
+        "queue95" => counter("/a_to_b/queue_delay_ms/p95"),
         "queue99" => counter("/a_to_b/queue_delay_ms/p99"),
         "drops" => Some(100.0 * counter("/a_to_b/queue_drops")? / counter("/a_to_b/packets")?),
         "missing" => Some(100.0 * received("missing")? / received("sent")?),
         "tool" => flow.sent.as_ref()?.pointer("/late/p99")?.as_f64(),
         "failed" => Some(100.0 * sent("failed")? / number(&record.what.settings, "n")?),
         "packets" => packets(flow),
+        "repairs" => {
+            let symbols = flow.sent.as_ref()?.get("symbols")?;
+            Some(symbols.get("repair")?.as_f64()? / symbols.get("source")?.as_f64()?)
+        }
+        "goodput" if record.what.mode == "stream" => {
+            let get = |name: &str| number(&record.what.settings, name);
+            let bits = received("got")? * get("size")? * 8.0;
+            Some(bits / 1e6 / (get("secs")? - get("skip")?))
+        }
+        "share" if view == View::Recorded => Some(received("goodput")? / record.capacity?),
         "goodput" if view != View::Sharing => received("goodput"),
         "goodput" | "share" | "least" | "jain" | "utilisation" => {
             Sharing::of(record)?.value(measure.key)
         }
         // Delays and times.
         name if view == View::Times => sent(name),
+        // The path's own delay changes with time.
+        name if view == View::Recorded => received(name),
         name => Some((received(name)? - path_delay(record)).max(0.0)),
     }
 }
@@ -151,7 +181,17 @@ fn delivered(record: &Record) -> Option<f64> {
         let known = |name: &str| received.get(name)?.as_f64();
         Some(match record.what.mode.as_str() {
             // Only messages after `skip` are counted; the earlier ones have the same losses.
-            "stream" => get("secs")? * get("rate")? * 1e6 / 8.0 * known("got")? / known("sent")?,
+            "stream" => {
+                let (secs, rate) = (get("secs")?, get("rate")? * 1e6);
+                let offered = match get("video") {
+                    Some(1.0) => {
+                        let (time, size) = (Duration::from_secs_f64(secs), get("size")?);
+                        Pace::Video.before(rate.round() as u64, size as usize, time) as f64 * size
+                    }
+                    _ => secs * rate / 8.0,
+                };
+                offered * known("got")? / known("sent")?
+            }
             "xfer" => {
                 let times = sent.get("times")?.as_array()?;
                 let whole = times.iter().filter(|t| !t.is_null()).count();
@@ -281,6 +321,39 @@ mod tests {
         assert_eq!((get("late"), get("tool")), (Some(0.3), Some(0.1)));
         assert_eq!(get("max"), None, "what is not told is not made up");
         assert_eq!(distribution(&record), Some(vec![(0.5, 0.0), (1.0, 12.5)]));
+    }
+
+    #[test]
+    fn on_a_recorded_link_goodput_is_a_share_of_what_it_could_have_carried() {
+        let symbols = json!({"symbols": {"source": 100, "repair": 3}});
+        let settings = ["secs=5", "skip=1"];
+        let received = json!({"goodput": 6.0, "total": 3_000_000});
+        let mut record = with("bulk", &settings, vec![flow(received, symbols.clone())]);
+        let of = |record: &Record, key| get(record, View::Recorded, key);
+        assert_eq!(of(&record, "share"), None, "without a capacity");
+        record.capacity = Some(8.0);
+        record.path.as_mut().unwrap()["a_to_b"]["queue_delay_ms"] =
+            json!({"p50": 7.0, "p95": 21.0});
+        assert_eq!(of(&record, "share"), Some(0.75));
+        assert_eq!(
+            (of(&record, "queue50"), of(&record, "queue95")),
+            (Some(7.0), Some(21.0))
+        );
+        assert_eq!(
+            (of(&record, "repairs"), of(&record, "wire")),
+            (Some(0.03), Some(1.0))
+        );
+        // A video is not cut off in the middle of a group: 3 s are 90 frames.
+        let settings = ["secs=3", "skip=1", "rate=4", "size=1000", "video=1"];
+        let received = json!({"sent": 500, "got": 500, "missing": 0, "p99": 90.0});
+        let record = with("stream", &settings, vec![flow(received, symbols)]);
+        let sent = Pace::Video.before(4_000_000, 1000, Duration::from_secs(3));
+        assert_eq!(of(&record, "wire"), Some(3_000.0 / sent as f64));
+        assert!(sent > 1500, "{sent}: a key frame begins the second half");
+        assert_eq!(
+            (of(&record, "p99"), of(&record, "goodput")),
+            (Some(90.0), Some(2.0))
+        );
     }
 
     #[test]

@@ -12,12 +12,16 @@
 //! | `plan` | the order of runs |
 //! | `tools` | the programs that measure, and the missing ones |
 //! | `run`, `process`, `result` | one run, one end of a flow, what it prints |
+//! | `capacity` | what a recorded link could have carried in a run |
 //! | `record` | the record of a run, and the file of all records |
 //! | `session` | all runs, with repeats, continued after an interruption |
 //! | `measures`, `statistics` | the numbers of a run, and of several runs |
 //! | `results` | the runs by suite, case and peer |
+//! | `verdict` | what suite R promises, and where it is not kept |
 //! | `table`, `figures`, `page` | the same for people |
 
+#[cfg(target_os = "linux")]
+mod capacity;
 mod figures;
 mod measures;
 mod page;
@@ -39,6 +43,7 @@ pub mod suites;
 mod table;
 #[cfg(target_os = "linux")]
 mod tools;
+mod verdict;
 
 pub use measures::{Measure, measures};
 pub use page::page;
@@ -55,3 +60,4 @@ pub use suite::{Case, Scale, Suite, View};
 pub use table::markdown;
 #[cfg(target_os = "linux")]
 pub use tools::{Missing, Tools};
+pub use verdict::Verdict;

@@ -7,6 +7,7 @@ use weftline_plot::{CHART_STYLE, PAGE_STYLE, escape};
 use super::figures::figures;
 use super::results::{Results, SuiteResults};
 use super::table::{details, notes, overview, trust, workload};
+use super::verdict;
 
 /// The page; `command` is the command that makes it again.
 pub fn page(results: &Results, command: &str) -> String {
@@ -62,6 +63,9 @@ fn section(suite: &SuiteResults) -> String {
         code(&suite.about),
         escape(&trust(suite))
     );
+    if !suite.verdicts.is_empty() {
+        page += &verdict::table(&suite.verdicts).html();
+    }
     let (caption, table) = overview(suite);
     let _ = writeln!(page, "<p>{}</p>\n{}", escape(caption), table.html());
     page += &figures(suite);

@@ -25,6 +25,10 @@ pub struct Record {
     pub flows: Vec<Flow>,
     /// The emulator's counters, as `lab run` prints them.
     pub path: Option<Value>,
+    /// What the link towards the receiver could have carried while the flow was measured, in Mbit/s,
+    /// for links whose rate changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<f64>,
     /// When it started, in seconds since 1970.
     pub started: f64,
     /// How long it took, in seconds.
@@ -293,6 +297,7 @@ pub(super) mod tests {
             },
             flows: Vec::new(),
             path: Some(serde_json::json!({"a_to_b": {"bytes": 7}})),
+            capacity: None,
             started: 1.0,
             seconds: 2.0,
             cpu: 0.25,

@@ -9,6 +9,7 @@ use super::record::{Record, best};
 use super::statistics::Spread;
 use super::suite::{Scale, Suite, View};
 use super::suites;
+use super::verdict::{Verdict, verdicts};
 
 /// All results of a folder of runs. `results.json` is this.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -45,6 +46,9 @@ pub struct SuiteResults {
     pub waiting: Option<Spread>,
     /// The cases.
     pub cases: Vec<CaseResults>,
+    /// What the suite promises, and where it is not kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub verdicts: Vec<Verdict>,
 }
 
 /// The results of a case.
@@ -125,7 +129,12 @@ impl SuiteResults {
             let measure = measures(suite.view).into_iter().find(|m| m.key == "late")?;
             value(record, suite.view, measure)
         });
+        let cases = cases(suite, &chosen);
         SuiteResults {
+            verdicts: match suite.view {
+                View::Recorded => verdicts(&cases),
+                _ => Vec::new(),
+            },
             name: suite.name.to_owned(),
             title: suite.title.to_owned(),
             about: suite.about.to_owned(),
@@ -135,7 +144,7 @@ impl SuiteResults {
             late: Spread::of(late),
             load_average: Spread::of(chosen.iter().map(|r| r.load_average)),
             waiting: Spread::of(chosen.iter().filter_map(|r| r.waiting)),
-            cases: cases(suite, &chosen),
+            cases,
         }
     }
 
@@ -204,7 +213,10 @@ fn rows(suite: &Suite, records: &[&Record]) -> Vec<Row> {
         }
     }
     let order: Vec<String> = suite.peers().iter().map(|peer| peer.to_string()).collect();
-    peers.sort_by_key(|peer| order.iter().position(|o| o == peer).unwrap_or(usize::MAX));
+    peers.sort_by_key(|peer| {
+        let place = order.iter().position(|o| o == peer);
+        (place.unwrap_or(usize::MAX), !peer.starts_with("weftline"))
+    });
     let row = |peer: &str| {
         let all: Vec<&Record> = records
             .iter()

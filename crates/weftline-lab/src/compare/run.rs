@@ -5,13 +5,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use weftline_emulator::{Lab, Links, PathConfig, PathError, Side};
 
+use super::capacity::capacity;
 use super::peer::Peer;
 use super::plan::Job;
 use super::process::Process;
 use super::record::{Flow, Record};
 use super::suite::{Case, number};
 use super::tools::{Missing, Tools};
-use crate::load::{Mode, Side as End};
+use crate::load::{Mode, Side as End, now};
 
 /// Time between two checks.
 const LOOK: Duration = Duration::from_millis(3);
@@ -63,8 +64,8 @@ pub(super) fn run(
     let mut config = PathConfig::new(links);
     config.seed = job.seed;
     let lab = Lab::open(&config)?;
-    let mut flows = Vec::new();
-    let outcome = measure(&lab, &job.case, &plans, tools, &mut flows, stop);
+    let (mut flows, mut began) = (Vec::new(), None);
+    let outcome = measure(&lab, &job.case, &plans, tools, &mut flows, &mut began, stop);
     // Every process inside ends here, so that its output can be read to the end.
     let report = lab.close();
     let flows: Vec<Flow> = flows.into_iter().map(Running::into_flow).collect();
@@ -81,6 +82,7 @@ pub(super) fn run(
             (Vec::new(), None)
         }
     };
+    let capacity = began.and_then(|began| capacity(&config.links.forward, job, &flows, began));
     problems.extend(flows.iter().filter_map(late_sender));
     let seconds = started.elapsed().as_secs_f64();
     Ok(Some(Record {
@@ -91,6 +93,7 @@ pub(super) fn run(
         error,
         flows,
         path,
+        capacity,
         started: since_1970.as_secs_f64(),
         seconds,
         cpu: (children_secs() - cpu) / seconds,
@@ -191,6 +194,7 @@ fn measure(
     plans: &[Plan],
     tools: &Tools,
     flows: &mut Vec<Running>,
+    began: &mut Option<i64>,
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<Outcome, RunError> {
     for (index, plan) in plans.iter().enumerate() {
@@ -233,6 +237,7 @@ fn measure(
         }
     }
     lab.begin_traces();
+    *began = Some(now());
     let start = Instant::now();
     let limit = start + limit(case);
     loop {

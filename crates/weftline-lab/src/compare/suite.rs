@@ -34,6 +34,8 @@ pub enum View {
     Sharing,
     /// In-order delivery delay of a transfer that fills a window, and its packets.
     Window,
+    /// Goodput as a share of the capacity, or the delay of messages, and the queue.
+    Recorded,
 }
 
 /// A path and a workload, for several peers.

@@ -8,6 +8,7 @@ use super::measures::measures;
 use super::results::{CaseResults, Results, Row, SuiteResults};
 use super::statistics::Spread;
 use super::suite::View;
+use super::verdict;
 
 /// A table of texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +62,9 @@ pub fn markdown(results: &Results) -> String {
             suite.name, suite.title, suite.about
         );
         let _ = writeln!(text, "{}\n", trust(suite));
+        if !suite.verdicts.is_empty() {
+            let _ = writeln!(text, "{}", verdict::table(&suite.verdicts).markdown());
+        }
         let (caption, table) = overview(suite);
         let _ = writeln!(text, "{caption}\n\n{}", table.markdown());
         for case in &suite.cases {
@@ -135,6 +139,10 @@ pub(super) fn overview(suite: &SuiteResults) -> (&'static str, Table) {
         View::Sharing => {
             "Share of the newcomer, 1 is fair (utilisation in %, mean queue in ms), medians:"
         }
+        View::Recorded => {
+            "Bulk: share of the capacity (95th percentile of the queue, ms). Messages: 99th percentile \
+             of delay, ms (wire bytes for each byte delivered). Medians:"
+        }
         View::Window => {
             "Delay, mean / 99th percentile in ms (packets for each information packet), medians:"
         }
@@ -189,6 +197,10 @@ fn summary(row: &Row, view: View) -> String {
             get("utilisation"),
             get("queue")
         ),
+        View::Recorded if row.median("p99").is_some() => {
+            format!("{} ms ({})", get("p99"), get("wire"))
+        }
+        View::Recorded => format!("{} ({} ms)", get("share"), get("queue95")),
         View::Window => format!("{} / {} ({})", get("mean"), get("p99"), get("packets")),
     };
     let lost = ["missing", "failed"]

@@ -133,13 +133,14 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::pace::Pace;
 
     const MS: i64 = 1_000_000;
     const START: i64 = 77 * MS;
 
     /// A hundred messages, one in a millisecond; the first ten are not counted; 50 ms of drain.
     fn arrivals() -> Arrivals {
-        let schedule = Schedule::new(125, 1_000_000, 0.1, 0.01).unwrap();
+        let schedule = Schedule::new(Pace::Constant, 125, 1_000_000, 0.1, 0.01).unwrap();
         assert_eq!((schedule.total, schedule.first), (100, 10));
         Arrivals::new(schedule, 50 * MS)
     }

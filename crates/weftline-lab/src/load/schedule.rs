@@ -1,7 +1,10 @@
 //! Due times of the messages of a stream.
 
+use std::time::Duration;
+
 use super::LoadError;
 use super::clock::nanos;
+use super::pace::Pace;
 use weftline_proto::Settings;
 
 /// Most messages in a run: the receiver keeps one bit for each.
@@ -13,11 +16,12 @@ pub(crate) const HEADER: usize = 16;
 /// The largest message.
 pub(crate) const LARGEST: usize = 1 << 20;
 
-/// Messages of one size at a constant rate: number `i` is due `i` periods after the first.
+/// Messages of one size, at a pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Schedule {
     /// Bytes of a message.
     pub(crate) size: usize,
+    pace: Pace,
     /// Bits per second.
     rate: u64,
     /// Number of messages.
@@ -29,9 +33,16 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// Messages of `size` bytes at `rate` bit/s for `secs` seconds, of which the first `skip`
     /// seconds are not counted.
-    pub(crate) fn new(size: usize, rate: u64, secs: f64, skip: f64) -> Result<Self, LoadError> {
+    pub(crate) fn new(
+        pace: Pace,
+        size: usize,
+        rate: u64,
+        secs: f64,
+        skip: f64,
+    ) -> Result<Self, LoadError> {
         let mut schedule = Schedule {
             size,
+            pace,
             rate,
             total: 0,
             first: 0,
@@ -54,6 +65,7 @@ impl Schedule {
     /// Reads `rate` and `size`; `rate` has no default unless one is given.
     pub(crate) fn take(
         settings: &mut Settings,
+        pace: Pace,
         secs: f64,
         skip: f64,
         default_rate: Option<f64>,
@@ -65,6 +77,7 @@ impl Schedule {
             return Err(LoadError::Contradiction(message.to_owned()));
         };
         Schedule::new(
+            pace,
             size.unwrap_or(1200),
             (rate * 1e6).round() as u64,
             secs,
@@ -74,14 +87,13 @@ impl Schedule {
 
     /// Nanoseconds from the first message to number `index`.
     pub(crate) fn offset(&self, index: u64) -> i64 {
-        let bits = u128::from(index) * self.size as u128 * 8;
-        (bits * 1_000_000_000 / u128::from(self.rate)) as i64
+        self.pace.due(self.rate, self.size, index).as_nanos() as i64
     }
 
     /// Number of messages that are due less than `time` nanoseconds after the first.
     fn before(&self, time: i64) -> u64 {
-        let bits = time.max(0) as u128 * u128::from(self.rate);
-        bits.div_ceil(self.size as u128 * 8 * 1_000_000_000) as u64
+        let time = Duration::from_nanos(time.max(0) as u64);
+        self.pace.before(self.rate, self.size, time)
     }
 
     /// Number of counted messages.
@@ -101,7 +113,7 @@ mod tests {
 
     #[test]
     fn ten_megabit_in_messages_of_1200_bytes_is_one_in_960_microseconds() {
-        let schedule = Schedule::new(1200, 10_000_000, 1.0, 0.5).unwrap();
+        let schedule = Schedule::new(Pace::Constant, 1200, 10_000_000, 1.0, 0.5).unwrap();
         assert_eq!(schedule.offset(1), 960_000);
         assert_eq!(schedule.offset(1000), 960_000_000);
         // 1041 periods end before the second does, so message 1041 still starts within it.
@@ -113,14 +125,14 @@ mod tests {
 
     #[test]
     fn a_fractional_period_does_not_drift() {
-        let schedule = Schedule::new(1000, 3_000_000, 3600.0, 0.0).unwrap();
+        let schedule = Schedule::new(Pace::Constant, 1000, 3_000_000, 3600.0, 0.0).unwrap();
         assert_eq!(schedule.total, 1_350_000);
         assert_eq!(schedule.offset(1_350_000), 3_600_000_000_000);
     }
 
     #[test]
     fn impossible_schedules_are_refused() {
-        assert!(Schedule::new(16, 100_000_000_000, 1000.0, 0.0).is_err());
-        assert!(Schedule::new(1200, 10_000_000, 1.0, 1.0).is_err());
+        assert!(Schedule::new(Pace::Constant, 16, 100_000_000_000, 1000.0, 0.0).is_err());
+        assert!(Schedule::new(Pace::Constant, 1200, 10_000_000, 1.0, 1.0).is_err());
     }
 }

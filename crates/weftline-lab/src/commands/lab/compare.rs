@@ -8,6 +8,7 @@ use crate::compare::{
     Ended, Peer, Progress, Record, Results, RunError, Runs, Scale, SessionError, Suite, Tools,
     markdown, page, session, suites,
 };
+use crate::recordings::{self, GENERATED};
 use anyhow::{Context, Result, anyhow, bail};
 use weftline_cli::ui::{Exit, OutputOptions, output};
 use weftline_emulator::{PathError, Stop};
@@ -38,7 +39,7 @@ pub(super) fn run(args: &CompareArgs, output: OutputOptions) -> Result<ExitCode>
         quick: args.quick,
         secs: args.secs,
     };
-    let suite = suite(args, scale)?;
+    let suite = suite(args, scale, folder)?;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let tools = Tools::new(program, args.ext.clone(), folder);
     let suite = with_cases(suite, args)?;
@@ -126,17 +127,42 @@ fn report(records: &[Record], folder: &Path, is_kept: bool, output: OutputOption
     Ok(())
 }
 
+/// The recordings of `--traces`; those that are generated are written into `folder`.
+fn recorded(args: &CompareArgs, scale: Scale, folder: &Path) -> Result<Suite> {
+    let traces = match &args.traces {
+        Some(name) if name == Path::new(GENERATED) => {
+            let folder = folder.join("traces");
+            recordings::generate::write(&folder)?;
+            folder
+        }
+        Some(folder) => folder.clone(),
+        None => bail!(
+            "{} needs --traces FOLDER: recorded links, NAME.trace each in mahimahi's format (with NAME.delay, \
+             a one-way delay in ms for each 10 ms), or --traces generated",
+            suites::RECORDED
+        ),
+    };
+    Ok(suites::recorded(&recordings::open(&traces)?, scale))
+}
+
 /// The named suite, or that of the user's own path.
-fn suite(args: &CompareArgs, scale: Scale) -> Result<Suite> {
+fn suite(args: &CompareArgs, scale: Scale, folder: &Path) -> Result<Suite> {
+    if args.suite.eq_ignore_ascii_case(suites::RECORDED) && args.link.is_none() {
+        return recorded(args, scale, folder);
+    }
+    if args.traces.is_some() {
+        bail!("--traces is for `compare R`");
+    }
     let own = (args.suite == suites::OWN, &args.link, &args.load);
     match own {
         (true, Some(link), Some(load)) => Ok(suites::own(link, args.back.as_deref(), load)?),
         (true, ..) => bail!("own needs --link LINK and --load WORKLOAD"),
         (false, None, None) => suites::by_name(&args.suite, scale).ok_or_else(|| {
             anyhow!(
-                "there is no suite `{}`: use one of {}, own, or list",
+                "there is no suite `{}`: use one of {}, {}, own, or list",
                 args.suite,
-                suites::NAMES.join(", ")
+                suites::NAMES.join(", "),
+                suites::RECORDED
             )
         }),
         (false, ..) => bail!("--link and --load are for `compare own`"),
@@ -223,8 +249,16 @@ fn list(args: &CompareArgs) {
     };
     for suite in suites::NAMES
         .iter()
+        .chain([&suites::RECORDED])
         .filter_map(|name| suites::by_name(name, scale))
     {
+        if suite.cases.is_empty() {
+            output::print(&format!(
+                "{} - {} (--traces FOLDER)\n  {}\n",
+                suite.name, suite.title, suite.about
+            ));
+            continue;
+        }
         let minutes = suite.about_secs(suite.seeds) / 60.0;
         output::print(&format!(
             "{} - {} ({} seeds, about {minutes:.0} min)\n  {}",

@@ -80,6 +80,10 @@ Examples:
     weftline-lab compare own --link 'rate=2mbit delay=10ms loss=iid:1%' --load 'xfer n=20 size=100000' \\
         --peers weftline/udp-rc,tcp/cubic,udt --json
 
+  Recorded links, the short form, and a full run that can be stopped and continued:
+    weftline-lab compare R --traces generated --quick --out compare-r
+    weftline-lab compare R --traces ~/traces --out compare-r
+
   Your own program (docs/reference/load.md specifies its interface) beside the others:
     weftline-lab compare A --ext mine=./my-program --out with-mine
 
@@ -155,9 +159,13 @@ pub(crate) struct OnArgs {
 #[derive(Args, Debug)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub(crate) struct CompareArgs {
-    /// A, B, C, D, karzand or udp-rc; `list` describes each of them. `own` is a path and a workload
+    /// A, B, C, D, karzand, udp-rc or R; `list` describes each of them. `own` is a path and a workload
     /// of your own
     suite: String,
+    /// R: a folder with recorded links, NAME.trace each in mahimahi's format, or `generated` for some
+    /// that are made here
+    #[arg(long, value_name = "FOLDER")]
+    traces: Option<PathBuf>,
     /// own: the link from sender to receiver, in the form of `run`
     #[arg(long, value_name = "LINK")]
     link: Option<String>,

@@ -63,8 +63,8 @@ pub(super) struct EngineArgs {
     /// Bytes that IP, UDP and the carrier add to each datagram: 64 is QUIC over IPv4, 36 plain UDP
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     overhead: u16,
-    /// The application's traffic: cbr:RATE,SIZE, bulk, bulk:SIZE (messages, due when accepted) or
-    /// file:SIZE
+    /// The application's traffic: cbr:RATE,SIZE, video:RATE,SIZE (30 frames/s of varying sizes, in
+    /// messages of SIZE), bulk, bulk:SIZE (messages, due when accepted) or file:SIZE
     #[arg(long, value_name = "APP", default_value = "cbr:10mbit,1200")]
     app: Application,
     /// Seconds of traffic
@@ -237,7 +237,9 @@ fn print(outcomes: &[Outcome], app: Application) {
             println!("{name:<22} {value:>10.3} {unit}");
         }
     };
-    if let Application::Cbr { .. } | Application::Saturating { .. } = app {
+    if let Application::Cbr { .. } | Application::Video { .. } | Application::Saturating { .. } =
+        app
+    {
         show("messages due", "", &|o| Some(o.sent as f64));
         show("messages read", "", &|o| Some(o.got as f64));
         show("delay, mean", "ms", &|o| o.delay.mean);
@@ -253,6 +255,9 @@ fn print(outcomes: &[Outcome], app: Application) {
         show("completed after", "s", &|o| o.completion_s);
     } else {
         show("goodput", "Mbit/s", &|o| Some(o.goodput_mbit));
+        show("share of capacity", "%", &|o| {
+            o.capacity_share.map(|share| share * 1e2)
+        });
     }
     show("wire bytes per byte", "", &|o| Some(o.wire_per_byte));
     show("return bytes per byte", "", &|o| Some(o.back_per_byte));
@@ -261,5 +266,6 @@ fn print(outcomes: &[Outcome], app: Application) {
     show("loss rate", "", &|o| Some(o.loss_rate));
     show("queue drops", "", &|o| Some(o.queue_drops as f64));
     show("queue, median", "ms", &|o| Some(o.queue_ms[0]));
+    show("queue, 95 %", "ms", &|o| Some(o.queue_p95_ms));
     show("queue, 99 %", "ms", &|o| Some(o.queue_ms[1]));
 }

@@ -9,6 +9,7 @@ mod fecframe;
 mod rest;
 mod rlc_block;
 mod streaming;
+mod traces;
 mod udp_rc;
 
 use anyhow::Result;
@@ -17,8 +18,8 @@ use weftline_cli::ui::{Exit, OutputOptions};
 
 /// Run experiments in virtual time: deterministic, and faster than the clock
 ///
-/// `engine` runs the real engine over links, `crowd` several flows of it over one; the others are the papers' own models, with a packet
-/// in each slot (docs/reference/sim.md).
+/// `engine` and `traces` run the real engine over links, `crowd` several flows of it over one; the
+/// others are the papers' own models, with a packet in each slot (docs/reference/sim.md).
 #[derive(Args, Debug)]
 pub(crate) struct SimArgs {
     #[command(subcommand)]
@@ -29,6 +30,7 @@ pub(crate) struct SimArgs {
 enum Model {
     Engine(engine::EngineArgs),
     Crowd(crowd::CrowdArgs),
+    Traces(traces::TracesArgs),
     Streaming(streaming::StreamingArgs),
     Block(block::BlockArgs),
     Arq(arq::ArqArgs),
@@ -48,6 +50,7 @@ pub(crate) fn run(args: &SimArgs, output: OutputOptions) -> Result<Exit> {
     match &args.model {
         Model::Engine(args) => engine::run(args, output),
         Model::Crowd(args) => crowd::run(args, output),
+        Model::Traces(args) => traces::run(args, output),
         Model::Streaming(args) => streaming::run(args, output),
         Model::Block(args) => block::run(args, output),
         Model::Arq(args) => arq::run(args, output),

@@ -5,20 +5,22 @@
 
 mod own;
 mod papers;
+mod recorded;
 
 use crate::load::Mode;
 
 use super::peer::Peer;
 use super::suite::{Case, Scale, Suite, View};
 
-/// The names of all suites.
+/// The names of all suites that need nothing from the user.
 pub const NAMES: [&str; 6] = ["A", "B", "C", "D", "karzand", "udp-rc"];
 
 pub use own::{NAME as OWN, NotAWorkload, own};
+pub use recorded::{NAME as RECORDED, recorded};
 
-/// The names of all suites in results, those of [`own()`] included.
+/// The names of all suites in results, those of [`own()`] and [`recorded()`] included.
 pub(super) fn in_results() -> impl Iterator<Item = &'static str> {
-    NAMES.into_iter().chain(own::NAMES)
+    NAMES.into_iter().chain([RECORDED]).chain(own::NAMES)
 }
 
 /// The rate, delay and queue of suites A, B and D: RTT 60 ms.
@@ -33,6 +35,8 @@ pub fn by_name(name: &str, scale: Scale) -> Option<Suite> {
         "d" => sharing(scale),
         "karzand" => papers::karzand(scale),
         "udp-rc" => papers::udp_rc(scale),
+        // Its recordings are the user's.
+        "r" => recorded(&[], scale),
         name => return own::by_name(name),
     };
     Some(suite)

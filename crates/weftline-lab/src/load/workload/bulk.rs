@@ -12,6 +12,7 @@ use crate::load::LoadError;
 use crate::load::clock::{Timer, instant, nanos, now};
 use crate::load::delays::Summary;
 use crate::load::filler::Filler;
+use crate::load::pace::Pace;
 use crate::load::schedule::{HEADER, LARGEST, LONGEST, Schedule};
 use crate::load::transport::{ByteStream, Link, Listener, Messages, Symbols};
 use weftline_proto::Settings;
@@ -96,7 +97,13 @@ impl Bulk {
         let (mut amount, mut stamp) = (None, None);
         let mut schedule = None;
         if is_messages {
-            schedule = Some(Schedule::take(settings, secs + LEAD_OUT, 0.0, None)?);
+            schedule = Some(Schedule::take(
+                settings,
+                Pace::Constant,
+                secs + LEAD_OUT,
+                0.0,
+                None,
+            )?);
         } else {
             amount = settings.number("amount", "bytes", 1..=AMOUNT)?;
             stamp = settings.number("stamp", "bytes of a piece", HEADER..=LARGEST)?;

@@ -12,6 +12,7 @@ use crate::load::arrivals::{Arrival, Arrivals, Header};
 use crate::load::clock::{Timer, instant, nanos, now};
 use crate::load::delays::{Delays, Summary};
 use crate::load::filler::Filler;
+use crate::load::pace::Pace;
 use crate::load::schedule::{LONGEST, Schedule};
 use crate::load::transport::{Link, Listener, Symbols};
 use weftline_proto::Settings;
@@ -75,8 +76,12 @@ impl Stream {
         let drain = settings
             .number("drain", "seconds", 0.0..=3600.0)?
             .unwrap_or(2.0);
+        let pace = match settings.switch("video")? {
+            Some(true) => Pace::Video,
+            _ => Pace::Constant,
+        };
         Ok(Stream {
-            schedule: Schedule::take(settings, secs, skip, Some(10.0))?,
+            schedule: Schedule::take(settings, pace, secs, skip, Some(10.0))?,
             drain: nanos(drain),
             curve: settings.switch("cdf")?.unwrap_or(false),
         })
@@ -250,7 +255,7 @@ mod tests {
     use super::*;
 
     fn schedule() -> Schedule {
-        Schedule::new(32, 256_000, 0.01, 0.0).unwrap()
+        Schedule::new(Pace::Constant, 32, 256_000, 0.01, 0.0).unwrap()
     }
 
     fn messages(indices: &[u64]) -> Vec<u8> {

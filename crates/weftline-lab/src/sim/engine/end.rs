@@ -5,7 +5,7 @@ use std::time::Duration;
 use weftline_netem::{Fate, Node};
 use weftline_proto::{Config, Role, Session, Stats, StreamId, Time};
 
-use super::application::Application;
+use super::application::{Application, Timed};
 use super::events::Recording;
 use crate::load::Delays;
 
@@ -160,7 +160,7 @@ impl Writer {
 
     fn work(&mut self) {
         match self.application {
-            Application::Cbr { rate, size } => self.messages(rate, size),
+            Application::Cbr { .. } | Application::Video { .. } => self.messages(),
             Application::Bulk if self.end.now < self.duration => {
                 while self.write(&[0; PIECE]) == PIECE {}
             }
@@ -180,8 +180,11 @@ impl Writer {
         }
     }
 
-    fn messages(&mut self, rate: u64, size: usize) {
-        while let Some(at) = due_time(rate, size, self.due, self.duration)
+    fn messages(&mut self) {
+        let Some(timed) = self.application.timed() else {
+            return;
+        };
+        while let Some(at) = due_time(timed, self.due, self.duration)
             && at <= self.end.now
         {
             self.due += 1;
@@ -191,8 +194,8 @@ impl Writer {
                 if self.taken == self.due {
                     break;
                 }
-                let at = period(rate, size, self.taken);
-                self.left = message(size, at, self.taken);
+                let at = timed.due(self.taken);
+                self.left = message(timed.size, at, self.taken);
                 self.taken += 1;
             }
             let left = std::mem::take(&mut self.left);
@@ -202,7 +205,7 @@ impl Writer {
                 return;
             }
         }
-        if due_time(rate, size, self.due, self.duration).is_none() {
+        if due_time(timed, self.due, self.duration).is_none() {
             self.finish();
         }
     }
@@ -254,15 +257,9 @@ fn message(size: usize, due: Duration, number: u64) -> Vec<u8> {
     message
 }
 
-/// When message `number` is due.
-fn period(rate: u64, size: usize, number: u64) -> Duration {
-    let nanos = u128::from(number) * size as u128 * 8_000_000_000 / u128::from(rate);
-    Duration::from_nanos(nanos as u64)
-}
-
-/// The same, `None` for messages after the end.
-fn due_time(rate: u64, size: usize, number: u64, duration: Duration) -> Option<Duration> {
-    Some(period(rate, size, number)).filter(|at| *at < duration)
+/// When message `number` is due, `None` for messages after the end.
+fn due_time(timed: Timed, number: u64, duration: Duration) -> Option<Duration> {
+    Some(timed.due(number)).filter(|at| *at < duration)
 }
 
 impl Node for Writer {
@@ -285,7 +282,10 @@ impl Node for Writer {
 
     fn next_timeout(&self) -> Option<Duration> {
         let message = match self.application {
-            Application::Cbr { rate, size } => due_time(rate, size, self.due, self.duration),
+            Application::Cbr { .. } | Application::Video { .. } => self
+                .application
+                .timed()
+                .and_then(|timed| due_time(timed, self.due, self.duration)),
             // The end of the traffic.
             Application::Saturating { .. } if !self.finished && self.end.now < self.duration => {
                 Some(self.duration)
@@ -395,9 +395,9 @@ impl Reader {
 
     /// Missing messages count with the time they have waited.
     pub(in crate::sim) fn count_missing(&mut self, due: u64, now: Duration) {
-        if let Application::Cbr { rate, size } = self.application {
+        if let Some(timed) = self.application.timed() {
             for number in self.messages..due {
-                self.count(period(rate, size, number), now);
+                self.count(timed.due(number), now);
             }
         }
     }

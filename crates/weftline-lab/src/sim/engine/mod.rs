@@ -76,6 +76,8 @@ pub struct Outcome {
     pub bytes: u64,
     /// The same as a rate, in Mbit/s of the measured time.
     pub goodput_mbit: f64,
+    /// The same as a share of what the forward link could carry in that time, if it has a rate.
+    pub capacity_share: Option<f64>,
     /// Seconds until the whole file had been read, for files.
     pub completion_s: Option<f64>,
     /// Bytes offered to the forward link, headers included, for each byte read, over the whole
@@ -93,6 +95,8 @@ pub struct Outcome {
     pub queue_drops: u64,
     /// Median and 99th percentile of the wait for the transmitter, ms.
     pub queue_ms: [f64; 2],
+    /// The 95th percentile of it.
+    pub queue_p95_ms: f64,
     /// Seconds of virtual time.
     pub simulated_s: f64,
     /// Counters of the writer's end.
@@ -151,7 +155,9 @@ impl Experiment {
         let limit = match self.application {
             Application::File { .. } => self.duration * PATIENCE,
             Application::Bulk => self.duration,
-            Application::Cbr { .. } | Application::Saturating { .. } => self.duration + DRAIN,
+            Application::Cbr { .. }
+            | Application::Video { .. }
+            | Application::Saturating { .. } => self.duration + DRAIN,
         };
         let end = sim.run_while(limit, |sim| {
             let full = log.is_some_and(|log| log.borrow().is_full());
@@ -183,6 +189,7 @@ impl Experiment {
         let stats = writer.stats();
         let total = reader.bytes().max(1) as f64;
         let measured = now.min(self.duration).saturating_sub(self.skip);
+        let capacity = self.forward.capacity(self.skip, self.skip + measured);
         let millis = |share: f64| forward.queue_delay.quantile(share).as_secs_f64() * 1e3;
         Outcome {
             sent: writer.due(),
@@ -192,6 +199,9 @@ impl Experiment {
             on_time: reader.on_time(),
             bytes: reader.counted(),
             goodput_mbit: reader.counted() as f64 * 8.0 / 1e6 / measured.as_secs_f64().max(1e-9),
+            capacity_share: capacity
+                .filter(|bits| *bits > 0)
+                .map(|bits| reader.counted() as f64 * 8.0 / bits as f64),
             completion_s: reader.completion().map(|at| at.as_secs_f64()),
             wire_per_byte: forward.offered_bytes as f64 / total,
             back_per_byte: back.offered_bytes as f64 / total,
@@ -205,6 +215,7 @@ impl Experiment {
             loss_rate: forward.loss_rate(),
             queue_drops: forward.queue_drops,
             queue_ms: [millis(0.5), millis(0.99)],
+            queue_p95_ms: millis(0.95),
             simulated_s: now.as_secs_f64(),
             stats,
         }
