@@ -399,8 +399,7 @@ impl Adaptive {
             self.jitter.add(progress, queue, self.interval);
             return;
         };
-        let service = Duration::from_secs_f64(self.packet / self.rates.recent().max(1e4));
-        let queue = self.steps.queue(number, progress.queue, service);
+        let queue = self.steps.queue(number, progress.queue, self.service());
         self.jitter.add(progress, queue, self.interval);
         self.base.add(now, progress.rtt);
         self.srtt = match self.measured {
@@ -615,7 +614,7 @@ impl Adaptive {
             queue,
             delay: queue,
             least: target,
-            target: target + self.swing.more(target).min(TARGET_MAX),
+            target: target + self.swing.more(target, self.service()).min(TARGET_MAX),
             rate,
             moves,
         }
@@ -667,6 +666,11 @@ impl Adaptive {
             true => longer,
             false => Duration::ZERO,
         }
+    }
+
+    /// The time that a packet takes to pass the path.
+    fn service(&self) -> Duration {
+        Duration::from_secs_f64(self.packet / self.rates.recent().max(1e3))
     }
 
     /// The round trip without a queue.

@@ -30,13 +30,14 @@ impl Swing {
         self.mean += ((self.before - before).abs() - self.mean) / ROUNDS;
     }
 
-    /// What the target should have on top: at most twice as much again.
-    pub(super) fn more(&self, target: Duration) -> Duration {
+    /// What the target should have on top: at most twice as much again. A packet takes `service`; the
+    /// queue always changes by some.
+    pub(super) fn more(&self, target: Duration, service: Duration) -> Duration {
         // Other flows keep it long.
         if self.long > LONG {
             return Duration::ZERO;
         }
-        let own = target.mul_f64(OWN).as_secs_f64();
+        let own = (target.mul_f64(OWN) + service).as_secs_f64();
         Duration::from_secs_f64((self.mean - own).max(0.0)).min(2 * target)
     }
 }
@@ -54,12 +55,12 @@ mod tests {
             for round in 0..100 {
                 swing.add(Duration::from_millis(queue(round)), TARGET);
             }
-            swing.more(TARGET).as_millis()
+            swing.more(TARGET, Duration::from_millis(1)).as_millis()
         };
         assert_eq!(more(|_| 9), 0);
         assert_eq!(more(|round| 8 + round % 2), 0);
         assert_eq!(more(|round| 40 + 6 * (round % 2)), 0);
-        assert_eq!(more(|round| 6 * (round % 2)), 3);
+        assert_eq!(more(|round| 6 * (round % 2)), 2);
         assert_eq!(more(|round| 50 * (round % 2)), 16);
     }
 }
