@@ -41,7 +41,8 @@ impl Reordering {
         if self.lost.len() == REMEMBERED {
             self.lost.pop_front();
         }
-        self.lost.push_back((number, sent));
+        let place = self.place(number);
+        self.lost.insert(place, (number, sent));
     }
 
     /// The lowest number that matters.
@@ -56,15 +57,19 @@ impl Reordering {
 
     /// The peer has these. Later ones took `rtt`; a datagram may be late by `most`.
     pub(super) fn on_run(&mut self, now: Time, run: Range<u64>, rtt: Duration, most: Duration) {
-        let window = &mut self.window;
-        self.lost.retain(|(number, sent)| {
-            let late = run.contains(number);
-            if late {
-                let took = now.since(*sent).saturating_sub(rtt).min(most);
-                *window = window.max(took.as_secs_f64());
-            }
-            !late
-        });
+        let place = self.place(run.start);
+        while let Some((number, sent)) = self.lost.get(place).copied()
+            && number < run.end
+        {
+            self.lost.remove(place);
+            let late = now.since(sent).saturating_sub(rtt).min(most);
+            self.window = self.window.max(late.as_secs_f64());
+        }
+    }
+
+    /// Where this number is or would be. A report has many runs, and hardly any has one of these.
+    fn place(&self, number: u64) -> usize {
+        self.lost.partition_point(|(other, _)| *other < number)
     }
 }
 
