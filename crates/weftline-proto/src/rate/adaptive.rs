@@ -84,6 +84,10 @@ const POWER: f64 = 0.7;
 /// proportional to the queue. At the target it balances the growth of a window of 130 packets.
 const SHRINK: f64 = 0.065;
 const MOST_SHRINK: f64 = 0.3;
+/// A round adds no more than this part of the window, and no more than this one after as many rounds
+/// without a queue as double the growth: a link is back from an outage.
+const MOST_GROWTH: f64 = 1.0 / 8.0;
+const CALM_GROWTH: f64 = 1.0 / 3.0;
 /// Part of an unwanted queue that a round removes.
 const MOST_GAIN: f64 = 0.5;
 /// The growth doubles with each round without a queue, up to this many rounds: the start did not end
@@ -774,7 +778,11 @@ impl Adaptive {
         let ease = target.as_secs_f64() / (base + target).as_secs_f64();
         let ease = (MOST_GAIN * ease / SHRINK).min(1.0);
         let step = ease * (self.growth(window) * faster - SHRINK * longer * window);
-        let step = step.clamp(-MOST_SHRINK * window, window / 8.0);
+        let most = match self.calm < CALM {
+            true => MOST_GROWTH,
+            false => CALM_GROWTH,
+        };
+        let step = step.clamp(-MOST_SHRINK * window, most * window);
         let most = match self.late > Duration::ZERO {
             false => {
                 // Reports may wait on the return path.
