@@ -339,6 +339,17 @@ fn flows_of_one_kind_share_equally() {
 }
 
 #[test]
+fn flows_of_one_kind_that_begin_together_share_equally() {
+    let eight = [0.0; 8].map(|start| Kind::Weftline(start, ENDLESS));
+    let link = "rate=25mbit delay=30ms queue=200ms";
+    let mut experiment = Experiment::new(link, &eight);
+    let rates = experiment.rates(15.0, 25.0);
+    assert!(jain(&rates) > 0.95, "{rates:?}");
+    let queue = experiment.queue();
+    assert!(queue < 40.0, "{queue} ms");
+}
+
+#[test]
 fn a_flow_shares_a_link_with_a_flow_that_fills_the_queue() {
     // When CUBIC's queue is short is a matter of chance: two starts each, and their mean.
     let mut sum = [0.0, 0.0];
