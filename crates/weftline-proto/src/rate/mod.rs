@@ -3,6 +3,7 @@
 mod adaptive;
 mod base;
 mod competition;
+mod drains;
 mod jitter;
 mod losses;
 mod progress;

@@ -268,14 +268,11 @@ fn delay_that_is_not_a_queue_does_not_slow_a_flow() {
         ("steps=30ms,5s", 0.9),
     ] {
         let (rate, queue) = measure(moves);
-        eprintln!("{:.3} {queue:.1} {moves}", rate / steady);
-        if false {
-            assert!(
-                rate >= share * steady,
-                "{rate:.1} of {steady:.1} Mbit/s with {moves}"
-            );
-            assert!(queue <= 15.0, "{queue:.1} ms with {moves}");
-        }
+        assert!(
+            rate >= share * steady,
+            "{rate:.1} of {steady:.1} Mbit/s with {moves}"
+        );
+        assert!(queue <= 15.0, "{queue:.1} ms with {moves}");
     }
 }
 
@@ -336,6 +333,17 @@ fn flows_of_one_kind_share_equally() {
     let mut experiment = Experiment::new(LINK, &five);
     let rates = experiment.rates(15.0, 25.0);
     assert!(jain(&rates) > 0.9, "{rates:?}");
+}
+
+#[test]
+fn flows_of_one_kind_that_begin_together_share_equally() {
+    let eight = [0.0; 8].map(|start| Kind::Weftline(start, ENDLESS));
+    let link = "rate=25mbit delay=30ms queue=200ms";
+    let mut experiment = Experiment::new(link, &eight);
+    let rates = experiment.rates(15.0, 25.0);
+    assert!(jain(&rates) > 0.95, "{rates:?}");
+    let queue = experiment.queue();
+    assert!(queue < 40.0, "{queue} ms");
 }
 
 #[test]
