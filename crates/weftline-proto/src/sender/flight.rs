@@ -104,6 +104,13 @@ impl Flight {
         self.top_ups
     }
 
+    /// When the oldest datagram left that is newer than all that reports tell of.
+    pub(super) fn unheard_since(&self) -> Option<Time> {
+        let next = self.largest_acknowledged.map_or(0, |n| n + 1);
+        let index = usize::try_from(next.saturating_sub(self.first)).ok()?;
+        self.sent.get(index).map(|sent| sent.at)
+    }
+
     /// Source symbols whose fate is unknown.
     pub(super) fn sources(&self) -> u64 {
         self.sources

@@ -32,6 +32,8 @@ pub(super) struct Flow {
     pub(super) abandoned: Abandoned,
     /// Equations that the peer holds, by its newest report.
     pub(super) rank: u64,
+    /// The shortest wait in the path's queue that a report of the last round trip told, and when.
+    pub(super) queue: (Time, Duration),
     /// Repairs over the oldest window that arrived since its edge last moved.
     pub(super) top_ups_arrived: u64,
     /// ESIs below this may be sent.
@@ -71,6 +73,15 @@ impl Flow {
     /// After a pause of this length, the newest source symbol counts as the last.
     pub(super) fn pause(&self) -> Duration {
         self.rtt.smoothed() / PAUSE
+    }
+
+    /// A report told how long datagrams waited in the path's queue. Where the delay jitters, only
+    /// what persists over a round trip is a queue.
+    pub(super) fn on_queue(&mut self, now: Time, queue: Duration) {
+        let (at, shortest) = self.queue;
+        if queue <= shortest || now >= at + self.rtt.smoothed() {
+            self.queue = (now, queue);
+        }
     }
 
     pub(super) fn record_mut(&mut self, esi: Esi) -> Option<&mut Record> {

@@ -105,6 +105,7 @@ impl Sender {
                 lost: BTreeSet::new(),
                 abandoned: Abandoned::default(),
                 rank: 0,
+                queue: (now, Duration::ZERO),
                 top_ups_arrived: 0,
                 credit: u64::from(peer.symbols),
                 last_source: now,

@@ -63,6 +63,8 @@ impl Sender {
         if next < self.edge() {
             self.tell_edge();
         }
+        self.flow
+            .on_queue(now, Duration::from_micros(report.queue_delay));
         let flow = &self.flow;
         let (arrived, lost) = flow.flight.fates_of_bytes();
         let is_news = acknowledged.count > 0;

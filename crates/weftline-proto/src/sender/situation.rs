@@ -12,6 +12,9 @@ use super::flow::Flow;
 use super::window::EncodingWindow;
 use crate::time::Time;
 
+/// Reports are hardly less frequent than this while something is in flight.
+const REPORT_INTERVAL: Duration = Duration::from_millis(10);
+
 /// What the sender knows at the time `now`: a read-only view for a [`Rule`](super::scheme::Rule).
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
@@ -208,6 +211,24 @@ impl<'a> Situation<'a> {
             }
             None => true,
         }
+    }
+
+    /// How long datagrams waited in the path's queue at least, by the reports of the last round trip.
+    pub(super) fn queue(&self) -> Duration {
+        self.flow.queue.1
+    }
+
+    /// For how long a report has been overdue.
+    pub(super) fn overdue(&self) -> Duration {
+        let Flow { rtt, flight, .. } = self.flow;
+        let since = flight.unheard_since().filter(|_| rtt.is_measured());
+        let age = since.map_or(Duration::ZERO, |at| self.now.since(at));
+        age.saturating_sub(rtt.smoothed() + REPORT_INTERVAL)
+    }
+
+    /// The shortest round trip so far.
+    pub(super) fn shortest_rtt(&self) -> Duration {
+        self.flow.rtt.min()
     }
 
     pub(super) fn flight(&self) -> &'a Flight {

@@ -16,6 +16,7 @@ mod liveness;
 mod messages;
 mod messages_alone;
 mod path_size;
+mod price;
 mod protocol_doc;
 mod rate_control;
 mod reliability;

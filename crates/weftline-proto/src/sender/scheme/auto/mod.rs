@@ -35,10 +35,10 @@ impl Rule for AutoRule {
     fn choose(&mut self, at: &Situation<'_>) -> Option<Action> {
         let new = at.can_send_new();
         let (now, srtt) = (at.now(), at.srtt());
-        if self.price.is_backlogged(now, srtt, new) {
-            return at.answer_deficit(WINDOW).or(Some(Action::New));
-        }
         let price = &mut self.price;
+        if price.is_held_back(at) {
+            return at.answer_deficit(WINDOW).or(new.then_some(Action::New));
+        }
         let wants = price.is_repair_worthwhile(now, srtt, new, at.flight(), at.first());
         let old = at.is_out_of_reach(WINDOW);
         let again =

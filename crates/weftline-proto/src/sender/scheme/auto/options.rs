@@ -23,7 +23,7 @@ pub struct Auto {
     pub deadline: Option<Duration>,
     /// Most repairs for each source symbol in the long run, 0 to 4. Beyond this limit, the sender
     /// only repairs symbols that the receiver is known to lack. `None` is 0.28, or 2.4 times the
-    /// loss rate if that is more, at most 1.
+    /// loss rate if that is more, at most 1; below 1 % loss it falls with the loss rate.
     pub overhead: Option<f64>,
     /// The parts of the rule that are on.
     pub(crate) ingredients: Ingredients,
@@ -40,7 +40,8 @@ pub struct Ingredients {
     pub tail: bool,
     /// The rule distinguishes runs of losses from single losses.
     pub bursts: bool,
-    /// While more data waits than the path takes, only missing symbols are repaired.
+    /// While more data waits than the path takes, or its queue is full, only missing symbols are
+    /// repaired.
     pub backlog: bool,
     /// Symbols older than the newest encoding window are sent again, not coded.
     pub retransmit: bool,

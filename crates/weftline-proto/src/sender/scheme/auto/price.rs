@@ -14,7 +14,7 @@ use super::belief::{Belief, Effect};
 use super::channel::{Channel, Losses};
 use super::options::Auto;
 use crate::sender::flight::{Flight, Transmission};
-use crate::sender::situation::is_short;
+use crate::sender::situation::{Situation, is_short};
 use crate::time::Time;
 
 /// The shortest target: losses are repaired within this part of a round trip, between these bounds.
@@ -29,8 +29,15 @@ const ENOUGH: f64 = 0.75;
 /// A flow that is backlogged for this many round trips is a long transfer: reports come in time for
 /// it.
 const LONG: u32 = 2;
+/// The path is full if datagrams wait in its queue for longer than this part of the shortest round
+/// trip.
+const FULL: u32 = 4;
+/// A path whose queue grew grows it again soon: for this many round trips it counts as full.
+const AGAIN: u32 = 16;
 /// A flow of fewer source symbols a second may spend more than the usual limit.
 const FEW: f64 = 50.0;
+/// Losses are rare if they are fewer than this share.
+const RARE: f64 = 0.01;
 /// Repairs after the last symbol cost this part of the price: they delay nothing, and without them a
 /// loss would wait for the timer.
 const TAIL: f64 = 0.02;
@@ -59,9 +66,11 @@ const SLACK: f64 = 4.0;
 
 /// The default limit: enough for the target delay on most paths.
 ///
-/// In a flow of few symbols a second even one repair for each costs very little.
+/// In a flow of few symbols a second even one repair for each costs very little. Where hardly
+/// anything is lost, all limits fall with the losses: a path without losses needs no repairs.
 fn default_limit(rate: f64, per_second: f64) -> f64 {
-    (2.4 * rate).max(FEW / per_second.max(1.0)).clamp(0.28, 1.0)
+    let limit = (2.4 * rate).max(FEW / per_second.max(1.0)).clamp(0.28, 1.0);
+    limit * (rate / RARE).min(1.0)
 }
 
 /// Sources and repairs sent in a round trip.
@@ -105,6 +114,10 @@ pub(super) struct Price {
     allowance: f64,
     /// Since when more data has waited than could be sent at once.
     waiting_since: Option<Time>,
+    /// What leaves now waits in the path's queue.
+    waits: bool,
+    /// Until when the path's queue counts as full.
+    full_until: Time,
     last_source: Time,
     /// The pause after the last source symbol was noticed.
     pause_noticed: bool,
@@ -129,6 +142,8 @@ impl Price {
             round_end: now,
             allowance: SLACK,
             waiting_since: None,
+            waits: false,
+            full_until: now,
             last_source: now,
             pause_noticed: false,
         }
@@ -136,7 +151,10 @@ impl Price {
 
     /// The next transmission in order arrived or was lost.
     pub(super) fn on_fate(&mut self, lost: bool) {
-        self.channel.record(lost);
+        // A full queue loses more than the path does, and repairs would only make it longer.
+        if !self.waits {
+            self.channel.record(lost);
+        }
     }
 
     /// A report arrived. The receiver lacks `missing` symbols that are still useful, has `rank`
@@ -200,18 +218,27 @@ impl Price {
         }
     }
 
-    /// Whether more data has waited for some time than the path takes: throughput matters then, not
-    /// delay.
-    pub(super) fn is_backlogged(&mut self, now: Time, srtt: Duration, source: bool) -> bool {
-        if !source {
-            self.waiting_since = None;
-            return false;
+    /// Whether what leaves now is held back for long, at this end or in the path's queue: the path
+    /// takes no more, and a repair would delay all that follows.
+    pub(super) fn is_held_back(&mut self, at: &Situation<'_>) -> bool {
+        let (now, source, queue) = (at.now(), at.can_send_new(), at.queue());
+        self.waiting_since = match source {
+            true => self.waiting_since.or(Some(now)),
+            false => None,
+        };
+        let waited = self.waiting_since.map_or(Duration::ZERO, |t| now.since(t));
+        let long = waited > at.srtt() * LONG;
+        let shortest = at.shortest_rtt();
+        let most = (shortest / FULL).max(*SHORT.start());
+        self.waits = queue.max(at.overdue()) > most;
+        if queue > most {
+            self.full_until = now + shortest * AGAIN;
         }
-        let since = *self.waiting_since.get_or_insert(now);
-        let backlog = self.options.ingredients.backlog && now.since(since) > srtt * LONG;
-        // A backlogged flow has no pause to wait for.
-        self.pause_noticed |= backlog;
-        backlog
+        let held_back =
+            self.options.ingredients.backlog && (long || self.waits || now < self.full_until);
+        // A flow that is held back has no pause to wait for.
+        self.pause_noticed |= held_back && source;
+        held_back
     }
 
     /// Whether symbols that repairs no longer cover are sent again.
@@ -344,10 +371,9 @@ impl Price {
     }
 
     fn limit(&self, srtt: Duration) -> f64 {
-        let limit = self.options.overhead;
         let per_second = self.per_round() / srtt.as_secs_f64().max(1e-6);
         let default = || default_limit(self.losses.rate, per_second);
-        limit.unwrap_or_else(default)
+        self.options.overhead.unwrap_or_else(default)
     }
 
     fn price(&self, srtt: Duration) -> f64 {
@@ -405,5 +431,17 @@ fn effect(kind: Transmission) -> Effect {
         Transmission::Source { again: false, .. } => Effect::Source,
         Transmission::Source { again: true, .. } | Transmission::Repair { .. } => Effect::Repair,
         Transmission::Probe => Effect::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_falls_with_the_losses_where_they_are_rare() {
+        assert_eq!(default_limit(0.01, 1000.0), 0.28);
+        assert!(default_limit(0.0005, 1000.0) < 0.02);
+        assert!(default_limit(0.0, 10.0) == 0.0);
     }
 }

@@ -1,0 +1,79 @@
+//! What `auto` spends where repairs cannot help: on a fading link, beyond the link's capacity.
+
+use std::time::Duration;
+
+use crate::support::{Peer, Script};
+use weftline_netem::{LinkConfig, Simulation, Trace};
+use weftline_proto::{Config, Preset, Role};
+
+const MESSAGE: usize = 1000;
+
+struct Outcome {
+    /// The delay that 99 of 100 messages did not exceed.
+    p99: Duration,
+    /// Repair symbols for each source symbol.
+    repairs: f64,
+}
+
+/// A stream of messages of 1000 bytes for ten seconds or more.
+fn stream(preset: Preset, link: &LinkConfig, period: Duration, messages: u64) -> Outcome {
+    let config = Config::preset(preset);
+    let writer = Script {
+        live: Some((period, MESSAGE, messages)),
+        ..Script::default()
+    };
+    let reader = Script {
+        read_live: Some(MESSAGE),
+        ..Script::default()
+    };
+    let mut sim = Simulation::new(
+        Peer::new(Role::Client, config.clone(), 1, writer),
+        Peer::new(Role::Server, config, 2, reader),
+        link.clone(),
+        "delay=20ms".parse().expect("well-formed"),
+        42,
+    );
+    sim.run_until(period * messages as u32 + Duration::from_secs(15));
+    let mut delays = sim.b.live_delays.clone();
+    assert_eq!(delays.len() as u64, messages, "every message arrives");
+    delays.sort();
+    let sent = sim.a.session.stats().sent;
+    Outcome {
+        p99: delays[delays.len() * 99 / 100],
+        repairs: sent.repair_symbols as f64 / sent.source_symbols as f64,
+    }
+}
+
+fn link(text: &str) -> LinkConfig {
+    text.parse().expect("well-formed")
+}
+
+/// A link of 6 Mbit/s that falls to 1.2 Mbit/s for 400 ms of each second, as a radio link fades.
+fn fading() -> LinkConfig {
+    let opportunities = (0..1000).filter(|ms| *ms < 600 && ms % 2 == 0 || ms % 10 == 0);
+    let lines: Vec<String> = opportunities.map(|ms| (ms + 1).to_string()).collect();
+    let trace = Trace::parse("fading", &lines.join("\n")).expect("well-formed");
+    link("delay=20ms queue=500ms loss=iid:1%").with_trace(trace)
+}
+
+#[test]
+fn on_a_fading_link_repairs_do_not_compete_with_the_data() {
+    // 2 Mbit/s: less than the link carries on average, more than it does in a fade.
+    let run = |preset| stream(preset, &fading(), Duration::from_millis(4), 5000);
+    let (auto, arq) = (run(Preset::Auto), run(Preset::Arq));
+    assert!(auto.repairs < 0.04, "{}", auto.repairs);
+    assert!(
+        auto.p99 <= arq.p99.mul_f64(1.05),
+        "{:?} {:?}",
+        auto.p99,
+        arq.p99
+    );
+}
+
+#[test]
+fn a_source_that_offers_more_than_the_link_carries_sends_hardly_any_repairs() {
+    // 3 Mbit/s are offered.
+    let over = link("rate=2mbit delay=30ms queue=200ms");
+    let run = stream(Preset::Auto, &over, Duration::from_micros(2667), 4000);
+    assert!(run.repairs < 0.01, "{}", run.repairs);
+}
