@@ -120,6 +120,32 @@ fn all_coefficients_multiply_as_the_field_does() {
 }
 
 #[test]
+fn the_functions_use_the_chosen_kernel() {
+    use weftline_codec::kernel;
+    let before = bytes(2, 99);
+    let (one, two) = (&bytes(1, 99)[..], &bytes(3, 50)[..]);
+    let scalar = Kernel::Scalar.ops().unwrap();
+    let both = |with: &dyn Fn(&mut [u8]), expected: &dyn Fn(&mut [u8])| {
+        let (mut got, mut wanted) = (before.clone(), before.clone());
+        with(&mut got);
+        expected(&mut wanted);
+        assert_eq!(got, wanted);
+    };
+    both(&|dst| kernel::xor(dst, one), &|dst| scalar.xor(dst, one));
+    both(&|dst| kernel::mul(dst, 7), &|dst| scalar.mul(dst, 7));
+    both(&|dst| kernel::mul_add(dst, one, 9), &|dst| {
+        scalar.mul_add(dst, one, 9)
+    });
+    both(&|dst| kernel::xor_multi(dst, &[one, two]), &|dst| {
+        scalar.xor_multi(dst, &[one, two])
+    });
+    let terms = [(5, one), (6, two)];
+    both(&|dst| kernel::mul_add_multi(dst, &terms), &|dst| {
+        scalar.mul_add_multi(dst, &terms)
+    });
+}
+
+#[test]
 fn all_lengths_and_alignments_give_what_the_scalar_kernel_gives() {
     // Miri is slow, so test only a little more than the longest run of
     // registers.
