@@ -86,3 +86,10 @@ fn the_work_of_a_repair_is_what_it_adds_to_sums() {
         assert_eq!(decoder.work(), before, "what is freed was done");
     }
 }
+
+#[test]
+fn fields_are_equal_if_their_elements_are_as_long() {
+    for one in 1..=8 {
+        assert!((1..=8).all(|other| (field(one) == field(other)) == (one == other)));
+    }
+}

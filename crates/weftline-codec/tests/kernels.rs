@@ -225,6 +225,32 @@ fn the_kernel_that_is_asked_for_is_the_one_that_runs() {
     }
 }
 
+/// As above, in a process that asks for the scalar kernel.
+#[test]
+#[cfg(all(feature = "std", not(any(target_family = "wasm", miri))))]
+fn another_process_may_ask_for_another_kernel() {
+    let test = "the_kernel_that_is_asked_for_is_the_one_that_runs";
+    let program = std::env::current_exe().unwrap();
+    let output = std::process::Command::new(program)
+        .args(["--exact", test])
+        .env(ENVIRONMENT, Kernel::Scalar.name())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+}
+
+#[test]
+#[cfg(all(feature = "std", target_arch = "x86_64", not(miri)))]
+fn kernels_of_common_processors_are_there() {
+    let has = |kernel: Kernel| kernel.ops().is_some();
+    assert_eq!(has(Kernel::Ssse3), is_x86_feature_detected!("ssse3"));
+    assert_eq!(has(Kernel::Avx2), is_x86_feature_detected!("avx2"));
+}
+
 /// The cases, the longest destination and the most sources of the test below.
 const MIXTURES: (u32, usize, usize) = if cfg!(miri) {
     (4, 600, 4)
