@@ -1,0 +1,31 @@
+//! What waits to be sent.
+
+use super::*;
+
+/// Otherwise a session would be asked for a datagram again and again, or never.
+#[test]
+fn a_message_is_sendable_exactly_if_some_of_it_would_be_sent() {
+    for (length, alone) in [(0, false), (10, false), (500, false), (300, true)] {
+        for available in 0..1000 {
+            let mut messages = OutMessages::new(Time::ZERO);
+            messages.push(Bytes::from(vec![7; length]), None, alone);
+            let mut credit = Credit::new(available, 0);
+            let sendable = messages.sendable(&credit);
+            let mut symbol = Vec::new();
+            let mut writer = FrameWriter::new(&mut symbol, 1200);
+            messages.fill(&mut writer, 0, &mut credit);
+            assert_eq!(sendable, !symbol.is_empty(), "{length} {available}");
+        }
+    }
+}
+
+#[test]
+fn a_message_alone_needs_the_room_of_its_header_too() {
+    let mut messages = OutMessages::new(Time::ZERO);
+    assert_eq!(messages.next_alone(), 0);
+    messages.push(Bytes::from(vec![7; 100]), None, true);
+    assert_eq!(messages.next_alone(), 100 + LONGEST_HEADER);
+    // One with a deadline goes first.
+    messages.push(Bytes::from(vec![7; 10]), Some(Time::ZERO), false);
+    assert_eq!(messages.next_alone(), 0);
+}
