@@ -29,3 +29,28 @@ fn a_message_alone_needs_the_room_of_its_header_too() {
     messages.push(Bytes::from(vec![7; 10]), Some(Time::ZERO), false);
     assert_eq!(messages.next_alone(), 0);
 }
+
+#[test]
+fn each_message_expires_once_after_its_own_deadline() {
+    let (mut messages, mut events) = (OutMessages::new(Time::ZERO), VecDeque::new());
+    let at = Time::from_micros;
+    for deadline in [30, 10, 20] {
+        messages.push(Bytes::from_static(b"x"), Some(at(deadline)), false);
+    }
+    let mut expired = |now| {
+        let count = messages.expire(at(now), &mut events);
+        assert_eq!(count, events.len() as u64);
+        let queued = messages.queued() as u64;
+        assert_eq!(
+            queued,
+            messages.perishable.len() as u64 * (1 + FRAGMENT_COST)
+        );
+        let next = messages.next_expiry().map(|t| t.as_micros());
+        (core::mem::take(&mut events), next)
+    };
+    let event = |id| VecDeque::from([Event::MessageExpired(MessageId(id))]);
+    assert_eq!(expired(10), (VecDeque::new(), Some(11)));
+    assert_eq!(expired(11), (event(1), Some(21)));
+    assert_eq!(expired(21), (event(2), Some(31)));
+    assert_eq!(expired(31), (event(0), None));
+}
