@@ -54,3 +54,31 @@ fn each_message_expires_once_after_its_own_deadline() {
     assert_eq!(expired(21), (event(2), Some(31)));
     assert_eq!(expired(31), (event(0), None));
 }
+
+#[test]
+fn fragments_that_overlap_on_either_side_are_refused() {
+    let bytes = [7; 1000];
+    let mut inbox = InMessages::new(1000, 1 << 20, false);
+    let mut credit = Credit::new(0, 1 << 20);
+    let mut insert = |from: usize, to: usize| {
+        let fragment = Fragment {
+            id: 0,
+            total: 1000,
+            offset: from as u64,
+            deadline: None,
+            data: &bytes[from..to],
+        };
+        inbox.insert(None, fragment, &mut credit)
+    };
+    assert!(matches!(insert(100, 200), Ok(Arrival::Incomplete)));
+    assert!(matches!(insert(300, 400), Ok(Arrival::Incomplete)));
+    for (from, to) in [(199, 300), (200, 301), (36, 101), (399, 1000), (100, 200)] {
+        let overlap = insert(from, to);
+        let refused = matches!(overlap, Err(Violation::MessageOverlap));
+        assert!(refused, "{from}..{to}");
+    }
+    for (from, to) in [(200, 300), (0, 100)] {
+        assert!(matches!(insert(from, to), Ok(Arrival::Incomplete)));
+    }
+    assert!(matches!(insert(400, 1000), Ok(Arrival::Ready)));
+}
