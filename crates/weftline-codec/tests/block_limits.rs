@@ -123,6 +123,19 @@ fn payloads_are_used_in_place_and_their_buffers_come_back() {
 }
 
 #[test]
+fn few_buffers_wait_for_a_caller_who_does_not_reclaim_them() {
+    let mut decoder = BlockDecoder::new(8, 100);
+    for _ in 0..10 {
+        for index in 0..8 {
+            let taken = decoder.source_owned(index, vec![7; 50], 2..50);
+            assert!(taken.is_ok());
+        }
+    }
+    let waiting = std::iter::from_fn(|| decoder.reclaim()).count();
+    assert!((1..=16).contains(&waiting), "{waiting}");
+}
+
+#[test]
 fn impossible_input_is_refused_with_the_reason() {
     let mut decoder = BlockDecoder::with_field(3, 10, field(3));
     assert_eq!(

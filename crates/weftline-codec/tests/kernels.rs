@@ -120,6 +120,32 @@ fn all_coefficients_multiply_as_the_field_does() {
 }
 
 #[test]
+fn the_functions_use_the_chosen_kernel() {
+    use weftline_codec::kernel;
+    let before = bytes(2, 99);
+    let (one, two) = (&bytes(1, 99)[..], &bytes(3, 50)[..]);
+    let scalar = Kernel::Scalar.ops().unwrap();
+    let both = |with: &dyn Fn(&mut [u8]), expected: &dyn Fn(&mut [u8])| {
+        let (mut got, mut wanted) = (before.clone(), before.clone());
+        with(&mut got);
+        expected(&mut wanted);
+        assert_eq!(got, wanted);
+    };
+    both(&|dst| kernel::xor(dst, one), &|dst| scalar.xor(dst, one));
+    both(&|dst| kernel::mul(dst, 7), &|dst| scalar.mul(dst, 7));
+    both(&|dst| kernel::mul_add(dst, one, 9), &|dst| {
+        scalar.mul_add(dst, one, 9)
+    });
+    both(&|dst| kernel::xor_multi(dst, &[one, two]), &|dst| {
+        scalar.xor_multi(dst, &[one, two])
+    });
+    let terms = [(5, one), (6, two)];
+    both(&|dst| kernel::mul_add_multi(dst, &terms), &|dst| {
+        scalar.mul_add_multi(dst, &terms)
+    });
+}
+
+#[test]
 fn all_lengths_and_alignments_give_what_the_scalar_kernel_gives() {
     // Miri is slow, so test only a little more than the longest run of
     // registers.
@@ -197,6 +223,32 @@ fn the_kernel_that_is_asked_for_is_the_one_that_runs() {
         }
         Some(ignored) => panic!("{ignored}"),
     }
+}
+
+/// As above, in a process that asks for the scalar kernel.
+#[test]
+#[cfg(all(feature = "std", not(any(target_family = "wasm", miri))))]
+fn another_process_may_ask_for_another_kernel() {
+    let test = "the_kernel_that_is_asked_for_is_the_one_that_runs";
+    let program = std::env::current_exe().unwrap();
+    let output = std::process::Command::new(program)
+        .args(["--exact", test])
+        .env(ENVIRONMENT, Kernel::Scalar.name())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+}
+
+#[test]
+#[cfg(all(feature = "std", target_arch = "x86_64", not(miri)))]
+fn kernels_of_common_processors_are_there() {
+    let has = |kernel: Kernel| kernel.ops().is_some();
+    assert_eq!(has(Kernel::Ssse3), is_x86_feature_detected!("ssse3"));
+    assert_eq!(has(Kernel::Avx2), is_x86_feature_detected!("avx2"));
 }
 
 /// The cases, the longest destination and the most sources of the test below.

@@ -11,7 +11,9 @@ use oracle::Oracle;
 use proptest::prelude::*;
 use weftline_codec::coefficients::Coefficients;
 use weftline_codec::field::Arithmetic;
-use weftline_codec::{DecodeError, DecoderConfig, Outcome, WindowDecoder, WindowEncoder};
+use weftline_codec::{
+    DecodeError, DecoderConfig, DecoderStats, Outcome, WindowDecoder, WindowEncoder,
+};
 
 /// The fate of a packet on the path.
 #[derive(Clone, Copy, Debug)]
@@ -236,6 +238,8 @@ struct Checked {
     oracle: Oracle,
     /// All symbols that the decoder has reported as known.
     reported: BTreeSet<u64>,
+    /// What the outcomes of all calls add up to.
+    counts: DecoderStats,
 }
 
 impl Checked {
@@ -254,6 +258,8 @@ impl Checked {
                 };
                 let helps = *esi >= first && !before.known.contains(esi);
                 prop_assert_eq!(outcome, Ok(outcome_if(helps)));
+                self.counts.sources += u64::from(helps);
+                self.counts.redundant_sources += u64::from(!helps);
                 if helps {
                     self.oracle.receive(*esi);
                 }
@@ -273,6 +279,9 @@ impl Checked {
                 } else {
                     prop_assert_eq!(outcome, Ok(Outcome::Redundant));
                 }
+                self.counts.repairs += u64::from(outcome == Ok(Outcome::Innovative));
+                self.counts.redundant_repairs += u64::from(outcome == Ok(Outcome::Redundant));
+                self.counts.not_held += u64::from(outcome.is_err());
             }
             Packet::Forget(esi) => self.decoder.forget_before(*esi),
         }
@@ -308,7 +317,9 @@ impl Checked {
         let recovered = held.len() - self.oracle.received_within(first..end);
         prop_assert_eq!(decoder.rank(), verdict.rank - recovered);
         prop_assert_eq!(decoder.deficit(), decoder.unknowns() - decoder.rank());
-        prop_assert_eq!(decoder.stats().inconsistent, 0);
+        self.counts.recovered = self.reported.len() as u64 - self.counts.sources;
+        self.counts.abandoned = decoder.stats().abandoned;
+        prop_assert_eq!(decoder.stats(), &self.counts);
         Ok(())
     }
 }
@@ -358,6 +369,7 @@ proptest! {
             decoder: WindowDecoder::with_field(config, code.0),
             oracle: Oracle::new(code.0),
             reported: BTreeSet::new(),
+            counts: DecoderStats::default(),
         };
         for packet in &arrivals {
             checked.take(packet, &payloads)?;

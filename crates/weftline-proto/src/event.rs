@@ -114,3 +114,18 @@ fn reason_suffix(reason: &str) -> String {
         format!(": {reason}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::CloseReason;
+
+    #[test]
+    fn a_peers_words_follow_its_code_if_there_are_any() {
+        let closed = |reason: &str| {
+            let reason = reason.to_owned();
+            CloseReason::Peer { code: 3, reason }.to_string()
+        };
+        assert_eq!(closed(""), "closed by the peer with code 3");
+        assert_eq!(closed("enough"), "closed by the peer with code 3: enough");
+    }
+}

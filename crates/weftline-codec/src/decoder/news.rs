@@ -110,12 +110,10 @@ impl News {
         if self.now.end != OPEN {
             return self.pop_closed(first, end);
         }
-        if self.now.start < end {
-            let esi = self.now.start.max(first);
-            if esi < end {
-                self.now.start = esi + 1;
-                return Some(esi);
-            }
+        let esi = self.now.start.max(first);
+        if esi < end {
+            self.now.start = esi + 1;
+            return Some(esi);
         }
         // The highest ESI looks like an open end.
         if end == OPEN {
@@ -261,6 +259,40 @@ mod tests {
         assert_eq!(both.pop(10_001), None);
         both.push(10_001, 10_001, 3);
         assert_eq!(both.drain(10_001), [10_001]);
+    }
+
+    #[test]
+    fn a_run_is_a_whole_stretch() {
+        let mut both = Both::default();
+        for esi in [0, 1, 2, 5, 6, 3, 4, 7, 9, 10, 8] {
+            both.push(esi, 0, 20);
+        }
+        assert_eq!(both.news.later.len(), 5);
+        let mut runs = Vec::new();
+        let mut run = |both: &mut Both, first| {
+            runs.extend(both.news.pop_run(first, both.end));
+        };
+        run(&mut both, 0);
+        // What comes meanwhile is last.
+        both.push(11, 0, 20);
+        assert_eq!(both.pop(0), Some(5));
+        run(&mut both, 0);
+        for _ in 0..4 {
+            run(&mut both, 4);
+        }
+        assert_eq!(runs, [0..3, 6..7, 4..5, 7..8, 9..11, 8..9]);
+        assert_eq!(both.drain(0), [11]);
+    }
+
+    #[test]
+    fn only_forgotten_ones_are_dropped_to_make_room() {
+        let mut both = Both::default();
+        for esi in [10, 20, 30, 40, 50] {
+            both.push(esi, 0, 2);
+        }
+        both.push(60, 31, 2);
+        assert_eq!(both.news.later.len(), 3);
+        assert_eq!(both.drain(31), [40, 50, 60]);
     }
 
     #[test]

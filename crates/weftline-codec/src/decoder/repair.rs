@@ -133,7 +133,8 @@ impl WindowDecoder {
             prefix: apart.then_some(prefix),
         };
         field.combine(payload, fitting);
-        let known = self.vector.len() - self.system.unknowns_within(window);
+        let heard = self.end().clamp(window.start, window.end) - window.start;
+        let known = heard as usize - self.system.unknowns_within(window);
         self.system.count(0, known * data.len());
         if longest <= data.len() {
             return Ok(equation);

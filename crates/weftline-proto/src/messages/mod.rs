@@ -472,3 +472,6 @@ impl InMessages {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -193,17 +193,37 @@ mod tests {
     }
 
     #[test]
+    fn what_came_already_changes_nothing() {
+        let mut stream = RecvStream::new(100);
+        assert_eq!(stream.insert(0, b"0123", false), Ok(0));
+        assert_eq!(stream.insert(2, b"2345", false), Ok(0));
+        // A gap, and what joins: one fragment. An empty frame is none.
+        assert_eq!(stream.insert(8, b"89", false), Ok(1));
+        assert_eq!(stream.insert(10, b"a", false), Ok(0));
+        assert_eq!(stream.insert(8, b"XY", false), Ok(0));
+        assert_eq!(stream.insert(20, b"", true), Ok(0));
+        assert_eq!(stream.insert(20, b"", true), Ok(0));
+        assert_eq!(stream.insert(15, b"", true), Err(Violation::StreamEnd));
+        assert_eq!(stream.insert(6, b"67", false), Ok(-1));
+        assert_eq!(read_all(&mut stream), b"0123456789a");
+        assert_eq!(stream.insert(0, b"0123", false), Ok(0));
+        assert_eq!((stream.read_position(), stream.discard()), (11, (0, 0)));
+    }
+
+    #[test]
     fn a_stream_that_is_nearly_read_keeps_little_memory() {
         let mut stream = RecvStream::new(1 << 20);
         stream.insert(0, &vec![7; 1 << 20], false).unwrap();
-        let mut buf = vec![0; 1 << 10];
-        for _ in 0..1023 {
-            assert_eq!(stream.read(&mut buf), 1 << 10);
+        let mut buf = vec![0; 1000];
+        let mut capacities = std::collections::BTreeSet::new();
+        while stream.read(&mut buf) > 0 {
             let (len, capacity) = (stream.ready.len(), stream.ready.capacity());
             assert!(capacity <= 4 * len + (64 << 10), "{capacity} for {len}");
+            capacities.insert(capacity);
         }
-        assert_eq!(stream.read(&mut [0; 1000]), 1000);
-        assert_eq!(read_all(&mut stream), [7; 24]);
+        // It shrinks seldom, since that copies what is left, and a little stays for what comes next.
+        assert!(capacities.len() <= 5, "{capacities:?}");
+        assert!(stream.ready.capacity() >= 64 << 10);
     }
 
     #[test]

@@ -374,7 +374,7 @@ impl Streams {
             let offset_estimate = send.max_data;
             let room = writer.stream_room(id, offset_estimate) as u64;
             let only_end = send.queued() == 0;
-            if room == 0 && !(only_end && writer.room() > 20) {
+            if room == 0 {
                 self.ready.push_front(id);
                 break;
             }
@@ -559,3 +559,6 @@ impl Streams {
         self.opened < self.open_max && core::mem::take(&mut self.open_blocked)
     }
 }
+
+#[cfg(test)]
+mod model;

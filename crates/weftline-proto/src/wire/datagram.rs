@@ -17,9 +17,10 @@ pub(super) const KIND_CLOSE_REPORT: u8 = 0x0a;
 /// Longest close reason in bytes.
 const MAX_REASON: usize = 256;
 
-/// Bytes that a CLOSE with a report has besides the report, at most, with this reason.
+/// Bytes that a CLOSE with a report has besides the report, at most, with this reason: the report's
+/// length, class and code.
 pub(crate) fn close_overhead(reason: &str) -> usize {
-    1 + 2 + 1 + 8 + reason.len().min(MAX_REASON)
+    2 + 1 + 8 + reason.len().min(MAX_REASON)
 }
 
 /// The fields that every numbered datagram (source, repair, probe) begins with.
@@ -477,6 +478,53 @@ mod tests {
                 assert!(Datagram::parse(&out[..n]).is_err(), "{n} bytes");
             }
         }
+    }
+
+    #[test]
+    fn the_longest_close_takes_the_bytes_that_are_kept_for_it() {
+        let report = [0; 40];
+        for reason in [String::new(), "x".repeat(300)] {
+            let mut out = Vec::new();
+            let code = super::super::reader::VARINT_MAX;
+            put_close(&report, CloseClass::Protocol, code, &reason, &mut out);
+            assert_eq!(out.len(), report.len() + close_overhead(&reason));
+        }
+    }
+
+    #[test]
+    fn lengths_are_accepted_up_to_their_limits() {
+        let numbered = |kind: u8, rest: &[u8]| {
+            let mut out = Vec::new();
+            CODED.put(kind, &mut out);
+            out.extend_from_slice(rest);
+            Datagram::parse(&out).is_ok()
+        };
+        // Padding may be all that there is, and is at least one byte.
+        assert!(numbered(KIND_PADDED, &[0, 0, 3]) && !numbered(KIND_PADDED, &[0, 0, 4]));
+        assert!(!numbered(KIND_PADDED, &[1, 0]) && !numbered(KIND_PADDED, &[]));
+        let mut unpadded = vec![KIND_SOURCE];
+        pad_source(0, &mut unpadded);
+        assert_eq!(unpadded, [KIND_SOURCE]);
+        // A repair begins with the coded length.
+        assert!(numbered(KIND_REPAIR, &[0, 1, 0, 0, 5, 6]));
+        assert!(!numbered(KIND_REPAIR, &[0, 1, 0, 0, 5]));
+        let field = [0, 1, 7, 0, 0, 0, 1, 5, 6];
+        assert!(numbered(KIND_FIELD_REPAIR, &field));
+        assert!(!numbered(KIND_FIELD_REPAIR, &field[..8]));
+        let piece = |index, count, data: &[u8]| {
+            let mut out = vec![KIND_PIECE, 0, 0, 0, 1, index, count];
+            out.extend_from_slice(data);
+            Datagram::parse(&out).is_ok()
+        };
+        assert!(piece(1, 2, &[9]) && piece(7, 8, &[9]));
+        assert!(!piece(2, 2, &[9]) && !piece(0, 1, &[9]) && !piece(0, 9, &[9]));
+        assert!(!piece(1, 2, &[]));
+        let close = |reason| {
+            let mut out = vec![KIND_CLOSE, 0, 0];
+            out.resize(3 + reason, b'x');
+            Datagram::parse(&out).is_ok()
+        };
+        assert!(close(MAX_REASON) && !close(MAX_REASON + 1));
     }
 
     #[test]

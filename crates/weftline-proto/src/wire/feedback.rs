@@ -313,6 +313,73 @@ mod tests {
         assert!(view.transmissions().count() > 20);
     }
 
+    /// Behind other bytes, as in a CLOSE.
+    #[test]
+    fn runs_are_written_where_they_just_fit() {
+        let run = |n| Run {
+            first: n,
+            second: 1,
+        };
+        let few = || [run(1), run(70), run(2)].into_iter();
+        let none = || [].into_iter();
+        let counts = |symbols: bool, max| {
+            let mut out = vec![0; 30];
+            match symbols {
+                true => report().write(few(), none(), max, &mut out),
+                false => report().write(none(), few(), max, &mut out),
+            }
+            match Datagram::parse(&out[30..]) {
+                Ok(Datagram::Feedback(view)) => {
+                    let counts = [view.symbols().count(), view.transmissions().count()];
+                    (counts[usize::from(!symbols)], out.len() - 30)
+                }
+                other => panic!("not a report: {other:?}"),
+            }
+        };
+        let (_, whole) = counts(false, 1200);
+        assert_eq!(counts(false, whole), (3, whole));
+        assert_eq!(counts(false, whole - 1), (2, whole - 2));
+        // What the transmissions had is half of what the symbols leave for them.
+        let runs = 2 + 2 + 3 + 2;
+        let twice = whole - 2 - runs + 2 * runs;
+        assert_eq!(counts(true, twice).0, 3);
+        assert_eq!(counts(true, twice - 1).0, 2);
+    }
+
+    #[test]
+    fn numbers_are_accepted_up_to_their_limits() {
+        const MOST: u64 = (u32::MAX / 4) as u64;
+        let reads = |report: FeedbackWriter, symbols: Run, transmissions: Run| {
+            let mut out = Vec::new();
+            let lists = [symbols, transmissions].map(|r| [r].into_iter());
+            let [symbols, transmissions] = lists;
+            report.write(symbols, transmissions, 1200, &mut out);
+            Datagram::parse(&out).is_ok()
+        };
+        let run = |sum| Run {
+            first: 1,
+            second: sum - 1,
+        };
+        let with = |extent, rank, credit| FeedbackWriter {
+            extent,
+            rank,
+            credit,
+            ..report()
+        };
+        assert!(reads(with(MOST, MOST, MOST), run(MOST), run(MOST)));
+        assert!(!reads(with(MOST + 1, 0, 0), run(1), run(1)));
+        assert!(!reads(with(1, 0, MOST + 1), run(1), run(1)));
+        assert!(!reads(with(1 << 61, 0, 1 << 61), run(1), run(1)));
+        assert!(!reads(with(1, 0, 0), run(1), run(MOST + 1)));
+        assert!(!reads(with(7, 0, 0), run(8), run(1)));
+        assert!(!reads(with(7, 8, 0), run(7), run(1)));
+        let empty = Run {
+            first: 0,
+            second: 1,
+        };
+        assert!(!reads(with(7, 0, 0), empty, run(1)) && !reads(with(7, 0, 0), run(1), empty));
+    }
+
     #[test]
     fn impossible_reports_are_refused() {
         let mut out = Vec::new();

@@ -308,6 +308,62 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_takes_the_room_that_it_needs() {
+        let (id, offset) = (70, 1 << 14);
+        let controls = [
+            (Frame::Reset { id, code: 9 }, 4),
+            (Frame::Stop { id, code: 100 }, 5),
+            (Frame::MaxData(1 << 30), 9),
+            (Frame::MaxStreamData { id, max: offset }, 7),
+            (Frame::MaxStreams(63), 2),
+        ];
+        for (frame, size) in controls {
+            let mut out = Vec::new();
+            assert!(!FrameWriter::new(&mut out, size - 1).control(frame));
+            assert!(out.is_empty());
+            let mut writer = FrameWriter::new(&mut out, size);
+            assert!(writer.control(frame));
+            assert_eq!(writer.room(), 0);
+        }
+        // Two bytes are kept for a length, which the last frame does not need.
+        for deadline in [None, Some(63)] {
+            for spare in [0, 1] {
+                let (mut symbol, mut out) = (Vec::new(), Vec::new());
+                let mut writer = FrameWriter::new(&mut symbol, 200);
+                let room = writer.stream_room(id, offset);
+                assert_eq!(room, 200 - 1 - 2 - 4 - 2);
+                writer.stream(id, offset, false, [&[7; 200][..room - spare], &[]]);
+                let room = FrameWriter::new(&mut out, 200).message_room(id, 1 << 20, 1, deadline);
+                assert_eq!(
+                    room,
+                    200 - 1 - 2 - 4 - 1 - usize::from(deadline.is_some()) - 2
+                );
+                let mut writer = FrameWriter::new(&mut out, 200);
+                writer.message(id, 1 << 20, 1, deadline, &[7; 200][..room - spare]);
+                let (len, flag) = [(198, 0), (199, LENGTH)][spare];
+                assert_eq!((symbol.len(), out.len()), (len, len));
+                assert_eq!((symbol[0] & LENGTH, out[0] & LENGTH), (flag, flag));
+            }
+        }
+    }
+
+    #[test]
+    fn offsets_and_fragments_are_accepted_up_to_their_limits() {
+        let reads = |kind, fields: &[u64], len| {
+            let mut symbol = vec![kind];
+            fields.iter().for_each(|&f| put_varint(&mut symbol, f));
+            symbol.resize(symbol.len() + len, 7);
+            Frames::new(&symbol).all(|frame| frame.is_ok())
+        };
+        const MOST: u64 = 1 << 60;
+        assert!(reads(STREAM, &[0, MOST - 3], 3) && !reads(STREAM, &[0, MOST - 3], 4));
+        assert!(!reads(STREAM, &[0, MOST + 1], 0));
+        let shortest = super::super::MIN_FRAGMENT;
+        assert!(reads(MESSAGE, &[0, 100, 0], shortest) && !reads(MESSAGE, &[0, 100, 0], 63));
+        assert!(reads(MESSAGE, &[0, 100, 99], 1) && !reads(MESSAGE, &[0, 100, 99], 2));
+    }
+
+    #[test]
     fn hostile_frames_are_refused_and_end_the_symbol() {
         let cases: [&[u8]; 5] = [
             &[0x12, 0, 0, 5, 1], // length beyond the end

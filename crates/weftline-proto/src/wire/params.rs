@@ -198,6 +198,13 @@ mod tests {
         for (feedback, measuring) in [
             (Feedback::Periodic { interval }, Some(measuring)),
             (Feedback::Block { interval }, None),
+            (Feedback::Adaptive { target: interval }, None),
+            (
+                Feedback::EveryDatagram {
+                    min_interval: interval,
+                },
+                None,
+            ),
         ] {
             let hello = Hello {
                 seen: true,
@@ -209,6 +216,31 @@ mod tests {
             hello.put(&mut out);
             out.extend_from_slice(&[0x3f, 3, 9, 9, 9]);
             assert_eq!(Datagram::parse(&out), Ok(Datagram::Hello(hello)));
+        }
+    }
+
+    /// A report must come while the sender still waits for it.
+    #[test]
+    fn intervals_beyond_the_longest_are_shortened() {
+        for (param, expected) in [
+            (id::FEEDBACK_PERIODIC, LONGEST_FEEDBACK_INTERVAL),
+            (
+                id::FEEDBACK_ADAPTIVE,
+                LONGEST_FEEDBACK_INTERVAL / Feedback::SELDOM,
+            ),
+        ] {
+            let mut out = vec![5, VERSION, 0, param as u8, 8];
+            put_varint(&mut out, 1 << 40);
+            let feedback = match Datagram::parse(&out) {
+                Ok(Datagram::Hello(hello)) => hello.feedback,
+                other => panic!("not a hello: {other:?}"),
+            };
+            let (Feedback::Periodic { interval: got } | Feedback::Adaptive { target: got }) =
+                feedback
+            else {
+                panic!("another kind: {feedback:?}")
+            };
+            assert_eq!(got, expected);
         }
     }
 
