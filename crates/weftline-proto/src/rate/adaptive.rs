@@ -92,9 +92,6 @@ const MOST_SHRINK: f64 = 0.3;
 /// without a queue as double the growth: a link is back from an outage.
 const MOST_GROWTH: f64 = 1.0 / 8.0;
 const CALM_GROWTH: f64 = 1.0 / 3.0;
-/// Smaller windows balance at longer queues. Many flows of this kind keep one about this many times longer
-/// than the target; a longer one is more likely that of other flows.
-const MOST_BALANCE: f64 = 1.5;
 /// Part of an unwanted queue that a round removes.
 const MOST_GAIN: f64 = 0.5;
 /// The growth doubles with each round without a queue, up to this many rounds: the start did not end
@@ -852,9 +849,6 @@ impl Adaptive {
             rtt: self.span(),
             queue: found.queue,
             target: found.least,
-            usual: found
-                .least
-                .mul_f64(self.balance(self.part(found.base) * window)),
             window,
         };
         if self.competition.is_none() && self.heavy > 0 {
@@ -893,12 +887,6 @@ impl Adaptive {
             false => (base + self.interval).mul_f64(DRAIN_SHARE),
         };
         self.set_window(self.window.min(sent * time.as_secs_f64()));
-    }
-
-    /// The queue, in targets, at which a window neither grows nor shrinks, within bounds.
-    fn balance(&self, window: f64) -> f64 {
-        let window = window.max(MIN_PACKETS * self.packet);
-        (self.growth(window) / (SHRINK * window)).clamp(1.0, MOST_BALANCE)
     }
 
     /// Growth of a window in a round, in bytes.

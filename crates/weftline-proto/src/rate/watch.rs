@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::time::Time;
 
-/// A queue longer than the usual one by this factor is too long.
+/// A queue longer than its target by this factor is too long.
 const TOO_LONG: f64 = 1.25;
 /// Competing traffic fills the queue if it stays too long for this time, and this many rounds,
 /// although the window has shrunk to this part.
@@ -25,8 +25,6 @@ pub(super) struct Sight {
     /// The shortest queue of the round, and the target.
     pub(super) queue: Duration,
     pub(super) target: Duration,
-    /// The queue at which flows of this kind with such windows neither grow nor shrink.
-    pub(super) usual: Duration,
     /// The window in bytes, or during a drain the window after it.
     pub(super) window: f64,
 }
@@ -61,7 +59,7 @@ impl Watch {
 
     /// A round without known competing traffic has ended.
     pub(super) fn on_lone_round(&mut self, sight: &Sight) {
-        if sight.queue <= sight.usual.mul_f64(TOO_LONG) {
+        if sight.queue <= sight.target.mul_f64(TOO_LONG) {
             self.filled = None;
             return;
         }
@@ -114,7 +112,6 @@ mod tests {
             rtt: Duration::from_millis(60),
             queue: Duration::from_millis(queue),
             target: Duration::from_millis(8),
-            usual: Duration::from_millis(8),
             window,
         }
     }
