@@ -10,7 +10,6 @@ use core::time::Duration;
 
 use super::base::Base;
 use super::competition::{Competition, Share};
-use super::drains::Drains;
 use super::jitter::Jitter;
 use super::losses::Losses;
 use super::progress::Progress;
@@ -74,9 +73,6 @@ const HEADROOM: f64 = 1.5;
 /// loses one in five, four of ten packets may be lost by chance.
 const START_LOSS: f64 = 0.3;
 const START_SAMPLE: f64 = 40.0;
-/// A round with that loss rate and this many packets has heavy losses. So many in a row end the start.
-const HEAVY_PACKETS: f64 = 10.0;
-const HEAVY_ROUNDS: u32 = 2;
 /// The window may exceed a round's worth by this many packets, so that it can grow from nothing.
 const SLACK_PACKETS: f64 = 10.0;
 
@@ -98,8 +94,17 @@ const MOST_GAIN: f64 = 0.5;
 /// at the path's rate.
 const CALM: u32 = 5;
 
-/// In a drain, the window falls to this part of what the path holds, for a round.
+/// A standing queue of all flows would soon look like the path's own delay (the peer forgets after
+/// ten seconds). So the window falls to this part of what the path holds, for a round, when the flow
+/// has not seen the empty queue for this many rounds, between these two times. All flows see the
+/// queue empty at the same time, so that their next drains coincide.
+const DRAIN_EVERY: core::ops::RangeInclusive<Duration> =
+    Duration::from_secs(4)..=Duration::from_secs(9);
+const DRAIN_EVERY_ROUNDS: u32 = 40;
 const DRAIN_SHARE: f64 = 0.5;
+/// The next drain comes this many times sooner if the last one did not show the empty queue, because
+/// other flows filled it meanwhile.
+const SOONER: u32 = 4;
 /// If the path moves the delay, a drain takes this many of its holds.
 const DRAIN_HOLDS: u32 = 5;
 
@@ -184,7 +189,13 @@ pub(super) struct Adaptive {
     calm: u32,
     /// Rounds in a row that the window held up.
     backlogged: u32,
-    drains: Drains,
+    /// When the queue was last seen empty, and when it was last drained.
+    emptied: Time,
+    drained: Option<Time>,
+    /// The last drain showed the empty queue.
+    shown: bool,
+    /// The shortest round trip before the last drain.
+    base_before: Duration,
     /// Looks for competing flows that fill the queue.
     watch: Watch,
     competition: Option<Competition>,
@@ -197,8 +208,6 @@ pub(super) struct Adaptive {
     jitter: Jitter,
     steps: Steps,
     swing: Swing,
-    /// Rounds in a row with heavy losses.
-    heavy: u32,
     marks: u64,
     last_sent: Time,
 }
@@ -223,7 +232,10 @@ impl Adaptive {
             round: Round::new(0, None),
             calm: 0,
             backlogged: 0,
-            drains: Drains::new(now),
+            emptied: now,
+            drained: None,
+            shown: false,
+            base_before: Duration::ZERO,
             watch: Watch::default(),
             competition: None,
             awaits_first_train: false,
@@ -233,7 +245,6 @@ impl Adaptive {
             jitter: Jitter::default(),
             steps: Steps::default(),
             swing: Swing::default(),
-            heavy: 0,
             marks: 0,
             last_sent: now,
         };
@@ -417,10 +428,6 @@ impl Adaptive {
         if self.asked.is_none_or(|at| now.since(at) >= self.late) {
             self.asks = ASKS;
         }
-        if self.starts_drain(now, queue) {
-            self.round = Round::new(progress.next, Some(point));
-            return;
-        }
         // Reports that the start asked for come often: a round must be long enough to show a rate.
         let shows = self.phase != Phase::Start
             || self.late.is_zero()
@@ -429,32 +436,6 @@ impl Adaptive {
             let round = core::mem::replace(&mut self.round, Round::new(progress.next, Some(point)));
             self.end_round(now, &round);
         }
-    }
-
-    /// Looks for the lowest queue. Returns whether the flow begins a drain that is due: those of all
-    /// flows must begin together, not at the ends of their rounds.
-    fn starts_drain(&mut self, now: Time, queue: Duration) -> bool {
-        let Some(base) = self.base() else {
-            return false;
-        };
-        if self.moves(queue) {
-            return false;
-        }
-        let rate = self.rates.recent();
-        let target = self.target(base, rate);
-        let shortest = self.base.get().unwrap_or(base);
-        if self.drains.on_report(now, shortest, queue, target) {
-            self.losses.forget();
-        }
-        let due = self.phase == Phase::Steady
-            && self.competition.is_none()
-            && self.round.limited
-            && self.backlogged >= BACKLOGGED
-            && self.drains.is_due(now, self.srtt);
-        if due {
-            self.drain(rate, base);
-        }
-        due
     }
 
     fn target(&self, base: Duration, rate: f64) -> Duration {
@@ -468,8 +449,7 @@ impl Adaptive {
     fn on_report_in_start(&mut self, arrived: f64) {
         let Some(base) = self.base() else { return };
         let kept = 1.0 - self.round.loss().min(START_LOSS);
-        let heavy = self.is_heavy(&self.round);
-        if self.round.limited && !heavy {
+        if self.round.limited {
             self.window += arrived / kept;
             // Before a rate is proven, a larger window is the news that a request brings.
             if self.proven == 0.0 && arrived > 0.0 {
@@ -481,17 +461,16 @@ impl Adaptive {
             false => self.round.rate(self.packet),
         };
         let Some(rate) = rate else { return };
-        // Losses in runs need a larger sample.
-        let sample = START_SAMPLE * (2.0 * self.round.burst() - 1.0);
-        let overloaded =
-            self.round.packets(self.packet) >= sample && self.round.loss() > START_LOSS;
         // With late reports a mistake stays for long: more losses than there are without a queue may
         // be the flow's own.
         let sustained = match self.late > Duration::ZERO {
             true => rate / kept.max(1.0 - self.losses.random()),
-            false if overloaded => rate,
             false => rate / kept,
         };
+        // Losses in runs need a larger sample.
+        let sample = START_SAMPLE * (2.0 * self.round.burst() - 1.0);
+        let overloaded =
+            self.round.packets(self.packet) >= sample && self.round.loss() > START_LOSS;
         let target = self.target(base, rate);
         let queue = match self.late > Duration::ZERO {
             // The peer has chosen the shortest queue itself.
@@ -513,7 +492,7 @@ impl Adaptive {
                 self.asks = ASKS;
             }
             self.proven = self.proven.max(sustained);
-        } else if !moves && !heavy {
+        } else if !moves {
             // A train that passed without a queue shows what the path can carry at least.
             self.window = self
                 .window
@@ -529,10 +508,6 @@ impl Adaptive {
         let (Some(base), Some(_)) = (self.base(), round.queue) else {
             return;
         };
-        self.heavy = match self.is_heavy(round) {
-            true => self.heavy + 1,
-            false => 0,
-        };
         let found = self.measure(round, base);
         let Found {
             base,
@@ -542,6 +517,8 @@ impl Adaptive {
         } = found;
         if found.moves {
             self.steps.on_moving_round(queue, target);
+        } else if queue <= target / 4 {
+            self.emptied = now;
         }
         self.look_for_competition(now, &found);
         let before_jump = self.steps.on_round(self.window);
@@ -558,11 +535,6 @@ impl Adaptive {
                     self.drain(rate, longest);
                 }
             }
-            Phase::Start if self.heavy >= HEAVY_ROUNDS => {
-                self.phase = Phase::Steady;
-                let rate = self.rates.newest();
-                self.set_window(rate * (base + self.interval).as_secs_f64());
-            }
             Phase::Start => {}
             Phase::Drain(rounds) if found.moves && !self.is_drained(rounds) => {
                 // The packets of the first round left before the drain.
@@ -572,7 +544,7 @@ impl Adaptive {
                 self.phase = Phase::Drain(rounds + 1);
             }
             Phase::Drain(_) => {
-                self.drains.on_drained(queue, target);
+                self.shown = queue <= target / 4;
                 // Reports later than a round trip: these packets, not the next ones, met no queue.
                 if self.late >= base && queue <= target / 2 {
                     self.losses.on_rested_round(round, self.packet);
@@ -601,17 +573,12 @@ impl Adaptive {
         }
     }
 
-    /// More is lost than the start would tolerate.
-    fn is_heavy(&self, round: &Round) -> bool {
-        round.loss() > START_LOSS && round.packets(self.packet) >= HEAVY_PACKETS
-    }
-
     /// The measurements at the end of a round.
     fn measure(&mut self, round: &Round, base: Duration) -> Found {
         let at_full_rate = self.phase == Phase::Steady && round.limited;
         self.jitter
             .on_round(round, at_full_rate.then_some(self.window));
-        if self.late > Duration::ZERO || self.competition.is_some() || self.heavy > 0 {
+        if self.late > Duration::ZERO || self.competition.is_some() {
             self.steps.ignore();
         }
         let moves = self.moves(round.mean_queue());
@@ -669,28 +636,23 @@ impl Adaptive {
         if self.late < base && round.mean_queue() <= target / 2 {
             self.losses.on_rested_round(round, self.packet);
         }
-        self.drains.on_rested(queue, target);
+        self.shown |= queue <= target / 4;
         let longer = match found.moves {
             true => self.learn_own_delay(base, target),
-            // A full queue loses packets.
-            false if round.loss() > START_LOSS => {
-                self.steps.ignore();
-                Duration::ZERO
-            }
             false => self.steps.on_rested(round.queue.unwrap_or_default()),
         };
         if longer > Duration::ZERO {
             self.set_window(self.window + self.rates.best() * longer.as_secs_f64());
         }
-        if found.moves || longer > Duration::ZERO {
-            self.drains.show_the_path(now);
-        }
-        if self.watch.end_suspicion() && !self.drains.has_shown() {
+        self.shown |= found.moves || longer > Duration::ZERO;
+        if self.watch.end_suspicion() && !self.shown {
             self.start_competing(now);
         }
-        self.drains
-            .end(now, self.base.get().unwrap_or(base), target);
+        // The round trip is shorter than ever before: it may become shorter still.
+        self.shown &= base + target / 8 >= self.base_before;
         self.phase = Phase::Steady;
+        self.emptied = now;
+        self.drained = Some(now);
     }
 
     /// A drain has shown the delay of a path that moves it. Returns by how much the delay has stepped.
@@ -778,9 +740,16 @@ impl Adaptive {
             ..
         } = *found;
         let excess = self.losses.excess(round, self.packet);
-        let wants = self.drains.is_due(now, self.srtt)
+        let usual =
+            (self.srtt * DRAIN_EVERY_ROUNDS).clamp(*DRAIN_EVERY.start(), *DRAIN_EVERY.end());
+        let pause = match self.shown {
+            true => usual,
+            false => usual / SOONER,
+        };
+        let rested = self.drained.is_some_and(|at| now.since(at) < pause);
+        let wants = now.since(self.emptied) >= pause
             || self.watch.is_suspicious()
-            || excess != Some(0.0) && !self.drains.is_recent(now);
+            || excess != Some(0.0) && !rested;
         // A flow that the window rarely holds up does not fill the queue, and a drain would delay it.
         if wants && self.backlogged >= BACKLOGGED {
             self.drain(rate, base + self.jitter.own().unwrap_or_default());
@@ -851,9 +820,7 @@ impl Adaptive {
             target: found.least,
             window,
         };
-        if self.competition.is_none() && self.heavy > 0 {
-            self.watch = Watch::default();
-        } else if self.competition.is_none() {
+        if self.competition.is_none() {
             self.watch.on_lone_round(&sight);
         } else if self.watch.on_competing_round(&sight) {
             self.competition = None;
@@ -878,7 +845,7 @@ impl Adaptive {
     /// Empties the queue, to measure the path's delay and its losses without a queue.
     fn drain(&mut self, rate: f64, base: Duration) {
         self.phase = Phase::Drain(0);
-        self.drains.begin(self.base.get().unwrap_or(base));
+        self.base_before = base;
         self.after = self.window;
         let sent = rate / (1.0 - self.losses.random().min(START_LOSS));
         // Of what leaves between two late reports, a part of one round trip's worth is enough.

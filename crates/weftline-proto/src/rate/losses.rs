@@ -38,11 +38,6 @@ impl Losses {
         self.rest.share()
     }
 
-    /// Packets that seemed to meet no queue met one.
-    pub(super) fn forget(&mut self) {
-        *self = Losses::default();
-    }
-
     /// The packets of a round met no queue of this flow.
     pub(super) fn on_rested_round(&mut self, round: &Round, packet: f64) {
         let packets = round.packets(packet);

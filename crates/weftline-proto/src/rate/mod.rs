@@ -3,7 +3,6 @@
 mod adaptive;
 mod base;
 mod competition;
-mod drains;
 mod jitter;
 mod losses;
 mod progress;
