@@ -649,7 +649,7 @@ impl Adaptive {
             self.start_competing(now);
         }
         // The round trip is shorter than ever before: it may become shorter still.
-        self.shown &= base + target / 8 >= self.base_before;
+        self.shown &= self.base().unwrap_or(base) + target / 8 >= self.base_before;
         self.phase = Phase::Steady;
         self.emptied = now;
         self.drained = Some(now);
@@ -845,7 +845,8 @@ impl Adaptive {
     /// Empties the queue, to measure the path's delay and its losses without a queue.
     fn drain(&mut self, rate: f64, base: Duration) {
         self.phase = Phase::Drain(0);
-        self.base_before = base;
+        // The shortest trip, not the mean one of a path that moves the delay.
+        self.base_before = self.base().unwrap_or(base);
         self.after = self.window;
         let sent = rate / (1.0 - self.losses.random().min(START_LOSS));
         // Of what leaves between two late reports, a part of one round trip's worth is enough.
