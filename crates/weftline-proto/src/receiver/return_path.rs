@@ -26,6 +26,8 @@ const UNANSWERED: u32 = 8;
 /// The longest time between reports is this part of a round trip, or this: a sender that learns late
 /// sends little.
 const LONGEST_SHARE: u32 = 4;
+/// An outage looks like a long round trip: reports must not stay away after it.
+const LONGEST_EVER: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_millis(20);
 /// Shorter times are none.
 const SHORTEST: Duration = Duration::from_micros(100);
@@ -74,7 +76,9 @@ impl ReturnPath {
     }
 
     fn longest(&self) -> Duration {
-        LONGEST.max(self.round_trip / LONGEST_SHARE)
+        LONGEST
+            .max(self.round_trip / LONGEST_SHARE)
+            .min(LONGEST_EVER)
     }
 
     /// How many transmission numbers a report covers at most, up to `largest`.
