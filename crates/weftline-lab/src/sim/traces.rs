@@ -24,7 +24,7 @@ pub struct Comparison {
     pub losses: Vec<String>,
     /// Duration of the traffic.
     pub duration: Duration,
-    /// Each case is run with so many seeds; numbers are medians.
+    /// Each case runs once with each of this number of seeds; the results are medians.
     pub seeds: u64,
     /// Cases that run at a time.
     pub threads: usize,

@@ -6,10 +6,14 @@
 //! While it is longer, they shrink in proportion, which makes shares equal. Losses without congestion
 //! do not slow a flow down.
 
+mod drain;
+mod sharing;
+mod start;
+
 use core::time::Duration;
 
 use super::base::Base;
-use super::competition::{Competition, Share};
+use super::competition::Competition;
 use super::jitter::Jitter;
 use super::losses::Losses;
 use super::progress::Progress;
@@ -17,7 +21,7 @@ use super::rates::Rates;
 use super::round::{Point, Round};
 use super::steps::Steps;
 use super::swing::Swing;
-use super::watch::{Sight, Watch};
+use super::watch::Watch;
 use crate::time::Time;
 
 /// The target of the queue is this part of the round trip, within these bounds. Below the lower bound
@@ -29,12 +33,7 @@ const TARGET_MAX: Duration = Duration::from_millis(20);
 /// window of few packets grows beyond it, to about two packets and a half.
 const TARGET_PACKETS: f64 = 1.0;
 
-/// A new session may have in flight what a path of this many bytes a second holds, between these
-/// numbers of packets. The longer the first answer takes, the more this gains.
-const INITIAL_RATE: f64 = 5e6 / 8.0;
-const INITIAL_PACKETS: core::ops::RangeInclusive<f64> = 10.0..=128.0;
-/// This many packets leave at once, the others in this part of the round trip.
-const INITIAL_BURST: u32 = 10;
+/// What of the first window does not leave at once leaves in this part of the round trip.
 const INITIAL_SHARE: f64 = 1.0 / 8.0;
 const MIN_PACKETS: f64 = 2.0;
 /// The assumed bytes of a datagram before the first one is sent.
@@ -48,20 +47,15 @@ const STEADY_GAIN: f64 = 1.25;
 /// the window, not the pace, decides how much leaves between two reports, and a queue that it does
 /// not fill cannot build up.
 const LATE_GAIN: f64 = 1.0;
-/// With late reports, the start sends this many times faster than the path has proved, and a start
-/// after rounds without a queue this many times. What is too much fills the queue for a round trip:
-/// no more than about this time of it.
+/// With late reports, the start sends this many times faster than the path has proved. What is too
+/// much fills the queue for a round trip: no more than about this time of it.
 const LATE_START_GAIN: f64 = 1.5;
-const RESTART_GAIN: f64 = 1.25;
 const START_QUEUE: Duration = Duration::from_millis(50);
-/// That many rounds.
+/// With late reports, a short start follows this many rounds without a queue.
 const LATE_CALM: u32 = 3;
-/// While the start waits for late reports, it asks for them this many times in a round trip, and
-/// this many times in a row without a new rate.
-const ASKS_IN_ROUND_TRIP: u32 = 4;
+/// While the start waits for late reports, it asks for them this many times in a row without a new
+/// rate.
 const ASKS: u32 = 4;
-/// A rate is new if it exceeds the last by this factor.
-const NEW_RATE: f64 = 1.05;
 
 /// A train that probes the path's rate leaves this many times faster than that rate.
 const TRAIN_GAIN: f64 = 4.0;
@@ -69,10 +63,8 @@ const TRAIN_GAIN: f64 = 4.0;
 /// The window may exceed what was delivered in a round trip by this factor. It bounds the overload
 /// on a path without a queue, and the tolerated loss, to a third.
 const HEADROOM: f64 = 1.5;
-/// A loss rate above this ends the start, if it was measured over this many packets. On a path that
-/// loses one in five, four of ten packets may be lost by chance.
+/// A loss rate above this ends the start.
 const START_LOSS: f64 = 0.3;
-const START_SAMPLE: f64 = 40.0;
 /// The window may exceed a round's worth by this many packets, so that it can grow from nothing.
 const SLACK_PACKETS: f64 = 10.0;
 
@@ -95,21 +87,15 @@ const MOST_GAIN: f64 = 0.5;
 const CALM: u32 = 5;
 
 /// A standing queue of all flows would soon look like the path's own delay (the peer forgets after
-/// ten seconds). So the window falls to this part of what the path holds, for a round, when the flow
-/// has not seen the empty queue for this many rounds, between these two times. All flows see the
-/// queue empty at the same time, so that their next drains coincide.
+/// ten seconds). So the window falls for a round when the flow has not seen the empty queue for this
+/// many rounds, between these two times. All flows see the queue empty at the same time, so that their
+/// next drains coincide.
 const DRAIN_EVERY: core::ops::RangeInclusive<Duration> =
     Duration::from_secs(4)..=Duration::from_secs(9);
 const DRAIN_EVERY_ROUNDS: u32 = 40;
-const DRAIN_SHARE: f64 = 0.5;
 /// The next drain comes this many times sooner if the last one did not show the empty queue, because
 /// other flows filled it meanwhile.
 const SOONER: u32 = 4;
-/// If the path moves the delay, a drain takes this many of its holds.
-const DRAIN_HOLDS: u32 = 5;
-
-/// The first rate beside competing traffic, as a part of the highest rate seen.
-const FAIR_GUESS: f64 = 0.45;
 
 /// A flow that the window held up for this many rounds fills any window.
 const BACKLOGGED: u32 = 6;
@@ -252,12 +238,6 @@ impl Adaptive {
         adaptive
     }
 
-    fn initial(&self) -> f64 {
-        let least = INITIAL_PACKETS.start() * self.packet;
-        let most = INITIAL_PACKETS.end() * self.packet;
-        (INITIAL_RATE * self.srtt.as_secs_f64()).clamp(least, most)
-    }
-
     pub(super) fn window(&self) -> f64 {
         let proven = self.start_gain * self.proven * self.span().as_secs_f64();
         match self.phase {
@@ -327,31 +307,6 @@ impl Adaptive {
         let target = self.target(self.base().unwrap_or(self.srtt), self.rates.recent());
         let gain = 1.0 + LATE_GAIN * target.as_secs_f64() / self.span().as_secs_f64().max(1e-4);
         gain.min(STEADY_GAIN)
-    }
-
-    /// When the start may ask for a report that would otherwise come late, because the flow is held
-    /// back and reports could let it go faster.
-    pub(super) fn next_ask(&self) -> Option<Time> {
-        let is_late = self.late > self.ask_spacing();
-        if self.phase != Phase::Start || !is_late || self.asks == 0 {
-            return None;
-        }
-        Some(self.asked.map_or(Time::ZERO, |at| at + self.ask_spacing()))
-    }
-
-    fn ask_spacing(&self) -> Duration {
-        self.srtt / ASKS_IN_ROUND_TRIP
-    }
-
-    /// A request for a report leaves.
-    pub(super) fn on_ask(&mut self, now: Time) {
-        self.asked = Some(now);
-        self.asks = self.asks.saturating_sub(1);
-    }
-
-    /// Datagrams that may leave at once, regardless of the pace.
-    pub(super) fn burst(&self) -> u32 {
-        if self.measured { 0 } else { INITIAL_BURST }
     }
 
     /// The window or the pace held a datagram back.
@@ -443,61 +398,6 @@ impl Adaptive {
         let packets = Duration::from_secs_f64(TARGET_PACKETS * self.packet / rate.max(1e3));
         let target = (base / TARGET_SHARE).clamp(TARGET_MIN, TARGET_MAX);
         target.max(packets.min(Duration::from_secs(1)))
-    }
-
-    /// A report in the start: `arrived` bytes are new.
-    fn on_report_in_start(&mut self, arrived: f64) {
-        let Some(base) = self.base() else { return };
-        let kept = 1.0 - self.round.loss().min(START_LOSS);
-        if self.round.limited {
-            self.window += arrived / kept;
-            // Before a rate is proven, a larger window is the news that a request brings.
-            if self.proven == 0.0 && arrived > 0.0 {
-                self.asks = ASKS;
-            }
-        }
-        let rate = match self.late.is_zero() && self.round.limited {
-            true => self.round.rate_of_few(self.packet),
-            false => self.round.rate(self.packet),
-        };
-        let Some(rate) = rate else { return };
-        // With late reports a mistake stays for long: more losses than there are without a queue may
-        // be the flow's own.
-        let sustained = match self.late > Duration::ZERO {
-            true => rate / kept.max(1.0 - self.losses.random()),
-            false => rate / kept,
-        };
-        // Losses in runs need a larger sample.
-        let sample = START_SAMPLE * (2.0 * self.round.burst() - 1.0);
-        let overloaded =
-            self.round.packets(self.packet) >= sample && self.round.loss() > START_LOSS;
-        let target = self.target(base, rate);
-        let queue = match self.late > Duration::ZERO {
-            // The peer has chosen the shortest queue itself.
-            true => self.round.newest_queue(),
-            false => self.round.recent_queue(),
-        };
-        let moves = self.moves(queue);
-        let full = match moves {
-            true => self.jitter.grown() > base.max(START_QUEUE),
-            false => queue > target,
-        };
-        if full || overloaded {
-            self.phase = Phase::Steady;
-            self.rates.add(rate);
-            let holds = sustained * (base + self.interval + target / 2).as_secs_f64();
-            self.set_window(holds);
-        } else if self.late > Duration::ZERO {
-            if sustained > NEW_RATE * self.proven {
-                self.asks = ASKS;
-            }
-            self.proven = self.proven.max(sustained);
-        } else if !moves {
-            // A train that passed without a queue shows what the path can carry at least.
-            self.window = self
-                .window
-                .max(sustained * (self.srtt + self.interval).as_secs_f64());
-        }
     }
 
     fn set_window(&mut self, bytes: f64) {
@@ -624,54 +524,6 @@ impl Adaptive {
         }
     }
 
-    /// The packets that left during a drain are reported.
-    fn end_drain(&mut self, now: Time, round: &Round, found: &Found) {
-        let Found {
-            base,
-            queue,
-            target,
-            ..
-        } = *found;
-        // These packets were sent into an empty queue, unless other flows filled it.
-        if self.late < base && round.mean_queue() <= target / 2 {
-            self.losses.on_rested_round(round, self.packet);
-        }
-        self.shown |= queue <= target / 4;
-        let longer = match found.moves {
-            true => self.learn_own_delay(base, target),
-            false => self.steps.on_rested(round.queue.unwrap_or_default()),
-        };
-        if longer > Duration::ZERO {
-            self.set_window(self.window + self.rates.best() * longer.as_secs_f64());
-        }
-        self.shown |= found.moves || longer > Duration::ZERO;
-        if self.watch.end_suspicion() && !self.shown {
-            self.start_competing(now);
-        }
-        // The round trip is shorter than ever before: it may become shorter still.
-        self.shown &= self.base().unwrap_or(base) + target / 8 >= self.base_before;
-        self.phase = Phase::Steady;
-        self.emptied = now;
-        self.drained = Some(now);
-    }
-
-    /// A drain has shown the delay of a path that moves it. Returns by how much the delay has stepped.
-    fn learn_own_delay(&mut self, base: Duration, target: Duration) -> Duration {
-        self.jitter.on_rested_round();
-        let is_first = self.jitter.own().is_none();
-        let stepped = self.steps.has_jumped();
-        self.steps.ignore();
-        let longer = self.jitter.end_rest(stepped);
-        if is_first {
-            let holds = base + longer + target;
-            self.set_window(self.rates.best() * holds.as_secs_f64());
-        }
-        match stepped && !is_first {
-            true => longer,
-            false => Duration::ZERO,
-        }
-    }
-
     /// The time that a packet takes to pass the path.
     fn service(&self) -> Duration {
         Duration::from_secs_f64(self.packet / self.rates.recent().max(1e3))
@@ -685,48 +537,6 @@ impl Adaptive {
     /// Whether the path itself explains this delay.
     fn moves(&self, delay: Duration) -> bool {
         self.late.is_zero() && self.competition.is_none() && self.jitter.explains(delay)
-    }
-
-    /// Whether a drain that has taken this many rounds shows the mean of a delay that moves.
-    fn is_drained(&self, rounds: u32) -> bool {
-        self.srtt * (rounds + 1) >= DRAIN_HOLDS * self.jitter.hold()
-    }
-
-    /// The train that left in the last round is reported in the round that begins.
-    fn advance_train(&mut self) {
-        self.train = match self.train {
-            Train::Leaving => Train::Arriving,
-            Train::Arriving if self.phase != Phase::Start => {
-                self.rates.trains.end();
-                if core::mem::take(&mut self.awaits_first_train) {
-                    self.set_window(self.window.max(self.fair_window()));
-                }
-                Train::None
-            }
-            train => train,
-        };
-    }
-
-    /// Sets the window after a round beside flows that fill the queue.
-    fn compete(&mut self, now: Time, round: &Round, found: &Found) {
-        let share = Share {
-            window: self.window,
-            packet: self.packet,
-            holds: self.rates.best() * (found.base + self.interval).as_secs_f64(),
-            share: self.rates.share(),
-            queue: found.queue,
-            rtt: self.span(),
-        };
-        let congested = self.losses.is_excessive(round, self.packet);
-        let Some(competition) = &mut self.competition else {
-            return;
-        };
-        let window = competition.window(now, congested, &share);
-        // A train that no report follows at once would only fill the queue.
-        if competition.is_refilling() && self.late.is_zero() {
-            self.train = Train::Leaving;
-        }
-        self.set_window(window);
     }
 
     /// Sets the window after a round alone or among flows of this kind.
@@ -796,65 +606,6 @@ impl Adaptive {
         };
         let most = most + SLACK_PACKETS * self.packet;
         self.set_window((self.window + step).min(most));
-    }
-
-    /// Looks for a higher rate within round trips, where the window would take many late reports.
-    fn restart(&mut self) {
-        self.phase = Phase::Start;
-        self.proven = self.window / self.span().as_secs_f64();
-        self.start_gain = RESTART_GAIN;
-        self.window = MIN_PACKETS * self.packet;
-        self.asks = ASKS;
-        self.calm = 0;
-    }
-
-    fn look_for_competition(&mut self, now: Time, found: &Found) {
-        let window = match self.phase {
-            Phase::Drain(_) => self.after,
-            _ => self.window,
-        };
-        let sight = Sight {
-            now,
-            rtt: self.span(),
-            queue: found.queue,
-            target: found.least,
-            window,
-        };
-        if self.competition.is_none() {
-            self.watch.on_lone_round(&sight);
-        } else if self.watch.on_competing_round(&sight) {
-            self.competition = None;
-        }
-    }
-
-    /// Takes back in one step what the flow has yielded to competing traffic so far.
-    fn start_competing(&mut self, now: Time) {
-        self.watch = Watch::default();
-        self.set_window(self.window.max(self.fair_window()));
-        self.competition = Some(Competition::new(self.window, now));
-        if self.late.is_zero() {
-            self.train = Train::Leaving;
-            self.awaits_first_train = true;
-        }
-    }
-
-    fn fair_window(&self) -> f64 {
-        FAIR_GUESS * self.rates.path() * self.span().as_secs_f64()
-    }
-
-    /// Empties the queue, to measure the path's delay and its losses without a queue.
-    fn drain(&mut self, rate: f64, base: Duration) {
-        self.phase = Phase::Drain(0);
-        // The shortest trip, not the mean one of a path that moves the delay.
-        self.base_before = self.base().unwrap_or(base);
-        self.after = self.window;
-        let sent = rate / (1.0 - self.losses.random().min(START_LOSS));
-        // Of what leaves between two late reports, a part of one round trip's worth is enough.
-        let time = match self.late > base {
-            true => base.mul_f64(DRAIN_SHARE) + self.late,
-            false => (base + self.interval).mul_f64(DRAIN_SHARE),
-        };
-        self.set_window(self.window.min(sent * time.as_secs_f64()));
     }
 
     /// Growth of a window in a round, in bytes.

@@ -31,7 +31,7 @@ const LONGEST_EVER: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_millis(20);
 /// Shorter times are none.
 const SHORTEST: Duration = Duration::from_micros(100);
-/// While reports wait, each of them lists the transmissions since so many reports ago, at least.
+/// While reports wait, a report also lists what at least this number of earlier reports listed.
 const REPEATS: u64 = 8;
 /// At most this many reports are watched.
 const WATCHED: usize = 32;
@@ -179,8 +179,8 @@ mod tests {
     }
 
     impl Bench {
-        /// Runs for so many milliseconds: a report takes the return path `service` microseconds; the
-        /// sender transmits each `apart`. `lost` tells which reports are lost. Returns the reports.
+        /// Runs for `millis` milliseconds. The return path takes `service` microseconds for a report;
+        /// the sender transmits each `apart` microseconds. `lost` tells which reports are lost. Returns the reports.
         fn run(&mut self, millis: u64, service: u64, apart: u64, lost: fn(u64) -> bool) -> u64 {
             let (before, end) = (self.reports, self.now + 1000 * millis);
             self.waited = 0;

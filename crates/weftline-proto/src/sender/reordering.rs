@@ -11,7 +11,7 @@ use core::time::Duration;
 
 use crate::time::Time;
 
-/// So many datagrams that were counted as lost are remembered.
+/// The sender remembers this number of datagrams that it counted as lost.
 const REMEMBERED: usize = 64;
 /// The time shrinks to about a third while this many datagrams arrive and none was counted as lost
 /// too soon.

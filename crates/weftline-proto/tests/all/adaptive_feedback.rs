@@ -21,17 +21,9 @@ fn live(
     messages: u64,
     forward: &str,
 ) -> (Stats, Stats, Vec<Duration>) {
-    let writer = Script {
-        live: Some((period, MESSAGE, messages)),
-        ..Script::default()
-    };
-    let reader = Script {
-        read_live: Some(MESSAGE),
-        ..Script::default()
-    };
-    let mut sim = Simulation::new(
-        Peer::new(Role::Client, config.clone(), 1, writer),
-        Peer::new(Role::Server, config, 2, reader),
+    let mut sim = crate::support::live(
+        config,
+        (period, MESSAGE, messages),
         link(forward),
         link("delay=30ms"),
         5,

@@ -3,9 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::support::{Peer, Script};
-use weftline_netem::{LinkConfig, Simulation};
-use weftline_proto::{Config, Preset, RateControl, Role};
+use weftline_netem::LinkConfig;
+use weftline_proto::{Config, Preset, RateControl};
 
 const MESSAGE: usize = 1000;
 const ONE_WAY: Duration = Duration::from_millis(30);
@@ -39,22 +38,8 @@ fn measure(preset: Preset, loss: &str) -> Row {
         window: None,
     };
     let period = Duration::from_micros(800);
-    let writer = Script {
-        live: Some((period, MESSAGE, MESSAGES)),
-        ..Script::default()
-    };
-    let reader = Script {
-        read_live: Some(MESSAGE),
-        ..Script::default()
-    };
     let back: LinkConfig = "delay=30ms".parse().expect("well-formed");
-    let mut sim = Simulation::new(
-        Peer::new(Role::Client, config.clone(), 1, writer),
-        Peer::new(Role::Server, config, 2, reader),
-        link.clone(),
-        back,
-        42,
-    );
+    let mut sim = crate::support::live(config, (period, MESSAGE, MESSAGES), link.clone(), back, 42);
     sim.run_until(period * MESSAGES as u32 + Duration::from_secs(4));
     // The delay of a message without losses: the path's delay and its time on the link.
     let undisturbed = ONE_WAY + Duration::from_micros((MESSAGE as u64 + 28 + 25) * 8 / 25);

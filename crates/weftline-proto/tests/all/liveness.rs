@@ -151,23 +151,10 @@ fn a_hole_older_than_the_window_is_filled_within_round_trips() {
     let us = Duration::from_micros(1);
     for (period, rtt, burst) in [(1000 * us, 600, 60), (100 * us, 100, 6)] {
         let (rtt, burst) = (rtt * MILLISECOND, burst * MILLISECOND);
-        let writer = Script {
-            live: Some((period, 1000, 12_000)),
-            ..Script::default()
-        };
-        let reader = Script {
-            read_live: Some(1000),
-            ..Script::default()
-        };
         let path = format!("delay={}ms", rtt.as_millis() / 2);
         let config = Config::preset(Preset::Streaming);
-        let mut sim = Simulation::new(
-            Peer::new(Role::Client, config.clone(), 1, writer),
-            Peer::new(Role::Server, config, 2, reader),
-            link(&path),
-            link(&path),
-            9,
-        );
+        let mut sim =
+            crate::support::live(config, (period, 1000, 12_000), link(&path), link(&path), 9);
         sim.run_until(2500 * period);
         sim.a_to_b.set_config(link("loss=iid:100% delay=1ms"));
         sim.run_until(2500 * period + burst);

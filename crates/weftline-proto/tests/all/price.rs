@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use crate::support::{Peer, Script};
-use weftline_netem::{LinkConfig, Simulation, Trace};
-use weftline_proto::{Config, Preset, Role};
+use weftline_netem::{LinkConfig, Trace};
+use weftline_proto::{Config, Preset};
 
 const MESSAGE: usize = 1000;
 
@@ -18,17 +17,9 @@ struct Outcome {
 /// A stream of messages of 1000 bytes for ten seconds or more.
 fn stream(preset: Preset, link: &LinkConfig, period: Duration, messages: u64) -> Outcome {
     let config = Config::preset(preset);
-    let writer = Script {
-        live: Some((period, MESSAGE, messages)),
-        ..Script::default()
-    };
-    let reader = Script {
-        read_live: Some(MESSAGE),
-        ..Script::default()
-    };
-    let mut sim = Simulation::new(
-        Peer::new(Role::Client, config.clone(), 1, writer),
-        Peer::new(Role::Server, config, 2, reader),
+    let mut sim = crate::support::live(
+        config,
+        (period, MESSAGE, messages),
         link.clone(),
         "delay=20ms".parse().expect("well-formed"),
         42,

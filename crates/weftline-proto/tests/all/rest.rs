@@ -181,19 +181,11 @@ fn with_rare_reports_it_costs_what_r_asks_for_and_does_not_fill_the_queue() {
 fn live(loss: &str, secs: u32) -> (Stats, Duration) {
     let period = Duration::from_millis(2);
     let messages = 500 * u64::from(secs);
-    let writer = Script {
-        live: Some((period, 1000, messages)),
-        ..Script::default()
-    };
-    let reader = Script {
-        read_live: Some(1000),
-        ..Script::default()
-    };
     let link = |text: &str| -> LinkConfig { text.parse().expect("well-formed") };
     let config = Config::preset(Preset::Rest);
-    let mut sim = Simulation::new(
-        Peer::new(Role::Client, config.clone(), 1, writer),
-        Peer::new(Role::Server, config, 2, reader),
+    let mut sim = crate::support::live(
+        config,
+        (period, 1000, messages),
         link(&format!("rate=10mbit delay=20ms queue=100ms loss={loss}")),
         link("rate=10mbit delay=20ms queue=100ms"),
         1,

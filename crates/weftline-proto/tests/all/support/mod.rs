@@ -42,6 +42,31 @@ pub(crate) struct Script {
     pub(crate) read_live: Option<usize>,
 }
 
+/// A live stream, (period, size, count) of its messages, from side A to side B.
+pub(crate) fn live(
+    config: Config,
+    (period, size, count): (Duration, usize, u64),
+    forward: LinkConfig,
+    back: LinkConfig,
+    seed: u64,
+) -> Simulation<Peer, Peer> {
+    let writer = Script {
+        live: Some((period, size, count)),
+        ..Script::default()
+    };
+    let reader = Script {
+        read_live: Some(size),
+        ..Script::default()
+    };
+    Simulation::new(
+        Peer::new(Role::Client, config.clone(), 1, writer),
+        Peer::new(Role::Server, config, 2, reader),
+        forward,
+        back,
+        seed,
+    )
+}
+
 #[derive(Debug)]
 struct Outgoing {
     id: StreamId,

@@ -1,0 +1,82 @@
+//! Drains: a small window empties the queue and shows the path's own delay and losses.
+
+use core::time::Duration;
+
+use super::{Adaptive, Found, Phase, START_LOSS};
+use crate::rate::round::Round;
+use crate::time::Time;
+
+/// In a drain, the window falls to this part of what the path holds.
+const DRAIN_SHARE: f64 = 0.5;
+/// If the path moves the delay, a drain takes this many of its holds.
+const DRAIN_HOLDS: u32 = 5;
+
+impl Adaptive {
+    /// Empties the queue, to measure the path's delay and its losses without a queue.
+    pub(super) fn drain(&mut self, rate: f64, base: Duration) {
+        self.phase = Phase::Drain(0);
+        // The shortest trip, not the mean one of a path that moves the delay.
+        self.base_before = self.base().unwrap_or(base);
+        self.after = self.window;
+        let sent = rate / (1.0 - self.losses.random().min(START_LOSS));
+        // Of what leaves between two late reports, a part of one round trip's worth is enough.
+        let time = match self.late > base {
+            true => base.mul_f64(DRAIN_SHARE) + self.late,
+            false => (base + self.interval).mul_f64(DRAIN_SHARE),
+        };
+        self.set_window(self.window.min(sent * time.as_secs_f64()));
+    }
+
+    /// Whether a drain that has taken this many rounds shows the mean of a delay that moves.
+    pub(super) fn is_drained(&self, rounds: u32) -> bool {
+        self.srtt * (rounds + 1) >= DRAIN_HOLDS * self.jitter.hold()
+    }
+
+    /// The packets that left during a drain are reported.
+    pub(super) fn end_drain(&mut self, now: Time, round: &Round, found: &Found) {
+        let Found {
+            base,
+            queue,
+            target,
+            ..
+        } = *found;
+        // These packets were sent into an empty queue, unless other flows filled it.
+        if self.late < base && round.mean_queue() <= target / 2 {
+            self.losses.on_rested_round(round, self.packet);
+        }
+        self.shown |= queue <= target / 4;
+        let longer = match found.moves {
+            true => self.learn_own_delay(base, target),
+            false => self.steps.on_rested(round.queue.unwrap_or_default()),
+        };
+        if longer > Duration::ZERO {
+            self.set_window(self.window + self.rates.best() * longer.as_secs_f64());
+        }
+        self.shown |= found.moves || longer > Duration::ZERO;
+        if self.watch.end_suspicion() && !self.shown {
+            self.start_competing(now);
+        }
+        // The round trip is shorter than ever before: it may become shorter still.
+        self.shown &= self.base().unwrap_or(base) + target / 8 >= self.base_before;
+        self.phase = Phase::Steady;
+        self.emptied = now;
+        self.drained = Some(now);
+    }
+
+    /// A drain has shown the delay of a path that moves it. Returns by how much the delay has stepped.
+    pub(super) fn learn_own_delay(&mut self, base: Duration, target: Duration) -> Duration {
+        self.jitter.on_rested_round();
+        let is_first = self.jitter.own().is_none();
+        let stepped = self.steps.has_jumped();
+        self.steps.ignore();
+        let longer = self.jitter.end_rest(stepped);
+        if is_first {
+            let holds = base + longer + target;
+            self.set_window(self.rates.best() * holds.as_secs_f64());
+        }
+        match stepped && !is_first {
+            true => longer,
+            false => Duration::ZERO,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What a flow does beside competing traffic that fills the queue.
+
+use super::{Adaptive, Found, Phase, Train};
+use crate::rate::competition::{Competition, Share};
+use crate::rate::round::Round;
+use crate::rate::watch::{Sight, Watch};
+use crate::time::Time;
+
+/// The first rate beside competing traffic, as a part of the highest rate seen.
+const FAIR_GUESS: f64 = 0.45;
+
+impl Adaptive {
+    pub(super) fn look_for_competition(&mut self, now: Time, found: &Found) {
+        let window = match self.phase {
+            Phase::Drain(_) => self.after,
+            _ => self.window,
+        };
+        let sight = Sight {
+            now,
+            rtt: self.span(),
+            queue: found.queue,
+            target: found.least,
+            window,
+        };
+        if self.competition.is_none() {
+            self.watch.on_lone_round(&sight);
+        } else if self.watch.on_competing_round(&sight) {
+            self.competition = None;
+        }
+    }
+
+    /// Takes back in one step what the flow has yielded to competing traffic so far.
+    pub(super) fn start_competing(&mut self, now: Time) {
+        self.watch = Watch::default();
+        self.set_window(self.window.max(self.fair_window()));
+        self.competition = Some(Competition::new(self.window, now));
+        if self.late.is_zero() {
+            self.train = Train::Leaving;
+            self.awaits_first_train = true;
+        }
+    }
+
+    pub(super) fn fair_window(&self) -> f64 {
+        FAIR_GUESS * self.rates.path() * self.span().as_secs_f64()
+    }
+
+    /// Sets the window after a round beside flows that fill the queue.
+    pub(super) fn compete(&mut self, now: Time, round: &Round, found: &Found) {
+        let share = Share {
+            window: self.window,
+            packet: self.packet,
+            holds: self.rates.best() * (found.base + self.interval).as_secs_f64(),
+            share: self.rates.share(),
+            queue: found.queue,
+            rtt: self.span(),
+        };
+        let congested = self.losses.is_excessive(round, self.packet);
+        let Some(competition) = &mut self.competition else {
+            return;
+        };
+        let window = competition.window(now, congested, &share);
+        // A train that no report follows at once would only fill the queue.
+        if competition.is_refilling() && self.late.is_zero() {
+            self.train = Train::Leaving;
+        }
+        self.set_window(window);
+    }
+
+    /// The train that left in the last round is reported in the round that begins.
+    pub(super) fn advance_train(&mut self) {
+        self.train = match self.train {
+            Train::Leaving => Train::Arriving,
+            Train::Arriving if self.phase != Phase::Start => {
+                self.rates.trains.end();
+                if core::mem::take(&mut self.awaits_first_train) {
+                    self.set_window(self.window.max(self.fair_window()));
+                }
+                Train::None
+            }
+            train => train,
+        };
+    }
+}

@@ -1,0 +1,121 @@
+//! The start of a flow, and a new start.
+
+use core::time::Duration;
+
+use super::{ASKS, Adaptive, MIN_PACKETS, Phase, START_LOSS, START_QUEUE};
+use crate::time::Time;
+
+/// A new session may have in flight what a path of this many bytes a second holds, between these
+/// numbers of packets. The longer the first answer takes, the more this gains.
+const INITIAL_RATE: f64 = 5e6 / 8.0;
+const INITIAL_PACKETS: core::ops::RangeInclusive<f64> = 10.0..=128.0;
+/// This many packets of the first window leave at once.
+const INITIAL_BURST: u32 = 10;
+/// With late reports, a start after rounds without a queue sends this many times faster than the path
+/// has proved.
+const RESTART_GAIN: f64 = 1.25;
+/// While the start waits for late reports, it asks for them this many times in a round trip.
+const ASKS_IN_ROUND_TRIP: u32 = 4;
+/// A rate is new if it exceeds the last by this factor.
+const NEW_RATE: f64 = 1.05;
+/// The loss rate that ends the start is measured over this many packets. On a path that loses one in
+/// five, four of ten packets may be lost by chance.
+const START_SAMPLE: f64 = 40.0;
+
+impl Adaptive {
+    pub(super) fn initial(&self) -> f64 {
+        let least = INITIAL_PACKETS.start() * self.packet;
+        let most = INITIAL_PACKETS.end() * self.packet;
+        (INITIAL_RATE * self.srtt.as_secs_f64()).clamp(least, most)
+    }
+
+    /// When the start may ask for a report that would otherwise come late, because the flow is held
+    /// back and reports could let it go faster.
+    pub(in crate::rate) fn next_ask(&self) -> Option<Time> {
+        let is_late = self.late > self.ask_spacing();
+        if self.phase != Phase::Start || !is_late || self.asks == 0 {
+            return None;
+        }
+        Some(self.asked.map_or(Time::ZERO, |at| at + self.ask_spacing()))
+    }
+
+    pub(super) fn ask_spacing(&self) -> Duration {
+        self.srtt / ASKS_IN_ROUND_TRIP
+    }
+
+    /// A request for a report leaves.
+    pub(in crate::rate) fn on_ask(&mut self, now: Time) {
+        self.asked = Some(now);
+        self.asks = self.asks.saturating_sub(1);
+    }
+
+    /// Datagrams that may leave at once, regardless of the pace.
+    pub(in crate::rate) fn burst(&self) -> u32 {
+        if self.measured { 0 } else { INITIAL_BURST }
+    }
+
+    /// A report in the start: `arrived` bytes are new.
+    pub(super) fn on_report_in_start(&mut self, arrived: f64) {
+        let Some(base) = self.base() else { return };
+        let kept = 1.0 - self.round.loss().min(START_LOSS);
+        if self.round.limited {
+            self.window += arrived / kept;
+            // Before a rate is proven, a larger window is the news that a request brings.
+            if self.proven == 0.0 && arrived > 0.0 {
+                self.asks = ASKS;
+            }
+        }
+        let rate = match self.late.is_zero() && self.round.limited {
+            true => self.round.rate_of_few(self.packet),
+            false => self.round.rate(self.packet),
+        };
+        let Some(rate) = rate else { return };
+        // With late reports a mistake stays for long: more losses than there are without a queue may
+        // be the flow's own.
+        let sustained = match self.late > Duration::ZERO {
+            true => rate / kept.max(1.0 - self.losses.random()),
+            false => rate / kept,
+        };
+        // Losses in runs need a larger sample.
+        let sample = START_SAMPLE * (2.0 * self.round.burst() - 1.0);
+        let overloaded =
+            self.round.packets(self.packet) >= sample && self.round.loss() > START_LOSS;
+        let target = self.target(base, rate);
+        let queue = match self.late > Duration::ZERO {
+            // The peer has chosen the shortest queue itself.
+            true => self.round.newest_queue(),
+            false => self.round.recent_queue(),
+        };
+        let moves = self.moves(queue);
+        let full = match moves {
+            true => self.jitter.grown() > base.max(START_QUEUE),
+            false => queue > target,
+        };
+        if full || overloaded {
+            self.phase = Phase::Steady;
+            self.rates.add(rate);
+            let holds = sustained * (base + self.interval + target / 2).as_secs_f64();
+            self.set_window(holds);
+        } else if self.late > Duration::ZERO {
+            if sustained > NEW_RATE * self.proven {
+                self.asks = ASKS;
+            }
+            self.proven = self.proven.max(sustained);
+        } else if !moves {
+            // A train that passed without a queue shows what the path can carry at least.
+            self.window = self
+                .window
+                .max(sustained * (self.srtt + self.interval).as_secs_f64());
+        }
+    }
+
+    /// Looks for a higher rate within round trips, where the window would take many late reports.
+    pub(super) fn restart(&mut self) {
+        self.phase = Phase::Start;
+        self.proven = self.window / self.span().as_secs_f64();
+        self.start_gain = RESTART_GAIN;
+        self.window = MIN_PACKETS * self.packet;
+        self.asks = ASKS;
+        self.calm = 0;
+    }
+}
