@@ -139,6 +139,9 @@ fn the_functions_use_the_chosen_kernel() {
     both(&|dst| kernel::xor_multi(dst, &[one, two]), &|dst| {
         scalar.xor_multi(dst, &[one, two])
     });
+    both(&|dst| kernel::sum(dst, &[one, two]), &|dst| {
+        scalar.sum(dst, &[one, two])
+    });
     let terms = [(5, one), (6, two)];
     both(&|dst| kernel::mul_add_multi(dst, &terms), &|dst| {
         scalar.mul_add_multi(dst, &terms)
@@ -197,6 +200,40 @@ fn all_lengths_and_alignments_give_what_the_scalar_kernel_gives() {
                     dst.into_checked();
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn sums_of_many_and_of_far_sources_are_those_of_one_after_the_other() {
+    // A pass over the destination reads 64 sources, and long runs of each where
+    // they exceed a cache.
+    let cases: &[(usize, usize)] = if cfg!(miri) {
+        &[(0, 70), (66, 70)]
+    } else {
+        &[(0, 70), (1, 70), (64, 4096), (130, 611), (66, 16_500)]
+    };
+    for &(count, length) in cases {
+        let content = bytes(3, length + count);
+        let srcs: Vec<&[u8]> = (0..count)
+            // Every seventh ends early.
+            .map(|i| &content[i..i + length - if i % 7 == 6 { 20 * i % length } else { 0 }])
+            .collect();
+        let mut sum = vec![0; length];
+        for src in &srcs {
+            for (sum, byte) in sum.iter_mut().zip(*src) {
+                *sum ^= byte;
+            }
+        }
+        for ops in all_ops() {
+            let context = (ops.kernel(), count, length);
+            let anew = guarded(length, 5, |dst| ops.sum(dst, &srcs));
+            assert!(anew == sum, "{context:?}");
+            let twice = guarded(length, 5, |dst| {
+                ops.sum(dst, &srcs);
+                ops.xor_multi(dst, &srcs);
+            });
+            assert!(twice.iter().all(|byte| *byte == 0), "{context:?}");
         }
     }
 }
@@ -304,12 +341,25 @@ proptest! {
             });
             let anew = guarded(length, shift, |dst| ops.dot(dst, &terms));
             prop_assert_eq!(&anew, &zeros);
+            let srcs: Vec<&[u8]> = terms.iter().map(|(_, src)| *src).collect();
+            let one_by_one = guarded(length, shift, |dst| {
+                for src in &srcs {
+                    scalar.xor(dst, src);
+                }
+            });
+            let plain = guarded(length, shift, |dst| ops.xor_multi(dst, &srcs));
+            prop_assert_eq!(&plain, &one_by_one);
+            let zeros = guarded(length, shift, |dst| {
+                dst.fill(0);
+                ops.xor_multi(dst, &srcs);
+            });
+            let anew = guarded(length, shift, |dst| ops.sum(dst, &srcs));
+            prop_assert_eq!(&anew, &zeros);
             let mut rows: Vec<Vec<u8>> = vec![vec![0; length]; rows];
             let width = terms.len();
             let matrix: Vec<u8> = (0..rows.len() * width)
                 .map(|i| terms[i % width].0.wrapping_mul((i / width) as u8 | 1))
                 .collect();
-            let srcs: Vec<&[u8]> = terms.iter().map(|(_, src)| *src).collect();
             let mut dsts: Vec<&mut [u8]> = rows.iter_mut().map(Vec::as_mut_slice).collect();
             ops.mul_add_matrix(&mut dsts, &srcs, &matrix);
             let mut others: Vec<Vec<u8>> = vec![bytes(seed, length); dsts.len()];

@@ -35,9 +35,7 @@ pub(super) fn xor<'a>(
     let sources = sources.to_vec();
     let run = move |out: &mut Symbols| {
         for _ in 0..times {
-            let out = out.get_mut(0);
-            out.fill(0);
-            ops.xor_multi(out, &sources);
+            ops.sum(out.get_mut(0), &sources);
         }
     };
     let out = Symbols::zeroed(1, size);

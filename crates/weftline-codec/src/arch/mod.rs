@@ -38,3 +38,51 @@ impl Onto {
         }
     }
 }
+
+/// A source of a sum, with or without a coefficient.
+pub(crate) trait Term<'a>: Copy {
+    /// Whether the coefficient is always 1, so that nothing is multiplied.
+    const PLAIN: bool;
+
+    fn new(coefficient: u8, source: &'a [u8]) -> Self;
+    fn coefficient(self) -> u8;
+    fn source(self) -> &'a [u8];
+}
+
+impl<'a> Term<'a> for &'a [u8] {
+    const PLAIN: bool = true;
+
+    #[inline(always)]
+    fn new(_: u8, source: &'a [u8]) -> Self {
+        source
+    }
+
+    #[inline(always)]
+    fn coefficient(self) -> u8 {
+        1
+    }
+
+    #[inline(always)]
+    fn source(self) -> &'a [u8] {
+        self
+    }
+}
+
+impl<'a> Term<'a> for (u8, &'a [u8]) {
+    const PLAIN: bool = false;
+
+    #[inline(always)]
+    fn new(coefficient: u8, source: &'a [u8]) -> Self {
+        (coefficient, source)
+    }
+
+    #[inline(always)]
+    fn coefficient(self) -> u8 {
+        self.0
+    }
+
+    #[inline(always)]
+    fn source(self) -> &'a [u8] {
+        self.1
+    }
+}

@@ -1,6 +1,6 @@
 //! The portable kernel: table look-ups, and the reference for the others.
 
-use crate::arch::Onto;
+use crate::arch::{Onto, Term};
 use crate::tables::Tables;
 
 /// Runs everywhere.
@@ -20,24 +20,19 @@ impl Scalar {
         mul_add(tables, dst, src, c);
     }
 
-    pub(crate) fn mul_add_multi(
+    pub(crate) fn combine<'a, T: Term<'a>>(
         self,
         tables: &Tables,
         dst: &mut [u8],
-        terms: &[(u8, &[u8])],
+        terms: &[T],
         onto: Onto,
     ) {
         onto.prepare(dst);
-        for &(c, src) in terms {
-            mul_add(tables, dst, src, c);
-        }
-    }
-
-    pub(crate) fn sum(self, dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
-        onto.prepare(dst);
-        for &(c, src) in terms {
-            if c != 0 {
-                xor(dst, src);
+        for term in terms {
+            if T::PLAIN {
+                xor(dst, term.source());
+            } else {
+                mul_add(tables, dst, term.source(), term.coefficient());
             }
         }
     }

@@ -44,9 +44,15 @@ macro_rules! methods {
                 unsafe { xor(dst, src) }
             }
 
-            pub(crate) fn sum(self, dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
+            pub(crate) fn combine<'a, T: Term<'a>>(
+                self,
+                tables: &Tables,
+                dst: &mut [u8],
+                terms: &[T],
+                onto: Onto,
+            ) {
                 // SAFETY: `self` exists, so `new` has found the instructions.
-                unsafe { sum(dst, terms, onto) }
+                unsafe { combine(tables, dst, terms, onto) }
             }
 
             pub(crate) fn mul(self, tables: &Tables, dst: &mut [u8], c: u8) {
@@ -57,17 +63,6 @@ macro_rules! methods {
             pub(crate) fn mul_add(self, tables: &Tables, dst: &mut [u8], src: &[u8], c: u8) {
                 // SAFETY: `self` exists, so `new` has found the instructions.
                 unsafe { mul_add(tables, dst, src, 0, c) }
-            }
-
-            pub(crate) fn mul_add_multi(
-                self,
-                tables: &Tables,
-                dst: &mut [u8],
-                terms: &[(u8, &[u8])],
-                onto: Onto,
-            ) {
-                // SAFETY: `self` exists, so `new` has found the instructions.
-                unsafe { mul_add_multi(tables, dst, terms, onto) }
             }
 
             pub(crate) fn mul_add_matrix(
@@ -91,8 +86,8 @@ macro_rules! methods {
 /// provides `and`.
 macro_rules! vector_kernel {
     ($kernel:ident, $feature:literal, $width:literal, $rows:literal x $short:literal) => {
-        use crate::arch::Onto;
         use crate::arch::vector::{Tail, methods};
+        use crate::arch::{Onto, Term};
         use crate::tables::Tables;
 
         methods!($kernel);
@@ -172,32 +167,16 @@ macro_rules! vector_kernel {
             }
         }
 
+        /// Adds every term to `dst`.
         #[target_feature(enable = $feature)]
-        fn mul_add_multi(tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
-            combine::<false>(tables, dst, terms, onto);
-        }
-
-        #[target_feature(enable = $feature)]
-        fn sum(dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
-            combine::<true>(&crate::tables::GF2, dst, terms, onto);
-        }
-
-        /// Adds every `c * src` to `dst`; with `SUM` all `c` are 0 or 1.
-        #[target_feature(enable = $feature)]
-        #[inline]
-        fn combine<const SUM: bool>(
-            tables: &Tables,
-            dst: &mut [u8],
-            terms: &[(u8, &[u8])],
-            onto: Onto,
-        ) {
+        fn combine<'a, T: Term<'a>>(tables: &Tables, dst: &mut [u8], terms: &[T], onto: Onto) {
             let mut at = 0;
             while dst.len() - at >= LONG * WIDTH {
-                block::<LONG, SUM>(tables, dst, at, 0, terms, onto);
+                block::<LONG, _>(tables, dst, at, 0, terms, onto);
                 at += LONG * WIDTH;
             }
             while dst.len() - at >= MIDDLE * WIDTH {
-                block::<MIDDLE, SUM>(tables, dst, at, 0, terms, onto);
+                block::<MIDDLE, _>(tables, dst, at, 0, terms, onto);
                 at += MIDDLE * WIDTH;
             }
             if at == dst.len() {
@@ -207,16 +186,28 @@ macro_rules! vector_kernel {
             let left = (dst.len() - at).div_ceil(WIDTH).next_power_of_two();
             if let Some(start) = dst.len().checked_sub(left * WIDTH) {
                 return match left {
-                    1 => block::<1, SUM>(tables, dst, start, at - start, terms, onto),
-                    2 => block::<2, SUM>(tables, dst, start, at - start, terms, onto),
-                    _ => block::<MIDDLE, SUM>(tables, dst, start, at - start, terms, onto),
+                    1 => block::<1, _>(tables, dst, start, at - start, terms, onto),
+                    2 => block::<2, _>(tables, dst, start, at - start, terms, onto),
+                    _ => block::<MIDDLE, _>(tables, dst, start, at - start, terms, onto),
                 };
             }
             onto.prepare(&mut dst[at..]);
-            for &(c, src) in terms {
-                if src.len() > at {
-                    mul_add(tables, dst, src, at, c);
+            for &term in terms {
+                if term.source().len() > at {
+                    add_end(tables, dst, at, term);
                 }
+            }
+        }
+
+        /// Adds the bytes of a term from `at`, at least one.
+        #[target_feature(enable = $feature)]
+        #[inline]
+        fn add_end<'a, T: Term<'a>>(tables: &Tables, dst: &mut [u8], at: usize, term: T) {
+            let src = term.source();
+            if T::PLAIN {
+                xor(&mut dst[at..], &src[at..]);
+            } else {
+                mul_add(tables, dst, src, at, term.coefficient());
             }
         }
 
@@ -270,30 +261,29 @@ macro_rules! vector_kernel {
         /// are read.
         #[target_feature(enable = $feature)]
         #[inline]
-        fn block<const N: usize, const SUM: bool>(
+        fn block<'a, const N: usize, T: Term<'a>>(
             tables: &Tables,
             dst: &mut [u8],
             at: usize,
             skip: usize,
-            terms: &[(u8, &[u8])],
+            terms: &[T],
             onto: Onto,
         ) {
             let end = at + N * WIDTH;
             let mut sums = [zero(); N];
             let mut some_end_within = false;
-            for &(c, src) in terms {
+            for &term in terms {
+                let src = term.source();
                 let Some(piece) = registers::<N>(src, at) else {
                     some_end_within |= src.len() > at + skip;
                     continue;
                 };
-                if SUM {
-                    if c != 0 {
-                        for i in 0..N {
-                            sums[i] = add(sums[i], load(&piece[i]));
-                        }
+                if T::PLAIN {
+                    for i in 0..N {
+                        sums[i] = add(sums[i], load(&piece[i]));
                     }
                 } else {
-                    let multiplier = multiplier(entry(tables, c));
+                    let multiplier = multiplier(entry(tables, term.coefficient()));
                     for i in 0..N {
                         sums[i] = add(sums[i], product(&multiplier, &split(load(&piece[i]))));
                     }
@@ -301,9 +291,9 @@ macro_rules! vector_kernel {
             }
             add_sums(dst, at, skip, sums, onto);
             if some_end_within {
-                for &(c, src) in terms {
-                    if src.len() > at + skip && src.len() < end {
-                        mul_add(tables, dst, src, at + skip, c);
+                for &term in terms {
+                    if (at + skip + 1..end).contains(&term.source().len()) {
+                        add_end(tables, dst, at + skip, term);
                     }
                 }
             }

@@ -69,6 +69,17 @@ pub fn xor_multi(dst: &mut [u8], srcs: &[&[u8]]) {
     active_ops().xor_multi(dst, srcs);
 }
 
+/// `dst = ` the sum of every `src`, any of which may be shorter than `dst`: as
+/// [`xor_multi`], but `dst` is overwritten without being read.
+///
+/// # Panics
+///
+/// When a `src` is longer than `dst`.
+#[inline]
+pub fn sum(dst: &mut [u8], srcs: &[&[u8]]) {
+    active_ops().sum(dst, srcs);
+}
+
 /// Several destinations from the same sources: `dsts[d] ^= sum of matrix[d *
 /// srcs.len() + s] * srcs[s]`, where any source may be shorter than the
 /// destinations. Faster than a [`mul_add_multi`] for each destination, because

@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-use crate::arch::Onto;
 #[cfg(target_arch = "aarch64")]
 use crate::arch::aarch64::neon::Neon;
 use crate::arch::scalar::Scalar;
@@ -12,7 +11,12 @@ use crate::arch::wasm32::simd128::Simd128;
 use crate::arch::x86_64::{
     avx2::Avx2, avx512::Avx512, gfni256::Gfni256, gfni512::Gfni512, ssse3::Ssse3,
 };
+use crate::arch::{Onto, Term};
 use crate::tables::{self, Tables};
+
+/// Terms of a sum read in one pass over the destination, so that they stay in
+/// the cache from one strip of it to the next.
+const BATCH: usize = 64;
 
 /// An implementation of the inner loops, named after the instructions it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -243,11 +247,26 @@ impl Ops {
     ///
     /// When a `src` is longer than `dst`.
     pub fn xor_multi(self, dst: &mut [u8], srcs: &[&[u8]]) {
-        if let [src] = srcs {
-            return self.xor(dst, src);
+        self.sum_in_batches(dst, srcs, Onto::All);
+    }
+
+    /// As [`sum`](super::sum).
+    ///
+    /// # Panics
+    ///
+    /// When a `src` is longer than `dst`.
+    pub fn sum(self, dst: &mut [u8], srcs: &[&[u8]]) {
+        self.sum_in_batches(dst, srcs, Onto::Nothing);
+    }
+
+    fn sum_in_batches(self, dst: &mut [u8], srcs: &[&[u8]], mut onto: Onto) {
+        if srcs.is_empty() {
+            onto.prepare(dst);
         }
-        let tables = &tables::GF2;
-        self.combine(tables, dst, srcs.iter().map(|src| (1, *src)), Onto::All);
+        for batch in srcs.chunks(BATCH) {
+            self.sum_of(&tables::GF2, dst, batch, onto);
+            onto = Onto::All;
+        }
     }
 
     /// As [`mul_add_matrix`](super::mul_add_matrix).
@@ -297,14 +316,28 @@ impl Ops {
         terms: &[(u8, &[u8])],
         onto: Onto,
     ) {
+        if tables.bits > 1 {
+            return self.sum_of(tables, dst, terms, onto);
+        }
         for (_, src) in terms {
             assert_fits(dst, src);
         }
-        if tables.bits == 1 {
-            dispatch!(self, kernel => kernel.sum(dst, terms, onto));
-        } else {
-            dispatch!(self, kernel => kernel.mul_add_multi(tables, dst, terms, onto));
+        self.combine(tables, dst, terms.iter().copied(), onto);
+    }
+
+    /// The sum of all terms, added to `dst` or overwriting it.
+    #[inline]
+    fn sum_of<'a, T: Term<'a>>(
+        self,
+        tables: &'static Tables,
+        dst: &mut [u8],
+        terms: &[T],
+        onto: Onto,
+    ) {
+        for term in terms {
+            assert_fits(dst, term.source());
         }
+        dispatch!(self, kernel => kernel.combine(tables, dst, terms, onto));
     }
 
     /// As [`mul_add_matrix`] or [`dot_matrix`], in the field of these tables.
@@ -364,35 +397,50 @@ impl Ops {
         terms: impl Terms<'a>,
         onto: Onto,
     ) {
-        // Preparing a long list costs more than a few terms.
-        if terms.at_most() <= 8 {
-            self.combine_by::<8>(tables, dst, terms, onto);
+        if tables.bits == 1 {
+            self.combine_by::<&[u8]>(tables, dst, terms, onto);
         } else {
-            self.combine_by::<64>(tables, dst, terms, onto);
+            self.combine_by::<(u8, &[u8])>(tables, dst, terms, onto);
         }
     }
 
     #[inline]
-    fn combine_by<'a, const BATCH: usize>(
+    fn combine_by<'a, T: Term<'a>>(
+        self,
+        tables: &'static Tables,
+        dst: &mut [u8],
+        terms: impl Terms<'a>,
+        onto: Onto,
+    ) {
+        // Preparing a long list costs more than a few terms.
+        if terms.at_most() <= 8 {
+            self.in_batches::<T, 8>(tables, dst, terms, onto);
+        } else {
+            self.in_batches::<T, BATCH>(tables, dst, terms, onto);
+        }
+    }
+
+    #[inline]
+    fn in_batches<'a, T: Term<'a>, const LIST: usize>(
         self,
         tables: &'static Tables,
         dst: &mut [u8],
         terms: impl Terms<'a>,
         mut onto: Onto,
     ) {
-        let mut batch: [(u8, &[u8]); BATCH] = [(0, &[]); BATCH];
+        let mut batch = [T::new(0, &[]); LIST];
         let mut held = 0;
         terms.each(|c, src| {
-            batch[held] = (c, src);
+            batch[held] = T::new(c, src);
             // No branch: it could not be predicted whether a coefficient is 0.
             held += usize::from(c != 0);
-            if held == BATCH {
-                self.mul_add_multi_with(tables, dst, &batch, onto);
+            if held == LIST {
+                self.sum_of(tables, dst, &batch, onto);
                 (held, onto) = (0, Onto::All);
             }
         });
         if held > 0 {
-            self.mul_add_multi_with(tables, dst, &batch[..held], onto);
+            self.sum_of(tables, dst, &batch[..held], onto);
         } else {
             onto.prepare(dst);
         }

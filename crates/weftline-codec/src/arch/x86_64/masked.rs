@@ -8,8 +8,8 @@
 /// x86-64.
 macro_rules! masked_kernel {
     ($kernel:ident, $feature:literal) => {
-        use crate::arch::Onto;
         use crate::arch::vector::methods;
+        use crate::arch::{Onto, Term};
         use crate::tables::Tables;
 
         methods!($kernel);
@@ -18,6 +18,13 @@ macro_rules! masked_kernel {
         /// Registers that hold sums of one destination while the sources are
         /// read.
         const LONG: usize = 8;
+        /// The same for plain sums, which wait for the second-level cache and
+        /// not for products: fewer, so that what the CPU fetches ahead is still
+        /// in the first-level cache when its turn comes.
+        const SUMS: usize = 4;
+        /// Bytes of sources that exceed the second-level cache. Memory is read
+        /// faster in long runs.
+        const FAR: usize = 1 << 20;
         /// The number of destinations computed at once, and the registers of
         /// each.
         const ROWS: usize = 4;
@@ -52,130 +59,114 @@ macro_rules! masked_kernel {
             }
         }
 
+        /// Adds every term to `dst`.
         #[target_feature(enable = $feature)]
-        fn mul_add_multi(tables: &Tables, dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
-            combine::<false>(tables, dst, terms, onto);
-        }
-
-        #[target_feature(enable = $feature)]
-        fn sum(dst: &mut [u8], terms: &[(u8, &[u8])], onto: Onto) {
-            combine::<true>(&crate::tables::GF2, dst, terms, onto);
-        }
-
-        /// Adds every `c * src` to `dst`; with `SUM` all `c` are 0 or 1.
-        #[target_feature(enable = $feature)]
-        #[inline]
-        fn combine<const SUM: bool>(
-            tables: &Tables,
-            dst: &mut [u8],
-            terms: &[(u8, &[u8])],
-            onto: Onto,
-        ) {
-            for at in (0..dst.len()).step_by(LONG * WIDTH) {
-                match (dst.len() - at).div_ceil(WIDTH) {
-                    1 => block::<1, SUM>(tables, dst, at, terms, onto),
-                    2 => block::<2, SUM>(tables, dst, at, terms, onto),
-                    3 => block::<3, SUM>(tables, dst, at, terms, onto),
-                    4 => block::<4, SUM>(tables, dst, at, terms, onto),
-                    5 => block::<5, SUM>(tables, dst, at, terms, onto),
-                    6 => block::<6, SUM>(tables, dst, at, terms, onto),
-                    7 => block::<7, SUM>(tables, dst, at, terms, onto),
-                    _ => block::<LONG, SUM>(tables, dst, at, terms, onto),
+        fn combine<'a, T: Term<'a>>(tables: &Tables, dst: &mut [u8], terms: &[T], onto: Onto) {
+            let short = T::PLAIN && terms.len() * dst.len() < FAR;
+            let mut at = 0;
+            while dst.len() - at >= LONG * WIDTH {
+                if short {
+                    block::<SUMS, true, _>(tables, dst, at, terms, onto);
+                    at += SUMS * WIDTH;
+                } else {
+                    block::<LONG, true, _>(tables, dst, at, terms, onto);
+                    at += LONG * WIDTH;
                 }
+            }
+            match (dst.len() - at).div_ceil(WIDTH) {
+                0 => {}
+                1 => block::<1, false, _>(tables, dst, at, terms, onto),
+                2 => block::<2, false, _>(tables, dst, at, terms, onto),
+                3 => block::<3, false, _>(tables, dst, at, terms, onto),
+                4 => block::<4, false, _>(tables, dst, at, terms, onto),
+                5 => block::<5, false, _>(tables, dst, at, terms, onto),
+                6 => block::<6, false, _>(tables, dst, at, terms, onto),
+                7 => block::<7, false, _>(tables, dst, at, terms, onto),
+                _ => block::<LONG, false, _>(tables, dst, at, terms, onto),
             }
         }
 
-        /// The bytes of the `N` registers from `at`, if all of them exist.
+        /// The bytes of the `N` registers from `at`, of which the last ends at
+        /// `end`, if the slice has all of them.
         #[inline(always)]
-        fn whole<const N: usize>(src: &[u8], at: usize) -> Option<&[[u8; WIDTH]; N]> {
-            let whole = src.get(at..at + N * WIDTH)?;
-            whole.as_chunks::<WIDTH>().0.first_chunk::<N>()
+        fn whole<const N: usize>(
+            src: &[u8],
+            at: usize,
+            end: usize,
+        ) -> Option<(&[[u8; WIDTH]], &[u8])> {
+            let (whole, last) = src.get(at..end)?.split_at((N - 1) * WIDTH);
+            Some((whole.as_chunks::<WIDTH>().0, last))
         }
 
-        /// The bytes of at most `N` registers from `at`; fewer at the end of a
-        /// slice.
-        #[inline(always)]
-        fn piece<const N: usize>(src: &[u8], at: usize) -> &[u8] {
-            let src = src.get(at..).unwrap_or_default();
-            &src[..src.len().min(N * WIDTH)]
-        }
-
-        /// The `N` registers of a piece; bytes beyond its end are 0.
+        /// The `N` registers from `at`; bytes beyond the end of the slice are 0.
+        /// Inlined, it would slow the loops that rarely need it.
         #[target_feature(enable = $feature)]
-        #[inline]
-        fn registers<const N: usize>(piece: &[u8]) -> [Register; N] {
+        #[cold]
+        #[inline(never)]
+        fn ragged<const N: usize>(src: &[u8], at: usize) -> [Register; N] {
             let mut out = [zero(); N];
-            // Usually all but the last register are whole.
-            let (whole, rest) = piece.as_chunks::<WIDTH>();
-            if whole.len() >= N - 1 {
-                for i in 0..N - 1 {
-                    out[i] = load(&whole[i]);
-                }
-                out[N - 1] = match whole.get(N - 1) {
-                    Some(last) => load(last),
-                    None => load_first(rest),
-                };
-            } else {
-                for (out, chunk) in out.iter_mut().zip(piece.chunks(WIDTH)) {
-                    *out = load_first(chunk);
-                }
+            for (out, chunk) in out.iter_mut().zip(src[at..].chunks(WIDTH)) {
+                *out = load_first(chunk);
             }
             out
         }
 
         #[target_feature(enable = $feature)]
         #[inline]
-        fn add_sums<const N: usize>(dst: &mut [u8], at: usize, sums: [Register; N], onto: Onto) {
-            let end = dst.len().min(at + N * WIDTH);
-            let chunks = dst[at..end].chunks_mut(WIDTH);
+        fn add_sums<const N: usize>(dst: &mut [u8], sums: [Register; N], onto: Onto) {
+            let (whole, last) = dst.split_at_mut((N - 1) * WIDTH);
+            let whole = whole.as_chunks_mut::<WIDTH>().0;
             if onto == Onto::Nothing {
-                for (chunk, sum) in chunks.zip(sums) {
-                    store_first(chunk, sum);
+                for i in 0..N - 1 {
+                    store(&mut whole[i], sums[i]);
                 }
+                store_first(last, sums[N - 1]);
             } else {
-                for (chunk, sum) in chunks.zip(sums) {
-                    store_first(chunk, add(load_first(chunk), sum));
+                for i in 0..N - 1 {
+                    let sum = add(load(&whole[i]), sums[i]);
+                    store(&mut whole[i], sum);
                 }
+                store_first(last, add(load_first(last), sums[N - 1]));
             }
         }
 
-        /// Adds every `c * src` within the `N` registers from `at`, the last of
+        /// Adds every term within the `N` registers from `at`, the last of
         /// which may be incomplete. The sums stay in registers while all
         /// sources are read.
         #[target_feature(enable = $feature)]
         #[inline]
-        fn block<const N: usize, const SUM: bool>(
+        fn block<'a, const N: usize, const WHOLE: bool, T: Term<'a>>(
             tables: &Tables,
             dst: &mut [u8],
             at: usize,
-            terms: &[(u8, &[u8])],
+            terms: &[T],
             onto: Onto,
         ) {
+            let end = if WHOLE { at + N * WIDTH } else { dst.len() };
             let mut sums = [zero(); N];
-            for &(c, src) in terms {
-                if SUM && c == 0 {
-                    continue;
-                }
-                let multiplier = multiplier(tables, c);
+            for &term in terms {
+                let multiplier = multiplier(tables, term.coefficient());
                 let times = |part| {
-                    if SUM {
+                    if T::PLAIN {
                         part
                     } else {
                         product(&multiplier, &split(part))
                     }
                 };
-                if let Some(whole) = whole::<N>(src, at) {
-                    for i in 0..N {
+                let src = term.source();
+                if let Some((whole, last)) = whole::<N>(src, at, end) {
+                    for i in 0..N - 1 {
                         sums[i] = add(sums[i], times(load(&whole[i])));
                     }
-                } else {
-                    let parts = registers::<N>(piece::<N>(src, at));
+                    sums[N - 1] = add(sums[N - 1], times(load_first(last)));
+                } else if src.len() > at {
+                    let parts = ragged::<N>(src, at);
                     for i in 0..N {
                         sums[i] = add(sums[i], times(parts[i]));
                     }
                 }
             }
-            add_sums(dst, at, sums, onto);
+            add_sums(&mut dst[at..end], sums, onto);
         }
 
         #[target_feature(enable = $feature)]
@@ -237,17 +228,27 @@ macro_rules! masked_kernel {
             matrix: &[u8],
             onto: Onto,
         ) {
+            let end = dsts.first().map_or(0, |dst| dst.len().min(at + N * WIDTH));
             let mut sums = [[zero(); N]; D];
             let rows: [&[u8]; D] =
                 core::array::from_fn(|d| &matrix[d * srcs.len()..][..srcs.len()]);
             for (s, src) in srcs.iter().enumerate() {
-                let whole = registers::<N>(piece::<N>(src, at));
                 // A plain loop: `map` and similar functions are compiled
                 // without the target feature, so `split` might not be inlined
                 // into them.
                 let mut parts = [split(zero()); N];
-                for i in 0..N {
-                    parts[i] = split(whole[i]);
+                if let Some((whole, last)) = whole::<N>(src, at, end) {
+                    for i in 0..N - 1 {
+                        parts[i] = split(load(&whole[i]));
+                    }
+                    parts[N - 1] = split(load_first(last));
+                } else if src.len() > at {
+                    let whole = ragged::<N>(src, at);
+                    for i in 0..N {
+                        parts[i] = split(whole[i]);
+                    }
+                } else {
+                    continue;
                 }
                 for d in 0..D {
                     let multiplier = multiplier(tables, rows[d][s]);
@@ -257,7 +258,7 @@ macro_rules! masked_kernel {
                 }
             }
             for (dst, sums) in dsts.iter_mut().zip(sums) {
-                add_sums(dst, at, sums, onto);
+                add_sums(&mut dst[at..end], sums, onto);
             }
         }
 
