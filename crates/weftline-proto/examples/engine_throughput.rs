@@ -1,6 +1,6 @@
 //! How fast two sessions move bytes inside one process, with nothing between them but the loss
 //! of every n-th datagram: `cargo run --release -p weftline-proto --example engine_throughput -- 256 20`
-//! sends 256 MiB and loses each 20th datagram.
+//! sends 256 MiB and loses each 20th datagram. A third argument names the only preset.
 
 use std::time::Instant;
 
@@ -13,7 +13,14 @@ fn main() {
             .map_or(default, |a| a.parse().expect("a number"))
     };
     let (mib, lose) = (arg(1, 256), arg(2, 0));
+    let only = std::env::args().nth(3);
     for preset in Preset::ALL {
+        if only
+            .as_ref()
+            .is_some_and(|only| *only != preset.to_string())
+        {
+            continue;
+        }
         run(preset, mib << 20, lose);
     }
 }

@@ -192,6 +192,11 @@ impl Payload {
         self.queued() + self.credit.unread() + self.inbox.perishable()
     }
 
+    /// Frees memory that is kept for further data.
+    pub(crate) fn release(&mut self) {
+        self.streams.trim();
+    }
+
     /// When [`Self::on_timeout`] wants to be called.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         self.out.next_expiry()

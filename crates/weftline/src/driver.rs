@@ -1,30 +1,34 @@
-//! The task that moves datagrams between the engine's session and its carrier.
+//! The work that moves datagrams between the engine's session and its carrier.
 //!
-//! What has arrived is given to the engine, a bounded batch under one lock. One datagram at a time is
-//! asked of the engine when the carrier has room, so that the engine decides at the last moment
-//! what is worth sending; in between, its timers run. One task does both, so that an
+//! What has arrived is given to the engine, a bounded batch under one lock. The engine is asked for
+//! datagrams when the carrier has room, and for no more than leave at once, so that it decides at
+//! the last moment what is worth sending; in between, its timers run. One task does both, so that an
 //! arrival that lets something out wakes nobody else.
 
+use std::collections::VecDeque;
 use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use tokio::time::{Instant, sleep_until};
 use tracing::Instrument;
-use weftline_proto::{CloseReason, Time};
+use weftline_proto::{CloseReason, Session, Time};
 
 use crate::carrier::{PROTOCOL_ERROR, TIMED_OUT};
 use crate::shared::{Shared, State};
 
-/// Datagrams handled under one lock.
+/// Datagrams that arrived and are handled under one lock.
 const BATCH: usize = 64;
 
 /// Datagrams sent between two looks at what has arrived, should there always be something to send
 /// and room for it.
-const BURST: u32 = 16;
+const BURST: usize = 32;
+
+/// Bytes of datagrams that share an allocation.
+const MEMORY: usize = 64 << 10;
 
 /// A timer that stays due after it was served must not spin the driver.
 const MIN_SLEEP: Duration = Duration::from_micros(100);
@@ -36,30 +40,33 @@ pub(crate) fn spawn(shared: Arc<Shared>, done: impl FnOnce() + Send + 'static) {
         peer = shared.carrier.peer().map(tracing::field::display),
         addr = %shared.carrier.remote_addr(),
     );
+    let work = shared.clone();
     let run = async move {
+        let shared = work;
         let _done = OnDrop(Some(done));
         tracing::debug!("connection started");
         drive(&shared).await;
         let (code, reason) = farewell(&shared);
         shared.carrier.close(code, &reason).await;
     };
-    tokio::spawn(run.instrument(span));
+    shared.carrier.spawn(run.instrument(span));
 }
 
 async fn drive(shared: &Shared) {
     let mut inbox = Vec::with_capacity(BATCH);
-    let mut datagram = Vec::new();
+    let mut outbox = Outbox::default();
     let mut burst = 0;
     loop {
         // A carrier that always has room would otherwise keep this task from ever yielding.
         tokio::task::consume_budget().await;
-        match next(shared, &mut datagram) {
+        match next(shared, &mut outbox) {
             Step::Send => {
-                if let Err(reason) = send(shared, &datagram, &mut inbox).await {
+                burst += outbox.datagrams.len();
+                if let Err(reason) = send(shared, &mut outbox.datagrams, &mut inbox).await {
                     shared.lose(reason);
                 }
-                burst += 1;
-                if burst == BURST {
+                outbox.datagrams.clear();
+                if burst >= BURST {
                     burst = 0;
                     at_once(pin!(receive(shared, &mut inbox))).await;
                 }
@@ -68,6 +75,35 @@ async fn drive(shared: &Shared) {
             Step::Lose(reason) => shared.lose(reason),
             Step::Over => return,
         }
+    }
+}
+
+/// Datagrams that leave together.
+#[derive(Default)]
+struct Outbox {
+    datagrams: VecDeque<Bytes>,
+    /// The newest one.
+    datagram: Vec<u8>,
+    /// Memory for the following ones.
+    memory: BytesMut,
+}
+
+impl Outbox {
+    /// Takes what the session has to send now and the carrier has room for; false: nothing.
+    fn fill(&mut self, session: &mut Session, now: Time, largest: usize, room: usize) -> bool {
+        let mut bytes = 0;
+        while self.datagrams.len() < BURST
+            && (bytes == 0 || bytes + largest <= room)
+            && session.poll_transmit(now, &mut self.datagram)
+        {
+            if self.memory.capacity() < self.datagram.len() {
+                self.memory.reserve(MEMORY.max(self.datagram.len()));
+            }
+            self.memory.extend_from_slice(&self.datagram);
+            self.datagrams.push_back(self.memory.split().freeze());
+            bytes += self.datagram.len();
+        }
+        bytes > 0
     }
 }
 
@@ -103,8 +139,8 @@ enum Step {
     Over,
 }
 
-fn next(shared: &Shared, datagram: &mut Vec<u8>) -> Step {
-    let largest = shared.carrier.max_datagram();
+fn next(shared: &Shared, outbox: &mut Outbox) -> Step {
+    let (largest, room) = (shared.carrier.max_datagram(), shared.carrier.room());
     shared.with_as_driver(|state, now| {
         serve_timers(shared, state, now);
         // What is said when the connection is over needs no room.
@@ -115,7 +151,7 @@ fn next(shared: &Shared, datagram: &mut Vec<u8>) -> Step {
         }
         if state.is_drained() {
             Step::Over
-        } else if state.session.poll_transmit(now, datagram) {
+        } else if outbox.fill(&mut state.session, now, largest, room) {
             Step::Send
         } else if state.is_drained() {
             Step::Over
@@ -125,9 +161,13 @@ fn next(shared: &Shared, datagram: &mut Vec<u8>) -> Step {
     })
 }
 
-/// Waits until the carrier has taken the datagram; meanwhile receives and lets timers run.
-async fn send(shared: &Shared, datagram: &[u8], inbox: &mut Vec<Bytes>) -> Result<(), CloseReason> {
-    let mut sending = pin!(shared.carrier.send(datagram));
+/// Waits until the carrier has taken the datagrams; meanwhile receives and lets timers run.
+async fn send(
+    shared: &Shared,
+    datagrams: &mut VecDeque<Bytes>,
+    inbox: &mut Vec<Bytes>,
+) -> Result<(), CloseReason> {
+    let mut sending = pin!(shared.carrier.send(datagrams));
     // Nearly always there is room at once, and nothing else needs to be looked at.
     if let Some(result) = at_once(sending.as_mut()).await {
         return result;

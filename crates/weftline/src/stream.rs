@@ -114,6 +114,9 @@ impl AsyncWrite for Stream {
     }
 }
 
+/// Bytes read at a time: each read must clear the memory that it may write to.
+const MOST_READ: usize = 64 << 10;
+
 /// The reading half of a [`Stream`].
 pub struct ReadHalf {
     connection: Arc<Handle>,
@@ -155,9 +158,12 @@ impl AsyncRead for ReadHalf {
             return Poll::Ready(Ok(()));
         }
         let id = self.id;
-        let read = self.connection.shared().with(|state, _| {
-            match state.session.read(id, buf.initialize_unfilled()) {
-                Ok(n) => Poll::Ready(Ok(n)),
+        let most = buf.remaining().min(MOST_READ);
+        let shared = self.connection.shared();
+        let read = shared.with_as_driver(|state, _| {
+            match state.session.read(id, buf.initialize_unfilled_to(most)) {
+                // The peer may have to learn that there is room again.
+                Ok(n) => Poll::Ready(Ok((n, state.session.has_pending()))),
                 Err(ReadError::Blocked) => match state.over() {
                     Some(reason) => Poll::Ready(Err(StreamError::Closed(reason.clone()))),
                     None => {
@@ -171,8 +177,13 @@ impl AsyncRead for ReadHalf {
             }
         });
         match ready!(read) {
-            Ok(0) => self.end = Some(Ok(())),
-            Ok(n) => buf.advance(n),
+            Ok((0, _)) => self.end = Some(Ok(())),
+            Ok((n, pending)) => {
+                buf.advance(n);
+                if pending {
+                    shared.changed.notify_one();
+                }
+            }
             Err(error) => {
                 self.end = Some(Err(error.clone()));
                 return Poll::Ready(Err(error.into()));
@@ -283,7 +294,8 @@ impl AsyncWrite for WriteHalf {
         cx: &mut Context<'_>,
         data: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = self.connection.shared().with(|state, _| {
+        let shared = self.connection.shared();
+        let written = shared.with_as_driver(|state, _| {
             if let Some(reason) = state.over() {
                 return Poll::Ready(Err(StreamError::Closed(reason.clone())));
             }
@@ -298,6 +310,9 @@ impl AsyncWrite for WriteHalf {
                 Err(error) => Poll::Ready(Err(stream_error(error))),
             }
         });
+        if let Poll::Ready(Ok(_)) = written {
+            shared.changed.notify_one();
+        }
         written.map_err(io::Error::from)
     }
 

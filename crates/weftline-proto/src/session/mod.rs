@@ -202,6 +202,7 @@ impl Session {
                 // Peers probe in pauses, in which this end need not keep the memory of busier times.
                 self.receiver.release();
                 self.sender.release();
+                self.payload.release();
                 outcome
             }
             Datagram::Feedback(report) => {
@@ -754,6 +755,12 @@ impl Session {
         self.receiver.report(now, max, &mut report);
         let linger = self.linger();
         self.end(now, Closing::by_us(now, linger, &report, code, reason));
+    }
+
+    /// Whether something of the application's, or an answer to what it read, waits to be sent and
+    /// may be: a driver that waits has to ask [`Self::poll_transmit`].
+    pub fn has_pending(&self) -> bool {
+        self.payload.sendable()
     }
 
     /// Whether the peer has everything that was written, finished or sent.

@@ -106,8 +106,17 @@ impl RecvStream {
         buf[..first].copy_from_slice(&a[..first]);
         buf[first..n].copy_from_slice(&b[..n - first]);
         self.ready.drain(..n);
-        trim(&mut self.ready);
         n
+    }
+
+    /// Frees most of the memory of what was read.
+    pub(super) fn trim(&mut self) {
+        trim(&mut self.ready);
+    }
+
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.ready.capacity()
     }
 
     /// Position up to which the application has read.
@@ -217,6 +226,7 @@ mod tests {
         let mut buf = vec![0; 1000];
         let mut capacities = std::collections::BTreeSet::new();
         while stream.read(&mut buf) > 0 {
+            stream.trim();
             let (len, capacity) = (stream.ready.len(), stream.ready.capacity());
             assert!(capacity <= 4 * len + (64 << 10), "{capacity} for {len}");
             capacities.insert(capacity);

@@ -41,6 +41,8 @@ pub(crate) struct Streams {
     /// Streams whose end is sent and not yet acknowledged.
     ending: BTreeSet<(Esi, u64)>,
     queued: usize,
+    /// The stream that was read last, which keeps its memory.
+    read_last: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -94,6 +96,7 @@ impl Streams {
             fragments: 0,
             ending: BTreeSet::new(),
             queued: 0,
+            read_last: None,
         }
     }
 
@@ -238,6 +241,10 @@ impl Streams {
             if !recv.end_known() && recv.read_position() + window - recv.max_data >= window / 4 {
                 self.raise.insert(id.0);
             }
+            if self.read_last != Some(id.0) {
+                self.trim();
+                self.read_last = Some(id.0);
+            }
             return Ok(n);
         }
         if let Some(code) = recv.reset {
@@ -252,6 +259,16 @@ impl Streams {
         }
         recv.announced = false;
         Err(ReadError::Blocked)
+    }
+
+    /// Frees most of the memory of what was read from the stream that was read last: this one alone
+    /// keeps it, so that a fast stream does not ask for its memory again and again.
+    pub(crate) fn trim(&mut self) {
+        let last = self.read_last.take();
+        let entry = last.and_then(|id| self.entries.get_mut(&id));
+        if let Some(recv) = entry.and_then(|e| e.recv.as_mut()) {
+            recv.trim();
+        }
     }
 
     /// Puts a stream into the round-robin queue if it has something to send.
@@ -560,5 +577,7 @@ impl Streams {
     }
 }
 
+#[cfg(test)]
+mod memory;
 #[cfg(test)]
 mod model;

@@ -16,6 +16,7 @@ pub(crate) mod socket;
 pub(crate) mod tls;
 pub(crate) mod udp;
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -89,12 +90,31 @@ pub(crate) enum Carrier {
 }
 
 impl Carrier {
-    /// Waits until there is room, then sends; loss on the way is not an error.
-    pub(crate) async fn send(&self, datagram: &[u8]) -> Result<(), CloseReason> {
+    /// Runs the work that moves datagrams between the engine and this carrier.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         match self {
             #[cfg(feature = "quic")]
-            Carrier::Quic(link) => link.send(datagram).await,
-            Carrier::Udp(link) => link.send(datagram).await,
+            Carrier::Quic(link) => link.spawn(work),
+            Carrier::Udp(_) => drop(tokio::spawn(work)),
+        }
+    }
+
+    /// Bytes that [`Carrier::send`] takes without waiting, about.
+    pub(crate) fn room(&self) -> usize {
+        match self {
+            #[cfg(feature = "quic")]
+            Carrier::Quic(link) => link.room(),
+            Carrier::Udp(_) => udp::ROOM,
+        }
+    }
+
+    /// Sends these datagrams in order, each as soon as there is room; loss on the way is not an
+    /// error. Dropped half-way, it leaves those that were not sent.
+    pub(crate) async fn send(&self, datagrams: &mut VecDeque<Bytes>) -> Result<(), CloseReason> {
+        match self {
+            #[cfg(feature = "quic")]
+            Carrier::Quic(link) => link.send(datagrams).await,
+            Carrier::Udp(link) => link.send(datagrams).await,
         }
     }
 

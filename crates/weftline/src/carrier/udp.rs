@@ -26,6 +26,9 @@ pub(crate) const OVERHEAD: u16 = 8;
 /// An Ethernet path's 1500 bytes less IPv6, UDP and the session id.
 pub(crate) const MAX_DATAGRAM: usize = 1500 - 48 - OVERHEAD as usize;
 
+/// Bytes that leave at once.
+pub(super) const ROOM: usize = 64 << 10;
+
 const ID_BYTES: usize = OVERHEAD as usize;
 /// Datagrams held for one connection; when it is slow, further ones are lost.
 const INBOX: usize = 2048;
@@ -115,15 +118,19 @@ impl Link {
         }
     }
 
-    pub(crate) async fn send(&self, datagram: &[u8]) -> Result<(), CloseReason> {
+    pub(crate) async fn send(&self, datagrams: &mut VecDeque<Bytes>) -> Result<(), CloseReason> {
         let (addr, id) = self.key;
-        let mut bytes = Vec::with_capacity(ID_BYTES + datagram.len());
-        bytes.extend_from_slice(&id.to_be_bytes());
-        bytes.extend_from_slice(datagram);
-        // A full queue or an unreachable peer is a loss like any other: the connection's timers
-        // find out whether it lasts.
-        if let Err(error) = self.socket.send_to(&bytes, addr).await {
-            tracing::debug!(%error, "datagram not sent");
+        let mut bytes = Vec::new();
+        while let Some(datagram) = datagrams.front() {
+            bytes.clear();
+            bytes.extend_from_slice(&id.to_be_bytes());
+            bytes.extend_from_slice(datagram);
+            // A full queue or an unreachable peer is a loss like any other: the connection's timers
+            // find out whether it lasts.
+            if let Err(error) = self.socket.send_to(&bytes, addr).await {
+                tracing::debug!(%error, "datagram not sent");
+            }
+            datagrams.pop_front();
         }
         Ok(())
     }

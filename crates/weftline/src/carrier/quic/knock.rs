@@ -13,6 +13,7 @@ use super::super::{NOT_ALLOWED, canonical, tls};
 use super::crowd::{Crowd, Entry, Place};
 use super::early::{self, Admission, Handshake, Outcome, Pass};
 use super::link::{self, Early, Link};
+use super::together::Together;
 use super::{Listener, quic_server};
 use crate::{Identity, Refusal};
 
@@ -26,6 +27,7 @@ pub(crate) struct Knock {
     pub(super) identity: Identity,
     pub(super) idle: Duration,
     pub(super) crowd: Arc<Mutex<Crowd>>,
+    pub(super) runtime: Arc<Together>,
 }
 
 /// The place of a handshake, until this is dropped.
@@ -131,10 +133,9 @@ impl Knock {
         let alpn = &self.listener.alpn;
         config.crypto = quic_server(&self.identity, &allowed, alpn, &refused, tickets)
             .map_err(|e| failed(e.to_string()))?;
-        let connecting = self
-            .incoming
-            .accept_with(Arc::new(config))
-            .map_err(|e| failed(e.to_string()))?;
+        let begin = || self.incoming.accept_with(Arc::new(config));
+        let begun = self.runtime.begin(begin);
+        let (connecting, place) = begun.map_err(|e| failed(e.to_string()))?;
         let ours = self.identity.fingerprint();
         let limit = self.listener.limit.min(early::LONGEST);
         let opened = match pass {
@@ -170,7 +171,7 @@ impl Knock {
             connection.close(code, b"not allowed any more");
             return Err(Refusal::UnknownPeer { peer, addr });
         }
-        let link = Link::new(connection, ours, self.idle, early);
+        let link = Link::new(connection, place, ours, self.idle, early);
         link.ok_or_else(|| failed("it takes no datagrams".to_owned()))
     }
 }

@@ -1,5 +1,6 @@
 //! One QUIC connection.
 
+use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -16,8 +17,8 @@ use weftline_proto::{CloseReason, printable};
 
 use super::super::congestion::Unlimited;
 use super::super::{BUSY, NOT_ALLOWED, RESERVED_CODES, TIMED_OUT, tls};
-use super::SEND_BUFFER;
 use super::early::{Handshake, Outcome};
+use super::together::Place;
 use crate::{ConnectError, ExportError, Fingerprint};
 
 /// Bytes by which the header of early data is longer than that of other packets: version, source
@@ -29,6 +30,10 @@ const NO_DATAGRAMS: &str = "the peer takes no QUIC datagrams";
 /// A QUIC connection whose peer is known.
 pub(crate) struct Link {
     connection: quinn::Connection,
+    /// Beside QUIC's own task.
+    place: Place,
+    /// Bytes that QUIC takes while nothing waits.
+    room: usize,
     peer: Fingerprint,
     ours: Fingerprint,
     idle: Duration,
@@ -51,17 +56,19 @@ impl Link {
     /// The peer has shown its key; with `early` its handshake goes on while data is carried already.
     pub(super) fn new(
         connection: quinn::Connection,
+        place: Place,
         ours: Fingerprint,
         idle: Duration,
         early: Option<Early>,
     ) -> Option<Self> {
         let peer = fingerprint(&connection)?;
-        Link::to(connection, peer, ours, idle, early)
+        Link::to(connection, place, peer, ours, idle, early)
     }
 
     /// The peer can only be this one.
     pub(super) fn to(
         connection: quinn::Connection,
+        place: Place,
         peer: Fingerprint,
         ours: Fingerprint,
         idle: Duration,
@@ -69,13 +76,20 @@ impl Link {
     ) -> Option<Self> {
         connection.max_datagram_size()?;
         Some(Link {
+            room: connection.datagram_send_buffer_space(),
             connection,
+            place,
             peer,
             ours,
             idle,
             ended: OnceLock::new(),
             early,
         })
+    }
+
+    /// Runs the engine's work.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.place.spawn(work);
     }
 
     /// Waits until the peer has proved that it is live.
@@ -103,19 +117,25 @@ impl Link {
         early.is_some_and(|early| early.handshake.outcome().is_none())
     }
 
-    pub(crate) async fn send(&self, datagram: &[u8]) -> Result<(), CloseReason> {
-        let datagram = Bytes::copy_from_slice(datagram);
-        match self.connection.send_datagram_wait(datagram).await {
-            Ok(()) => Ok(()),
-            Err(SendDatagramError::TooLarge) => {
-                tracing::debug!("the path shrank below the symbol size; datagram dropped");
-                Ok(())
+    pub(crate) fn room(&self) -> usize {
+        self.connection.datagram_send_buffer_space()
+    }
+
+    pub(crate) async fn send(&self, datagrams: &mut VecDeque<Bytes>) -> Result<(), CloseReason> {
+        while let Some(datagram) = datagrams.front() {
+            match self.connection.send_datagram_wait(datagram.clone()).await {
+                Ok(()) => {}
+                Err(SendDatagramError::TooLarge) => {
+                    tracing::debug!("the path shrank below the symbol size; datagram dropped");
+                }
+                Err(SendDatagramError::ConnectionLost(error)) => return Err(self.end(error)),
+                Err(SendDatagramError::UnsupportedByPeer | SendDatagramError::Disabled) => {
+                    return Err(CloseReason::Carrier(NO_DATAGRAMS.to_owned()));
+                }
             }
-            Err(SendDatagramError::ConnectionLost(error)) => Err(self.end(error)),
-            Err(SendDatagramError::UnsupportedByPeer | SendDatagramError::Disabled) => {
-                Err(CloseReason::Carrier(NO_DATAGRAMS.to_owned()))
-            }
+            datagrams.pop_front();
         }
+        Ok(())
     }
 
     pub(crate) async fn recv(
@@ -141,8 +161,7 @@ impl Link {
         const STEP: Duration = Duration::from_millis(1);
         for _ in 0..100 {
             let space = self.connection.datagram_send_buffer_space();
-            if self.connection.close_reason().is_some() || space + size_of::<Bytes>() >= SEND_BUFFER
-            {
+            if self.connection.close_reason().is_some() || space + size_of::<Bytes>() >= self.room {
                 break;
             }
             tokio::time::sleep(STEP).await;

@@ -7,6 +7,7 @@ mod crowd;
 mod early;
 mod knock;
 mod link;
+mod together;
 mod transport;
 mod twice;
 
@@ -29,6 +30,7 @@ use crate::{Allowed, BindError, ConnectError, EndpointConfig, Fingerprint, Ident
 use crowd::Crowd;
 use early::{Guard, Handshake, Outcome};
 use link::{Early, connect_error};
+use together::Together;
 use transport::transport;
 use twice::Twice;
 
@@ -39,8 +41,6 @@ pub(crate) use link::Link;
 /// at most 4 bytes, AEAD tag, and the frame's type and length.
 pub(crate) const OVERHEAD: u16 = 1 + 8 + 4 + 16 + 3;
 
-/// Datagrams waiting in QUIC: a few packets, so that the engine decides late what to send.
-const SEND_BUFFER: usize = 8 << 10;
 /// QUIC outlives the engine's idle timeout by this much, so that the engine reports it.
 const IDLE_MARGIN: Duration = Duration::from_secs(5);
 /// Clients that QUIC holds until [`Quic::knock`] takes them, and the bytes of theirs that it holds.
@@ -65,6 +65,7 @@ pub(crate) struct Quic {
     /// There is a listener.
     serves: Arc<AtomicBool>,
     crowd: Arc<Mutex<Crowd>>,
+    runtime: Arc<Together>,
 }
 
 #[derive(Clone)]
@@ -95,11 +96,12 @@ impl Quic {
         transport(config, None)?;
         let serves = Arc::new(AtomicBool::new(false));
         let port = socket.local_addr().map_err(BindError::Given)?.port();
+        let runtime = Arc::new(Together::default());
         let endpoint = quinn::Endpoint::new_with_abstract_socket(
             reset_config(&identity, port),
             None,
             wrap(socket, &serves).map_err(BindError::Given)?,
-            Arc::new(TokioRuntime),
+            runtime.clone(),
         );
         let quic = Quic {
             endpoint: endpoint.map_err(BindError::Given)?,
@@ -114,6 +116,7 @@ impl Quic {
             listener: Mutex::new(None),
             serves,
             crowd: Arc::default(),
+            runtime,
         };
         quic.set_allowed(allowed)?;
         Ok(quic)
@@ -187,8 +190,9 @@ impl Quic {
         let transport = transport(&self.config, rtt).map_err(|e| address(e.to_string()))?;
         let mut config = ClientConfig::new(config);
         config.transport_config(Arc::new(transport));
-        let connecting = match self.endpoint.connect_with(config, addr, SERVER_NAME) {
-            Ok(connecting) => connecting,
+        let begin = || self.endpoint.connect_with(config, addr, SERVER_NAME);
+        let (connecting, place) = match self.runtime.begin(begin) {
+            Ok(begun) => begun,
             Err(quinn::ConnectError::EndpointStopping) => return Err(ConnectError::EndpointClosed),
             Err(error) => return Err(address(error.to_string())),
         };
@@ -208,7 +212,7 @@ impl Quic {
                     rtt,
                     refused,
                 };
-                Link::to(connection, expected, ours, self.idle, Some(early))
+                Link::to(connection, place, expected, ours, self.idle, Some(early))
             }
             Err(connecting) => {
                 let connection = connecting.await.map_err(|error| match refused.take() {
@@ -220,7 +224,7 @@ impl Quic {
                     None => connect_error(&error, addr, ours, self.idle),
                 })?;
                 known.measured(pair, addr, connection.rtt());
-                Link::new(connection, ours, self.idle, None)
+                Link::new(connection, place, ours, self.idle, None)
             }
         };
         link.ok_or_else(|| ConnectError::NotWeftline {
@@ -274,6 +278,7 @@ impl Quic {
                 identity: self.identity.clone(),
                 idle: self.idle,
                 crowd: self.crowd.clone(),
+                runtime: self.runtime.clone(),
             });
         }
     }

@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use weftline_proto::CloseReason;
 
 use super::*;
@@ -34,7 +35,9 @@ async fn both_ends_learn_who_the_other_is() {
     assert_eq!(client.peer(), b.fingerprint());
     assert_eq!(server.peer(), a.fingerprint());
 
-    client.send(b"hello").await.unwrap();
+    let mut datagrams = [Bytes::from_static(b"hello")].into();
+    client.send(&mut datagrams).await.unwrap();
+    assert!(datagrams.is_empty());
     let mut batch = Vec::new();
     server.recv(&mut batch, 8).await.unwrap();
     assert_eq!(batch, [&b"hello"[..]]);
@@ -115,9 +118,8 @@ async fn the_code_and_reason_of_a_close_arrive_after_what_was_sent() {
     let (a, b) = (Identity::generate(), Identity::generate());
     let (client, server) = handshake(&a, &b, Allowed::anyone(), b.fingerprint()).await;
     let (client, server) = (client.unwrap(), server.unwrap());
-    for _ in 0..4 {
-        client.send(&[7; 1000]).await.unwrap();
-    }
+    let mut datagrams = vec![Bytes::from_static(&[7; 1000]); 4].into();
+    client.send(&mut datagrams).await.unwrap();
     client.close(42, "done").await;
     let mut batch = Vec::new();
     let reason = loop {

@@ -7,9 +7,15 @@ use quinn::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
 use quinn::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 
 use super::super::congestion::Unlimited;
-use super::{IDLE_MARGIN, SEND_BUFFER};
+use super::IDLE_MARGIN;
 use crate::{BindError, Congestion, EndpointConfig};
 
+/// Bytes of datagrams that wait in QUIC where it sends at once whatever it is given: as many as it
+/// sends in one turn.
+const SENT_AT_ONCE: usize = 64 << 10;
+/// And where its congestion control holds them back: a few packets, so that the engine decides late
+/// what to send.
+const HELD_BACK: usize = 8 << 10;
 /// Received datagrams held for the engine; when it is slow, the oldest go.
 const RECEIVE_BUFFER: usize = 4 << 20;
 /// Path MTU discovery stops when it cannot gain more than this: it needs a round trip for each step,
@@ -42,6 +48,10 @@ pub(super) fn transport(
     let mut acks = AckFrequencyConfig::default();
     acks.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY));
     let mut transport = TransportConfig::default();
+    let send_buffer = match config.controller() {
+        Congestion::Engine => SENT_AT_ONCE,
+        _ => HELD_BACK,
+    };
     match config.controller() {
         Congestion::Engine if !config.is_limited() => return Err(BindError::Unlimited),
         Congestion::Engine => {
@@ -68,7 +78,7 @@ pub(super) fn transport(
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .datagram_receive_buffer_size(Some(RECEIVE_BUFFER))
-        .datagram_send_buffer_size(SEND_BUFFER)
+        .datagram_send_buffer_size(send_buffer)
         .enable_segmentation_offload(config.segmentation_offload)
         .ack_frequency_config(Some(acks));
     transport.initial_rtt(rtt.unwrap_or(USUAL_RTT).max(SHORTEST_RTT));
