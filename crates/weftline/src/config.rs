@@ -52,8 +52,7 @@ pub struct EndpointConfig {
     pub connect_timeout: Duration,
     /// Let the system cut large buffers into packets (GSO): about half the work for the processor
     /// at high rates. Switch it off on emulated paths, where what drops one buffer drops several
-    /// packets in a row. Plain UDP does without.
-    #[cfg(feature = "quic")]
+    /// packets in a row.
     pub segmentation_offload: bool,
     /// Bytes asked of the system for the socket's send and receive buffers, each. The system may
     /// give less (Linux: `net.core.rmem_max` and `wmem_max`).
@@ -86,7 +85,6 @@ impl Default for EndpointConfig {
             #[cfg(feature = "quic")]
             congestion: None,
             connect_timeout: Duration::from_secs(10),
-            #[cfg(feature = "quic")]
             segmentation_offload: true,
             socket_buffer: 4 << 20,
             max_sessions: 1024,

@@ -48,8 +48,16 @@ pub(crate) enum Carrier {
     QuicWindow,
     /// QUIC with Weftline's default congestion control.
     QuicAdaptive,
+    /// Plain UDP with Weftline's rate control.
+    UdpAdaptive,
     /// Plain UDP with [`WINDOW`] bytes in flight.
-    Udp,
+    UdpWindow,
+}
+
+impl Carrier {
+    pub(crate) fn is_udp(self) -> bool {
+        matches!(self, Carrier::UdpAdaptive | Carrier::UdpWindow)
+    }
 }
 
 impl Engine {
@@ -63,14 +71,14 @@ impl Engine {
             weftline(Preset::Streaming, Carrier::QuicWindow),
             weftline(Preset::Arq, Carrier::QuicWindow),
             weftline(Preset::Streaming, Carrier::QuicAdaptive),
-            weftline(Preset::Streaming, Carrier::Udp),
+            weftline(Preset::Auto, Carrier::UdpAdaptive),
+            weftline(Preset::Streaming, Carrier::UdpWindow),
             Kind::Stream { bbr: false },
             Kind::Stream { bbr: true },
             Kind::Datagrams,
         ] {
             all.push(Engine { kind, gso: false });
-            let udp = weftline(Preset::Streaming, Carrier::Udp);
-            if gso && kind != udp {
+            if gso {
                 all.push(Engine { kind, gso });
             }
         }
@@ -88,7 +96,8 @@ impl Engine {
                 let carrier = match carrier {
                     Carrier::QuicWindow => "quic-window",
                     Carrier::QuicAdaptive => "quic-adaptive",
-                    Carrier::Udp => "udp-window",
+                    Carrier::UdpAdaptive => "udp-adaptive",
+                    Carrier::UdpWindow => "udp-window",
                 };
                 format!("weftline-{preset}-{carrier}")
             }

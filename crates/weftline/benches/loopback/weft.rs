@@ -15,10 +15,7 @@ pub(crate) async fn server(task: &Task) -> Result<Ended> {
     let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let config = config(task.engine)?;
     let endpoint: Port = match task.engine.kind {
-        Kind::Weftline {
-            carrier: Carrier::Udp,
-            ..
-        } => InsecureEndpoint::bind(local, config)?.into(),
+        Kind::Weftline { carrier, .. } if carrier.is_udp() => InsecureEndpoint::bind(local, config)?.into(),
         _ => Endpoint::bind(local, Identity::generate(), Allowed::anyone(), config)?.into(),
     };
     let key = endpoint.fingerprint().map(|key| key.to_string());
@@ -76,8 +73,8 @@ fn config(engine: Engine) -> Result<EndpointConfig> {
     config.session.idle_timeout = IDLE_TIMEOUT;
     config.session.keep_alive = Some(IDLE_TIMEOUT / 4);
     match carrier {
-        Carrier::QuicAdaptive => {}
-        Carrier::QuicWindow | Carrier::Udp => {
+        Carrier::QuicAdaptive | Carrier::UdpAdaptive => {}
+        Carrier::QuicWindow | Carrier::UdpWindow => {
             config.session.rate = RateControl::Fixed {
                 rate: None,
                 window: Some(WINDOW),

@@ -7,12 +7,14 @@
 //! bounded places until its connection times out.
 
 use std::collections::{HashMap, VecDeque};
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use tokio::io::Interest;
 use tokio::net::UdpSocket;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
@@ -30,6 +32,12 @@ pub(crate) const MAX_DATAGRAM: usize = 1500 - 48 - OVERHEAD as usize;
 pub(super) const ROOM: usize = 64 << 10;
 
 const ID_BYTES: usize = OVERHEAD as usize;
+/// Buffers filled at a time, and bytes of each: one takes as many datagrams of a peer as arrived
+/// together.
+const BUFFERS: usize = 8;
+const BUFFER: usize = 1 << 16;
+/// Bytes that the system cuts into datagrams at most.
+const CUT: usize = 65_000;
 /// Datagrams held for one connection; when it is slow, further ones are lost.
 const INBOX: usize = 2048;
 /// New connections accepted in a second.
@@ -41,7 +49,7 @@ type Key = (SocketAddr, u64);
 
 /// An endpoint of this carrier.
 pub(crate) struct Udp {
-    socket: Arc<UdpSocket>,
+    socket: Arc<Socket>,
     table: Arc<Table>,
 }
 
@@ -51,9 +59,8 @@ impl Udp {
         socket: std::net::UdpSocket,
         config: &EndpointConfig,
     ) -> Result<(Self, mpsc::Receiver<Link>), BindError> {
-        socket.set_nonblocking(true).map_err(BindError::Given)?;
-        let socket = UdpSocket::from_std(socket).map_err(BindError::Given)?;
-        let socket = Arc::new(socket);
+        let socket = Socket::new(socket, config.segmentation_offload);
+        let socket = Arc::new(socket.map_err(BindError::Given)?);
         let (opened, incoming) = mpsc::channel(config.max_sessions);
         let table = Arc::new(Table::default());
         tokio::spawn(demultiplex(socket.clone(), table.clone(), opened));
@@ -61,12 +68,12 @@ impl Udp {
     }
 
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+        self.socket.io.local_addr()
     }
 
     /// A connection of our own; nothing is sent yet.
     pub(crate) fn connect(&self, addr: SocketAddr) -> io::Result<Link> {
-        let v6 = self.socket.local_addr()?.is_ipv6();
+        let v6 = self.socket.io.local_addr()?.is_ipv6();
         if addr.is_ipv6() && !v6 {
             return Err(io::Error::other("an IPv4 socket cannot reach IPv6"));
         }
@@ -95,9 +102,63 @@ impl Drop for Udp {
     }
 }
 
+/// A UDP socket that sends and receives several datagrams at a time.
+struct Socket {
+    io: UdpSocket,
+    state: UdpSocketState,
+    segmentation: bool,
+}
+
+impl Socket {
+    fn new(socket: std::net::UdpSocket, segmentation: bool) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let io = UdpSocket::from_std(socket)?;
+        Ok(Socket {
+            state: UdpSocketState::new((&io).into())?,
+            io,
+            segmentation,
+        })
+    }
+
+    /// Datagrams that leave together at most.
+    fn segments(&self) -> usize {
+        match self.segmentation {
+            true => self.state.max_gso_segments(),
+            false => 1,
+        }
+    }
+
+    /// Sends datagrams of `segment` bytes; the last may be shorter.
+    async fn send(&self, destination: SocketAddr, contents: &[u8], segment: usize) {
+        let transmit = Transmit {
+            destination,
+            ecn: None,
+            contents,
+            segment_size: (contents.len() > segment).then_some(segment),
+            src_ip: None,
+        };
+        let send = || self.state.try_send((&self.io).into(), &transmit);
+        // A full queue or an unreachable peer is a loss like any other: the connection's timers
+        // find out whether it lasts.
+        if let Err(error) = self.io.async_io(Interest::WRITABLE, send).await {
+            tracing::debug!(%error, "datagram not sent");
+        }
+    }
+
+    /// Waits for datagrams; how many buffers are filled.
+    async fn recv(&self, buffers: &mut [u8], meta: &mut [RecvMeta]) -> io::Result<usize> {
+        let mut slices: [_; BUFFERS] = {
+            let mut chunks = buffers.chunks_exact_mut(BUFFER).map(IoSliceMut::new);
+            std::array::from_fn(|_| chunks.next().unwrap_or_else(|| IoSliceMut::new(&mut [])))
+        };
+        let mut recv = || self.state.recv((&self.io).into(), &mut slices, meta);
+        self.io.async_io(Interest::READABLE, &mut recv).await
+    }
+}
+
 /// One connection's share of the socket.
 pub(crate) struct Link {
-    socket: Arc<UdpSocket>,
+    socket: Arc<Socket>,
     table: Arc<Table>,
     key: Key,
     received: tokio::sync::Mutex<mpsc::Receiver<Bytes>>,
@@ -105,7 +166,7 @@ pub(crate) struct Link {
 
 impl Link {
     fn new(
-        socket: &Arc<UdpSocket>,
+        socket: &Arc<Socket>,
         table: &Arc<Table>,
         key: Key,
         received: mpsc::Receiver<Bytes>,
@@ -121,16 +182,23 @@ impl Link {
     pub(crate) async fn send(&self, datagrams: &mut VecDeque<Bytes>) -> Result<(), CloseReason> {
         let (addr, id) = self.key;
         let mut bytes = Vec::new();
-        while let Some(datagram) = datagrams.front() {
+        while let Some(first) = datagrams.front() {
+            let segment = ID_BYTES + first.len();
+            let most = (CUT / segment).clamp(1, self.socket.segments());
+            let like_first = datagrams.iter().take(most);
+            let mut count = 0;
             bytes.clear();
-            bytes.extend_from_slice(&id.to_be_bytes());
-            bytes.extend_from_slice(datagram);
-            // A full queue or an unreachable peer is a loss like any other: the connection's timers
-            // find out whether it lasts.
-            if let Err(error) = self.socket.send_to(&bytes, addr).await {
-                tracing::debug!(%error, "datagram not sent");
+            // All are as long as the first; a shorter one may be the last.
+            for datagram in like_first.take_while(|datagram| datagram.len() <= first.len()) {
+                bytes.extend_from_slice(&id.to_be_bytes());
+                bytes.extend_from_slice(datagram);
+                count += 1;
+                if datagram.len() < first.len() {
+                    break;
+                }
             }
-            datagrams.pop_front();
+            self.socket.send(addr, &bytes, segment).await;
+            datagrams.drain(..count);
         }
         Ok(())
     }
@@ -204,32 +272,39 @@ impl Table {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a datagram to its connection; a HELLO of an unknown one makes a new one.
+    /// Gives datagrams of `stride` bytes to their connections; a HELLO of an unknown one makes a new
+    /// one, which `open` takes.
     fn deliver(
         self: &Arc<Self>,
-        socket: &Arc<UdpSocket>,
+        socket: &Arc<Socket>,
         addr: SocketAddr,
         bytes: &[u8],
-    ) -> Option<Link> {
-        let (id, datagram) = bytes.split_first_chunk::<ID_BYTES>()?;
-        let key = (addr, u64::from_be_bytes(*id));
-        let mut rows = self.lock();
-        if let Some(inbox) = rows.connections.get(&key) {
+        stride: usize,
+        mut open: impl FnMut(Link),
+    ) {
+        for bytes in bytes.chunks(stride.max(1)) {
+            let Some((id, datagram)) = bytes.split_first_chunk::<ID_BYTES>() else {
+                continue;
+            };
+            let key = (addr, u64::from_be_bytes(*id));
+            let mut rows = self.lock();
+            if let Some(inbox) = rows.connections.get(&key) {
+                inbox.try_send(Bytes::copy_from_slice(datagram)).ok();
+                continue;
+            }
+            if !rows.listening
+                || !wire::is_hello(datagram)
+                || rows.ended.contains(&key)
+                || !rows.allowance.take(Instant::now())
+            {
+                continue;
+            }
+            let (inbox, received) = mpsc::channel(INBOX);
             inbox.try_send(Bytes::copy_from_slice(datagram)).ok();
-            return None;
+            rows.connections.insert(key, inbox);
+            drop(rows);
+            open(Link::new(socket, self, key, received));
         }
-        if !rows.listening
-            || !wire::is_hello(datagram)
-            || rows.ended.contains(&key)
-            || !rows.allowance.take(Instant::now())
-        {
-            return None;
-        }
-        let (inbox, received) = mpsc::channel(INBOX);
-        inbox.try_send(Bytes::copy_from_slice(datagram)).ok();
-        rows.connections.insert(key, inbox);
-        drop(rows);
-        Some(Link::new(socket, self, key, received))
     }
 }
 
@@ -261,9 +336,10 @@ impl Allowance {
 }
 
 /// Reads the socket until the endpoint and all its connections have gone.
-async fn demultiplex(socket: Arc<UdpSocket>, table: Arc<Table>, opened: mpsc::Sender<Link>) {
+async fn demultiplex(socket: Arc<Socket>, table: Arc<Table>, opened: mpsc::Sender<Link>) {
     let mut opened = Some(opened);
-    let mut buffer = vec![0; 1 << 16];
+    let mut buffers = vec![0; BUFFERS * BUFFER];
+    let mut meta = [RecvMeta::default(); BUFFERS];
     loop {
         {
             let rows = table.lock();
@@ -275,16 +351,20 @@ async fn demultiplex(socket: Arc<UdpSocket>, table: Arc<Table>, opened: mpsc::Se
             }
         }
         let received = tokio::select! {
-            received = socket.recv_from(&mut buffer) => received,
+            received = socket.recv(&mut buffers, &mut meta) => received,
             () = table.changed.notified() => continue,
         };
         match received {
-            Ok((len, addr)) => {
-                if let Some(link) = table.deliver(&socket, addr, &buffer[..len])
-                    && let Some(opened) = &opened
-                {
-                    // A full queue drops the link, which takes it out of the table.
-                    opened.try_send(link).ok();
+            Ok(filled) => {
+                let filled = meta[..filled].iter().zip(buffers.chunks_exact(BUFFER));
+                for (meta, buffer) in filled {
+                    let bytes = &buffer[..meta.len.min(BUFFER)];
+                    table.deliver(&socket, meta.addr, bytes, meta.stride, |link| {
+                        // A full queue drops the link, which takes it out of the table.
+                        if let Some(opened) = &opened {
+                            opened.try_send(link).ok();
+                        }
+                    });
                 }
             }
             Err(error) => {
