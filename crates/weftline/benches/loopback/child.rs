@@ -14,7 +14,12 @@ pub(crate) fn run((role, task): (Role, Task)) -> Result<()> {
     if let Role::Pair = role {
         return say(&pair::pair(&task)?);
     }
+    let name = match role {
+        Role::Client { .. } => "client",
+        _ => "server",
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_name(name)
         .enable_all()
         .build()?;
     let end = async move {

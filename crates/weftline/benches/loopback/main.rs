@@ -10,6 +10,7 @@ mod child;
 mod engine;
 mod options;
 mod pair;
+mod profile;
 mod report;
 mod side;
 mod weft;
@@ -18,6 +19,7 @@ use anyhow::{Context, Result};
 
 use options::{Form, Options};
 use pair::Namespaces;
+use profile::Profile;
 use side::Task;
 
 fn main() -> Result<()> {
@@ -49,6 +51,10 @@ fn measure(options: &Options) -> Result<report::Report> {
     let destination = folder.path().join("copy");
     side::make_file(&source, options.mib << 20)?;
     let digest = side::digest(&source)?;
+    let samples = options.profile.then(|| folder.path().join("samples"));
+    if options.profile {
+        profile::check()?;
+    }
     let mut report = report::Report::new(options);
 
     let namespaces = Namespaces::find();
@@ -69,8 +75,11 @@ fn measure(options: &Options) -> Result<report::Report> {
                     destination: destination.clone(),
                     limit: options.limit,
                 };
-                let run = pair::run(&task, loss, &namespaces)
+                let run = pair::run(&task, loss, &namespaces, samples.as_deref())
                     .with_context(|| format!("{} at {loss} % loss", engine.name()))?;
+                if let Some(samples) = &samples {
+                    report.profile(engine, loss, Profile::read(samples)?);
+                }
                 if engine.is_reliable() && run.complete(options.mib << 20) {
                     let copied = side::digest(&destination)?;
                     anyhow::ensure!(copied == digest, "{}: the copy differs", engine.name());

@@ -16,6 +16,7 @@ cargo bench -p weftline --bench loopback -- [OPTIONS]
   --limit SECONDS  end a run that takes longer; what arrived counts [default: 60]
   --gso            also with segmentation offload
   --only NAME,..   only engines whose names contain one of these
+  --profile        also the processor time of each layer of either end (Linux, perf)
   --json           one JSON object instead of tables
 
 The file and its copies are in the folder for temporary files (TMPDIR), and stay there if a run is
@@ -45,6 +46,8 @@ pub(crate) struct Options {
     /// Seconds.
     pub(crate) limit: u64,
     pub(crate) engines: Vec<Engine>,
+    /// Take samples of what the processor does.
+    pub(crate) profile: bool,
     pub(crate) json: bool,
 }
 
@@ -72,6 +75,7 @@ impl Options {
             rounds,
             limit,
             engines: Vec::new(),
+            profile: false,
             json: false,
         };
         let (mut gso, mut only) = (false, Vec::new());
@@ -89,6 +93,7 @@ impl Options {
                 "--limit" => options.limit = number(&value()?, 1, 3600)?,
                 "--gso" => gso = true,
                 "--only" => only = value()?.split(',').map(str::to_owned).collect(),
+                "--profile" => options.profile = true,
                 "--json" => options.json = true,
                 "--help" => return Ok(None),
                 other => bail!("`{other}` is not an option; the options are\n\n{HELP}"),

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::profile::sampled;
 use crate::side::{self, Ended, Listening, Role, Task};
 
 /// What one run came to.
@@ -34,6 +36,11 @@ impl Run {
 
     pub(crate) fn complete(&self, size: u64) -> bool {
         self.bytes == size
+    }
+
+    /// Seconds, of both ends.
+    pub(crate) fn processor_per_byte(&self) -> Option<f64> {
+        Some((self.client_cpu? + self.server_cpu?) / self.bytes.max(1) as f64)
     }
 
     pub(crate) fn wire_per_byte(&self) -> Option<f64> {
@@ -89,7 +96,12 @@ fn drop_rule(loss: u32) -> String {
 }
 
 /// Runs the task as two processes.
-pub(crate) fn run(task: &Task, loss: u32, namespaces: &Namespaces) -> Result<Run> {
+pub(crate) fn run(
+    task: &Task,
+    loss: u32,
+    namespaces: &Namespaces,
+    profile: Option<&Path>,
+) -> Result<Run> {
     let Namespaces::With(command) = namespaces else {
         // Here the interface carries others' packets too.
         return Ok(Run {
@@ -106,9 +118,16 @@ pub(crate) fn run(task: &Task, loss: u32, namespaces: &Namespaces) -> Result<Run
     child
         .args(["-c", &format!("{prepare} && exec \"$@\"")])
         .arg("sh")
+        .args(profile.map(sampled).unwrap_or_default())
         .arg(program)
         .args(side::arguments(&Role::Pair, task)?);
-    Process::spawn(child)?.line()
+    let mut pair = Process::spawn(child)?;
+    let run = pair.line();
+    if profile.is_some() {
+        // The samples are written at the end.
+        pair.child.wait()?;
+    }
+    run
 }
 
 /// Both ends, in this process's network namespace.

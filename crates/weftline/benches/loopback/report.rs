@@ -1,5 +1,6 @@
 //! Medians, as tables and as JSON.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::thread;
 
@@ -9,13 +10,15 @@ use serde::Serialize;
 use crate::engine::{Engine, Kind};
 use crate::options::Options;
 use crate::pair::Run;
+use crate::profile::Profile;
 
 /// What the columns mean.
 const LEGEND: &str = "
 client, server: processor seconds of either end for what was delivered; the kernel's work for a
   packet on loopback is mostly the sender's
 wire: bytes on the interface, both ways, for each byte delivered
-datagrams: goodput beside that of bare quinn datagrams
+stream, datagrams: goodput beside that of a bare quinn stream (CUBIC), and of bare quinn datagrams
+processor: processor time for each byte, both ends, beside that of the bare quinn stream
 delivered: the rest was not sent by the time limit or, of datagrams, lost
 gso: without ethtool loopback loses each buffer as a whole, a burst of packets; a real path does not
 ";
@@ -32,6 +35,8 @@ pub(crate) struct Report {
     rows: Vec<Row>,
     #[serde(skip)]
     runs: Vec<(Engine, u32, Run)>,
+    #[serde(skip)]
+    profiles: Vec<(Engine, u32, Profile)>,
 }
 
 /// Medians over the rounds.
@@ -48,8 +53,13 @@ struct Row {
     server_cpu_seconds: Option<f64>,
     /// Bytes on the interface, both ways, for each byte delivered.
     wire_per_byte: Option<f64>,
-    /// Goodput beside bare datagrams'.
+    /// Goodput beside a bare stream's, and beside bare datagrams'.
+    of_stream: Option<f64>,
     of_datagrams: Option<f64>,
+    /// Processor time for each byte beside a bare stream's.
+    processor_of_stream: Option<f64>,
+    /// Processor seconds for each GiB delivered by layer: client, server.
+    layers: BTreeMap<&'static str, [f64; 2]>,
 }
 
 impl Report {
@@ -63,6 +73,7 @@ impl Report {
             notes: Vec::new(),
             rows: Vec::new(),
             runs: Vec::new(),
+            profiles: Vec::new(),
         }
     }
 
@@ -75,6 +86,10 @@ impl Report {
 
     pub(crate) fn add(&mut self, engine: Engine, loss: u32, run: Run) {
         self.runs.push((engine, loss, run));
+    }
+
+    pub(crate) fn profile(&mut self, engine: Engine, loss: u32, profile: Profile) {
+        self.profiles.push((engine, loss, profile));
     }
 
     /// Makes the rows of the runs.
@@ -96,27 +111,50 @@ impl Report {
     }
 
     fn row(&self, engine: Engine, loss: u32) -> Row {
-        let datagrams = Engine {
-            kind: Kind::Datagrams,
-            ..engine
+        let median_of = |kind: Kind, value: &dyn Fn(&Run) -> Option<f64>| {
+            let engine = Engine { kind, ..engine };
+            median(&self.values(engine, loss, value))
         };
-        let goodput = self.values(engine, loss, |run| Some(run.mbit_per_second()));
-        let reference = median(&self.values(datagrams, loss, |run| Some(run.mbit_per_second())));
-        let median_of =
-            |value: &dyn Fn(&Run) -> Option<f64>| median(&self.values(engine, loss, value));
-        let typical = median(&goodput).unwrap_or(0.0);
+        let own = engine.kind;
+        let (stream, datagrams) = (Kind::Stream { bbr: false }, Kind::Datagrams);
+        let beside = |kind, value: &dyn Fn(&Run) -> Option<f64>| {
+            Some(median_of(own, value)? / median_of(kind, value)?.max(1e-12))
+        };
+        let speed = |run: &Run| Some(run.mbit_per_second());
+        let speeds = self.values(engine, loss, speed);
         Row {
             engine: engine.name(),
             loss_percent: loss,
-            goodput_mbit_per_second: typical,
-            goodput_min: goodput.first().copied().unwrap_or(0.0),
-            goodput_max: goodput.last().copied().unwrap_or(0.0),
-            delivered: median_of(&|run| Some(run.share(self.mib << 20))).unwrap_or(0.0),
-            client_cpu_seconds: median_of(&|run| run.client_cpu),
-            server_cpu_seconds: median_of(&|run| run.server_cpu),
-            wire_per_byte: median_of(&Run::wire_per_byte),
-            of_datagrams: reference.map(|reference| typical / reference.max(1e-9)),
+            goodput_mbit_per_second: median(&speeds).unwrap_or(0.0),
+            goodput_min: speeds.first().copied().unwrap_or(0.0),
+            goodput_max: speeds.last().copied().unwrap_or(0.0),
+            delivered: median_of(own, &|run| Some(run.share(self.mib << 20))).unwrap_or(0.0),
+            client_cpu_seconds: median_of(own, &|run| run.client_cpu),
+            server_cpu_seconds: median_of(own, &|run| run.server_cpu),
+            wire_per_byte: median_of(own, &Run::wire_per_byte),
+            of_stream: beside(stream, &speed),
+            of_datagrams: beside(datagrams, &speed),
+            processor_of_stream: beside(stream, &Run::processor_per_byte),
+            layers: self.layers(engine, loss),
         }
+    }
+
+    /// The processor time of each layer: means over the rounds.
+    fn layers(&self, engine: Engine, loss: u32) -> BTreeMap<&'static str, [f64; 2]> {
+        let mut layers = BTreeMap::<_, [f64; 2]>::new();
+        let per_byte = median(&self.values(engine, loss, Run::processor_per_byte));
+        let profiles = self.profiles.iter();
+        let profiles: Vec<_> = profiles
+            .filter(|(e, l, _)| (*e, *l) == (engine, loss))
+            .map(|(_, _, profile)| profile)
+            .collect();
+        let seconds = per_byte.unwrap_or(0.0) * f64::from(1 << 30) / profiles.len().max(1) as f64;
+        for (name, shares) in profiles.iter().flat_map(|profile| profile.shares()) {
+            let layer = layers.entry(name).or_default();
+            layer[0] += shares[0] * seconds;
+            layer[1] += shares[1] * seconds;
+        }
+        layers
     }
 
     /// Sorted.
@@ -151,7 +189,7 @@ impl fmt::Display for Report {
                 writeln!(f, "\n{} % of the packets lost, each way", row.loss_percent)?;
                 writeln!(
                     f,
-                    "{:36} {:>7} {:>11} {:>9} {:>7} {:>7} {:>6} {:>9}",
+                    "{:36} {:>7} {:>11} {:>9} {:>7} {:>7} {:>6} {:>6} {:>9} {:>9}",
                     "engine",
                     "Mbit/s",
                     "range",
@@ -159,12 +197,14 @@ impl fmt::Display for Report {
                     "client",
                     "server",
                     "wire",
-                    "datagrams"
+                    "stream",
+                    "datagrams",
+                    "processor"
                 )?;
             }
             writeln!(
                 f,
-                "{:36} {:>7.0} {:>11} {:>7.1} % {:>7} {:>7} {:>6} {:>9}",
+                "{:36} {:>7.0} {:>11} {:>7.1} % {:>7} {:>7} {:>6} {:>6} {:>9} {:>9}",
                 row.engine,
                 row.goodput_mbit_per_second,
                 format!("{:.0}-{:.0}", row.goodput_min, row.goodput_max),
@@ -172,8 +212,21 @@ impl fmt::Display for Report {
                 optional(row.client_cpu_seconds, 2),
                 optional(row.server_cpu_seconds, 2),
                 optional(row.wire_per_byte, 3),
+                optional(row.of_stream, 2),
                 optional(row.of_datagrams, 2),
+                optional(row.processor_of_stream, 2),
             )?;
+        }
+        for row in self.rows.iter().filter(|row| !row.layers.is_empty()) {
+            writeln!(
+                f,
+                "\n{}, {} % lost: processor seconds for each GiB",
+                row.engine, row.loss_percent
+            )?;
+            writeln!(f, "{:24} {:>7} {:>7}", "layer", "client", "server")?;
+            for (layer, [client, server]) in &row.layers {
+                writeln!(f, "{layer:24} {client:>7.2} {server:>7.2}")?;
+            }
         }
         write!(f, "{LEGEND}")
     }

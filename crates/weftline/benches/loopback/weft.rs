@@ -15,7 +15,9 @@ pub(crate) async fn server(task: &Task) -> Result<Ended> {
     let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let config = config(task.engine)?;
     let endpoint: Port = match task.engine.kind {
-        Kind::Weftline { carrier, .. } if carrier.is_udp() => InsecureEndpoint::bind(local, config)?.into(),
+        Kind::Weftline { carrier, .. } if carrier.is_udp() => {
+            InsecureEndpoint::bind(local, config)?.into()
+        }
         _ => Endpoint::bind(local, Identity::generate(), Allowed::anyone(), config)?.into(),
     };
     let key = endpoint.fingerprint().map(|key| key.to_string());
