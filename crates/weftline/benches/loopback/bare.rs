@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use data_encoding::HEXLOWER;
 use quinn::congestion::{BbrConfig, Controller, ControllerFactory};
 use quinn::{
@@ -19,6 +19,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::AsyncReadExt;
 
 use crate::engine::{DATAGRAM, Engine, IDLE_TIMEOUT, Kind, WINDOW};
+use crate::ping::{self, Messages};
 use crate::side::{self, BUFFER, Ended, Listening, Meter, Task};
 
 const NAME: &str = "localhost";
@@ -47,7 +48,10 @@ pub(crate) async fn server(task: &Task) -> Result<Ended> {
         .context("the endpoint ended")?
         .await?;
     let meter = Meter::start();
-    if task.engine.is_reliable() {
+    if task.ping.is_some() {
+        ping::answer(&connection).await;
+        Ok(meter.stop(0))
+    } else if task.engine.is_reliable() {
         let (mut write, mut read) = connection.accept_bi().await?;
         let bytes = side::receive_file(task, &mut read, &mut write).await?;
         let ended = meter.stop(bytes);
@@ -67,7 +71,10 @@ pub(crate) async fn client(task: &Task, addr: SocketAddr, key: &str) -> Result<E
     endpoint.set_default_client_config(config);
     let connection = endpoint.connect(addr, NAME)?.await?;
     let meter = Meter::start();
-    if task.engine.is_reliable() {
+    let mut trips = None;
+    if let Some(count) = task.ping {
+        trips = Some(ping::ask(&connection, count).await?);
+    } else if task.engine.is_reliable() {
         let (mut write, mut read) = connection.open_bi().await?;
         side::send_file(task, &mut write, &mut read).await?;
     } else {
@@ -76,10 +83,23 @@ pub(crate) async fn client(task: &Task, addr: SocketAddr, key: &str) -> Result<E
             result?;
         }
     }
-    let ended = meter.stop(0);
+    let ended = Ended {
+        trips,
+        ..meter.stop(0)
+    };
     connection.close(VarInt::from_u32(0), b"done");
     endpoint.wait_idle().await;
     Ok(ended)
+}
+
+impl Messages for Connection {
+    async fn send(&self, data: Bytes) -> Result<()> {
+        Ok(self.send_datagram_wait(data).await?)
+    }
+
+    async fn recv(&self) -> Result<Bytes> {
+        Ok(self.read_datagram().await?)
+    }
 }
 
 /// Sends the file in datagrams, once.

@@ -108,6 +108,11 @@ impl Engine {
         name + if self.gso { "-gso" } else { "" }
     }
 
+    /// Does it carry messages?
+    pub(crate) fn has_messages(self) -> bool {
+        !matches!(self.kind, Kind::Stream { .. })
+    }
+
     /// Does all of the file arrive, given time?
     pub(crate) fn is_reliable(self) -> bool {
         self.kind != Kind::Datagrams

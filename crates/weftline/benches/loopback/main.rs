@@ -10,6 +10,7 @@ mod child;
 mod engine;
 mod options;
 mod pair;
+mod ping;
 mod profile;
 mod report;
 mod side;
@@ -74,22 +75,24 @@ fn measure(options: &Options) -> Result<report::Report> {
                     source: source.clone(),
                     destination: destination.clone(),
                     limit: options.limit,
+                    ping: options.ping,
                 };
                 let run = pair::run(&task, loss, &namespaces, samples.as_deref())
                     .with_context(|| format!("{} at {loss} % loss", engine.name()))?;
                 if let Some(samples) = &samples {
                     report.profile(engine, loss, Profile::read(samples)?);
                 }
-                if engine.is_reliable() && run.complete(options.mib << 20) {
+                if options.ping.is_none() && engine.is_reliable() && run.complete(options.mib << 20)
+                {
                     let copied = side::digest(&destination)?;
                     anyhow::ensure!(copied == digest, "{}: the copy differs", engine.name());
                 }
                 std::fs::remove_file(&destination).ok();
-                let speed = run.mbit_per_second();
-                eprintln!(
-                    "round {round}, {loss} % loss, {}: {speed:.0} Mbit/s",
-                    engine.name()
-                );
+                let result = match run.trips {
+                    Some(trips) => format!("{:.0} us there and back", trips.median),
+                    None => format!("{:.0} Mbit/s", run.mbit_per_second()),
+                };
+                eprintln!("round {round}, {loss} % loss, {}: {result}", engine.name());
                 report.add(engine, loss, run);
             }
         }

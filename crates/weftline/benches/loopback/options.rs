@@ -16,6 +16,7 @@ cargo bench -p weftline --bench loopback -- [OPTIONS]
   --limit SECONDS  end a run that takes longer; what arrived counts [default: 60]
   --gso            also with segmentation offload
   --only NAME,..   only engines whose names contain one of these
+  --ping N         N messages of 64 bytes there and back instead of the file, one at a time
   --profile        also the processor time of each layer of either end (Linux, perf)
   --json           one JSON object instead of tables
 
@@ -46,6 +47,8 @@ pub(crate) struct Options {
     /// Seconds.
     pub(crate) limit: u64,
     pub(crate) engines: Vec<Engine>,
+    /// Messages there and back, instead of the file.
+    pub(crate) ping: Option<u32>,
     /// Take samples of what the processor does.
     pub(crate) profile: bool,
     pub(crate) json: bool,
@@ -75,6 +78,7 @@ impl Options {
             rounds,
             limit,
             engines: Vec::new(),
+            ping: None,
             profile: false,
             json: false,
         };
@@ -93,13 +97,20 @@ impl Options {
                 "--limit" => options.limit = number(&value()?, 1, 3600)?,
                 "--gso" => gso = true,
                 "--only" => only = value()?.split(',').map(str::to_owned).collect(),
+                "--ping" => options.ping = Some(number(&value()?, 1, 1_000_000)?),
                 "--profile" => options.profile = true,
                 "--json" => options.json = true,
                 "--help" => return Ok(None),
                 other => bail!("`{other}` is not an option; the options are\n\n{HELP}"),
             }
         }
+        if options.ping.is_some() && options.loss.iter().any(|&loss| loss > 0) {
+            bail!("--ping is for a path without losses: add --loss 0");
+        }
         options.engines = Engine::all(gso);
+        if options.ping.is_some() {
+            options.engines.retain(|engine| engine.has_messages());
+        }
         options.engines.retain(|engine| {
             let name = engine.name();
             only.is_empty() || only.iter().any(|part| name.contains(part))

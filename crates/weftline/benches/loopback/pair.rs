@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::ping::Trips;
 use crate::profile::sampled;
 use crate::side::{self, Ended, Listening, Role, Task};
 
@@ -22,6 +23,7 @@ pub(crate) struct Run {
     pub(crate) server_cpu: Option<f64>,
     /// Bytes that crossed the interface, both ways, Ethernet headers included.
     wire: Option<u64>,
+    pub(crate) trips: Option<Trips>,
 }
 
 impl Run {
@@ -150,6 +152,7 @@ pub(crate) fn pair(task: &Task) -> Result<Run> {
         wire: interface_bytes()
             .zip(before)
             .map(|(end, start)| end - start),
+        trips: client.trips,
     })
 }
 

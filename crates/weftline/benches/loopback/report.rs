@@ -58,6 +58,8 @@ struct Row {
     of_datagrams: Option<f64>,
     /// Processor time for each byte beside a bare stream's.
     processor_of_stream: Option<f64>,
+    /// Microseconds there and back of a small message: median and 99th percentile.
+    trips: Option<[f64; 2]>,
     /// Processor seconds for each GiB delivered by layer: client, server.
     layers: BTreeMap<&'static str, [f64; 2]>,
 }
@@ -135,6 +137,9 @@ impl Report {
             of_stream: beside(stream, &speed),
             of_datagrams: beside(datagrams, &speed),
             processor_of_stream: beside(stream, &Run::processor_per_byte),
+            trips: median_of(own, &|run| Some(run.trips?.median))
+                .zip(median_of(own, &|run| Some(run.trips?.p99)))
+                .map(<[f64; 2]>::from),
             layers: self.layers(engine, loss),
         }
     }
@@ -181,6 +186,15 @@ impl fmt::Display for Report {
         )?;
         for note in &self.notes {
             writeln!(f, "{note}")?;
+        }
+        if self.rows.iter().any(|row| row.trips.is_some()) {
+            writeln!(f, "\nmicroseconds there and back")?;
+            writeln!(f, "{:36} {:>7} {:>7}", "engine", "median", "p99")?;
+            for row in &self.rows {
+                let trips = row.trips.unwrap_or_default();
+                writeln!(f, "{:36} {:>7.0} {:>7.0}", row.engine, trips[0], trips[1])?;
+            }
+            return Ok(());
         }
         let mut loss = None;
         for row in &self.rows {

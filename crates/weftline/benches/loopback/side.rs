@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::engine::Engine;
+use crate::ping::Trips;
 
 /// The first argument of a child process.
 pub(crate) const CHILD: &str = "--child";
@@ -30,6 +31,8 @@ pub(crate) struct Task {
     pub(crate) destination: PathBuf,
     /// Seconds.
     pub(crate) limit: u64,
+    /// Messages there and back, instead of the file.
+    pub(crate) ping: Option<u32>,
 }
 
 /// What a child process is in a run.
@@ -59,6 +62,8 @@ pub(crate) struct Ended {
     pub(crate) seconds: f64,
     /// Processor time spent, in seconds.
     pub(crate) cpu: Option<f64>,
+    /// Of the end that asks.
+    pub(crate) trips: Option<Trips>,
 }
 
 /// The arguments of a child process.
@@ -92,6 +97,7 @@ impl Meter {
             bytes,
             seconds: self.start.elapsed().as_secs_f64(),
             cpu: cpu_seconds().zip(self.cpu).map(|(end, start)| end - start),
+            trips: None,
         }
     }
 }

@@ -3,12 +3,14 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Context, Result, bail};
+use bytes::Bytes;
 use weftline::{
-    Allowed, Config, Endpoint, EndpointConfig, Identity, InsecureEndpoint, Port, Preset,
-    RateControl,
+    Allowed, Config, Connection, Endpoint, EndpointConfig, Identity, InsecureEndpoint, Port,
+    Preset, RateControl,
 };
 
 use crate::engine::{self, Carrier, Engine, IDLE_TIMEOUT, Kind, WINDOW};
+use crate::ping::{self, Messages};
 use crate::side::{self, Ended, Listening, Meter, Task};
 
 pub(crate) async fn server(task: &Task) -> Result<Ended> {
@@ -27,6 +29,10 @@ pub(crate) async fn server(task: &Task) -> Result<Ended> {
     })?;
     let connection = endpoint.accept().await.context("the endpoint ended")?;
     let meter = Meter::start();
+    if task.ping.is_some() {
+        ping::answer(&connection).await;
+        return Ok(meter.stop(0));
+    }
     let (mut read, mut write) = connection.accept_stream().await?.into_split();
     let bytes = side::receive_file(task, &mut read, &mut write).await?;
     let ended = meter.stop(bytes);
@@ -53,12 +59,32 @@ pub(crate) async fn client(task: &Task, addr: SocketAddr, key: &str) -> Result<E
     };
     let connection = connecting.await?;
     let meter = Meter::start();
+    if let Some(count) = task.ping {
+        let trips = Some(ping::ask(&connection, count).await?);
+        connection.close(0, "done");
+        endpoint.wait_idle().await;
+        return Ok(Ended {
+            trips,
+            ..meter.stop(0)
+        });
+    }
     let (mut read, mut write) = connection.open_stream().await?.into_split();
     side::send_file(task, &mut write, &mut read).await?;
     let ended = meter.stop(0);
     connection.close(0, "done");
     endpoint.wait_idle().await;
     Ok(ended)
+}
+
+impl Messages for Connection {
+    async fn send(&self, data: Bytes) -> Result<()> {
+        self.send_message(data, None).await?;
+        Ok(())
+    }
+
+    async fn recv(&self) -> Result<Bytes> {
+        Ok(self.recv_message().await?.data)
+    }
 }
 
 fn config(engine: Engine) -> Result<EndpointConfig> {
