@@ -114,13 +114,18 @@ async fn receive(shared: &Shared, inbox: &mut Vec<Bytes>) {
         return;
     }
     let marks = shared.carrier.congestion_marks();
-    shared.with_as_driver(|state, now| {
+    let events = shared.events(|state, now| {
         state.session.set_congestion_marks(marks);
         for datagram in inbox.drain(..) {
             state.session.handle_datagram(now, &datagram);
         }
     });
     shared.heard.notify_waiters();
+    if events > 0 {
+        // An application that answers at once does so before the report leaves: the answer need not
+        // wait for it, and both fit one packet.
+        tokio::task::yield_now().await;
+    }
 }
 
 /// What the future gives without waiting.

@@ -116,13 +116,24 @@ impl Shared {
 
     /// As [`Shared::with`], for the driver itself.
     pub(crate) fn with_as_driver<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> R {
+        self.change(change).0
+    }
+
+    /// As [`Shared::with_as_driver`]; the number of the engine's events.
+    pub(crate) fn events(&self, change: impl FnOnce(&mut State, Time)) -> u32 {
+        self.change(change).1
+    }
+
+    fn change<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> (R, u32) {
         let mut state = self.lock();
         // Read under the lock: the engine's time must not go backwards.
         let result = change(&mut state, self.now());
+        let mut events = 0;
         while let Some(event) = state.session.poll_event() {
             self.dispatch(&mut state, event);
+            events += 1;
         }
-        result
+        (result, events)
     }
 
     /// Looks at the state without changing it.
