@@ -20,6 +20,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::engine::{DATAGRAM, Engine, IDLE_TIMEOUT, Kind, WINDOW};
 use crate::ping::{self, Messages};
+use crate::process;
 use crate::side::{self, BUFFER, Ended, Listening, Meter, Task};
 
 const NAME: &str = "localhost";
@@ -38,7 +39,7 @@ pub(crate) async fn server(task: &Task) -> Result<Ended> {
         ServerConfig::with_single_cert(vec![certificate], PrivateKeyDer::from(secret))?;
     config.transport_config(transport(task.engine)?);
     let endpoint = endpoint(Some(config))?;
-    side::say(&Listening {
+    process::say(&Listening {
         addr: endpoint.local_addr()?,
         key,
     })?;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::engine::Kind;
-use crate::side::{GRACE, Role, Task, end_with_the_parent, say};
+use crate::process::say;
+use crate::side::{GRACE, Role, Task, end_with_the_parent};
 use crate::{bare, pair, weft};
 
 /// Plays the role.

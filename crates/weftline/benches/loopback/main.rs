@@ -5,12 +5,18 @@
 //! run has a network namespace of its own: there nftables drops packets at random, in both
 //! directions alike, and the interface's counters tell what the run put on the wire.
 
+#[path = "../common/arguments.rs"]
+mod arguments;
 mod bare;
 mod child;
 mod engine;
+#[path = "../common/measure.rs"]
+mod measure;
 mod options;
 mod pair;
 mod ping;
+#[path = "../common/process.rs"]
+mod process;
 mod profile;
 mod report;
 mod side;
@@ -18,14 +24,15 @@ mod weft;
 
 use anyhow::{Context, Result};
 
-use options::{Form, Options};
+use arguments::Form;
+use options::Options;
 use pair::Namespaces;
 use profile::Profile;
 use side::Task;
 
 fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
-    if args.next().as_deref() == Some(side::CHILD) {
+    if args.next().as_deref() == Some(process::CHILD) {
         let task = args.next().context("a child process needs its task")?;
         return child::run(serde_json::from_str(&task)?);
     }

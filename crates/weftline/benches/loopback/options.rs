@@ -1,10 +1,8 @@
 //! The command line.
 
-use std::fmt::Display;
-use std::str::FromStr;
-
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::arguments::{Form, number};
 use crate::engine::Engine;
 
 pub(crate) const HELP: &str = "\
@@ -28,17 +26,6 @@ pub(crate) const SHORT_FORM: &str =
 pub(crate) const SMOKE_FORM: &str =
     "1 MiB without loss, to see that it works; `cargo bench` measures";
 
-/// How much is measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Form {
-    /// As asked for.
-    Full,
-    /// `cargo bench` without arguments.
-    Short,
-    /// `cargo test` of all targets.
-    Smoke,
-}
-
 pub(crate) struct Options {
     pub(crate) form: Form,
     pub(crate) mib: u64,
@@ -57,15 +44,7 @@ pub(crate) struct Options {
 impl Options {
     /// Reads the arguments; `None` is a request for help.
     pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Option<Self>> {
-        let mut args: Vec<String> = args.collect();
-        // Cargo says `--bench` for benchmarks only; other arguments are then meant for tests.
-        let bench = args.iter().any(|arg| arg == "--bench");
-        args.retain(|arg| arg != "--bench");
-        let form = match (bench, args.is_empty()) {
-            (true, false) => Form::Full,
-            (true, true) => Form::Short,
-            (false, _) => Form::Smoke,
-        };
+        let (form, args) = Form::read(args);
         let (mib, loss, rounds, limit) = match form {
             Form::Full => (1024, vec![0, 5], 3, 60),
             Form::Short => (64, vec![0, 5], 1, 10),
@@ -83,7 +62,7 @@ impl Options {
             json: false,
         };
         let (mut gso, mut only) = (false, Vec::new());
-        let mut args = args.into_iter().filter(|_| bench);
+        let mut args = args.into_iter();
         while let Some(arg) = args.next() {
             let mut value = || args.next().with_context(|| format!("{arg} needs a value"));
             match arg.as_str() {
@@ -117,12 +96,5 @@ impl Options {
         });
         ensure!(!options.engines.is_empty(), "--only leaves no engine");
         Ok(Some(options))
-    }
-}
-
-fn number<N: FromStr + PartialOrd + Display>(text: &str, least: N, most: N) -> Result<N> {
-    match text.parse() {
-        Ok(number) if least <= number && number <= most => Ok(number),
-        _ => bail!("expected a whole number from {least} to {most}, got `{text}`"),
     }
 }

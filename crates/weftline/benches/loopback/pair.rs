@@ -1,15 +1,14 @@
 //! One run: a server and a client process, in a network namespace of their own.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
-use serde::de::DeserializeOwned;
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::ping::Trips;
+use crate::process::Process;
 use crate::profile::sampled;
 use crate::side::{self, Ended, Listening, Role, Task};
 
@@ -127,7 +126,7 @@ pub(crate) fn run(
     let run = pair.line();
     if profile.is_some() {
         // The samples are written at the end.
-        pair.child.wait()?;
+        pair.wait()?;
     }
     run
 }
@@ -174,48 +173,4 @@ fn interface_bytes() -> Option<u64> {
         .lines()
         .find_map(|line| line.trim().strip_prefix("lo:"))?;
     fields.split_whitespace().next()?.parse().ok()
-}
-
-/// A child process that ends with this value, or once its standard input is closed.
-struct Process {
-    child: Child,
-    _stdin: Option<ChildStdin>,
-    stdout: BufReader<ChildStdout>,
-}
-
-impl Process {
-    fn spawn(mut command: Command) -> Result<Self> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command
-            .spawn()
-            .with_context(|| format!("cannot start {:?}", command.get_program()))?;
-        let stdout = child
-            .stdout
-            .take()
-            .context("standard output was asked for")?;
-        Ok(Process {
-            _stdin: child.stdin.take(),
-            child,
-            stdout: BufReader::new(stdout),
-        })
-    }
-
-    /// The next line of what it prints.
-    fn line<T: DeserializeOwned>(&mut self) -> Result<T> {
-        let mut line = String::new();
-        self.stdout.read_line(&mut line)?;
-        if line.is_empty() {
-            bail!("a child process ended early: {}", self.child.wait()?);
-        }
-        let value = serde_json::from_str(&line);
-        ensure!(value.is_ok(), "a child process printed `{}`", line.trim());
-        Ok(value?)
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
 }

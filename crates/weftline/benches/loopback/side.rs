@@ -14,8 +14,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use crate::engine::Engine;
 use crate::ping::Trips;
 
-/// The first argument of a child process.
-pub(crate) const CHILD: &str = "--child";
+use crate::measure::cpu_seconds;
+use crate::process::CHILD;
 
 /// Bytes read from and written to files and streams at a time.
 pub(crate) const BUFFER: usize = 256 << 10;
@@ -69,13 +69,6 @@ pub(crate) struct Ended {
 /// The arguments of a child process.
 pub(crate) fn arguments(role: &Role, task: &Task) -> Result<[String; 2]> {
     Ok([CHILD.to_owned(), serde_json::to_string(&(role, task))?])
-}
-
-/// Tells the parent.
-pub(crate) fn say(value: &impl Serialize) -> Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{}", serde_json::to_string(value)?)?;
-    Ok(out.flush()?)
 }
 
 /// Wall and processor time since a moment.
@@ -189,18 +182,6 @@ pub(crate) fn digest(path: &Path) -> Result<Vec<u8>> {
         let len = read.len();
         file.consume(len);
     }
-}
-
-/// User and system time of this process. The kernel's part of loopback is mostly the sender's:
-/// it carries a packet up to the receiving socket.
-fn cpu_seconds() -> Option<f64> {
-    /// Linux counts in hundredths of a second here on every machine (`USER_HZ`).
-    const TICKS_PER_SECOND: f64 = 100.0;
-    let text = fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field is the program's name and may contain anything, also brackets.
-    let (_, fields) = text.rsplit_once(')')?;
-    let ticks = |n: usize| fields.split_whitespace().nth(n)?.parse::<f64>().ok();
-    Some((ticks(11)? + ticks(12)?) / TICKS_PER_SECOND)
 }
 
 /// Ends this process once its parent has gone, or after this many seconds.

@@ -11,6 +11,7 @@ use weftline::{
 
 use crate::engine::{self, Carrier, Engine, IDLE_TIMEOUT, Kind, WINDOW};
 use crate::ping::{self, Messages};
+use crate::process;
 use crate::side::{self, Ended, Listening, Meter, Task};
 
 pub(crate) async fn server(task: &Task) -> Result<Ended> {
@@ -23,7 +24,7 @@ pub(crate) async fn server(task: &Task) -> Result<Ended> {
         _ => Endpoint::bind(local, Identity::generate(), Allowed::anyone(), config)?.into(),
     };
     let key = endpoint.fingerprint().map(|key| key.to_string());
-    side::say(&Listening {
+    process::say(&Listening {
         addr: endpoint.local_addr()?,
         key: key.unwrap_or_default(),
     })?;
