@@ -32,6 +32,7 @@ mod rtt;
 mod sender;
 mod session;
 mod settings;
+mod spare;
 mod stats;
 mod streams;
 mod text;

@@ -13,6 +13,7 @@ use crate::error::{OpenError, ReadError, SendMessageError, WriteError};
 use crate::event::{Event, Message, MessageId, Role, StreamId};
 use crate::limits::Limits;
 use crate::messages::{Arrival, Fragment, InMessages, OutMessages, longest_alone};
+use crate::spare::free_spare;
 use crate::streams::{Inbound, Streams};
 use crate::time::Time;
 use crate::violation::Violation;
@@ -192,9 +193,12 @@ impl Payload {
         self.queued() + self.credit.unread() + self.inbox.perishable()
     }
 
-    /// Frees memory that is kept for further data.
+    /// Frees the memory kept for further data.
     pub(crate) fn release(&mut self) {
-        self.streams.trim();
+        self.streams.release();
+        self.out.release();
+        self.inbox.release();
+        free_spare(&mut self.events);
     }
 
     /// When [`Self::on_timeout`] wants to be called.

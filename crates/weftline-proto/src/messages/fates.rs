@@ -7,6 +7,7 @@ use weftline_codec::Esi;
 
 use crate::abandoned::{Abandoned, Outcome};
 use crate::event::{Event, MessageId};
+use crate::spare::free_spare;
 use crate::time::Time;
 
 /// Messages that are sent whole and of which the application has not been told.
@@ -49,6 +50,13 @@ impl Fates {
     /// A message with a deadline is in symbols `first` to `last`.
     pub(super) fn sent_perishable(&mut self, id: MessageId, first: Esi, last: Esi) {
         self.perishable.push_back(Sent { id, first, last });
+    }
+
+    /// Frees the memory kept for further messages.
+    pub(super) fn release(&mut self) {
+        free_spare(&mut self.reliable);
+        free_spare(&mut self.perishable);
+        free_spare(&mut self.doubtful);
     }
 
     /// When [`Self::update`] wants to be called.

@@ -11,6 +11,7 @@ use weftline_codec::Esi;
 use crate::abandoned::Abandoned;
 use crate::credit::Credit;
 use crate::event::{Event, Message, MessageId};
+use crate::spare::free_spare;
 use crate::time::{Time, micros};
 use crate::violation::Violation;
 use crate::wire::{FRAGMENT_COST, FrameWriter, MIN_FRAGMENT};
@@ -114,6 +115,13 @@ impl OutMessages {
 
     pub(crate) fn queued(&self) -> usize {
         self.queued
+    }
+
+    /// Frees the memory kept for further messages.
+    pub(crate) fn release(&mut self) {
+        free_spare(&mut self.perishable);
+        free_spare(&mut self.reliable);
+        self.fates.release();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -324,6 +332,11 @@ impl InMessages {
         }
     }
 
+    /// Frees the memory kept for further messages.
+    pub(crate) fn release(&mut self) {
+        free_spare(&mut self.ready);
+    }
+
     /// Bytes held of messages with a deadline, with their cost.
     pub(crate) fn perishable(&self) -> u64 {
         self.perishable
@@ -425,7 +438,7 @@ impl InMessages {
     ) -> Arrival {
         let late = matches!((deadline, remote), (Some(d), Some(now)) if now > d);
         if late && !self.deliver_late {
-            self.release(held, credit);
+            self.give_back(held, credit);
             return Arrival::Late { delivered: false };
         }
         let message = Message {
@@ -442,11 +455,11 @@ impl InMessages {
 
     pub(crate) fn take(&mut self, credit: &mut Credit) -> Option<Message> {
         let (message, held) = self.ready.pop_front()?;
-        self.release(held, credit);
+        self.give_back(held, credit);
         Some(message)
     }
 
-    fn release(&mut self, held: Held, credit: &mut Credit) {
+    fn give_back(&mut self, held: Held, credit: &mut Credit) {
         match held.perishable {
             true => self.perishable -= held.cost,
             false => credit.consume(held.cost),

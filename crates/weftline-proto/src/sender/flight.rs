@@ -7,6 +7,7 @@ use weftline_codec::Esi;
 
 use super::reordering::Reordering;
 use crate::rtt::RttEstimator;
+use crate::spare::free_spare;
 use crate::time::Time;
 use crate::wire::Run;
 
@@ -109,6 +110,12 @@ impl Flight {
         let next = self.largest_acknowledged.map_or(0, |n| n + 1);
         let index = usize::try_from(next.saturating_sub(self.first)).ok()?;
         self.sent.get(index).map(|sent| sent.at)
+    }
+
+    /// Frees the memory kept for further transmissions.
+    pub(super) fn release(&mut self) {
+        free_spare(&mut self.sent);
+        free_spare(&mut self.fates);
     }
 
     /// Source symbols whose fate is unknown.

@@ -168,6 +168,7 @@ impl Sender {
         if self.is_idle() {
             self.flow.encoder.release();
             self.flow.records = VecDeque::new();
+            self.flow.flight.release();
         }
     }
 

@@ -41,6 +41,9 @@ const BESIDE: usize = 16;
 /// A report may be late by this much besides the usual variation.
 const REPORT_PATIENCE: Duration = Duration::from_millis(25);
 
+/// A probe after such a silence is one of a pause, not of a peer that asks for a report of what flows.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// A session that is over does not stay for long, even if an outage has spoiled its estimate of
 /// the round-trip time.
 const LONGEST_LINGER: Duration = Duration::from_secs(2);
@@ -135,7 +138,7 @@ impl Session {
             joiner: Joiner::default(),
             last_repair: 0,
             paced_until: None,
-            symbol: Vec::with_capacity(usize::from(symbol_size)),
+            symbol: Vec::new(),
             sent: SentStats::default(),
             received: ReceivedStats::default(),
             dropped: DroppedStats::default(),
@@ -199,10 +202,9 @@ impl Session {
             } => self.receiver.on_field_repair(now, &coded, nss, &code, data),
             Datagram::Probe(coded) => {
                 let outcome = self.receiver.on_probe(now, &coded);
-                // Peers probe in pauses, in which this end need not keep the memory of busier times.
-                self.receiver.release();
-                self.sender.release();
-                self.payload.release();
+                if now.since(self.last_received) >= PAUSE {
+                    self.release();
+                }
                 outcome
             }
             Datagram::Feedback(report) => {
@@ -409,10 +411,20 @@ impl Session {
         self.log_acknowledged(now);
         if self.keep_alive_time().is_some_and(|t| t <= now) {
             self.probe_due = true;
+            // The peer answers, and does not probe in its turn.
+            self.release();
         }
         if self.paced_until.is_some_and(|t| t <= now) {
             self.paced_until = None;
         }
+    }
+
+    /// Frees the memory of busier times, which is not needed in a pause.
+    fn release(&mut self) {
+        self.receiver.release();
+        self.sender.release();
+        self.payload.release();
+        self.symbol = Vec::new();
     }
 
     fn keep_alive_time(&self) -> Option<Time> {

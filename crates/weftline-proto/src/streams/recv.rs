@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::trim;
+use crate::spare::free_spare;
 use crate::violation::Violation;
 
 /// Bytes received and not yet read, in order and beyond gaps.
@@ -117,6 +118,11 @@ impl RecvStream {
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.ready.capacity()
+    }
+
+    /// Frees the memory kept for further bytes.
+    pub(super) fn release(&mut self) {
+        free_spare(&mut self.ready);
     }
 
     /// Position up to which the application has read.

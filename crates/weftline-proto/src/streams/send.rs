@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use weftline_codec::Esi;
 
 use super::trim;
+use crate::spare::free_spare;
 
 /// Bytes accepted from the application and not yet put into symbols, and the stream's end.
 #[derive(Debug, Default)]
@@ -34,6 +35,11 @@ impl SendStream {
             max_data,
             ..SendStream::default()
         }
+    }
+
+    /// Frees the memory kept for further bytes.
+    pub(super) fn release(&mut self) {
+        free_spare(&mut self.queue);
     }
 
     /// Nothing more can be written.

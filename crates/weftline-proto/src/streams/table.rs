@@ -10,6 +10,7 @@ use crate::credit::Credit;
 use crate::error::{OpenError, ReadError, WriteError};
 use crate::event::{Event, Role, StreamId};
 use crate::limits::Limits;
+use crate::spare::free_spare;
 use crate::violation::Violation;
 use crate::wire::{Frame, FrameWriter};
 
@@ -263,7 +264,7 @@ impl Streams {
 
     /// Frees most of the memory of what was read from the stream that was read last: this one alone
     /// keeps it, so that a fast stream does not ask for its memory again and again.
-    pub(crate) fn trim(&mut self) {
+    fn trim(&mut self) {
         let last = self.read_last.take();
         let entry = last.and_then(|id| self.entries.get_mut(&id));
         if let Some(recv) = entry.and_then(|e| e.recv.as_mut()) {
@@ -297,6 +298,20 @@ impl Streams {
                 self.raise_streams = true;
             }
         }
+    }
+
+    /// Frees the memory kept for further data.
+    pub(crate) fn release(&mut self) {
+        for entry in self.entries.values_mut() {
+            if let Some(send) = &mut entry.send {
+                send.release();
+            }
+            if let Some(recv) = &mut entry.recv {
+                recv.release();
+            }
+        }
+        free_spare(&mut self.to_accept);
+        free_spare(&mut self.ready);
     }
 
     /// Something waits to be sent and credit allows it.
