@@ -172,6 +172,11 @@ impl Payload {
         Some(message)
     }
 
+    /// Something waits to be sent.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.credit.update_due() || !self.out.is_empty() || self.streams.is_waiting()
+    }
+
     /// Something waits to be sent and flow control allows it.
     pub(crate) fn sendable(&self) -> bool {
         self.credit.update_due()

@@ -334,6 +334,6 @@ fn lock(quota: &Mutex<Quota>) -> MutexGuard<'_, Quota> {
 async fn resend_if_refused(shared: Arc<Shared>) {
     if shared.carrier.early_data_refused().await {
         tracing::debug!("the peer refused early data; it is sent again");
-        shared.with(|state, now| state.session.carrier_dropped_all(now));
+        shared.with_all(|state, now| state.session.carrier_dropped_all(now));
     }
 }

@@ -17,7 +17,8 @@ use crate::error::Undelivered;
 /// One connection: the engine's session, its carrier, and which tasks wait for what.
 ///
 /// The rule that keeps it alive: a change of the session under the lock is followed by draining its
-/// events before unlocking, and by waking the driver afterwards. [`Shared::with`] does both.
+/// events before unlocking, and by waking the driver afterwards if it has something to do.
+/// [`Shared::with`] does both.
 pub(crate) struct Shared {
     pub(crate) carrier: Carrier,
     state: Mutex<State>,
@@ -107,8 +108,21 @@ impl Shared {
         }
     }
 
-    /// Changes the state, then wakes the tasks that the engine's events concern, and the driver.
+    /// Changes the state as the application may, then wakes the tasks that the engine's events concern,
+    /// and the driver, unless nothing waits to be sent.
     pub(crate) fn with<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> R {
+        let (result, wake) = self.with_as_driver(|state, now| {
+            let result = change(state, now);
+            (result, state.session.wants_to_send())
+        });
+        if wake {
+            self.changed.notify_one();
+        }
+        result
+    }
+
+    /// As [`Shared::with`], whatever the change: the driver looks at everything again.
+    pub(crate) fn with_all<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> R {
         let result = self.with_as_driver(change);
         self.changed.notify_one();
         result
@@ -172,7 +186,7 @@ impl Shared {
 
     /// The carrier ended: so does the connection, unless it did before.
     pub(crate) fn lose(&self, reason: CloseReason) {
-        self.with(|state, _| {
+        self.with_all(|state, _| {
             state.lost.get_or_insert(reason);
             self.wake_all(state);
         });
@@ -345,5 +359,39 @@ impl State {
             update(writer);
             writer.wake();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::carrier::udp::Udp;
+    use crate::{EndpointConfig, carrier::socket};
+
+    /// A connection without a driver.
+    fn shared() -> Shared {
+        let local = (Ipv4Addr::LOCALHOST, 0).into();
+        let socket = socket::bind(local, 1 << 16).expect("a socket");
+        let (udp, _) = Udp::new(socket, &EndpointConfig::default()).expect("an endpoint");
+        let link = udp.connect(local).expect("a link");
+        Shared::new(Carrier::Udp(link), Role::Client, Config::default(), 1)
+    }
+
+    /// The driver was woken since the last time.
+    fn woken(shared: &Shared) -> bool {
+        pin!(shared.changed.notified()).as_mut().enable()
+    }
+
+    #[tokio::test]
+    async fn the_driver_is_woken_only_by_what_is_to_be_sent() {
+        let shared = shared();
+        let took = shared.with(|state, _| state.session.recv_message());
+        assert!(took.is_none() && !woken(&shared));
+        let sent = shared.with(|state, now| state.session.send_message(now, "hello", None));
+        assert!(sent.is_ok() && woken(&shared) && !woken(&shared));
+        shared.lose(CloseReason::Local);
+        assert!(woken(&shared));
     }
 }

@@ -196,6 +196,7 @@ impl Pair {
     fn step(&mut self, input: &mut Input<'_>) {
         let operation = input.u8();
         let end = usize::from(operation >> 7);
+        let (then, timer) = (self.now, self.ends[end].session.poll_timeout());
         match operation & 31 {
             0..=2 => self.write(end, input),
             3 => self.open(end),
@@ -246,8 +247,22 @@ impl Pair {
                 self.run_until(self.now + Duration::from_millis(10));
             }
         }
+        // Only the application was called.
+        if matches!(operation & 31, 0..=11 | 24) && self.now == then {
+            self.check_wants_to_send(end, timer);
+        }
         self.drive(0);
         self.drive(1);
+    }
+
+    /// A driver that is not woken after a call of the application's misses nothing.
+    fn check_wants_to_send(&mut self, end: usize, timer_before: Option<Time>) {
+        let session = &mut self.ends[end].session;
+        if !session.wants_to_send() {
+            assert_eq!(session.poll_timeout(), timer_before);
+            let sends = session.poll_transmit(self.now, &mut Vec::new());
+            assert!(!sends, "sends without wanting to: {session:#?}");
+        }
     }
 
     fn stream(&self, end: usize, input: &mut Input<'_>) -> Option<StreamId> {

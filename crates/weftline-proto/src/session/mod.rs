@@ -54,7 +54,8 @@ const LONGEST_LINGER: Duration = Duration::from_secs(2);
 /// (a datagram, a timeout, anything of the application's), take all events with
 /// [`poll_event`](Self::poll_event), send what [`poll_transmit`](Self::poll_transmit) gives until
 /// it gives nothing, and set a timer to [`poll_timeout`](Self::poll_timeout), at which
-/// [`handle_timeout`](Self::handle_timeout) is due.
+/// [`handle_timeout`](Self::handle_timeout) is due. After a call of the application's the events are
+/// enough, unless the session then [wants to send](Self::wants_to_send).
 ///
 /// Memory is bounded by [`Config::limits`] and [`Config::send_buffer`]; the work for one datagram
 /// by the bounds of [`weftline_codec::DecoderConfig`].
@@ -625,6 +626,13 @@ impl Session {
         if fits && (1..=MOST_PADDING).contains(&shorter) {
             pad_source(shorter as u8, out);
         }
+    }
+
+    /// Whether something of the application's waits to be sent, or the session is over. When a call of
+    /// the application's leaves this false, no datagram and no timer has changed: a driver need only
+    /// take the events.
+    pub fn wants_to_send(&self) -> bool {
+        self.closing.is_some() || self.payload.is_waiting()
     }
 
     /// The next event.

@@ -314,6 +314,15 @@ impl Streams {
         free_spare(&mut self.ready);
     }
 
+    /// Something waits to be sent.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.ready.is_empty()
+            || !self.resets.is_empty()
+            || !self.stops.is_empty()
+            || !self.raise.is_empty()
+            || self.raise_streams
+    }
+
     /// Something waits to be sent and credit allows it.
     pub(crate) fn sendable(&self, credit: &Credit) -> bool {
         !self.resets.is_empty()
