@@ -53,7 +53,7 @@ pub(crate) fn spawn(shared: Arc<Shared>, done: impl FnOnce() + Send + 'static) {
 }
 
 async fn drive(shared: &Shared) {
-    let mut inbox = Vec::with_capacity(BATCH);
+    let mut inbox = Vec::new();
     let mut outbox = Outbox::default();
     let mut burst = 0;
     loop {

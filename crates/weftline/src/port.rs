@@ -1,9 +1,10 @@
 //! A UDP port with its connections: the inside that both kinds of endpoint share.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
@@ -167,8 +168,8 @@ impl Drop for Inner {
 /// The connections of a port that are not over.
 pub(crate) struct Registry {
     config: EndpointConfig,
-    connections: Mutex<Vec<Weak<Shared>>>,
-    running: AtomicUsize,
+    /// By their addresses in memory, until their drivers have ended.
+    connections: Mutex<HashMap<usize, Arc<Shared>>>,
     idle: Notify,
     closed: AtomicBool,
 }
@@ -178,7 +179,6 @@ impl Registry {
         Registry {
             config,
             connections: Mutex::default(),
-            running: AtomicUsize::new(0),
             idle: Notify::new(),
             closed: AtomicBool::new(false),
         }
@@ -205,40 +205,36 @@ impl Registry {
         let mut session = self.config.session.clone();
         carrier.fit(&self.config, &mut session);
         let shared = Arc::new(Shared::new(carrier, role, session, random::number()));
-        self.running.fetch_add(1, Ordering::SeqCst);
-        {
-            let mut connections = self.lock();
-            connections.retain(|connection| connection.strong_count() > 0);
-            connections.push(Arc::downgrade(&shared));
-        }
+        let key = Arc::as_ptr(&shared) as usize;
+        self.lock().insert(key, shared.clone());
         if role == Role::Client && shared.carrier.is_early() {
             tokio::spawn(resend_if_refused(shared.clone()));
         }
         let registry = self.clone();
         driver::spawn(shared.clone(), move || {
             drop(permit);
-            registry.running.fetch_sub(1, Ordering::SeqCst);
+            registry.lock().remove(&key);
             registry.idle.notify_waiters();
         });
         Connection::new(shared)
     }
 
     fn live(&self) -> Vec<Arc<Shared>> {
-        self.lock().iter().filter_map(Weak::upgrade).collect()
+        self.lock().values().cloned().collect()
     }
 
     async fn wait_idle(&self) {
         loop {
             let mut idle = std::pin::pin!(self.idle.notified());
             idle.as_mut().enable();
-            if self.running.load(Ordering::SeqCst) == 0 {
+            if self.lock().is_empty() {
                 return;
             }
             idle.await;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Shared>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<usize, Arc<Shared>>> {
         self.connections
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -335,5 +331,30 @@ async fn resend_if_refused(shared: Arc<Shared>) {
     if shared.carrier.early_data_refused().await {
         tracing::debug!("the peer refused early data; it is sent again");
         shared.with_all(|state, now| state.session.carrier_dropped_all(now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use crate::{EndpointConfig, InsecureEndpoint};
+
+    #[tokio::test]
+    async fn a_connection_that_is_over_leaves_nothing_behind() {
+        let local = (Ipv4Addr::LOCALHOST, 0).into();
+        let bind = || InsecureEndpoint::bind(local, EndpointConfig::default());
+        let (server, client) = (bind().expect("a port"), bind().expect("a port"));
+        let addr = server.local_addr().expect("an address");
+        let connection = client.connect(addr).await.expect("a connection");
+        let accepted = server.accept().await.expect("a connection");
+        let shared = std::sync::Arc::downgrade(&client.registry().live()[0]);
+        connection.close(0, "");
+        accepted.closed().await;
+        drop((connection, accepted));
+        client.wait_idle().await;
+        server.wait_idle().await;
+        assert!(client.registry().lock().is_empty());
+        assert_eq!(shared.strong_count(), 0);
     }
 }

@@ -6,7 +6,7 @@
 //! to one pair of identities, and the server finds the client's key with the ticket it made.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{
@@ -173,6 +173,13 @@ pub(crate) fn server(
     Ok(config)
 }
 
+/// One for all handshakes.
+fn provider() -> Arc<CryptoProvider> {
+    static PROVIDER: OnceLock<Arc<CryptoProvider>> = OnceLock::new();
+    let provider = PROVIDER.get_or_init(|| Arc::new(aws_lc_rs::default_provider()));
+    provider.clone()
+}
+
 /// Accepts allowed keys; rustls then asks it whether the peer's signature over the handshake
 /// was made with that key.
 #[derive(Debug)]
@@ -187,7 +194,7 @@ impl PeerCheck {
         PeerCheck {
             allowed,
             refused,
-            provider: Arc::new(aws_lc_rs::default_provider()),
+            provider: provider(),
         }
     }
 
