@@ -173,3 +173,26 @@ async fn a_messages_bytes_are_not_copied_to_be_sent() {
         "the engine holds the same bytes"
     );
 }
+
+/// The peer reports each of them, and QUIC acknowledges each report.
+#[tokio::test]
+async fn acknowledgements_ride_with_the_messages_of_a_sparse_flow() {
+    let mut relay = None;
+    let pair = Pair::with(Kind::Quic, config(), |server| {
+        let relay = relay.insert(Relay::new(server));
+        relay.delay(50);
+        relay.addr
+    })
+    .await;
+    let relay = relay.unwrap();
+    let mut sent = Vec::new();
+    for _ in 0..15 {
+        pair.client.send_message("x", None).await.unwrap();
+        // Half a round trip after each report.
+        tokio::time::sleep(Duration::from_millis(75)).await;
+        sent.push(relay.client_packets());
+    }
+    // At first QUIC also finds out what the path takes.
+    let packets = sent[14] - sent[4];
+    assert!(packets <= 15, "{packets} packets for 10 messages");
+}

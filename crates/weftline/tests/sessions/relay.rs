@@ -1,8 +1,9 @@
-//! A UDP relay between a client and a server that can lose packets, or everything.
+//! A UDP relay between a client and a server that can delay packets, and lose some or all.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use tokio::net::UdpSocket;
 use tokio::task::AbortHandle;
@@ -10,8 +11,16 @@ use tokio::task::AbortHandle;
 /// Forwards between one client and `server` until dropped.
 pub(crate) struct Relay {
     pub(crate) addr: SocketAddr,
-    lost_per_mille: Arc<AtomicU32>,
+    shared: Arc<Shared>,
     task: AbortHandle,
+}
+
+#[derive(Default)]
+struct Shared {
+    lost_per_mille: AtomicU32,
+    delay_ms: AtomicU32,
+    /// Packets of the client.
+    from_client: AtomicU32,
 }
 
 impl Relay {
@@ -23,18 +32,30 @@ impl Relay {
         };
         let (front, back) = (bind(), bind());
         let addr = front.local_addr().unwrap();
-        let lost_per_mille = Arc::new(AtomicU32::new(0));
-        let task = tokio::spawn(forward(front, back, server, lost_per_mille.clone()));
+        let shared = Arc::new(Shared::default());
+        let task = tokio::spawn(forward(front.into(), back.into(), server, shared.clone()));
         Relay {
             addr,
-            lost_per_mille,
+            shared,
             task: task.abort_handle(),
         }
     }
 
     /// Loses this share of the packets, both ways; 1000 cuts the path.
     pub(crate) fn lose(&self, per_mille: u32) {
-        self.lost_per_mille.store(per_mille, Ordering::SeqCst);
+        self.shared
+            .lost_per_mille
+            .store(per_mille, Ordering::SeqCst);
+    }
+
+    /// Delays the packets by so many milliseconds from now on, both ways.
+    pub(crate) fn delay(&self, ms: u32) {
+        self.shared.delay_ms.store(ms, Ordering::SeqCst);
+    }
+
+    /// Packets that the client has sent.
+    pub(crate) fn client_packets(&self) -> u32 {
+        self.shared.from_client.load(Ordering::SeqCst)
     }
 }
 
@@ -44,7 +65,12 @@ impl Drop for Relay {
     }
 }
 
-async fn forward(front: UdpSocket, back: UdpSocket, server: SocketAddr, lost: Arc<AtomicU32>) {
+async fn forward(
+    front: Arc<UdpSocket>,
+    back: Arc<UdpSocket>,
+    server: SocketAddr,
+    shared: Arc<Shared>,
+) {
     let (mut up, mut down) = (vec![0; 1 << 16], vec![0; 1 << 16]);
     let mut client = None;
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
@@ -53,6 +79,7 @@ async fn forward(front: UdpSocket, back: UdpSocket, server: SocketAddr, lost: Ar
             received = front.recv_from(&mut up) => {
                 let Ok((len, from)) = received else { continue };
                 client = Some(from);
+                shared.from_client.fetch_add(1, Ordering::SeqCst);
                 (&up[..len], &back, server)
             }
             received = back.recv_from(&mut down) => {
@@ -63,8 +90,18 @@ async fn forward(front: UdpSocket, back: UdpSocket, server: SocketAddr, lost: Ar
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        if (random >> 32) % 1000 >= u64::from(lost.load(Ordering::SeqCst)) {
-            socket.send_to(packet, to).await.ok();
+        if (random >> 32) % 1000 < u64::from(shared.lost_per_mille.load(Ordering::SeqCst)) {
+            continue;
+        }
+        match shared.delay_ms.load(Ordering::SeqCst) {
+            0 => drop(socket.send_to(packet, to).await),
+            ms => {
+                let (packet, socket) = (packet.to_vec(), socket.clone());
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_millis(ms.into())).await;
+                    socket.send_to(&packet, to).await.ok();
+                });
+            }
         }
     }
 }

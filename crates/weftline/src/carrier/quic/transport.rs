@@ -27,6 +27,9 @@ const MTU_INTERVAL: Duration = Duration::from_secs(60);
 const MTU_COOLDOWN: Duration = Duration::from_millis(1);
 /// Packets that the peer may leave unacknowledged; the engine has feedback of its own.
 const ACK_EVERY: u32 = 30;
+/// Nor does the engine wait for QUIC's acknowledgements, so that each rides in a datagram where
+/// one leaves in time. QUIC asks for a round trip at most, and for no less than 25 ms.
+const ACK_WITHIN: Duration = Duration::from_secs(1);
 /// Assumed where a round trip's time is not known: a lost packet of the handshake is sent again
 /// after three of these. RFC 9002 recommends 333 ms, hence a second. On a path with more
 /// than 300 ms, a packet or two are sent again without need.
@@ -56,7 +59,8 @@ pub(super) fn transport(
         Congestion::Engine if !config.is_limited() => return Err(BindError::Unlimited),
         Congestion::Engine => {
             // Nothing is decided by QUIC's own losses, so a gap needs no early acknowledgement.
-            acks.reordering_threshold(VarInt::from_u32(0));
+            acks.reordering_threshold(VarInt::from_u32(0))
+                .max_ack_delay(Some(ACK_WITHIN));
             transport.congestion_controller_factory(Arc::new(Unlimited::default()))
         }
         Congestion::Cubic => {
