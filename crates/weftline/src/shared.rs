@@ -165,9 +165,7 @@ impl Shared {
             // Listening starts before the attempt, so that nothing is missed between them.
             let mut notified = pin!(notify.notified());
             notified.as_mut().enable();
-            // An attempt that is not ready has changed nothing that the driver would have to know.
-            if let Poll::Ready(result) = self.with_as_driver(&mut attempt) {
-                self.changed.notify_one();
+            if let Poll::Ready(result) = self.with(&mut attempt) {
                 return result;
             }
             notified.await;

@@ -159,11 +159,9 @@ impl AsyncRead for ReadHalf {
         }
         let id = self.id;
         let most = buf.remaining().min(MOST_READ);
-        let shared = self.connection.shared();
-        let read = shared.with_as_driver(|state, _| {
+        let read = self.connection.shared().with(|state, _| {
             match state.session.read(id, buf.initialize_unfilled_to(most)) {
-                // The peer may have to learn that there is room again.
-                Ok(n) => Poll::Ready(Ok((n, state.session.has_pending()))),
+                Ok(n) => Poll::Ready(Ok(n)),
                 Err(ReadError::Blocked) => match state.over() {
                     Some(reason) => Poll::Ready(Err(StreamError::Closed(reason.clone()))),
                     None => {
@@ -177,13 +175,8 @@ impl AsyncRead for ReadHalf {
             }
         });
         match ready!(read) {
-            Ok((0, _)) => self.end = Some(Ok(())),
-            Ok((n, pending)) => {
-                buf.advance(n);
-                if pending {
-                    shared.changed.notify_one();
-                }
-            }
+            Ok(0) => self.end = Some(Ok(())),
+            Ok(n) => buf.advance(n),
             Err(error) => {
                 self.end = Some(Err(error.clone()));
                 return Poll::Ready(Err(error.into()));
@@ -294,8 +287,7 @@ impl AsyncWrite for WriteHalf {
         cx: &mut Context<'_>,
         data: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let shared = self.connection.shared();
-        let written = shared.with_as_driver(|state, _| {
+        let written = self.connection.shared().with(|state, _| {
             if let Some(reason) = state.over() {
                 return Poll::Ready(Err(StreamError::Closed(reason.clone())));
             }
@@ -310,9 +302,6 @@ impl AsyncWrite for WriteHalf {
                 Err(error) => Poll::Ready(Err(stream_error(error))),
             }
         });
-        if let Poll::Ready(Ok(_)) = written {
-            shared.changed.notify_one();
-        }
         written.map_err(io::Error::from)
     }
 

@@ -777,12 +777,6 @@ impl Session {
         self.end(now, Closing::by_us(now, linger, &report, code, reason));
     }
 
-    /// Whether something of the application's, or an answer to what it read, waits to be sent and
-    /// may be: a driver that waits has to ask [`Self::poll_transmit`].
-    pub fn has_pending(&self) -> bool {
-        self.payload.sendable()
-    }
-
     /// Whether the peer has everything that was written, finished or sent.
     pub fn all_acknowledged(&self) -> bool {
         self.payload.is_drained() && self.sender.is_idle()
