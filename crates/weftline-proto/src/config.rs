@@ -69,7 +69,8 @@ pub struct Config {
     /// 21 bytes longer. Symbols are shorter while the path takes only shorter datagrams, as set with
     /// [`Session::set_largest_datagram`](crate::Session::set_largest_datagram).
     pub symbol_size: u16,
-    /// Bytes that the carrier, UDP and IP add to each datagram; only rate control uses this field.
+    /// Bytes that the carrier, UDP and IP add to each datagram, for rate control and for the price of
+    /// a repair in a datagram of its own (scheme `auto`).
     pub datagram_overhead: u16,
     /// What this end accepts from its peer.
     pub limits: Limits,

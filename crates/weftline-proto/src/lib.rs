@@ -71,5 +71,5 @@ pub use violation::Violation;
 #[cfg(feature = "unstable-scheme")]
 pub mod scheme {
     pub use crate::sender::scheme::{Custom, Ingredients, Redundancy, Report, Rule};
-    pub use crate::sender::{Action, Situation, Transmission};
+    pub use crate::sender::{Action, Room, Situation, Transmission};
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::input::Input;
 use crate::wire::{
     Coded, CodingVector, Datagram, FeedbackWriter, FieldCode, FrameWriter, Hello, MIN_SYMBOL_SIZE,
-    Measuring, REPAIR_OVERHEAD, Run,
+    Measuring, REPAIR_OVERHEAD, RidersHeader, Run,
 };
 use crate::{Config, Event, Feedback, Limits, Preset, Role, Session, StreamId, Time};
 
@@ -106,6 +106,7 @@ impl Victim {
             6 | 7 => self.feedback(input),
             8 => self.hello(input, true),
             9 | 10 => self.advance(input),
+            11 => self.source_with_repairs(input),
             _ => self.application(input),
         }
     }
@@ -141,6 +142,28 @@ impl Victim {
             true => self.out.extend_from_slice(input.bytes(length)),
             false => put_frames(input, &mut self.out),
         }
+        self.esi = coded.esi.wrapping_add(1);
+        self.session.handle_datagram(self.now, &self.out);
+    }
+
+    fn source_with_repairs(&mut self, input: &mut Input<'_>) {
+        let coded = self.coded(input);
+        let header = RidersHeader {
+            count: input.u8() % 12,
+            nss: match input.u8() {
+                n @ 0..=191 => u16::from(n) % 48,
+                _ => input.u16(),
+            },
+            key: input.u16(),
+            len: usize::from(input.u8()),
+        };
+        self.out.clear();
+        coded.put_source_and_repairs(&header, &mut self.out);
+        let symbols = input.bytes(usize::from(header.count) * header.len);
+        self.out.extend_from_slice(symbols);
+        let mut symbol = Vec::new();
+        put_frames(input, &mut symbol);
+        self.out.extend_from_slice(&symbol);
         self.esi = coded.esi.wrapping_add(1);
         self.session.handle_datagram(self.now, &self.out);
     }
@@ -258,6 +281,7 @@ impl Victim {
                 window: interval,
                 weight: input.u16(),
             }),
+            riders: input.flag(),
         };
         self.out.clear();
         hello.put(&mut self.out);

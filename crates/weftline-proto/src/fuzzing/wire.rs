@@ -2,8 +2,8 @@
 
 use super::input::Input;
 use crate::wire::{
-    CloseClass, Datagram, FeedbackView, FeedbackWriter, Frame, FrameWriter, Frames, Hello,
-    MIN_FRAGMENT, Run, put_close,
+    CloseClass, Coded, Datagram, FeedbackView, FeedbackWriter, Frame, FrameWriter, Frames, Hello,
+    MIN_FRAGMENT, Riders, RidersHeader, Run, put_close,
 };
 
 /// Parses any bytes as a datagram. If they parse, the datagram can be written again and reads the
@@ -14,7 +14,15 @@ pub fn datagram(data: &[u8]) {
     };
     let mut again = Vec::new();
     match &parsed {
-        Datagram::Source { coded, payload } => {
+        Datagram::Source {
+            coded,
+            payload,
+            riders: Some(riders),
+        } => {
+            source_with_repairs(coded, riders, payload, &mut again);
+            assert_eq!(Datagram::parse(&again).as_ref(), Ok(&parsed), "repairs");
+        }
+        Datagram::Source { coded, payload, .. } => {
             coded.put_source(&mut again);
             again.extend_from_slice(payload);
             // The padding is not kept.
@@ -70,6 +78,23 @@ pub fn datagram(data: &[u8]) {
             close(*class, *code, reason);
         }
     }
+}
+
+fn source_with_repairs(coded: &Coded, riders: &Riders<'_>, symbol: &[u8], out: &mut Vec<u8>) {
+    let header = RidersHeader {
+        count: riders.count(),
+        nss: riders.nss,
+        key: riders.key,
+        len: riders.symbol_len(),
+    };
+    assert!((1..=Riders::MOST).contains(&header.count));
+    assert!(header.nss > 0 && header.nss <= coded.span);
+    coded.put_source_and_repairs(&header, out);
+    for (_, repair) in riders.iter() {
+        assert_eq!(repair.len(), header.len);
+        out.extend_from_slice(repair);
+    }
+    out.extend_from_slice(symbol);
 }
 
 fn parse_hello(bytes: &[u8]) -> Hello {

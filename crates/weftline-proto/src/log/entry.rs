@@ -20,6 +20,11 @@ pub struct LogEntry {
     pub event: LogEvent,
 }
 
+#[cfg(feature = "serde")]
+fn is_zero(riders: &u8) -> bool {
+    *riders == 0
+}
+
 /// What happened. `*_sent`, `Filled`, `EdgeMoved`, `Estimates` and `AllAcknowledged` are about the
 /// flow that this end sends; the others about the one that it receives.
 ///
@@ -37,7 +42,7 @@ pub enum LogEvent {
     /// HELLO left.
     HelloSent { size: u32 },
     /// A source symbol left. `edge` is the oldest unacknowledged ESI; `again`: it was sent before;
-    /// `fin`: a stream ends in it.
+    /// `fin`: a stream ends in it; `riders`: repair symbols in the same datagram.
     SourceSent {
         number: u64,
         size: u32,
@@ -45,6 +50,8 @@ pub enum LogEvent {
         edge: Esi,
         again: bool,
         fin: bool,
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_zero"))]
+        riders: u8,
     },
     /// A repair symbol left. Its encoding window is `first` and the `count - 1` ESIs after it. `key`
     /// determines the coding vector, unless the datagram carries it.
@@ -77,12 +84,15 @@ pub enum LogEvent {
     Filled { first: Esi, count: u64, fin: bool },
     /// HELLO arrived.
     HelloReceived { size: u32 },
-    /// A source symbol arrived. `useful`: this end lacked it.
+    /// A source symbol arrived. `useful`: this end lacked it; `riders`: repair symbols in the same
+    /// datagram.
     SourceReceived {
         number: u64,
         size: u32,
         esi: Esi,
         useful: bool,
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_zero"))]
+        riders: u8,
     },
     /// A repair symbol arrived. `useful`: it raised the rank. `unknowns` symbols are missing now, and
     /// `rank` equations are left about them.

@@ -37,10 +37,16 @@ impl Budget {
 
     /// A datagram arrived; the decoder has done `work` until now.
     pub(super) fn on_datagram(&mut self, work: u64) {
+        self.spend(work);
+        let left = self.left.saturating_add(self.share);
+        self.left = left.min(self.share * SAVED as i64);
+    }
+
+    /// The decoder has done `work` until now.
+    pub(super) fn spend(&mut self, work: u64) {
         let spent = i64::try_from(work.saturating_sub(self.paid)).unwrap_or(i64::MAX);
         self.paid = work;
-        let left = self.left.saturating_sub(spent).saturating_add(self.share);
-        self.left = left.min(self.share * SAVED as i64);
+        self.left = self.left.saturating_sub(spent);
     }
 
     /// Another decoder goes on, which has done no work.
@@ -139,6 +145,49 @@ mod tests {
             let is_usual = 8 % bits == 0;
             assert_eq!(attack.refused == 0, is_usual, "GF(2^{bits})");
         }
+    }
+
+    #[test]
+    fn repairs_that_ride_share_what_their_datagram_earns() {
+        use crate::wire::{Datagram, Riders, RidersHeader};
+        let mut attack = Attack::new(8);
+        let mut arrived = 0;
+        for esi in (1..4000).map(|n| n * 2) {
+            let coded = Coded {
+                transmission: esi,
+                timestamp: 0,
+                esi,
+                span: u16::try_from(esi).unwrap_or(u16::MAX).min(WINDOW),
+            };
+            let header = RidersHeader {
+                count: Riders::MOST,
+                nss: coded.span,
+                key: 8 * esi as u16,
+                len: 1202,
+            };
+            let mut datagram = Vec::new();
+            coded.put_source_and_repairs(&header, &mut datagram);
+            // Every second symbol is missing, and each repair tells something new.
+            let symbols = (0..8 * 1202).map(|n| ((n as u32 * esi) >> 3) as u8);
+            datagram.extend(symbols);
+            let Ok(Datagram::Source {
+                coded,
+                payload,
+                riders,
+            }) = Datagram::parse(&datagram)
+            else {
+                panic!("not a source symbol")
+            };
+            attack.sent += 1;
+            let taken = (attack.victim).on_source(Time::ZERO, &coded, payload, riders.as_ref());
+            arrived += u32::from(taken.is_ok());
+        }
+        assert!(arrived > 0);
+        let budget = Budget::new(attack.victim.decoder.config());
+        let dearest = 2 * budget.share as u64;
+        let most = (SAVED + u64::from(attack.sent)) * budget.share as u64 + dearest;
+        let work = attack.victim.decoder.work();
+        assert!(work <= most, "{work} of at most {most}");
     }
 
     #[test]

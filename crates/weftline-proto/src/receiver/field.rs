@@ -21,7 +21,7 @@ impl Receiver {
         code: &FieldCode<'_>,
         data: &[u8],
     ) -> Result<(), Drop> {
-        if nss > self.limits.window || data.len() > usize::from(self.limits.symbol_size) + 2 {
+        if !self.accepts(nss, data.len()) {
             return Err(Drop::Malformed);
         }
         let transmission = self.transmission(coded)?;

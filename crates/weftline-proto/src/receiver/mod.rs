@@ -14,7 +14,7 @@ use crate::feedback::Feedback;
 use crate::limits::Limits;
 use crate::ranges::RangeSet;
 use crate::time::{Time, micros};
-use crate::wire::{Coded, FeedbackWriter, Measuring, Run, complete};
+use crate::wire::{Coded, FeedbackWriter, Measuring, Riders, Run, complete};
 
 use budget::Budget;
 use measure::LossMeter;
@@ -170,15 +170,47 @@ impl Receiver {
         now: Time,
         coded: &Coded,
         symbol: &[u8],
+        riders: Option<&Riders<'_>>,
     ) -> Result<(), Drop> {
-        if symbol.len() > usize::from(self.limits.symbol_size) {
+        if symbol.len() > usize::from(self.limits.symbol_size)
+            || riders.is_some_and(|r| !self.accepts(r.nss, r.symbol_len()))
+        {
             return Err(Drop::Malformed);
         }
         let transmission = self.transmission(coded)?;
+        if riders.is_some() && !self.decodes_in(field::USUAL) {
+            return Err(Drop::Malformed);
+        }
         let esi = complete(coded.esi, self.decoder.contiguous());
         self.enter(coded, esi, esi + 1)?;
-        let decoded = self.decoder.source(esi, symbol);
-        self.on_numbered(now, coded, transmission, decoded.map(|_| ()), News::None)
+        let mut decoded = self.decoder.source(esi, symbol).map(|_| ());
+        if let (Ok(()), Some(riders)) = (&decoded, riders) {
+            decoded = self.on_riders(esi, riders);
+        }
+        self.on_numbered(now, coded, transmission, decoded, News::None)
+    }
+
+    /// Takes the repair symbols that came with the source symbol `esi`. If there is no room for one, it
+    /// is dropped alone: the next report tells what is missing.
+    fn on_riders(&mut self, esi: Esi, riders: &Riders<'_>) -> Result<(), DecodeError> {
+        let window = esi.saturating_sub(riders.nss.into())..esi;
+        for (key, data) in riders.iter() {
+            self.budget.spend(self.decoder.work());
+            if self.budget.is_spent() {
+                break;
+            }
+            let decoded = self.decoder.repair(window.clone(), u32::from(key), data);
+            match self.count_repair(decoded) {
+                Err(DecodeError::OutOfSpan { .. } | DecodeError::TooManyUnknowns { .. }) => break,
+                decoded => decoded?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a repair symbol over `nss` symbols, of `len` bytes, is within the limits.
+    fn accepts(&self, nss: u16, len: usize) -> bool {
+        nss <= self.limits.window && len <= usize::from(self.limits.symbol_size) + 2
     }
 
     pub(crate) fn on_repair(
@@ -189,7 +221,7 @@ impl Receiver {
         key: u16,
         data: &[u8],
     ) -> Result<(), Drop> {
-        if nss > self.limits.window || data.len() > usize::from(self.limits.symbol_size) + 2 {
+        if !self.accepts(nss, data.len()) {
             return Err(Drop::Malformed);
         }
         let transmission = self.transmission(coded)?;

@@ -55,6 +55,8 @@ pub enum Transmission {
         esi: Esi,
         /// It was sent before.
         again: bool,
+        /// Repair symbols in the same datagram.
+        riders: u8,
     },
     /// A repair symbol, of a numbered block if the code has blocks.
     Repair {
@@ -65,6 +67,17 @@ pub enum Transmission {
     },
     /// A datagram without a symbol, which asks for a report.
     Probe,
+}
+
+impl Transmission {
+    /// Repair symbols in it.
+    pub(super) fn repairs(self) -> u64 {
+        match self {
+            Transmission::Source { riders, .. } => riders.into(),
+            Transmission::Repair { .. } => 1,
+            Transmission::Probe => 0,
+        }
+    }
 }
 
 /// What a report acknowledged.
@@ -160,7 +173,7 @@ impl Flight {
             self.resolve(0, Fate::Lost);
         }
         self.bytes += u64::from(size);
-        self.repairs += u64::from(matches!(kind, Transmission::Repair { .. }));
+        self.repairs += kind.repairs();
         self.top_ups += u64::from(matches!(kind, Transmission::Repair { top_up: true, .. }));
         self.sources += u64::from(matches!(kind, Transmission::Source { .. }));
         self.sent.push_back(Sent {
@@ -191,7 +204,7 @@ impl Flight {
                 self.reordering.on_arrival();
             }
         }
-        self.repairs -= u64::from(matches!(transmission.kind, Transmission::Repair { .. }));
+        self.repairs -= transmission.kind.repairs();
         self.top_ups -= u64::from(matches!(
             transmission.kind,
             Transmission::Repair { top_up: true, .. }
@@ -319,6 +332,7 @@ mod tests {
                 Transmission::Source {
                     esi: i,
                     again: false,
+                    riders: 0,
                 },
                 100,
             );

@@ -6,6 +6,7 @@ mod flight;
 mod flow;
 mod reordering;
 mod reports;
+mod riding;
 pub(crate) mod scheme;
 mod situation;
 mod window;
@@ -27,6 +28,7 @@ pub use action::Action;
 use flight::Flight;
 pub use flight::Transmission;
 use flow::{Flow, Record};
+pub use riding::Room;
 use scheme::{Redundancy, Rule, Scheme};
 pub use situation::Situation;
 pub use window::EncodingWindow;
@@ -40,6 +42,10 @@ pub(crate) struct Sender {
     /// The longest time between two reports, as this end asked the peer.
     report_interval: Duration,
     next_key: u16,
+    /// The peer accepts repair symbols in the datagram of a source symbol.
+    can_ride: bool,
+    /// Bytes that the carrier, UDP and IP add to a datagram.
+    datagram_overhead: u16,
     /// Transmissions that the retransmission timer asked for.
     probes_due: u8,
     backoff: u32,
@@ -68,6 +74,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) initial_rtt: Duration,
     /// The longest time between two reports, as this end asks the peer.
     pub(crate) report_interval: Duration,
+    /// Bytes that the carrier, UDP and IP add to a datagram.
+    pub(crate) datagram_overhead: u16,
     /// Decorrelates repair keys.
     pub(crate) seed: u64,
 }
@@ -117,6 +125,8 @@ impl Sender {
             newest_report: None,
             report_interval: setup.report_interval,
             next_key: setup.seed as u16,
+            can_ride: false,
+            datagram_overhead: setup.datagram_overhead,
             probes_due: 0,
             backoff: 0,
             window_shut: false,
@@ -126,7 +136,8 @@ impl Sender {
         }
     }
 
-    pub(crate) fn set_peer_limits(&mut self, peer: Limits) {
+    pub(crate) fn set_peer_limits(&mut self, peer: Limits, can_ride: bool) {
+        self.can_ride = can_ride;
         let flow = &mut self.flow;
         flow.peer = peer;
         let credit = flow.encoder.first() + u64::from(peer.symbols);

@@ -16,19 +16,33 @@ use crate::wire::Coded;
 const NEVER: u64 = u64::MAX;
 
 impl Sender {
-    /// Takes a new source symbol and writes its datagram.
+    /// Takes a new source symbol and writes its datagram, of at most `longest` bytes if repair symbols
+    /// ride in it. Returns how many do, or `None` and writes nothing if there is no room for the symbol.
     pub(crate) fn send_new(
         &mut self,
         now: Time,
         symbol: &[u8],
         filled: Filled,
+        longest: usize,
         out: &mut Vec<u8>,
-    ) -> bool {
+    ) -> Option<u8> {
         let transmission = self.flow.flight.next();
-        let Some(esi) = self.push(now, symbol, filled, transmission) else {
-            return false;
+        let boarded = self.board(now, symbol.len(), longest);
+        let esi = self.push(now, symbol, filled, transmission)?;
+        let Some(boarded) = boarded else {
+            return self.write_source(now, esi, false, out).then_some(0);
         };
-        self.write_source(now, esi, false, out)
+        let riders = boarded.header.count;
+        (self.coded(now, esi)).put_source_and_repairs(&boarded.header, out);
+        if !self.put_riders(&boarded, out) {
+            debug_assert!(false, "window {:?} is not held", boarded.window);
+            out.clear();
+            return self.write_source(now, esi, false, out).then_some(0);
+        }
+        out.extend_from_slice(symbol);
+        let again = false;
+        self.on_sent(now, Transmission::Source { esi, again, riders }, out.len());
+        Some(riders)
     }
 
     /// Takes a new source symbol that is sent only as repair symbols.
@@ -72,7 +86,8 @@ impl Sender {
         };
         header.put_source(out);
         out.extend_from_slice(symbol);
-        self.on_sent(now, Transmission::Source { esi, again }, out.len());
+        let riders = 0;
+        self.on_sent(now, Transmission::Source { esi, again, riders }, out.len());
         true
     }
 

@@ -88,6 +88,7 @@ impl Handshake {
             limits: *limits,
             feedback: config.feedback,
             measuring: config.scheme.measuring(),
+            riders: true,
         };
         hello.put(out);
         true

@@ -265,7 +265,12 @@ fn sent(log: &mut EventLog, now: Time, datagram: &[u8], first: Esi) {
                 repair(&coded, nss, CodingVectorKind::Explicit, None, code.bits);
             }
         },
-        Datagram::Source { coded, payload } => {
+        Datagram::Source {
+            coded,
+            payload,
+            riders,
+        } => {
+            let riders = riders.map_or(0, |r| r.count());
             let (number, esi, edge) = header(log, &coded);
             let (again, fin) = (log.is_again(), is_end(payload));
             log.push(
@@ -277,6 +282,7 @@ fn sent(log: &mut EventLog, now: Time, datagram: &[u8], first: Esi) {
                     edge,
                     again,
                     fin,
+                    riders,
                 },
             );
             if !again {
@@ -337,13 +343,14 @@ fn received(
         }
     };
     let event = match parsed {
-        Datagram::Source { coded, .. } => LogEvent::SourceReceived {
+        Datagram::Source { coded, riders, .. } => LogEvent::SourceReceived {
             number: log
                 .received_number(Numbered::Transmission, coded.transmission)
                 .0,
             size,
             esi: complete(coded.esi, state.edge),
             useful: state.sources > before.sources,
+            riders: riders.map_or(0, |r| r.count()),
         },
         Datagram::Repair { coded, nss, .. } | Datagram::FieldRepair { coded, nss, .. } => {
             repair(coded, *nss)

@@ -35,6 +35,9 @@ use pieces::{Cutter, Joiner};
 
 /// Source datagrams that are shorter than a repair by more than this are not made longer.
 const MOST_PADDING: usize = 48;
+/// A source datagram with repair symbols is at most as long as every path takes over QUIC: a carrier
+/// that watches for a shrinking path does not suspect its loss.
+const LONGEST_WITH_REPAIRS: usize = 1140;
 /// Bytes of an acknowledgement in QUIC, usually.
 const BESIDE: usize = 16;
 
@@ -116,6 +119,7 @@ impl Session {
             capacity: limits.symbols,
             initial_rtt: config.initial_rtt,
             report_interval: config.feedback.longest(),
+            datagram_overhead: config.datagram_overhead,
             seed,
         };
         let least = Limits::LEAST;
@@ -188,7 +192,11 @@ impl Session {
         };
         let is_hello = matches!(parsed, Datagram::Hello(_));
         let outcome = match parsed {
-            Datagram::Source { coded, payload } => self.receiver.on_source(now, &coded, payload),
+            Datagram::Source {
+                coded,
+                payload,
+                riders,
+            } => (self.receiver).on_source(now, &coded, payload, riders.as_ref()),
             Datagram::Repair {
                 coded,
                 nss,
@@ -297,7 +305,7 @@ impl Session {
         debug!(limits = ?hello.limits, "peer's hello arrived");
         self.agreed_size = self.config.symbol_size.min(hello.limits.symbol_size);
         self.fit_symbols();
-        self.sender.set_peer_limits(hello.limits);
+        self.sender.set_peer_limits(hello.limits, hello.riders);
         self.payload.set_peer_limits(hello.limits);
         self.receiver.set_reports(hello.feedback, hello.measuring);
         self.payload.events.push_back(Event::Connected);
@@ -340,10 +348,14 @@ impl Session {
         self.sender.on_all_dropped(now);
     }
 
-    fn fit_symbols(&mut self) {
+    /// Bytes of a repair symbol over the longest source symbols, where the path takes that.
+    fn longest_datagram(&self) -> usize {
         let agreed = usize::from(self.agreed_size) + REPAIR_OVERHEAD;
-        let longest = self.largest_datagram.min(agreed);
-        let room = self.config.scheme.symbol_room(longest);
+        self.largest_datagram.min(agreed)
+    }
+
+    fn fit_symbols(&mut self) {
+        let room = self.config.scheme.symbol_room(self.longest_datagram());
         let room = u16::try_from(room).unwrap_or(u16::MAX);
         self.symbol_size = self.agreed_size.min(room.max(SMALLEST_SYMBOL));
     }
@@ -567,11 +579,16 @@ impl Session {
                 // A message that was promised a symbol of its own gets one on a shrunk path too.
                 let alone = self.payload.next_alone();
                 let max = usize::from(self.symbol_size).max(alone);
+                let longest = self.longest_datagram().min(LONGEST_WITH_REPAIRS);
                 if let Some(filled) = self.payload.fill(now, esi, max, &mut self.symbol)
-                    && self.sender.send_new(now, &self.symbol, filled, out)
+                    && let Some(riders) =
+                        (self.sender).send_new(now, &self.symbol, filled, longest, out)
                 {
                     self.sent.source_symbols += 1;
-                    self.pad(out);
+                    self.sent.repair_symbols += u64::from(riders);
+                    if riders == 0 {
+                        self.pad(out);
+                    }
                 }
             }
             Action::FillBlock => self.write_block(now, out),

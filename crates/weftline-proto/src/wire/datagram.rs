@@ -1,7 +1,7 @@
-//! The ten kinds of datagram.
+//! The eleven kinds of datagram.
 
 use super::reader::{Malformed, Reader, put_varint};
-use super::{FeedbackView, FieldCode, Hello};
+use super::{FeedbackView, FieldCode, Hello, Riders, RidersHeader};
 
 pub(super) const KIND_SOURCE: u8 = 0x01;
 pub(super) const KIND_REPAIR: u8 = 0x02;
@@ -13,6 +13,7 @@ pub(super) const KIND_PIECE: u8 = 0x07;
 pub(super) const KIND_PADDED: u8 = 0x08;
 pub(super) const KIND_FIELD_REPAIR: u8 = 0x09;
 pub(super) const KIND_CLOSE_REPORT: u8 = 0x0a;
+pub(super) const KIND_SOURCE_AND_REPAIRS: u8 = 0x0b;
 
 /// Longest close reason in bytes.
 const MAX_REASON: usize = 256;
@@ -46,6 +47,8 @@ pub enum Datagram<'a> {
         coded: Coded,
         /// The symbol: frames.
         payload: &'a [u8],
+        /// Repair symbols in the same datagram.
+        riders: Option<Riders<'a>>,
     },
     /// One repair symbol.
     Repair {
@@ -120,7 +123,17 @@ impl<'a> Datagram<'a> {
             KIND_SOURCE => Ok(Datagram::Source {
                 coded: Coded::parse(&mut r)?,
                 payload: r.rest(),
+                riders: None,
             }),
+            KIND_SOURCE_AND_REPAIRS => {
+                let coded = Coded::parse(&mut r)?;
+                let riders = Some(Riders::parse(&mut r, coded.span)?);
+                Ok(Datagram::Source {
+                    coded,
+                    payload: r.rest(),
+                    riders,
+                })
+            }
             KIND_PADDED => {
                 let coded = Coded::parse(&mut r)?;
                 let rest = r.rest();
@@ -131,6 +144,7 @@ impl<'a> Datagram<'a> {
                 Ok(Datagram::Source {
                     coded,
                     payload: &rest[..rest.len() - padding],
+                    riders: None,
                 })
             }
             KIND_REPAIR => {
@@ -269,6 +283,12 @@ impl Coded {
         self.put(KIND_SOURCE, out);
     }
 
+    /// Appends the header of a source datagram with repair symbols; these follow, then the symbol.
+    pub fn put_source_and_repairs(&self, riders: &RidersHeader, out: &mut Vec<u8>) {
+        self.put(KIND_SOURCE_AND_REPAIRS, out);
+        riders.put(out);
+    }
+
     /// Appends the header of a repair datagram; the coded symbol follows.
     pub fn put_repair(&self, nss: u16, key: u16, out: &mut Vec<u8>) {
         self.put(KIND_REPAIR, out);
@@ -352,7 +372,8 @@ mod tests {
             Datagram::parse(&out),
             Ok(Datagram::Source {
                 coded: CODED,
-                payload: b"symbol"
+                payload: b"symbol",
+                riders: None,
             })
         );
 

@@ -10,6 +10,7 @@ mod field_code;
 mod frame;
 mod params;
 mod reader;
+mod riders;
 
 pub use crate::limits::{FRAGMENT_COST, MIN_FRAGMENT, MIN_SYMBOL_SIZE};
 pub use datagram::{CloseClass, Coded, Datagram, Piece};
@@ -20,6 +21,7 @@ pub(crate) use field_code::{field, pack, packed_len, symbol_room};
 pub use frame::{Frame, FrameWriter, Frames};
 pub use params::{Hello, Measuring};
 pub use reader::{Malformed, varint_len};
+pub use riders::{Riders, RidersHeader};
 
 /// The version of the wire format that this crate speaks.
 pub const VERSION: u8 = 1;
@@ -35,7 +37,10 @@ pub const SOURCE_HEADER: usize = NUMBERED_HEADER;
 
 /// Bytes by which a repair datagram may exceed the longest source symbol that it covers:
 /// its header and the coded length of the symbol.
-pub const REPAIR_OVERHEAD: usize = 19 + 2;
+pub const REPAIR_OVERHEAD: usize = REPAIR_HEADER + 2;
+
+/// Bytes of a repair datagram before the coded symbol.
+pub const REPAIR_HEADER: usize = NUMBERED_HEADER + 4;
 
 /// Bytes of a repair datagram that names its field, before the coded symbol, with the seed of its
 /// coding vector.

@@ -19,6 +19,8 @@ pub struct Hello {
     pub feedback: Feedback,
     /// How the other end measures the packet error rate, which it then puts in each report.
     pub measuring: Option<Measuring>,
+    /// The sender accepts repair symbols in the datagram of a source symbol.
+    pub riders: bool,
 }
 
 /// How a receiver measures the packet error rate: a moving average over a window that slides with
@@ -39,7 +41,9 @@ impl Measuring {
     const USUAL_WEIGHT: u16 = 800;
 }
 
+/// Flags. Unknown ones are ignored.
 const SEEN: u8 = 1;
+const RIDERS: u8 = 2;
 
 /// Parameter identifiers. Unknown ones are skipped, so later versions can add some.
 mod id {
@@ -66,7 +70,7 @@ impl Hello {
         if version != VERSION {
             return Err(Malformed::Version(version));
         }
-        let seen = r.u8()? & SEEN != 0;
+        let flags = r.u8()?;
         let mut limits = Limits::LEAST;
         let mut feedback = Feedback::EveryDatagram {
             min_interval: Duration::ZERO,
@@ -123,10 +127,11 @@ impl Hello {
             }
         }
         Ok(Hello {
-            seen,
+            seen: flags & SEEN != 0,
             limits,
             feedback,
             measuring: window.map(|window| Measuring { window, weight }),
+            riders: flags & RIDERS != 0,
         })
     }
 
@@ -134,7 +139,8 @@ impl Hello {
     pub fn put(&self, out: &mut Vec<u8>) {
         out.push(super::datagram::KIND_HELLO);
         out.push(VERSION);
-        out.push(if self.seen { SEEN } else { 0 });
+        let flag = |is_set, flag| if is_set { flag } else { 0 };
+        out.push(flag(self.seen, SEEN) | flag(self.riders, RIDERS));
         let l = &self.limits;
         let (feedback_id, interval) = match self.feedback {
             Feedback::EveryDatagram { min_interval } => (id::FEEDBACK_EACH, min_interval),
@@ -211,6 +217,7 @@ mod tests {
                 limits: Limits::default(),
                 feedback,
                 measuring,
+                riders: measuring.is_some(),
             };
             let mut out = Vec::new();
             hello.put(&mut out);

@@ -120,6 +120,7 @@ fn check(text: &str, outcome: &mut Outcome) {
                 again: is_again,
                 esi,
                 edge: e,
+                riders,
                 ..
             } => {
                 assert_eq!((n, e), (number, edge), "{text}: {entry:?}");
@@ -127,6 +128,7 @@ fn check(text: &str, outcome: &mut Outcome) {
                 number += 1;
                 sources += u64::from(!is_again);
                 again += u64::from(is_again);
+                repairs += u64::from(riders);
             }
             LogEvent::RepairSent {
                 number: n,

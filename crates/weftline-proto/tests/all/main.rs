@@ -21,6 +21,7 @@ mod protocol_doc;
 mod rate_control;
 mod reliability;
 mod rest;
+mod riding;
 mod rlc_block;
 mod support;
 mod udp_rc;

@@ -81,8 +81,10 @@ struct Reading {
     last_known: u64,
     last_new: u64,
     again: u64,
-    /// When each repair symbol was sent, by its transmission number.
+    /// When each repair symbol in a datagram of its own was sent, by its transmission number.
     repairs: HashMap<u64, u64>,
+    /// Repair symbols in datagrams of source symbols.
+    riders: u64,
     /// When each useless repair symbol was sent.
     useless: Vec<u64>,
     reports: u64,
@@ -109,8 +111,12 @@ impl Reading {
     fn on_writer(&mut self, now: u64, event: &LogEvent) {
         match event {
             LogEvent::SourceSent {
-                esi, again: false, ..
+                esi,
+                again: false,
+                riders,
+                ..
             } => {
+                self.riders += u64::from(*riders);
                 self.sent.insert(*esi, now);
                 self.last_new = now;
             }
@@ -178,7 +184,7 @@ impl Reading {
         let matrices: Vec<f64> = self.matrices.iter().map(|n| *n as f64).collect();
         let (mean_matrix, std_matrix) = moments(&matrices);
         let largest = self.matrices.iter().copied().max().unwrap_or(0);
-        let repairs = self.repairs.len() as u64;
+        let repairs = self.repairs.len() as u64 + self.riders;
         let inline = |sent: &&u64| **sent <= self.last_new;
         let each = |count: u64| count as f64 / (sources as f64).max(1.0);
         let sent = sources + self.again + repairs;
@@ -192,7 +198,7 @@ impl Reading {
             std_delay_s,
             again: each(self.again),
             repairs: each(repairs),
-            inline_repairs: each(self.repairs.values().filter(inline).count() as u64),
+            inline_repairs: each(self.riders + self.repairs.values().filter(inline).count() as u64),
             useless_share: share(self.useless.len()),
             useless_inline_share: share(self.useless.iter().filter(inline).count()),
             reports: self.reports,

@@ -8,6 +8,7 @@ use weftline_codec::coefficients::Coefficients;
 
 use crate::sender::action::Action;
 use crate::sender::flight::Transmission;
+use crate::sender::riding::Room;
 use crate::sender::situation::Situation;
 use crate::time::Time;
 use crate::wire::{FeedbackView, FieldCode};
@@ -41,6 +42,12 @@ pub trait Rule: Debug + Send {
         _top_up: bool,
     ) -> Option<u64> {
         None
+    }
+
+    /// A new source symbol leaves now. Returns how many repair symbols ride in its datagram, at most
+    /// `room.most`: they cover the newest symbols before it, and share its fate.
+    fn riders(&mut self, _at: &Situation<'_>, _room: &Room) -> u8 {
+        0
     }
 
     /// A transmission left.

@@ -21,14 +21,12 @@ pub(super) struct Belief {
 }
 
 /// What a datagram does to the deficit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
-    /// It raises the deficit if it is lost: a new source symbol.
-    Source,
-    /// It lowers the deficit if it arrives: a repair symbol, or a source symbol sent again.
-    Repair,
-    /// Neither.
-    Nothing,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Effect {
+    /// It raises the deficit if it is lost: it has a new source symbol.
+    pub(super) is_source: bool,
+    /// It lowers the deficit by so much if it arrives: repair symbols, or a source symbol sent again.
+    pub(super) repairs: usize,
 }
 
 impl Belief {
@@ -46,16 +44,12 @@ impl Belief {
         for (deficit, &[good, bad]) in self.at[..=self.top].iter().enumerate() {
             let lost = good * losses.after_arrival + bad * losses.after_loss;
             let arrived = good + bad - lost;
-            let (if_arrived, if_lost) = match effect {
-                Effect::Source => (deficit, (deficit + 1).min(LARGEST)),
-                Effect::Repair => (deficit.saturating_sub(1), deficit),
-                Effect::Nothing => (deficit, deficit),
-            };
-            next[if_arrived][0] += arrived;
-            next[if_lost][1] += lost;
+            let raised = deficit + usize::from(effect.is_source);
+            next[deficit.saturating_sub(effect.repairs)][0] += arrived;
+            next[raised.min(LARGEST)][1] += lost;
         }
         self.at = next;
-        if effect == Effect::Source {
+        if effect.is_source {
             self.top = (self.top + 1).min(LARGEST);
         }
         while self.top > 0 && self.at[self.top][0] + self.at[self.top][1] < NEGLIGIBLE {
@@ -69,10 +63,10 @@ impl Belief {
 
     /// The worth of one more repair symbol: the probability that it arrives and is needed, weighted
     /// by how much the wait grows with the deficit (a stream that lacks d equations waits in
-    /// proportion to d squared, so the d-th repair saves 2d - 1).
-    pub(super) fn worth(&self, losses: &Losses) -> f64 {
+    /// proportion to d squared, so the d-th repair saves 2d - 1). `others` share its datagram.
+    pub(super) fn worth(&self, losses: &Losses, others: usize) -> f64 {
         let arrives = [1.0 - losses.after_arrival, 1.0 - losses.after_loss];
-        let deficits = self.at[..=self.top].iter().enumerate().skip(1);
+        let deficits = self.at[..=self.top].iter().skip(others).enumerate().skip(1);
         deficits
             .map(|(deficit, [good, bad])| {
                 (good * arrives[0] + bad * arrives[1]) * (2 * deficit - 1) as f64
@@ -91,20 +85,46 @@ impl Belief {
 mod tests {
     use super::*;
 
+    const SOURCE: Effect = Effect {
+        is_source: true,
+        repairs: 0,
+    };
+    const REPAIR: Effect = Effect {
+        is_source: false,
+        repairs: 1,
+    };
+
     #[test]
     fn a_source_and_a_repair_change_the_belief_as_probability_theory_says() {
         let losses = Losses::independent(0.1);
         let mut belief = Belief::certain(0);
-        assert_eq!(belief.worth(&losses), 0.0);
-        belief.step(Effect::Source, &losses);
+        assert_eq!(belief.worth(&losses, 0), 0.0);
+        belief.step(SOURCE, &losses);
         assert!((belief.short() - 0.1).abs() < 1e-12);
-        assert!((belief.worth(&losses) - 0.09).abs() < 1e-12);
-        belief.step(Effect::Repair, &losses);
+        assert!((belief.worth(&losses, 0) - 0.09).abs() < 1e-12);
+        belief.step(REPAIR, &losses);
         assert!((belief.short() - 0.01).abs() < 1e-12);
         // Two source symbols and one repair: the deficit is zero if enough of them arrive.
-        belief.step(Effect::Source, &losses);
+        belief.step(SOURCE, &losses);
         let short = 0.01 + 0.99 * 0.1;
         assert!((belief.short() - short).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_repair_that_rides_is_lost_with_its_source_symbol() {
+        let losses = Losses::independent(0.1);
+        let mut belief = Belief::certain(1);
+        let riding = Effect {
+            is_source: true,
+            repairs: 2,
+        };
+        // It arrives, and one of the two repairs is needed; or the deficit is 2.
+        belief.step(riding, &losses);
+        assert!((belief.short() - 0.1).abs() < 1e-12);
+        assert!((belief.worth(&losses, 0) - 0.09 * 3.0).abs() < 1e-12);
+        // One of two in the same datagram is left for the second equation.
+        assert!((belief.worth(&losses, 1) - 0.09).abs() < 1e-12);
+        assert_eq!(belief.worth(&losses, 2), 0.0);
     }
 
     #[test]
@@ -117,8 +137,8 @@ mod tests {
             spread: 6.0,
         };
         let mut belief = Belief::certain(0);
-        belief.step(Effect::Source, &losses);
-        belief.step(Effect::Source, &losses);
+        belief.step(SOURCE, &losses);
+        belief.step(SOURCE, &losses);
         let both = 0.03 * 0.75;
         let one = 0.03 * 0.25 + 0.97 * 0.03;
         assert!((belief.short() - both - one).abs() < 1e-12);
@@ -130,9 +150,9 @@ mod tests {
         let mut belief = Belief::certain(60);
         for i in 0..5000 {
             let effect = match i % 7 {
-                0..4 => Effect::Source,
-                4 => Effect::Nothing,
-                _ => Effect::Repair,
+                0..4 => SOURCE,
+                4 => Effect::default(),
+                _ => REPAIR,
             };
             belief.step(effect, &losses);
             let sum: f64 = belief.at.iter().flatten().sum();

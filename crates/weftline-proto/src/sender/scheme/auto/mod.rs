@@ -8,6 +8,7 @@ mod price;
 use super::rule::{Report, Rule};
 use crate::sender::action::Action;
 use crate::sender::flight::Transmission;
+use crate::sender::riding::Room;
 use crate::sender::situation::Situation;
 use crate::sender::window::EncodingWindow;
 use crate::time::Time;
@@ -40,6 +41,8 @@ impl Rule for AutoRule {
             return at.answer_deficit(WINDOW).or(new.then_some(Action::New));
         }
         let wants = price.is_repair_worthwhile(now, srtt, new, at.flight(), at.first());
+        // It rides with the new symbol.
+        let wants = wants && !(new && price.is_room());
         let old = at.is_out_of_reach(WINDOW);
         let again =
             at.missing() > 0 && (old && price.should_retransmit() || price.should_resend(srtt));
@@ -58,6 +61,10 @@ impl Rule for AutoRule {
 
     fn probe(&mut self, at: &Situation<'_>) -> Action {
         Action::top_up(at.oldest_window(WINDOW))
+    }
+
+    fn riders(&mut self, at: &Situation<'_>, room: &Room) -> u8 {
+        self.price.riders(at, room)
     }
 
     fn on_sent(&mut self, at: &Situation<'_>, transmission: Transmission) {

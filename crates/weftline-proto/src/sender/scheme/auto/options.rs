@@ -21,8 +21,9 @@ pub struct Auto {
     /// 60 s. The sender spends its repairs to meet this deadline, and drops nothing. If reports and
     /// their answers come in time, this costs hardly more than the losses.
     pub deadline: Option<Duration>,
-    /// Most repairs for each source symbol in the long run, 0 to 4. Beyond this limit, the sender
-    /// only repairs symbols that the receiver is known to lack. `None` is 0.28, or 2.4 times the
+    /// Most repairs for each source symbol in the long run, 0 to 4. A repair in the datagram of a source
+    /// symbol counts as its share of the bytes of one in a datagram of its own. Beyond this limit, the
+    /// sender only repairs symbols that the receiver is known to lack. `None` is 0.28, or 2.4 times the
     /// loss rate if that is more, at most 1; below 1 % loss it falls with the loss rate.
     pub overhead: Option<f64>,
     /// The parts of the rule that are on.

@@ -5,6 +5,8 @@
 //! symbol; only the price differs. The price follows from the share of repairs that the target delay
 //! needs.
 
+mod riding;
+
 use std::collections::VecDeque;
 
 use core::time::Duration;
@@ -14,6 +16,7 @@ use super::belief::{Belief, Effect};
 use super::channel::{Channel, Losses};
 use super::options::Auto;
 use crate::sender::flight::{Flight, Transmission};
+use crate::sender::riding::Room;
 use crate::sender::situation::{Situation, is_short};
 use crate::time::Time;
 
@@ -77,7 +80,8 @@ fn default_limit(rate: f64, per_second: f64) -> f64 {
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     sources: u32,
-    repairs: u32,
+    /// One that rides counts as the share that it costs of one in a datagram of its own.
+    repairs: f64,
 }
 
 /// What the newest report said.
@@ -110,6 +114,8 @@ pub(super) struct Price {
     rounds: VecDeque<Round>,
     round: Round,
     round_end: Time,
+    /// The room for repairs in the datagram of the newest source symbol.
+    room: Option<Room>,
     /// Repairs that the limit still allows.
     allowance: f64,
     /// Since when more data has waited than could be sent at once.
@@ -140,6 +146,7 @@ impl Price {
             rounds: VecDeque::new(),
             round: Round::default(),
             round_end: now,
+            room: None,
             allowance: SLACK,
             waiting_since: None,
             waits: false,
@@ -201,7 +208,7 @@ impl Price {
         let late = |&(number, kind): &(u64, Transmission)| {
             let first = |esi| esi >= edge;
             known(number)
-                && matches!(kind, Transmission::Source { again: false, esi } if first(esi))
+                && matches!(kind, Transmission::Source { again: false, esi, .. } if first(esi))
         };
         let doubtful = flight.undecided(usize::MAX).filter(late).count() as u64;
         self.deficit = report.missing.saturating_sub(doubtful + report.rank);
@@ -210,10 +217,13 @@ impl Price {
         for (_, kind) in flight.undecided(NEWEST) {
             let effect = match kind {
                 // The symbol was given up, like a message that would be late.
-                Transmission::Source { esi, .. } if esi < edge => Effect::Nothing,
+                Transmission::Source { esi, riders, .. } if esi < edge => Effect {
+                    is_source: false,
+                    repairs: riders.into(),
+                },
                 kind => effect(kind),
             };
-            self.under_way += u64::from(effect == Effect::Repair);
+            self.under_way += effect.repairs as u64;
             self.belief.step(effect, &self.losses);
         }
     }
@@ -256,7 +266,7 @@ impl Price {
         edge: Esi,
     ) -> bool {
         self.update_belief(now, srtt, flight, edge);
-        let worth = self.belief.worth(&self.losses);
+        let worth = self.belief.worth(&self.losses, 0);
         // Symbols that the receiver is known to lack are repaired at any price and beyond any limit.
         let lacking = is_short(self.deficit as f64, self.under_way, self.losses.rate);
         let worthwhile = worth > self.current_price(now, srtt, source) && self.allowance >= 1.0;
@@ -276,7 +286,7 @@ impl Price {
         let paused = !source && now >= self.last_source + self.pause(srtt);
         match paused && self.options.ingredients.tail {
             true => price.min(1.0) * TAIL,
-            false => price,
+            false => price * self.patience(srtt),
         }
     }
 
@@ -291,7 +301,7 @@ impl Price {
         let price = self.price(srtt).min(1.0) * TAIL;
         let waits = self.options.ingredients.tail
             && !self.pause_noticed
-            && self.belief.worth(&self.losses) > price;
+            && self.belief.worth(&self.losses, 0) > price;
         waits.then(|| self.last_source + self.pause(srtt))
     }
 
@@ -309,12 +319,12 @@ impl Price {
     fn share(&self, srtt: Duration) -> f64 {
         let Losses { rate, spread, .. } = self.losses;
         let per_round = self.per_round();
-        let shortest = (srtt / SHORTEST).clamp(*SHORT.start(), *SHORT.end());
-        let slack = self.slack(srtt);
-        let delay = slack.or(self.options.delay).unwrap_or(shortest);
+        let (slack, delay) = (self.slack(srtt), self.aim(srtt));
         let rounds = delay.as_secs_f64() / srtt.as_secs_f64().max(1e-6);
         // Data may sometimes miss a target, but must not miss a deadline.
         let (ease, deviations) = match slack {
+            // Where repairs ride, the same bytes buy a larger margin.
+            Some(_) if self.patience(srtt) > 1.0 => (1.0, 3.0),
             Some(_) => (1.0, 2.0),
             None if rounds >= ENOUGH => (WITH_REPORTS, self.usual_deviations()),
             None => (1.0, self.usual_deviations()),
@@ -327,6 +337,13 @@ impl Price {
             share = (rate + 1.0 / horizon + margin) / (1.0 - rate);
         }
         share.min(self.limit(srtt))
+    }
+
+    /// The time in which losses are to be repaired.
+    fn aim(&self, srtt: Duration) -> Duration {
+        let shortest = (srtt / SHORTEST).clamp(*SHORT.start(), *SHORT.end());
+        let wanted = self.slack(srtt).or(self.options.delay);
+        wanted.unwrap_or(shortest)
     }
 
     fn usual_deviations(&self) -> f64 {
@@ -389,20 +406,20 @@ impl Price {
         if now >= self.round_end {
             self.end_round(now, srtt);
         }
-        match effect {
-            Effect::Source => {
-                self.last_source = now;
-                self.round.sources += 1;
-                let limit = LEEWAY * self.limit(srtt);
-                let most = (4.0 * limit * self.per_round()).max(SLACK);
-                self.allowance = (self.allowance + limit).min(most);
-            }
-            Effect::Repair => {
-                self.under_way += 1;
-                self.round.repairs += 1;
-                self.allowance = (self.allowance - 1.0).max(-SLACK);
-            }
-            Effect::Nothing => {}
+        let mut cost = 1.0;
+        if effect.is_source {
+            self.last_source = now;
+            self.round.sources += 1;
+            let limit = LEEWAY * self.limit(srtt);
+            let most = (4.0 * limit * self.per_round()).max(SLACK);
+            self.allowance = (self.allowance + limit).min(most);
+            cost = self.room.map_or(1.0, |room| room.cost);
+        }
+        if effect.repairs > 0 {
+            self.under_way += effect.repairs as u64;
+            let spent = cost * effect.repairs as f64;
+            self.round.repairs += spent;
+            self.allowance = (self.allowance - spent).max(-SLACK);
         }
     }
 
@@ -417,8 +434,8 @@ impl Price {
         }
         self.rounds.push_back(round);
         let sources: u32 = self.rounds.iter().map(|r| r.sources).sum();
-        let repairs: u32 = self.rounds.iter().map(|r| r.repairs).sum();
-        let measured = f64::from(repairs) / f64::from(sources);
+        let repairs: f64 = self.rounds.iter().map(|r| r.repairs).sum();
+        let measured = repairs / f64::from(sources);
         let wanted = self.share(srtt);
         let step = ((measured + 0.01) / (wanted + 0.01)).powf(0.1);
         self.correction = (self.correction * step).clamp(0.1, 10.0);
@@ -428,9 +445,19 @@ impl Price {
 /// What a transmission does to the receiver's deficit.
 fn effect(kind: Transmission) -> Effect {
     match kind {
-        Transmission::Source { again: false, .. } => Effect::Source,
-        Transmission::Source { again: true, .. } | Transmission::Repair { .. } => Effect::Repair,
-        Transmission::Probe => Effect::Nothing,
+        Transmission::Source {
+            again: false,
+            riders,
+            ..
+        } => Effect {
+            is_source: true,
+            repairs: riders.into(),
+        },
+        Transmission::Source { again: true, .. } | Transmission::Repair { .. } => Effect {
+            is_source: false,
+            repairs: 1,
+        },
+        Transmission::Probe => Effect::default(),
     }
 }
 
