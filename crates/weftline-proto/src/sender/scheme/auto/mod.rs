@@ -85,7 +85,7 @@ impl Rule for AutoRule {
     }
 
     fn on_timeout(&mut self, at: &Situation<'_>) {
-        self.price.notice_pause(at.now(), at.srtt());
+        self.price.notice_pause(at.now());
     }
 
     fn next_timeout(&self, at: &Situation<'_>) -> Option<Time> {

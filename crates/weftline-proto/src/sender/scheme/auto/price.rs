@@ -125,8 +125,10 @@ pub(super) struct Price {
     /// Until when the path's queue counts as full.
     full_until: Time,
     last_source: Time,
-    /// The pause after the last source symbol was noticed.
-    pause_noticed: bool,
+    /// When the price was asked for last, or a timer was due.
+    looked_at: Time,
+    /// Data waits that the path does not take: there is no pause to wait for.
+    held_back: bool,
 }
 
 impl Price {
@@ -152,7 +154,8 @@ impl Price {
             waits: false,
             full_until: now,
             last_source: now,
-            pause_noticed: false,
+            looked_at: now,
+            held_back: false,
         }
     }
 
@@ -246,8 +249,7 @@ impl Price {
         }
         let held_back =
             self.options.ingredients.backlog && (long || self.waits || now < self.full_until);
-        // A flow that is held back has no pause to wait for.
-        self.pause_noticed |= held_back && source;
+        self.held_back = held_back && source;
         held_back
     }
 
@@ -271,14 +273,14 @@ impl Price {
         let lacking = is_short(self.deficit as f64, self.under_way, self.losses.rate);
         let worthwhile = worth > self.current_price(now, srtt, source) && self.allowance >= 1.0;
         let wants = worthwhile || self.deficit > 0 && lacking;
-        self.pause_noticed = now >= self.last_source + self.pause(srtt);
+        self.looked_at = now;
         wants
     }
 
     /// A timer was due. While something else is to be sent and the pace holds it back, nobody asks
     /// for a repair, and the timer must not stay due.
-    pub(super) fn notice_pause(&mut self, now: Time, srtt: Duration) {
-        self.pause_noticed |= now >= self.last_source + self.pause(srtt);
+    pub(super) fn notice_pause(&mut self, now: Time) {
+        self.looked_at = now;
     }
 
     fn current_price(&self, now: Time, srtt: Duration, source: bool) -> f64 {
@@ -299,10 +301,12 @@ impl Price {
     /// When the price falls without an event.
     pub(super) fn next_timeout(&self, srtt: Duration) -> Option<Time> {
         let price = self.price(srtt).min(1.0) * TAIL;
+        let pause = self.last_source + self.pause(srtt);
         let waits = self.options.ingredients.tail
-            && !self.pause_noticed
+            && !self.held_back
+            && pause > self.looked_at
             && self.belief.worth(&self.losses, 0) > price;
-        waits.then(|| self.last_source + self.pause(srtt))
+        waits.then_some(pause)
     }
 
     /// Source symbols in a round trip.
