@@ -23,6 +23,9 @@ use crate::shared::{Shared, State};
 /// Datagrams that arrived and are handled under one lock.
 const BATCH: usize = 64;
 
+/// With more datagrams than these at a time, data comes in bulk: an application answers none of them.
+const FEW: usize = 4;
+
 /// Datagrams sent between two looks at what has arrived, should there always be something to send
 /// and room for it.
 const BURST: usize = 32;
@@ -114,6 +117,7 @@ async fn receive(shared: &Shared, inbox: &mut Vec<Bytes>) {
         return;
     }
     let marks = shared.carrier.congestion_marks();
+    let few = inbox.len() <= FEW;
     let events = shared.events(|state, now| {
         state.session.set_congestion_marks(marks);
         for datagram in inbox.drain(..) {
@@ -121,7 +125,7 @@ async fn receive(shared: &Shared, inbox: &mut Vec<Bytes>) {
         }
     });
     shared.heard.notify_waiters();
-    if events > 0 {
+    if few && events > 0 {
         // An application that answers at once does so before the report leaves: the answer need not
         // wait for it, and both fit one packet.
         tokio::task::yield_now().await;

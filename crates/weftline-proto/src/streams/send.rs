@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use weftline_codec::Esi;
 
-use super::trim;
 use crate::spare::free_spare;
 
 /// Bytes accepted from the application and not yet put into symbols, and the stream's end.
@@ -111,6 +110,5 @@ impl Taken<'_> {
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
         self.queue.drain(..self.len);
-        trim(self.queue);
     }
 }
