@@ -321,6 +321,14 @@ impl Buffers {
         }
     }
 
+    /// No buffers, and as long ones as before when one is needed.
+    pub(crate) fn emptied(&self) -> Self {
+        Self {
+            longest: self.longest,
+            ..Self::default()
+        }
+    }
+
     /// Bytes of the longest buffer of ours.
     pub(crate) fn longest(&self) -> usize {
         self.longest + SLACK

@@ -263,6 +263,22 @@ impl Store {
         self.start_at(end);
     }
 
+    /// Moves the symbols to other buffers, in a ring for at most `most` of them,
+    /// and drops the buffers of forgotten symbols.
+    pub(crate) fn compact(&mut self, most: usize, buffers: &mut Buffers) {
+        let mut compact = Self::new(most);
+        compact.start_at(self.first);
+        for esi in self.first..self.end {
+            compact.make_room();
+            if let Some(symbol) = self.get(esi) {
+                let coded = buffers.code(symbol.payload());
+                compact.fill(compact.tail(), coded);
+            }
+            compact.advance();
+        }
+        *self = compact;
+    }
+
     /// Forgets everything below `esi`, which is above the floor.
     #[inline(always)]
     pub(crate) fn drop_before(&mut self, esi: Esi, buffers: &mut Buffers) {

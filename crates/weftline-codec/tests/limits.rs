@@ -209,6 +209,59 @@ fn what_is_kept_for_reuse_is_freed_in_a_pause_and_the_flow_goes_on() {
 }
 
 #[test]
+fn fewer_longer_symbols_take_no_more_memory_and_nothing_is_lost_between() {
+    let mut encoder = WindowEncoder::new(64, 8000);
+    let mut decoder = WindowDecoder::new(DecoderConfig::new(64, 8000, 32, 64));
+    let few = DecoderConfig::new(8, 8000, 32, 64);
+    let mut sent = Vec::new();
+    for (length, span) in [(1000, 64), (8000, 8), (1000, 64)].repeat(3) {
+        // Some symbols of the last length are still held, and one of them is missing.
+        encoder.compact();
+        assert_eq!(decoder.set_max_span(0), sent.is_empty());
+        assert!(decoder.set_max_span(span));
+        for _ in 0..200 {
+            let esi = encoder.push(&vec![sent.len() as u8; length]).unwrap();
+            sent.push(length);
+            if esi % 10 == 9 {
+                let window = esi - 2..esi + 1;
+                let mut repair = Vec::new();
+                encoder.repair(window.clone(), 1, &mut repair).unwrap();
+                decoder.repair(window, 1, &repair).unwrap();
+            } else {
+                let payload = encoder.symbol(esi).unwrap();
+                decoder.source(esi, payload).unwrap();
+            }
+            let keep = esi.saturating_sub(span as u64 - 3);
+            encoder.discard_before(keep);
+            decoder.forget_before(keep);
+            let most = memory_bound(&few, false);
+            for held in [encoder.memory_bound(), decoder.memory_bound()] {
+                assert!(held <= most, "{held} with {length} bytes, of {most}");
+            }
+            assert!(decoder.memory() <= decoder.memory_bound());
+        }
+        let (first, end) = (encoder.first().max(encoder.next() - 4), encoder.next());
+        for esi in first..end {
+            assert_eq!(decoder.symbol(esi), encoder.symbol(esi), "{esi}");
+        }
+        // Long symbols would make later buffers long.
+        let first = if length > 1000 { end } else { first };
+        encoder.discard_before(first);
+        decoder.forget_before(first);
+        // Another one, that is missing when the length changes.
+        let esi = encoder.push(&[1; 10]).unwrap();
+        sent.push(10);
+        decoder.expect(esi + 1).unwrap();
+        let payload = encoder.symbol(esi).unwrap().to_vec();
+        assert!(decoder.set_max_span(8));
+        decoder.source(esi, &payload).unwrap();
+    }
+    let known = core::iter::from_fn(|| decoder.next_known());
+    assert!(known.count() > 0);
+    assert_eq!(decoder.contiguous(), sent.len() as u64);
+}
+
+#[test]
 fn a_decoder_in_steady_state_takes_no_more_memory() {
     let mut encoder = WindowEncoder::new(64, 100);
     let mut decoder = WindowDecoder::new(DecoderConfig::new(64, 100, 32, 32));

@@ -436,6 +436,26 @@ impl WindowDecoder {
         }
     }
 
+    /// Changes [`DecoderConfig::max_span`]: for a flow whose symbols have become
+    /// much longer or shorter. The symbols move to buffers that fit them, and the
+    /// other buffers are freed, those of the caller's too. If equations are held,
+    /// later buffers are as long as before. O(symbols held).
+    ///
+    /// Returns false, and changes nothing, if more than `max_span` are held.
+    pub fn set_max_span(&mut self, max_span: usize) -> bool {
+        if self.store.len() > max_span {
+            return false;
+        }
+        self.config.max_span = max_span;
+        self.buffers = match self.rank() {
+            0 => Buffers::default(),
+            // Equations keep buffers as long as these.
+            _ => self.buffers.emptied(),
+        };
+        self.store.compact(max_span, &mut self.buffers);
+        true
+    }
+
     /// As [`each_known`](Self::each_known), where there may be unreported
     /// symbols.
     #[inline(never)]

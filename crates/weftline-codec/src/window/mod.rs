@@ -212,6 +212,17 @@ impl WindowEncoder {
         }
     }
 
+    /// Moves the symbols to buffers that fit them, and frees the others: for a
+    /// flow whose symbols have become much longer or shorter. Buffers of the
+    /// caller's are not given back. O(symbols held).
+    pub fn compact(&mut self) {
+        self.buffers = Buffers::default();
+        self.symbols.shrink_to_fit();
+        for coded in &mut self.symbols {
+            *coded = self.buffers.code(coded.payload());
+        }
+    }
+
     /// The payload of a symbol still held.
     #[must_use]
     pub fn symbol(&self, esi: Esi) -> Option<&[u8]> {
