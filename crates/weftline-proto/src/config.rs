@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::check::{ConfigError, within};
 use crate::feedback::Feedback;
-use crate::limits::Limits;
+use crate::limits::{Limits, USUAL_SYMBOL};
 use crate::preset::Preset;
 use crate::sender::scheme::{Arq, Auto, Block, Rateless, Rest, Scheme, Streaming};
 
@@ -69,6 +69,10 @@ pub struct Config {
     /// 21 bytes longer. Symbols are shorter while the path takes only shorter datagrams, as set with
     /// [`Session::set_largest_datagram`](crate::Session::set_largest_datagram).
     pub symbol_size: u16,
+    /// Most payload bytes in one source symbol where the path is known to take datagrams of more than
+    /// 1500 bytes, and data arrives so fast that such a symbol adds hardly any delay; up to 16,384.
+    /// Nothing changes on other paths, or with a value of at most 1500.
+    pub long_symbol_size: u16,
     /// Bytes that the carrier, UDP and IP add to each datagram, for rate control and for the price of
     /// a repair in a datagram of its own (scheme `auto`).
     pub datagram_overhead: u16,
@@ -98,6 +102,7 @@ impl Config {
             scheme,
             rate: RateControl::Adaptive,
             symbol_size: 1400,
+            long_symbol_size: 9000,
             datagram_overhead: 28 + 36,
             limits: Limits::default(),
             send_buffer: 256 << 10,
@@ -173,6 +178,11 @@ impl Config {
             self.symbol_size,
             SMALLEST_SYMBOL..=LARGEST_SYMBOL,
         )?;
+        within(
+            "long_symbol_size",
+            self.long_symbol_size,
+            0..=LARGEST_SYMBOL,
+        )?;
         self.limits.check()?;
         within("send_buffer", self.send_buffer, 1..=usize::MAX)?;
         within("idle_timeout", self.idle_timeout, milli..=LONGEST)?;
@@ -184,20 +194,34 @@ impl Config {
         within("initial_rtt", self.initial_rtt, Duration::ZERO..=DAY)
     }
 
+    /// Bytes of the longest symbol that this end sends.
+    pub(crate) fn longest_symbol(&self) -> u16 {
+        match self.long_symbol_size > USUAL_SYMBOL {
+            true => self.long_symbol_size.max(self.symbol_size),
+            false => self.symbol_size,
+        }
+    }
+
     /// Bytes that a peer can make a session with this configuration hold at most, apart from what
     /// waits to be sent ([`Config::send_buffer`]).
     pub fn memory(&self) -> u64 {
         let limits = &self.limits;
-        let [symbols, size, unknowns, window] = [
+        let [symbols, unknowns, window] = [
             u64::from(limits.symbols),
-            limits.symbol_size.into(),
             limits.unknowns.into(),
             limits.window.into(),
         ];
+        // Fewer longer ones are held.
+        let all = |most: u64, usual: u16, longest: u16| {
+            let [usual, longest] = [usual.min(USUAL_SYMBOL), longest].map(u64::from);
+            most * (usual + 320) + 2 * (longest + 320)
+        };
         // The documented bound of a decoder over twice the credit.
-        let decoder =
-            (2 * symbols + 2) * (size + 320) + unknowns * (unknowns + 512) + 2 * window + 1024;
-        let unacknowledged = (symbols + 2) * (u64::from(self.symbol_size) + 320);
+        let decoder = all(2 * symbols, limits.symbol_size, limits.symbol_size)
+            + unknowns * (unknowns + 512)
+            + 2 * window
+            + 1024;
+        let unacknowledged = all(symbols, self.symbol_size, self.longest_symbol());
         let unread = limits.session_data.saturating_add(limits.message_data);
         unread.saturating_add(decoder + unacknowledged)
     }
@@ -300,6 +324,7 @@ mod tests {
         config.limits.session_data = 1_000_000;
         config.limits.message_data = 500_000;
         config.symbol_size = 1000;
+        config.long_symbol_size = 1000;
         let decoder = 602 * 1520 + 200 * 712 + 2 * 100 + 1024;
         assert_eq!(config.memory(), 1_500_000 + decoder + 302 * 1320);
     }

@@ -5,6 +5,10 @@ use crate::check::{ConfigError, within};
 /// A symbol size that every implementation accepts before it has seen HELLO.
 pub const MIN_SYMBOL_SIZE: u16 = 1200;
 
+/// Symbols of up to this many bytes, as paths with an MTU of 1500 carry them, count alike. Of longer
+/// ones a receiver holds fewer.
+pub(crate) const USUAL_SYMBOL: u16 = 1500;
+
 /// The shortest datagram, in bytes, that a path may take: see
 /// [`Session::set_largest_datagram`](crate::Session::set_largest_datagram). Every datagram fits its
 /// pieces.
@@ -28,7 +32,8 @@ const MOST_BYTES: u64 = 1 << 60;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Limits {
-    /// Payload bytes of a source symbol, 1200 to 65,535.
+    /// Payload bytes of a source symbol, 1200 to 65,535. Symbols of more than 1500 bytes take no more
+    /// memory: while there are some, `symbols` is smaller in proportion.
     pub symbol_size: u16,
     /// Source symbols from the lowest unknown one to the highest one that may be sent, 256 to 16,384.
     pub symbols: u32,
@@ -52,7 +57,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            symbol_size: 1500,
+            symbol_size: 9000,
             symbols: 8192,
             window: 1024,
             unknowns: 1024,
@@ -112,6 +117,12 @@ impl Limits {
             self.message_size,
             least.message_size..=u32::MAX,
         )
+    }
+
+    /// As `symbols`, while some are longer than usual.
+    pub(crate) fn long_symbols(&self) -> u32 {
+        let size = self.symbol_size.max(USUAL_SYMBOL);
+        (u64::from(self.symbols) * u64::from(USUAL_SYMBOL) / u64::from(size)) as u32
     }
 
     /// The limits that the peer learns. A message must fit its credit even in the shortest fragments,

@@ -87,7 +87,10 @@ impl Config {
         let buffer = settings.number("send_buffer", "bytes", 4096..=1 << 30)?;
         self.send_buffer = buffer.unwrap_or(self.send_buffer);
         let symbol = settings.number("symbol", "bytes", 128..=1400)?;
-        self.symbol_size = symbol.unwrap_or(self.symbol_size);
+        if let Some(bytes) = symbol {
+            self.symbol_size = bytes;
+            self.long_symbol_size = bytes;
+        }
         if let Some(millis) = settings.number("initial_rtt", "milliseconds", 1..=10_000)? {
             self.initial_rtt = Duration::from_millis(millis);
         }

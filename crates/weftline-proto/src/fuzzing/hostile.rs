@@ -12,6 +12,10 @@ use crate::{Config, Event, Feedback, Limits, Preset, Role, Session, StreamId, Ti
 
 const MAX_OPERATIONS: usize = 400;
 
+/// Bytes of a long symbol, and those that every path takes.
+const LONG: usize = 4000;
+const BASE: usize = 300;
+
 /// Datagrams that the carrier takes at one moment.
 const BURST: usize = 32;
 
@@ -62,6 +66,9 @@ impl Victim {
         // The lowest limits that the protocol allows are soon reached.
         config.limits = Limits::LEAST;
         config.symbol_size = 256;
+        if flags & 64 != 0 {
+            config.limits.symbol_size = LONG as u16;
+        }
         config.send_buffer = 8 << 10;
         config.deliver_late_messages = flags & 8 != 0;
         let role = match flags & 16 {
@@ -86,6 +93,10 @@ impl Victim {
             over: false,
             out: Vec::new(),
         };
+        if flags & 128 != 0 {
+            let found = (victim.session).discover_largest_datagram(now, BASE..=usize::MAX);
+            found.expect("the base is long enough");
+        }
         if flags & 32 == 0 {
             victim.hello(input, false);
         }
@@ -140,7 +151,7 @@ impl Victim {
         let length = usize::from(input.u8()) * if input.flag() { 1 } else { 6 };
         match input.flag() {
             true => self.out.extend_from_slice(input.bytes(length)),
-            false => put_frames(input, &mut self.out),
+            false => put_frames(input, self.limits.symbol_size.into(), &mut self.out),
         }
         self.esi = coded.esi.wrapping_add(1);
         self.session.handle_datagram(self.now, &self.out);
@@ -162,7 +173,7 @@ impl Victim {
         let symbols = input.bytes(usize::from(header.count) * header.len);
         self.out.extend_from_slice(symbols);
         let mut symbol = Vec::new();
-        put_frames(input, &mut symbol);
+        put_frames(input, self.limits.symbol_size.into(), &mut symbol);
         self.out.extend_from_slice(&symbol);
         self.esi = coded.esi.wrapping_add(1);
         self.session.handle_datagram(self.now, &self.out);
@@ -194,6 +205,9 @@ impl Victim {
         }
         let length = usize::from(input.u8()) * 6;
         self.out.extend_from_slice(input.bytes(length));
+        if self.limits.symbol_size == LONG as u16 && input.flag() {
+            self.out.resize(LONG, 5);
+        }
         self.session.handle_datagram(self.now, &self.out);
     }
 
@@ -201,6 +215,7 @@ impl Victim {
         let coded = self.coded(input);
         self.out.clear();
         coded.put_probe(&mut self.out);
+        self.out.resize(self.out.len() + usize::from(input.u8()), 6);
         self.session.handle_datagram(self.now, &self.out);
     }
 
@@ -363,7 +378,14 @@ impl Victim {
             if !self.session.poll_transmit(self.now, &mut self.out) {
                 break;
             }
-            assert!(self.out.len() <= longest, "{} bytes", self.out.len());
+            let sized = matches!(Datagram::parse(&self.out), Ok(Datagram::Probe(_)));
+            assert!(
+                sized || self.out.len() <= longest,
+                "{} bytes",
+                self.out.len()
+            );
+            let most = self.symbol_size.max(self.limits.symbol_size.into()) + REPAIR_OVERHEAD;
+            assert!(self.out.len() <= most, "{} bytes", self.out.len());
             match Datagram::parse(&self.out) {
                 Ok(Datagram::Source { coded, .. }) => {
                     self.sources = self.sources.max(coded.esi + 1);
@@ -420,11 +442,11 @@ impl Victim {
 }
 
 /// A few well-formed frames; their numbers may be plausible or not.
-fn put_frames(input: &mut Input<'_>, out: &mut Vec<u8>) {
+fn put_frames(input: &mut Input<'_>, most: usize, out: &mut Vec<u8>) {
     use crate::wire::Frame;
     let start = out.len();
     let mut symbol = Vec::new();
-    let mut writer = FrameWriter::new(&mut symbol, 1200);
+    let mut writer = FrameWriter::new(&mut symbol, most);
     for _ in 0..1 + input.u8() % 4 {
         let kind = input.u8();
         let id = match kind >> 6 {
@@ -438,7 +460,7 @@ fn put_frames(input: &mut Input<'_>, out: &mut Vec<u8>) {
         match kind % 8 {
             0..=2 => {
                 let room = writer.stream_room(id, offset);
-                let data = vec![3; usize::from(input.u16() % 1200).min(room)];
+                let data = vec![3; (usize::from(input.u16()) % most).min(room)];
                 if room > 0 {
                     writer.stream(id, offset, kind & 16 != 0, [&data, &[]]);
                 }

@@ -55,7 +55,7 @@ pub fn datagram(data: &[u8]) {
         }
         Datagram::Probe(coded) => {
             coded.put_probe(&mut again);
-            assert_eq!(again, data, "probe");
+            assert!(data.starts_with(&again), "probe");
         }
         Datagram::Piece(piece) => {
             piece.put(&mut again);

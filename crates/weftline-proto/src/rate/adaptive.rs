@@ -57,6 +57,10 @@ const LATE_CALM: u32 = 3;
 /// rate.
 const ASKS: u32 = 4;
 
+/// A datagram counts for this many later, shorter ones, if it was longer than usual.
+const USUAL_LONGEST: f64 = 1540.0;
+const FORGET_LONG: f64 = 1.0 / 32.0;
+
 /// A train that probes the path's rate leaves this many times faster than that rate.
 const TRAIN_GAIN: f64 = 4.0;
 
@@ -152,7 +156,7 @@ pub(super) struct Adaptive {
     window: f64,
     /// The window after the drain.
     after: f64,
-    /// Bytes of the longest datagram.
+    /// Bytes of the longest datagram; one longer than usual is forgotten.
     packet: f64,
     base: Base,
     srtt: Duration,
@@ -315,7 +319,8 @@ impl Adaptive {
     }
 
     pub(super) fn on_sent(&mut self, now: Time, bytes: usize) {
-        self.packet = self.packet.max(bytes as f64);
+        let beyond = (self.packet - USUAL_LONGEST).max(0.0);
+        self.packet = (self.packet - FORGET_LONG * beyond).max(bytes as f64);
         if now.since(self.last_sent) > STALE {
             self.rates.forget();
             self.steps = Steps::default();

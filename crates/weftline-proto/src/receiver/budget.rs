@@ -2,10 +2,12 @@
 
 use weftline_codec::DecoderConfig;
 
+use crate::limits::USUAL_SYMBOL;
+
 /// Datagrams whose shares are saved at most.
 const SAVED: u64 = 256;
 
-/// Each numbered datagram earns a share of work, and decoding spends it. While nothing is left,
+/// Each numbered datagram earns a share of work, a longer one in proportion, and decoding spends it. While nothing is left,
 /// repair symbols are not received. So a peer gets no more work for a datagram than the share, in
 /// the long run.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ impl Budget {
         let [window, unknowns, symbol] = [
             limits.max_window,
             limits.max_unknowns,
-            limits.max_symbol_size,
+            limits.max_symbol_size.min(usize::from(USUAL_SYMBOL)),
         ]
         .map(|limit| limit as u64);
         let most = (window + 2 * unknowns) * (symbol + 64) + 4 * unknowns * unknowns;
@@ -35,10 +37,11 @@ impl Budget {
         }
     }
 
-    /// A datagram arrived; the decoder has done `work` until now.
-    pub(super) fn on_datagram(&mut self, work: u64) {
+    /// A datagram with `bytes` of data arrived; the decoder has done `work` until now.
+    pub(super) fn on_datagram(&mut self, work: u64, bytes: usize) {
         self.spend(work);
-        let left = self.left.saturating_add(self.share);
+        let shares = bytes.div_ceil(usize::from(USUAL_SYMBOL) + 2).max(1) as i64;
+        let left = self.left.saturating_add(self.share.saturating_mul(shares));
         self.left = left.min(self.share * SAVED as i64);
     }
 

@@ -30,13 +30,14 @@ impl Receiver {
         if !self.decodes_in(code.bits) {
             return Err(Drop::Malformed);
         }
-        self.afford(now)?;
-        self.enter(coded, first, window.end)?;
+        self.afford(now, data.len())?;
+        self.enter(coded, first, window.end, data.len() - 2)?;
         let mut vector = core::mem::take(&mut self.vector);
         code.fill(nss, &mut vector);
         let coefficients = Coefficients::Explicit(&vector);
         let decoded = self.decoder.repair(window.clone(), coefficients, data);
         self.vector = vector;
+        self.budget.on_datagram(self.decoder.work(), data.len());
         let decoded = self.count_repair(decoded);
         let news = match decoded.is_ok() && self.is_complete(&window) {
             true => News::Complete,

@@ -4,6 +4,7 @@ mod budget;
 mod field;
 mod measure;
 mod return_path;
+mod room;
 
 use core::time::Duration;
 
@@ -19,12 +20,14 @@ use crate::wire::{Coded, FeedbackWriter, Measuring, Riders, Run, complete};
 use budget::Budget;
 use measure::LossMeter;
 use return_path::ReturnPath;
+use room::Room;
 
 /// The receiving side of a flow.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     limits: Limits,
     decoder: WindowDecoder,
+    room: Room,
     budget: Budget,
     /// Bits of a field element in repair symbols; `None` before the first one.
     bits: Option<u8>,
@@ -108,6 +111,7 @@ impl Receiver {
         );
         Receiver {
             limits,
+            room: Room::new(&limits),
             budget: Budget::new(&config),
             decoder: WindowDecoder::new(config),
             bits: None,
@@ -150,6 +154,9 @@ impl Receiver {
     /// Frees the memory kept for further symbols, if none is held.
     pub(crate) fn release(&mut self) {
         self.decoder.release();
+        if self.decoder.first() == self.decoder.end() {
+            self.room.forget_long(&mut self.decoder);
+        }
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -182,11 +189,12 @@ impl Receiver {
             return Err(Drop::Malformed);
         }
         let esi = complete(coded.esi, self.decoder.contiguous());
-        self.enter(coded, esi, esi + 1)?;
+        self.enter(coded, esi, esi + 1, symbol.len())?;
         let mut decoded = self.decoder.source(esi, symbol).map(|_| ());
         if let (Ok(()), Some(riders)) = (&decoded, riders) {
             decoded = self.on_riders(esi, riders);
         }
+        self.budget.on_datagram(self.decoder.work(), symbol.len());
         self.on_numbered(now, coded, transmission, decoded, News::None)
     }
 
@@ -228,11 +236,12 @@ impl Receiver {
         if !self.decodes_in(field::USUAL) {
             return Err(Drop::Malformed);
         }
-        self.afford(now)?;
+        self.afford(now, data.len())?;
         let first = complete(coded.esi, self.decoder.contiguous());
         let end = first + u64::from(nss);
-        self.enter(coded, first, end)?;
+        self.enter(coded, first, end, data.len() - 2)?;
         let decoded = self.decoder.repair(first..end, u32::from(key), data);
+        self.budget.on_datagram(self.decoder.work(), data.len());
         let decoded = self.count_repair(decoded);
         self.on_numbered(now, coded, transmission, decoded, News::None)
     }
@@ -240,8 +249,9 @@ impl Receiver {
     pub(crate) fn on_probe(&mut self, now: Time, coded: &Coded) -> Result<(), Drop> {
         let transmission = self.transmission(coded)?;
         let next = complete(coded.esi, self.decoder.contiguous());
-        self.enter(coded, next, next)?;
+        self.enter(coded, next, next, 0)?;
         let decoded = self.decoder.expect(next);
+        self.budget.on_datagram(self.decoder.work(), 0);
         self.on_numbered(now, coded, transmission, decoded, News::Asked)
     }
 
@@ -254,30 +264,34 @@ impl Receiver {
         }
     }
 
-    /// Checks that `end` is within the credit, and follows the sender's lower edge, which is
-    /// `coded.span` below `esi`.
-    fn enter(&mut self, coded: &Coded, esi: Esi, end: Esi) -> Result<(), Drop> {
+    /// Checks that `end` is within the credit, for a symbol of `bytes`, and follows the sender's lower
+    /// edge, which is `coded.span` below `esi`.
+    fn enter(&mut self, coded: &Coded, esi: Esi, end: Esi, bytes: usize) -> Result<(), Drop> {
         let base = esi
             .checked_sub(u64::from(coded.span))
             .ok_or(Drop::Malformed)?;
         let edge = self.decoder.contiguous().max(base);
-        if end > edge + u64::from(self.limits.symbols) {
+        let credit = self.room.credit_with(bytes);
+        if end > edge + credit {
             return Err(Drop::OutOfWindow);
         }
         // An honest sender never covers symbols older than its credit.
-        let floor = base.max(edge.saturating_sub(u64::from(self.limits.symbols)));
+        let floor = base.max(edge.saturating_sub(credit));
         self.decoder.forget_before(floor);
         self.return_path.on_edge(base);
-        Ok(())
+        match self.room.make(&mut self.decoder, end, bytes) {
+            true => Ok(()),
+            false => Err(Drop::OutOfWindow),
+        }
     }
 
     /// Refuses a repair symbol, as if there were no room for it, while decoding has cost more than
     /// datagrams have earned.
-    fn afford(&mut self, now: Time) -> Result<(), Drop> {
+    fn afford(&mut self, now: Time, bytes: usize) -> Result<(), Drop> {
         if !self.budget.is_spent() {
             return Ok(());
         }
-        self.budget.on_datagram(self.decoder.work());
+        self.budget.on_datagram(self.decoder.work(), bytes);
         self.schedule(now, News::Change);
         Err(Drop::OutOfWindow)
     }
@@ -292,7 +306,6 @@ impl Receiver {
         decoded: Result<(), DecodeError>,
         news: News,
     ) -> Result<(), Drop> {
-        self.budget.on_datagram(self.decoder.work());
         let refused = match decoded {
             Ok(()) => None,
             Err(DecodeError::Inconsistent { .. }) => Some(Drop::Inconsistent),
@@ -422,7 +435,7 @@ impl Receiver {
             queue_delay: self.queue_delay(),
             extent: self.decoder.end() - next,
             rank: self.decoder.rank() as u64,
-            credit: u64::from(self.limits.symbols),
+            credit: self.room.credit(),
             loss: self.meter.as_mut().map(|m| m.report(now, &self.seen)),
         };
         self.return_path

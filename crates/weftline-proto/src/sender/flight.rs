@@ -33,6 +33,7 @@ pub(super) struct Flight {
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Time,
+    /// 0 for a probe of a size, whose fate tells of nothing else.
     size: u16,
     kind: Transmission,
     fate: Fate,
@@ -122,7 +123,8 @@ impl Flight {
     pub(super) fn unheard_since(&self) -> Option<Time> {
         let next = self.largest_acknowledged.map_or(0, |n| n + 1);
         let index = usize::try_from(next.saturating_sub(self.first)).ok()?;
-        self.sent.get(index).map(|sent| sent.at)
+        let mut newer = self.sent.iter().skip(index);
+        newer.find(|sent| sent.size > 0).map(|sent| sent.at)
     }
 
     /// Frees the memory kept for further transmissions.
@@ -146,12 +148,12 @@ impl Flight {
         self.sent.len()
     }
 
-    /// Numbers and contents of the transmissions of unknown fate among the newest `most`, in order.
+    /// Numbers and contents of the transmissions of unknown fate, but for probes of a size, among the newest `most`, in order.
     pub(super) fn undecided(&self, most: usize) -> impl Iterator<Item = (u64, Transmission)> + '_ {
         let skipped = self.sent.len().saturating_sub(most);
         let newest = self.sent.iter().enumerate().skip(skipped);
         newest
-            .filter(|(_, t)| t.fate == Fate::Unknown)
+            .filter(|(_, t)| t.fate == Fate::Unknown && t.size > 0)
             .map(|(index, t)| (self.first + index as u64, t.kind))
     }
 
@@ -197,7 +199,9 @@ impl Flight {
             Fate::Lost => {
                 self.gone += size;
                 let number = self.first + index as u64;
-                self.reordering.on_lost(number, transmission.at);
+                if size > 0 {
+                    self.reordering.on_lost(number, transmission.at);
+                }
             }
             _ => {
                 self.arrived += size;
@@ -306,16 +310,17 @@ impl Flight {
         self.fates.pop_front()
     }
 
-    /// Forgets resolved transmissions from the oldest on. Yields for each whether it was lost.
-    pub(super) fn resolved_in_order(&mut self) -> impl Iterator<Item = bool> + '_ {
+    /// Forgets resolved transmissions from the oldest on. Yields for each its bytes, and whether it was
+    /// lost.
+    pub(super) fn resolved_in_order(&mut self) -> impl Iterator<Item = (u16, bool)> + '_ {
         core::iter::from_fn(|| {
-            let fate = self.sent.front()?.fate;
+            let Sent { fate, size, .. } = *self.sent.front()?;
             if fate == Fate::Unknown {
                 return None;
             }
             self.sent.pop_front();
             self.first += 1;
-            Some(fate == Fate::Lost)
+            Some((size, fate == Fate::Lost))
         })
     }
 }
@@ -377,7 +382,7 @@ mod tests {
         assert_eq!(fates(&mut flight), [(5, false), (2, true)]);
         assert_eq!(
             flight.resolved_in_order().collect::<Vec<_>>(),
-            [false, false, true, false, false, false]
+            [false, false, true, false, false, false].map(|lost| (100, lost))
         );
         assert_eq!(flight.bytes(), 400);
         assert_eq!(flight.next(), 10);
@@ -409,7 +414,10 @@ mod tests {
         let mut flight = Flight::default();
         for i in 0..3 * MAX_UNRESOLVED as u64 / 2 {
             if flight.on_sent(Time::from_micros(i), Transmission::Probe, 100) {
-                assert_eq!(flight.resolved_in_order().collect::<Vec<_>>(), [true]);
+                assert_eq!(
+                    flight.resolved_in_order().collect::<Vec<_>>(),
+                    [(100, true)]
+                );
             }
             assert!(flight.sent.len() <= MAX_UNRESOLVED);
         }

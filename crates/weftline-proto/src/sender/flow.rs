@@ -7,7 +7,7 @@ use weftline_codec::{Esi, WindowEncoder};
 
 use super::flight::Flight;
 use crate::abandoned::Abandoned;
-use crate::limits::Limits;
+use crate::limits::{Limits, USUAL_SYMBOL};
 use crate::loss::LossEstimator;
 use crate::rtt::RttEstimator;
 use crate::time::Time;
@@ -38,6 +38,10 @@ pub(super) struct Flow {
     pub(super) top_ups_arrived: u64,
     /// ESIs below this may be sent.
     pub(super) credit: Esi,
+    /// Symbols that may be unacknowledged while some are longer than usual, by this end's memory.
+    pub(super) few: u64,
+    /// One past the newest symbol longer than usual, until the peer has room for more again.
+    pub(super) long_below: Option<Esi>,
     /// When the newest source symbol was first sent, and whether the pause after it was noticed.
     pub(super) last_source: Time,
     pub(super) end_noticed: bool,
@@ -63,7 +67,35 @@ impl Flow {
     pub(super) fn has_room(&self) -> bool {
         self.encoder.next() < self.credit
             && !self.encoder.is_full()
+            && (self.long_below.is_none() || self.has_long_room())
             && self.lost.len() < usize::from(self.peer.unknowns)
+    }
+
+    /// The new symbol may be longer than usual.
+    pub(super) fn has_long_room(&self) -> bool {
+        let most = self.few.min(self.peer.long_symbols().into());
+        self.encoder.next() - self.encoder.first() < most
+    }
+
+    /// The next symbol has so many bytes.
+    pub(super) fn on_symbol(&mut self, bytes: usize) {
+        if bytes > usize::from(USUAL_SYMBOL) {
+            if self.long_below.is_none() {
+                self.encoder.compact();
+            }
+            self.long_below = Some(self.encoder.next() + 1);
+        }
+    }
+
+    /// The peer reported room for so many symbols.
+    pub(super) fn on_credit(&mut self, credit: u64) {
+        if let Some(below) = self.long_below
+            && self.encoder.first() >= below
+            && credit > self.peer.long_symbols().into()
+        {
+            self.encoder.compact();
+            self.long_below = None;
+        }
     }
 
     pub(super) fn is_idle(&self) -> bool {

@@ -2,6 +2,7 @@
 //! is lost. Its scheme decides what to send next.
 
 mod action;
+mod discovery;
 mod flight;
 mod flow;
 mod reordering;
@@ -25,6 +26,7 @@ use crate::time::Time;
 use crate::wire::field;
 
 pub use action::Action;
+pub(crate) use discovery::Discovery;
 use flight::Flight;
 pub use flight::Transmission;
 use flow::{Flow, Record};
@@ -38,6 +40,8 @@ pub use window::EncodingWindow;
 pub(crate) struct Sender {
     flow: Flow,
     rule: Box<dyn Rule>,
+    /// Looks for the longest datagram, if the carrier does not.
+    pub(crate) discovery: Option<Box<Discovery>>,
     newest_report: Option<u64>,
     /// The longest time between two reports, as this end asked the peer.
     report_interval: Duration,
@@ -69,6 +73,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) scheme: &'a Scheme,
     /// Most payload bytes of a symbol.
     pub(crate) symbol_size: u16,
+    /// And of those of which this end keeps as many as `capacity`.
+    pub(crate) usual_size: u16,
     /// Symbols that are kept until they are acknowledged.
     pub(crate) capacity: u32,
     pub(crate) initial_rtt: Duration,
@@ -116,12 +122,16 @@ impl Sender {
                 queue: (now, Duration::ZERO),
                 top_ups_arrived: 0,
                 credit: u64::from(peer.symbols),
+                few: u64::from(setup.capacity) * u64::from(setup.usual_size)
+                    / u64::from(setup.symbol_size.max(setup.usual_size)),
+                long_below: None,
                 last_source: now,
                 end_noticed: false,
                 at_boundary: false,
                 stalled_below: 0,
             },
             rule: scheme.rule(setup.seed, now),
+            discovery: None,
             newest_report: None,
             report_interval: setup.report_interval,
             next_key: setup.seed as u16,
@@ -181,6 +191,11 @@ impl Sender {
             self.flow.records = VecDeque::new();
             self.flow.flight.release();
         }
+    }
+
+    /// The new symbol may be longer than usual.
+    pub(crate) fn has_long_room(&self) -> bool {
+        self.flow.has_long_room()
     }
 
     pub(crate) fn unacknowledged(&self) -> u64 {
@@ -253,8 +268,15 @@ impl Sender {
             self.probe_time(),
             expiry,
             self.rule.next_timeout(&at),
+            (self.discovery.as_ref()).and_then(|d| d.next_timeout(self.timeout())),
         ];
         all.into_iter().flatten().min()
+    }
+
+    /// An answer takes no longer than this.
+    fn timeout(&self) -> Duration {
+        self.rtt()
+            .probe_timeout(self.report_interval + REPORT_SLACK)
     }
 
     fn probe_time(&self) -> Option<Time> {
@@ -266,9 +288,7 @@ impl Sender {
         if self.probes_due > 0 || !waiting {
             return None;
         }
-        let timeout = self
-            .rtt()
-            .probe_timeout(self.report_interval + REPORT_SLACK);
+        let timeout = self.timeout();
         let equal = match self.rule.has_own_pace() {
             true => 0,
             false => EQUAL_TIMEOUTS,
@@ -285,6 +305,10 @@ impl Sender {
         if flow.flight.loss_time().is_some_and(|t| t <= now) {
             flow.flight.detect_losses(now, &flow.rtt);
             self.settle();
+        }
+        let timeout = self.timeout();
+        if let Some(discovery) = &mut self.discovery {
+            discovery.on_timeout(now, timeout);
         }
         self.advance(now);
         let flow = &mut self.flow;
@@ -303,6 +327,9 @@ impl Sender {
         self.rule
             .on_silence(&Situation::new(now, false, &self.flow));
         self.backoff += 1;
+        if let Some(discovery) = &mut self.discovery {
+            discovery.on_silence(self.backoff);
+        }
         self.last_activity = now;
         true
     }

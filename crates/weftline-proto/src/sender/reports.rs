@@ -59,6 +59,7 @@ impl Sender {
         self.flow.learn(next, report, systematic);
         self.on_progress(now);
         self.advance(now);
+        self.flow.on_credit(report.credit);
         // This report may have cancelled the timer's probe.
         if next < self.edge() {
             self.tell_edge();
@@ -126,9 +127,16 @@ impl Sender {
     pub(super) fn settle(&mut self) {
         self.settle_fates();
         let Flow { flight, loss, .. } = &mut self.flow;
-        for lost in flight.resolved_in_order() {
+        for (size, lost) in flight.resolved_in_order() {
+            // A probe of a size is lost because of its size.
+            if size == 0 {
+                continue;
+            }
             loss.record(lost);
             self.rule.on_fate_in_order(lost);
+            if let Some(discovery) = &mut self.discovery {
+                discovery.on_datagram(size.into(), lost, loss.expected());
+            }
         }
     }
 
@@ -155,7 +163,11 @@ impl Sender {
                         self.rule.on_fate(block, lost);
                     }
                 }
-                Transmission::Probe => {}
+                Transmission::Probe => {
+                    if let Some(discovery) = &mut self.discovery {
+                        discovery.on_fate(number, lost);
+                    }
+                }
             }
         }
     }

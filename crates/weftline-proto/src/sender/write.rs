@@ -52,6 +52,7 @@ impl Sender {
 
     fn push(&mut self, now: Time, symbol: &[u8], filled: Filled, transmission: u64) -> Option<Esi> {
         let flow = &mut self.flow;
+        flow.on_symbol(symbol.len());
         let esi = flow.encoder.push(symbol).ok()?;
         flow.records.push_back(Record {
             transmission,
@@ -132,6 +133,19 @@ impl Sender {
         self.probes_due = self.probes_due.saturating_sub(1);
         self.coded(now, self.flow.encoder.next()).put_probe(out);
         self.on_sent(now, Transmission::Probe, out.len());
+    }
+
+    /// Writes a probe of `size` bytes. It has no part in what the path is judged by.
+    pub(crate) fn send_size_probe(&mut self, now: Time, size: usize, out: &mut Vec<u8>) {
+        let number = self.flow.flight.next();
+        self.coded(now, self.flow.encoder.next()).put_probe(out);
+        out.resize(size.max(out.len()), 0);
+        if let Some(discovery) = &mut self.discovery {
+            discovery.on_sent(now, number, size);
+        }
+        if self.flow.flight.on_sent(now, Transmission::Probe, 0) {
+            self.settle();
+        }
     }
 
     fn coded(&self, now: Time, esi: Esi) -> Coded {

@@ -3,7 +3,9 @@
 mod closing;
 mod hello;
 mod logging;
+mod long;
 mod pieces;
+mod sizes;
 
 use core::time::Duration;
 
@@ -11,10 +13,10 @@ use bytes::Bytes;
 use tracing::{debug, trace};
 
 use crate::check::ConfigError;
-use crate::config::{Config, SMALLEST_SYMBOL};
+use crate::config::Config;
 use crate::error::{OpenError, ReadError, SendMessageError, WriteError};
 use crate::event::{CloseReason, Event, Message, MessageId, Role, StreamId};
-use crate::limits::{Limits, MIN_DATAGRAM};
+use crate::limits::{Limits, USUAL_SYMBOL};
 use crate::log::EventLog;
 use crate::payload::Payload;
 use crate::printable::printable;
@@ -31,6 +33,7 @@ use crate::wire::{
 
 use closing::Closing;
 use hello::Handshake;
+use long::Pace;
 use pieces::{Cutter, Joiner};
 
 /// Source datagrams that are shorter than a repair by more than this are not made longer.
@@ -81,8 +84,12 @@ pub struct Session {
     acquainted: bool,
     /// Bytes of a source symbol that both ends agree to and that the path takes.
     symbol_size: u16,
-    /// Bytes of a source symbol that both ends agree to.
+    /// Bytes of a source symbol that both ends agree to, usually and at a high rate.
     agreed_size: u16,
+    agreed_long: u16,
+    /// The rate is high enough for long symbols.
+    long: bool,
+    pace: Pace,
     /// The longest datagram that the path takes.
     largest_datagram: usize,
     cutter: Cutter,
@@ -90,6 +97,8 @@ pub struct Session {
     /// Length of the repair after which no source datagram was sent yet.
     last_repair: usize,
     paced_until: Option<Time>,
+    /// Pacing holds a probe of a size back until then.
+    size_probe_at: Option<Time>,
     symbol: Vec<u8>,
     sent: SentStats,
     received: ReceivedStats,
@@ -115,7 +124,8 @@ impl Session {
         let symbol_size = config.symbol_size;
         let setup = Setup {
             scheme: &config.scheme,
-            symbol_size,
+            symbol_size: config.longest_symbol(),
+            usual_size: symbol_size.min(USUAL_SYMBOL),
             capacity: limits.symbols,
             initial_rtt: config.initial_rtt,
             report_interval: config.feedback.longest(),
@@ -138,11 +148,15 @@ impl Session {
             acquainted: role == Role::Client,
             symbol_size: symbol_size.min(MIN_SYMBOL_SIZE),
             agreed_size: symbol_size.min(MIN_SYMBOL_SIZE),
+            agreed_long: 0,
+            long: false,
+            pace: Pace::default(),
             largest_datagram: usize::MAX,
             cutter: Cutter::default(),
             joiner: Joiner::default(),
             last_repair: 0,
             paced_until: None,
+            size_probe_at: None,
             symbol: Vec::new(),
             sent: SentStats::default(),
             received: ReceivedStats::default(),
@@ -219,9 +233,11 @@ impl Session {
             Datagram::Feedback(report) => {
                 self.received.feedback += 1;
                 let taken = self.sender.on_feedback(now, &report);
+                self.follow_discovery();
                 self.acknowledged(now);
                 match taken {
                     Ok(Some(progress)) => {
+                        self.on_pace(now, progress.arrived);
                         self.pacer.on_report(now, &progress);
                         Ok(())
                     }
@@ -304,33 +320,12 @@ impl Session {
     fn connected(&mut self, hello: &crate::wire::Hello) {
         debug!(limits = ?hello.limits, "peer's hello arrived");
         self.agreed_size = self.config.symbol_size.min(hello.limits.symbol_size);
+        self.agreed_long = (self.config.longest_symbol()).min(hello.limits.symbol_size);
         self.fit_symbols();
         self.sender.set_peer_limits(hello.limits, hello.riders);
         self.payload.set_peer_limits(hello.limits);
         self.receiver.set_reports(hello.feedback, hello.measuring);
         self.payload.events.push_back(Event::Connected);
-    }
-
-    /// The path takes datagrams of at most `bytes` now. New symbols are made to fit, so that they
-    /// grow with path MTU discovery; what is too long after the path has shrunk goes in pieces.
-    /// Without this call anything fits.
-    ///
-    /// # Errors
-    /// `bytes` is below [`MIN_DATAGRAM`]: the session could not send all that it must. The size
-    /// stays as it was.
-    pub fn set_largest_datagram(&mut self, bytes: usize) -> Result<(), ConfigError> {
-        if bytes < MIN_DATAGRAM {
-            return Err(ConfigError::OutOfRange {
-                field: "largest datagram",
-                value: bytes.to_string(),
-                allowed: format!("{MIN_DATAGRAM} or more"),
-            });
-        }
-        if self.largest_datagram != bytes {
-            self.largest_datagram = bytes;
-            self.fit_symbols();
-        }
-        Ok(())
     }
 
     /// How often the path has marked datagrams since the session began, as the carrier knows (ECN,
@@ -346,18 +341,6 @@ impl Session {
     pub fn carrier_dropped_all(&mut self, now: Time) {
         self.handshake.dropped();
         self.sender.on_all_dropped(now);
-    }
-
-    /// Bytes of a repair symbol over the longest source symbols, where the path takes that.
-    fn longest_datagram(&self) -> usize {
-        let agreed = usize::from(self.agreed_size) + REPAIR_OVERHEAD;
-        self.largest_datagram.min(agreed)
-    }
-
-    fn fit_symbols(&mut self) {
-        let room = self.config.scheme.symbol_room(self.longest_datagram());
-        let room = u16::try_from(room).unwrap_or(u16::MAX);
-        self.symbol_size = self.agreed_size.min(room.max(SMALLEST_SYMBOL));
     }
 
     /// Hands newly known symbols to streams and messages.
@@ -420,6 +403,7 @@ impl Session {
             self.pacer.timed_out(self.sender.timeouts_in_a_row());
             trace!("retransmission timer");
         }
+        self.follow_discovery();
         self.acknowledged(now);
         self.log_acknowledged(now);
         if self.keep_alive_time().is_some_and(|t| t <= now) {
@@ -465,6 +449,7 @@ impl Session {
             self.payload.next_fate(),
             self.keep_alive_time(),
             self.paced_until,
+            self.size_probe_at,
         ]
         .into_iter()
         .flatten()
@@ -476,6 +461,7 @@ impl Session {
     /// What to send is decided at this moment, so ask only when the carrier can take a datagram.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         out.clear();
+        let mut sized = false;
         let wrote = match &mut self.closing {
             Some(closing) => self.cutter.write(out) || closing.write(out),
             None => {
@@ -484,13 +470,17 @@ impl Session {
                         .handshake
                         .write(now, &self.config, &self.limits, self.sender.rtt(), out)
                     || self.write_report(now, out)
-                    || self.write_coded(now, out)
+                    || {
+                        sized = self.write_size_probe(now, out);
+                        sized || self.write_coded(now, out)
+                    }
             }
         };
         if wrote {
             self.log_sent(now, out);
         }
         if wrote
+            && !sized
             && out.len() > self.largest_datagram
             && !self.cutter.cut(self.largest_datagram, out)
         {
@@ -576,9 +566,7 @@ impl Session {
             Action::New => {
                 self.symbol.clear();
                 let esi = self.sender.next_esi();
-                // A message that was promised a symbol of its own gets one on a shrunk path too.
-                let alone = self.payload.next_alone();
-                let max = usize::from(self.symbol_size).max(alone);
+                let max = self.next_symbol_size();
                 let longest = self.longest_datagram().min(LONGEST_WITH_REPAIRS);
                 if let Some(filled) = self.payload.fill(now, esi, max, &mut self.symbol)
                     && let Some(riders) =
@@ -618,7 +606,7 @@ impl Session {
         while self.payload.sendable() && self.sender.has_room_in_block(now) {
             self.symbol.clear();
             let esi = self.sender.next_esi();
-            let max = usize::from(self.symbol_size).max(self.payload.next_alone());
+            let max = self.next_symbol_size();
             let filled = self.payload.fill(now, esi, max, &mut self.symbol);
             if !filled.is_some_and(|filled| self.sender.add_to_block(now, &self.symbol, filled)) {
                 break;
@@ -639,7 +627,9 @@ impl Session {
     fn pad(&mut self, out: &mut Vec<u8>) {
         let wanted = core::mem::take(&mut self.last_repair) + BESIDE;
         let shorter = wanted.saturating_sub(out.len());
-        let fits = self.largest_datagram != usize::MAX && wanted <= self.largest_datagram;
+        // The engine itself knows better.
+        let watched = self.largest_datagram != usize::MAX && self.sender.discovery.is_none();
+        let fits = watched && wanted <= self.largest_datagram;
         if fits && (1..=MOST_PADDING).contains(&shorter) {
             pad_source(shorter as u8, out);
         }
@@ -741,7 +731,7 @@ impl Session {
     ) -> Result<MessageId, SendMessageError> {
         self.alive().map_err(SendMessageError::Closed)?;
         let latest = self.latest(now, deadline);
-        let size = usize::from(self.symbol_size);
+        let size = usize::from(self.fitted(self.agreed_size));
         self.payload.send_message_alone(data.into(), latest, size)
     }
 
@@ -750,7 +740,7 @@ impl Session {
     /// arrives or the path takes more, and shrink when the path does.
     pub fn message_alone_max(&self) -> usize {
         self.payload
-            .message_alone_max(usize::from(self.symbol_size))
+            .message_alone_max(usize::from(self.fitted(self.agreed_size)))
     }
 
     /// The latest time of sending at which what is sent can arrive by `deadline`.

@@ -182,11 +182,8 @@ impl<'a> Datagram<'a> {
                     data,
                 })
             }
-            KIND_PROBE => {
-                let coded = Coded::parse(&mut r)?;
-                end(&r)?;
-                Ok(Datagram::Probe(coded))
-            }
+            // What follows only makes it longer.
+            KIND_PROBE => Coded::parse(&mut r).map(Datagram::Probe),
             KIND_FEEDBACK => FeedbackView::parse(r.rest()).map(Datagram::Feedback),
             KIND_HELLO => Hello::parse(&mut r).map(Datagram::Hello),
             KIND_CLOSE => parse_close(None, &mut r),
@@ -223,16 +220,9 @@ fn parse_close<'a>(
     })
 }
 
-fn end(r: &Reader<'_>) -> Result<(), Malformed> {
-    match r.is_empty() {
-        true => Ok(()),
-        false => Err(Malformed::Range("bytes after the end")),
-    }
-}
-
 impl<'a> Piece<'a> {
     /// Most pieces of one datagram.
-    pub const MOST: u8 = 8;
+    pub const MOST: u8 = 72;
 
     fn parse(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         let (id, index, count) = (r.u32()?, r.u8()?, r.u8()?);
@@ -464,15 +454,17 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_window_and_trailing_bytes_are_refused() {
+    fn an_empty_window_is_refused_and_a_probe_may_be_longer() {
         let mut out = Vec::new();
         CODED.put_repair(0, 9, &mut out);
         out.extend_from_slice(&[1, 2]);
         assert!(matches!(Datagram::parse(&out), Err(Malformed::Range(_))));
         out.clear();
         CODED.put_probe(&mut out);
-        out.push(0);
-        assert!(matches!(Datagram::parse(&out), Err(Malformed::Range(_))));
+        for length in [out.len() + 1, 9000] {
+            out.resize(length, 7);
+            assert_eq!(Datagram::parse(&out), Ok(Datagram::Probe(CODED)));
+        }
         assert_eq!(Datagram::parse(&[0x77]), Err(Malformed::Kind(0x77)));
     }
 
@@ -537,8 +529,8 @@ mod tests {
             out.extend_from_slice(data);
             Datagram::parse(&out).is_ok()
         };
-        assert!(piece(1, 2, &[9]) && piece(7, 8, &[9]));
-        assert!(!piece(2, 2, &[9]) && !piece(0, 1, &[9]) && !piece(0, 9, &[9]));
+        assert!(piece(1, 2, &[9]) && piece(71, 72, &[9]));
+        assert!(!piece(2, 2, &[9]) && !piece(0, 1, &[9]) && !piece(0, 73, &[9]));
         assert!(!piece(1, 2, &[]));
         let close = |reason| {
             let mut out = vec![KIND_CLOSE, 0, 0];

@@ -164,6 +164,58 @@ fn tiny_perishable_fragments_are_refused_until_older_ones_are_stale() {
     assert_eq!(attack.victim.stats().received.refused_fragments, refused);
 }
 
+/// Sends symbol `esi`, of `length` bytes, and tells whether it was taken. Nothing below it is given up.
+fn take(attack: &mut Attack, esi: u32, length: usize) -> bool {
+    let mut datagram = Vec::new();
+    let coded = Coded {
+        transmission: attack.datagrams,
+        timestamp: 0,
+        esi,
+        span: esi.min(u32::from(u16::MAX)) as u16,
+    };
+    coded.put_source(&mut datagram);
+    // MAX_DATA of 0, which says nothing.
+    datagram.extend_from_slice(&[0x32, 0].repeat(length / 2));
+    attack.datagrams += 1;
+    let before = attack.victim.stats().dropped;
+    attack.victim.handle_datagram(attack.now, &datagram);
+    assert!(attack.victim.held() <= attack.victim.memory());
+    assert_eq!(attack.victim.close_reason(), None);
+    attack.victim.stats().dropped == before
+}
+
+#[test]
+fn long_symbols_hold_no_more_memory_than_short_ones() {
+    let mut config = Config::default();
+    config.limits.symbols = 600;
+    let mut attack = Attack::new(config);
+    let mut next = 0;
+    for (length, most) in [(1400, 600), (8990, 100), (1400, 600), (8990, 100)].repeat(2) {
+        // The first one is missing, so that the others are kept.
+        let missing = next;
+        let mut taken = 0;
+        for esi in missing + 1..missing + 1000 {
+            taken += u32::from(take(&mut attack, esi, length));
+        }
+        assert!(taken < most, "{taken} of {length} bytes");
+        next = missing + taken + 1;
+        if length > 1400 {
+            // They are still held.
+            assert_eq!(taken, most - 1);
+            assert!(
+                !take(&mut attack, next, 1400),
+                "no room for short ones either"
+            );
+        }
+        assert!(take(&mut attack, missing, length));
+        // Without news of long ones, there is room for short ones again.
+        for _ in 0..400 {
+            assert!(take(&mut attack, next, 1400));
+            next += 1;
+        }
+    }
+}
+
 #[test]
 fn repairs_in_any_field_hold_no_more_memory_than_the_limits_allow() {
     let mut attack = Attack::new(Config::default());

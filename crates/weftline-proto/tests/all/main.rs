@@ -6,6 +6,7 @@ mod adaptive_feedback;
 mod closing;
 mod deadline;
 mod delay;
+mod discovery;
 mod early_data;
 mod event_log;
 mod farewell;
