@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::Instrument;
 use weftline_proto::{CloseReason, Session, Time};
 
-use crate::carrier::{PROTOCOL_ERROR, TIMED_OUT};
+use crate::carrier::{PROTOCOL_ERROR, TIMED_OUT, udp};
 use crate::shared::{Shared, State};
 
 /// Datagrams that arrived and are handled under one lock.
@@ -59,6 +59,13 @@ async fn drive(shared: &Shared) {
     let mut inbox = Vec::new();
     let mut outbox = Outbox::default();
     let mut burst = 0;
+    if shared.carrier.max_datagram().is_none() {
+        let discover =
+            |session: &mut Session, now| session.discover_largest_datagram(now, udp::DATAGRAMS);
+        if let Err(error) = shared.with_as_driver(|state, now| discover(&mut state.session, now)) {
+            shared.lose(CloseReason::Carrier(error.to_string()));
+        }
+    }
     loop {
         // A carrier that always has room would otherwise keep this task from ever yielding.
         tokio::task::consume_budget().await;
@@ -94,9 +101,9 @@ struct Outbox {
 impl Outbox {
     /// Takes what the session has to send now and the carrier has room for; false: nothing.
     fn fill(&mut self, session: &mut Session, now: Time, largest: usize, room: usize) -> bool {
-        let mut bytes = 0;
+        let mut bytes = 0_usize;
         while self.datagrams.len() < BURST
-            && (bytes == 0 || bytes + largest <= room)
+            && (bytes == 0 || bytes.saturating_add(largest) <= room)
             && session.poll_transmit(now, &mut self.datagram)
         {
             if self.memory.capacity() < self.datagram.len() {
@@ -153,11 +160,12 @@ fn next(shared: &Shared, outbox: &mut Outbox) -> Step {
     shared.with_as_driver(|state, now| {
         serve_timers(shared, state, now);
         // What is said when the connection is over needs no room.
-        if largest > 0
+        if let Some(largest @ 1..) = largest
             && let Err(error) = state.session.set_largest_datagram(largest)
         {
             return Step::Lose(CloseReason::Carrier(error.to_string()));
         }
+        let largest = state.session.largest_datagram();
         if state.is_drained() {
             Step::Over
         } else if outbox.fill(&mut state.session, now, largest, room) {

@@ -234,12 +234,13 @@ impl Carrier {
         }
     }
 
-    /// The longest datagram that the path takes now: it may grow and shrink.
-    pub(crate) fn max_datagram(&self) -> usize {
+    /// The longest datagram that the path takes now: it may grow and shrink. 0 when the carrier is
+    /// over, and `None` where the engine finds it.
+    pub(crate) fn max_datagram(&self) -> Option<usize> {
         match self {
             #[cfg(feature = "quic")]
-            Carrier::Quic(link) => link.max_datagram(),
-            Carrier::Udp(_) => udp::MAX_DATAGRAM,
+            Carrier::Quic(link) => Some(link.max_datagram()),
+            Carrier::Udp(link) => link.may_fragment().then_some(udp::MAX_DATAGRAM),
         }
     }
 

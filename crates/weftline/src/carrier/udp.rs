@@ -9,6 +9,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,8 +26,13 @@ use crate::{BindError, EndpointConfig, random};
 
 /// Bytes that this carrier puts before a datagram.
 pub(crate) const OVERHEAD: u16 = 8;
-/// An Ethernet path's 1500 bytes less IPv6, UDP and the session id.
-pub(crate) const MAX_DATAGRAM: usize = 1500 - 48 - OVERHEAD as usize;
+/// IPv6, UDP and the session id.
+const HEADERS: usize = 48 + OVERHEAD as usize;
+/// Every path takes the least MTU of IPv6, and none takes more than UDP.
+pub(crate) const DATAGRAMS: RangeInclusive<usize> = 1280 - HEADERS..=65_535 - HEADERS;
+/// What an Ethernet path takes, where the system may cut datagrams into fragments: then no probe tells
+/// more.
+pub(crate) const MAX_DATAGRAM: usize = 1500 - HEADERS;
 
 /// Bytes that leave at once.
 pub(super) const ROOM: usize = 64 << 10;
@@ -227,6 +233,10 @@ impl Link {
 
     pub(crate) fn remote_addr(&self) -> SocketAddr {
         self.key.0
+    }
+
+    pub(crate) fn may_fragment(&self) -> bool {
+        self.socket.state.may_fragment()
     }
 }
 

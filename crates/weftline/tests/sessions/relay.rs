@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::net::UdpSocket;
@@ -21,6 +21,9 @@ struct Shared {
     delay_ms: AtomicU32,
     /// Packets of the client.
     from_client: AtomicU32,
+    /// The longest packet that passes, unless it is 0, and how many longer ones there were.
+    longest: AtomicUsize,
+    too_long: AtomicUsize,
 }
 
 impl Relay {
@@ -57,6 +60,16 @@ impl Relay {
     pub(crate) fn client_packets(&self) -> u32 {
         self.shared.from_client.load(Ordering::SeqCst)
     }
+
+    /// Drops packets of more bytes than this.
+    pub(crate) fn drop_longer_than(&self, bytes: usize) {
+        self.shared.longest.store(bytes, Ordering::SeqCst);
+    }
+
+    /// How many were too long.
+    pub(crate) fn dropped(&self) -> usize {
+        self.shared.too_long.load(Ordering::SeqCst)
+    }
 }
 
 impl Drop for Relay {
@@ -87,6 +100,11 @@ async fn forward(
                 (&down[..len], &front, client)
             }
         };
+        let longest = shared.longest.load(Ordering::SeqCst);
+        if longest > 0 && packet.len() > longest {
+            shared.too_long.fetch_add(1, Ordering::SeqCst);
+            continue;
+        }
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;

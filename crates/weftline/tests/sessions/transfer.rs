@@ -91,6 +91,63 @@ async fn a_symbol_size_that_the_path_cannot_carry_is_lowered() {
     }
 }
 
+/// Sends a megabyte; bytes of a symbol in the mean.
+async fn mean_symbol(pair: &Pair) -> u64 {
+    let before = pair.client.stats().sent.source_symbols;
+    transfer(pair, 1_000_000).await;
+    1_000_000 / (pair.client.stats().sent.source_symbols - before)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn loopback_carries_long_symbols() {
+    for kind in [Kind::Udp, Kind::Quic] {
+        let mut config = config();
+        // They need not wait for a high rate.
+        config.session.symbol_size = 9000;
+        let pair = Pair::with(kind, config, |addr| addr).await;
+        soon(async { while mean_symbol(&pair).await < 8000 {} }).await;
+        assert_eq!(pair.client.stats().path.loss, 0.0, "{kind:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn symbols_stay_short_at_a_low_rate() {
+    for kind in [Kind::Udp, Kind::Quic] {
+        let mut config = config();
+        config.session.rate = weftline::RateControl::Fixed {
+            rate: Some(30_000_000),
+            window: None,
+        };
+        let pair = Pair::with(kind, config, |addr| addr).await;
+        let bytes = mean_symbol(&pair).await;
+        assert!((1100..1400).contains(&bytes), "{kind:?}: {bytes}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_path_that_takes_less_than_its_first_hop_is_found_out() {
+    for kind in [Kind::Udp, Kind::Quic] {
+        let mut config = config();
+        config.session.symbol_size = 9000;
+        let mut relay = None;
+        let pair = Pair::with(kind, config, |server| {
+            let relay = relay.insert(Relay::new(server));
+            relay.drop_longer_than(1472);
+            relay.addr
+        })
+        .await;
+        let relay = relay.unwrap();
+        // Ethernet's size is found among the long ones.
+        soon(async { while mean_symbol(&pair).await < 1300 {} }).await;
+        let dropped = relay.dropped();
+        // Three probes of each of seven sizes, each way.
+        assert!((3..=42).contains(&dropped), "{kind:?}: {dropped}");
+        // The path becomes shorter than what was found.
+        relay.drop_longer_than(1330);
+        soon(async { while mean_symbol(&pair).await > 1290 {} }).await;
+    }
+}
+
 #[tokio::test]
 async fn a_session_with_nothing_to_send_uses_no_time() {
     let pair = Pair::new(Kind::Quic).await;

@@ -284,7 +284,7 @@ async fn a_stopped_relay_delivers_datagrams_in_flight() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flow_that_begins_with_the_session_keeps_its_long_datagrams() {
-    let (world, target) = relay("delay=40ms", "in-order", nothing_more).await;
+    let (world, target) = relay("delay=40ms mtu=1500", "in-order", nothing_more).await;
     let rule = world.near.rules()[0].delivery;
     let longest = super::table::longest(&world.near.session().unwrap(), rule);
     assert!(longest < 1328, "the path is known already: {longest}");

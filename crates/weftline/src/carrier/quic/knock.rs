@@ -14,7 +14,7 @@ use super::crowd::{Crowd, Entry, Place};
 use super::early::{self, Admission, Handshake, Outcome, Pass};
 use super::link::{self, Early, Link};
 use super::together::Together;
-use super::{Listener, quic_server};
+use super::{Listener, jumbo, quic_server};
 use crate::{Identity, Refusal};
 
 /// A client's answer is waited for this long: several round trips of a bad path.
@@ -131,6 +131,9 @@ impl Knock {
         let refused = tls::Refused::default();
         let (mut config, allowed) = (self.listener.config, self.listener.allowed);
         let alpn = &self.listener.alpn;
+        if jumbo::is_likely(addr) {
+            config.transport_config(self.listener.jumbo);
+        }
         config.crypto = quic_server(&self.identity, &allowed, alpn, &refused, tickets)
             .map_err(|e| failed(e.to_string()))?;
         let begin = || self.incoming.accept_with(Arc::new(config));

@@ -5,6 +5,7 @@
 
 mod crowd;
 mod early;
+mod jumbo;
 mod knock;
 mod link;
 mod together;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use aws_lc_rs::hmac;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, Runtime, ServerConfig, TokioRuntime};
+use quinn::{ClientConfig, Runtime, ServerConfig, TokioRuntime, TransportConfig};
 use quinn_proto::HashedConnectionIdGenerator;
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
@@ -76,6 +77,8 @@ struct Listener {
     again: Option<Again>,
     /// How long a handshake may take.
     limit: Duration,
+    /// QUIC's settings for paths that may take jumbo frames.
+    jumbo: Arc<TransportConfig>,
 }
 
 /// What is needed for clients that come again, with data in their first packets.
@@ -93,7 +96,7 @@ impl Quic {
         config: &EndpointConfig,
     ) -> Result<Self, BindError> {
         // Before anything is bound to it: the settings may contradict each other.
-        transport(config, None)?;
+        transport(config, None, false)?;
         let serves = Arc::new(AtomicBool::new(false));
         let port = socket.local_addr().map_err(BindError::Given)?.port();
         let runtime = Arc::new(Together::default());
@@ -140,7 +143,7 @@ impl Quic {
         let (alpn, refused) = (self.alpn.clone(), tls::Refused::default());
         let tls = quic_server(&self.identity, &allowed, &alpn, &refused, None)?;
         let mut config = ServerConfig::with_crypto(tls);
-        config.transport_config(Arc::new(transport(&self.config, None)?));
+        config.transport_config(Arc::new(transport(&self.config, None, false)?));
         config
             .max_incoming(KNOCKING)
             .incoming_buffer_size(KNOCKING_BYTES)
@@ -151,6 +154,7 @@ impl Quic {
             alpn,
             again: self.again.clone(),
             limit: self.config.connect_timeout,
+            jumbo: Arc::new(transport(&self.config, None, true)?),
         })
     }
 
@@ -187,7 +191,8 @@ impl Quic {
         } = self.client_tls(&pair).map_err(address)?;
         let known = &self.config.known_peers;
         let rtt = known.rtt(&pair, addr);
-        let transport = transport(&self.config, rtt).map_err(|e| address(e.to_string()))?;
+        let jumbo = jumbo::is_likely(addr);
+        let transport = transport(&self.config, rtt, jumbo).map_err(|e| address(e.to_string()))?;
         let mut config = ClientConfig::new(config);
         config.transport_config(Arc::new(transport));
         let begin = || self.endpoint.connect_with(config, addr, SERVER_NAME);
@@ -300,6 +305,9 @@ fn reset_config(identity: &Identity, port: u16) -> quinn::EndpointConfig {
     let ids = identity.secret("connection id", port);
     let ids = u64::from_be_bytes(std::array::from_fn(|n| ids[n]));
     let mut config = quinn::EndpointConfig::new(Arc::new(key));
+    if config.max_udp_payload_size(jumbo::LONGEST).is_err() {
+        debug_assert!(false, "QUIC allows this size");
+    }
     config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(ids)));
     config
 }

@@ -7,7 +7,7 @@ use quinn::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
 use quinn::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 
 use super::super::congestion::Unlimited;
-use super::IDLE_MARGIN;
+use super::{IDLE_MARGIN, jumbo};
 use crate::{BindError, Congestion, EndpointConfig};
 
 /// Bytes of datagrams that wait in QUIC where it sends at once whatever it is given: as many as it
@@ -24,6 +24,8 @@ const MTU_STEP: u16 = 60;
 /// It looks again after this, and at once when it thought that the path had shrunk: where losses are
 /// common both it and the detection of black holes (RFC 8899) err now and then.
 const MTU_INTERVAL: Duration = Duration::from_secs(60);
+/// Where it looks for more sizes, and more probes are lost.
+const JUMBO_INTERVAL: Duration = Duration::from_secs(600);
 const MTU_COOLDOWN: Duration = Duration::from_millis(1);
 /// Packets that the peer may leave unacknowledged; the engine has feedback of its own.
 const ACK_EVERY: u32 = 30;
@@ -37,10 +39,12 @@ const USUAL_RTT: Duration = Duration::from_millis(100);
 /// A handshake takes some computing besides.
 const SHORTEST_RTT: Duration = Duration::from_millis(20);
 
-/// The settings of a connection on which a round trip probably takes `rtt`, if that is known.
+/// The settings of a connection on which a round trip probably takes `rtt`, if that is known; `jumbo`:
+/// the path may take jumbo frames.
 pub(super) fn transport(
     config: &EndpointConfig,
     rtt: Option<Duration>,
+    jumbo: bool,
 ) -> Result<TransportConfig, BindError> {
     let session_idle = config.session.idle_timeout;
     let idle = IdleTimeout::try_from(session_idle.saturating_add(IDLE_MARGIN)).map_err(|_| {
@@ -51,10 +55,6 @@ pub(super) fn transport(
     let mut acks = AckFrequencyConfig::default();
     acks.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY));
     let mut transport = TransportConfig::default();
-    let send_buffer = match config.controller() {
-        Congestion::Engine => SENT_AT_ONCE,
-        _ => HELD_BACK,
-    };
     match config.controller() {
         Congestion::Engine if !config.is_limited() => return Err(BindError::Unlimited),
         Congestion::Engine => {
@@ -76,6 +76,18 @@ pub(super) fn transport(
         .minimum_change(MTU_STEP)
         .interval(MTU_INTERVAL)
         .black_hole_cooldown(MTU_COOLDOWN);
+    let mut held_back = HELD_BACK;
+    if jumbo {
+        discovery
+            .upper_bound(jumbo::LONGEST)
+            .interval(JUMBO_INTERVAL);
+        // One datagram must fit.
+        held_back = held_back.max(usize::from(jumbo::LONGEST) + 256);
+    }
+    let send_buffer = match config.controller() {
+        Congestion::Engine => SENT_AT_ONCE,
+        _ => held_back,
+    };
     transport
         .mtu_discovery_config(Some(discovery))
         .max_idle_timeout(Some(idle))

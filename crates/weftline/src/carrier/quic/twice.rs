@@ -21,6 +21,9 @@ use quinn::{AsyncUdpSocket, UdpPoller};
 /// What loses packets for a moment is over then, mostly.
 const LATER: Duration = Duration::from_millis(10);
 
+/// Bytes that the system cuts into packets at most.
+const CUT: usize = 65_000;
+
 /// A socket that sends handshake packets again, while its endpoint answers no clients.
 pub(super) struct Twice {
     socket: Arc<dyn AsyncUdpSocket>,
@@ -60,8 +63,19 @@ impl AsyncUdpSocket for Twice {
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        self.socket.try_send(transmit)?;
         let size = transmit.segment_size.unwrap_or(transmit.contents.len());
+        // QUIC sends ten packets at a time. As jumbo frames they are longer together than the system
+        // takes; copies, if there is no room in between, do no harm.
+        for contents in transmit
+            .contents
+            .chunks((CUT / size.max(1)).max(1) * size.max(1))
+        {
+            self.socket.try_send(&Transmit {
+                contents,
+                segment_size: transmit.segment_size.filter(|size| contents.len() > *size),
+                ..*transmit
+            })?;
+        }
         let first = &transmit.contents[..size.min(transmit.contents.len())];
         if let Some(kind) = kind(first)
             && !self.serves.load(Ordering::Relaxed)
