@@ -14,6 +14,15 @@ pub(crate) const DATAGRAM: usize = 1141;
 /// A close may be lost, and then the other end should not wait for long.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// What lies between the ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Wire {
+    /// Bytes of the longest packet.
+    pub(crate) mtu: u32,
+    /// Percent of the packets, each way.
+    pub(crate) loss: u32,
+}
+
 /// One way to bring the file across.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Engine {

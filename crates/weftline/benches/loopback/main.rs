@@ -25,6 +25,7 @@ mod weft;
 use anyhow::{Context, Result};
 
 use arguments::Form;
+use engine::Wire;
 use options::Options;
 use pair::Namespaces;
 use profile::Profile;
@@ -68,10 +69,13 @@ fn measure(options: &Options) -> Result<report::Report> {
     let namespaces = Namespaces::find();
     if let Namespaces::Missing(reason) = &namespaces {
         weftline_testkit::unable("namespaces", reason);
-        report.note(format!("no bytes on the wire: {reason}"));
+        report.note(format!(
+            "no bytes on the wire, and the MTU of this host: {reason}"
+        ));
     }
     for round in 1..=options.rounds {
-        for &loss in &options.loss {
+        for path in options.paths() {
+            let Wire { mtu, loss } = path;
             if let (Namespaces::Missing(reason), true) = (&namespaces, loss > 0) {
                 report.note(format!("{loss} % loss skipped: {reason}"));
                 continue;
@@ -84,10 +88,10 @@ fn measure(options: &Options) -> Result<report::Report> {
                     limit: options.limit,
                     ping: options.ping,
                 };
-                let run = pair::run(&task, loss, &namespaces, samples.as_deref())
+                let run = pair::run(&task, path, &namespaces, samples.as_deref())
                     .with_context(|| format!("{} at {loss} % loss", engine.name()))?;
                 if let Some(samples) = &samples {
-                    report.profile(engine, loss, Profile::read(samples)?);
+                    report.profile(engine, path, Profile::read(samples)?);
                 }
                 if options.ping.is_none() && engine.is_reliable() && run.complete(options.mib << 20)
                 {
@@ -99,8 +103,11 @@ fn measure(options: &Options) -> Result<report::Report> {
                     Some(trips) => format!("{:.0} us there and back", trips.median),
                     None => format!("{:.0} Mbit/s", run.mbit_per_second()),
                 };
-                eprintln!("round {round}, {loss} % loss, {}: {result}", engine.name());
-                report.add(engine, loss, run);
+                eprintln!(
+                    "round {round}, {mtu} bytes, {loss} % loss, {}: {result}",
+                    engine.name()
+                );
+                report.add(engine, path, run);
             }
         }
     }

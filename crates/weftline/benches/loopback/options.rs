@@ -3,13 +3,14 @@
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::arguments::{Form, number};
-use crate::engine::Engine;
+use crate::engine::{Engine, Wire};
 
 pub(crate) const HELP: &str = "\
 cargo bench -p weftline --bench loopback -- [OPTIONS]
 
   --mib N          size of the file [default: 1024]
   --loss P,..      percent of packets lost, each way [default: 0,5]
+  --mtu N,..       bytes of the longest packet [default: 1500]
   --rounds N       runs of each engine; medians are shown [default: 3]
   --limit SECONDS  end a run that takes longer; what arrived counts [default: 60]
   --gso            also with segmentation offload
@@ -30,6 +31,7 @@ pub(crate) struct Options {
     pub(crate) form: Form,
     pub(crate) mib: u64,
     pub(crate) loss: Vec<u32>,
+    pub(crate) mtu: Vec<u32>,
     pub(crate) rounds: u32,
     /// Seconds.
     pub(crate) limit: u64,
@@ -42,6 +44,12 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// All paths, in the order in which they take turns.
+    pub(crate) fn paths(&self) -> Vec<Wire> {
+        let with = |mtu: u32| self.loss.iter().map(move |&loss| Wire { mtu, loss });
+        self.mtu.iter().copied().flat_map(with).collect()
+    }
+
     /// Reads the arguments; `None` is a request for help.
     pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Option<Self>> {
         let (form, args) = Form::read(args);
@@ -54,6 +62,7 @@ impl Options {
             form,
             mib,
             loss,
+            mtu: vec![1500],
             rounds,
             limit,
             engines: Vec::new(),
@@ -71,6 +80,11 @@ impl Options {
                     let list = value()?;
                     let list = list.split(',').map(|loss| number(loss, 0, 90));
                     options.loss = list.collect::<Result<_>>()?;
+                }
+                "--mtu" => {
+                    let list = value()?;
+                    let list = list.split(',').map(|mtu| number(mtu, 1280, 65_536));
+                    options.mtu = list.collect::<Result<_>>()?;
                 }
                 "--rounds" => options.rounds = number(&value()?, 1, 1000)?,
                 "--limit" => options.limit = number(&value()?, 1, 3600)?,

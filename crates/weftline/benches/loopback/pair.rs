@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
+use crate::engine::Wire;
 use crate::ping::Trips;
 use crate::process::Process;
 use crate::profile::sampled;
@@ -99,7 +100,7 @@ fn drop_rule(loss: u32) -> String {
 /// Runs the task as two processes.
 pub(crate) fn run(
     task: &Task,
-    loss: u32,
+    path: Wire,
     namespaces: &Namespaces,
     profile: Option<&Path>,
 ) -> Result<Run> {
@@ -110,9 +111,10 @@ pub(crate) fn run(
             ..pair(task)?
         });
     };
-    let prepare = match loss {
-        0 => UP.to_owned(),
-        _ => format!("{UP} && {}", drop_rule(loss)),
+    let up = format!("ip link set lo mtu {} && {UP}", path.mtu);
+    let prepare = match path.loss {
+        0 => up,
+        loss => format!("{up} && {}", drop_rule(loss)),
     };
     let program = std::env::current_exe()?;
     let mut child = prefixed(command, "sh");

@@ -7,7 +7,7 @@ use std::thread;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::engine::{Engine, Kind};
+use crate::engine::{Engine, Kind, Wire};
 use crate::measure::{load, median};
 use crate::options::Options;
 use crate::pair::Run;
@@ -35,15 +35,16 @@ pub(crate) struct Report {
     notes: Vec<String>,
     rows: Vec<Row>,
     #[serde(skip)]
-    runs: Vec<(Engine, u32, Run)>,
+    runs: Vec<(Engine, Wire, Run)>,
     #[serde(skip)]
-    profiles: Vec<(Engine, u32, Profile)>,
+    profiles: Vec<(Engine, Wire, Profile)>,
 }
 
 /// Medians over the rounds.
 #[derive(Serialize)]
 struct Row {
     engine: String,
+    mtu: u32,
     loss_percent: u32,
     goodput_mbit_per_second: f64,
     goodput_min: f64,
@@ -87,36 +88,36 @@ impl Report {
         }
     }
 
-    pub(crate) fn add(&mut self, engine: Engine, loss: u32, run: Run) {
-        self.runs.push((engine, loss, run));
+    pub(crate) fn add(&mut self, engine: Engine, path: Wire, run: Run) {
+        self.runs.push((engine, path, run));
     }
 
-    pub(crate) fn profile(&mut self, engine: Engine, loss: u32, profile: Profile) {
-        self.profiles.push((engine, loss, profile));
+    pub(crate) fn profile(&mut self, engine: Engine, path: Wire, profile: Profile) {
+        self.profiles.push((engine, path, profile));
     }
 
     /// Makes the rows of the runs.
     pub(crate) fn finish(&mut self) {
         self.load[1] = load();
         let mut seen = Vec::new();
-        for &(engine, loss, _) in &self.runs {
-            if !seen.contains(&(loss, engine)) {
-                seen.push((loss, engine));
+        for &(engine, path, _) in &self.runs {
+            if !seen.contains(&(path, engine)) {
+                seen.push((path, engine));
             }
         }
-        // One table for each loss, though rounds mix them.
-        seen.sort_by_key(|(loss, _)| *loss);
-        self.rows = seen.iter().map(|&(loss, e)| self.row(e, loss)).collect();
+        // One table for each path, though rounds mix them.
+        seen.sort_by_key(|(path, _)| *path);
+        self.rows = seen.iter().map(|&(path, e)| self.row(e, path)).collect();
     }
 
     pub(crate) fn json(&self) -> Result<String> {
         Ok(serde_json::to_string_pretty(self)?)
     }
 
-    fn row(&self, engine: Engine, loss: u32) -> Row {
+    fn row(&self, engine: Engine, path: Wire) -> Row {
         let median_of = |kind: Kind, value: &dyn Fn(&Run) -> Option<f64>| {
             let engine = Engine { kind, ..engine };
-            median(&self.values(engine, loss, value))
+            median(&self.values(engine, path, value))
         };
         let own = engine.kind;
         let (stream, datagrams) = (Kind::Stream { bbr: false }, Kind::Datagrams);
@@ -124,10 +125,11 @@ impl Report {
             Some(median_of(own, value)? / median_of(kind, value)?.max(1e-12))
         };
         let speed = |run: &Run| Some(run.mbit_per_second());
-        let speeds = self.values(engine, loss, speed);
+        let speeds = self.values(engine, path, speed);
         Row {
             engine: engine.name(),
-            loss_percent: loss,
+            mtu: path.mtu,
+            loss_percent: path.loss,
             goodput_mbit_per_second: median(&speeds).unwrap_or(0.0),
             goodput_min: speeds.first().copied().unwrap_or(0.0),
             goodput_max: speeds.last().copied().unwrap_or(0.0),
@@ -141,17 +143,17 @@ impl Report {
             trips: median_of(own, &|run| Some(run.trips?.median))
                 .zip(median_of(own, &|run| Some(run.trips?.p99)))
                 .map(<[f64; 2]>::from),
-            layers: self.layers(engine, loss),
+            layers: self.layers(engine, path),
         }
     }
 
     /// The processor time of each layer: means over the rounds.
-    fn layers(&self, engine: Engine, loss: u32) -> BTreeMap<&'static str, [f64; 2]> {
+    fn layers(&self, engine: Engine, path: Wire) -> BTreeMap<&'static str, [f64; 2]> {
         let mut layers = BTreeMap::<_, [f64; 2]>::new();
-        let per_byte = median(&self.values(engine, loss, Run::processor_per_byte));
+        let per_byte = median(&self.values(engine, path, Run::processor_per_byte));
         let profiles = self.profiles.iter();
         let profiles: Vec<_> = profiles
-            .filter(|(e, l, _)| (*e, *l) == (engine, loss))
+            .filter(|(e, l, _)| (*e, *l) == (engine, path))
             .map(|(_, _, profile)| profile)
             .collect();
         let seconds = per_byte.unwrap_or(0.0) * f64::from(1 << 30) / profiles.len().max(1) as f64;
@@ -164,10 +166,10 @@ impl Report {
     }
 
     /// Sorted.
-    fn values(&self, engine: Engine, loss: u32, value: impl Fn(&Run) -> Option<f64>) -> Vec<f64> {
+    fn values(&self, engine: Engine, path: Wire, value: impl Fn(&Run) -> Option<f64>) -> Vec<f64> {
         let runs = self.runs.iter();
         let mut values: Vec<f64> = runs
-            .filter(|(e, l, _)| (*e, *l) == (engine, loss))
+            .filter(|(e, l, _)| (*e, *l) == (engine, path))
             .filter_map(|(_, _, run)| value(run))
             .collect();
         values.sort_by(f64::total_cmp);
@@ -197,11 +199,15 @@ impl fmt::Display for Report {
             }
             return Ok(());
         }
-        let mut loss = None;
+        let mut path = None;
         for row in &self.rows {
-            if loss != Some(row.loss_percent) {
-                loss = Some(row.loss_percent);
-                writeln!(f, "\n{} % of the packets lost, each way", row.loss_percent)?;
+            if path != Some((row.mtu, row.loss_percent)) {
+                path = Some((row.mtu, row.loss_percent));
+                writeln!(
+                    f,
+                    "\npackets of up to {} bytes, {} % of them lost, each way",
+                    row.mtu, row.loss_percent
+                )?;
                 writeln!(
                     f,
                     "{:36} {:>7} {:>11} {:>9} {:>7} {:>7} {:>6} {:>6} {:>9} {:>9}",
@@ -235,8 +241,8 @@ impl fmt::Display for Report {
         for row in self.rows.iter().filter(|row| !row.layers.is_empty()) {
             writeln!(
                 f,
-                "\n{}, {} % lost: processor seconds for each GiB",
-                row.engine, row.loss_percent
+                "\n{}, {} bytes, {} % lost: processor seconds for each GiB",
+                row.engine, row.mtu, row.loss_percent
             )?;
             writeln!(f, "{:24} {:>7} {:>7}", "layer", "client", "server")?;
             for (layer, [client, server]) in &row.layers {
