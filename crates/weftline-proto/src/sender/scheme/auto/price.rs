@@ -112,6 +112,9 @@ pub(super) struct Price {
     /// Corrects the price for effects that the formula leaves out.
     correction: f64,
     rounds: VecDeque<Round>,
+    /// The round trip and the source symbols in it for which the share was computed, and the share: it
+    /// is needed several times for each datagram.
+    known_share: Option<(Duration, f64, f64)>,
     round: Round,
     round_end: Time,
     /// The room for repairs in the datagram of the newest source symbol.
@@ -146,6 +149,7 @@ impl Price {
             under_way: 0,
             correction: 1.0,
             rounds: VecDeque::new(),
+            known_share: None,
             round: Round::default(),
             round_end: now,
             room: None,
@@ -195,6 +199,7 @@ impl Price {
         self.stale = false;
         self.updated_at = Some(now);
         self.losses = self.channel.losses();
+        self.known_share = None;
         if !self.options.ingredients.bursts {
             self.losses = Losses::independent(self.losses.rate);
         }
@@ -268,6 +273,7 @@ impl Price {
         edge: Esi,
     ) -> bool {
         self.update_belief(now, srtt, flight, edge);
+        self.known_share = Some((srtt, self.per_round(), self.share(srtt)));
         let worth = self.belief.worth(&self.losses, 0);
         // Symbols that the receiver is known to lack are repaired at any price and beyond any limit.
         let lacking = is_short(self.deficit as f64, self.under_way, self.losses.rate);
@@ -321,8 +327,15 @@ impl Price {
     /// The share of repairs that the target delay needs, within the limit: enough to repair the
     /// losses of one horizon within it, with a margin of about one standard deviation.
     fn share(&self, srtt: Duration) -> f64 {
-        let Losses { rate, spread, .. } = self.losses;
         let per_round = self.per_round();
+        // With a deadline it also depends on what rides with the newest source symbol.
+        if self.options.deadline.is_none()
+            && let Some((round_trip, symbols, share)) = self.known_share
+            && (round_trip, symbols) == (srtt, per_round)
+        {
+            return share;
+        }
+        let Losses { rate, spread, .. } = self.losses;
         let (slack, delay) = (self.slack(srtt), self.aim(srtt));
         let rounds = delay.as_secs_f64() / srtt.as_secs_f64().max(1e-6);
         // Data may sometimes miss a target, but must not miss a deadline.
