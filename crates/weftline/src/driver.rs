@@ -30,6 +30,9 @@ const FEW: usize = 4;
 /// and room for it.
 const BURST: usize = 32;
 
+/// So many datagrams are worth being cut from one buffer.
+const LARGE: usize = 8;
+
 /// Bytes of datagrams that share an allocation.
 const MEMORY: usize = 64 << 10;
 
@@ -96,12 +99,15 @@ struct Outbox {
     datagram: Vec<u8>,
     /// Memory for the following ones.
     memory: BytesMut,
+    /// The last batch was a large one.
+    in_batches: bool,
 }
 
 impl Outbox {
     /// Takes what the session has to send now and the carrier has room for; false: nothing.
     fn fill(&mut self, session: &mut Session, now: Time, largest: usize, room: usize) -> bool {
         let mut bytes = 0_usize;
+        session.set_in_batches(self.in_batches);
         while self.datagrams.len() < BURST
             && (bytes == 0 || bytes.saturating_add(largest) <= room)
             && session.poll_transmit(now, &mut self.datagram)
@@ -113,6 +119,7 @@ impl Outbox {
             self.datagrams.push_back(self.memory.split().freeze());
             bytes += self.datagram.len();
         }
+        self.in_batches = self.datagrams.len() >= LARGE;
         bytes > 0
     }
 }

@@ -38,6 +38,8 @@ use pieces::{Cutter, Joiner};
 
 /// Source datagrams that are shorter than a repair by more than this are not made longer.
 const MOST_PADDING: usize = 48;
+/// Repairs are further apart than this many source datagrams, or those are made as long as they.
+const BATCH: u32 = 32;
 /// A source datagram with repair symbols is at most as long as every path takes over QUIC: a carrier
 /// that watches for a shrinking path does not suspect its loss.
 const LONGEST_WITH_REPAIRS: usize = 1140;
@@ -96,6 +98,10 @@ pub struct Session {
     joiner: Joiner,
     /// Length of the repair after which no source datagram was sent yet.
     last_repair: usize,
+    /// The carrier takes several datagrams at a time, best if they are equally long.
+    in_batches: bool,
+    /// Source datagrams since the last repair.
+    since_repair: u32,
     paced_until: Option<Time>,
     /// Pacing holds a probe of a size back until then.
     size_probe_at: Option<Time>,
@@ -155,6 +161,8 @@ impl Session {
             cutter: Cutter::default(),
             joiner: Joiner::default(),
             last_repair: 0,
+            in_batches: false,
+            since_repair: 0,
             paced_until: None,
             size_probe_at: None,
             symbol: Vec::new(),
@@ -326,6 +334,13 @@ impl Session {
         self.payload.set_peer_limits(hello.limits);
         self.receiver.set_reports(hello.feedback, hello.measuring);
         self.payload.events.push_back(Event::Connected);
+    }
+
+    /// Whether so much leaves at a time that the carrier hands it to the system in batches. The system
+    /// cuts equal datagrams from one buffer (GSO): source datagrams among repairs are then made as long as
+    /// those, by a few bytes. False unless set.
+    pub fn set_in_batches(&mut self, in_batches: bool) {
+        self.in_batches = in_batches;
     }
 
     /// How often the path has marked datagrams since the session began, as the carrier knows (ECN,
@@ -589,6 +604,7 @@ impl Session {
                 if self.sender.send_repair(now, window, top_up, out) {
                     self.sent.repair_symbols += 1;
                     self.last_repair = out.len();
+                    self.since_repair = 0;
                     self.sent.top_up_symbols += u64::from(top_up);
                 }
             }
@@ -624,12 +640,19 @@ impl Session {
     /// a shrinking path (RFC 8899) must not see that only the longest of all datagrams, the repairs,
     /// are lost: on a lossy path it would take chance for a black hole before long. What the carrier
     /// puts beside a datagram now and then must not make it the longest either.
+    ///
+    /// In batches, all source datagrams are made as long as the repairs between them.
     fn pad(&mut self, out: &mut Vec<u8>) {
-        let wanted = core::mem::take(&mut self.last_repair) + BESIDE;
+        let equal = self.in_batches && self.since_repair < BATCH;
+        self.since_repair = self.since_repair.saturating_add(1);
+        let wanted = match equal {
+            true => self.last_repair,
+            false => core::mem::take(&mut self.last_repair) + BESIDE,
+        };
         let shorter = wanted.saturating_sub(out.len());
         // The engine itself knows better.
         let watched = self.largest_datagram != usize::MAX && self.sender.discovery.is_none();
-        let fits = watched && wanted <= self.largest_datagram;
+        let fits = (watched || equal) && wanted <= self.largest_datagram;
         if fits && (1..=MOST_PADDING).contains(&shorter) {
             pad_source(shorter as u8, out);
         }

@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 mod adaptive_feedback;
+mod batches;
 mod closing;
 mod deadline;
 mod delay;
