@@ -189,7 +189,8 @@ impl Receiver {
             return Err(Drop::Malformed);
         }
         let esi = complete(coded.esi, self.decoder.contiguous());
-        self.enter(coded, esi, esi + 1, symbol.len())?;
+        let riding = riders.map_or(0, |riders| riders.symbol_len() - 2);
+        self.enter(coded, esi, esi + 1, symbol.len().max(riding))?;
         let mut decoded = self.decoder.source(esi, symbol).map(|_| ());
         if let (Ok(()), Some(riders)) = (&decoded, riders) {
             decoded = self.on_riders(esi, riders);
@@ -264,7 +265,7 @@ impl Receiver {
         }
     }
 
-    /// Checks that `end` is within the credit, for a symbol of `bytes`, and follows the sender's lower
+    /// Checks that `end` is within the credit, for symbols of `bytes`, and follows the sender's lower
     /// edge, which is `coded.span` below `esi`.
     fn enter(&mut self, coded: &Coded, esi: Esi, end: Esi, bytes: usize) -> Result<(), Drop> {
         let base = esi

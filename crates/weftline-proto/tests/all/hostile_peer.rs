@@ -1,7 +1,7 @@
 //! Limits on what a hostile peer can make an end store or send.
 
 use crate::support::pair::{events, transmit_all};
-use weftline_proto::wire::{Coded, FRAGMENT_COST};
+use weftline_proto::wire::{Coded, FRAGMENT_COST, RidersHeader};
 use weftline_proto::{CloseReason, Config, Role, Session, Time, Violation};
 
 /// RFC 9000, section 16.
@@ -166,14 +166,31 @@ fn tiny_perishable_fragments_are_refused_until_older_ones_are_stale() {
 
 /// Sends symbol `esi`, of `length` bytes, and tells whether it was taken. Nothing below it is given up.
 fn take(attack: &mut Attack, esi: u32, length: usize) -> bool {
+    take_with_repair(attack, esi, length, None)
+}
+
+/// As [`take`], with a repair symbol of `coded` bytes in the same datagram.
+fn take_with_repair(attack: &mut Attack, esi: u32, length: usize, coded: Option<usize>) -> bool {
     let mut datagram = Vec::new();
-    let coded = Coded {
+    let header = Coded {
         transmission: attack.datagrams,
         timestamp: 0,
         esi,
         span: esi.min(u32::from(u16::MAX)) as u16,
     };
-    coded.put_source(&mut datagram);
+    match coded {
+        None => header.put_source(&mut datagram),
+        Some(len) => {
+            let riders = RidersHeader {
+                count: 1,
+                nss: header.span,
+                key: esi as u16,
+                len,
+            };
+            header.put_source_and_repairs(&riders, &mut datagram);
+            datagram.resize(datagram.len() + len, 7);
+        }
+    }
     // MAX_DATA of 0, which says nothing.
     datagram.extend_from_slice(&[0x32, 0].repeat(length / 2));
     attack.datagrams += 1;
@@ -214,6 +231,18 @@ fn long_symbols_hold_no_more_memory_than_short_ones() {
             next += 1;
         }
     }
+}
+
+#[test]
+fn long_repairs_that_ride_with_short_symbols_hold_no_more_memory() {
+    let mut config = Config::default();
+    config.limits.symbols = 600;
+    let mut attack = Attack::new(config);
+    // Every second symbol is missing, and each repair is an equation for one.
+    let esis = (3..600).step_by(2);
+    let taken = esis.filter(|&esi| take_with_repair(&mut attack, esi, 100, Some(8990)));
+    // Long symbols have room below 100.
+    assert_eq!(taken.count(), 49);
 }
 
 #[test]
