@@ -82,17 +82,22 @@ impl Session {
 
     /// Bytes of a symbol that the path takes, at most `agreed`.
     pub(super) fn fitted(&self, agreed: u16) -> u16 {
-        let longest = usize::from(agreed) + REPAIR_OVERHEAD;
-        let longest = self.largest_datagram.min(longest);
-        let room = self.config.scheme.symbol_room(longest);
+        let room = self.config.scheme.symbol_room(self.longest_repair(agreed));
         let room = u16::try_from(room).unwrap_or(u16::MAX);
         agreed.min(room.max(SMALLEST_SYMBOL))
     }
 
-    /// Bytes of a repair symbol over the longest usual source symbols, where the path takes that.
+    /// Bytes of a datagram with a repair symbol over the longest usual source symbols, where the path
+    /// takes that.
     pub(super) fn longest_datagram(&self) -> usize {
-        let agreed = usize::from(self.agreed_size) + REPAIR_OVERHEAD;
-        self.largest_datagram.min(agreed)
+        self.longest_repair(self.agreed_size)
+    }
+
+    /// Bytes of a datagram with a repair symbol over source symbols of `agreed` bytes, where the path
+    /// takes that.
+    fn longest_repair(&self, agreed: u16) -> usize {
+        let longest = usize::from(agreed) + REPAIR_OVERHEAD;
+        self.largest_datagram.min(longest)
     }
 
     /// So many bytes have arrived: symbols may become longer, if the path is known to take that, or
