@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::trim;
 use crate::spare::free_spare;
 use crate::violation::Violation;
+
+/// Bytes that a stream may keep for reuse.
+const KEPT: usize = 64 << 10;
 
 /// Bytes received and not yet read, in order and beyond gaps.
 #[derive(Debug, Default)]
@@ -110,9 +112,13 @@ impl RecvStream {
         n
     }
 
-    /// Frees most of the memory of what was read.
+    /// Frees most of the memory of what was read when little is left: a peer that leaves a byte in each
+    /// of many streams must not keep the memory of all that was there before.
     pub(super) fn trim(&mut self) {
-        trim(&mut self.ready);
+        let (len, capacity) = (self.ready.len(), self.ready.capacity());
+        if capacity > KEPT && len < capacity / 4 {
+            self.ready.shrink_to(KEPT.max(2 * len));
+        }
     }
 
     #[cfg(test)]
