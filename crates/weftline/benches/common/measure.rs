@@ -14,15 +14,6 @@ pub(crate) fn cpu_seconds() -> Option<f64> {
     Some((ticks(11)? + ticks(12)?) / TICKS_PER_SECOND)
 }
 
-/// Memory of this process that is in the machine's, in bytes.
-#[allow(dead_code, reason = "not every bench asks")]
-pub(crate) fn resident_bytes() -> Option<f64> {
-    let text = fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(kib * 1024.0)
-}
-
 /// Processes that want to run: mean of a minute.
 pub(crate) fn load() -> Option<f64> {
     let text = fs::read_to_string("/proc/loadavg").ok()?;

@@ -8,7 +8,22 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The first argument of a child process.
-pub(crate) const CHILD: &str = "--child";
+const CHILD: &str = "--child";
+
+/// The arguments of a child process with this task.
+pub(crate) fn arguments(task: &impl Serialize) -> Result<[String; 2]> {
+    Ok([CHILD.to_owned(), serde_json::to_string(task)?])
+}
+
+/// The task of this process, if it is a child.
+pub(crate) fn task<T: DeserializeOwned>() -> Result<Option<T>> {
+    let mut args = std::env::args().skip(1);
+    if args.next().as_deref() != Some(CHILD) {
+        return Ok(None);
+    }
+    let task = args.next().context("a child process needs its task")?;
+    Ok(Some(serde_json::from_str(&task)?))
+}
 
 /// Tells the parent.
 pub(crate) fn say(value: &impl Serialize) -> Result<()> {
@@ -19,37 +34,23 @@ pub(crate) fn say(value: &impl Serialize) -> Result<()> {
 
 /// A child process that ends with this value, or once its standard input is closed.
 pub(crate) struct Process {
-    child: Child,
-    stdin: Option<ChildStdin>,
+    pub(crate) child: Child,
     stdout: BufReader<ChildStdout>,
 }
 
 impl Process {
-    pub(crate) fn spawn(mut command: Command) -> Result<Self> {
+    /// Starts it; gives its standard input too.
+    pub(crate) fn spawn(mut command: Command) -> Result<(Self, ChildStdin)> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command
             .spawn()
             .with_context(|| format!("cannot start {:?}", command.get_program()))?;
-        let stdout = child
-            .stdout
-            .take()
-            .context("standard output was asked for")?;
-        Ok(Process {
-            stdin: child.stdin.take(),
-            child,
-            stdout: BufReader::new(stdout),
-        })
-    }
-
-    /// Tells it something, and waits for its answer.
-    #[allow(dead_code, reason = "not every bench tells its children anything")]
-    pub(crate) fn ask<T: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<T> {
-        let stdin = self
-            .stdin
-            .as_mut()
-            .context("standard input was asked for")?;
-        writeln!(stdin, "{}", serde_json::to_string(what)?)?;
-        self.line()
+        let stdin = child.stdin.take();
+        let stdin = stdin.context("standard input was asked for")?;
+        let stdout = child.stdout.take();
+        let stdout = stdout.context("standard output was asked for")?;
+        let stdout = BufReader::new(stdout);
+        Ok((Process { child, stdout }, stdin))
     }
 
     /// The next line of what it prints.
@@ -62,13 +63,6 @@ impl Process {
         let value = serde_json::from_str(&line);
         ensure!(value.is_ok(), "a child process printed `{}`", line.trim());
         Ok(value?)
-    }
-
-    /// Waits for its end.
-    #[allow(dead_code, reason = "not every bench waits for what children do last")]
-    pub(crate) fn wait(&mut self) -> Result<()> {
-        self.child.wait()?;
-        Ok(())
     }
 }
 

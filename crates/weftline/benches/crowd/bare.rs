@@ -1,21 +1,19 @@
 //! quinn's ends, without Weftline.
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, Connection, Endpoint, ServerConfig, TokioRuntime, TransportConfig};
-use socket2::{Domain, Protocol, Socket, Type};
+use quinn::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig};
 
 use crate::child::Listening;
+use crate::endpoint;
 use crate::options::Crowd;
 use crate::tls;
 use crate::traffic::{self, Arrivals};
 
-/// As Weftline's endpoints ask for.
-const SOCKET_BUFFER: usize = 4 << 20;
 /// As Weftline's sessions do.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
@@ -23,7 +21,7 @@ pub(crate) fn serve(arrivals: &Arc<Arrivals>) -> Result<Listening> {
     let crypto = QuicServerConfig::try_from(tls::server()?)?;
     let mut config = ServerConfig::with_crypto(Arc::new(crypto));
     config.transport_config(transport());
-    let endpoint = endpoint(Some(config))?;
+    let endpoint = endpoint::bind(Some(config))?;
     let listening = Listening {
         addr: endpoint.local_addr()?,
         key: String::new(),
@@ -55,7 +53,7 @@ impl Client {
         let crypto = QuicClientConfig::try_from(tls::client()?)?;
         let mut config = ClientConfig::new(Arc::new(crypto));
         config.transport_config(transport());
-        let mut endpoint = endpoint(None)?;
+        let mut endpoint = endpoint::bind(None)?;
         endpoint.set_default_client_config(config);
         Ok(Client {
             endpoint,
@@ -80,18 +78,4 @@ fn transport() -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
     transport.keep_alive_interval(Some(KEEP_ALIVE));
     Arc::new(transport)
-}
-
-fn endpoint(config: Option<ServerConfig>) -> Result<Endpoint> {
-    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
-    socket.set_recv_buffer_size(SOCKET_BUFFER)?;
-    socket.set_send_buffer_size(SOCKET_BUFFER)?;
-    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
-    let socket: UdpSocket = socket.into();
-    Ok(Endpoint::new(
-        quinn::EndpointConfig::default(),
-        config,
-        socket,
-        Arc::new(TokioRuntime),
-    )?)
 }

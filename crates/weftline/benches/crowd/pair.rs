@@ -1,5 +1,7 @@
 //! One run: a server and a client process, step by step.
 
+use std::io::Write;
+use std::process::ChildStdin;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -7,7 +9,7 @@ use anyhow::{Result, ensure};
 
 use crate::child::{Command, Listening, Look, Role, Task};
 use crate::options::{Crowd, Engine};
-use crate::process::{CHILD, Process};
+use crate::process::{self, Process};
 
 /// After each step both ends settle for this part of a pause.
 const SETTLE: f64 = 0.3;
@@ -43,16 +45,17 @@ pub(crate) fn run(engine: Engine, crowd: &Crowd) -> Result<Run> {
             crowd: *crowd,
         };
         let mut child = std::process::Command::new(std::env::current_exe()?);
-        child.arg(CHILD).arg(serde_json::to_string(&task)?);
+        child.args(process::arguments(&task)?);
         Process::spawn(child)
     };
     let mut server = start(Role::Server)?;
-    let listening: Listening = server.line()?;
+    let listening: Listening = server.0.line()?;
     let mut client = start(Role::Client(listening))?;
     let pause = |share: f64| sleep(Duration::from_secs_f64(crowd.secs * share));
 
-    let mut tell =
-        |command| -> Result<Ends> { Ok([client.ask(&command)?, server.ask(&Command::Look)?]) };
+    let mut tell = |command| -> Result<Ends> {
+        Ok([ask(&mut client, command)?, ask(&mut server, Command::Look)?])
+    };
     let fresh = tell(Command::Look)?;
     let connected = tell(Command::Connect)?;
     pause(SETTLE);
@@ -91,6 +94,12 @@ pub(crate) fn run(engine: Engine, crowd: &Crowd) -> Result<Run> {
             false => last[1].delays,
         },
     })
+}
+
+/// Tells a child process something, and waits for its answer.
+fn ask((process, stdin): &mut (Process, ChildStdin), command: Command) -> Result<Look> {
+    writeln!(stdin, "{}", serde_json::to_string(&command)?)?;
+    process.line()
 }
 
 fn each(value: impl Fn(usize) -> Option<f64>) -> [Option<f64>; 2] {

@@ -1,7 +1,7 @@
 //! quinn's ends, without Weftline.
 
 use std::any::Any;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,23 +9,18 @@ use anyhow::{Context, Result};
 use bytes::{Bytes, BytesMut};
 use data_encoding::HEXLOWER;
 use quinn::congestion::{BbrConfig, Controller, ControllerFactory};
-use quinn::{
-    AckFrequencyConfig, ClientConfig, Connection, Endpoint, ServerConfig, TokioRuntime,
-    TransportConfig, VarInt,
-};
+use quinn::{AckFrequencyConfig, ClientConfig, Connection, ServerConfig, TransportConfig, VarInt};
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::AsyncReadExt;
 
+use crate::endpoint;
 use crate::engine::{DATAGRAM, Engine, IDLE_TIMEOUT, Kind, WINDOW};
 use crate::ping::{self, Messages};
 use crate::process;
 use crate::side::{self, BUFFER, Ended, Listening, Meter, Task};
 
 const NAME: &str = "localhost";
-/// As Weftline's endpoints ask for.
-const SOCKET_BUFFER: usize = 4 << 20;
 const RECEIVE_BUFFER: usize = 4 << 20;
 const SEND_BUFFER: usize = 8 << 10;
 const ACK_EVERY: u32 = 30;
@@ -38,7 +33,7 @@ pub(crate) async fn server(task: &Task) -> Result<Ended> {
     let mut config =
         ServerConfig::with_single_cert(vec![certificate], PrivateKeyDer::from(secret))?;
     config.transport_config(transport(task.engine)?);
-    let endpoint = endpoint(Some(config))?;
+    let endpoint = endpoint::bind(Some(config))?;
     process::say(&Listening {
         addr: endpoint.local_addr()?,
         key,
@@ -68,7 +63,7 @@ pub(crate) async fn client(task: &Task, addr: SocketAddr, key: &str) -> Result<E
     roots.add(CertificateDer::from(HEXLOWER.decode(key.as_bytes())?))?;
     let mut config = ClientConfig::with_root_certificates(Arc::new(roots))?;
     config.transport_config(transport(task.engine)?);
-    let mut endpoint = endpoint(None)?;
+    let mut endpoint = endpoint::bind(None)?;
     endpoint.set_default_client_config(config);
     let connection = endpoint.connect(addr, NAME)?.await?;
     let meter = Meter::start();
@@ -161,20 +156,6 @@ fn transport(engine: Engine) -> Result<Arc<TransportConfig>> {
         _ => {}
     }
     Ok(Arc::new(transport))
-}
-
-fn endpoint(config: Option<ServerConfig>) -> Result<Endpoint> {
-    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
-    socket.set_recv_buffer_size(SOCKET_BUFFER)?;
-    socket.set_send_buffer_size(SOCKET_BUFFER)?;
-    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
-    let socket: UdpSocket = socket.into();
-    Ok(Endpoint::new(
-        quinn::EndpointConfig::default(),
-        config,
-        socket,
-        Arc::new(TokioRuntime),
-    )?)
 }
 
 /// [`WINDOW`] bytes in flight, whatever happens.

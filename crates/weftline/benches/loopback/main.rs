@@ -9,6 +9,8 @@
 mod arguments;
 mod bare;
 mod child;
+#[path = "../common/endpoint.rs"]
+mod endpoint;
 mod engine;
 #[path = "../common/measure.rs"]
 mod measure;
@@ -32,10 +34,8 @@ use profile::Profile;
 use side::Task;
 
 fn main() -> Result<()> {
-    let mut args = std::env::args().skip(1);
-    if args.next().as_deref() == Some(process::CHILD) {
-        let task = args.next().context("a child process needs its task")?;
-        return child::run(serde_json::from_str(&task)?);
+    if let Some(task) = process::task()? {
+        return child::run(task);
     }
     let Some(options) = Options::parse(std::env::args().skip(1))? else {
         println!("{}", options::HELP);

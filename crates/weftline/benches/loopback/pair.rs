@@ -2,16 +2,16 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{ChildStdin, Command};
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Wire;
 use crate::ping::Trips;
-use crate::process::Process;
+use crate::process::{self, Process};
 use crate::profile::sampled;
-use crate::side::{self, Ended, Listening, Role, Task};
+use crate::side::{Ended, Listening, Role, Task};
 
 /// What one run came to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -123,12 +123,12 @@ pub(crate) fn run(
         .arg("sh")
         .args(profile.map(sampled).unwrap_or_default())
         .arg(program)
-        .args(side::arguments(&Role::Pair, task)?);
-    let mut pair = Process::spawn(child)?;
+        .args(process::arguments(&(Role::Pair, task))?);
+    let (mut pair, _stdin) = Process::spawn(child)?;
     let run = pair.line();
     if profile.is_some() {
         // The samples are written at the end.
-        pair.wait()?;
+        pair.child.wait()?;
     }
     run
 }
@@ -136,9 +136,9 @@ pub(crate) fn run(
 /// Both ends, in this process's network namespace.
 pub(crate) fn pair(task: &Task) -> Result<Run> {
     let before = interface_bytes();
-    let mut server = start(&Role::Server, task)?;
+    let (mut server, _server_stdin) = start(Role::Server, task)?;
     let Listening { addr, key } = server.line()?;
-    let mut client = start(&Role::Client { addr, key }, task)?;
+    let (mut client, _client_stdin) = start(Role::Client { addr, key }, task)?;
     let client: Ended = client.line()?;
     let server: Ended = server.line()?;
     Ok(Run {
@@ -157,9 +157,10 @@ pub(crate) fn pair(task: &Task) -> Result<Run> {
     })
 }
 
-fn start(role: &Role, task: &Task) -> Result<Process> {
+/// The process ends when its standard input does.
+fn start(role: Role, task: &Task) -> Result<(Process, ChildStdin)> {
     let mut child = Command::new(std::env::current_exe()?);
-    child.args(side::arguments(role, task)?);
+    child.args(process::arguments(&(role, task))?);
     Process::spawn(child)
 }
 

@@ -12,10 +12,8 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::engine::Engine;
-use crate::ping::Trips;
-
 use crate::measure::cpu_seconds;
-use crate::process::CHILD;
+use crate::ping::Trips;
 
 /// Bytes read from and written to files and streams at a time.
 pub(crate) const BUFFER: usize = 256 << 10;
@@ -64,11 +62,6 @@ pub(crate) struct Ended {
     pub(crate) cpu: Option<f64>,
     /// Of the end that asks.
     pub(crate) trips: Option<Trips>,
-}
-
-/// The arguments of a child process.
-pub(crate) fn arguments(role: &Role, task: &Task) -> Result<[String; 2]> {
-    Ok([CHILD.to_owned(), serde_json::to_string(&(role, task))?])
 }
 
 /// Wall and processor time since a moment.
