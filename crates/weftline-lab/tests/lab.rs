@@ -81,7 +81,7 @@ fn remains(pid: u32) -> Vec<String> {
     names.filter(|name| name.contains(&prefix)).collect()
 }
 
-/// Processes that sleep for so many seconds.
+/// Processes that sleep for this many seconds.
 fn sleepers(seconds: &str) -> usize {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|e| fs::read(e.path().join("cmdline")).ok());
@@ -205,7 +205,7 @@ fn count() {
     eprintln!("RESULT {count}");
 }
 
-/// Sends so many datagrams, in little groups.
+/// Sends this many datagrams, in little groups.
 fn send(number: usize) {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     for n in 0..number {

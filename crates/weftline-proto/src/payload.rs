@@ -142,7 +142,7 @@ impl Payload {
         self.out.next_alone()
     }
 
-    /// From now on messages may wait up to so many bytes.
+    /// From now on, at most this many bytes of messages may wait.
     pub(crate) fn set_message_buffer(&mut self, bytes: usize) {
         self.send_buffer = bytes;
     }

@@ -30,7 +30,7 @@ const FEW: usize = 4;
 /// and room for it.
 const BURST: usize = 32;
 
-/// So many datagrams are worth being cut from one buffer.
+/// With this many datagrams at a time or more, it pays to let the system cut them from one buffer.
 const LARGE: usize = 8;
 
 /// Bytes of datagrams that share an allocation.

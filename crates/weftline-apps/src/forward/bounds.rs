@@ -9,7 +9,7 @@ use weftline::EndpointConfig;
 pub const MOST_RULES: usize = 64;
 /// Streams in addition to those of connections: requests and listeners.
 const OTHER_STREAMS: u32 = 2 * MOST_RULES as u32;
-/// Most bytes of all connections of a session that may wait to be read: so much it may grow by
+/// Most bytes of all connections of a session that may wait to be read: it may grow by this much
 /// before the server counts again.
 const MOST_WAITING: u64 = 64_000_000;
 

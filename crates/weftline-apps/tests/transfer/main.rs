@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 type Outcome = Result<Summary, TransferError>;
 
-/// A stream on which reading or writing more than so many bytes fails or ends.
+/// A stream on which writing fails after `left` more bytes.
 struct Cut {
     inner: DuplexStream,
     left: usize,

@@ -21,7 +21,7 @@ pub(super) struct Clip {
 }
 
 impl Clip {
-    /// ffmpeg's test picture, for so many seconds and two that are not counted.
+    /// ffmpeg's test picture, for this many seconds and two that are not counted.
     pub(super) fn make(seconds: usize) -> Self {
         let counted = RATE..RATE + seconds * RATE;
         let folder = tempfile::tempdir().unwrap();

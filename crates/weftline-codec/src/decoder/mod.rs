@@ -315,8 +315,8 @@ impl WindowDecoder {
 
     /// The work of decoding so far: bytes multiplied or moved, of coding vectors
     /// and of data. Bytes of data in a field whose elements do not fill a byte
-    /// (3, 5, 6 or 7 bits) count eight times, because they take about so much
-    /// longer. A session can bound with it what a peer may ask of a processor.
+    /// (3, 5, 6 or 7 bits) count eight times, because they take about eight times
+    /// as long. A session can bound with it what a peer may ask of a processor.
     #[must_use]
     pub fn work(&self) -> u64 {
         self.system.work()

@@ -16,13 +16,14 @@ const RAISE: Duration = Duration::from_secs(600);
 /// After a path has shrunk, probes wait for this long, and twice as long after each further time, so
 /// that no peer can make this end change its mind all the time.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The path has shrunk when so many runs of long datagrams are lost, between which only shorter ones
-/// arrive: at least these, and as many as chance loses this rarely.
+/// The path has shrunk when this many runs of long datagrams are lost and only shorter ones arrive
+/// between them. The more is lost by chance, the more runs it takes.
 const RUNS: core::ops::RangeInclusive<f64> = 5.0..=20.0;
+/// The probability that chance alone loses all these runs.
 const CHANCE: f64 = 1e-6;
 /// One that is shorter by no more than this is as long: a repair and its symbols share their fate.
 const NEARLY: usize = 64;
-/// So many timeouts in a row: nothing arrives, maybe because everything is too long.
+/// This many timeouts in a row mean that nothing arrives, maybe because everything is too long.
 const SILENT: u32 = 2;
 
 #[derive(Debug)]

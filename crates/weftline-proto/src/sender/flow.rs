@@ -77,7 +77,7 @@ impl Flow {
         self.encoder.next() - self.encoder.first() < most
     }
 
-    /// The next symbol has so many bytes.
+    /// The next symbol has this many bytes.
     pub(super) fn on_symbol(&mut self, bytes: usize) {
         if bytes > usize::from(USUAL_SYMBOL) {
             if self.long_below.is_none() {
@@ -87,7 +87,7 @@ impl Flow {
         }
     }
 
-    /// The peer reported room for so many symbols.
+    /// The peer reported room for `credit` symbols.
     pub(super) fn on_credit(&mut self, credit: u64) {
         if let Some(below) = self.long_below
             && self.encoder.first() >= below

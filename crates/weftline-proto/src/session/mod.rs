@@ -336,9 +336,9 @@ impl Session {
         self.payload.events.push_back(Event::Connected);
     }
 
-    /// Whether so much leaves at a time that the carrier hands it to the system in batches. The system
-    /// cuts equal datagrams from one buffer (GSO): source datagrams among repairs are then made as long as
-    /// those, by a few bytes. False unless set.
+    /// Whether the carrier hands datagrams to the system in batches, because many leave at a time.
+    /// The system cuts equal datagrams from one buffer (GSO): source datagrams among repairs are then
+    /// made as long as those, by a few bytes. False unless set.
     pub fn set_in_batches(&mut self, in_batches: bool) {
         self.in_batches = in_batches;
     }
@@ -780,8 +780,8 @@ impl Session {
         })
     }
 
-    /// From now on so many bytes of messages are accepted that were not sent yet, instead of
-    /// [`Config::send_buffer`]; that of streams stays. What waits already is not dropped.
+    /// From now on, at most `bytes` bytes of messages may wait to be sent, instead of
+    /// [`Config::send_buffer`]; the limit of streams stays. What waits already is not dropped.
     pub fn set_message_buffer(&mut self, bytes: usize) {
         self.payload.set_message_buffer(bytes);
     }

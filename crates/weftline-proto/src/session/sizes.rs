@@ -100,8 +100,8 @@ impl Session {
         self.largest_datagram.min(longest)
     }
 
-    /// So many bytes have arrived: symbols may become longer, if the path is known to take that, or
-    /// shorter.
+    /// `arrived` bytes have reached the peer: symbols may become longer, if the path is known to take
+    /// that, or shorter.
     pub(super) fn on_pace(&mut self, now: Time, arrived: u64) {
         let round_trip = self.sender.rtt().min();
         self.pace.on_report(now, arrived, round_trip);

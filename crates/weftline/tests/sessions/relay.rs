@@ -51,7 +51,7 @@ impl Relay {
             .store(per_mille, Ordering::SeqCst);
     }
 
-    /// Delays the packets by so many milliseconds from now on, both ways.
+    /// From now on, delays the packets by `ms` milliseconds, both ways.
     pub(crate) fn delay(&self, ms: u32) {
         self.shared.delay_ms.store(ms, Ordering::SeqCst);
     }

@@ -25,7 +25,7 @@ pub(super) struct Belief {
 pub(super) struct Effect {
     /// It raises the deficit if it is lost: it has a new source symbol.
     pub(super) is_source: bool,
-    /// It lowers the deficit by so much if it arrives: repair symbols, or a source symbol sent again.
+    /// By how much it lowers the deficit if it arrives: repair symbols, or a source symbol sent again.
     pub(super) repairs: usize,
 }
 
