@@ -42,8 +42,8 @@ pub struct ClientOptions {
     pub timeout: Duration,
     /// The limits of connections.
     pub bounds: Bounds,
-    /// The configuration of each session's endpoint; the limits are applied to it. Unless keep-alive is off, an idle
-    /// session asks every second whether the server still knows it.
+    /// The configuration of each session's endpoint; the limits are applied to it. Unless keep-alive
+    /// is off, an idle session asks every second whether the server still knows it.
     pub endpoint: EndpointConfig,
 }
 

@@ -7,9 +7,9 @@ use crate::limits::USUAL_SYMBOL;
 /// Datagrams whose shares are saved at most.
 const SAVED: u64 = 256;
 
-/// Each numbered datagram earns a share of work, a longer one in proportion, and decoding spends it. While nothing is left,
-/// repair symbols are not received. So a peer gets no more work for a datagram than the share, in
-/// the long run.
+/// Each numbered datagram earns a share of work, a longer one in proportion, and decoding spends it.
+/// While nothing is left, repair symbols are not received. So a peer gets no more work for a datagram
+/// than the share, in the long run.
 #[derive(Debug)]
 pub(super) struct Budget {
     share: i64,

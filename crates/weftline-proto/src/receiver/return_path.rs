@@ -180,7 +180,8 @@ mod tests {
 
     impl Bench {
         /// Runs for `millis` milliseconds. The return path takes `service` microseconds for a report;
-        /// the sender transmits each `apart` microseconds. `lost` tells which reports are lost. Returns the reports.
+        /// the sender transmits each `apart` microseconds. `lost` tells which reports are lost.
+        /// Returns the reports.
         fn run(&mut self, millis: u64, service: u64, apart: u64, lost: fn(u64) -> bool) -> u64 {
             let (before, end) = (self.reports, self.now + 1000 * millis);
             self.waited = 0;

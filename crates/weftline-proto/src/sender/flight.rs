@@ -148,7 +148,8 @@ impl Flight {
         self.sent.len()
     }
 
-    /// Numbers and contents of the transmissions of unknown fate, but for probes of a size, among the newest `most`, in order.
+    /// Numbers and contents of the transmissions of unknown fate among the newest `most`, in order.
+    /// Probes of a size are left out.
     pub(super) fn undecided(&self, most: usize) -> impl Iterator<Item = (u64, Transmission)> + '_ {
         let skipped = self.sent.len().saturating_sub(most);
         let newest = self.sent.iter().enumerate().skip(skipped);
