@@ -15,6 +15,7 @@ mod fates;
 mod held;
 mod hostile_peer;
 mod liveness;
+mod memory;
 mod messages;
 mod messages_alone;
 mod path_size;

@@ -1,42 +1,16 @@
 //! What a session holds on the heap, counted by the allocator: more than [`Session::held`], which tells
 //! what a peer causes.
-#![allow(missing_docs, clippy::unwrap_used)]
-
-#[allow(dead_code, reason = "other tests use the rest")]
-#[path = "all/support/pair.rs"]
-mod pair;
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 
 use weftline_proto::{Config, RateControl, ReadError, Session};
 
-use pair::Pair;
+use crate::support::pair::Pair;
 
-thread_local! {
-    static LIVE: Cell<isize> = const { Cell::new(0) };
+/// What `act` returns, and the bytes that it allocated and did not free.
+fn counted<T>(act: impl FnOnce() -> T) -> (T, i64) {
+    let mut result = None;
+    let counts = allocation_counter::measure(|| result = Some(act()));
+    (result.expect("it was called"), counts.bytes_current)
 }
-
-/// Counts the bytes that a thread has allocated and not freed.
-struct Counting;
-
-// SAFETY: all is done by the system's allocator, with the same arguments.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.set(LIVE.get() + layout.size() as isize);
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        LIVE.set(LIVE.get() - layout.size() as isize);
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Sends what is to be sent now, then serves the timers of this many seconds, one after the other.
 fn let_pass(pair: &mut Pair, seconds: u64) {
@@ -58,16 +32,15 @@ fn let_pass(pair: &mut Pair, seconds: u64) {
 
 /// Messages and a stream, from the client to the server.
 fn talk(pair: &mut Pair) {
-    let id = pair.client.open_stream().unwrap();
-    pair.client.write(id, &[7; 100_000]).unwrap();
+    let id = pair.client.open_stream().expect("it is the first");
+    assert_eq!(pair.client.write(id, &[7; 100_000]), Ok(100_000));
     for _ in 0..200 {
-        pair.client
-            .send_message(pair.now, vec![7; 1000], None)
-            .unwrap();
+        let sent = pair.client.send_message(pair.now, vec![7; 1000], None);
+        sent.expect("there is room");
     }
     let_pass(pair, 1);
     assert!(pair.client.all_acknowledged());
-    let id = pair.server.accept_stream().unwrap();
+    let id = pair.server.accept_stream().expect("it was opened");
     while pair.server.read(id, &mut [0; 10_000]) != Err(ReadError::Blocked) {}
     while pair.server.recv_message().is_some() {}
     assert_eq!(pair.server.stats().received.data, 300_000);
@@ -79,22 +52,21 @@ fn after_a_pause_a_session_holds_little_more_than_before_it_was_busy() {
     config.rate = RateControl::Carrier;
     let mut pair = Pair::connected(config);
     let_pass(&mut pair, 1);
-    let idle = LIVE.get();
-    talk(&mut pair);
-    let busy = LIVE.get() - idle;
+    let ((), busy) = counted(|| talk(&mut pair));
     assert!(busy > 100_000, "{busy}");
     // One end asks the other whether it is there, and always the same one.
-    let_pass(&mut pair, 25);
-    let quiet = LIVE.get() - idle;
+    let ((), later) = counted(|| let_pass(&mut pair, 25));
+    let quiet = busy + later;
     assert!((0..8_000).contains(&quiet), "{quiet} of {busy}");
 }
 
 #[test]
 fn a_session_that_does_nothing_is_small() {
-    let before = LIVE.get();
-    let mut pair = Pair::connected(Config::default());
-    let_pass(&mut pair, 1);
-    let ends = LIVE.get() - before;
-    let inline = 2 * size_of::<Session>() as isize;
+    let (_pair, ends) = counted(|| {
+        let mut pair = Pair::connected(Config::default());
+        let_pass(&mut pair, 1);
+        pair
+    });
+    let inline = 2 * size_of::<Session>() as i64;
     assert!(ends + inline < 2 * 7_000, "{ends} + {inline}");
 }
