@@ -71,7 +71,7 @@ pub enum ConnectError {
         got: Fingerprint,
     },
     /// The other end does not allow this one.
-    #[error("{addr} refuses this peer: the other end must allow {ours}")]
+    #[error("{addr} refuses this host: the peer must allow {ours}")]
     Refused {
         /// Who refused.
         addr: SocketAddr,
@@ -86,7 +86,7 @@ pub enum ConnectError {
     },
     /// Nobody answered in time.
     #[error(
-        "no answer from {addr} within {seconds} s: check the address and the port, that the other end is running, and that UDP gets through on the way"
+        "no answer from {addr} within {seconds} s: check the address and the port, that the peer is running, and that UDP gets through on the way"
     )]
     TimedOut {
         /// The address asked for.

@@ -101,7 +101,8 @@ fn streams<'a>(report: &'a Report<'_>) -> Vec<&'a Run> {
         .collect()
 }
 
-fn path(report: &Report<'_>) -> String {
+/// The path that all runs share.
+pub(super) fn path(report: &Report<'_>) -> String {
     let args = report.args;
     format!(
         "{} each way, round trip {}, queue {}, {}, {}.",
@@ -113,7 +114,8 @@ fn path(report: &Report<'_>) -> String {
     )
 }
 
-fn workloads(report: &Report<'_>) -> String {
+/// What each preset carries.
+pub(super) fn workloads(report: &Report<'_>) -> String {
     let setup = report.setup;
     format!(
         "Stream: {} messages of {} bytes, {}. File: {} of {}. Seed {}.",
@@ -129,7 +131,9 @@ fn workloads(report: &Report<'_>) -> String {
 fn presets(share: f64) -> String {
     format!(
         "arq sends lost packets again and has no repairs; block adds repairs to each block of packets, \
-         streaming spreads them evenly over all unacknowledged packets: {share:.3} repairs for each packet in both."
+         streaming spreads them evenly over all unacknowledged packets: {share:.3} repairs for each packet in both. \
+         auto sends a repair when it is worth its price; beyond that share it only repairs what the receiver is \
+         known to lack."
     )
 }
 
@@ -177,9 +181,9 @@ fn rows(runs: &[Run]) -> String {
         }
         out += "</tr>\n";
     }
-    out + "</tbody></table></div>\n\
-        <p class=\"small\">Delays in ms. wire/byte: bytes on the forward path, all headers included, for each byte \
-        delivered. source, repairs, resent: symbols sent; useful: innovative repairs.</p>\n"
+    out += "</tbody></table></div>\n<p class=\"small\">";
+    out += &escape(table::LEGEND).replace('\n', "<br>\n");
+    out + "</p>\n"
 }
 
 fn distribution(streams: &[&Run]) -> String {

@@ -43,7 +43,7 @@ const EXAMPLES: &str = "\
 Examples:
   weftline demo
   weftline demo --loss ge:10%,4 --rtt 120ms      losses in bursts of 4, a longer round trip
-  weftline demo --quick --json                   for scripts: about 20 s, one JSON object
+  weftline demo --quick --json                   for scripts: about 15 s, one JSON object
 
 Each preset carries the same two workloads between two endpoints in this process, over QUIC
 on loopback, through a relay that delays and drops packets as the options say. It needs no
@@ -146,7 +146,18 @@ pub(crate) fn run_command(args: &DemoArgs, output: OutputOptions) -> Result<Exit
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let mut runs = Vec::new();
+    let mut report = Report {
+        args,
+        setup: &setup,
+        file_name,
+        file_bytes: std::fs::metadata(&file)?.len(),
+        runs: Vec::new(),
+        elapsed: Duration::ZERO,
+    };
+    if !output.quiet && !output.json {
+        output::line(&html::path(&report));
+        output::line(&html::workloads(&report));
+    }
     let mut progress = Progress::new(output, args.preset.0.len() * 2);
     for choice in &args.preset.0 {
         let preset = choice.preset;
@@ -166,20 +177,12 @@ pub(crate) fn run_command(args: &DemoArgs, output: OutputOptions) -> Result<Exit
                 return Err(Failure::new(Exit::Interrupted, "stopped").into());
             };
             progress.end(&run);
-            runs.push(run);
+            report.runs.push(run);
         }
     }
     progress.finish();
     runtime.shutdown_timeout(Duration::from_secs(1));
-    let file_bytes = std::fs::metadata(&file)?.len();
-    let report = Report {
-        args,
-        setup: &setup,
-        file_name,
-        file_bytes,
-        runs,
-        elapsed: started.elapsed(),
-    };
+    report.elapsed = started.elapsed();
     tell(&report, targets, output)
 }
 
@@ -188,6 +191,9 @@ fn tell(report: &Report<'_>, targets: Targets, output: OutputOptions) -> Result<
         output::print(&json::object(report).to_string());
     } else {
         output::print(&table::text(&report.runs));
+        if !output.quiet {
+            table::LEGEND.lines().for_each(output::line);
+        }
         output::print(&sentence::closing(&report.runs));
     }
     if let Some(target) = targets.page {

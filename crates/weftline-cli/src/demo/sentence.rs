@@ -75,6 +75,8 @@ fn compare(streams: &[Seen]) -> String {
         );
     }
     let ratio = worst.mean / best.mean.max(0.05);
+    // As exact as the numbers before it.
+    let digits = usize::from(ratio < 10.0);
     let price = (best.wire / worst.wire - 1.0) * 100.0;
     let bytes = if price.abs() < 1.0 {
         "about the same number of".to_owned()
@@ -84,7 +86,7 @@ fn compare(streams: &[Seen]) -> String {
         format!("{:.0} % fewer", -price)
     };
     format!(
-        "Everything arrived intact; losses added {added} to a message's delay on average with {}, {:.1} ms with {}: {ratio:.1} times less, for {bytes} bytes on the wire.",
+        "Everything arrived intact; losses added {added} to a message's delay on average with {}, {:.1} ms with {}: {ratio:.digits$} times less, for {bytes} bytes on the wire.",
         best.preset, worst.mean, worst.preset
     )
 }

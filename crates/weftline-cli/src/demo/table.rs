@@ -20,6 +20,14 @@ pub(super) const TITLES: [&str; 14] = [
     "resent",
 ];
 
+/// What the columns tell.
+pub(super) const LEGEND: &str = "\
+mean ms to max: what losses and queues added to the delay of a message, in ms
+Mbit/s: what was delivered
+wire/byte: bytes on the forward path, all headers included, for each byte delivered
+source, repairs, resent: symbols sent
+useful: repairs that told the receiver something new";
+
 /// The cells of a run, one for each of [`TITLES`].
 pub(super) fn row(run: &Run) -> [String; 14] {
     let delay = |pick: fn(&super::delay::DelaySummary) -> f64| {

@@ -52,7 +52,7 @@ fn connecting(error: &ConnectError, allow: &str) -> Failure {
         ),
         ConnectError::TimedOut { .. } => (
             Exit::Lost,
-            ", and that either both ends or neither use --insecure-udp".to_owned(),
+            "; --insecure-udp must be used at both ends or at neither".to_owned(),
         ),
         ConnectError::Busy { .. }
         | ConnectError::NotWeftline { .. }
