@@ -1,5 +1,4 @@
 //! An endpoint for virtual-time tests: a session with an application that checks every byte.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 pub(crate) mod cubic;
 pub(crate) mod pair;
