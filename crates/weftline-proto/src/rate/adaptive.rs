@@ -72,6 +72,9 @@ const START_LOSS: f64 = 0.3;
 /// The window may exceed a round's worth by this many packets, so that it can grow from nothing.
 const SLACK_PACKETS: f64 = 10.0;
 
+/// Where a round loses much, the window may exceed it only by the path's own losses, up to this rate.
+const MOST_LOSS: f64 = 0.9;
+
 /// A window of `w` packets grows by `GROWTH * w^POWER` in a round. This is less than proportional, so
 /// that shares become equal, and more than constant, so that fast paths are filled.
 const GROWTH: f64 = 0.285;
@@ -388,10 +391,13 @@ impl Adaptive {
         if self.asked.is_none_or(|at| now.since(at) >= self.late) {
             self.asks = ASKS;
         }
-        // Reports that the start asked for come often: a round must be long enough to show a rate.
-        let shows = self.phase != Phase::Start
-            || self.late.is_zero()
-            || self.round.rate(self.packet).is_some();
+        // Reports that the start asked for come often: a round must be long enough to show a rate. So
+        // must one that loses more than the start may: on a slow path, a round trip shows none.
+        let shows = match self.phase {
+            Phase::Start if self.late > Duration::ZERO => self.round.rate(self.packet).is_some(),
+            Phase::Start => !self.round.limited || self.round.loss() <= START_LOSS,
+            _ => true,
+        };
         if number >= self.round.end && shows {
             let round = core::mem::replace(&mut self.round, Round::new(progress.next, Some(point)));
             self.end_round(now, &round);
@@ -609,7 +615,14 @@ impl Adaptive {
                 sent * ((base + queue).mul_f64(HEADROOM) + self.late).as_secs_f64()
             }
         };
-        let most = most + SLACK_PACKETS * self.packet;
+        // A window that loses much, though it has made a queue or the path's own losses are known to be
+        // fewer, has grown enough.
+        let random = self.losses.random().min(MOST_LOSS);
+        let at_limit = queue > target / 2 || self.losses.are_known();
+        let most = match at_limit && round.loss() > START_LOSS.max(random) {
+            true => most / (1.0 - random),
+            false => most + SLACK_PACKETS * self.packet,
+        };
         self.set_window((self.window + step).min(most));
     }
 

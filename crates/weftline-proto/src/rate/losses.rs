@@ -4,9 +4,10 @@ use super::round::Round;
 
 /// A comparison needs this many packets at full rate.
 const SAMPLE: f64 = 200.0;
-/// It needs this many packets that met no queue.
+/// It needs this many packets that met no queue, unless fewer make an excess certain.
 const REST_SAMPLE: f64 = 20.0;
-/// Weight that older measurements of the losses without a queue keep at each new one.
+/// Weight that older measurements of the losses without a queue keep at each new one, once they are
+/// enough.
 const KEPT: f64 = 0.7;
 /// Losses are excessive beyond the path's own by this share and this many standard deviations.
 const MARGIN: f64 = 0.02;
@@ -38,12 +39,21 @@ impl Losses {
         self.rest.share()
     }
 
+    /// Whether the loss rate without a queue is known.
+    pub(super) fn are_known(&self) -> bool {
+        self.rest.packets >= REST_SAMPLE
+    }
+
     /// The packets of a round met no queue of this flow.
     pub(super) fn on_rested_round(&mut self, round: &Round, packet: f64) {
         let packets = round.packets(packet);
+        let kept = match self.are_known() {
+            true => KEPT,
+            false => 1.0,
+        };
         self.rest = Count {
-            packets: self.rest.packets * KEPT + packets,
-            lost: self.rest.lost * KEPT + packets * round.loss(),
+            packets: self.rest.packets * kept + packets,
+            lost: self.rest.lost * kept + packets * round.loss(),
         };
         self.recent = Count::default();
     }
@@ -58,15 +68,19 @@ impl Losses {
             return Some(0.0);
         }
         let recent = core::mem::take(&mut self.recent);
-        if self.rest.packets < REST_SAMPLE {
-            return (recent.share() <= MARGIN).then_some(0.0);
+        let is_known = self.are_known();
+        if !is_known && recent.share() <= MARGIN {
+            return Some(0.0);
         }
         let usual = (self.rest.lost + 0.5) / (self.rest.packets + 1.0);
         let variance = usual * (1.0 - usual) * (2.0 * round.burst() - 1.0);
         let error = variance * (1.0 / recent.packets + 1.0 / self.rest.packets);
         let excess = recent.share() - usual;
         let certain = excess > MARGIN + DEVIATIONS * error.sqrt();
-        Some(if certain { excess } else { 0.0 })
+        match certain {
+            true => Some(excess),
+            false => is_known.then_some(0.0),
+        }
     }
 
     /// Whether a round lost more than chance explains. One loss is enough on a path that loses
@@ -126,6 +140,18 @@ mod tests {
         ] {
             assert_eq!(excess(rested, full), Some(0.0), "{rested:?} {full:?}");
         }
+    }
+
+    #[test]
+    fn short_rests_add_up_and_few_packets_show_an_excess_that_is_certain() {
+        let mut losses = Losses::default();
+        for _ in 0..4 {
+            losses.on_rested_round(&round(5, 0), 1000.0);
+        }
+        assert!(losses.are_known());
+        let found = excess((5, 0), (200, 150)).expect("it is certain");
+        assert!((0.6..0.75).contains(&found), "{found}");
+        assert_eq!(excess((5, 0), (200, 50)), None);
     }
 
     #[test]

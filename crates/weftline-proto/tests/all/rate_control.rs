@@ -288,6 +288,34 @@ fn a_queue_too_short_to_measure_is_found_by_its_losses() {
 }
 
 #[test]
+fn a_slow_link_with_a_short_queue_is_not_flooded() {
+    for (kbit, delay, queue, loss) in [
+        (1000.0, 5, "20ms", 0.0),
+        (1000.0, 20, "20ms", 0.0),
+        (1000.0, 5, "50ms", 0.0),
+        (2000.0, 20, "20ms", 0.2),
+        (250.0, 1, "2pkt", 0.0),
+    ] {
+        let link = format!("rate={kbit}kbit delay={delay}ms queue={queue} loss=iid:{loss}");
+        let mut experiment = Experiment::new(&link, &[Kind::Weftline(0.0, ENDLESS)]);
+        experiment.rates(0.0, 4.0);
+        let offered = |experiment: &Experiment| {
+            let counters = experiment.0.a_to_b.link().counters();
+            counters.offered_bytes as f64 * 8e-3 / kbit
+        };
+        let start = offered(&experiment);
+        assert!(start <= 16.0, "{start:.1} s of {link} are sent in 4 s");
+        let share = experiment.rates(4.0, 16.0)[0] * 1e3 / kbit;
+        assert!(share >= 0.7 * (1.0 - loss), "{share:.3} of {link}");
+        let wire = (offered(&experiment) - start) / (12.0 * share);
+        assert!(
+            wire <= 2.0 / (1.0 - loss),
+            "{wire:.2} bytes a byte on {link}"
+        );
+    }
+}
+
+#[test]
 fn a_link_that_became_slower_soon_has_a_short_queue_again() {
     let mut experiment = Experiment::new(LINK, &[Kind::Weftline(0.0, ENDLESS)]);
     experiment.rates(0.0, 5.0);

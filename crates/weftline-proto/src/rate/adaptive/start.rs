@@ -21,6 +21,7 @@ const NEW_RATE: f64 = 1.05;
 /// The loss rate that ends the start is measured over this many packets. On a path that loses one in
 /// five, four of ten packets may be lost by chance.
 const START_SAMPLE: f64 = 40.0;
+const USUAL_LOSS: f64 = 0.2;
 
 impl Adaptive {
     pub(super) fn initial(&self) -> f64 {
@@ -58,7 +59,9 @@ impl Adaptive {
     pub(super) fn on_report_in_start(&mut self, arrived: f64) {
         let Some(base) = self.base() else { return };
         let kept = 1.0 - self.round.loss().min(START_LOSS);
-        if self.round.limited {
+        let overloaded = self.is_overloaded();
+        // A larger window would lose still more.
+        if self.round.limited && !overloaded {
             self.window += arrived / kept;
             // Before a rate is proven, a larger window is the news that a request brings.
             if self.proven == 0.0 && arrived > 0.0 {
@@ -76,10 +79,6 @@ impl Adaptive {
             true => rate / kept.max(1.0 - self.losses.random()),
             false => rate / kept,
         };
-        // Losses in runs need a larger sample.
-        let sample = START_SAMPLE * (2.0 * self.round.burst() - 1.0);
-        let overloaded =
-            self.round.packets(self.packet) >= sample && self.round.loss() > START_LOSS;
         let target = self.target(base, rate);
         let queue = match self.late > Duration::ZERO {
             // The peer has chosen the shortest queue itself.
@@ -107,6 +106,15 @@ impl Adaptive {
                 .window
                 .max(sustained * (self.srtt + self.interval).as_secs_f64());
         }
+    }
+
+    /// Whether the round loses more than the start may, certainly.
+    fn is_overloaded(&self) -> bool {
+        let (packets, loss) = (self.round.packets(self.packet), self.round.loss());
+        // Losses in runs need a larger sample; losses far above the usual ones, a smaller one.
+        let sample = START_SAMPLE * (2.0 * self.round.burst() - 1.0);
+        let excess = (loss - USUAL_LOSS) / (START_LOSS - USUAL_LOSS);
+        loss > START_LOSS && packets >= START_SAMPLE.max(sample / (excess * excess))
     }
 
     /// Looks for a higher rate within round trips, where the window would take many late reports.
