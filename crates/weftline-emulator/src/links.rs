@@ -34,7 +34,7 @@ impl Links {
     /// Parses the text form of links.
     ///
     /// `link` is a link's text form or the name of a [`NamedLink`]. Without `back`, the return
-    /// path is that of the named link, or has the same rate, delay, queue and MTU and no loss. A
+    /// path is that of the named link, or has the same rate, delay, queue, outages and MTU and no loss. A
     /// link with a rate but no `queue=` holds packets for 100 ms. Traces are read from files.
     ///
     /// # Errors
@@ -60,6 +60,7 @@ impl Links {
             let forward = read(link).map_err(UnreadableLink::Forward)?;
             let mut other = LinkConfig::default().with_delay(forward.delay);
             (other.rate, other.queue, other.mtu) = (forward.rate, forward.queue, forward.mtu);
+            other.down = forward.down.clone();
             (forward, other)
         };
         if let Some(back) = back {
@@ -102,6 +103,8 @@ mod tests {
             links.back.to_string(),
             "rate=25mbit delay=30ms queue=100ms mtu=1400"
         );
+        let links = Links::parse("delay=1ms down=5s..6s", None).unwrap();
+        assert_eq!(links.back.to_string(), "delay=1ms down=5s..6s");
         let links = Links::parse("rate=25mbit queue=9pkt", Some("delay=30ms")).unwrap();
         assert_eq!(links.forward.to_string(), "rate=25mbit queue=9pkt");
         assert_eq!(links.back.to_string(), "delay=30ms");

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use crate::delays::{Bunch, Delays, Jitter, Policer, Steps};
 use crate::loss::LossModel;
+use crate::outages::Outages;
 use crate::trace::Trace;
 
 /// The properties of one direction of a path. The default is a perfect link:
@@ -52,6 +53,8 @@ pub struct LinkConfig {
     pub loss: LossModel,
     /// Rate and loss over time, where the trace gives them; else `rate` and `loss` hold.
     pub trace: Option<Trace>,
+    /// When the link is down.
+    pub down: Outages,
     /// Packets held back so that later ones overtake them.
     pub reorder: Option<Reorder>,
     /// Probability that a packet arrives twice.
@@ -201,6 +204,11 @@ impl LinkConfig {
     /// Bits that the link can carry from one time to another, whatever is offered; `None` if its
     /// rate has no limit in that time.
     pub fn capacity(&self, from: Duration, to: Duration) -> Option<u64> {
+        let up = self.down.up(from, to);
+        up.into_iter().map(|(from, to)| self.bits(from, to)).sum()
+    }
+
+    fn bits(&self, from: Duration, to: Duration) -> Option<u64> {
         if let Some(trace) = &self.trace {
             return trace.bits(self.rate, from, to);
         }
@@ -223,6 +231,12 @@ impl LinkConfig {
     /// Sets the probability that a packet arrives twice.
     pub fn with_duplicate(mut self, probability: f64) -> Self {
         self.duplicate = probability;
+        self
+    }
+
+    /// Takes the link down at these times.
+    pub fn with_down(mut self, outages: Outages) -> Self {
+        self.down = outages;
         self
     }
 

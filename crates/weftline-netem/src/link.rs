@@ -34,7 +34,7 @@ pub enum Fate {
 
 /// One direction of a path: decides the fate of each packet at the moment it is sent.
 ///
-/// The steps are, in order: MTU, policer, queue, transmission, loss, propagation with jitter,
+/// The steps are, in order: MTU, outage, policer, queue, transmission, loss, propagation with jitter,
 /// bunches, reordering, duplication. The same configuration, seed and calls give the same fates.
 /// Losses, jitter, reordering and duplication draw from separate streams, so
 /// changing one leaves the pattern of the others in place.
@@ -109,6 +109,10 @@ impl Link {
             self.counters.too_big += 1;
             return Fate::TooBig;
         }
+        if self.config.down.cover(now) {
+            self.counters.queue_drops += 1;
+            return Fate::QueueDrop;
+        }
         if let Some(policer) = self.config.police
             && !self.bucket.passes(policer, now, len)
         {
@@ -123,7 +127,8 @@ impl Link {
         self.counters.queue_delay.record(wait);
 
         self.follow_trace(slot.start);
-        let luck = self.draw(slot.end);
+        let mut luck = self.draw(slot.end);
+        luck.lost |= self.config.down.cover(slot.end);
         let lost_before = core::mem::replace(&mut self.previous_lost, luck.lost);
         if luck.lost {
             self.counters.lost += 1;

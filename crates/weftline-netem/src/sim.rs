@@ -30,6 +30,20 @@ pub trait Node {
     /// time in the past means now; `None` means never.
     fn next_timeout(&self) -> Option<Duration>;
 
+    /// [`receive`](Self::receive) for a node with several paths: a datagram has arrived on one of them.
+    fn receive_on(&mut self, now: Duration, _path: usize, datagram: &[u8]) {
+        self.receive(now, datagram);
+    }
+
+    /// [`transmit`](Self::transmit) for a node with several paths: the next datagram for one of them.
+    /// One path's turn may leave work for another, so all are asked until none has any.
+    fn transmit_on(&mut self, now: Duration, path: usize) -> Option<Vec<u8>> {
+        match path {
+            0 => self.transmit(now),
+            _ => None,
+        }
+    }
+
     /// What becomes of the datagram that [`transmit`](Self::transmit) gave just now. No endpoint on a
     /// network knows this: it is for logs.
     fn on_fate(&mut self, _now: Duration, _fate: Fate) {}
@@ -52,16 +66,24 @@ impl<N: Node + ?Sized> Node for Box<N> {
         (**self).next_timeout()
     }
 
+    fn receive_on(&mut self, now: Duration, path: usize, datagram: &[u8]) {
+        (**self).receive_on(now, path, datagram);
+    }
+
+    fn transmit_on(&mut self, now: Duration, path: usize) -> Option<Vec<u8>> {
+        (**self).transmit_on(now, path)
+    }
+
     fn on_fate(&mut self, now: Duration, fate: Fate) {
         (**self).on_fate(now, fate);
     }
 }
 
-/// Two nodes, the two directions between them, and the time.
+/// Two nodes, the two directions between them, and the time. There may be more paths.
 ///
 /// Everything is deterministic. At one instant the order is: arrivals at `b`,
 /// arrivals at `a`, timeout of `a`, timeout of `b`; then `a` transmits until it
-/// has no more, then `b`. The fields are public: between steps you can give a node
+/// has no more, then `b`. Paths have their turns in their order. The fields are public: between steps you can give a node
 /// new work, change a link, or put a forged datagram into a pipe.
 ///
 /// # Panics
@@ -78,6 +100,8 @@ pub struct Simulation<A: Node, B: Node> {
     pub a_to_b: Pipe<Vec<u8>>,
     /// Datagrams on their way from `b` to `a`.
     pub b_to_a: Pipe<Vec<u8>>,
+    /// Further paths between them, from a to b and back: paths 1, 2 and so on of a [`Node`].
+    pub more: Vec<[Pipe<Vec<u8>>; 2]>,
     /// Bytes added to each datagram's length on the link; at first 28, as IPv4 and UDP do.
     pub per_datagram_overhead: usize,
     now: Duration,
@@ -106,6 +130,7 @@ impl<A: Node, B: Node> Simulation<A, B> {
             a_to_b: Pipe::new(a_to_b, seed),
             // Any other seed will do: the two directions must not lose the same packets.
             b_to_a: Pipe::new(b_to_a, !seed),
+            more: Vec::new(),
             per_datagram_overhead: IPV4_UDP,
             now: Duration::ZERO,
             a_events: Events::default(),
@@ -159,40 +184,63 @@ impl<A: Node, B: Node> Simulation<A, B> {
         RunEnd::Condition
     }
 
+    /// Adds a path, with losses of its own.
+    pub fn add_path(&mut self, a_to_b: LinkConfig, b_to_a: LinkConfig, seed: u64) {
+        let path = [Pipe::new(a_to_b, seed), Pipe::new(b_to_a, !seed)];
+        self.more.push(path);
+    }
+
     fn transmit(&mut self) {
         let (now, overhead) = (self.now, self.per_datagram_overhead);
+        let paths = 1 + self.more.len();
+        let (first, more) = (&mut self.a_to_b, &mut self.more);
         drain(
             "a",
             &mut self.a,
-            &mut self.a_to_b,
             &mut self.a_events,
             now,
-            overhead,
+            paths,
+            |path, datagram| {
+                let pipe = path.checked_sub(1).map_or(&mut *first, |n| &mut more[n][0]);
+                send(pipe, now, datagram, overhead)
+            },
         );
+        let (first, more) = (&mut self.b_to_a, &mut self.more);
         drain(
             "b",
             &mut self.b,
-            &mut self.b_to_a,
             &mut self.b_events,
             now,
-            overhead,
+            paths,
+            |path, datagram| {
+                let pipe = path.checked_sub(1).map_or(&mut *first, |n| &mut more[n][1]);
+                send(pipe, now, datagram, overhead)
+            },
         );
     }
 
     fn next_instant(&self) -> Option<Duration> {
         let arrivals = [self.a_to_b.next_arrival(), self.b_to_a.next_arrival()];
         let timeouts = [self.a.next_timeout(), self.b.next_timeout()];
-        let earliest = arrivals.into_iter().chain(timeouts).flatten().min()?;
+        let more = self.more.iter().flatten().filter_map(Pipe::next_arrival);
+        let first = arrivals.into_iter().chain(timeouts).flatten().min();
+        let earliest = first.into_iter().chain(more.min()).min()?;
         Some(earliest.max(self.now))
     }
 
     fn handle(&mut self, at: Duration) {
         self.now = at;
-        while let Some(datagram) = self.a_to_b.recv(at) {
-            self.b.receive(at, &datagram);
+        let forward = self.more.iter_mut().map(|path| &mut path[0]);
+        for (path, pipe) in [&mut self.a_to_b].into_iter().chain(forward).enumerate() {
+            while let Some(datagram) = pipe.recv(at) {
+                self.b.receive_on(at, path, &datagram);
+            }
         }
-        while let Some(datagram) = self.b_to_a.recv(at) {
-            self.a.receive(at, &datagram);
+        let back = self.more.iter_mut().map(|path| &mut path[1]);
+        for (path, pipe) in [&mut self.b_to_a].into_iter().chain(back).enumerate() {
+            while let Some(datagram) = pipe.recv(at) {
+                self.a.receive_on(at, path, &datagram);
+            }
         }
         expire("a", &mut self.a, &mut self.a_events, at);
         expire("b", &mut self.b, &mut self.b_events, at);
@@ -219,16 +267,29 @@ impl Events {
     }
 }
 
+fn send(pipe: &mut Pipe<Vec<u8>>, now: Duration, datagram: Vec<u8>, overhead: usize) -> Fate {
+    let len = datagram.len().saturating_add(overhead);
+    pipe.send(now, datagram, len)
+}
+
+/// Asks all paths until none has anything.
 fn drain<N: Node>(
     name: &str,
     node: &mut N,
-    pipe: &mut Pipe<Vec<u8>>,
     events: &mut Events,
     now: Duration,
-    overhead: usize,
+    paths: usize,
+    mut send: impl FnMut(usize, Vec<u8>) -> Fate,
 ) {
     let events = events.at(now);
-    while let Some(datagram) = node.transmit(now) {
+    // Paths that were asked in a row and had nothing.
+    let (mut path, mut silent) = (0, 0);
+    while silent < paths {
+        let Some(datagram) = node.transmit_on(now, path) else {
+            (path, silent) = ((path + 1) % paths, silent + 1);
+            continue;
+        };
+        silent = 0;
         events.datagrams += 1;
         assert!(
             events.datagrams <= MAX_EVENTS_PER_INSTANT,
@@ -236,8 +297,7 @@ fn drain<N: Node>(
              letting the clock move: transmit() must return None at some point, or the path needs some delay",
             type_name::<N>(),
         );
-        let len = datagram.len().saturating_add(overhead);
-        let fate = pipe.send(now, datagram, len);
+        let fate = send(path, datagram);
         node.on_fate(now, fate);
     }
 }

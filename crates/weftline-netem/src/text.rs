@@ -12,7 +12,7 @@ use crate::units::{
     parse_size, percent, rate, size,
 };
 
-const PARTS: &str = "rate=, delay=, steps=, jitter=, bunch=, police=, queue=, ecn=, loss=, reorder=, duplicate=, mtu= (separated by blanks)";
+const PARTS: &str = "rate=, delay=, steps=, jitter=, bunch=, police=, queue=, ecn=, loss=, down=, reorder=, duplicate=, mtu= (separated by blanks)";
 const QUEUE: &str =
     "a queue such as 60ms, 100pkt, 64kB, several of them as in 60ms,100pkt, or unlimited";
 const LOSS: &str = "a loss model: none, iid:10%, ge:10%,4 (mean loss, mean burst), \
@@ -155,6 +155,7 @@ impl LinkConfig {
             "queue" => ("queue", value.parse().map(|queue| self.queue = queue)),
             "ecn" => ("ecn", value.parse().map(|queue| self.ecn = Some(queue))),
             "loss" => ("loss", value.parse().map(|loss| self.loss = loss)),
+            "down" => ("down", value.parse().map(|down| self.down = down)),
             "reorder" => (
                 "reorder",
                 value.parse().map(|reorder| self.reorder = Some(reorder)),
@@ -249,6 +250,9 @@ impl fmt::Display for LinkConfig {
             parts.push(format!("loss={prefix}{}", trace.name()));
         } else if self.loss != perfect.loss {
             parts.push(format!("loss={}", self.loss));
+        }
+        if self.down != perfect.down {
+            parts.push(format!("down={}", self.down));
         }
         if let Some(reorder) = self.reorder {
             parts.push(format!("reorder={reorder}"));

@@ -286,3 +286,50 @@ fn a_large_burst_at_one_instant_is_no_fault() {
         u64::from(MAX_EVENTS_PER_INSTANT)
     );
 }
+
+/// Sends one datagram on each path, the last path first, and notes what arrives where.
+#[derive(Debug, Clone, Default)]
+struct Spreader {
+    next: Option<usize>,
+    got: Vec<(Duration, usize, u8)>,
+}
+
+impl Node for Spreader {
+    fn receive(&mut self, _: Duration, _: &[u8]) {
+        unreachable!("all datagrams come with their path");
+    }
+
+    fn receive_on(&mut self, now: Duration, path: usize, datagram: &[u8]) {
+        self.got.push((now, path, datagram[0]));
+    }
+
+    fn timeout(&mut self, _: Duration) {}
+
+    fn transmit(&mut self, _: Duration) -> Option<Vec<u8>> {
+        unreachable!("all paths are asked by their number");
+    }
+
+    fn transmit_on(&mut self, _: Duration, path: usize) -> Option<Vec<u8>> {
+        (self.next == Some(path)).then(|| {
+            self.next = path.checked_sub(1);
+            vec![path as u8]
+        })
+    }
+
+    fn next_timeout(&self) -> Option<Duration> {
+        None
+    }
+}
+
+#[test]
+fn each_path_has_its_own_links_and_all_are_asked_until_none_has_anything() {
+    let link = |delay| LinkConfig::default().with_delay(ms(delay));
+    let (mut a, mut b) = (Spreader::default(), Spreader::default());
+    (a.next, b.next) = (Some(2), Some(1));
+    let mut sim = Simulation::new(a, b, link(10), link(20), 1);
+    sim.add_path(link(5), link(6), 2);
+    sim.add_path(link(7), link(8), 3);
+    sim.run_until(ms(100));
+    assert_eq!(sim.b.got, [(ms(5), 1, 1), (ms(7), 2, 2), (ms(10), 0, 0)]);
+    assert_eq!(sim.a.got, [(ms(6), 1, 1), (ms(20), 0, 0)]);
+}
