@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::path::PathId;
 use crate::violation::Violation;
 
 /// Names a stream in a session; bit 0 is the role of the end that opened it.
@@ -58,6 +59,10 @@ pub enum Event {
     /// done for it: it was not sent, or at least one datagram of it was lost. It may have arrived
     /// all the same if a repair made up for that, or if the acknowledgement was lost.
     MessageExpired(MessageId),
+    /// Nothing is heard of this path any more: only probes leave on it, until it is heard again.
+    PathSilent(PathId),
+    /// This path is heard again.
+    PathHeard(PathId),
     /// The session is over. Nothing follows.
     Closed(CloseReason),
 }

@@ -17,6 +17,7 @@ mod log;
 mod loss;
 mod messages;
 mod output;
+mod path;
 mod payload;
 mod preset;
 mod printable;
@@ -52,6 +53,7 @@ pub use log::{
     CodingVectorKind, DropReason, EndReason, EsiRun, LogEntry, LogEvent, LogReport, RepairReason,
 };
 pub use output::Output;
+pub use path::{AddPathError, MAX_PATHS, PathId, PathOptions, PathReport};
 pub use preset::Preset;
 pub use printable::printable;
 pub use sender::EncodingWindow;

@@ -51,6 +51,11 @@ impl RttEstimator {
         self.smoothed
     }
 
+    /// The mean deviation of the samples.
+    pub(crate) fn variation(&self) -> Duration {
+        self.variation
+    }
+
     /// The newest sample.
     pub(crate) fn latest(&self) -> Duration {
         self.latest

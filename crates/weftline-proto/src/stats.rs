@@ -102,7 +102,8 @@ impl DroppedStats {
     }
 }
 
-/// What one end knows of the path it sends on.
+/// What one end knows of the path on which it sends; of several, the one on which data arrives first, and
+/// what is in flight on all. [`Session::paths`](crate::Session::paths) has each.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]

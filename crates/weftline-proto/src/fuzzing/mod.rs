@@ -16,5 +16,5 @@ mod wire;
 
 pub use decoder::decoder;
 pub use hostile::hostile;
-pub use session::session;
+pub use session::{paths, session};
 pub use wire::{datagram, frames};

@@ -1,4 +1,4 @@
-//! Two honest ends, and a path that loses, repeats and reorders datagrams.
+//! Two honest ends, and paths that lose, repeat and reorder datagrams, come and go.
 
 use core::time::Duration;
 
@@ -6,8 +6,8 @@ use super::input::Input;
 use super::model::{Direction, Sent, bytes};
 use crate::wire::{MIN_SYMBOL_SIZE, REPAIR_OVERHEAD};
 use crate::{
-    CloseReason, Config, EncodingWindow, Event, Feedback, Limits, Preset, RateControl, Rateless,
-    Role, Scheme, Session, StreamId, Time, VectorHeader, WriteError,
+    CloseReason, Config, EncodingWindow, Event, Feedback, Limits, PathId, PathOptions, Preset,
+    RateControl, Rateless, Role, Scheme, Session, StreamId, Time, VectorHeader, WriteError,
 };
 
 const MAX_OPERATIONS: usize = 400;
@@ -18,6 +18,9 @@ const MAX_BYTES: usize = 150 << 10;
 const MOST_AT_ONCE: usize = 4096;
 /// Datagrams in flight in one direction; more are lost.
 const MAX_FLIGHT: usize = 256;
+/// Paths at a time, and in all.
+const MOST_PATHS: usize = 4;
+const MAX_PATHS: usize = 40;
 /// No path is faster than this.
 const HOP: Duration = Duration::from_micros(100);
 const IDLE: Duration = Duration::from_secs(30);
@@ -26,8 +29,17 @@ const IDLE: Duration = Duration::from_secs(30);
 /// the path stops losing datagrams, everything arrives and both ends become idle; if one end has
 /// closed the session, both learn it.
 pub fn session(data: &[u8]) {
+    run(data, false);
+}
+
+/// The same over several paths, which come, die without notice, come back and go.
+pub fn paths(data: &[u8]) {
+    run(data, true);
+}
+
+fn run(data: &[u8], several: bool) {
     let mut input = Input::new(data);
-    let mut pair = Pair::new(&mut input);
+    let mut pair = Pair::new(&mut input, several);
     for _ in 0..MAX_OPERATIONS {
         if input.is_empty() {
             break;
@@ -45,8 +57,10 @@ struct End {
     streams: Vec<StreamId>,
     opened: u64,
     accepted: u64,
-    /// Datagrams to the other end.
-    way: Vec<Vec<u8>>,
+    /// This end's names of the paths, by the numbers of [`Pair::paths`]; `None` where it has none.
+    paths: Vec<Option<PathId>>,
+    /// Datagrams to the other end, and the numbers of their paths.
+    way: Vec<(usize, Vec<u8>)>,
     last_delivery: Time,
     closed: Option<CloseReason>,
 }
@@ -55,6 +69,9 @@ struct Pair {
     ends: [End; 2],
     /// What each end has sent.
     sent: [Direction; 2],
+    /// The paths between the ends; true: it loses everything.
+    paths: Vec<bool>,
+    several: bool,
     now: Time,
     bytes: usize,
     may_close: bool,
@@ -82,12 +99,16 @@ fn limits(choice: u8) -> Limits {
     }
 }
 
-fn config(input: &mut Input<'_>) -> Config {
+fn config(input: &mut Input<'_>, several: bool) -> Config {
     let choice = input.u8();
     let more = input.u8();
     // Older corpora, from when there were four presets, still begin with one of the first four.
     let preset = usize::from(choice & 3) + 4 * usize::from(more >> 5 & 1);
-    let mut config = Config::preset(Preset::ALL[preset % Preset::ALL.len()]);
+    let presets: &[Preset] = match several {
+        true => &[Preset::Auto, Preset::Streaming, Preset::Arq],
+        false => &Preset::ALL,
+    };
+    let mut config = Config::preset(presets[preset % presets.len()]);
     config.limits = limits(choice >> 2);
     config.symbol_size = [200, 1120, 333, 700][usize::from(choice >> 4 & 3)];
     config.keep_alive = (choice & 64 == 0).then_some(Duration::from_secs(5));
@@ -162,10 +183,10 @@ fn config(input: &mut Input<'_>) -> Config {
 }
 
 impl Pair {
-    fn new(input: &mut Input<'_>) -> Self {
+    fn new(input: &mut Input<'_>, several: bool) -> Self {
         let may_close = input.flag();
         let ends = [Role::Client, Role::Server].map(|role| {
-            let config = config(input);
+            let config = config(input, several);
             End {
                 longest: (usize::from(config.symbol_size) + REPAIR_OVERHEAD)
                     .max(usize::from(MIN_SYMBOL_SIZE) / 4),
@@ -174,6 +195,7 @@ impl Pair {
                 streams: Vec::new(),
                 opened: 0,
                 accepted: 0,
+                paths: vec![Some(PathId::FIRST)],
                 way: Vec::new(),
                 last_delivery: Time::ZERO,
                 closed: None,
@@ -184,6 +206,8 @@ impl Pair {
         let mut pair = Pair {
             ends,
             sent,
+            paths: vec![false],
+            several,
             now: Time::ZERO,
             bytes: 0,
             may_close,
@@ -239,6 +263,7 @@ impl Pair {
                 let next = self.next_timer();
                 self.run_until(next.unwrap_or(self.now));
             }
+            26 | 27 if self.several => self.change_paths(end, input),
             _ => {
                 for _ in 0..4 {
                     self.deliver(end, 0, false);
@@ -255,13 +280,46 @@ impl Pair {
         self.drive(1);
     }
 
+    fn change_paths(&mut self, end: usize, input: &mut Input<'_>) {
+        let which = input.index(self.paths.len());
+        match input.u8() % 5 {
+            0 | 1 => self.add_path(),
+            2 => self.paths[which] = !self.paths[which],
+            3 => self.remove_path(end, which),
+            _ => (0..2).for_each(|end| self.remove_path(end, which)),
+        }
+    }
+
+    fn add_path(&mut self) {
+        let live = |end: &End| end.paths.iter().flatten().count();
+        if self.paths.len() >= MAX_PATHS || self.ends.iter().any(|e| live(e) >= MOST_PATHS) {
+            return;
+        }
+        let options = PathOptions {
+            cost: (self.paths.len() % 3 == 2).into(),
+        };
+        self.paths.push(false);
+        for end in &mut self.ends {
+            // The session may be over.
+            end.paths.push(end.session.add_path(self.now, options).ok());
+        }
+    }
+
+    fn remove_path(&mut self, end: usize, which: usize) {
+        if let Some(path) = self.ends[end].paths[which].take() {
+            self.ends[end].session.remove_path(self.now, path);
+        }
+    }
+
     /// A driver that is not woken after a call of the application's misses nothing.
     fn check_wants_to_send(&mut self, end: usize, timer_before: Option<Time>) {
         let session = &mut self.ends[end].session;
         if !session.wants_to_send() {
             assert_eq!(session.poll_timeout(), timer_before);
-            let sends = session.poll_transmit(self.now, &mut Vec::new());
-            assert!(!sends, "sends without wanting to: {session:#?}");
+            for path in self.ends[end].paths.iter().flatten() {
+                let sends = session.poll_transmit_on(self.now, *path, &mut Vec::new());
+                assert!(!sends, "sends without wanting to: {session:#?}");
+            }
         }
     }
 
@@ -406,14 +464,17 @@ impl Pair {
         if which >= way.len() {
             return;
         }
-        let datagram = match twice {
+        let (path, datagram) = match twice {
             true => way[which].clone(),
             false => way.remove(which),
         };
         self.now += HOP;
         let other = &mut self.ends[1 - end];
+        let Some(path) = other.paths[path].filter(|_| !self.paths[path]) else {
+            return;
+        };
         let before = other.session.stats().dropped.total();
-        other.session.handle_datagram(self.now, &datagram);
+        other.session.handle_datagram_on(self.now, path, &datagram);
         let dropped = other.session.stats().dropped;
         assert_eq!((dropped.malformed, dropped.inconsistent), (0, 0));
         if dropped.total() == before {
@@ -427,18 +488,28 @@ impl Pair {
         self.handle_events(end);
         let this = &mut self.ends[end];
         let mut out = Vec::new();
-        for count in 0.. {
-            if !this.session.poll_transmit(self.now, &mut out) {
-                break;
-            }
-            assert!(!out.is_empty() && out.len() <= this.longest);
-            assert!(
-                count < MOST_AT_ONCE,
-                "never stops sending: {:#?}",
-                this.session.stats()
-            );
-            if this.way.len() < MAX_FLIGHT {
-                this.way.push(out.clone());
+        let mut count = 0;
+        // One path's turn may leave work for another.
+        let (mut path, mut silent) = (0, 0);
+        while silent < this.paths.len() {
+            let number = path;
+            path = (path + 1) % this.paths.len();
+            silent += 1;
+            let Some(name) = this.paths[number] else {
+                continue;
+            };
+            while this.session.poll_transmit_on(self.now, name, &mut out) {
+                silent = 0;
+                assert!(!out.is_empty() && out.len() <= this.longest);
+                count += 1;
+                assert!(
+                    count < MOST_AT_ONCE,
+                    "never stops sending: {:#?}",
+                    this.session.stats()
+                );
+                if this.way.len() < MAX_FLIGHT {
+                    this.way.push((number, out.clone()));
+                }
             }
         }
         self.handle_events(end);
@@ -505,6 +576,16 @@ impl Pair {
 
     /// From now on the path is perfect and the applications read everything.
     fn heal(&mut self) {
+        for which in 0..self.paths.len() {
+            self.paths[which] = false;
+            if self.ends.iter().any(|end| end.paths[which].is_none()) {
+                (0..2).for_each(|end| self.remove_path(end, which));
+            }
+        }
+        if self.ends[0].paths.iter().all(Option::is_none) {
+            self.add_path();
+        }
+        (0..2).for_each(|end| self.drive(end));
         // An outage that the round-trip estimate mistook for delay doubles the longest timeout.
         let give_up = self.now + Duration::from_secs(120);
         while self.now < give_up {

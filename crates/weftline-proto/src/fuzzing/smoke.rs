@@ -104,6 +104,11 @@ fn two_sessions_keep_their_promises_on_any_path() {
 }
 
 #[test]
+fn two_sessions_keep_their_promises_while_paths_come_and_go() {
+    smoke("paths", super::paths, 300, 400);
+}
+
+#[test]
 fn a_session_survives_any_peer() {
     smoke("hostile", super::hostile, 1_000, 600);
 }

@@ -203,6 +203,8 @@ pub(super) struct Adaptive {
     swing: Swing,
     marks: u64,
     last_sent: Time,
+    /// The part that this path has of what the session takes from this bottleneck.
+    part: f64,
 }
 
 impl Adaptive {
@@ -240,6 +242,7 @@ impl Adaptive {
             swing: Swing::default(),
             marks: 0,
             last_sent: now,
+            part: 1.0,
         };
         adaptive.window = adaptive.initial();
         adaptive
@@ -251,6 +254,23 @@ impl Adaptive {
             Phase::Start => self.window.max(proven),
             _ => self.window,
         }
+    }
+
+    pub(super) fn set_part(&mut self, part: f64) {
+        self.part = part;
+    }
+
+    /// The first window is that of the true round trip.
+    pub(super) fn on_first_measurement(&mut self, rtt: Duration) {
+        self.srtt = rtt;
+        self.window = self.window.max(self.initial());
+    }
+
+    /// The start goes on from `rate` bytes a second. If that is too much, it ends within a round trip.
+    pub(super) fn take_over(&mut self, rate: f64) {
+        self.phase = Phase::Start;
+        let window = rate * self.span().as_secs_f64();
+        self.window = self.window.max(window);
     }
 
     /// The time in which a window leaves.
@@ -629,7 +649,8 @@ impl Adaptive {
     /// Growth of a window in a round, in bytes.
     fn growth(&self, window: f64) -> f64 {
         let packets = window / self.packet;
-        GROWTH * packets.powf(POWER) * self.packet
+        // Where paths of a session share a queue, their windows add up to that of one flow.
+        GROWTH * self.part.powf(1.0 - POWER) * packets.powf(POWER) * self.packet
     }
 }
 

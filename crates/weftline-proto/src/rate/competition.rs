@@ -79,8 +79,10 @@ pub(super) struct Share {
     pub(super) packet: f64,
     /// Bytes that arrive in a round trip without a queue.
     pub(super) holds: f64,
-    /// The part of the path's rate that this flow has, as far as is known.
+    /// The part of the path's rate that the session has, as far as is known.
     pub(super) share: f64,
+    /// The part of that share which is this path's; the rest is that of other paths of the session.
+    pub(super) part: f64,
     /// The shortest queue of the round.
     pub(super) queue: Duration,
     /// The current round trip.
@@ -150,11 +152,15 @@ impl Competition {
             self.reno = DECREASE * path.window;
             return self.reno;
         }
-        self.reno += RENO * path.packet * (1.0 + CATCH_UP * (1.0 - path.share / SMALL).max(0.0));
+        // Several windows that add up to one: the one of Reno is as the root of its growth, that of CUBIC
+        // as the fourth root.
+        let reno = RENO * path.part.powi(2);
+        let scale = SCALE * path.part.powi(4);
+        self.reno += reno * path.packet * (1.0 + CATCH_UP * (1.0 - path.share / SMALL).max(0.0));
         let most = self.most / path.packet;
-        let way = (most * (1.0 - DECREASE) / SCALE).cbrt();
+        let way = (most * (1.0 - DECREASE) / scale).cbrt();
         let time = (now.since(self.since) + path.rtt).as_secs_f64();
-        let cubic = (SCALE * (time - way).powi(3) + most) * path.packet;
+        let cubic = (scale * (time - way).powi(3) + most) * path.packet;
         cubic.max(self.reno).clamp(path.window, 1.5 * path.window)
     }
 

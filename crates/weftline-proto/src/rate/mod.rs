@@ -89,6 +89,37 @@ impl Pacer {
         }
     }
 
+    /// Bytes a second that may leave while `in_flight` bytes are, if it is limited.
+    pub(crate) fn rate(&self, in_flight: u64) -> Option<f64> {
+        match &self.control {
+            Control::Fixed { rate, .. } => rate.map(|rate| rate as f64 / 8.0),
+            Control::Adaptive(adaptive) => Some(adaptive.pace(in_flight)),
+            Control::Carrier => None,
+        }
+    }
+
+    /// A probe has measured the round trip before any data left.
+    pub(crate) fn on_first_measurement(&mut self, rtt: Duration) {
+        if let Control::Adaptive(adaptive) = &mut self.control {
+            adaptive.on_first_measurement(rtt);
+        }
+    }
+
+    /// The flow moves to this path, which has carried little so far, with `rate` bytes a second.
+    pub(crate) fn take_over(&mut self, rate: f64) {
+        if let Control::Adaptive(adaptive) = &mut self.control {
+            adaptive.take_over(rate);
+        }
+    }
+
+    /// This path has `part` of what the session's paths take together from a bottleneck that they share;
+    /// 1 if it shares none.
+    pub(crate) fn set_part(&mut self, part: f64) {
+        if let Control::Adaptive(adaptive) = &mut self.control {
+            adaptive.set_part(part);
+        }
+    }
+
     /// The pacer held a datagram back.
     pub(crate) fn limited(&mut self) {
         if let Control::Adaptive(adaptive) = &mut self.control {

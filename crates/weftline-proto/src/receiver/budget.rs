@@ -120,7 +120,7 @@ mod tests {
             self.sent += 1;
             let taken = self
                 .victim
-                .on_field_repair(Time::ZERO, &coded, WINDOW, &code, &data);
+                .on_field_repair(Time::ZERO, 0, &coded, WINDOW, &code, &data);
             self.refused += u32::from(taken == Err(Drop::OutOfWindow));
             assert!(
                 matches!(taken, Ok(()) | Err(Drop::OutOfWindow)),
@@ -182,7 +182,7 @@ mod tests {
                 panic!("not a source symbol")
             };
             attack.sent += 1;
-            let taken = (attack.victim).on_source(Time::ZERO, &coded, payload, riders.as_ref());
+            let taken = (attack.victim).on_source(Time::ZERO, 0, &coded, payload, riders.as_ref());
             arrived += u32::from(taken.is_ok());
         }
         assert!(arrived > 0);

@@ -16,6 +16,7 @@ impl Receiver {
     pub(crate) fn on_field_repair(
         &mut self,
         now: Time,
+        path: usize,
         coded: &Coded,
         nss: u16,
         code: &FieldCode<'_>,
@@ -24,14 +25,14 @@ impl Receiver {
         if !self.accepts(nss, data.len()) {
             return Err(Drop::Malformed);
         }
-        let transmission = self.transmission(coded)?;
+        let transmission = self.paths[path].transmission(coded)?;
         let first = complete(coded.esi, self.decoder.contiguous());
         let window = first..first + u64::from(nss);
         if !self.decodes_in(code.bits) {
             return Err(Drop::Malformed);
         }
-        self.afford(now, data.len())?;
-        self.enter(coded, first, window.end, data.len() - 2)?;
+        self.afford(now, path, data.len())?;
+        self.enter(path, coded, first, window.end, data.len() - 2)?;
         let mut vector = core::mem::take(&mut self.vector);
         code.fill(nss, &mut vector);
         let coefficients = Coefficients::Explicit(&vector);
@@ -43,7 +44,7 @@ impl Receiver {
             true => News::Complete,
             false => News::None,
         };
-        self.on_numbered(now, coded, transmission, decoded, news)
+        self.on_numbered(now, path, coded, transmission, decoded, news)
     }
 
     pub(super) fn count_repair(

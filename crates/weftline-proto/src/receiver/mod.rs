@@ -1,5 +1,6 @@
 //! The receiving side of a flow: decoding, and reports of its state.
 
+mod arrivals;
 mod budget;
 mod field;
 mod measure;
@@ -10,16 +11,14 @@ use core::time::Duration;
 
 use weftline_codec::{DecodeError, DecoderConfig, DecoderStats, Esi, WindowDecoder};
 
-use crate::clock::RemoteClock;
 use crate::feedback::Feedback;
 use crate::limits::Limits;
-use crate::ranges::RangeSet;
 use crate::time::{Time, micros};
 use crate::wire::{Coded, FeedbackWriter, Measuring, Riders, Run, complete};
 
+use arrivals::Arrivals;
 use budget::Budget;
 use measure::LossMeter;
-use return_path::ReturnPath;
 use room::Room;
 
 /// The receiving side of a flow.
@@ -37,29 +36,16 @@ pub(crate) struct Receiver {
     inherited: DecoderStats,
     /// The current coding vector.
     vector: Vec<u8>,
-    /// Transmission numbers that arrived.
-    seen: RangeSet,
-    /// When the largest transmission number arrived.
-    largest_at: Time,
-    clock: RemoteClock,
-    /// The queueing delays of the newest datagrams, the newest first.
-    queue_delays: [u64; RECENT],
-    /// Measures the losses, for a peer that asks for the rate.
-    meter: Option<LossMeter>,
+    /// What arrived on each path; at least one.
+    paths: Vec<Arrivals>,
+    /// How the peer wants losses measured, if it does.
+    measuring: Option<Measuring>,
     /// Unknown symbols and equations held, at the last datagram.
     holes: (usize, usize),
     /// Since when at least one symbol has been missing.
     missing_since: Option<Time>,
     feedback: Feedback,
     next_report: u64,
-    /// When the next report is due, if anything arrived since the last one.
-    due: Option<Time>,
-    /// A report is due and waits for the carrier.
-    wanted: bool,
-    last_report: Option<Time>,
-    return_path: ReturnPath,
-    /// Numbered datagrams since the last report.
-    unreported: u32,
     stats: Counts,
 }
 
@@ -91,9 +77,8 @@ enum News {
     Asked,
 }
 
-/// Of a periodic report the queueing delay is the shortest of this many datagrams: it stands for
-/// many, and the wait of a process for its processor must not look like a queue.
-const RECENT: usize = 4;
+/// After this time without a datagram, a path no longer tells the peer's time.
+const DRIFTS: Duration = Duration::from_secs(20);
 
 /// At full speed a report covers at most this many datagrams.
 const REPORT_EVERY: u32 = 64;
@@ -118,20 +103,12 @@ impl Receiver {
             earlier: DecoderStats::default(),
             inherited: DecoderStats::default(),
             vector: Vec::new(),
-            seen: RangeSet::default(),
-            largest_at: Time::ZERO,
-            clock: RemoteClock::default(),
-            queue_delays: [0; RECENT],
-            meter: None,
+            paths: vec![Arrivals::default()],
+            measuring: None,
             holes: (0, 0),
             missing_since: None,
             feedback,
             next_report: 0,
-            due: None,
-            wanted: false,
-            last_report: None,
-            return_path: ReturnPath::default(),
-            unreported: 0,
             stats: Counts::default(),
         }
     }
@@ -139,7 +116,24 @@ impl Receiver {
     /// The peer asked for these reports in HELLO.
     pub(crate) fn set_reports(&mut self, feedback: Feedback, measuring: Option<Measuring>) {
         self.feedback = feedback;
-        self.meter = measuring.map(|options| LossMeter::new(options, &self.seen));
+        self.measuring = measuring;
+        for path in &mut self.paths {
+            path.meter = measuring.map(|options| LossMeter::new(options, &path.seen));
+        }
+    }
+
+    /// Another path begins.
+    pub(crate) fn add_path(&mut self) {
+        let mut path = Arrivals::default();
+        path.meter = self
+            .measuring
+            .map(|options| LossMeter::new(options, &path.seen));
+        self.paths.push(path);
+    }
+
+    /// The path is gone. Others move up.
+    pub(crate) fn remove_path(&mut self, path: usize) {
+        self.paths.remove(path);
     }
 
     pub(crate) fn decoder(&self) -> &WindowDecoder {
@@ -163,8 +157,13 @@ impl Receiver {
         self.stats
     }
 
-    pub(crate) fn clock(&self) -> &RemoteClock {
-        &self.clock
+    /// The timestamp of a datagram that arrives at `now` with the smallest delay of any path.
+    pub(crate) fn remote(&self, now: Time) -> Option<u64> {
+        let newest = self.paths.iter().map(|path| path.largest_at).max();
+        // A clock that was not heard for long has drifted.
+        let fresh = |path: &&Arrivals| newest.is_none_or(|t| path.largest_at + DRIFTS >= t);
+        let paths = self.paths.iter().filter(fresh);
+        paths.filter_map(|path| path.clock.remote(now)).max()
     }
 
     /// The next symbol that became known; [`WindowDecoder::symbol`] has its frames.
@@ -175,6 +174,7 @@ impl Receiver {
     pub(crate) fn on_source(
         &mut self,
         now: Time,
+        path: usize,
         coded: &Coded,
         symbol: &[u8],
         riders: Option<&Riders<'_>>,
@@ -184,19 +184,19 @@ impl Receiver {
         {
             return Err(Drop::Malformed);
         }
-        let transmission = self.transmission(coded)?;
+        let transmission = self.paths[path].transmission(coded)?;
         if riders.is_some() && !self.decodes_in(field::USUAL) {
             return Err(Drop::Malformed);
         }
         let esi = complete(coded.esi, self.decoder.contiguous());
         let riding = riders.map_or(0, |riders| riders.symbol_len() - 2);
-        self.enter(coded, esi, esi + 1, symbol.len().max(riding))?;
+        self.enter(path, coded, esi, esi + 1, symbol.len().max(riding))?;
         let mut decoded = self.decoder.source(esi, symbol).map(|_| ());
         if let (Ok(()), Some(riders)) = (&decoded, riders) {
             decoded = self.on_riders(esi, riders);
         }
         self.budget.on_datagram(self.decoder.work(), symbol.len());
-        self.on_numbered(now, coded, transmission, decoded, News::None)
+        self.on_numbered(now, path, coded, transmission, decoded, News::None)
     }
 
     /// Takes the repair symbols that came with the source symbol `esi`. If there is no room for one, it
@@ -225,6 +225,7 @@ impl Receiver {
     pub(crate) fn on_repair(
         &mut self,
         now: Time,
+        path: usize,
         coded: &Coded,
         nss: u16,
         key: u16,
@@ -233,41 +234,39 @@ impl Receiver {
         if !self.accepts(nss, data.len()) {
             return Err(Drop::Malformed);
         }
-        let transmission = self.transmission(coded)?;
+        let transmission = self.paths[path].transmission(coded)?;
         if !self.decodes_in(field::USUAL) {
             return Err(Drop::Malformed);
         }
-        self.afford(now, data.len())?;
+        self.afford(now, path, data.len())?;
         let first = complete(coded.esi, self.decoder.contiguous());
         let end = first + u64::from(nss);
-        self.enter(coded, first, end, data.len() - 2)?;
+        self.enter(path, coded, first, end, data.len() - 2)?;
         let decoded = self.decoder.repair(first..end, u32::from(key), data);
         self.budget.on_datagram(self.decoder.work(), data.len());
         let decoded = self.count_repair(decoded);
-        self.on_numbered(now, coded, transmission, decoded, News::None)
+        self.on_numbered(now, path, coded, transmission, decoded, News::None)
     }
 
-    pub(crate) fn on_probe(&mut self, now: Time, coded: &Coded) -> Result<(), Drop> {
-        let transmission = self.transmission(coded)?;
+    pub(crate) fn on_probe(&mut self, now: Time, path: usize, coded: &Coded) -> Result<(), Drop> {
+        let transmission = self.paths[path].transmission(coded)?;
         let next = complete(coded.esi, self.decoder.contiguous());
-        self.enter(coded, next, next, 0)?;
+        self.enter(path, coded, next, next, 0)?;
         let decoded = self.decoder.expect(next);
         self.budget.on_datagram(self.decoder.work(), 0);
-        self.on_numbered(now, coded, transmission, decoded, News::Asked)
-    }
-
-    fn transmission(&self, coded: &Coded) -> Result<u64, Drop> {
-        let expected = self.seen.max().map_or(0, |m| m + 1);
-        let number = complete(coded.transmission, expected);
-        match self.seen.is_new(number) {
-            true => Ok(number),
-            false => Err(Drop::Replayed),
-        }
+        self.on_numbered(now, path, coded, transmission, decoded, News::Asked)
     }
 
     /// Checks that `end` is within the credit, for symbols of `bytes`, and follows the sender's lower
     /// edge, which is `coded.span` below `esi`.
-    fn enter(&mut self, coded: &Coded, esi: Esi, end: Esi, bytes: usize) -> Result<(), Drop> {
+    fn enter(
+        &mut self,
+        path: usize,
+        coded: &Coded,
+        esi: Esi,
+        end: Esi,
+        bytes: usize,
+    ) -> Result<(), Drop> {
         let base = esi
             .checked_sub(u64::from(coded.span))
             .ok_or(Drop::Malformed)?;
@@ -279,7 +278,7 @@ impl Receiver {
         // An honest sender never covers symbols older than its credit.
         let floor = base.max(edge.saturating_sub(credit));
         self.decoder.forget_before(floor);
-        self.return_path.on_edge(base);
+        self.paths[path].return_path.on_edge(base);
         match self.room.make(&mut self.decoder, end, bytes) {
             true => Ok(()),
             false => Err(Drop::OutOfWindow),
@@ -288,12 +287,12 @@ impl Receiver {
 
     /// Refuses a repair symbol, as if there were no room for it, while decoding has cost more than
     /// datagrams have earned.
-    fn afford(&mut self, now: Time, bytes: usize) -> Result<(), Drop> {
+    fn afford(&mut self, now: Time, path: usize, bytes: usize) -> Result<(), Drop> {
         if !self.budget.is_spent() {
             return Ok(());
         }
         self.budget.on_datagram(self.decoder.work(), bytes);
-        self.schedule(now, News::Change);
+        self.schedule(now, path, News::Change);
         Err(Drop::OutOfWindow)
     }
 
@@ -302,6 +301,7 @@ impl Receiver {
     fn on_numbered(
         &mut self,
         now: Time,
+        path: usize,
         coded: &Coded,
         transmission: u64,
         decoded: Result<(), DecodeError>,
@@ -311,26 +311,12 @@ impl Receiver {
             Ok(()) => None,
             Err(DecodeError::Inconsistent { .. }) => Some(Drop::Inconsistent),
             Err(DecodeError::OutOfSpan { .. } | DecodeError::TooManyUnknowns { .. }) => {
-                self.schedule(now, News::Change);
+                self.schedule(now, path, News::Change);
                 return Err(Drop::OutOfWindow);
             }
             Err(_) => Some(Drop::Malformed),
         };
-        let gap = self.seen.max().is_none_or(|m| transmission != m + 1);
-        self.seen.insert(transmission);
-        if let Some(meter) = &mut self.meter {
-            meter.on_arrival(transmission);
-        }
-        if self.seen.max() == Some(transmission) {
-            self.largest_at = now;
-        }
-        self.queue_delays.rotate_right(1);
-        let before = self.clock.newest();
-        self.queue_delays[0] = self.clock.observe(now, coded.timestamp);
-        if let (Some(before), Some(sent)) = (before, self.clock.newest()) {
-            self.return_path.on_datagram(now, before, sent);
-        }
-        self.unreported += 1;
+        let gap = self.paths[path].on_datagram(now, transmission, coded.timestamp);
         let holes = (self.decoder.unknowns(), self.decoder.rank());
         self.missing_since = (holes.0 > 0).then(|| self.missing_since.unwrap_or(now));
         let changed = gap || holes != core::mem::replace(&mut self.holes, holes);
@@ -339,18 +325,18 @@ impl Receiver {
             News::Asked if changed && !self.is_periodic() => News::Change,
             news => news,
         };
-        self.schedule(now, news);
+        self.schedule(now, path, news);
         refused.map_or(Ok(()), Err)
     }
 
-    /// Sets the time of the next report after this news.
-    fn schedule(&mut self, now: Time, news: News) {
+    /// Sets the time of the next report about this path after this news.
+    fn schedule(&mut self, now: Time, path: usize, news: News) {
+        let several = self.paths.len() > 1;
+        let arrivals = &mut self.paths[path];
         let urgent =
-            matches!(news, News::Change | News::Complete) || self.unreported >= REPORT_EVERY;
-        let after = |interval| {
-            self.last_report
-                .map_or(now, |last| now.max(last + interval))
-        };
+            matches!(news, News::Change | News::Complete) || arrivals.unreported >= REPORT_EVERY;
+        let last = arrivals.last_report;
+        let after = |interval| last.map_or(now, |last| now.max(last + interval));
         let due = match self.feedback {
             Feedback::EveryDatagram { .. } if urgent => now,
             Feedback::EveryDatagram { min_interval } => after(min_interval),
@@ -358,43 +344,29 @@ impl Receiver {
             Feedback::Periodic { .. } if news == News::Asked => now,
             Feedback::Periodic { interval } | Feedback::Block { interval } => after(interval),
             Feedback::Adaptive { target } => {
-                self.due = None;
-                self.adaptive(now, target)
+                arrivals.due = None;
+                adaptive(now, target, arrivals, self.missing_since)
             }
         };
         let due = match news {
             // The sender waits for these.
             News::Complete | News::Asked => due,
-            News::None | News::Change => due.max(after(self.return_path.interval(now))),
+            // Where reports of other paths reach the sender as well, their answers do not show how long
+            // this one's wait.
+            News::None | News::Change if several => due,
+            News::None | News::Change => due.max(after(arrivals.return_path.interval(now))),
         };
-        if !self.wanted {
-            self.due = Some(self.due.map_or(due, |d| d.min(due)));
-        }
-    }
-
-    /// When [`Feedback::Adaptive`] wants a report. Symbols repaired meanwhile need none.
-    fn adaptive(&self, now: Time, target: Duration) -> Time {
-        if self.unreported >= REPORT_EVERY {
-            return now;
-        }
-        let usual = target * Feedback::SELDOM;
-        let usual = self.last_report.map_or(now, |last| now.max(last + usual));
-        let reported = |since| self.last_report.is_some_and(|last| last >= since);
-        match self.missing_since {
-            // Already reported: symbols that are still missing are reported again every `target`.
-            Some(since) if reported(since) => self
-                .last_report
-                .map_or(now, |last| now.max(last + target))
-                .min(usual),
-            Some(since) => now.max(since + target).min(usual),
-            None => usual,
+        if !arrivals.wanted {
+            arrivals.due = Some(arrivals.due.map_or(due, |d| d.min(due)));
         }
     }
 
     pub(crate) fn on_timeout(&mut self, now: Time) {
-        if self.due.is_some_and(|t| t <= now) {
-            self.due = None;
-            self.wanted = true;
+        for path in &mut self.paths {
+            if path.due.is_some_and(|t| t <= now) {
+                path.due = None;
+                path.wanted = true;
+            }
         }
     }
 
@@ -402,45 +374,42 @@ impl Receiver {
         matches!(self.feedback, Feedback::Periodic { .. })
     }
 
-    fn queue_delay(&self) -> u64 {
-        match self.is_periodic() {
-            true => self.queue_delays.into_iter().min().unwrap_or(0),
-            false => self.queue_delays[0],
-        }
-    }
-
-    pub(crate) fn report_wanted(&self) -> bool {
-        self.wanted
+    /// Whether a report about this path is due.
+    pub(crate) fn report_wanted(&self, path: usize) -> bool {
+        self.paths[path].wanted
     }
 
     /// When a report is due.
     pub(crate) fn report_due(&self) -> Option<Time> {
-        self.due
+        self.paths.iter().filter_map(|path| path.due).min()
     }
 
-    /// Writes a report of at most `max` bytes.
-    pub(crate) fn report(&mut self, now: Time, max: usize, out: &mut Vec<u8>) -> bool {
-        self.due = None;
-        self.wanted = false;
-        let Some(largest) = self.seen.max() else {
+    /// Writes a report about this path, of at most `max` bytes.
+    pub(crate) fn report(&mut self, now: Time, path: usize, max: usize, out: &mut Vec<u8>) -> bool {
+        let periodic = self.is_periodic();
+        let arrivals = &mut self.paths[path];
+        arrivals.due = None;
+        arrivals.wanted = false;
+        let Some(largest) = arrivals.seen.max() else {
             return false;
         };
-        self.last_report = Some(now);
-        self.unreported = 0;
+        arrivals.last_report = Some(now);
+        arrivals.unreported = 0;
         let next = self.decoder.contiguous();
+        let queue_delay = arrivals.queue_delay(periodic);
+        let Arrivals { meter, seen, .. } = arrivals;
         let writer = FeedbackWriter {
             number: self.next_report as u32,
             largest: largest as u32,
             next: next as u32,
-            delay: micros(now.since(self.largest_at)),
-            queue_delay: self.queue_delay(),
+            delay: micros(now.since(arrivals.largest_at)),
+            queue_delay,
             extent: self.decoder.end() - next,
             rank: self.decoder.rank() as u64,
             credit: self.room.credit(),
-            loss: self.meter.as_mut().map(|m| m.report(now, &self.seen)),
+            loss: meter.as_mut().map(|m| m.report(now, seen)),
         };
-        self.return_path
-            .on_report(now, self.next_report, next, largest);
+        (arrivals.return_path).on_report(now, self.next_report, next, largest);
         self.next_report += 1;
         let end = self.decoder.end();
         let mut missing = self.decoder.missing().peekable();
@@ -452,8 +421,13 @@ impl Receiver {
                 second: following - run.end,
             })
         });
-        let mut received = self.seen.descending().peekable();
-        let mut left = REPORTED_TRANSMISSIONS.min(self.return_path.covered(largest));
+        let arrivals = &self.paths[path];
+        let mut received = arrivals.seen.descending().peekable();
+        let covered = match self.paths.len() {
+            1 => arrivals.return_path.covered(largest),
+            _ => u64::MAX,
+        };
+        let mut left = REPORTED_TRANSMISSIONS.min(covered);
         let transmissions = core::iter::from_fn(move || {
             let run = received.next().filter(|_| left > 0)?;
             let following = received.peek().map_or(run.start, |r| r.end);
@@ -466,5 +440,24 @@ impl Receiver {
         });
         writer.write(symbols, transmissions, max, out);
         true
+    }
+}
+
+/// When [`Feedback::Adaptive`] wants a report. Symbols repaired meanwhile need none.
+fn adaptive(now: Time, target: Duration, path: &Arrivals, missing_since: Option<Time>) -> Time {
+    if path.unreported >= REPORT_EVERY {
+        return now;
+    }
+    let after = |interval| {
+        path.last_report
+            .map_or(now, |last| now.max(last + interval))
+    };
+    let usual = after(target * Feedback::SELDOM);
+    let reported = |since| path.last_report.is_some_and(|last| last >= since);
+    match missing_since {
+        // Already reported: symbols that are still missing are reported again every `target`.
+        Some(since) if reported(since) => after(target).min(usual),
+        Some(since) => now.max(since + target).min(usual),
+        None => usual,
     }
 }

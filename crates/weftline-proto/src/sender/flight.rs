@@ -44,6 +44,8 @@ enum Fate {
     Unknown,
     Arrived,
     Lost,
+    /// It did not arrive, for a reason that says nothing about the path.
+    Dropped,
 }
 
 /// What a transmission carried.
@@ -119,12 +121,12 @@ impl Flight {
         self.top_ups
     }
 
-    /// When the oldest datagram left that is newer than all that reports tell of.
-    pub(super) fn unheard_since(&self) -> Option<Time> {
+    /// When the datagrams left that are newer than all that reports tell of, the oldest first.
+    pub(super) fn unheard(&self) -> impl Iterator<Item = Time> + '_ {
         let next = self.largest_acknowledged.map_or(0, |n| n + 1);
-        let index = usize::try_from(next.saturating_sub(self.first)).ok()?;
-        let mut newer = self.sent.iter().skip(index);
-        newer.find(|sent| sent.size > 0).map(|sent| sent.at)
+        let index = usize::try_from(next.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        let newer = self.sent.iter().skip(index);
+        newer.filter(|sent| sent.size > 0).map(|sent| sent.at)
     }
 
     /// Frees the memory kept for further transmissions.
@@ -148,14 +150,20 @@ impl Flight {
         self.sent.len()
     }
 
-    /// Numbers and contents of the transmissions of unknown fate among the newest `most`, in order.
-    /// Probes of a size are left out.
-    pub(super) fn undecided(&self, most: usize) -> impl Iterator<Item = (u64, Transmission)> + '_ {
+    /// The transmissions of unknown fate, but for probes of a size, among the newest `most`, in order:
+    /// when they left, and what they carry.
+    pub(super) fn undecided(&self, most: usize) -> impl Iterator<Item = (Time, Transmission)> + '_ {
         let skipped = self.sent.len().saturating_sub(most);
-        let newest = self.sent.iter().enumerate().skip(skipped);
-        newest
-            .filter(|(_, t)| t.fate == Fate::Unknown && t.size > 0)
-            .map(|(index, t)| (self.first + index as u64, t.kind))
+        let unknown = |t: &&Sent| t.fate == Fate::Unknown && t.size > 0;
+        let newest = self.sent.iter().skip(skipped).filter(unknown);
+        newest.map(|t| (t.at, t.kind))
+    }
+
+    /// The transmissions of unknown fate, with their numbers.
+    pub(super) fn undecided_numbers(&self) -> impl Iterator<Item = (u64, Transmission)> + '_ {
+        let unknown = self.sent.iter().enumerate();
+        let unknown = unknown.filter(|(_, sent)| sent.fate == Fate::Unknown);
+        unknown.map(|(index, sent)| (self.first + index as u64, sent.kind))
     }
 
     pub(super) fn loss_time(&self) -> Option<Time> {
@@ -204,10 +212,11 @@ impl Flight {
                     self.reordering.on_lost(number, transmission.at);
                 }
             }
-            _ => {
+            Fate::Arrived => {
                 self.arrived += size;
                 self.reordering.on_arrival();
             }
+            Fate::Dropped | Fate::Unknown => {}
         }
         self.repairs -= transmission.kind.repairs();
         self.top_ups -= u64::from(matches!(
@@ -218,17 +227,19 @@ impl Flight {
         self.fates.push_back((
             self.first + index as u64,
             transmission.kind,
-            fate == Fate::Lost,
+            fate != Fate::Arrived,
         ));
     }
 
-    /// The peer has `largest` and, downwards from it, the first run of each pair.
+    /// The peer has `largest` and, downwards from it, the first run of each pair. What left before
+    /// `dropped` and is in no run did not arrive, for a reason that says nothing about the path.
     pub(super) fn on_report(
         &mut self,
         now: Time,
         largest: u64,
         runs: impl Iterator<Item = Run>,
         delay: Duration,
+        dropped: Option<Time>,
         rtt: &mut RttEstimator,
     ) -> Acknowledged {
         let mut count = 0;
@@ -249,7 +260,8 @@ impl Flight {
             }
             if end > remembered {
                 let most = rtt.smoothed() * MOST_LATE;
-                self.reordering.on_run(now, start..end, rtt.latest(), most);
+                self.reordering
+                    .on_run(now, start..end, rtt.smoothed(), most);
             }
             for number in start.max(self.first)..end.max(self.first) {
                 let index = (number - self.first) as usize;
@@ -261,6 +273,9 @@ impl Flight {
             end = start.saturating_sub(run.second);
         }
         self.largest_acknowledged = self.largest_acknowledged.max(Some(largest));
+        if let Some(before) = dropped {
+            self.on_dropped(before);
+        }
         self.detect_losses(now, rtt);
         Acknowledged { count, newest }
     }
@@ -283,7 +298,7 @@ impl Flight {
             }
             let overtaken = self.first + index as u64 + REORDERING <= largest;
             let deadline = match overtaken {
-                true => transmission.at + rtt.latest() + late,
+                true => transmission.at + rtt.smoothed() + late,
                 false => transmission.at + delay,
             };
             if overtaken && late.is_zero() || deadline <= now {
@@ -295,15 +310,34 @@ impl Flight {
         }
     }
 
-    /// The carrier dropped all unresolved transmissions: the path lost none of them, and none will
-    /// arrive.
-    pub(super) fn on_all_dropped(&mut self) {
-        let gone = self.gone;
-        for index in 0..self.sent.len() {
-            self.resolve(index, Fate::Lost);
+    /// The transmissions that left before `before` and of which nothing was heard will not arrive, for a
+    /// reason that says nothing about the path.
+    pub(super) fn on_dropped(&mut self, before: Time) {
+        let older = self.sent.partition_point(|sent| sent.at < before);
+        for index in 0..older {
+            self.resolve(index, Fate::Dropped);
         }
-        self.gone = gone;
         self.loss_time = None;
+        while self
+            .sent
+            .front()
+            .is_some_and(|sent| sent.fate != Fate::Unknown)
+        {
+            self.sent.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Transmissions that left at `time` or later.
+    pub(super) fn sent_since(&self, time: Time) -> usize {
+        self.sent.len() - self.sent.partition_point(|sent| sent.at < time)
+    }
+
+    /// When this transmission left, if its fate is not known.
+    pub(super) fn left_at(&self, number: u64) -> Option<Time> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        let sent = self.sent.get(index)?;
+        (sent.fate == Fate::Unknown).then_some(sent.at)
     }
 
     /// The next resolved transmission: its number, what it carried, and whether it was lost.
@@ -366,7 +400,7 @@ mod tests {
                 second: 0,
             },
         ];
-        let report = flight.on_report(now, 4, runs.into_iter(), Duration::ZERO, &mut rtt);
+        let report = flight.on_report(now, 4, runs.into_iter(), Duration::ZERO, None, &mut rtt);
         assert_eq!(report.count, 4);
         assert_eq!(report.newest, Some((4, Time::from_micros(4000))));
         // 0, 1, 3 and 4 arrived; 2 is only two behind the largest.
@@ -379,7 +413,7 @@ mod tests {
             first: 3,
             second: 1,
         }];
-        flight.on_report(now, 5, runs.into_iter(), Duration::ZERO, &mut rtt);
+        flight.on_report(now, 5, runs.into_iter(), Duration::ZERO, None, &mut rtt);
         assert_eq!(fates(&mut flight), [(5, false), (2, true)]);
         assert_eq!(
             flight.resolved_in_order().collect::<Vec<_>>(),
@@ -401,6 +435,7 @@ mod tests {
             }]
             .into_iter(),
             Duration::ZERO,
+            None,
             &mut rtt,
         );
         let deadline = flight.loss_time().unwrap();

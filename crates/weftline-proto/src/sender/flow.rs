@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, VecDeque};
 use core::time::Duration;
 use weftline_codec::{Esi, WindowEncoder};
 
-use super::flight::Flight;
+use super::path::Path;
 use crate::abandoned::Abandoned;
 use crate::limits::{Limits, USUAL_SYMBOL};
-use crate::loss::LossEstimator;
-use crate::rtt::RttEstimator;
 use crate::time::Time;
 
+/// Another path becomes the main one only if its latency is shorter by this part.
+const BETTER: u32 = 8;
 /// After a pause of this part of a round trip, the newest source symbol counts as the last.
 const PAUSE: u32 = 8;
 
@@ -22,9 +22,10 @@ pub(super) struct Flow {
     pub(super) encoder: WindowEncoder,
     /// One record for each symbol that the encoder holds.
     pub(super) records: VecDeque<Record>,
-    pub(super) flight: Flight,
-    pub(super) rtt: RttEstimator,
-    pub(super) loss: LossEstimator,
+    /// At least one.
+    pub(super) paths: Vec<Path>,
+    /// The path on which urgent data arrives first.
+    pub(super) main: usize,
     /// Symbols whose latest transmission was lost and that the peer is not known to have. Symbols
     /// that are sent again are not among them.
     pub(super) lost: BTreeSet<Esi>,
@@ -32,8 +33,6 @@ pub(super) struct Flow {
     pub(super) abandoned: Abandoned,
     /// Equations that the peer holds, by its newest report.
     pub(super) rank: u64,
-    /// The shortest wait in the path's queue that a report of the last round trip told, and when.
-    pub(super) queue: (Time, Duration),
     /// Repairs over the oldest window that arrived since its edge last moved.
     pub(super) top_ups_arrived: u64,
     /// ESIs below this may be sent.
@@ -45,6 +44,10 @@ pub(super) struct Flow {
     /// When the newest source symbol was first sent, and whether the pause after it was noticed.
     pub(super) last_source: Time,
     pub(super) end_noticed: bool,
+    /// When a symbol last left, on any path.
+    pub(super) last_symbol: Time,
+    /// Since when something has been unacknowledged.
+    pub(super) busy_since: Time,
     /// A message or a stream ended in the newest source symbol.
     pub(super) at_boundary: bool,
     /// The next ESI when the retransmission timer fired. Losses below it are repaired even if top-ups
@@ -54,7 +57,7 @@ pub(super) struct Flow {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// Latest transmission.
+    /// The [name](crate::PathId::name) of the latest transmission.
     pub(super) transmission: u64,
     pub(super) known: bool,
     /// The symbol is worthless after this time.
@@ -104,15 +107,59 @@ impl Flow {
 
     /// After a pause of this length, the newest source symbol counts as the last.
     pub(super) fn pause(&self) -> Duration {
-        self.rtt.smoothed() / PAUSE
+        self.main().rtt.smoothed() / PAUSE
     }
 
-    /// A report told how long datagrams waited in the path's queue. Where the delay jitters, only
-    /// what persists over a round trip is a queue.
-    pub(super) fn on_queue(&mut self, now: Time, queue: Duration) {
-        let (at, shortest) = self.queue;
-        if queue <= shortest || now >= at + self.rtt.smoothed() {
-            self.queue = (now, queue);
+    /// The path on which urgent data arrives first.
+    pub(super) fn main(&self) -> &Path {
+        &self.paths[self.main]
+    }
+
+    pub(super) fn main_mut(&mut self) -> &mut Path {
+        &mut self.paths[self.main]
+    }
+
+    /// Whether several paths are in use, and one of them is heard.
+    pub(super) fn has_choice(&self) -> bool {
+        self.paths.len() > 1 && self.paths.iter().any(Path::is_heard)
+    }
+
+    /// Whether a path other than this one is heard.
+    pub(super) fn hears_another(&self, path: usize) -> bool {
+        let mut others = self.paths.iter().enumerate().filter(|(at, _)| *at != path);
+        others.any(|(_, path)| path.is_heard())
+    }
+
+    /// The timers of a path depend on which one is the main one, and on which are heard. That has changed.
+    pub(super) fn restart_timers(&mut self, now: Time) {
+        for path in &mut self.paths {
+            path.last_activity = path.last_activity.max(now);
+        }
+    }
+
+    /// Finds the main path: it is heard, costs least, and has the shortest latency.
+    pub(super) fn choose_main(&mut self, now: Time) {
+        if self.paths.len() == 1 {
+            return;
+        }
+        let stays = self.main().rtt.variation();
+        let rank = |at: usize| {
+            let path = &self.paths[at];
+            let latency = path.latency();
+            // A path whose delay varies is not left for one that seems better for a moment.
+            let latency = match at == self.main {
+                true => latency.saturating_sub((latency / BETTER).max(stays)),
+                false => latency,
+            };
+            // The first one is used before it is measured.
+            let unknown = path.is_silent() || !path.rtt.is_measured() && at != self.main;
+            (unknown, path.cost, latency)
+        };
+        let best = (0..self.paths.len()).min_by_key(|&at| rank(at));
+        let best = best.unwrap_or(0);
+        if best != self.main {
+            self.main = best;
+            self.restart_timers(now);
         }
     }
 

@@ -5,34 +5,39 @@ mod action;
 mod discovery;
 mod flight;
 mod flow;
+mod path;
 mod reordering;
 mod reports;
 mod riding;
 pub(crate) mod scheme;
 mod situation;
+mod timers;
 mod window;
 mod write;
 
 use std::collections::{BTreeSet, VecDeque};
 
+use core::cmp::Ordering;
 use core::time::Duration;
 use weftline_codec::{Esi, WindowEncoder};
 
 use crate::abandoned::Abandoned;
 use crate::limits::Limits;
 use crate::loss::LossEstimator;
+use crate::path::PathId;
 use crate::rtt::RttEstimator;
 use crate::time::Time;
 use crate::wire::field;
 
 pub use action::Action;
 pub(crate) use discovery::Discovery;
-use flight::Flight;
 pub use flight::Transmission;
 use flow::{Flow, Record};
+pub(crate) use path::Path;
 pub use riding::Room;
 use scheme::{Redundancy, Rule, Scheme};
 pub use situation::Situation;
+pub(crate) use timers::Fired;
 pub use window::EncodingWindow;
 
 /// The sending side of a flow.
@@ -40,9 +45,8 @@ pub use window::EncodingWindow;
 pub(crate) struct Sender {
     flow: Flow,
     rule: Box<dyn Rule>,
-    /// Looks for the longest datagram, if the carrier does not.
-    pub(crate) discovery: Option<Box<Discovery>>,
     newest_report: Option<u64>,
+    initial_rtt: Duration,
     /// The longest time between two reports, as this end asked the peer.
     report_interval: Duration,
     next_key: u16,
@@ -50,17 +54,10 @@ pub(crate) struct Sender {
     can_ride: bool,
     /// Bytes that the carrier, UDP and IP add to a datagram.
     datagram_overhead: u16,
-    /// Transmissions that the retransmission timer asked for.
-    probes_due: u8,
-    backoff: u32,
-    /// The window was full, and nothing was acknowledged since then.
-    window_shut: bool,
     /// The carrier dropped every lost symbol below this.
     dropped_below: Esi,
     /// Time that timestamps count from.
     zero: Time,
-    /// The time of the last progress or the last transmission.
-    last_activity: Time,
 }
 
 /// A report that cannot be true.
@@ -86,22 +83,6 @@ pub(crate) struct Setup<'a> {
     pub(crate) seed: u64,
 }
 
-/// The retransmission timer does not back off beyond this: after an outage a session must not
-/// stay silent for long.
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
-/// Nor does it exceed this when the round trip seems longer: an outage may have spoiled the estimate.
-const LONGEST_TIMEOUT_EVER: Duration = Duration::from_secs(5);
-
-/// This many timeouts in a row come at equal intervals; then each interval is twice the last. A run
-/// of losses that spans a number of packets, not a time, lasts longer when less is sent.
-const EQUAL_TIMEOUTS: u32 = 6;
-/// Probes at the first timeout (RFC 9002, section 6.2.4), and at each later one.
-const PROBES: u8 = 2;
-const LATER_PROBES: u8 = 4;
-
-/// The peer's timers may delay a report by this much beyond the agreed interval.
-const REPORT_SLACK: Duration = Duration::from_millis(5);
-
 impl Sender {
     /// A flow that begins at `now`, to a peer that accepts `peer`.
     pub(crate) fn new(setup: &Setup<'_>, peer: Limits, now: Time) -> Self {
@@ -113,13 +94,11 @@ impl Sender {
                 peer,
                 encoder: WindowEncoder::with_field(setup.capacity as usize, size, field),
                 records: VecDeque::new(),
-                flight: Flight::default(),
-                rtt: RttEstimator::new(setup.initial_rtt),
-                loss: LossEstimator::default(),
+                paths: vec![Path::new(PathId::FIRST, 0, setup.initial_rtt, now)],
+                main: 0,
                 lost: BTreeSet::new(),
                 abandoned: Abandoned::default(),
                 rank: 0,
-                queue: (now, Duration::ZERO),
                 top_ups_arrived: 0,
                 credit: u64::from(peer.symbols),
                 few: u64::from(setup.capacity) * u64::from(setup.usual_size)
@@ -127,22 +106,20 @@ impl Sender {
                 long_below: None,
                 last_source: now,
                 end_noticed: false,
+                last_symbol: now,
+                busy_since: now,
                 at_boundary: false,
                 stalled_below: 0,
             },
             rule: scheme.rule(setup.seed, now),
-            discovery: None,
             newest_report: None,
+            initial_rtt: setup.initial_rtt,
             report_interval: setup.report_interval,
             next_key: setup.seed as u16,
             can_ride: false,
             datagram_overhead: setup.datagram_overhead,
-            probes_due: 0,
-            backoff: 0,
-            window_shut: false,
             dropped_below: 0,
             zero: now,
-            last_activity: now,
         }
     }
 
@@ -189,7 +166,9 @@ impl Sender {
         if self.is_idle() {
             self.flow.encoder.release();
             self.flow.records = VecDeque::new();
-            self.flow.flight.release();
+            for path in &mut self.flow.paths {
+                path.flight.release();
+            }
         }
     }
 
@@ -202,16 +181,91 @@ impl Sender {
         self.next_esi() - self.edge()
     }
 
+    /// Bytes in flight on all paths.
     pub(crate) fn in_flight(&self) -> u64 {
-        self.flow.flight.bytes()
+        self.flow.paths.iter().map(Path::in_flight).sum()
     }
 
+    /// Of the main path.
     pub(crate) fn rtt(&self) -> &RttEstimator {
-        &self.flow.rtt
+        &self.flow.main().rtt
     }
 
+    /// Of the main path.
     pub(crate) fn loss(&self) -> &LossEstimator {
-        &self.flow.loss
+        &self.flow.main().loss
+    }
+
+    /// For how long fates are waited for: the answer of any path with something in flight.
+    pub(crate) fn patience(&self, delay: Duration) -> Duration {
+        let busy = self.flow.paths.iter().filter(|path| path.in_flight() > 0);
+        let timeouts = busy.map(|path| path.rtt.probe_timeout(delay));
+        let main = self.rtt().probe_timeout(delay);
+        timeouts.fold(main, Duration::max)
+    }
+
+    pub(crate) fn paths(&self) -> &[Path] {
+        &self.flow.paths
+    }
+
+    pub(crate) fn path_mut(&mut self, path: usize) -> &mut Path {
+        &mut self.flow.paths[path]
+    }
+
+    /// The path on which urgent data arrives first.
+    pub(crate) fn main(&self) -> usize {
+        self.flow.main
+    }
+
+    /// Another path begins. A probe finds out about it.
+    pub(crate) fn add_path(&mut self, id: PathId, cost: u8, now: Time) {
+        self.flow
+            .paths
+            .push(Path::new(id, cost, self.initial_rtt, now));
+        // An end that has only reported so far has measured none.
+        let unknown = self
+            .flow
+            .paths
+            .iter_mut()
+            .filter(|path| !path.rtt.is_measured());
+        unknown.for_each(|path| path.probes_due = 1);
+    }
+
+    /// The carrier of this path is gone.
+    pub(crate) fn on_path_gone(&mut self, path: usize, now: Time) {
+        self.give_up_flight(path, now);
+        self.flow.paths[path].gone = true;
+        self.flow.restart_timers(now);
+        self.flow.choose_main(now);
+        self.tell_edge();
+    }
+
+    /// Forgets a path whose carrier is gone. Others move up.
+    pub(crate) fn remove_path(&mut self, path: usize, now: Time) {
+        let removed = self.flow.paths.remove(path);
+        self.rule.on_path_removed(removed.id);
+        self.flow.main = match path.cmp(&self.flow.main) {
+            Ordering::Less => self.flow.main - 1,
+            Ordering::Equal => 0,
+            Ordering::Greater => self.flow.main,
+        };
+        self.flow.restart_timers(now);
+        self.flow.choose_main(now);
+    }
+
+    /// Symbols that may be missing at the peer.
+    pub(crate) fn most_missing(&self) -> u64 {
+        self.flow.peer.unknowns.into()
+    }
+
+    /// A new symbol may be sent.
+    pub(crate) fn has_room(&self) -> bool {
+        self.flow.has_room()
+    }
+
+    /// Symbols that are lost.
+    pub(crate) fn missing(&self) -> u64 {
+        self.flow.lost.len() as u64
     }
 
     /// The repairs that the scheme plans.
@@ -219,24 +273,19 @@ impl Sender {
         self.rule.redundancy()
     }
 
-    /// Whether the retransmission timer asked for a transmission, which may exceed the window.
-    pub(crate) fn is_probe_due(&self) -> bool {
-        self.probes_due > 0
-    }
-
-    /// The rate control holds a transmission back, because its window is full.
-    pub(crate) fn on_window_shut(&mut self) {
-        self.window_shut = true;
-    }
-
-    /// The next transmission, if any is worth sending; `pending`: the application has data.
-    pub(crate) fn next_action(&mut self, now: Time, pending: bool) -> Option<Action> {
-        let at = Situation::new(now, pending, &self.flow);
-        if self.probes_due > 0 {
-            return Some(match at.is_idle() {
+    /// The next transmission on this path, if any is worth sending; `pending`: the application has
+    /// data.
+    pub(crate) fn next_action(&mut self, now: Time, path: usize, pending: bool) -> Option<Action> {
+        let at = Situation::on(path, now, pending, &self.flow);
+        let has_choice = self.flow.has_choice();
+        if self.flow.paths[path].probes_due > 0 {
+            return Some(match at.is_idle() || has_choice && path != self.flow.main {
                 true => Action::Probe,
                 false => self.rule.probe(&at),
             });
+        }
+        if has_choice && self.flow.paths[path].is_silent() {
+            return None;
         }
         let dropped = at.lost_from(0).filter(|&esi| esi < self.dropped_below);
         match dropped {
@@ -255,82 +304,5 @@ impl Sender {
     pub(crate) fn on_block_filled(&mut self, now: Time) {
         let at = Situation::new(now, false, &self.flow);
         self.rule.on_block_filled(&at);
-    }
-
-    /// When [`Self::on_timeout`] is due.
-    pub(crate) fn next_timeout(&self) -> Option<Time> {
-        let at = Situation::new(self.last_activity, false, &self.flow);
-        // A worthless symbol at the edge is given up at once, not at the next arrival.
-        let expiry = self.flow.records.front().and_then(|r| r.expires);
-        let expiry = expiry.map(|t| t + Duration::from_micros(1));
-        let all = [
-            self.flow.flight.loss_time(),
-            self.probe_time(),
-            expiry,
-            self.rule.next_timeout(&at),
-            (self.discovery.as_ref()).and_then(|d| d.next_timeout(self.timeout())),
-        ];
-        all.into_iter().flatten().min()
-    }
-
-    /// An answer takes no longer than this.
-    fn timeout(&self) -> Duration {
-        self.rtt()
-            .probe_timeout(self.report_interval + REPORT_SLACK)
-    }
-
-    fn probe_time(&self) -> Option<Time> {
-        // If everything is acknowledged, a lost probe does no harm, with two exceptions: the peer
-        // must learn from it where its credit starts, or this end must learn the fate of what fills
-        // the window.
-        let stuck = self.window_shut || !self.flow.has_room();
-        let waiting = !self.is_idle() || stuck && !self.flow.flight.is_empty();
-        if self.probes_due > 0 || !waiting {
-            return None;
-        }
-        let timeout = self.timeout();
-        let equal = match self.rule.has_own_pace() {
-            true => 0,
-            false => EQUAL_TIMEOUTS,
-        };
-        let doublings = self.backoff.saturating_sub(equal);
-        let backed_off = timeout.saturating_mul(1 << doublings.min(16));
-        let longest = (self.rtt().smoothed() * 2).clamp(LONGEST_TIMEOUT, LONGEST_TIMEOUT_EVER);
-        Some(self.last_activity + backed_off.min(longest))
-    }
-
-    /// Serves the timers that are due. Returns true if the retransmission timer fired.
-    pub(crate) fn on_timeout(&mut self, now: Time) -> bool {
-        let flow = &mut self.flow;
-        if flow.flight.loss_time().is_some_and(|t| t <= now) {
-            flow.flight.detect_losses(now, &flow.rtt);
-            self.settle();
-        }
-        let timeout = self.timeout();
-        if let Some(discovery) = &mut self.discovery {
-            discovery.on_timeout(now, timeout);
-        }
-        self.advance(now);
-        let flow = &mut self.flow;
-        flow.end_noticed |= now >= flow.last_source + flow.pause();
-        self.rule
-            .on_timeout(&Situation::new(now, false, &self.flow));
-        if self.probe_time().is_none_or(|t| now < t) {
-            return false;
-        }
-        self.probes_due = match self.backoff {
-            0 => PROBES,
-            _ if self.rule.has_own_pace() => PROBES,
-            _ => LATER_PROBES,
-        };
-        self.flow.stalled_below = self.flow.encoder.next();
-        self.rule
-            .on_silence(&Situation::new(now, false, &self.flow));
-        self.backoff += 1;
-        if let Some(discovery) = &mut self.discovery {
-            discovery.on_silence(self.backoff);
-        }
-        self.last_activity = now;
-        true
     }
 }

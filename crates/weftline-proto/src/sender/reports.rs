@@ -3,7 +3,7 @@
 use core::time::Duration;
 use weftline_codec::Esi;
 
-use super::flight::Transmission;
+use super::flight::{Acknowledged, Transmission};
 use super::flow::Flow;
 use super::scheme::Report;
 use super::situation::Situation;
@@ -14,71 +14,108 @@ use crate::time::Time;
 use crate::wire::{FeedbackView, LOSS_UNITS, complete};
 
 impl Sender {
-    /// The peer reported its state. Returns what that says about the path, if it is new. Reports
-    /// older than the newest are ignored.
+    /// The peer reported its state, and that of this path. Returns what that says about the path, if it
+    /// is new. What an older report says about the same is ignored.
     pub(crate) fn on_feedback(
         &mut self,
         now: Time,
+        path: usize,
         report: &FeedbackView<'_>,
     ) -> Result<Option<Progress>, Inconsistent> {
         let number = complete(report.number, self.newest_report.unwrap_or(0));
-        if self.newest_report.is_some_and(|n| number <= n) {
+        let flow = &mut self.flow;
+        let state = &mut flow.paths[path];
+        if state.newest_report.is_some_and(|n| number <= n) {
             return Ok(None);
         }
-        let flow = &mut self.flow;
-        let largest = complete(report.largest, flow.flight.next().saturating_sub(1));
+        let largest = complete(report.largest, state.flight.next().saturating_sub(1));
         let next = complete(report.next, flow.encoder.first());
         let sent = flow.encoder.next();
-        if largest >= flow.flight.next() || next > sent || next + report.extent > sent {
+        if largest >= state.flight.next() || next > sent || next + report.extent > sent {
             return Err(Inconsistent);
         }
-        self.newest_report = Some(number);
-        let told = Report {
-            view: *report,
-            next,
-            largest,
-            rank: report.rank,
-            loss: report.loss.map(|l| f64::from(l) / f64::from(LOSS_UNITS)),
-        };
-        self.rule
-            .on_report(&Situation::new(now, false, flow), &told);
-        flow.rank = report.rank;
-        flow.credit = flow.credit.max(next + report.credit);
-
-        let delay = Duration::from_micros(report.delay);
-        let runs = report.transmissions();
-        let acknowledged = (flow.flight).on_report(now, largest, runs, delay, &mut flow.rtt);
-        if acknowledged.count > 0 {
-            self.window_shut = false;
-            self.backoff = 0;
-            self.probes_due = 0;
-            self.last_activity = now;
+        state.newest_report = Some(number);
+        state.reported = now;
+        // Reports of other paths may have overtaken this one.
+        let newest = self.newest_report.is_none_or(|n| number > n);
+        if newest {
+            self.newest_report = Some(number);
+            let told = Report {
+                view: *report,
+                next,
+                heard: next + report.extent,
+                largest,
+                rank: report.rank,
+                loss: report.loss.map(|l| f64::from(l) / f64::from(LOSS_UNITS)),
+            };
+            self.rule
+                .on_report(&Situation::on(path, now, false, &self.flow), &told);
+            self.flow.rank = report.rank;
         }
-        self.settle();
+        self.flow.credit = self.flow.credit.max(next + report.credit);
+        let is_news = self.on_arrivals(now, path, largest, report);
         let systematic = self.rule.is_systematic();
         self.flow.learn(next, report, systematic);
         self.on_progress(now);
         self.advance(now);
-        self.flow.on_credit(report.credit);
+        if newest {
+            self.flow.on_credit(report.credit);
+        }
         // This report may have cancelled the timer's probe.
         if next < self.edge() {
             self.tell_edge();
         }
-        self.flow
-            .on_queue(now, Duration::from_micros(report.queue_delay));
-        let flow = &self.flow;
-        let (arrived, lost) = flow.flight.fates_of_bytes();
-        let is_news = acknowledged.count > 0;
-        Ok(is_news.then(|| Progress {
-            newest: acknowledged.newest,
-            count: acknowledged.count,
-            rtt: flow.rtt.latest(),
-            queue: Duration::from_micros(report.queue_delay),
-            arrived,
-            lost,
-            burst: flow.loss.mean_burst(),
-            next: flow.flight.next(),
+        let state = &mut self.flow.paths[path];
+        state.on_queue(now, Duration::from_micros(report.queue_delay));
+        Ok(is_news.map(|acknowledged| {
+            let (arrived, lost) = state.flight.fates_of_bytes();
+            Progress {
+                newest: acknowledged.newest,
+                count: acknowledged.count,
+                rtt: state.rtt.latest(),
+                queue: Duration::from_micros(report.queue_delay),
+                arrived,
+                lost,
+                burst: state.loss.mean_burst(),
+                next: state.flight.next(),
+            }
         }))
+    }
+
+    /// What the report says about the datagrams of its path. Returns what is new.
+    fn on_arrivals(
+        &mut self,
+        now: Time,
+        path: usize,
+        largest: u64,
+        report: &FeedbackView<'_>,
+    ) -> Option<Acknowledged> {
+        let delay = Duration::from_micros(report.delay);
+        let several = self.flow.paths.len() > 1;
+        let state = &mut self.flow.paths[path];
+        // Heard again by a datagram that left after the path fell silent: what left before and is not
+        // reported did not arrive, for a reason that is not the path's loss.
+        let left = state.flight.left_at(largest);
+        let gone = state
+            .silent
+            .filter(|since| left.is_some_and(|left| left >= *since));
+        let runs = report.transmissions();
+        let acknowledged =
+            (state.flight).on_report(now, largest, runs, delay, gone, &mut state.rtt);
+        let again = acknowledged.newest.is_some() && state.on_measured();
+        let is_news = acknowledged.count > 0;
+        let mut heard = false;
+        if is_news {
+            state.on_progress(now);
+            heard = state.silent.take().is_some();
+            state.probes_due = u8::from(again && several);
+        }
+        if heard {
+            self.flow.restart_timers(now);
+        }
+        self.settle();
+        self.flow.choose_main(now);
+        is_news.then_some(acknowledged)
     }
 
     /// The peer reported its state for the last time: it has closed. Symbols that are `needless` to
@@ -86,10 +123,11 @@ impl Sender {
     pub(crate) fn on_last_feedback(
         &mut self,
         now: Time,
+        path: usize,
         report: &FeedbackView<'_>,
         needless: impl Fn(&[u8]) -> bool,
     ) -> Result<(), Inconsistent> {
-        self.on_feedback(now, report)?;
+        self.on_feedback(now, path, report)?;
         let flow = &mut self.flow;
         let next = complete(report.next, flow.encoder.first());
         flow.learn_coded(next, report);
@@ -100,11 +138,6 @@ impl Sender {
         Ok(())
     }
 
-    /// How many times in a row the retransmission timer has fired.
-    pub(crate) fn timeouts_in_a_row(&self) -> u32 {
-        self.backoff
-    }
-
     fn on_progress(&mut self, now: Time) {
         self.rule
             .on_progress(&Situation::new(now, false, &self.flow));
@@ -113,62 +146,68 @@ impl Sender {
     /// The carrier dropped everything sent so far. Its source symbols leave again before anything
     /// else. The drop says nothing about the path.
     pub(crate) fn on_all_dropped(&mut self, now: Time) {
-        self.flow.flight.on_all_dropped();
-        self.settle_fates();
-        self.flow.flight.resolved_in_order().for_each(drop);
+        for path in 0..self.flow.paths.len() {
+            self.give_up_flight(path, now);
+        }
         self.dropped_below = self.next_esi();
-        self.window_shut = false;
-        self.probes_due = 0;
-        self.backoff = 0;
-        self.last_activity = now;
     }
 
     /// Accounts for transmissions whose fate is known now.
     pub(super) fn settle(&mut self) {
         self.settle_fates();
-        let Flow { flight, loss, .. } = &mut self.flow;
-        for (size, lost) in flight.resolved_in_order() {
-            // A probe of a size is lost because of its size.
-            if size == 0 {
-                continue;
-            }
-            loss.record(lost);
-            self.rule.on_fate_in_order(lost);
-            if let Some(discovery) = &mut self.discovery {
-                discovery.on_datagram(size.into(), lost, loss.expected());
+        for path in &mut self.flow.paths {
+            let (id, loss) = (path.id, &mut path.loss);
+            for (size, lost) in path.flight.resolved_in_order() {
+                // A probe of a size is lost because of its size.
+                if size == 0 {
+                    continue;
+                }
+                loss.record(lost);
+                self.rule.on_fate_in_order(id, lost);
+                if let Some(discovery) = &mut path.discovery {
+                    discovery.on_datagram(size.into(), lost, loss.expected());
+                }
             }
         }
     }
 
-    fn settle_fates(&mut self) {
+    pub(super) fn settle_fates(&mut self) {
         self.rule.on_news();
+        for path in 0..self.flow.paths.len() {
+            let id = self.flow.paths[path].id;
+            while let Some((number, transmission, lost)) = self.flow.paths[path].flight.pop_fate() {
+                if let (Transmission::Probe, Some(discovery)) =
+                    (transmission, &mut self.flow.paths[path].discovery)
+                {
+                    discovery.on_fate(number, lost);
+                }
+                self.settle_fate(id.name(number), transmission, lost);
+            }
+        }
+    }
+
+    fn settle_fate(&mut self, name: u64, transmission: Transmission, lost: bool) {
         let flow = &mut self.flow;
-        while let Some((number, transmission, lost)) = flow.flight.pop_fate() {
-            match transmission {
-                Transmission::Source { esi, .. } => {
-                    let Some(record) = flow.record_mut(esi) else {
-                        flow.abandoned.on_fate(esi, number, lost);
-                        continue;
-                    };
-                    if !lost {
-                        record.known = true;
-                        flow.lost.remove(&esi);
-                    } else if !record.known && record.transmission == number {
-                        flow.lost.insert(esi);
-                    }
-                }
-                Transmission::Repair { block, top_up } => {
-                    flow.top_ups_arrived += u64::from(top_up && !lost);
-                    if let Some(block) = block {
-                        self.rule.on_fate(block, lost);
-                    }
-                }
-                Transmission::Probe => {
-                    if let Some(discovery) = &mut self.discovery {
-                        discovery.on_fate(number, lost);
-                    }
+        match transmission {
+            Transmission::Source { esi, .. } => {
+                let Some(record) = flow.record_mut(esi) else {
+                    flow.abandoned.on_fate(esi, name, lost);
+                    return;
+                };
+                if !lost {
+                    record.known = true;
+                    flow.lost.remove(&esi);
+                } else if !record.known && record.transmission == name {
+                    flow.lost.insert(esi);
                 }
             }
+            Transmission::Repair { block, top_up } => {
+                flow.top_ups_arrived += u64::from(top_up && !lost);
+                if let Some(block) = block {
+                    self.rule.on_fate(block, lost);
+                }
+            }
+            Transmission::Probe => {}
         }
     }
 
@@ -184,9 +223,10 @@ impl Sender {
 
     /// Tells the peer the edge after it moved over worthless symbols, because the peer's credit
     /// starts from its own edge. The next symbol would tell it, but may have no credit.
-    fn tell_edge(&mut self) {
+    pub(super) fn tell_edge(&mut self) {
         if self.is_idle() && !self.flow.has_room() {
-            self.probes_due = self.probes_due.max(1);
+            let main = self.flow.main_mut();
+            main.probes_due = main.probes_due.max(1);
         }
     }
 }
@@ -199,8 +239,11 @@ impl Flow {
         let below = next.saturating_sub(first).min(self.records.len() as u64) as usize;
         let below = self.records.iter_mut().take(below);
         below.for_each(|r| r.known = true);
-        self.lost = self.lost.split_off(&next);
-        if !systematic {
+        let above = self.lost.split_off(&next);
+        let below = core::mem::replace(&mut self.lost, above);
+        self.on_recovered(below);
+        // Of several paths, another one's report may have told first.
+        if !systematic || self.paths.len() > 1 {
             self.learn_coded(next, report);
         }
         let mut esi = next;
@@ -213,10 +256,23 @@ impl Flow {
             esi = known.end;
             recovered.extend(self.lost.range(known));
         }
-        for esi in recovered {
-            self.lost.remove(&esi);
-            if let Some(record) = self.record_mut(esi) {
+        for esi in &recovered {
+            self.lost.remove(esi);
+            if let Some(record) = self.record_mut(*esi) {
                 record.known = true;
+            }
+        }
+        self.on_recovered(recovered);
+    }
+
+    /// The peer has these symbols although their latest transmission was lost.
+    fn on_recovered(&mut self, symbols: impl IntoIterator<Item = Esi>) {
+        for esi in symbols {
+            let Some(name) = self.record_mut(esi).map(|record| record.transmission) else {
+                continue;
+            };
+            if let Some(path) = self.paths.iter_mut().find(|path| path.id.owns(name)) {
+                path.recovered += 1;
             }
         }
     }

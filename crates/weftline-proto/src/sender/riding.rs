@@ -32,11 +32,17 @@ pub(super) struct Boarded {
 impl Sender {
     /// The repair symbols that ride with the next new source symbol, of `symbol` bytes, in a datagram of
     /// at most `longest` bytes.
-    pub(super) fn board(&mut self, now: Time, symbol: usize, longest: usize) -> Option<Boarded> {
+    pub(super) fn board(
+        &mut self,
+        now: Time,
+        path: usize,
+        symbol: usize,
+        longest: usize,
+    ) -> Option<Boarded> {
         if !self.can_ride {
             return None;
         }
-        let at = Situation::new(now, true, &self.flow);
+        let at = Situation::on(path, now, true, &self.flow);
         let window = at.newest_window(NEWEST);
         let nss = (window.end - window.start) as u16;
         let len = self.flow.encoder.repair_len(window.clone()).unwrap_or(0);

@@ -9,7 +9,9 @@ use weftline_codec::Esi;
 use super::action::Action;
 use super::flight::Flight;
 use super::flow::Flow;
+use super::path::Path;
 use super::window::EncodingWindow;
+use crate::path::PathId;
 use crate::time::Time;
 
 /// Reports are hardly less frequent than this while something is in flight.
@@ -21,11 +23,29 @@ pub struct Situation<'a> {
     now: Time,
     pending: bool,
     flow: &'a Flow,
+    path: &'a Path,
 }
 
 impl<'a> Situation<'a> {
+    /// As the main path sees it.
     pub(super) fn new(now: Time, pending: bool, flow: &'a Flow) -> Self {
-        Situation { now, pending, flow }
+        Self::on(flow.main, now, pending, flow)
+    }
+
+    /// As this path sees it.
+    pub(super) fn on(path: usize, now: Time, pending: bool, flow: &'a Flow) -> Self {
+        Situation {
+            now,
+            pending,
+            flow,
+            path: &flow.paths[path],
+        }
+    }
+
+    /// The path on which a datagram may leave, or about which there is news. Estimates of the path and
+    /// its delay are this one's, unless they are said to be others'.
+    pub fn path(&self) -> PathId {
+        self.path.id
     }
 
     /// The time.
@@ -33,9 +53,9 @@ impl<'a> Situation<'a> {
         self.now
     }
 
-    /// The smoothed round-trip time.
+    /// The smoothed round-trip time of the path on which data arrives first.
     pub fn srtt(&self) -> Duration {
-        self.flow.rtt.smoothed()
+        self.flow.main().rtt.smoothed()
     }
 
     /// Whether the application has data for a source symbol.
@@ -83,29 +103,29 @@ impl<'a> Situation<'a> {
         self.flow.rank
     }
 
-    /// Transmissions of source symbols whose fate is unknown.
+    /// Transmissions of source symbols whose fate is unknown, on all paths that are heard.
     pub fn sources_in_flight(&self) -> u64 {
-        self.flow.flight.sources()
+        self.paths().map(|p| p.flight.sources()).sum()
     }
 
-    /// Repair symbols whose fate is unknown.
+    /// Repair symbols whose fate is unknown, on all paths that are heard.
     pub fn repairs_in_flight(&self) -> u64 {
-        self.flow.flight.repairs()
+        self.paths().map(|p| p.flight.repairs()).sum()
     }
 
     /// Share of recent transmissions that were lost.
     pub fn loss(&self) -> f64 {
-        self.flow.loss.rate()
+        self.path.loss.rate()
     }
 
     /// Loss rate to plan with: the first loss of a session does not make it one.
     pub fn expected_loss(&self) -> f64 {
-        self.flow.loss.expected()
+        self.path.loss.expected()
     }
 
     /// Mean length of a run of lost transmissions; 0 before the first.
     pub fn mean_burst(&self) -> f64 {
-        self.flow.loss.mean_burst()
+        self.path.loss.mean_burst()
     }
 
     /// Whether a message or a stream ended in the newest source symbol.
@@ -171,26 +191,30 @@ impl<'a> Situation<'a> {
     /// same share of the source symbols will need repairs of their own.
     pub fn answer_deficit(&self, window: EncodingWindow) -> Option<Action> {
         let flow = self.flow;
-        let loss = self.expected_loss();
         let oldest = self.oldest_window(window);
         let lost = flow.lost.range(oldest.clone()).count() as u64;
         let newest = self.newest_window(window);
         let reached = flow.lost.first().is_some_and(|&e| e >= newest.start);
-        let (deficit, expected, in_flight) = if reached {
-            let deficit = lost.saturating_sub(flow.rank);
-            // Some of the source symbols in flight will be lost too, and will use up repairs
-            // in flight.
-            let to_come = loss * flow.flight.sources() as f64;
-            (deficit, deficit as f64 + to_come, flow.flight.repairs())
-        } else {
+        let deficit = match reached {
+            true => lost.saturating_sub(flow.rank),
             // Repairs over newer windows do not cover this symbol, and the rank may be theirs.
             // Only repairs sent for it count, and they are too few while it is missing.
-            let held = flow.rank.min(flow.top_ups_arrived);
-            let deficit = lost.saturating_sub(held).max(lost.min(1));
-            (deficit, deficit as f64, flow.flight.top_ups())
+            false => {
+                let held = flow.rank.min(flow.top_ups_arrived);
+                lost.saturating_sub(held).max(lost.min(1))
+            }
         };
-        if deficit > 0 && is_short(expected, in_flight, loss) {
-            return Some(Action::top_up(oldest));
+        if deficit > 0 {
+            // Some of the source symbols in flight will be lost too, and will use up repairs in flight.
+            let to_come = |path: &Path| path.loss.expected() * path.flight.sources() as f64;
+            let (to_come, in_flight): (f64, fn(&Flight) -> u64) = match reached {
+                true => (self.sum(to_come), Flight::repairs),
+                false => (0.0, Flight::top_ups),
+            };
+            let arriving = |path: &Path| arriving(in_flight(&path.flight), path.loss.expected());
+            if deficit as f64 + to_come >= self.sum(arriving) + 0.5 {
+                return Some(Action::top_up(oldest));
+            }
         }
         // After an outage more is lost than one window covers. Coding gains nothing beyond the
         // window, and each move of the window costs a round trip.
@@ -215,24 +239,35 @@ impl<'a> Situation<'a> {
 
     /// How long datagrams waited in the path's queue at least, by the reports of the last round trip.
     pub(super) fn queue(&self) -> Duration {
-        self.flow.queue.1
+        self.path.queue.1
     }
 
     /// For how long a report has been overdue.
     pub(super) fn overdue(&self) -> Duration {
-        let Flow { rtt, flight, .. } = self.flow;
-        let since = flight.unheard_since().filter(|_| rtt.is_measured());
+        let Path { rtt, flight, .. } = self.path;
+        let since = flight.unheard().next().filter(|_| rtt.is_measured());
         let age = since.map_or(Duration::ZERO, |at| self.now.since(at));
         age.saturating_sub(rtt.smoothed() + REPORT_INTERVAL)
     }
 
     /// The shortest round trip so far.
     pub(super) fn shortest_rtt(&self) -> Duration {
-        self.flow.rtt.min()
+        self.path.rtt.min()
     }
 
-    pub(super) fn flight(&self) -> &'a Flight {
-        &self.flow.flight
+    pub(super) fn has_several_paths(&self) -> bool {
+        self.flow.paths.len() > 1
+    }
+
+    /// The paths whose datagrams may still arrive: all that are heard, or all if none is.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &'a Path> + Clone + use<'a> {
+        let choice = self.flow.has_choice();
+        let paths = self.flow.paths.iter();
+        paths.filter(move |path| !choice || path.is_heard())
+    }
+
+    fn sum(&self, of: impl Fn(&Path) -> f64) -> f64 {
+        self.paths().map(of).sum()
     }
 
     /// Source symbols in a block, at most `k` and within the peer's limits.
@@ -250,6 +285,11 @@ impl<'a> Situation<'a> {
 /// Whether the receiver needs more repairs than will arrive of `in_flight`, of which the path loses
 /// the share `loss`. Half a repair either way is left to later reports.
 pub(super) fn is_short(needed: f64, in_flight: u64, loss: f64) -> bool {
+    needed >= arriving(in_flight, loss) + 0.5
+}
+
+/// How many repairs arrive of `in_flight`.
+fn arriving(in_flight: u64, loss: f64) -> f64 {
     // On a path that looks dead, ever more repairs at once would not help.
-    needed >= in_flight as f64 * (1.0 - loss.min(0.75)) + 0.5
+    in_flight as f64 * (1.0 - loss.min(0.75))
 }

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::event::CloseReason;
+use crate::path::PathId;
 use crate::time::Time;
 use crate::violation::Violation;
 use crate::wire::{CloseClass, put_close};
@@ -18,7 +19,12 @@ pub(super) struct Closing {
     reason: CloseReason,
     /// The CLOSE datagram, unless the peer knows or is gone.
     datagram: Option<Vec<u8>>,
+    /// The same without a report, and the path that the report is about.
+    plain: Vec<u8>,
+    path: PathId,
     due: bool,
+    /// Paths on which it has left since it was due.
+    told: Vec<PathId>,
     sent: u32,
     timer: Option<Time>,
     interval: Duration,
@@ -30,13 +36,23 @@ impl Closing {
     pub(super) fn by_us(
         now: Time,
         linger: Duration,
-        report: &[u8],
+        (path, report): (PathId, &[u8]),
         code: u64,
         reason: &str,
     ) -> Self {
         let mut datagram = Vec::new();
         put_close(report, CloseClass::Application, code, reason, &mut datagram);
-        Closing::telling(now, linger, CloseReason::Local, datagram)
+        let mut closing = Closing::telling(now, linger, CloseReason::Local, datagram);
+        closing.path = path;
+        closing.plain.clear();
+        put_close(
+            &[],
+            CloseClass::Application,
+            code,
+            reason,
+            &mut closing.plain,
+        );
+        closing
     }
 
     /// The peer broke the protocol.
@@ -50,6 +66,9 @@ impl Closing {
     fn telling(now: Time, linger: Duration, reason: CloseReason, datagram: Vec<u8>) -> Self {
         Closing {
             reason,
+            plain: datagram.clone(),
+            path: PathId::FIRST,
+            told: Vec::new(),
             datagram: Some(datagram),
             due: true,
             sent: 0,
@@ -68,6 +87,9 @@ impl Closing {
     pub(super) fn silent(reason: CloseReason) -> Self {
         Closing {
             reason,
+            plain: Vec::new(),
+            path: PathId::FIRST,
+            told: Vec::new(),
             datagram: None,
             due: false,
             sent: 0,
@@ -85,7 +107,7 @@ impl Closing {
     /// this end stays to tell it.
     pub(super) fn datagram_arrived(&mut self, now: Time) {
         if let Some(timer) = self.timer.filter(|_| self.sent < MAX_SENT) {
-            self.due = true;
+            self.ask();
             self.timer = Some(timer.max(now + self.interval));
         }
     }
@@ -96,7 +118,7 @@ impl Closing {
         }
         if self.repeats < REPEATS {
             self.repeats += 1;
-            self.due = true;
+            self.ask();
             self.timer = Some(now + self.interval);
         } else {
             self.timer = None;
@@ -108,13 +130,24 @@ impl Closing {
         self.timer
     }
 
-    pub(super) fn write(&mut self, out: &mut Vec<u8>) -> bool {
+    fn ask(&mut self) {
+        self.due = true;
+        self.told.clear();
+    }
+
+    /// Writes CLOSE for this path. The one that the report is about goes first; from the first repetition
+    /// on, CLOSE leaves on all.
+    pub(super) fn write(&mut self, path: PathId, out: &mut Vec<u8>) -> bool {
+        let here = path == self.path;
         let Some(datagram) = self.datagram.as_ref().filter(|_| self.due) else {
             return false;
         };
-        out.extend_from_slice(datagram);
-        self.due = false;
-        self.sent += 1;
+        if self.told.contains(&path) || !here && self.repeats == 1 {
+            return false;
+        }
+        out.extend_from_slice(if here { datagram } else { &self.plain });
+        self.sent += u32::from(self.told.is_empty());
+        self.told.push(path);
         true
     }
 }

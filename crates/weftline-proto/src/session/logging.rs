@@ -56,10 +56,10 @@ impl Session {
 
     /// The session writes what the scheme chose.
     #[inline]
-    pub(super) fn log_action(&mut self, action: &Action) {
+    pub(super) fn log_action(&mut self, path: usize, action: &Action) {
         if let Some(log) = &mut self.log {
             let top_up = matches!(action, Action::Repair { top_up: true, .. });
-            let reason = match (self.sender.is_probe_due(), top_up) {
+            let reason = match (self.sender.paths()[path].is_probe_due(), top_up) {
                 (true, _) => RepairReason::Probe,
                 (false, true) => RepairReason::TopUp,
                 (false, false) => RepairReason::Scheduled,

@@ -38,6 +38,11 @@ impl Pace {
         }
     }
 
+    /// Bytes a second that arrive.
+    pub(super) fn rate(&self) -> f64 {
+        self.rate
+    }
+
     /// Symbols of `bytes` are short in time; `now_long`: they were before.
     pub(super) fn suits(&self, bytes: u16, round_trip: Duration, now_long: bool) -> bool {
         let most = TIME.max(round_trip / PART) * if now_long { STAY } else { 1 };

@@ -1,10 +1,14 @@
 //! The session: the state machine that ties one flow each way to streams and messages.
 
+mod bottleneck;
 mod closing;
 mod hello;
 mod logging;
 mod long;
+mod path;
+mod paths;
 mod pieces;
+mod schedule;
 mod sizes;
 
 use core::time::Duration;
@@ -18,11 +22,11 @@ use crate::error::{OpenError, ReadError, SendMessageError, WriteError};
 use crate::event::{CloseReason, Event, Message, MessageId, Role, StreamId};
 use crate::limits::{Limits, USUAL_SYMBOL};
 use crate::log::EventLog;
+use crate::path::PathId;
 use crate::payload::Payload;
 use crate::printable::printable;
-use crate::rate::Pacer;
 use crate::receiver::{Drop, Receiver};
-use crate::sender::{Action, Sender, Setup};
+use crate::sender::{Action, Fired, Sender, Setup};
 use crate::stats::{DroppedStats, PathStats, ReceivedStats, SentStats, Stats};
 use crate::time::Time;
 use crate::violation::Violation;
@@ -31,10 +35,10 @@ use crate::wire::{
     close_overhead, is_piece, pad_source,
 };
 
+use bottleneck::Bottlenecks;
 use closing::Closing;
 use hello::Handshake;
-use long::Pace;
-use pieces::{Cutter, Joiner};
+use path::Path;
 
 /// Source datagrams that are shorter than a repair by more than this are not made longer.
 const MOST_PADDING: usize = 48;
@@ -65,6 +69,10 @@ const LONGEST_LINGER: Duration = Duration::from_secs(2);
 /// [`handle_timeout`](Self::handle_timeout) is due. After a call of the application's the events are
 /// enough, unless the session then [wants to send](Self::wants_to_send).
 ///
+/// A session begins with one path, [`PathId::FIRST`]; [`add_path`](Self::add_path) adds others. The calls
+/// that name no path mean the first one. With several, ask each with
+/// [`poll_transmit_on`](Self::poll_transmit_on) until none has anything to send.
+///
 /// Memory is bounded by [`Config::limits`] and [`Config::send_buffer`]; the work for one datagram
 /// by the bounds of [`weftline_codec::DecoderConfig`].
 #[derive(Debug)]
@@ -76,11 +84,15 @@ pub struct Session {
     sender: Sender,
     receiver: Receiver,
     handshake: Handshake,
-    pacer: Pacer,
+    /// At least one, in the order of the sender's and the receiver's.
+    paths: Vec<Path>,
+    /// The newest name that was given to a path.
+    newest_path: PathId,
+    bottlenecks: Option<Box<Bottlenecks>>,
+    /// Since when data has waited for a path at any time.
+    waiting_since: Option<Time>,
     closing: Option<Closing>,
     last_received: Time,
-    last_sent: Time,
-    probe_due: bool,
     /// The peer has done more than say hello, which anybody can in another's name where the
     /// carrier authenticates nobody: only then is it worth keeping the session alive.
     acquainted: bool,
@@ -91,20 +103,8 @@ pub struct Session {
     agreed_long: u16,
     /// The rate is high enough for long symbols.
     long: bool,
-    pace: Pace,
-    /// The longest datagram that the path takes.
-    largest_datagram: usize,
-    cutter: Cutter,
-    joiner: Joiner,
-    /// Length of the repair after which no source datagram was sent yet.
-    last_repair: usize,
     /// The carrier takes several datagrams at a time, best if they are equally long.
     in_batches: bool,
-    /// Source datagrams since the last repair.
-    since_repair: u32,
-    paced_until: Option<Time>,
-    /// Pacing holds a probe of a size back until then.
-    size_probe_at: Option<Time>,
     symbol: Vec<u8>,
     sent: SentStats,
     received: ReceivedStats,
@@ -146,25 +146,18 @@ impl Session {
             sender: Sender::new(&setup, least, now),
             receiver: Receiver::new(limits, hello::FEEDBACK_BEFORE_HELLO),
             handshake: Handshake::new(role, now),
-            pacer: Pacer::new(&config, now),
+            paths: vec![Path::new(PathId::FIRST, &config, now)],
+            newest_path: PathId::FIRST,
+            bottlenecks: None,
+            waiting_since: None,
             closing: None,
             last_received: now,
-            last_sent: now,
-            probe_due: false,
             acquainted: role == Role::Client,
             symbol_size: symbol_size.min(MIN_SYMBOL_SIZE),
             agreed_size: symbol_size.min(MIN_SYMBOL_SIZE),
             agreed_long: 0,
             long: false,
-            pace: Pace::default(),
-            largest_datagram: usize::MAX,
-            cutter: Cutter::default(),
-            joiner: Joiner::default(),
-            last_repair: 0,
             in_batches: false,
-            since_repair: 0,
-            paced_until: None,
-            size_probe_at: None,
             symbol: Vec::new(),
             sent: SentStats::default(),
             received: ReceivedStats::default(),
@@ -184,6 +177,15 @@ impl Session {
     /// Takes a datagram from the carrier. Whatever it holds, nothing worse happens than a count
     /// in [`DroppedStats`] or, for a peer that breaks the protocol, the end of the session.
     pub fn handle_datagram(&mut self, now: Time, datagram: &[u8]) {
+        self.handle_datagram_on(now, PathId::FIRST, datagram);
+    }
+
+    /// As [`Self::handle_datagram`], for a datagram that came on this path. One of a path that the
+    /// session does not have is ignored.
+    pub fn handle_datagram_on(&mut self, now: Time, path: PathId, datagram: &[u8]) {
+        let Some(path) = self.index(path) else {
+            return;
+        };
         if let Some(closing) = &mut self.closing {
             closing.datagram_arrived(now);
             return;
@@ -191,7 +193,7 @@ impl Session {
         let joined;
         let datagram = match is_piece(datagram) {
             false => datagram,
-            true => match self.join(datagram) {
+            true => match self.join(path, datagram) {
                 Some(whole) => {
                     joined = whole;
                     &joined[..]
@@ -218,21 +220,21 @@ impl Session {
                 coded,
                 payload,
                 riders,
-            } => (self.receiver).on_source(now, &coded, payload, riders.as_ref()),
+            } => (self.receiver).on_source(now, path, &coded, payload, riders.as_ref()),
             Datagram::Repair {
                 coded,
                 nss,
                 key,
                 data,
-            } => self.receiver.on_repair(now, &coded, nss, key, data),
+            } => self.receiver.on_repair(now, path, &coded, nss, key, data),
             Datagram::FieldRepair {
                 coded,
                 nss,
                 code,
                 data,
-            } => self.receiver.on_field_repair(now, &coded, nss, &code, data),
+            } => (self.receiver).on_field_repair(now, path, &coded, nss, &code, data),
             Datagram::Probe(coded) => {
-                let outcome = self.receiver.on_probe(now, &coded);
+                let outcome = self.receiver.on_probe(now, path, &coded);
                 if now.since(self.last_received) >= PAUSE {
                     self.release();
                 }
@@ -240,13 +242,13 @@ impl Session {
             }
             Datagram::Feedback(report) => {
                 self.received.feedback += 1;
-                let taken = self.sender.on_feedback(now, &report);
+                let taken = self.on_feedback(now, path, &report);
                 self.follow_discovery();
                 self.acknowledged(now);
                 match taken {
                     Ok(Some(progress)) => {
-                        self.on_pace(now, progress.arrived);
-                        self.pacer.on_report(now, &progress);
+                        self.on_pace(now, path, progress.arrived);
+                        self.paths[path].pacer.on_report(now, &progress);
                         Ok(())
                     }
                     Ok(None) => Ok(()),
@@ -268,7 +270,7 @@ impl Session {
                 reason,
             } => {
                 if let Some(report) = report {
-                    self.take_last_report(now, &report);
+                    self.take_last_report(now, path, &report);
                 }
                 let reason = printable(&reason);
                 let reason = match class {
@@ -283,6 +285,9 @@ impl Session {
             Ok(()) => {
                 self.received.datagrams += 1;
                 self.received.bytes += datagram.len() as u64;
+                let [datagrams, bytes] = &mut self.paths[path].received;
+                *datagrams += 1;
+                *bytes += datagram.len() as u64;
                 // Only what passed all checks keeps a session alive.
                 self.last_received = now;
                 self.acquainted |= !is_hello;
@@ -298,10 +303,11 @@ impl Session {
     }
 
     /// CLOSE says what the peer had when it closed.
-    fn take_last_report(&mut self, now: Time, report: &FeedbackView<'_>) {
+    fn take_last_report(&mut self, now: Time, path: usize, report: &FeedbackView<'_>) {
         let needless = Payload::is_needless_to_closed_peer;
         // A report that cannot be true does not change the end.
-        if self.sender.on_last_feedback(now, report, needless).is_ok() {
+        let taken = (self.sender).on_last_feedback(now, path, report, needless);
+        if taken.is_ok() {
             self.acknowledged(now);
         }
     }
@@ -309,15 +315,15 @@ impl Session {
     /// Tells streams and messages what the peer has.
     fn acknowledged(&mut self, now: Time) {
         let edge = self.sender.edge();
-        let patience = self.sender.rtt().probe_timeout(REPORT_PATIENCE);
+        let patience = self.sender.patience(REPORT_PATIENCE);
         let abandoned = self.sender.abandoned();
         self.payload.acknowledged(now, edge, abandoned, patience);
     }
 
-    fn join(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
+    fn join(&mut self, path: usize, datagram: &[u8]) -> Option<Vec<u8>> {
         let longest = usize::from(self.limits.symbol_size) + REPAIR_OVERHEAD;
         match Datagram::parse(datagram) {
-            Ok(Datagram::Piece(piece)) => self.joiner.join(&piece, longest),
+            Ok(Datagram::Piece(piece)) => self.paths[path].joiner.join(&piece, longest),
             _ => {
                 self.dropped.malformed += 1;
                 None
@@ -347,7 +353,14 @@ impl Session {
     /// RFC 3168): with [`RateControl::Adaptive`](crate::RateControl::Adaptive) more of them slow the
     /// session down, once a round trip.
     pub fn set_congestion_marks(&mut self, count: u64) {
-        self.pacer.marked(count);
+        self.set_congestion_marks_on(PathId::FIRST, count);
+    }
+
+    /// As [`Self::set_congestion_marks`], for this path.
+    pub fn set_congestion_marks_on(&mut self, path: PathId, count: u64) {
+        if let Some(path) = self.index(path) {
+            self.paths[path].pacer.marked(count);
+        }
     }
 
     /// The carrier has dropped every datagram that it was given until now, and says so: QUIC does
@@ -360,7 +373,7 @@ impl Session {
 
     /// Hands newly known symbols to streams and messages.
     fn deliver(&mut self, now: Time) {
-        let remote = self.receiver.clock().remote(now);
+        let remote = self.receiver.remote(now);
         while let Some(esi) = self.receiver.next_known() {
             self.log_known(esi);
             let Some(symbol) = self.receiver.decoder().symbol(esi) else {
@@ -413,21 +426,29 @@ impl Session {
         self.handshake.on_timeout(now);
         self.receiver.on_timeout(now);
         self.payload.on_timeout(now);
-        if self.sender.on_timeout(now) {
-            self.sent.timeouts += 1;
-            self.pacer.timed_out(self.sender.timeouts_in_a_row());
-            trace!("retransmission timer");
+        for fired in self.sender.on_timeout(now) {
+            match fired {
+                Fired::Retransmission(path) => {
+                    self.sent.timeouts += 1;
+                    let times = self.sender.paths()[path].timeouts_in_a_row();
+                    self.paths[path].pacer.timed_out(times);
+                    trace!("retransmission timer");
+                }
+                Fired::Silent(path) => self.on_silent(now, path),
+            }
         }
         self.follow_discovery();
         self.acknowledged(now);
         self.log_acknowledged(now);
-        if self.keep_alive_time().is_some_and(|t| t <= now) {
-            self.probe_due = true;
-            // The peer answers, and does not probe in its turn.
-            self.release();
-        }
-        if self.paced_until.is_some_and(|t| t <= now) {
-            self.paced_until = None;
+        for path in 0..self.paths.len() {
+            if self.keep_alive_time(path).is_some_and(|t| t <= now) {
+                self.paths[path].probe_due = true;
+                // The peer answers, and does not probe in its turn.
+                self.release();
+            }
+            let state = &mut self.paths[path];
+            state.paced_until = state.paced_until.filter(|t| *t > now);
+            state.size_probe_at = state.size_probe_at.filter(|t| *t > now);
         }
     }
 
@@ -439,15 +460,16 @@ impl Session {
         self.symbol = Vec::new();
     }
 
-    fn keep_alive_time(&self) -> Option<Time> {
-        if self.probe_due || !self.acquainted {
+    fn keep_alive_time(&self, path: usize) -> Option<Time> {
+        let path = &self.paths[path];
+        if path.probe_due || !self.acquainted {
             return None;
         }
         // One probe or its answer may be lost.
         let longest = self.config.idle_timeout / 3;
         self.config
             .keep_alive
-            .map(|interval| self.last_sent + interval.min(longest))
+            .map(|interval| path.last_sent + interval.min(longest))
     }
 
     /// The earliest timer; `None` when the session is over and can be dropped.
@@ -455,128 +477,147 @@ impl Session {
         if let Some(closing) = &self.closing {
             return closing.next_timeout();
         }
-        [
+        let all = [
             Some(self.last_received + self.config.idle_timeout),
             self.handshake.next_timeout(),
             self.receiver.report_due(),
             self.sender.next_timeout(),
             self.payload.next_timeout(),
             self.payload.next_fate(),
-            self.keep_alive_time(),
-            self.paced_until,
-            self.size_probe_at,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        ];
+        let mut next = all.into_iter().flatten().min();
+        for path in 0..self.paths.len() {
+            let timers = self.path_timers(path).into_iter().flatten();
+            next = next.into_iter().chain(timers).min();
+        }
+        next
     }
 
     /// Writes the next datagram into `out`, which is cleared first; false: nothing to send now.
     ///
     /// What to send is decided at this moment, so ask only when the carrier can take a datagram.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+        self.poll_transmit_on(now, PathId::FIRST, out)
+    }
+
+    /// As [`Self::poll_transmit`], for this path. What leaves on one path may make something due on
+    /// another: with several, ask all of them until none has anything.
+    pub fn poll_transmit_on(&mut self, now: Time, path: PathId, out: &mut Vec<u8>) -> bool {
         out.clear();
-        let mut sized = false;
-        let wrote = match &mut self.closing {
-            Some(closing) => self.cutter.write(out) || closing.write(out),
-            None => {
-                self.cutter.write(out)
-                    || self
-                        .handshake
-                        .write(now, &self.config, &self.limits, self.sender.rtt(), out)
-                    || self.write_report(now, out)
-                    || {
-                        sized = self.write_size_probe(now, out);
-                        sized || self.write_coded(now, out)
-                    }
-            }
+        let Some(path) = self.index(path) else {
+            return false;
         };
+        let mut sized = false;
+        let wrote = self.paths[path].cutter.write(out)
+            || match &mut self.closing {
+                Some(closing) => closing.write(self.paths[path].id, out),
+                None => {
+                    self.write_hello(now, path, out) || self.write_report(now, path, out) || {
+                        sized = self.write_size_probe(now, path, out);
+                        sized || self.write_coded(now, path, out)
+                    }
+                }
+            };
         if wrote {
             self.log_sent(now, out);
         }
+        let state = &mut self.paths[path];
         if wrote
             && !sized
-            && out.len() > self.largest_datagram
-            && !self.cutter.cut(self.largest_datagram, out)
+            && out.len() > state.largest_datagram
+            && !state.cutter.cut(state.largest_datagram, out)
         {
             return false;
         }
         if wrote {
             self.sent.datagrams += 1;
             self.sent.bytes += out.len() as u64;
-            self.last_sent = now;
+            let [datagrams, bytes] = &mut state.sent;
+            *datagrams += 1;
+            *bytes += out.len() as u64;
+            state.last_sent = now;
         }
         wrote
     }
 
-    fn write_report(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+    /// HELLO leaves on the main path.
+    fn write_hello(&mut self, now: Time, path: usize, out: &mut Vec<u8>) -> bool {
+        path == self.sender.main()
+            && (self.handshake).write(now, &self.config, &self.limits, self.sender.rtt(), out)
+    }
+
+    fn write_report(&mut self, now: Time, path: usize, out: &mut Vec<u8>) -> bool {
         self.receiver.on_timeout(now);
-        let due = self.receiver.report_wanted();
+        let due = self.receiver.report_wanted(path);
         let max = usize::from(self.symbol_size) + REPAIR_OVERHEAD;
-        let wrote = due && self.receiver.report(now, max, out);
+        let wrote = due && self.receiver.report(now, path, max, out);
         self.sent.feedback += u64::from(wrote);
         wrote
     }
 
-    fn write_coded(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
-        self.paced_until = None;
+    fn write_coded(&mut self, now: Time, path: usize, out: &mut Vec<u8>) -> bool {
+        self.paths[path].paced_until = None;
         let pending = self.payload.sendable();
-        let Some(action) = self
-            .sender
-            .next_action(now, pending)
-            .or(self.probe_due.then_some(Action::Probe))
-        else {
+        self.waiting_since = pending.then(|| self.waiting_since.unwrap_or(now));
+        let kept_alive = self.paths[path].probe_due;
+        let action = self.sender.next_action(now, path, pending);
+        let action = self.mine(now, path, action, pending);
+        let Some(action) = action.or(kept_alive.then_some(Action::Probe)) else {
             return false;
         };
-        let shut = !self.pacer.window_open(self.sender.in_flight());
+        let state = &self.sender.paths()[path];
+        let shut = !self.paths[path].pacer.window_open(state.in_flight());
         // A full window must not keep this end from asking whether the peer is there.
-        let asks = self.sender.is_probe_due();
-        let action = match shut && self.probe_due && !asks {
+        let asks = state.is_probe_due();
+        let action = match shut && kept_alive && !asks {
             true => Action::Probe,
             false => action,
         };
         let asks = asks || action == Action::Probe;
         if !asks && shut {
-            self.pacer.limited();
-            self.sender.on_window_shut();
-            return self.ask(now, out);
+            self.paths[path].pacer.limited();
+            self.sender.path_mut(path).on_window_shut();
+            return self.ask(now, path, out);
         }
-        if let Some(departure) = self.pacer.next_departure()
+        if let Some(departure) = self.paths[path].pacer.next_departure()
             && departure > now
         {
-            self.pacer.limited();
-            let asked = self.ask(now, out);
-            self.paced_until = Some(departure);
+            self.paths[path].pacer.limited();
+            let asked = self.ask(now, path, out);
+            self.paths[path].paced_until = Some(departure);
             return asked;
         }
-        self.write_action(now, action, out);
-        if out.is_empty() && self.probe_due {
-            self.write_action(now, Action::Probe, out);
+        self.write_action(now, path, action, out);
+        if out.is_empty() && kept_alive {
+            self.write_action(now, path, Action::Probe, out);
         }
         if out.is_empty() {
             return false;
         }
-        self.pacer.sent(now, out.len(), self.sender.in_flight());
+        self.paths[path].left = None;
+        let in_flight = self.sender.paths()[path].in_flight();
+        self.paths[path].pacer.sent(now, out.len(), in_flight);
         true
     }
 
     /// The rate control holds the flow back. Asks for a report, if one that comes sooner could help;
     /// false: not now.
-    fn ask(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
-        let Some(time) = self.pacer.next_ask() else {
+    fn ask(&mut self, now: Time, path: usize, out: &mut Vec<u8>) -> bool {
+        let state = &mut self.paths[path];
+        let Some(time) = state.pacer.next_ask() else {
             return false;
         };
         if time > now {
-            self.paced_until = Some(time);
+            state.paced_until = Some(time);
             return false;
         }
-        self.pacer.on_ask(now);
-        self.sender.send_probe(now, out);
+        state.pacer.on_ask(now);
+        self.sender.send_probe(now, path, out);
         true
     }
 
-    fn write_action(&mut self, now: Time, action: Action, out: &mut Vec<u8>) {
-        self.log_action(&action);
+    fn write_action(&mut self, now: Time, path: usize, action: Action, out: &mut Vec<u8>) {
+        self.log_action(path, &action);
         match action {
             Action::New => {
                 self.symbol.clear();
@@ -585,39 +626,39 @@ impl Session {
                 let longest = self.longest_datagram().min(LONGEST_WITH_REPAIRS);
                 if let Some(filled) = self.payload.fill(now, esi, max, &mut self.symbol)
                     && let Some(riders) =
-                        (self.sender).send_new(now, &self.symbol, filled, longest, out)
+                        (self.sender).send_new(now, path, &self.symbol, filled, longest, out)
                 {
                     self.sent.source_symbols += 1;
                     self.sent.repair_symbols += u64::from(riders);
                     if riders == 0 {
-                        self.pad(out);
+                        self.pad(path, out);
                     }
                 }
             }
-            Action::FillBlock => self.write_block(now, out),
+            Action::FillBlock => self.write_block(now, path, out),
             Action::Again(esi) => {
-                if self.sender.send_again(now, esi, out) {
+                if self.sender.send_again(now, path, esi, out) {
                     self.sent.retransmissions += 1;
                 }
             }
             Action::Repair { window, top_up } => {
-                if self.sender.send_repair(now, window, top_up, out) {
+                if (self.sender).send_repair(now, path, window, top_up, out) {
                     self.sent.repair_symbols += 1;
-                    self.last_repair = out.len();
-                    self.since_repair = 0;
+                    self.paths[path].last_repair = out.len();
+                    self.paths[path].since_repair = 0;
                     self.sent.top_up_symbols += u64::from(top_up);
                 }
             }
             Action::Probe => {
-                self.probe_due = false;
-                self.sender.send_probe(now, out);
+                self.paths[path].probe_due = false;
+                self.sender.send_probe(now, path, out);
             }
         }
     }
 
     /// Fills a block of which only repair symbols are sent, as far as the application has data, and
     /// writes the first of them.
-    fn write_block(&mut self, now: Time, out: &mut Vec<u8>) {
+    fn write_block(&mut self, now: Time, path: usize, out: &mut Vec<u8>) {
         let first = self.sender.next_esi();
         while self.payload.sendable() && self.sender.has_room_in_block(now) {
             self.symbol.clear();
@@ -631,8 +672,8 @@ impl Session {
         }
         self.sender.on_block_filled(now);
         self.log_filled(now, first);
-        if let Some(repair @ Action::Repair { .. }) = self.sender.next_action(now, false) {
-            self.write_action(now, repair, out);
+        if let Some(repair @ Action::Repair { .. }) = self.sender.next_action(now, path, false) {
+            self.write_action(now, path, repair, out);
         }
     }
 
@@ -642,17 +683,19 @@ impl Session {
     /// puts beside a datagram now and then must not make it the longest either.
     ///
     /// In batches, all source datagrams are made as long as the repairs between them.
-    fn pad(&mut self, out: &mut Vec<u8>) {
-        let equal = self.in_batches && self.since_repair < BATCH;
-        self.since_repair = self.since_repair.saturating_add(1);
+    fn pad(&mut self, path: usize, out: &mut Vec<u8>) {
+        let state = &mut self.paths[path];
+        let equal = self.in_batches && state.since_repair < BATCH;
+        state.since_repair = state.since_repair.saturating_add(1);
         let wanted = match equal {
-            true => self.last_repair,
-            false => core::mem::take(&mut self.last_repair) + BESIDE,
+            true => state.last_repair,
+            false => core::mem::take(&mut state.last_repair) + BESIDE,
         };
         let shorter = wanted.saturating_sub(out.len());
         // The engine itself knows better.
-        let watched = self.largest_datagram != usize::MAX && self.sender.discovery.is_none();
-        let fits = (watched || equal) && wanted <= self.largest_datagram;
+        let discovers = self.sender.paths()[path].discovery.is_some();
+        let watched = state.largest_datagram != usize::MAX && !discovers;
+        let fits = (watched || equal) && wanted <= state.largest_datagram;
         if fits && (1..=MOST_PADDING).contains(&shorter) {
             pad_source(shorter as u8, out);
         }
@@ -800,11 +843,16 @@ impl Session {
         }
         let mut report = Vec::new();
         let longest = usize::from(self.symbol_size) + REPAIR_OVERHEAD;
-        let room = longest.min(self.largest_datagram);
+        let room = longest.min(self.largest_datagram());
         let max = room.saturating_sub(close_overhead(reason));
-        self.receiver.report(now, max, &mut report);
+        // About the main path, or another one if nothing has arrived there.
+        let main = self.sender.main();
+        let mut paths = core::iter::once(main).chain(0..self.paths.len());
+        let about = paths.find(|&path| self.receiver.report(now, path, max, &mut report));
+        let path = self.paths[about.unwrap_or(main)].id;
         let linger = self.linger();
-        self.end(now, Closing::by_us(now, linger, &report, code, reason));
+        let closing = Closing::by_us(now, linger, (path, &report), code, reason);
+        self.end(now, closing);
     }
 
     /// Whether the peer has everything that was written, finished or sent.

@@ -9,6 +9,7 @@ use crate::check::ConfigError;
 use crate::config::SMALLEST_SYMBOL;
 use crate::event::Role;
 use crate::limits::{MIN_DATAGRAM, USUAL_SYMBOL};
+use crate::path::PathId;
 use crate::sender::Discovery;
 use crate::time::Time;
 use crate::wire::REPAIR_OVERHEAD;
@@ -25,6 +26,18 @@ impl Session {
     /// `bytes` is below [`MIN_DATAGRAM`]: the session could not send all that it must. The size
     /// stays as it was.
     pub fn set_largest_datagram(&mut self, bytes: usize) -> Result<(), ConfigError> {
+        self.set_largest_datagram_on(PathId::FIRST, bytes)
+    }
+
+    /// As [`Self::set_largest_datagram`], for this path. Symbols fit all paths.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_largest_datagram_on(
+        &mut self,
+        path: PathId,
+        bytes: usize,
+    ) -> Result<(), ConfigError> {
         if bytes < MIN_DATAGRAM {
             return Err(ConfigError::OutOfRange {
                 field: "largest datagram",
@@ -32,8 +45,10 @@ impl Session {
                 allowed: format!("{MIN_DATAGRAM} or more"),
             });
         }
-        if self.largest_datagram != bytes {
-            self.largest_datagram = bytes;
+        if let Some(path) = self.index(path)
+            && self.paths[path].largest_datagram != bytes
+        {
+            self.paths[path].largest_datagram = bytes;
             self.fit_symbols();
         }
         Ok(())
@@ -53,22 +68,32 @@ impl Session {
     ) -> Result<(), ConfigError> {
         self.set_largest_datagram(*range.start())?;
         let overhead = self.config.datagram_overhead.into();
-        self.sender.discovery = Some(Box::new(Discovery::new(range, overhead, now)));
+        if let Some(path) = self.index(PathId::FIRST) {
+            self.sender.path_mut(path).discovery =
+                Some(Box::new(Discovery::new(range, overhead, now)));
+        }
         Ok(())
     }
 
-    /// The longest datagram that the path takes, as set or found.
+    /// The longest datagram that every path takes, as set or found.
     pub fn largest_datagram(&self) -> usize {
-        self.largest_datagram
+        let all = self.paths.iter().map(|path| path.largest_datagram);
+        all.min().unwrap_or(usize::MAX)
     }
 
     /// The session may have found another size.
     pub(super) fn follow_discovery(&mut self) {
-        if let Some(discovery) = &self.sender.discovery
-            && discovery.largest() != self.largest_datagram
-        {
-            self.largest_datagram = discovery.largest();
-            debug!(bytes = self.largest_datagram, "longest datagram");
+        let mut changed = false;
+        for (path, sender) in self.paths.iter_mut().zip(self.sender.paths()) {
+            if let Some(discovery) = &sender.discovery
+                && discovery.largest() != path.largest_datagram
+            {
+                path.largest_datagram = discovery.largest();
+                debug!(bytes = path.largest_datagram, "longest datagram");
+                changed = true;
+            }
+        }
+        if changed {
             self.fit_symbols();
         }
     }
@@ -97,18 +122,21 @@ impl Session {
     /// takes that.
     fn longest_repair(&self, agreed: u16) -> usize {
         let longest = usize::from(agreed) + REPAIR_OVERHEAD;
-        self.largest_datagram.min(longest)
+        self.largest_datagram().min(longest)
     }
 
     /// `arrived` bytes have reached the peer: symbols may become longer, if the path is known to take
     /// that, or shorter.
-    pub(super) fn on_pace(&mut self, now: Time, arrived: u64) {
-        let round_trip = self.sender.rtt().min();
-        self.pace.on_report(now, arrived, round_trip);
+    pub(super) fn on_pace(&mut self, now: Time, path: usize, arrived: u64) {
+        let round_trip = self.sender.paths()[path].rtt().min();
         let size = self.fitted(self.agreed_long);
-        let long = self.largest_datagram != usize::MAX
+        let pace = &mut self.paths[path].pace;
+        pace.on_report(now, arrived, round_trip);
+        // Over several paths, symbols fit every one.
+        let long = self.paths.len() == 1
+            && self.largest_datagram() != usize::MAX
             && size > USUAL_SYMBOL
-            && self.pace.suits(size, round_trip, self.long);
+            && self.paths[path].pace.suits(size, round_trip, self.long);
         if long != self.long {
             self.long = long;
             self.fit_symbols();
@@ -127,34 +155,42 @@ impl Session {
     }
 
     /// Writes a probe of the size that would be used, if the path might take it.
-    pub(super) fn write_size_probe(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
-        self.size_probe_at = None;
-        let round_trip = self.sender.rtt().min();
-        let size = match self.pace.suits(self.agreed_long, round_trip, self.long) {
+    pub(super) fn write_size_probe(&mut self, now: Time, path: usize, out: &mut Vec<u8>) -> bool {
+        self.paths[path].size_probe_at = None;
+        let rtt = self.sender.paths()[path].rtt();
+        let (round_trip, measured) = (rtt.min(), rtt.is_measured());
+        let size = match self.paths[path]
+            .pace
+            .suits(self.agreed_long, round_trip, self.long)
+        {
             true => self.agreed_size.max(self.agreed_long),
             false => self.agreed_size,
         };
         // The peer has said hello.
         let connected = self.agreed_long > 0 && self.acquainted;
-        let Some(discovery) = self.sender.discovery.as_mut().filter(|_| connected) else {
+        let discovery = self.sender.path_mut(path).discovery.as_mut();
+        let Some(discovery) = discovery.filter(|_| connected) else {
             return false;
         };
         let Some(size) = discovery.next(now, usize::from(size) + REPAIR_OVERHEAD) else {
             return false;
         };
         // To an address that may be forged no more goes than RFC 9000, section 8.1, allows.
-        let proved = self.role == Role::Client || self.sender.rtt().is_measured();
-        if !proved && self.sent.bytes + size as u64 > MOST_UNPROVED * self.received.bytes {
+        let proved = self.role == Role::Client || measured;
+        if !proved
+            && self.paths[path].sent[1] + size as u64 > MOST_UNPROVED * self.paths[path].received[1]
+        {
             return false;
         }
-        if let Some(departure) = self.pacer.next_departure()
+        let state = &mut self.paths[path];
+        if let Some(departure) = state.pacer.next_departure()
             && departure > now
         {
-            self.size_probe_at = Some(departure);
+            state.size_probe_at = Some(departure);
             return false;
         }
-        self.sender.send_size_probe(now, size, out);
-        self.pacer.sent_size_probe(now, size);
+        self.sender.send_size_probe(now, path, size, out);
+        state.pacer.sent_size_probe(now, size);
         true
     }
 }

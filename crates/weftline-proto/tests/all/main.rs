@@ -19,6 +19,7 @@ mod memory;
 mod messages;
 mod messages_alone;
 mod path_size;
+mod paths;
 mod price;
 mod protocol_doc;
 mod rate_control;

@@ -151,6 +151,16 @@ impl Scheme {
         }
     }
 
+    /// Whether the scheme works over several paths.
+    pub fn takes_several_paths(&self) -> bool {
+        match self {
+            Scheme::Arq(_) | Scheme::Streaming(_) | Scheme::Auto(_) => true,
+            Scheme::Block(_) | Scheme::Rest(_) | Scheme::Rateless(_) => false,
+            #[cfg(feature = "unstable-scheme")]
+            Scheme::Custom(_) => true,
+        }
+    }
+
     /// The bits of a coefficient: q of GF(2^q).
     pub(crate) fn field_bits(&self) -> u8 {
         match self {

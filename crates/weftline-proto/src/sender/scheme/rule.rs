@@ -6,6 +6,7 @@ use std::ops::Range;
 use weftline_codec::Esi;
 use weftline_codec::coefficients::Coefficients;
 
+use crate::path::PathId;
 use crate::sender::action::Action;
 use crate::sender::flight::Transmission;
 use crate::sender::riding::Room;
@@ -62,9 +63,12 @@ pub trait Rule: Debug + Send {
     /// The fate of a repair symbol of the block `block` is known.
     fn on_fate(&mut self, _block: u64, _lost: bool) {}
 
-    /// The fate of the next transmission, in order of sending, is known. Estimates of the path need
-    /// it.
-    fn on_fate_in_order(&mut self, _lost: bool) {}
+    /// The fate of the next transmission of this path, in order of sending, is known. Estimates of the
+    /// path need it.
+    fn on_fate_in_order(&mut self, _path: PathId, _lost: bool) {}
+
+    /// This path is gone.
+    fn on_path_removed(&mut self, _path: PathId) {}
 
     /// The peer may have more symbols, or symbols were given up.
     fn on_progress(&mut self, _at: &Situation<'_>) {}
@@ -131,7 +135,9 @@ pub struct Report<'a> {
     pub(crate) view: FeedbackView<'a>,
     /// The lowest ESI that the receiver does not know.
     pub(crate) next: Esi,
-    /// The largest transmission number that had arrived.
+    /// One past the highest ESI that the receiver has heard of.
+    pub heard: Esi,
+    /// The largest transmission number of the report's path that had arrived.
     pub largest: u64,
     /// Equations that the receiver holds for symbols that it lacks.
     pub rank: u64,
@@ -182,6 +188,7 @@ mod tests {
         let report = Report {
             view,
             next: 70,
+            heard: 90,
             largest: 90,
             rank: 0,
             loss: None,

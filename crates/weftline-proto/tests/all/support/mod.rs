@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use weftline_netem::{LinkConfig, Node, RunEnd, Simulation};
 use weftline_proto::{
-    CloseReason, Config, Event, Message, MessageId, OpenError, ReadError, Role, SendMessageError,
-    Session, StreamId, Time, WriteError,
+    CloseReason, Config, Event, Message, MessageId, OpenError, PathId, PathOptions, ReadError,
+    Role, SendMessageError, Session, StreamId, Time, WriteError,
 };
 
 pub(crate) fn time(now: Duration) -> Time {
@@ -94,6 +94,11 @@ pub(crate) struct Peer {
     pub(crate) wrong: u64,
     pub(crate) closed: Option<CloseReason>,
     pub(crate) connected: bool,
+    /// The session's paths, in the order of the simulation's.
+    pub(crate) paths: Vec<PathId>,
+    /// Paths that fell silent, and that were heard again, and when.
+    pub(crate) silent: Vec<(PathId, Duration)>,
+    pub(crate) heard: Vec<(PathId, Duration)>,
     now: Duration,
     chunk: usize,
 }
@@ -125,9 +130,18 @@ impl Peer {
             wrong: 0,
             closed: None,
             connected: false,
+            paths: vec![PathId::FIRST],
+            silent: Vec::new(),
+            heard: Vec::new(),
             now: Duration::ZERO,
             chunk: 1000 + (seed % 5000) as usize,
         }
+    }
+
+    /// Another path of the simulation joins the session.
+    pub(crate) fn add_path(&mut self, cost: u8) {
+        let path = self.session.add_path(time(self.now), PathOptions { cost });
+        self.paths.push(path.expect("there is room"));
     }
 
     /// Whether all sent data is acknowledged and all expected data has arrived.
@@ -179,6 +193,8 @@ impl Peer {
                 }
                 Event::MessageDelivered(id) => self.fates.push((id, true)),
                 Event::MessageExpired(id) => self.fates.push((id, false)),
+                Event::PathSilent(path) => self.silent.push((path, self.now)),
+                Event::PathHeard(path) => self.heard.push((path, self.now)),
                 Event::Closed(reason) => self.closed = Some(reason),
                 _ => {}
             }
@@ -332,8 +348,13 @@ impl Peer {
 
 impl Node for Peer {
     fn receive(&mut self, now: Duration, datagram: &[u8]) {
+        self.receive_on(now, 0, datagram);
+    }
+
+    fn receive_on(&mut self, now: Duration, path: usize, datagram: &[u8]) {
         self.now = now;
-        self.session.handle_datagram(time(now), datagram);
+        let path = self.paths[path];
+        self.session.handle_datagram_on(time(now), path, datagram);
         self.pump();
     }
 
@@ -344,11 +365,16 @@ impl Node for Peer {
     }
 
     fn transmit(&mut self, now: Duration) -> Option<Vec<u8>> {
+        self.transmit_on(now, 0)
+    }
+
+    fn transmit_on(&mut self, now: Duration, path: usize) -> Option<Vec<u8>> {
         self.now = now;
         self.write_all();
         let mut out = Vec::new();
+        let path = self.paths[path];
         self.session
-            .poll_transmit(time(now), &mut out)
+            .poll_transmit_on(time(now), path, &mut out)
             .then_some(out)
     }
 

@@ -61,6 +61,14 @@ impl Belief {
         }
     }
 
+    /// The next datagram takes another path, where the last one was lost with this probability.
+    pub(super) fn change_path(&mut self, lost: f64) {
+        for [good, bad] in &mut self.at[..=self.top] {
+            let sum = *good + *bad;
+            (*good, *bad) = (sum * (1.0 - lost), sum * lost);
+        }
+    }
+
     /// The worth of one more repair symbol: the probability that it arrives and is needed, weighted
     /// by how much the wait grows with the deficit (a stream that lacks d equations waits in
     /// proportion to d squared, so the d-th repair saves 2d - 1). `others` share its datagram.

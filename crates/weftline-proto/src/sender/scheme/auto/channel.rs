@@ -66,6 +66,18 @@ impl Losses {
         }
     }
 
+    /// The losses of datagrams of which the share `part` meets these, and the others meet `others`.
+    pub(crate) fn mixed(&self, part: f64, others: &Losses) -> Self {
+        let mix = |mine: f64, other: f64| part * mine + (1.0 - part) * other;
+        Losses {
+            rate: mix(self.rate, others.rate),
+            mean: mix(self.mean, others.mean),
+            after_arrival: mix(self.after_arrival, others.after_arrival),
+            after_loss: mix(self.after_loss, others.after_loss),
+            spread: mix(self.spread, others.spread),
+        }
+    }
+
     /// Mean length of a run of losses.
     pub(crate) fn mean_run(&self) -> f64 {
         1.0 / (1.0 - self.after_loss)

@@ -6,6 +6,7 @@ mod options;
 mod price;
 
 use super::rule::{Report, Rule};
+use crate::path::PathId;
 use crate::sender::action::Action;
 use crate::sender::flight::Transmission;
 use crate::sender::riding::Room;
@@ -35,12 +36,12 @@ impl AutoRule {
 impl Rule for AutoRule {
     fn choose(&mut self, at: &Situation<'_>) -> Option<Action> {
         let new = at.can_send_new();
-        let (now, srtt) = (at.now(), at.srtt());
+        let srtt = at.srtt();
         let price = &mut self.price;
         if price.is_held_back(at) {
             return at.answer_deficit(WINDOW).or(new.then_some(Action::New));
         }
-        let wants = price.is_repair_worthwhile(now, srtt, new, at.flight(), at.first());
+        let wants = price.is_repair_worthwhile(at, new);
         // It rides with the new symbol.
         let wants = wants && !(new && price.is_room());
         let old = at.is_out_of_reach(WINDOW);
@@ -68,20 +69,24 @@ impl Rule for AutoRule {
     }
 
     fn on_sent(&mut self, at: &Situation<'_>, transmission: Transmission) {
-        self.price.on_sent(at.now(), at.srtt(), transmission);
+        self.price.on_sent(at, transmission);
     }
 
     fn on_report(&mut self, at: &Situation<'_>, report: &Report<'_>) {
         let missing = report.missing_from(at.first());
-        self.price.on_report(missing, report.rank, report.largest);
+        self.price.on_report(missing, report.rank, report.heard);
     }
 
     fn on_news(&mut self) {
         self.price.on_news();
     }
 
-    fn on_fate_in_order(&mut self, lost: bool) {
-        self.price.on_fate(lost);
+    fn on_fate_in_order(&mut self, path: PathId, lost: bool) {
+        self.price.on_fate(path, lost);
+    }
+
+    fn on_path_removed(&mut self, path: PathId) {
+        self.price.on_path_removed(path);
     }
 
     fn on_timeout(&mut self, at: &Situation<'_>) {

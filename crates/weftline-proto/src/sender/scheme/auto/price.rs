@@ -15,7 +15,8 @@ use weftline_codec::Esi;
 use super::belief::{Belief, Effect};
 use super::channel::{Channel, Losses};
 use super::options::Auto;
-use crate::sender::flight::{Flight, Transmission};
+use crate::path::PathId;
+use crate::sender::flight::Transmission;
 use crate::sender::riding::Room;
 use crate::sender::situation::{Situation, is_short};
 use crate::time::Time;
@@ -91,17 +92,35 @@ struct Report {
     missing: u64,
     /// Equations that it had for them.
     rank: u64,
-    /// The largest transmission that had arrived.
-    largest: Option<u64>,
+    /// One past the highest symbol that it had heard of.
+    heard: Esi,
+}
+
+/// What is known of a path.
+#[derive(Clone, Debug)]
+struct Seen {
+    path: PathId,
+    channel: Channel,
+    losses: Losses,
+    /// What leaves now waits in the path's queue.
+    waits: bool,
+    /// Until when the path's queue counts as full.
+    full_until: Time,
 }
 
 /// The state of the rule.
 #[derive(Clone, Debug)]
 pub(super) struct Price {
     options: Auto,
-    channel: Channel,
+    /// Each path's losses, as far as fates are known.
+    seen: Vec<Seen>,
+    /// The losses of all datagrams in flight.
     losses: Losses,
     belief: Belief,
+    /// The path of the last datagram in the belief.
+    last_path: PathId,
+    /// Memory to put the transmissions of several paths in order.
+    merged: Vec<(Time, PathId, Transmission)>,
     report: Report,
     updated_at: Option<Time>,
     /// The belief does not include the newest report yet.
@@ -123,10 +142,6 @@ pub(super) struct Price {
     allowance: f64,
     /// Since when more data has waited than could be sent at once.
     waiting_since: Option<Time>,
-    /// What leaves now waits in the path's queue.
-    waits: bool,
-    /// Until when the path's queue counts as full.
-    full_until: Time,
     last_source: Time,
     /// When the price was asked for last, or a timer was due.
     looked_at: Time,
@@ -136,12 +151,13 @@ pub(super) struct Price {
 
 impl Price {
     pub(super) fn new(options: Auto, now: Time) -> Self {
-        let channel = Channel::default();
         Price {
             options,
-            losses: channel.losses(),
-            channel,
+            seen: Vec::new(),
+            losses: Channel::default().losses(),
             belief: Belief::certain(0),
+            last_path: PathId::FIRST,
+            merged: Vec::new(),
             report: Report::default(),
             updated_at: None,
             stale: false,
@@ -155,8 +171,6 @@ impl Price {
             room: None,
             allowance: SLACK,
             waiting_since: None,
-            waits: false,
-            full_until: now,
             last_source: now,
             looked_at: now,
             held_back: false,
@@ -164,20 +178,42 @@ impl Price {
     }
 
     /// The next transmission in order arrived or was lost.
-    pub(super) fn on_fate(&mut self, lost: bool) {
+    pub(super) fn on_fate(&mut self, path: PathId, lost: bool) {
         // A full queue loses more than the path does, and repairs would only make it longer.
-        if !self.waits {
-            self.channel.record(lost);
+        let seen = self.seen(path);
+        if !seen.waits {
+            seen.channel.record(lost);
         }
     }
 
+    fn seen(&mut self, path: PathId) -> &mut Seen {
+        let index = self.seen.iter().position(|seen| seen.path == path);
+        let index = index.unwrap_or_else(|| {
+            let channel = Channel::default();
+            self.seen.push(Seen {
+                path,
+                channel,
+                losses: channel.losses(),
+                waits: false,
+                full_until: Time::ZERO,
+            });
+            self.seen.len() - 1
+        });
+        &mut self.seen[index]
+    }
+
+    /// A path is gone.
+    pub(super) fn on_path_removed(&mut self, path: PathId) {
+        self.seen.retain(|seen| seen.path != path);
+    }
+
     /// A report arrived. The receiver lacks `missing` symbols that are still useful, has `rank`
-    /// equations for them, and had received transmissions up to `largest`.
-    pub(super) fn on_report(&mut self, missing: u64, rank: u64, largest: u64) {
+    /// equations for them, and had heard of all symbols below `heard`.
+    pub(super) fn on_report(&mut self, missing: u64, rank: u64, heard: Esi) {
         self.report = Report {
             missing,
             rank,
-            largest: Some(largest),
+            heard,
         };
         self.stale = true;
     }
@@ -188,21 +224,18 @@ impl Price {
     }
 
     /// Computes the belief again: from the report, then from the transmissions after it.
-    fn update_belief(&mut self, now: Time, srtt: Duration, flight: &Flight, edge: Esi) {
+    fn update_belief(&mut self, at: &Situation<'_>) {
         if !self.stale {
             return;
         }
-        let many = flight.unresolved() > MANY;
-        if many && self.updated_at.is_some_and(|at| now < at + srtt / 16) {
+        let (now, edge) = (at.now(), at.first());
+        let many = at.paths().any(|p| p.flight.unresolved() > MANY);
+        if many && (self.updated_at).is_some_and(|updated| now < updated + at.srtt() / 16) {
             return;
         }
         self.stale = false;
         self.updated_at = Some(now);
-        self.losses = self.channel.losses();
-        self.known_share = None;
-        if !self.options.ingredients.bursts {
-            self.losses = Losses::independent(self.losses.rate);
-        }
+        self.update_losses(at);
         let report = match self.options.ingredients.reports {
             true => self.report,
             false => Report {
@@ -212,27 +245,105 @@ impl Price {
             },
         };
         // Symbols that the receiver lacks and that may still be in flight.
-        let known = |number: u64| report.largest.is_some_and(|largest| number < largest);
-        let late = |&(number, kind): &(u64, Transmission)| {
-            let first = |esi| esi >= edge;
-            known(number)
-                && matches!(kind, Transmission::Source { again: false, esi, .. } if first(esi))
+        let late = |kind: &Transmission| {
+            let open = |esi| (edge..report.heard).contains(&esi) && !at.is_known(esi);
+            matches!(kind, Transmission::Source { again: false, esi, .. } if open(*esi))
         };
-        let doubtful = flight.undecided(usize::MAX).filter(late).count() as u64;
-        self.deficit = report.missing.saturating_sub(doubtful + report.rank);
+        let all = at.paths().flat_map(|p| p.flight.undecided(usize::MAX));
+        let doubtful = all.filter(|(_, kind)| late(kind)).count() as u64;
+        // On a path that fell silent, symbols count as lost before any report tells of them.
+        let unheard = match at.has_several_paths() {
+            true => at.lost().range(report.heard.max(edge)..).count() as u64,
+            false => 0,
+        };
+        self.deficit = (report.missing + unheard).saturating_sub(doubtful + report.rank);
         self.belief = Belief::certain(self.deficit);
         self.under_way = 0;
-        for (_, kind) in flight.undecided(NEWEST) {
-            let effect = match kind {
-                // The symbol was given up, like a message that would be late.
-                Transmission::Source { esi, riders, .. } if esi < edge => Effect {
-                    is_source: false,
-                    repairs: riders.into(),
-                },
-                kind => effect(kind),
+        let mut paths = at.paths();
+        if let (Some(path), None) = (paths.next(), paths.next()) {
+            self.last_path = path.id();
+            for (_, kind) in path.flight.undecided(NEWEST) {
+                self.believe(at, path.id(), kind);
+            }
+            return;
+        }
+        let mut merged = core::mem::take(&mut self.merged);
+        for path in at.paths() {
+            let undecided = path.flight.undecided(NEWEST);
+            merged.extend(undecided.map(|(left, kind)| (left, path.id(), kind)));
+        }
+        // Equal times stay in the order of the paths.
+        merged.sort_by_key(|(left, ..)| *left);
+        let skipped = merged.len().saturating_sub(NEWEST);
+        for (_, path, kind) in merged.drain(..).skip(skipped) {
+            self.believe(at, path, kind);
+        }
+        self.merged = merged;
+    }
+
+    /// Takes a transmission of unknown fate into the belief.
+    fn believe(&mut self, at: &Situation<'_>, path: PathId, kind: Transmission) {
+        let effect = match kind {
+            // The symbol was given up, like a message that would be late.
+            Transmission::Source { esi, riders, .. } if esi < at.first() => Effect {
+                is_source: false,
+                repairs: riders.into(),
+            },
+            // The receiver has it, and the report about its path is not here yet.
+            Transmission::Source {
+                esi,
+                again: false,
+                riders,
+            } if at.is_known(esi) => Effect {
+                is_source: false,
+                repairs: riders.into(),
+            },
+            kind => effect(kind),
+        };
+        self.under_way += effect.repairs as u64;
+        self.step(path, effect);
+    }
+
+    /// A datagram with this effect leaves on this path.
+    fn step(&mut self, path: PathId, effect: Effect) {
+        let losses = self.seen(path).losses;
+        if path != self.last_path {
+            self.belief.change_path(losses.rate);
+            self.last_path = path;
+        }
+        self.belief.step(effect, &losses);
+    }
+
+    /// The losses to plan with on each path, and of all that is in flight.
+    fn update_losses(&mut self, at: &Situation<'_>) {
+        self.known_share = None;
+        let mut sum = Losses::independent(0.0);
+        let mut weights = 0.0;
+        for path in at.paths() {
+            let bursts = self.options.ingredients.bursts;
+            let seen = self.seen(path.id());
+            let losses = seen.channel.losses();
+            seen.losses = match bursts {
+                true => losses,
+                false => Losses::independent(losses.rate),
             };
-            self.under_way += effect.repairs as u64;
-            self.belief.step(effect, &self.losses);
+            let weight = (path.flight.sources() as f64).max(1.0);
+            let before = weights / (weights + weight);
+            sum = match weights == 0.0 {
+                true => seen.losses,
+                false => sum.mixed(before, &seen.losses),
+            };
+            weights += weight;
+        }
+        self.losses = sum;
+    }
+
+    /// The losses that a datagram meets which leaves on this path now.
+    fn losses_on(&mut self, path: PathId) -> Losses {
+        let losses = self.seen(path).losses;
+        match path == self.last_path {
+            true => losses,
+            false => Losses::independent(losses.rate),
         }
     }
 
@@ -248,12 +359,13 @@ impl Price {
         let long = waited > at.srtt() * LONG;
         let shortest = at.shortest_rtt();
         let most = (shortest / FULL).max(*SHORT.start());
-        self.waits = queue.max(at.overdue()) > most;
+        let seen = self.seen(at.path());
+        seen.waits = queue.max(at.overdue()) > most;
         if queue > most {
-            self.full_until = now + shortest * AGAIN;
+            seen.full_until = now + shortest * AGAIN;
         }
-        let held_back =
-            self.options.ingredients.backlog && (long || self.waits || now < self.full_until);
+        let full = seen.waits || now < seen.full_until;
+        let held_back = self.options.ingredients.backlog && (long || full);
         self.held_back = held_back && source;
         held_back
     }
@@ -264,17 +376,12 @@ impl Price {
     }
 
     /// Whether to send a repair symbol, not a source symbol or nothing.
-    pub(super) fn is_repair_worthwhile(
-        &mut self,
-        now: Time,
-        srtt: Duration,
-        source: bool,
-        flight: &Flight,
-        edge: Esi,
-    ) -> bool {
-        self.update_belief(now, srtt, flight, edge);
+    pub(super) fn is_repair_worthwhile(&mut self, at: &Situation<'_>, source: bool) -> bool {
+        let (now, srtt) = (at.now(), at.srtt());
+        self.update_belief(at);
         self.known_share = Some((srtt, self.per_round(), self.share(srtt)));
-        let worth = self.belief.worth(&self.losses, 0);
+        let losses = self.losses_on(at.path());
+        let worth = self.belief.worth(&losses, 0);
         // Symbols that the receiver is known to lack are repaired at any price and beyond any limit.
         let lacking = is_short(self.deficit as f64, self.under_way, self.losses.rate);
         let worthwhile = worth > self.current_price(now, srtt, source) && self.allowance >= 1.0;
@@ -417,9 +524,10 @@ impl Price {
     }
 
     /// A transmission left.
-    pub(super) fn on_sent(&mut self, now: Time, srtt: Duration, kind: Transmission) {
+    pub(super) fn on_sent(&mut self, at: &Situation<'_>, kind: Transmission) {
+        let (now, srtt, path) = (at.now(), at.srtt(), at.path());
         let effect = effect(kind);
-        self.belief.step(effect, &self.losses);
+        self.step(path, effect);
         if now >= self.round_end {
             self.end_round(now, srtt);
         }

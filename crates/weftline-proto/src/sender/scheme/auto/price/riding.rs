@@ -14,19 +14,20 @@ impl Price {
 
     /// Repairs that ride with a new source symbol: as many as are worth their price there.
     pub(in super::super) fn riders(&mut self, at: &Situation<'_>, room: &Room) -> u8 {
-        let (now, srtt) = (at.now(), at.srtt());
+        let srtt = at.srtt();
         self.room = Some(*room);
         if !self.is_room() || self.is_held_back(at) {
             return 0;
         }
-        self.update_belief(now, srtt, at.flight(), at.first());
+        self.update_belief(at);
+        let losses = self.losses_on(at.path());
         // A repair that is wanted now leaves now, so it loses no time.
         let price = self.price(srtt) * (room.cost / self.in_time(srtt)).min(1.0);
         let wanted = |&n: &u8| {
             let under_way = self.under_way + u64::from(n);
             let lacking = is_short(self.deficit as f64, under_way, self.losses.rate);
             let left = self.allowance - room.cost * f64::from(n);
-            let worth = self.belief.worth(&self.losses, n.into());
+            let worth = self.belief.worth(&losses, n.into());
             worth > price && left >= 1.0 || self.deficit > 0 && lacking
         };
         (0..room.most).take_while(wanted).count() as u8

@@ -1,0 +1,207 @@
+//! What a sender knows of one path: its datagrams in flight, its estimates and its timers.
+
+use core::time::Duration;
+
+use super::discovery::Discovery;
+use super::flight::Flight;
+use crate::loss::LossEstimator;
+use crate::path::PathId;
+use crate::rtt::RttEstimator;
+use crate::time::Time;
+
+/// A path is silent when this many datagrams are overdue in reports, or one is and this many probes
+/// were not answered either. Chance may lose fewer.
+const UNHEARD: usize = 3;
+const UNANSWERED: u32 = 2;
+/// A path is probed until its round trip was measured this often.
+const MEASURED: u32 = 8;
+/// Probes of a silent path are no further apart than the first time for as many probes as this, and then
+/// than the second.
+const PROBE_EVERY: Duration = Duration::from_millis(250);
+const PROBES: u32 = 40;
+const PROBE_LATER: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(crate) struct Path {
+    pub(super) id: PathId,
+    pub(super) cost: u8,
+    pub(super) flight: Flight,
+    pub(super) rtt: RttEstimator,
+    pub(super) loss: LossEstimator,
+    /// The shortest wait in the path's queue that a report of the last round trip told, and when.
+    pub(super) queue: (Time, Duration),
+    /// What the newest report told of it.
+    newest_queue: Duration,
+    pub(super) newest_report: Option<u64>,
+    /// When it arrived.
+    pub(super) reported: Time,
+    /// Looks for the longest datagram, if the carrier does not.
+    pub(crate) discovery: Option<Box<Discovery>>,
+    /// Transmissions that the retransmission timer asked for.
+    pub(super) probes_due: u8,
+    pub(super) backoff: u32,
+    /// The window was full, and nothing was acknowledged since then.
+    pub(super) window_shut: bool,
+    /// The time of the last progress or the last transmission.
+    pub(super) last_activity: Time,
+    /// Since when nothing is heard of the path, while another is heard.
+    pub(super) silent: Option<Time>,
+    /// Its carrier is gone.
+    pub(super) gone: bool,
+    /// Round trips measured.
+    measured: u32,
+    /// Symbols lost here that the peer has without another transmission.
+    pub(super) recovered: u64,
+}
+
+impl Path {
+    pub(super) fn new(id: PathId, cost: u8, initial_rtt: Duration, now: Time) -> Self {
+        Path {
+            id,
+            cost,
+            flight: Flight::default(),
+            rtt: RttEstimator::new(initial_rtt),
+            loss: LossEstimator::default(),
+            queue: (now, Duration::ZERO),
+            newest_queue: Duration::ZERO,
+            newest_report: None,
+            reported: now,
+            discovery: None,
+            probes_due: 0,
+            backoff: 0,
+            window_shut: false,
+            last_activity: now,
+            silent: None,
+            gone: false,
+            measured: 0,
+            recovered: 0,
+        }
+    }
+
+    pub(crate) fn id(&self) -> PathId {
+        self.id
+    }
+
+    pub(crate) fn cost(&self) -> u8 {
+        self.cost
+    }
+
+    pub(crate) fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    pub(crate) fn loss(&self) -> &LossEstimator {
+        &self.loss
+    }
+
+    /// The wait in the path's queue that the newest report told.
+    pub(crate) fn newest_queue(&self) -> Duration {
+        self.newest_queue
+    }
+
+    pub(crate) fn recovered(&self) -> u64 {
+        self.recovered
+    }
+
+    /// Bytes in flight.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.flight.bytes()
+    }
+
+    /// Bytes that arrived.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.flight.fates_of_bytes().0
+    }
+
+    /// Datagrams that left in the last `time`.
+    pub(crate) fn sent_within(&self, now: Time, time: Duration) -> usize {
+        self.flight.sent_since(now - time)
+    }
+
+    /// Whether it is heard, as far as reports tell.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.silent.is_none() && !self.gone
+    }
+
+    /// Nothing is heard of it, or its carrier is gone.
+    pub(crate) fn is_silent(&self) -> bool {
+        !self.is_heard()
+    }
+
+    /// Its carrier is gone.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Whether the retransmission timer asked for a transmission, which may exceed the window.
+    pub(crate) fn is_probe_due(&self) -> bool {
+        self.probes_due > 0
+    }
+
+    /// The rate control holds a transmission back, because its window is full.
+    pub(crate) fn on_window_shut(&mut self) {
+        self.window_shut = true;
+    }
+
+    /// How many times in a row the retransmission timer has fired.
+    pub(crate) fn timeouts_in_a_row(&self) -> u32 {
+        self.backoff
+    }
+
+    /// A datagram that leaves now arrives after this time, with what queues and jitter may add: data
+    /// in order waits for the latest of many datagrams, not for the mean.
+    pub(crate) fn latency(&self) -> Duration {
+        self.rtt.smoothed() / 2 + self.rtt.variation()
+    }
+
+    /// A report told how long datagrams waited in the path's queue. Where the delay jitters, only
+    /// what persists over a round trip is a queue.
+    pub(super) fn on_queue(&mut self, now: Time, queue: Duration) {
+        self.newest_queue = queue;
+        let (at, shortest) = self.queue;
+        if queue <= shortest || now >= at + self.rtt.smoothed() {
+            self.queue = (now, queue);
+        }
+    }
+
+    /// When the path counts as silent; a report is late after `timeout`, and hardly ever later than this
+    /// by a quarter.
+    pub(super) fn silent_time(&self, timeout: Duration) -> Option<Time> {
+        let enough = match self.backoff < UNANSWERED {
+            true => UNHEARD - 1,
+            false => 0,
+        };
+        // Without a measurement nobody knows when a report is late, but probes should be answered.
+        let watched = self.rtt.is_measured() || self.backoff >= UNANSWERED;
+        let watched = watched && self.is_heard();
+        let since = self.flight.unheard().nth(enough).filter(|_| watched)?;
+        // The peer may refuse what arrives, and says so.
+        Some(since.max(self.reported) + timeout * 5 / 4)
+    }
+
+    /// A report measured the round trip. Returns whether to do so again at once, on one of several paths.
+    pub(super) fn on_measured(&mut self) -> bool {
+        self.measured = self.measured.saturating_add(1);
+        self.measured < MEASURED
+    }
+
+    /// When a silent path is probed again.
+    pub(super) fn silent_probe_time(&self, timeout: Duration) -> Option<Time> {
+        let interval = match self.backoff < PROBES {
+            true => timeout
+                .saturating_mul(1 << self.backoff.min(8))
+                .min(PROBE_EVERY),
+            false => PROBE_LATER,
+        };
+        (self.silent.is_some() && !self.gone && self.probes_due == 0)
+            .then(|| self.last_activity + interval)
+    }
+
+    /// Something arrived on it, or nothing is in flight on it any more.
+    pub(super) fn on_progress(&mut self, now: Time) {
+        self.window_shut = false;
+        self.backoff = 0;
+        self.probes_due = 0;
+        self.last_activity = now;
+    }
+}

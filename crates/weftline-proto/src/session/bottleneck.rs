@@ -1,0 +1,138 @@
+//! Which paths share a bottleneck: their queues grow and fall together (the idea of RFC 8382). There, all
+//! of them take what one flow would.
+
+use core::time::Duration;
+
+use crate::path::PathId;
+use crate::time::Time;
+
+/// Queues are compared this often.
+const EVERY: Duration = Duration::from_millis(20);
+/// Samples that count, about; a pair is judged after as many.
+const MEMORY: f64 = 64.0;
+/// Paths share a queue if their queues correlate more than this, and vary by more than a timer's step.
+const TOGETHER: f64 = 0.7;
+const LEAST: f64 = 1e-3;
+
+/// Compares the queues of all pairs of paths.
+#[derive(Debug, Default)]
+pub(super) struct Bottlenecks {
+    pairs: Vec<Pair>,
+    sampled: Time,
+}
+
+#[derive(Debug)]
+struct Pair {
+    paths: [PathId; 2],
+    samples: f64,
+    means: [f64; 2],
+    /// Variances of the two, and their covariance.
+    variances: [f64; 2],
+    covariance: f64,
+}
+
+impl Bottlenecks {
+    /// Whether the queues are to be compared now.
+    pub(super) fn is_due(&self, now: Time) -> bool {
+        now.since(self.sampled) >= EVERY
+    }
+
+    /// The newest queueing delays of the paths that carry data.
+    pub(super) fn on_queues(&mut self, now: Time, queues: &[(PathId, Duration)]) {
+        self.sampled = now;
+        for (at, (first, queue)) in queues.iter().enumerate() {
+            for (second, other) in &queues[at + 1..] {
+                let pair = self.pair([*first, *second]);
+                pair.add([queue.as_secs_f64(), other.as_secs_f64()]);
+            }
+        }
+    }
+
+    fn pair(&mut self, paths: [PathId; 2]) -> &mut Pair {
+        let index = self.pairs.iter().position(|pair| pair.paths == paths);
+        let index = index.unwrap_or_else(|| {
+            self.pairs.push(Pair {
+                paths,
+                samples: 0.0,
+                means: [0.0; 2],
+                variances: [0.0; 2],
+                covariance: 0.0,
+            });
+            self.pairs.len() - 1
+        });
+        &mut self.pairs[index]
+    }
+
+    /// Whether the two share a bottleneck.
+    pub(super) fn are_shared(&self, paths: [PathId; 2]) -> bool {
+        let same = |pair: &&Pair| {
+            let [first, second] = pair.paths;
+            pair.paths == paths || [second, first] == paths
+        };
+        self.pairs.iter().find(same).is_some_and(Pair::is_shared)
+    }
+
+    /// A path is gone.
+    pub(super) fn forget(&mut self, path: PathId) {
+        self.pairs.retain(|pair| !pair.paths.contains(&path));
+    }
+}
+
+impl Pair {
+    fn add(&mut self, queues: [f64; 2]) {
+        self.samples += 1.0;
+        let weight = 1.0 / self.samples.min(MEMORY);
+        let [x, y] = [0, 1].map(|at| queues[at] - self.means[at]);
+        let keep = 1.0 - weight;
+        self.covariance = keep * (self.covariance + weight * x * y);
+        for (at, difference) in [x, y].into_iter().enumerate() {
+            let variance = &mut self.variances[at];
+            *variance = keep * (*variance + weight * difference * difference);
+            self.means[at] += weight * difference;
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        let [x, y] = self.variances.map(f64::sqrt);
+        let varies = x.min(y) > LEAST;
+        self.samples >= MEMORY && varies && self.covariance > TOGETHER * x * y
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Deterministic numbers that look random, 0 to 1.
+    fn random(state: &mut u64) -> f64 {
+        *state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (*state >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Whether two paths count as shared, with queues of a common part and of parts of their own.
+    fn shared(common: f64, own: f64) -> bool {
+        let mut bottlenecks = Bottlenecks::default();
+        let paths = [PathId::FIRST, PathId::FIRST.next().expect("there is one")];
+        let mut state = 1;
+        for round in 1..500u64 {
+            let both = common * random(&mut state);
+            let queues = paths.map(|path| {
+                let queue = both + own * random(&mut state);
+                (path, Duration::from_secs_f64(queue))
+            });
+            bottlenecks.on_queues(Time::from_micros(20_000 * round), &queues);
+        }
+        bottlenecks.are_shared(paths)
+    }
+
+    #[test]
+    fn paths_share_a_bottleneck_if_their_queues_move_together() {
+        assert!(shared(0.020, 0.005));
+        assert!(!shared(0.005, 0.020));
+        assert!(!shared(0.0, 0.020));
+        // Less than timers tell.
+        assert!(!shared(0.001, 0.0));
+    }
+}

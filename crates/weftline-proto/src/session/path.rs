@@ -1,0 +1,59 @@
+//! What a session keeps for one path besides its sender and its receiver.
+
+use super::long::Pace;
+use super::pieces::{Cutter, Joiner};
+use crate::config::Config;
+use crate::path::PathId;
+use crate::rate::Pacer;
+use crate::time::Time;
+
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) id: PathId,
+    pub(super) pacer: Pacer,
+    /// How fast data arrives.
+    pub(super) pace: Pace,
+    /// The longest datagram that the path takes.
+    pub(super) largest_datagram: usize,
+    pub(super) cutter: Cutter,
+    pub(super) joiner: Joiner,
+    /// Length of the repair after which no source datagram was sent yet.
+    pub(super) last_repair: usize,
+    /// Source datagrams since the last repair.
+    pub(super) since_repair: u32,
+    /// The session is to be asked again then: pacing holds a datagram back, or one was left to another
+    /// path.
+    pub(super) paced_until: Option<Time>,
+    /// Since when something has been left to this path by another.
+    pub(super) left: Option<Time>,
+    /// Pacing holds a probe of a size back until then.
+    pub(super) size_probe_at: Option<Time>,
+    pub(super) last_sent: Time,
+    /// A probe keeps the path alive.
+    pub(super) probe_due: bool,
+    /// Datagrams and bytes, sent and received.
+    pub(super) sent: [u64; 2],
+    pub(super) received: [u64; 2],
+}
+
+impl Path {
+    pub(super) fn new(id: PathId, config: &Config, now: Time) -> Self {
+        Path {
+            id,
+            pacer: Pacer::new(config, now),
+            pace: Pace::default(),
+            largest_datagram: usize::MAX,
+            cutter: Cutter::default(),
+            joiner: Joiner::default(),
+            last_repair: 0,
+            since_repair: 0,
+            paced_until: None,
+            left: None,
+            size_probe_at: None,
+            last_sent: now,
+            probe_due: false,
+            sent: [0; 2],
+            received: [0; 2],
+        }
+    }
+}
