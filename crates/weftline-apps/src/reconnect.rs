@@ -1,10 +1,12 @@
 //! A session that is re-established after a loss; the clients of relay and forward share it.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use weftline::{CloseReason, ConnectError, Connection, EndpointConfig, Port};
+use weftline::{CloseReason, ConnectError, Connection, EndpointConfig, PathEvent, Port};
 
 use crate::error::SessionError;
 use crate::session::{close, farewell};
@@ -33,6 +35,9 @@ pub(crate) trait Rejoin: Sync {
         agreed: Self::Agreed,
     ) -> impl Future<Output = CloseReason> + Send;
 
+    /// Something has happened to a path of the session.
+    fn on_path(&self, event: &PathEvent);
+
     /// A session was lost.
     fn on_lost(&self);
 
@@ -57,6 +62,13 @@ pub(crate) trait Rejoin: Sync {
 pub(crate) fn watchful(config: &mut EndpointConfig) {
     let keep_alive = &mut config.session.keep_alive;
     *keep_alive = keep_alive.map(|interval| interval.min(ASK));
+}
+
+async fn watch(connection: &Connection, work: &impl Rejoin) -> Infallible {
+    while let Ok(event) = connection.path_event().await {
+        work.on_path(&event);
+    }
+    pending().await
 }
 
 /// The pause after a further failure.
@@ -85,6 +97,7 @@ pub(crate) async fn reconnect(work: &impl Rejoin, stopper: &Stopper) -> Result<(
                 let mut carried = pin!(work.carry(&connection, agreed));
                 let ended = tokio::select! {
                     ended = &mut carried => ended,
+                    never = watch(&connection, work) => match never {},
                     () = stopper.asked() => {
                         work.leave(&connection, carried).await;
                         farewell(&endpoint, close::INTERRUPTED, "stopped").await;

@@ -1,10 +1,13 @@
 //! Options that several commands share, and the session that they configure.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use weftline::{Congestion, EndpointConfig, KnownPeers, RateControl};
+use weftline::{
+    Congestion, EndpointConfig, KnownPeers, MAX_PATHS, ParsePathError, PathRequest, RateControl,
+};
 
 use weftline_apps::Memory;
 
@@ -43,6 +46,74 @@ pub(crate) struct SessionOptions {
     /// Give up when the peer is silent for this long
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = timeout)]
     pub timeout: Duration,
+}
+
+/// The paths of a client's sessions.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct PathOptions {
+    /// Use this path; repeat it to use several at once: a network interface (eth0, Linux), an address
+    /// of this host (192.0.2.7), or another address of the server (to=198.51.100.1), or an interface or
+    /// address and to= with a comma in between. `all` is each interface with a default route, as they
+    /// come and go (Linux). A path with ,cost=1 carries data only while those
+    /// of lower cost are not enough, or silent [default: the one that the system chooses]
+    #[arg(
+        long = "path",
+        value_name = "PATH[,cost=N]",
+        conflicts_with = "insecure_udp",
+        help_heading = "Session"
+    )]
+    paths: Vec<PathName>,
+}
+
+/// A path, or all interfaces.
+#[derive(Clone, Debug)]
+enum PathName {
+    All,
+    One(PathRequest),
+}
+
+impl FromStr for PathName {
+    type Err = ParsePathError;
+
+    fn from_str(text: &str) -> Result<Self, ParsePathError> {
+        match text {
+            "all" => Ok(PathName::All),
+            text => text.parse().map(PathName::One),
+        }
+    }
+}
+
+impl PathOptions {
+    /// Adds the paths to `config`.
+    ///
+    /// # Errors
+    /// They cannot be used together, or not with this session.
+    pub(crate) fn complete(&self, config: &mut EndpointConfig) -> Result<(), Failure> {
+        let usage = |message: String| Err(Failure::new(Exit::Usage, message));
+        let named = self.paths.iter().filter_map(|path| match path {
+            PathName::All => None,
+            PathName::One(path) => Some(path.clone()),
+        });
+        let named: Vec<PathRequest> = named.collect();
+        let all = named.len() < self.paths.len();
+        if named.len() > MAX_PATHS {
+            return usage(format!("--path: a session has at most {MAX_PATHS} paths"));
+        }
+        let mut others = named.iter().enumerate();
+        if let Some((_, twice)) = others.find(|(i, path)| named[..*i].contains(path)) {
+            return usage(format!("--path {twice} is given twice"));
+        }
+        let scheme = &config.session.scheme;
+        if (all || named.len() > 1) && !scheme.takes_several_paths() {
+            return usage(format!(
+                "--preset {} works over one path: use auto, streaming or arq with several",
+                scheme.name()
+            ));
+        }
+        config.paths = named;
+        config.all_interfaces = all;
+        Ok(())
+    }
 }
 
 /// The memory that the clients of a server may take. A session counts with 1 MB and what it holds.
@@ -236,11 +307,45 @@ mod tests {
     struct Test {
         #[command(flatten)]
         session: SessionOptions,
+        #[command(flatten)]
+        paths: PathOptions,
     }
 
     fn endpoint(arguments: &[&str]) -> Result<EndpointConfig, Failure> {
         let test = Test::try_parse_from([&["x"], arguments].concat());
-        test.unwrap_or_else(|e| panic!("{e}")).session.endpoint()
+        let test = test.unwrap_or_else(|e| panic!("{e}"));
+        let mut config = test.session.endpoint()?;
+        test.paths.complete(&mut config)?;
+        Ok(config)
+    }
+
+    #[test]
+    fn paths_reach_the_session() {
+        let config = endpoint(&["--path", "eth0", "--path", "192.0.2.7,cost=1"]).unwrap();
+        let paths: Vec<String> = config.paths.iter().map(PathRequest::to_string).collect();
+        assert_eq!(paths, ["eth0", "192.0.2.7,cost=1"]);
+        assert!(!config.all_interfaces);
+        assert!(endpoint(&["--preset", "block", "--path", "eth0"]).is_ok());
+        let config = endpoint(&["--path", "all", "--path", "wwan0,cost=1"]).unwrap();
+        assert!(config.all_interfaces && config.paths.len() == 1);
+    }
+
+    #[test]
+    fn paths_that_cannot_be_used_say_why() {
+        let twice = &["--path", "eth0", "--path", "eth0"][..];
+        let block = &["--preset", "block", "--path", "eth0", "--path", "eth1"];
+        let nine: Vec<String> = (0..9).map(|i| format!("--path=eth{i}")).collect();
+        let nine: Vec<&str> = nine.iter().map(String::as_str).collect();
+        for (arguments, why) in [
+            (twice, "--path eth0 is given twice"),
+            (block, "--preset block works over one path"),
+            (&nine, "at most 8 paths"),
+        ] {
+            let error = endpoint(arguments).unwrap_err();
+            assert!(error.message.contains(why), "{}", error.message);
+        }
+        let plain = Test::try_parse_from(["x", "--insecure-udp", "--path", "eth0"]);
+        assert!(plain.is_err());
     }
 
     #[test]

@@ -273,6 +273,7 @@ async fn session(
     reporter.finish();
     let mut record = Record {
         stats: Some(connection.stats()),
+        paths: connection.paths(),
         folder: args.directory.filter(|path| path != Path::new("-")),
         peer,
         elapsed: started.elapsed(),

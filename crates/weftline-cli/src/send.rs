@@ -10,7 +10,7 @@ use weftline_apps::transfer::{Listing, collect, send};
 use weftline_apps::{Address, close, connect, farewell};
 
 use crate::home;
-use crate::options::{SessionOptions, StallOptions};
+use crate::options::{PathOptions, SessionOptions, StallOptions};
 use crate::ui::failure::{self, There};
 use crate::ui::progress::Reporter;
 use crate::ui::stop::{stop, stopped};
@@ -60,6 +60,9 @@ pub(crate) struct SendArgs {
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     pub session: SessionOptions,
+    /// The paths of the session
+    #[command(flatten)]
+    pub paths: PathOptions,
 }
 
 /// Runs the command.
@@ -93,7 +96,8 @@ async fn prepare(args: &SendArgs, output: OutputOptions) -> Result<(Listing, Por
     for failed in &listing.failed {
         notes.warn(&format!("cannot send {}: {}", failed.path, failed.reason));
     }
-    let config = args.session.endpoint()?;
+    let mut config = args.session.endpoint()?;
+    args.paths.complete(&mut config)?;
     let identity = match args.peer {
         Some(_) => Some(home::identity(args.session.identity.as_deref())?.0),
         None => {
@@ -141,6 +145,7 @@ async fn transfer(
     reporter.finish();
     let mut record = Record {
         stats: Some(connection.stats()),
+        paths: connection.paths(),
         peer: connection.peer().map(|p| p.to_string()),
         elapsed: started.elapsed(),
         ..Record::default()

@@ -224,6 +224,49 @@ fn standard_input_arrives_on_standard_output() {
     assert!(send.wait().unwrap().success());
 }
 
+/// Standard input keeps the session open until both paths are.
+#[test]
+fn a_file_goes_over_two_paths_and_each_is_reported() {
+    let (ours, theirs) = (Home::new(), Home::new());
+    let (receiver, address, peer) = theirs.receive(&["-", "--allow", &ours.fingerprint()]);
+    let mut sender = ours.command(&[
+        "send",
+        "-",
+        &address,
+        "--peer",
+        &peer,
+        "--json",
+        "--path",
+        "127.0.0.2",
+        "--path",
+        "127.0.0.3,cost=1",
+    ]);
+    let mut sender = sender
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut notes = BufReader::new(sender.stderr.take().unwrap()).lines();
+    let opened = notes.find(|line| line.as_ref().unwrap() == "path 127.0.0.3,cost=1 is open");
+    assert!(opened.is_some());
+    let data = random(300_000, 3);
+    let mut input = sender.stdin.take().unwrap();
+    input.write_all(&data).unwrap();
+    drop(input);
+    let (status, received, _) = receiver.end();
+    assert!(status == 0 && received == data);
+    let output = sender.wait_with_output().unwrap();
+    assert_eq!(code(&output), 0);
+    let paths = &json(&output.stdout)["stats"]["paths"];
+    assert_eq!(paths[0]["path"], "127.0.0.2");
+    assert_eq!(
+        (&paths[1]["path"], &paths[1]["cost"]),
+        (&"127.0.0.3,cost=1".into(), &1.into())
+    );
+    assert!(paths[0]["sent_bytes"].as_u64().unwrap() > 0);
+}
+
 #[test]
 fn an_unknown_peer_is_refused_and_both_sides_say_how_to_allow_it() {
     let (from, to) = (Home::new(), Home::new());

@@ -8,7 +8,7 @@ use weftline_proto::RateControl;
 
 use crate::BindError;
 #[cfg(feature = "quic")]
-use crate::KnownPeers;
+use crate::{KnownPeers, PathRequest};
 
 /// What decides how fast a QUIC connection sends, in place of or besides the engine's own
 /// [`RateControl`].
@@ -73,6 +73,16 @@ pub struct EndpointConfig {
     /// what must not be done at another time. Plain UDP has none.
     #[cfg(feature = "quic")]
     pub early_data: bool,
+    /// The paths of each connection that this endpoint makes: the first one of the least cost carries the
+    /// connection's beginning, and the others are added as with
+    /// [`Connection::add_path`](crate::Connection::add_path). Those that cannot be opened are tried again,
+    /// later each time. Without any, the connection has one path, through the endpoint's own socket.
+    #[cfg(feature = "quic")]
+    pub paths: Vec<PathRequest>,
+    /// Besides, a path through each network interface of this host that has a default route (Linux). They
+    /// are watched: paths come and go with them.
+    #[cfg(feature = "quic")]
+    pub all_interfaces: bool,
     /// What is remembered of peers. Clones of this configuration share it.
     #[cfg(feature = "quic")]
     pub known_peers: KnownPeers,
@@ -91,6 +101,10 @@ impl Default for EndpointConfig {
             application_protocols: Vec::new(),
             #[cfg(feature = "quic")]
             early_data: false,
+            #[cfg(feature = "quic")]
+            paths: Vec::new(),
+            #[cfg(feature = "quic")]
+            all_interfaces: false,
             #[cfg(feature = "quic")]
             known_peers: KnownPeers::new(),
         }

@@ -145,7 +145,7 @@ impl Attempt {
         match connection.shared().ready().await {
             Ok(()) => Ok(connection),
             Err(reason) => {
-                let carrier = &connection.shared().carrier;
+                let carrier = &connection.shared().first.carrier;
                 Err(carrier
                     .connect_error(addr)
                     .unwrap_or(ConnectError::Closed { addr, reason }))

@@ -14,6 +14,8 @@ use weftline_proto::{
 use crate::handle::Handle;
 use crate::shared::{Shared, State};
 use crate::{ExportError, Fingerprint, Receipt, SendError, Stream};
+#[cfg(feature = "quic")]
+use crate::{PathError, PathEvent, PathId, PathInfo, PathRequest, paths};
 
 /// A connection: a session of the protocol with one peer. It carries any number of streams, and
 /// messages. Clones are handles to the same connection.
@@ -22,7 +24,7 @@ use crate::{ExportError, Fingerprint, Receipt, SendError, Stream};
 /// the reason "dropped": what the peer has not acknowledged by then is lost. To be sure, wait for
 /// [`Connection::flushed`] or [`Stream::finished`] first.
 #[derive(Clone)]
-pub struct Connection(Arc<Handle>);
+pub struct Connection(pub(crate) Arc<Handle>);
 
 impl Connection {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
@@ -207,7 +209,7 @@ impl Connection {
     ///
     /// The connection ended before.
     pub async fn confirmed(&self) -> Result<(), CloseReason> {
-        self.shared().carrier.confirmed().await
+        self.shared().first.carrier.confirmed().await
     }
 
     /// Waits until the peer has acknowledged everything that was sent.
@@ -253,19 +255,19 @@ impl Connection {
 
     /// The peer's fingerprint, which it proved; `None` on plain UDP.
     pub fn peer(&self) -> Option<Fingerprint> {
-        self.shared().carrier.peer()
+        self.shared().first.carrier.peer()
     }
 
-    /// The peer's address now; a QUIC client may move.
+    /// The peer's address now, on the first of the paths that are open; a QUIC client may move.
     pub fn remote_addr(&self) -> SocketAddr {
-        self.shared().carrier.remote_addr()
+        self.shared().remote_addr()
     }
 
     /// The application protocol that both ends agreed on, of
     /// [`EndpointConfig::application_protocols`](crate::EndpointConfig::application_protocols);
     /// `None` when neither end names any, and before the handshake has told.
     pub fn application_protocol(&self) -> Option<String> {
-        self.shared().carrier.application_protocol()
+        self.shared().first.carrier.application_protocol()
     }
 
     /// Fills `output` with keying material that only the two ends can compute (the TLS exporter,
@@ -282,7 +284,7 @@ impl Connection {
         label: &[u8],
         context: &[u8],
     ) -> Result<(), ExportError> {
-        let carrier = &self.shared().carrier;
+        let carrier = &self.shared().first.carrier;
         carrier.export_keying_material(output, label, context)
     }
 
@@ -313,10 +315,57 @@ impl Connection {
     pub fn rtt(&self) -> Duration {
         let rtt = self.stats().path.rtt;
         if rtt.is_zero() {
-            self.shared().carrier.rtt().unwrap_or_default()
+            self.shared().first.carrier.rtt().unwrap_or_default()
         } else {
             rtt
         }
+    }
+
+    /// Opens a further path to the same peer, beside those that there are: the connection carries its data
+    /// over all of them, and goes on as long as one of them does. Only the end that connected can do
+    /// this, over QUIC.
+    ///
+    /// The path is kept: when it ends, or nothing is heard of it for 5 s, it is opened again, at once and
+    /// then after longer and longer pauses, of at most 5 s. So is, from now on, the path that the connection
+    /// began with.
+    ///
+    /// Cancel safe: a call that was dropped before it was ready has added nothing.
+    ///
+    /// # Errors
+    ///
+    /// The path cannot be opened now, or the connection cannot have it.
+    #[cfg(feature = "quic")]
+    pub async fn add_path(&self, request: PathRequest) -> Result<PathId, PathError> {
+        paths::add(self.0.shared(), request).await
+    }
+
+    /// Does without a path from now on. What was on its way there is sent again where that is needed.
+    ///
+    /// # Errors
+    ///
+    /// There is no such path, it is the only one, or the connection is over.
+    #[cfg(feature = "quic")]
+    pub fn remove_path(&self, id: PathId) -> Result<(), PathError> {
+        self.shared().remove_path(id)
+    }
+
+    /// The connection's paths now.
+    #[cfg(feature = "quic")]
+    pub fn paths(&self) -> Vec<PathInfo> {
+        self.shared().look(|state| state.path_infos())
+    }
+
+    /// The next thing that happens to a path. Each is told once; of more than 64 that nobody has asked
+    /// for, the oldest are dropped.
+    ///
+    /// Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// The connection is over.
+    #[cfg(feature = "quic")]
+    pub async fn path_event(&self) -> Result<PathEvent, CloseReason> {
+        self.shared().next_path_event().await
     }
 
     pub(crate) fn shared(&self) -> &Shared {

@@ -1,4 +1,5 @@
-//! The work that moves datagrams between the engine's session and its carrier.
+//! The work that moves datagrams between the engine's session and its carrier, or one of them: each has
+//! a driver of its own.
 //!
 //! What has arrived is given to the engine, a bounded batch under one lock. The engine is asked for
 //! datagrams when the carrier has room, and for no more than leave at once, so that it decides at
@@ -15,9 +16,10 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use tokio::time::{Instant, sleep_until};
 use tracing::Instrument;
-use weftline_proto::{CloseReason, Session, Time};
+use weftline_proto::{CloseReason, PathId, Session, Time};
 
 use crate::carrier::{PROTOCOL_ERROR, TIMED_OUT, udp};
+use crate::lanes::Lane;
 use crate::shared::{Shared, State};
 
 /// Datagrams that arrived and are handled under one lock.
@@ -39,53 +41,76 @@ const MEMORY: usize = 64 << 10;
 /// A timer that stays due after it was served must not spin the driver.
 const MIN_SLEEP: Duration = Duration::from_micros(100);
 
-/// Runs a connection until it is over and its last datagram has left; then calls `done`.
-pub(crate) fn spawn(shared: Arc<Shared>, done: impl FnOnce() + Send + 'static) {
-    let span = tracing::info_span!(
-        "connection",
-        peer = shared.carrier.peer().map(tracing::field::display),
-        addr = %shared.carrier.remote_addr(),
-    );
-    let work = shared.clone();
-    let run = async move {
-        let shared = work;
-        let _done = OnDrop(Some(done));
-        tracing::debug!("connection started");
-        drive(&shared).await;
-        let (code, reason) = farewell(&shared);
-        shared.carrier.close(code, &reason).await;
-    };
-    shared.carrier.spawn(run.instrument(span));
+/// What is done when the last driver of a connection has ended, even if the runtime drops it half-way.
+pub(crate) struct Done(Option<Box<dyn FnOnce() + Send + Sync>>);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        if let Some(done) = self.0.take() {
+            done();
+        }
+    }
 }
 
-async fn drive(shared: &Shared) {
+/// Runs a connection until it is over and its last datagram has left; then calls `done`.
+pub(crate) fn spawn(shared: Arc<Shared>, done: impl FnOnce() + Send + Sync + 'static) {
+    let done = Arc::new(Done(Some(Box::new(done))));
+    shared.done.set(Arc::downgrade(&done)).ok();
+    let first = shared.first.clone();
+    spawn_lane(shared, first, done);
+}
+
+/// Runs one path of a connection until either is over.
+pub(crate) fn spawn_lane(shared: Arc<Shared>, lane: Arc<Lane>, done: Arc<Done>) {
+    let span = tracing::info_span!(
+        "connection",
+        peer = lane.carrier.peer().map(tracing::field::display),
+        addr = %lane.carrier.remote_addr(),
+    );
+    let work = lane.clone();
+    let run = async move {
+        let (lane, _done) = (work, done);
+        tracing::debug!("connection started");
+        drive(&shared, &lane).await;
+        let (code, reason) = match lane.over() {
+            Some(parted) => parted.clone(),
+            None => farewell(&shared),
+        };
+        // The others see it too.
+        shared.wake_drivers();
+        lane.carrier.close(code, &reason).await;
+    };
+    lane.carrier.spawn(run.instrument(span));
+}
+
+async fn drive(shared: &Shared, lane: &Lane) {
     let mut inbox = Vec::new();
     let mut outbox = Outbox::default();
     let mut burst = 0;
-    if shared.carrier.max_datagram().is_none() {
+    if lane.carrier.max_datagram().is_none() {
         let discover =
             |session: &mut Session, now| session.discover_largest_datagram(now, udp::DATAGRAMS);
         if let Err(error) = shared.with_as_driver(|state, now| discover(&mut state.session, now)) {
-            shared.lose(CloseReason::Carrier(error.to_string()));
+            shared.lose_lane(lane, CloseReason::Carrier(error.to_string()));
         }
     }
     loop {
         // A carrier that always has room would otherwise keep this task from ever yielding.
         tokio::task::consume_budget().await;
-        match next(shared, &mut outbox) {
+        match next(shared, lane, &mut outbox) {
             Step::Send => {
                 burst += outbox.datagrams.len();
-                if let Err(reason) = send(shared, &mut outbox.datagrams, &mut inbox).await {
-                    shared.lose(reason);
+                if let Err(reason) = send(shared, lane, &mut outbox.datagrams, &mut inbox).await {
+                    shared.lose_lane(lane, reason);
                 }
                 outbox.datagrams.clear();
                 if burst >= BURST {
                     burst = 0;
-                    at_once(pin!(receive(shared, &mut inbox))).await;
+                    at_once(pin!(receive(shared, lane, &mut inbox))).await;
                 }
             }
-            Step::Wait(deadline) => wait(shared, deadline, &mut inbox).await,
-            Step::Lose(reason) => shared.lose(reason),
+            Step::Wait(deadline) => wait(shared, lane, deadline, &mut inbox).await,
+            Step::Lose(reason) => shared.lose_lane(lane, reason),
             Step::Over => return,
         }
     }
@@ -105,12 +130,18 @@ struct Outbox {
 
 impl Outbox {
     /// Takes what the session has to send now and the carrier has room for; false: nothing.
-    fn fill(&mut self, session: &mut Session, now: Time, largest: usize, room: usize) -> bool {
+    fn fill(
+        &mut self,
+        session: &mut Session,
+        path: PathId,
+        now: Time,
+        (largest, room): (usize, usize),
+    ) -> bool {
         let mut bytes = 0_usize;
         session.set_in_batches(self.in_batches);
         while self.datagrams.len() < BURST
             && (bytes == 0 || bytes.saturating_add(largest) <= room)
-            && session.poll_transmit(now, &mut self.datagram)
+            && session.poll_transmit_on(now, path, &mut self.datagram)
         {
             if self.memory.capacity() < self.datagram.len() {
                 self.memory.reserve(MEMORY.max(self.datagram.len()));
@@ -125,19 +156,20 @@ impl Outbox {
 }
 
 /// Waits for datagrams and gives the engine a batch of them. Dropped half-way, it loses none.
-async fn receive(shared: &Shared, inbox: &mut Vec<Bytes>) {
-    if let Err(reason) = shared.carrier.recv(inbox, BATCH).await {
-        shared.lose(reason);
+async fn receive(shared: &Shared, lane: &Lane, inbox: &mut Vec<Bytes>) {
+    if let Err(reason) = lane.carrier.recv(inbox, BATCH).await {
+        shared.lose_lane(lane, reason);
         return;
     }
-    let marks = shared.carrier.congestion_marks();
+    let marks = lane.carrier.congestion_marks();
     let few = inbox.len() <= FEW;
     let events = shared.events(|state, now| {
-        state.session.set_congestion_marks(marks);
+        state.session.set_congestion_marks_on(lane.path, marks);
         for datagram in inbox.drain(..) {
-            state.session.handle_datagram(now, &datagram);
+            state.session.handle_datagram_on(now, lane.path, &datagram);
         }
     });
+    shared.wake_others(lane);
     shared.heard.notify_waiters();
     if few && events > 0 {
         // An application that answers at once does so before the report leaves: the answer need not
@@ -162,62 +194,76 @@ enum Step {
     Over,
 }
 
-fn next(shared: &Shared, outbox: &mut Outbox) -> Step {
-    let (largest, room) = (shared.carrier.max_datagram(), shared.carrier.room());
-    shared.with_as_driver(|state, now| {
-        serve_timers(shared, state, now);
+fn next(shared: &Shared, lane: &Lane, outbox: &mut Outbox) -> Step {
+    let (largest, room) = (lane.carrier.max_datagram(), lane.carrier.room());
+    let mut worked = false;
+    let step = shared.with_as_driver(|state, now| {
+        worked |= serve_timers(shared, state, now);
         // What is said when the connection is over needs no room.
         if let Some(largest @ 1..) = largest
-            && let Err(error) = state.session.set_largest_datagram(largest)
+            && lane.over().is_none()
+            && let Err(error) = state.session.set_largest_datagram_on(lane.path, largest)
         {
             return Step::Lose(CloseReason::Carrier(error.to_string()));
         }
         let largest = state.session.largest_datagram();
-        if state.is_drained() {
+        if lane.is_over(state) {
             Step::Over
-        } else if outbox.fill(&mut state.session, now, largest, room) {
+        } else if outbox.fill(&mut state.session, lane.path, now, (largest, room)) {
+            worked = true;
             Step::Send
-        } else if state.is_drained() {
+        } else if lane.is_over(state) {
             Step::Over
         } else {
             Step::Wait(deadline(shared, state, now))
         }
-    })
+    });
+    if worked {
+        shared.wake_others(lane);
+    }
+    step
 }
 
 /// Waits until the carrier has taken the datagrams; meanwhile receives and lets timers run.
 async fn send(
     shared: &Shared,
+    lane: &Lane,
     datagrams: &mut VecDeque<Bytes>,
     inbox: &mut Vec<Bytes>,
 ) -> Result<(), CloseReason> {
-    let mut sending = pin!(shared.carrier.send(datagrams));
+    let mut sending = pin!(lane.carrier.send(datagrams));
     // Nearly always there is room at once, and nothing else needs to be looked at.
     if let Some(result) = at_once(sending.as_mut()).await {
         return result;
     }
     loop {
-        let (over, deadline) = shared.with_as_driver(|state, now| {
-            serve_timers(shared, state, now);
-            (state.is_drained(), deadline(shared, state, now))
+        let (worked, over, deadline) = shared.with_as_driver(|state, now| {
+            let worked = serve_timers(shared, state, now);
+            (worked, lane.is_over(state), deadline(shared, state, now))
         });
+        if worked {
+            shared.wake_others(lane);
+        }
         if over {
             return Ok(());
         }
         tokio::select! {
             biased;
             result = &mut sending => return result,
-            () = wait(shared, deadline, inbox) => {}
+            () = wait(shared, lane, deadline, inbox) => {}
         }
     }
 }
 
-fn serve_timers(shared: &Shared, state: &mut State, now: Time) {
-    if state.session.poll_timeout().is_some_and(|due| due <= now) {
+/// Whether one was due.
+fn serve_timers(shared: &Shared, state: &mut State, now: Time) -> bool {
+    let is_due = state.session.poll_timeout().is_some_and(|due| due <= now);
+    if is_due {
         state.session.handle_timeout(now);
         // What expired may have been the last that was not acknowledged.
         shared.heard.notify_waiters();
     }
+    is_due
 }
 
 fn deadline(shared: &Shared, state: &State, now: Time) -> Option<Instant> {
@@ -226,7 +272,7 @@ fn deadline(shared: &Shared, state: &State, now: Time) -> Option<Instant> {
 }
 
 /// Waits for what may let the engine send: an arrival, a change by the application, a timer.
-async fn wait(shared: &Shared, deadline: Option<Instant>, inbox: &mut Vec<Bytes>) {
+async fn wait(shared: &Shared, lane: &Lane, deadline: Option<Instant>, inbox: &mut Vec<Bytes>) {
     let timer = async {
         match deadline {
             Some(deadline) => sleep_until(deadline).await,
@@ -235,8 +281,8 @@ async fn wait(shared: &Shared, deadline: Option<Instant>, inbox: &mut Vec<Bytes>
     };
     tokio::select! {
         biased;
-        () = receive(shared, inbox) => {}
-        () = shared.changed.notified() => {}
+        () = receive(shared, lane, inbox) => {}
+        () = lane.changed.notified() => {}
         () = timer => {}
     }
 }
@@ -260,15 +306,4 @@ fn farewell(shared: &Shared) -> (u64, String) {
             _ => (0, String::new()),
         }
     })
-}
-
-/// Calls its function even when the runtime drops the task half-way.
-struct OnDrop<F: FnOnce()>(Option<F>);
-
-impl<F: FnOnce()> Drop for OnDrop<F> {
-    fn drop(&mut self) {
-        if let Some(f) = self.0.take() {
-            f();
-        }
-    }
 }

@@ -151,10 +151,8 @@ async fn accept(quic: Arc<Quic>, door: Door) {
         while handshakes.try_join_next().is_some() {}
         let inside = door.clone();
         let greet = |guest: Guest| async move {
-            let opened = guest.open().await;
-            inside
-                .greet(opened.map(|link| link.map(Carrier::Quic)))
-                .await;
+            let opened = guest.open(inside.sessions()).await;
+            inside.greet(opened).await;
         };
         if let Err(refusal) = knock.admit(&mut handshakes, greet) {
             door.refuse(refusal);

@@ -185,6 +185,14 @@ pub enum Refusal {
         /// How.
         reason: String,
     },
+    /// It wanted to be a further path of a session, and did not prove that it belongs to one.
+    #[error("refused a further path of {peer} at {addr}: it belongs to no session here")]
+    Path {
+        /// Its fingerprint.
+        peer: Fingerprint,
+        /// Where it came from.
+        addr: SocketAddr,
+    },
     /// Other peers were turned away, too many to tell of each of them.
     #[error("turned away {count} more peers from {addresses} addresses within {seconds} s")]
     More {
@@ -204,6 +212,7 @@ impl Refusal {
             Refusal::UnknownPeer { addr, .. }
             | Refusal::Full { addr }
             | Refusal::Crowded { addr }
+            | Refusal::Path { addr, .. }
             | Refusal::Handshake { addr, .. } => Some(*addr),
             Refusal::More { .. } => None,
         }

@@ -22,6 +22,10 @@ mod identity;
 mod insecure;
 #[cfg(feature = "quic")]
 mod known;
+mod lanes;
+mod path;
+#[cfg(feature = "quic")]
+mod paths;
 mod port;
 mod quota;
 mod random;
@@ -47,6 +51,7 @@ pub use identity::{Identity, IdentityError, InvalidKey};
 pub use insecure::InsecureEndpoint;
 #[cfg(feature = "quic")]
 pub use known::KnownPeers;
+pub use path::{ParsePathError, PathChange, PathError, PathEvent, PathId, PathInfo, PathRequest};
 pub use port::Port;
 pub use receipt::Receipt;
 pub use stream::{ReadHalf, Stream, WriteHalf};
@@ -54,8 +59,8 @@ pub use stream::{ReadHalf, Stream, WriteHalf};
 #[doc(no_inline)]
 pub use bytes::Bytes;
 pub use weftline_proto::{
-    Arq, Auto, Block, CloseReason, Config, ConfigError, DroppedStats, EncodingWindow, Feedback,
-    Limits, Measured, Message, MessageId, PathStats, Preset, RateControl, Rateless, ReceivedStats,
-    Rest, RestShare, Scheme, SentStats, Stats, StreamId, Streaming, TextError, Time, VectorHeader,
-    Violation, printable,
+    AddPathError, Arq, Auto, Block, CloseReason, Config, ConfigError, DroppedStats, EncodingWindow,
+    Feedback, Limits, MAX_PATHS, Measured, Message, MessageId, PathReport, PathStats, Preset,
+    RateControl, Rateless, ReceivedStats, Rest, RestShare, Scheme, SentStats, Stats, StreamId,
+    Streaming, TextError, Time, VectorHeader, Violation, printable,
 };

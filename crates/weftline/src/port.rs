@@ -12,7 +12,11 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use weftline_proto::Role;
 
+#[cfg(feature = "quic")]
+use crate::carrier::quic::{Arrival, Sessions};
 use crate::carrier::{BUSY, Backend, Carrier};
+#[cfg(feature = "quic")]
+use crate::paths;
 use crate::quota::{self, Quota, Tell};
 use crate::shared::Shared;
 use crate::{ConnectError, Connection, EndpointConfig, Fingerprint, Refusal, driver, random};
@@ -168,6 +172,9 @@ impl Drop for Inner {
 /// The connections of a port that are not over.
 pub(crate) struct Registry {
     config: EndpointConfig,
+    /// Those that may get further paths.
+    #[cfg(feature = "quic")]
+    pub(crate) sessions: Sessions,
     /// By their addresses in memory, until their drivers have ended.
     connections: Mutex<HashMap<usize, Arc<Shared>>>,
     idle: Notify,
@@ -178,6 +185,8 @@ impl Registry {
     fn new(config: EndpointConfig) -> Self {
         Registry {
             config,
+            #[cfg(feature = "quic")]
+            sessions: Sessions::default(),
             connections: Mutex::default(),
             idle: Notify::new(),
             closed: AtomicBool::new(false),
@@ -207,16 +216,68 @@ impl Registry {
         let shared = Arc::new(Shared::new(carrier, role, session, random::number()));
         let key = Arc::as_ptr(&shared) as usize;
         self.lock().insert(key, shared.clone());
-        if role == Role::Client && shared.carrier.is_early() {
+        if role == Role::Client && shared.first.carrier.is_early() {
             tokio::spawn(resend_if_refused(shared.clone()));
         }
         let registry = self.clone();
+        #[cfg(feature = "quic")]
+        let ended = Arc::downgrade(&shared);
         driver::spawn(shared.clone(), move || {
             drop(permit);
             registry.lock().remove(&key);
+            #[cfg(feature = "quic")]
+            if let Some(bond) = ended
+                .upgrade()
+                .and_then(|shared| shared.bond.get().cloned())
+            {
+                registry.sessions.remove(&bond.name);
+            }
             registry.idle.notify_waiters();
         });
+        #[cfg(feature = "quic")]
+        match role {
+            Role::Client if self.config.paths.len() > 1 || self.config.all_interfaces => {
+                tokio::spawn(paths::open_all(shared.clone(), self.config.clone()));
+            }
+            Role::Client => {}
+            Role::Server => self.name(&shared),
+        }
         Connection::new(shared)
+    }
+
+    /// Lets a server's session get further paths, once its peer has proved that it is live.
+    #[cfg(feature = "quic")]
+    fn name(self: &Arc<Self>, shared: &Arc<Shared>) {
+        match shared.first.carrier.is_early() {
+            false => self.name_now(shared),
+            true => {
+                let (registry, shared) = (self.clone(), shared.clone());
+                tokio::spawn(async move {
+                    if shared.first.carrier.confirmed().await.is_ok() {
+                        registry.name_now(&shared);
+                    }
+                });
+            }
+        }
+    }
+
+    #[cfg(feature = "quic")]
+    fn name_now(&self, shared: &Arc<Shared>) {
+        let Carrier::Quic(link) = &shared.first.carrier else {
+            return;
+        };
+        if let Some(bond) = link.bond() {
+            let bond = shared.bond.get_or_init(|| bond);
+            self.sessions.add(bond.clone(), link.peer(), shared);
+            // It may have ended meanwhile.
+            if shared
+                .done
+                .get()
+                .is_none_or(|done| done.strong_count() == 0)
+            {
+                self.sessions.remove(&bond.name);
+            }
+        }
     }
 
     fn live(&self) -> Vec<Arc<Shared>> {
@@ -254,13 +315,20 @@ pub(crate) struct Door {
 impl Door {
     /// Admits a peer whose handshake with the carrier has ended so; `None`: it did not finish.
     #[cfg(feature = "quic")]
-    pub(crate) async fn greet(self, handshake: Option<Result<Carrier, Refusal>>) {
+    pub(crate) async fn greet(self, handshake: Option<Result<Arrival, Refusal>>) {
         match handshake {
-            Some(Ok(carrier)) => self.admit(carrier).await,
+            Some(Ok(Arrival::Session(link))) => self.admit(Carrier::Quic(link)).await,
+            Some(Ok(Arrival::Path(joined))) => paths::accept(joined),
             Some(Err(refusal)) => self.refuse(refusal),
             // A peer that stops half-way is no news.
             None => tracing::debug!("a handshake took too long"),
         }
+    }
+
+    /// The sessions that may get further paths.
+    #[cfg(feature = "quic")]
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.registry.sessions
     }
 
     /// Starts the connection of a peer that may come in, and hands it over once it is ready.
@@ -328,7 +396,7 @@ fn lock(quota: &Mutex<Quota>) -> MutexGuard<'_, Quota> {
 
 /// Early data that the peer refused is sent again at once: QUIC has dropped it.
 async fn resend_if_refused(shared: Arc<Shared>) {
-    if shared.carrier.early_data_refused().await {
+    if shared.first.carrier.early_data_refused().await {
         tracing::debug!("the peer refused early data; it is sent again");
         shared.with_all(|state, now| state.session.carrier_dropped_all(now));
     }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use tokio::sync::Notify;
@@ -12,19 +12,30 @@ use tokio::time::Instant;
 use weftline_proto::{CloseReason, Config, Event, MessageId, Role, Session, StreamId, Time};
 
 use crate::carrier::Carrier;
+#[cfg(feature = "quic")]
+use crate::carrier::quic::Bond;
+use crate::driver::Done;
 use crate::error::Undelivered;
+use crate::lanes::{Lane, Paths};
 
-/// One connection: the engine's session, its carrier, and which tasks wait for what.
+/// One connection: the engine's session, its carriers, and which tasks wait for what.
 ///
 /// The rule that keeps it alive: a change of the session under the lock is followed by draining its
 /// events before unlocking, and by waking the driver afterwards if it has something to do.
 /// [`Shared::with`] does both.
 pub(crate) struct Shared {
-    pub(crate) carrier: Carrier,
+    /// The lane that the session began with: it knows who the peer is, even when it has ended.
+    pub(crate) first: Arc<Lane>,
+    /// There are other lanes, or only another one.
+    pub(crate) further: AtomicBool,
+    /// What is done when the last driver has ended.
+    pub(crate) done: OnceLock<Weak<Done>>,
+    /// What further connections prove that they belong to this session with.
+    #[cfg(feature = "quic")]
+    pub(crate) bond: OnceLock<Bond>,
     state: Mutex<State>,
     start: Instant,
-    /// The driver looks again at what to send and when to wake.
-    pub(crate) changed: Notify,
+    pub(crate) path_changed: Notify,
     pub(crate) connected: Notify,
     pub(crate) stream_opened: Notify,
     pub(crate) streams_available: Notify,
@@ -37,6 +48,7 @@ pub(crate) struct Shared {
 
 pub(crate) struct State {
     pub(crate) session: Session,
+    pub(crate) paths: Paths,
     pub(crate) connected: bool,
     /// The code and reason that this end closed with.
     pub(crate) closing: Option<(u64, String)>,
@@ -84,11 +96,17 @@ enum Pending {
 
 impl Shared {
     pub(crate) fn new(carrier: Carrier, role: Role, config: Config, seed: u64) -> Self {
+        let request = carrier.request();
+        let first = Lane::first(carrier);
         Shared {
-            carrier,
+            further: AtomicBool::new(false),
+            done: OnceLock::new(),
+            #[cfg(feature = "quic")]
+            bond: OnceLock::new(),
             state: Mutex::new(State {
                 session: Session::new(role, config, seed, Time::ZERO)
                     .expect("the endpoint has checked the configuration"),
+                paths: Paths::new(first.clone(), request),
                 connected: false,
                 closing: None,
                 readers: HashMap::new(),
@@ -96,8 +114,9 @@ impl Shared {
                 receipts: HashMap::new(),
                 lost: None,
             }),
+            first,
             start: Instant::now(),
-            changed: Notify::new(),
+            path_changed: Notify::new(),
             connected: Notify::new(),
             stream_opened: Notify::new(),
             streams_available: Notify::new(),
@@ -116,7 +135,7 @@ impl Shared {
             (result, state.session.wants_to_send())
         });
         if wake {
-            self.changed.notify_one();
+            self.wake_drivers();
         }
         result
     }
@@ -124,7 +143,7 @@ impl Shared {
     /// As [`Shared::with`], whatever the change: the driver looks at everything again.
     pub(crate) fn with_all<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> R {
         let result = self.with_as_driver(change);
-        self.changed.notify_one();
+        self.wake_drivers();
         result
     }
 
@@ -247,6 +266,8 @@ impl Shared {
             Event::MessageWritable => self.message_writable.notify_waiters(),
             Event::MessageDelivered(id) => state.settle(id, Ok(())),
             Event::MessageExpired(id) => state.settle(id, Err(Undelivered::Expired)),
+            Event::PathSilent(path) => self.on_silence(state, path, true),
+            Event::PathHeard(path) => self.on_silence(state, path, false),
             Event::Closed(_) => self.wake_all(state),
             _ => {}
         }
@@ -274,6 +295,7 @@ impl Shared {
             &self.message_received,
             &self.message_writable,
             &self.heard,
+            &self.path_changed,
             &self.closed,
         ] {
             notify.notify_waiters();
@@ -379,7 +401,7 @@ mod tests {
 
     /// The driver was woken since the last time.
     fn woken(shared: &Shared) -> bool {
-        pin!(shared.changed.notified()).as_mut().enable()
+        pin!(shared.first.changed.notified()).as_mut().enable()
     }
 
     #[tokio::test]

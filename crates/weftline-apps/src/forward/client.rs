@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use weftline::{CloseReason, Connection, Port, Stream};
+use weftline::{CloseReason, Connection, PathEvent, Port, Stream};
 
 use super::agree::{Agreed, agree};
 use super::bounds::MOST_RULES;
@@ -195,6 +195,10 @@ impl Rejoin for Running {
                 }
             }
         }
+    }
+
+    fn on_path(&self, event: &PathEvent) {
+        (self.client.on_event)(Event::Path(event));
     }
 
     fn on_lost(&self) {

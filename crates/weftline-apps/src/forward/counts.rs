@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use weftline::Stats;
+use weftline::{Connection, PathInfo, Stats};
 
 use super::wire::Reply;
 
@@ -29,7 +29,7 @@ pub(super) struct Counts {
 }
 
 /// Counters at one moment.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// Sessions so far.
     pub sessions: u64,
@@ -49,6 +49,8 @@ pub struct Snapshot {
     pub delivered: u64,
     /// The current session, or one of them.
     pub session: Option<Stats>,
+    /// Its paths.
+    pub paths: Vec<PathInfo>,
 }
 
 impl Counts {
@@ -86,7 +88,7 @@ impl Counts {
     }
 
     /// Current counters.
-    pub(super) fn snapshot(&self, session: Option<Stats>) -> Snapshot {
+    pub(super) fn snapshot(&self, session: Option<&Connection>) -> Snapshot {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Snapshot {
             sessions: load(&self.sessions),
@@ -97,7 +99,8 @@ impl Counts {
             refused: load(&self.refused),
             sent: load(&self.out),
             delivered: load(&self.inward),
-            session,
+            session: session.map(Connection::stats),
+            paths: session.map(Connection::paths).unwrap_or_default(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weftline::{Fingerprint, Refusal};
+use weftline::{Fingerprint, PathEvent, Refusal};
 
 use super::options::Entry;
 use crate::error::SessionError;
@@ -34,6 +34,8 @@ pub enum Event<'a> {
         /// The address on which it listened.
         at: &'a str,
     },
+    /// Client: something has happened to one of the session's paths.
+    Path(&'a PathEvent),
     /// Client: there is no session, and a new attempt follows.
     Retrying {
         /// The error.

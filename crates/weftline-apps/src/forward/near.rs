@@ -71,8 +71,7 @@ impl Near {
 
     /// Current counters.
     pub(super) fn snapshot(&self) -> Snapshot {
-        let stats = self.session.borrow().as_ref().map(Connection::stats);
-        self.counts.snapshot(stats)
+        self.counts.snapshot(self.session.borrow().as_ref())
     }
 
     /// Waits until no connection is open, and prevents new ones.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
-use weftline::{CloseReason, Connection, Port, Stream};
+use weftline::{CloseReason, Connection, PathEvent, Port, Stream};
 
 use super::counts::Snapshot;
 use super::delivery::Delivery;
@@ -217,6 +217,10 @@ impl Rejoin for Client {
         };
         finish(|| near.hand_on()).await;
         reason
+    }
+
+    fn on_path(&self, event: &PathEvent) {
+        (self.on_event)(Event::Path(event));
     }
 
     fn on_lost(&self) {

@@ -1,7 +1,7 @@
 //! Counts of the datagrams that one end of a relay has carried and dropped.
 
 use serde::Serialize;
-use weftline::Stats;
+use weftline::{PathInfo, Stats};
 
 /// Datagrams and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -101,7 +101,7 @@ impl Counts {
 }
 
 /// Counters of one end at some moment.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// Counters.
     pub counts: Counts,
@@ -109,6 +109,8 @@ pub struct Snapshot {
     pub open: usize,
     /// The current session, or one of them.
     pub session: Option<Stats>,
+    /// Its paths.
+    pub paths: Vec<PathInfo>,
     /// Bytes of the longest datagram that fits in one piece, for any delivery.
     pub longest: Option<usize>,
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weftline::{Fingerprint, Refusal};
+use weftline::{Fingerprint, PathEvent, Refusal};
 
 use super::rule::Rule;
 use crate::error::SessionError;
@@ -25,6 +25,8 @@ pub enum Event<'a> {
         /// Bytes of the longest datagram that fits in one piece, for any delivery.
         longest: usize,
     },
+    /// Client: something has happened to one of the session's paths.
+    Path(&'a PathEvent),
     /// Client: there is no session, and a new attempt follows.
     Retrying {
         /// The error.

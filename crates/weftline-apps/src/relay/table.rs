@@ -134,6 +134,11 @@ impl<E> Table<E> {
             counts,
             open: self.flows.len(),
             session,
+            paths: self
+                .session
+                .as_ref()
+                .map(Connection::paths)
+                .unwrap_or_default(),
             longest: self.session.as_ref().map(|s| longest(s, Delivery::InOrder)),
         }
     }

@@ -14,7 +14,7 @@ use weftline_apps::{Address, Stopper, Target};
 use super::options::{BoundsOptions, local, within};
 use super::{THERE, draining};
 use crate::home;
-use crate::options::SessionOptions;
+use crate::options::{PathOptions, SessionOptions};
 use crate::supervise::{retrying, supervise};
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
@@ -55,6 +55,9 @@ pub(super) struct ConnectArgs {
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
+    /// The paths of the session
+    #[command(flatten)]
+    paths: PathOptions,
 }
 
 /// Runs the command.
@@ -82,7 +85,8 @@ pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit
 
 async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<Client> {
     let usage = |message: String| Failure::new(Exit::Usage, message);
-    let endpoint = args.bounds.endpoint(&args.session)?;
+    let mut endpoint = args.bounds.endpoint(&args.session)?;
+    args.paths.complete(&mut endpoint)?;
     let (Some(via), Some(peer)) = (args.via, args.peer) else {
         return Err(usage("--via ADDR and --peer FINGERPRINT are needed".into()).into());
     };
@@ -155,6 +159,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             let failure = failure::session(error, THERE);
             reporter.warn(&retrying(&failure, *wait));
         }
+        Event::Path(event) => reporter.note(&event.to_string()),
         Event::NoConnection { reason, .. } => reporter.warn(&format!("no connection: {reason}")),
         Event::Draining { open, patience } => draining(*open, *patience, reporter),
         _ => {}

@@ -19,7 +19,8 @@ impl Standing for Snapshot {
     }
 
     fn line(&self, since: &Self, time: Duration) -> String {
-        let session = stats::path(self.session.as_ref());
+        let session = stats::paths(&self.paths, &since.paths, time)
+            .unwrap_or_else(|| stats::path(self.session.as_ref()));
         format!(
             "{session}, {} connections, out {:.1} Mbit/s, in {:.1} Mbit/s",
             self.open,
@@ -45,7 +46,11 @@ impl Standing for Snapshot {
     }
 
     fn json(&self) -> Value {
-        let session = self.session.as_ref().map(stats::session);
+        let session = self.session.as_ref().map(|session| {
+            let mut session = stats::session(session);
+            session["paths"] = stats::path_list(&self.paths);
+            session
+        });
         json!({
             "connected": self.session.is_some(),
             "sessions": self.sessions,

@@ -13,7 +13,7 @@ use weftline_apps::{Address, Stopper};
 use super::options::{idle, most_flows};
 use super::{THERE, too_long};
 use crate::home;
-use crate::options::{AgainOptions, SessionOptions};
+use crate::options::{AgainOptions, PathOptions, SessionOptions};
 use crate::supervise::{retrying, supervise};
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
@@ -76,6 +76,9 @@ pub(super) struct ConnectArgs {
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
+    /// The paths of the session
+    #[command(flatten)]
+    paths: PathOptions,
     /// State that a session inherits from the previous one.
     #[command(flatten)]
     again: AgainOptions,
@@ -108,6 +111,7 @@ pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit
 fn open(args: ConnectArgs, reporter: &Reporter) -> Result<Client> {
     let mut endpoint = args.session.endpoint()?;
     args.again.complete(&mut endpoint);
+    args.paths.complete(&mut endpoint)?;
     let identity = match args.peer {
         Some(peer) => Some((peer, home::identity(args.session.identity.as_deref())?.0)),
         None => {
@@ -164,6 +168,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             let failure = failure::session(error, THERE);
             reporter.warn(&retrying(&failure, *wait));
         }
+        Event::Path(event) => reporter.note(&event.to_string()),
         Event::TooLong(datagram) => too_long(datagram),
         _ => {}
     }

@@ -28,7 +28,8 @@ impl Standing for Snapshot {
             )
         };
         let (now, before) = (&self.counts, &since.counts);
-        let session = stats::path(self.session.as_ref());
+        let session = stats::paths(&self.paths, &since.paths, time)
+            .unwrap_or_else(|| stats::path(self.session.as_ref()));
         format!(
             "{session}, {} flows, out {}, in {}, {} dropped",
             self.open,
@@ -85,6 +86,7 @@ impl Standing for Snapshot {
             all.extend(counts);
             let session = self.session.map(|stats| {
                 let mut session = stats::session(&stats);
+                session["paths"] = stats::path_list(&self.paths);
                 session["abandoned_symbols"] = json!(stats.received.abandoned_symbols);
                 session
             });

@@ -1,7 +1,11 @@
 //! A session's counters, for people and for programs.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use weftline::Stats;
+use weftline::{PathInfo, Stats};
+
+use super::progress::{megabits, size};
 
 /// A session's path and share of repairs, for people.
 pub(crate) fn path(session: Option<&Stats>) -> String {
@@ -14,6 +18,73 @@ pub(crate) fn path(session: Option<&Stats>) -> String {
         stats.path.rtt.as_secs_f64() * 1e3,
         stats.path.loss * 100.0
     )
+}
+
+/// Each path of a session that has several, for people, with its rate since `before`, `time` ago.
+pub(crate) fn paths(now: &[PathInfo], before: &[PathInfo], time: Duration) -> Option<String> {
+    if now.len() < 2 {
+        return None;
+    }
+    let bytes = |path: &PathInfo| path.report.map_or(0, |r| r.sent_bytes + r.received_bytes);
+    let carried = |path: &PathInfo| {
+        let earlier = before.iter().find(|p| p.id == path.id).map_or(0, bytes);
+        // A path that was opened again counts from zero.
+        let now = bytes(path);
+        now.checked_sub(earlier).unwrap_or(now)
+    };
+    let all: u64 = now.iter().map(carried).sum();
+    let text = now.iter().map(|path| match path.report {
+        None => format!("{path} is closed"),
+        Some(_) if path.is_silent => format!("{path} is silent"),
+        Some(report) => format!(
+            "{path} {:.1} Mbit/s ({} %) RTT {:.0} ms loss {:.1} %",
+            megabits(carried(path), time),
+            100 * carried(path) / all.max(1),
+            report.rtt.as_secs_f64() * 1e3,
+            report.loss * 100.0
+        ),
+    });
+    Some(text.collect::<Vec<_>>().join("; "))
+}
+
+/// What each path carried, for people.
+pub(crate) fn shares(paths: &[PathInfo]) -> Vec<String> {
+    if paths.len() < 2 {
+        return Vec::new();
+    }
+    let line = |path: &PathInfo| match path.report {
+        None => format!("  {path}: closed"),
+        Some(report) => format!(
+            "  {path}: {} sent, {} received, RTT {:.0} ms, loss {:.1} %, {} lost packets replaced by other paths",
+            size(report.sent_bytes),
+            size(report.received_bytes),
+            report.rtt.as_secs_f64() * 1e3,
+            report.loss * 100.0,
+            report.recovered_symbols
+        ),
+    };
+    paths.iter().map(line).collect()
+}
+
+/// The paths of a session, for programs.
+pub(crate) fn path_list(paths: &[PathInfo]) -> Value {
+    let object = |path: &PathInfo| {
+        let report = path.report.unwrap_or_default();
+        json!({
+            "path": path.request.to_string(),
+            "remote": path.remote.map(|addr| addr.to_string()),
+            "open": path.report.is_some(),
+            "silent": path.is_silent,
+            "cost": path.request.cost,
+            "rtt_ms": report.rtt.as_secs_f64() * 1e3,
+            "loss": report.loss,
+            "rate_mbps": report.rate.map(|rate| rate as f64 * 8e-6),
+            "sent_bytes": report.sent_bytes,
+            "received_bytes": report.received_bytes,
+            "recovered_symbols": report.recovered_symbols,
+        })
+    };
+    paths.iter().map(object).collect()
 }
 
 /// A session's path and symbols, for programs.

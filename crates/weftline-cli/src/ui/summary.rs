@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use weftline::{Connection, Stats};
+use weftline::{Connection, PathInfo, Stats};
 use weftline_apps::transfer::{Event, Summary};
 
 use super::exit::{Exit, Failure};
@@ -30,6 +30,8 @@ pub struct Record {
     pub failure: Option<Failure>,
     /// Counters at the end.
     pub stats: Option<Stats>,
+    /// The paths at the end.
+    pub paths: Vec<PathInfo>,
     /// The peer's fingerprint.
     pub peer: Option<String>,
     /// The folder that received.
@@ -82,6 +84,7 @@ impl Record {
         if let Some(stats) = &self.stats {
             let mut session = stats::session(stats);
             session["useful_repairs"] = json!(stats.received.useful_repairs);
+            session["paths"] = stats::path_list(&self.paths);
             put("stats", session);
         }
         Value::Object(object)
@@ -146,6 +149,9 @@ pub fn result(record: &Record, side: Side, options: OutputOptions) {
         && let Some(sentence) = record.sentence(side)
     {
         output::line(&sentence);
+        for path in stats::shares(&record.paths) {
+            output::line(&path);
+        }
         for name in record.summary.iter().flat_map(names) {
             output::line(&name);
         }
@@ -199,8 +205,18 @@ pub async fn watch(
     let period = Duration::from_millis(250);
     let mut timer = tokio::time::interval(period);
     let (mut before, mut smooth) = (reporter.bytes(), 0.0);
+    let mut paths = connection.paths();
     loop {
-        timer.tick().await;
+        tokio::select! {
+            _ = timer.tick() => {}
+            Ok(event) = connection.path_event() => {
+                match side {
+                    Side::Send => reporter.note(&event.to_string()),
+                    Side::Recv => reporter.detail(&event.to_string()),
+                }
+                continue;
+            }
+        }
         let now = reporter.bytes();
         smooth = 0.8 * smooth + 0.2 * megabits(now - before, period);
         before = now;
@@ -209,7 +225,10 @@ pub async fn watch(
         } else {
             format!("{smooth:.1}")
         };
-        reporter.status(format!("{rate} Mbit/s {}", path(side, &connection.stats())));
+        let earlier = std::mem::replace(&mut paths, connection.paths());
+        let path = stats::paths(&paths, &earlier, period)
+            .unwrap_or_else(|| path(side, &connection.stats()));
+        reporter.status(format!("{rate} Mbit/s {path}"));
     }
 }
 

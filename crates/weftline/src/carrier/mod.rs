@@ -25,7 +25,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use weftline_proto::{CloseReason, Config};
 
-use crate::{ConnectError, EndpointConfig, ExportError, Fingerprint};
+use crate::{ConnectError, EndpointConfig, ExportError, Fingerprint, PathRequest};
 
 /// Application close codes are smaller; the ones from here on are the runtime's own.
 const RESERVED_CODES: u64 = 1 << 60;
@@ -38,6 +38,12 @@ pub(crate) const TIMED_OUT: u64 = RESERVED_CODES + 2;
 /// The peer's key, which it has proved to hold before, is not allowed now.
 #[cfg(feature = "quic")]
 pub(crate) const NOT_ALLOWED: u64 = RESERVED_CODES + 3;
+/// A further connection may not join a session, or not this one.
+#[cfg(feature = "quic")]
+pub(crate) const PATH_REFUSED: u64 = RESERVED_CODES + 4;
+/// The other end wants this path no longer; the session goes on.
+#[cfg(feature = "quic")]
+pub(crate) const PATH_REMOVED: u64 = RESERVED_CODES + 5;
 
 /// A bound port of one of the carriers.
 pub(crate) enum Backend {
@@ -137,6 +143,45 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.close(code, reason).await,
             Carrier::Udp(link) => link.close(),
+        }
+    }
+
+    /// From where to where it was asked to go.
+    pub(crate) fn request(&self) -> PathRequest {
+        match self {
+            #[cfg(feature = "quic")]
+            Carrier::Quic(link) => link
+                .dialled()
+                .map(|d| d.request.clone())
+                .unwrap_or_default(),
+            Carrier::Udp(_) => PathRequest::default(),
+        }
+    }
+
+    /// Tells the client of a further path that it has joined its session.
+    #[cfg(feature = "quic")]
+    pub(crate) fn tell_joined(&self) {
+        match self {
+            Carrier::Quic(link) => link.tell_joined(),
+            Carrier::Udp(_) => {}
+        }
+    }
+
+    /// Ends a further path that cannot be used.
+    #[cfg(feature = "quic")]
+    pub(crate) fn refuse(&self, reason: &str) {
+        match self {
+            Carrier::Quic(link) => link.refuse(reason),
+            Carrier::Udp(_) => {}
+        }
+    }
+
+    /// The other end has removed this path.
+    pub(crate) fn is_removed(&self) -> bool {
+        match self {
+            #[cfg(feature = "quic")]
+            Carrier::Quic(link) => link.is_removed(),
+            Carrier::Udp(_) => false,
         }
     }
 

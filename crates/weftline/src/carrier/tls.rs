@@ -47,6 +47,24 @@ pub(crate) fn application(alpn: &[u8]) -> Option<String> {
     Some(name.strip_prefix('/')?.to_owned())
 }
 
+/// The name in TLS of a connection that is a further path of a session: a server knows in the handshake
+/// that it is not a session of its own.
+const PATH: &str = "weftline-path/1";
+
+/// That of a further path alone.
+pub(crate) fn path_alpn() -> Vec<Vec<u8>> {
+    vec![PATH.as_bytes().to_vec()]
+}
+
+/// These, and that of further paths.
+pub(crate) fn with_paths(alpn: &[Vec<u8>]) -> Arc<[Vec<u8>]> {
+    [alpn, &path_alpn()].concat().into()
+}
+
+pub(crate) fn is_path(alpn: &[u8]) -> bool {
+    alpn == PATH.as_bytes()
+}
+
 /// Each is good for one handshake: this many allow for one that goes wrong.
 const TICKETS: usize = 2;
 /// A client keeps this many; the newest are used first, the oldest go.

@@ -8,6 +8,7 @@ mod early;
 mod keys;
 mod messages;
 mod moving;
+mod paths;
 mod relay;
 mod streams;
 mod tap;

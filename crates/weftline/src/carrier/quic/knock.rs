@@ -12,8 +12,9 @@ use weftline_proto::printable;
 use super::super::{NOT_ALLOWED, canonical, tls};
 use super::crowd::{Crowd, Entry, Place};
 use super::early::{self, Admission, Handshake, Outcome, Pass};
+use super::join::{Joined, Sessions};
 use super::link::{self, Early, Link};
-use super::together::Together;
+use super::outlet::Outlet;
 use super::{Listener, jumbo, quic_server};
 use crate::{Identity, Refusal};
 
@@ -27,7 +28,7 @@ pub(crate) struct Knock {
     pub(super) identity: Identity,
     pub(super) idle: Duration,
     pub(super) crowd: Arc<Mutex<Crowd>>,
-    pub(super) runtime: Arc<Together>,
+    pub(super) outlet: Outlet,
 }
 
 /// The place of a handshake, until this is dropped.
@@ -88,6 +89,14 @@ impl Knock {
     }
 }
 
+/// What a handshake has brought.
+pub(crate) enum Arrival {
+    /// A new session's first connection.
+    Session(Link),
+    /// A further one of a session that is here already.
+    Path(Joined),
+}
+
 /// A peer whose handshake has a place.
 pub(crate) struct Guest {
     knock: Knock,
@@ -95,11 +104,19 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Does the handshake, for as long as a place is kept: `None` if the peer does not finish it.
-    pub(crate) async fn open(self) -> Option<Result<Link, Refusal>> {
+    /// Does the handshake, for as long as a place is kept: `None` if the peer does not finish it. A further
+    /// path keeps its place until it has joined its session.
+    pub(crate) async fn open(self, sessions: &Sessions) -> Option<Result<Arrival, Refusal>> {
         let Guest { knock, mut seat } = self;
         let limit = FINISH_WITHIN.min(knock.listener.limit);
-        let opened = timeout(limit, knock.open()).await.ok()?;
+        let open = async {
+            let link = knock.open().await?;
+            match link.is_path() {
+                true => link.welcome(sessions).await.map(Arrival::Path),
+                false => Ok(Arrival::Session(link)),
+            }
+        };
+        let opened = timeout(limit, open).await.ok()?;
         seat.welcome = opened.is_ok();
         Some(opened)
     }
@@ -136,8 +153,10 @@ impl Knock {
         }
         config.crypto = quic_server(&self.identity, &allowed, alpn, &refused, tickets)
             .map_err(|e| failed(e.to_string()))?;
-        let begin = || self.incoming.accept_with(Arc::new(config));
-        let begun = self.runtime.begin(begin);
+        let incoming = self.incoming;
+        let begun = self
+            .outlet
+            .begin(|_| incoming.accept_with(Arc::new(config)));
         let (connecting, place) = begun.map_err(|e| failed(e.to_string()))?;
         let ours = self.identity.fingerprint();
         let limit = self.listener.limit.min(early::LONGEST);

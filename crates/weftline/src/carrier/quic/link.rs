@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -13,11 +13,15 @@ use quinn::crypto::rustls::HandshakeData;
 use quinn::{ConnectionError, SendDatagramError, TransportErrorCode, VarInt};
 use rustls::AlertDescription;
 use rustls::pki_types::CertificateDer;
+use tokio::time::timeout;
 use weftline_proto::{CloseReason, printable};
 
 use super::super::congestion::Unlimited;
-use super::super::{BUSY, NOT_ALLOWED, RESERVED_CODES, TIMED_OUT, tls};
+use super::super::{BUSY, NOT_ALLOWED, PATH_REMOVED, RESERVED_CODES, TIMED_OUT, tls};
+use super::dial::Dialled;
 use super::early::{Handshake, Outcome};
+use super::join::Bond;
+use super::outlet::Outlet;
 use super::together::Place;
 use crate::{ConnectError, ExportError, Fingerprint};
 
@@ -25,11 +29,14 @@ use crate::{ConnectError, ExportError, Fingerprint};
 /// connection ID, the lengths of both IDs, and that of the packet (RFC 9000, section 17.2.3).
 const LONG_HEADER: usize = 4 + 20 + 2 + 4;
 
+/// A close is answered within two round trips and this, or not at all.
+const ANSWERED: Duration = Duration::from_millis(100);
+
 const NO_DATAGRAMS: &str = "the peer takes no QUIC datagrams";
 
 /// A QUIC connection whose peer is known.
 pub(crate) struct Link {
-    connection: quinn::Connection,
+    pub(super) connection: quinn::Connection,
     /// Beside QUIC's own task.
     place: Place,
     /// Bytes that QUIC takes while nothing waits.
@@ -40,6 +47,13 @@ pub(crate) struct Link {
     /// How the connection ended, before this end's own close hides it.
     ended: OnceLock<ConnectionError>,
     early: Option<Early>,
+    /// Where it was dialled from, on the client's side.
+    pub(super) dialled: Option<Box<Dialled>>,
+    /// Its socket, if it is not the endpoint's.
+    pub(super) own: Mutex<Option<Box<Outlet>>>,
+    /// What tells the client of a further path that it has joined the session.
+    pub(super) answer: OnceLock<Bytes>,
+    is_path: bool,
 }
 
 /// What is special about a connection that carries data before its handshake has ended.
@@ -76,6 +90,10 @@ impl Link {
     ) -> Option<Self> {
         connection.max_datagram_size()?;
         Some(Link {
+            is_path: alpn(&connection).is_some_and(|name| tls::is_path(&name)),
+            dialled: None,
+            own: Mutex::new(None),
+            answer: OnceLock::new(),
             room: connection.datagram_send_buffer_space(),
             connection,
             place,
@@ -153,6 +171,9 @@ impl Link {
                 Poll::Ready(Err(_)) | Poll::Pending => break,
             }
         }
+        if self.is_path {
+            self.take_joins(batch);
+        }
         Ok(())
     }
 
@@ -168,16 +189,54 @@ impl Link {
         }
         let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
         self.connection.close(code, reason.as_bytes());
+        let own = self
+            .own
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(own) = own {
+            // The peer answers at once, if it is there.
+            let answer = 2 * self.connection.rtt() + ANSWERED;
+            timeout(answer, own.endpoint.wait_idle()).await.ok();
+        }
     }
 
     pub(crate) fn peer(&self) -> Fingerprint {
         self.peer
     }
 
+    #[cfg(test)]
+    pub(super) fn ours(&self) -> Fingerprint {
+        self.ours
+    }
+
     pub(crate) fn application_protocol(&self) -> Option<String> {
-        let data = self.connection.handshake_data()?;
-        let data = data.downcast::<HandshakeData>().ok()?;
-        tls::application(&data.protocol?)
+        tls::application(&alpn(&self.connection)?)
+    }
+
+    pub(crate) fn dialled(&self) -> Option<&Dialled> {
+        self.dialled.as_deref()
+    }
+
+    /// The other end has removed this path of the session.
+    pub(crate) fn is_removed(&self) -> bool {
+        let removed = |error: &ConnectionError| match error {
+            ConnectionError::ApplicationClosed(close) => {
+                close.error_code.into_inner() == PATH_REMOVED
+            }
+            _ => false,
+        };
+        self.ended.get().is_some_and(removed)
+    }
+
+    /// It wants to be a further path of a session.
+    pub(super) fn is_path(&self) -> bool {
+        self.is_path
+    }
+
+    /// What the two ends of the session that this connection began have in common.
+    pub(crate) fn bond(&self) -> Option<Bond> {
+        Bond::of(self)
     }
 
     pub(crate) fn export_keying_material(
@@ -237,7 +296,7 @@ impl Link {
         Some(connect_error(error, addr, self.ours, self.idle))
     }
 
-    fn end(&self, error: ConnectionError) -> CloseReason {
+    pub(super) fn end(&self, error: ConnectionError) -> CloseReason {
         match self.ended.get_or_init(|| error) {
             ConnectionError::ApplicationClosed(close) => {
                 let code = close.error_code.into_inner();
@@ -273,6 +332,12 @@ impl Link {
             other => CloseReason::Refused(printable(&other.to_string())),
         }
     }
+}
+
+/// The name in TLS that both ends agreed on.
+fn alpn(connection: &quinn::Connection) -> Option<Vec<u8>> {
+    let data = connection.handshake_data()?;
+    data.downcast::<HandshakeData>().ok()?.protocol
 }
 
 /// The peer's key, which it has proved to hold: now, or in the session that is being resumed.

@@ -4,10 +4,13 @@
 //! encryption, both ends' identities, address validation, migration and path MTU discovery.
 
 mod crowd;
+mod dial;
 mod early;
+mod join;
 mod jumbo;
 mod knock;
 mod link;
+mod outlet;
 mod together;
 mod transport;
 mod twice;
@@ -18,24 +21,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use aws_lc_rs::hmac;
-use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, Runtime, ServerConfig, TokioRuntime, TransportConfig};
-use quinn_proto::HashedConnectionIdGenerator;
+use quinn::crypto::rustls::QuicServerConfig;
+use quinn::{ServerConfig, TransportConfig};
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
 use super::tls;
-use crate::known::{Pair, Resumable};
-use crate::{Allowed, BindError, ConnectError, EndpointConfig, Fingerprint, Identity};
+use crate::{Allowed, BindError, EndpointConfig, Fingerprint, Identity};
 
 use crowd::Crowd;
-use early::{Guard, Handshake, Outcome};
-use link::{Early, connect_error};
-use together::Together;
+use early::Guard;
+use outlet::Outlet;
 use transport::transport;
-use twice::Twice;
 
-pub(crate) use knock::{Guest, Knock};
+pub(crate) use dial::Dialler;
+pub(crate) use join::{Bond, Joined, Sessions};
+pub(crate) use knock::{Arrival, Guest, Knock};
 pub(crate) use link::Link;
 
 /// What QUIC adds to a datagram: short header with 8-byte connection ID and a packet number of
@@ -55,7 +55,7 @@ const SERVER_NAME: &str = "weftline";
 
 /// An endpoint of this carrier.
 pub(crate) struct Quic {
-    endpoint: quinn::Endpoint,
+    outlet: Outlet,
     identity: Identity,
     config: EndpointConfig,
     idle: Duration,
@@ -66,7 +66,6 @@ pub(crate) struct Quic {
     /// There is a listener.
     serves: Arc<AtomicBool>,
     crowd: Arc<Mutex<Crowd>>,
-    runtime: Arc<Together>,
 }
 
 #[derive(Clone)]
@@ -98,16 +97,9 @@ impl Quic {
         // Before anything is bound to it: the settings may contradict each other.
         transport(config, None, false)?;
         let serves = Arc::new(AtomicBool::new(false));
-        let port = socket.local_addr().map_err(BindError::Given)?.port();
-        let runtime = Arc::new(Together::default());
-        let endpoint = quinn::Endpoint::new_with_abstract_socket(
-            reset_config(&identity, port),
-            None,
-            wrap(socket, &serves).map_err(BindError::Given)?,
-            runtime.clone(),
-        );
+        let outlet = Outlet::new(socket, &identity, serves.clone()).map_err(BindError::Given)?;
         let quic = Quic {
-            endpoint: endpoint.map_err(BindError::Given)?,
+            outlet,
             identity,
             config: config.clone(),
             idle: config.session.idle_timeout.saturating_add(IDLE_MARGIN),
@@ -119,7 +111,6 @@ impl Quic {
             listener: Mutex::new(None),
             serves,
             crowd: Arc::default(),
-            runtime,
         };
         quic.set_allowed(allowed)?;
         Ok(quic)
@@ -134,13 +125,13 @@ impl Quic {
         let mut current = self.lock();
         self.serves.store(listener.is_some(), Ordering::Relaxed);
         let config = listener.as_ref().map(|l| l.config.clone());
-        self.endpoint.set_server_config(config);
+        self.outlet.endpoint.set_server_config(config);
         *current = listener;
         Ok(())
     }
 
     fn make_listener(&self, allowed: Allowed) -> Result<Listener, BindError> {
-        let (alpn, refused) = (self.alpn.clone(), tls::Refused::default());
+        let (alpn, refused) = (tls::with_paths(&self.alpn), tls::Refused::default());
         let tls = quic_server(&self.identity, &allowed, &alpn, &refused, None)?;
         let mut config = ServerConfig::with_crypto(tls);
         config.transport_config(Arc::new(transport(&self.config, None, false)?));
@@ -160,7 +151,7 @@ impl Quic {
 
     /// Moves to another socket.
     pub(crate) fn rebind(&self, socket: UdpSocket) -> io::Result<()> {
-        self.endpoint.rebind_abstract(wrap(socket, &self.serves)?)
+        self.outlet.rebind(socket, self.serves.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Listener>> {
@@ -168,102 +159,11 @@ impl Quic {
     }
 
     pub(crate) fn local_addr(&self) -> std::io::Result<SocketAddr> {
-        self.endpoint.local_addr()
+        self.outlet.endpoint.local_addr()
     }
 
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         self.identity.fingerprint()
-    }
-
-    pub(crate) async fn connect(
-        &self,
-        addr: SocketAddr,
-        expected: Fingerprint,
-    ) -> Result<Link, ConnectError> {
-        let pair = Pair {
-            ours: self.fingerprint(),
-            peer: expected,
-            protocols: self.alpn.clone(),
-        };
-        let address = |reason: String| ConnectError::Address { addr, reason };
-        let Resumable {
-            config, refused, ..
-        } = self.client_tls(&pair).map_err(address)?;
-        let known = &self.config.known_peers;
-        let rtt = known.rtt(&pair, addr);
-        let jumbo = jumbo::is_likely(addr);
-        let transport = transport(&self.config, rtt, jumbo).map_err(|e| address(e.to_string()))?;
-        let mut config = ClientConfig::new(config);
-        config.transport_config(Arc::new(transport));
-        let begin = || self.endpoint.connect_with(config, addr, SERVER_NAME);
-        let (connecting, place) = match self.runtime.begin(begin) {
-            Ok(begun) => begun,
-            Err(quinn::ConnectError::EndpointStopping) => return Err(ConnectError::EndpointClosed),
-            Err(error) => return Err(address(error.to_string())),
-        };
-        let ours = pair.ours;
-        let link = match connecting.into_0rtt() {
-            Ok((connection, accepted)) => {
-                let limit = self.config.connect_timeout.min(early::LONGEST);
-                let (known, path) = (known.clone(), connection.clone());
-                let done = move |outcome| {
-                    if let Outcome::Confirmed { .. } = outcome {
-                        known.measured(pair, addr, path.rtt());
-                    }
-                };
-                let early = Early {
-                    handshake: Handshake::watch(&connection, accepted, limit, done),
-                    limit,
-                    rtt,
-                    refused,
-                };
-                Link::to(connection, place, expected, ours, self.idle, Some(early))
-            }
-            Err(connecting) => {
-                let connection = connecting.await.map_err(|error| match refused.take() {
-                    Some(got) => ConnectError::PeerMismatch {
-                        addr,
-                        expected,
-                        got,
-                    },
-                    None => connect_error(&error, addr, ours, self.idle),
-                })?;
-                known.measured(pair, addr, connection.rtt());
-                Link::new(connection, place, ours, self.idle, None)
-            }
-        };
-        link.ok_or_else(|| ConnectError::NotWeftline {
-            addr,
-            reason: "it takes no datagrams".to_owned(),
-        })
-    }
-
-    /// The TLS configuration for this peer: with early data the one that keeps its tickets.
-    fn client_tls(&self, pair: &Pair) -> Result<Resumable, String> {
-        let early = self.config.early_data;
-        let make = || {
-            let refused = tls::Refused::default();
-            let tickets = tls::TicketStore::default();
-            let store = early.then(|| tickets.clone());
-            let tls = tls::client(
-                &self.identity,
-                pair.peer,
-                &pair.protocols,
-                refused.clone(),
-                store,
-            )
-            .map_err(|e| e.to_string())?;
-            let config = QuicClientConfig::try_from(tls).map_err(|e| e.to_string())?;
-            Ok(Resumable {
-                config: Arc::new(config),
-                tickets,
-                refused,
-            })
-        };
-        match early {
-            true => self.config.known_peers.tls(pair.clone(), make),
-            false => make(),
-        }
     }
 
     /// The next peer that knocks; `None` when the endpoint has ended.
@@ -271,7 +171,7 @@ impl Quic {
     /// Cancel safe.
     pub(crate) async fn knock(&self) -> Option<Knock> {
         loop {
-            let incoming = self.endpoint.accept().await?;
+            let incoming = self.outlet.endpoint.accept().await?;
             // It came before the rule changed.
             let Some(listener) = self.lock().clone() else {
                 incoming.ignore();
@@ -283,40 +183,19 @@ impl Quic {
                 identity: self.identity.clone(),
                 idle: self.idle,
                 crowd: self.crowd.clone(),
-                runtime: self.runtime.clone(),
+                outlet: self.outlet.clone(),
             });
         }
     }
 
     /// Answers no further peers.
     pub(crate) fn stop_listening(&self) {
-        self.endpoint.set_server_config(None);
+        self.outlet.endpoint.set_server_config(None);
     }
 
     pub(crate) async fn wait_idle(&self) {
-        self.endpoint.wait_idle().await;
+        self.outlet.endpoint.wait_idle().await;
     }
-}
-
-/// Lets a server that was restarted at this port tell its earlier clients at once that it no longer
-/// knows them (stateless reset, RFC 9000, section 10.3).
-fn reset_config(identity: &Identity, port: u16) -> quinn::EndpointConfig {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, &identity.secret("reset", port));
-    let ids = identity.secret("connection id", port);
-    let ids = u64::from_be_bytes(std::array::from_fn(|n| ids[n]));
-    let mut config = quinn::EndpointConfig::new(Arc::new(key));
-    if config.max_udp_payload_size(jumbo::LONGEST).is_err() {
-        debug_assert!(false, "QUIC allows this size");
-    }
-    config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(ids)));
-    config
-}
-
-/// The socket as QUIC uses it.
-fn wrap(socket: UdpSocket, serves: &Arc<AtomicBool>) -> io::Result<Arc<Twice>> {
-    socket.set_nonblocking(true)?;
-    let socket = TokioRuntime.wrap_udp_socket(socket)?;
-    Ok(Twice::new(socket, serves.clone()))
 }
 
 fn quic_server(

@@ -2,14 +2,14 @@ use bytes::Bytes;
 use weftline_proto::CloseReason;
 
 use super::*;
-use crate::{Congestion, Refusal};
+use crate::{Congestion, ConnectError, Refusal};
 
 const LOOPBACK: &str = "127.0.0.1:0";
 
-fn bind(identity: &Identity, allowed: Allowed) -> Quic {
+fn bind(identity: &Identity, allowed: Allowed) -> Arc<Quic> {
     let config = EndpointConfig::default();
     let socket = UdpSocket::bind(LOOPBACK).unwrap();
-    Quic::new(socket, identity.clone(), allowed, &config).unwrap()
+    Arc::new(Quic::new(socket, identity.clone(), allowed, &config).unwrap())
 }
 
 /// What each end makes of a client that asks for `expected`.
