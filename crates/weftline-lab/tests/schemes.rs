@@ -1,6 +1,8 @@
 //! Schemes of other systems: how much they send, and when.
 #![allow(missing_docs)]
 
+// The engine's tests use the rest of it.
+#[expect(dead_code)]
 #[path = "../../weftline-proto/tests/all/support/mod.rs"]
 mod support;
 

@@ -24,6 +24,7 @@ fn crowd(members: Vec<Member>, secs: u32) -> Crowd {
 fn member(sender: Sender) -> Member {
     Member {
         sender,
+        paths: 1,
         extra: Duration::ZERO,
         join: (Duration::ZERO, Duration::ZERO),
         leave: None,
@@ -103,4 +104,13 @@ fn the_models_of_tcp_fill_the_link_and_share_it_as_tcp_does() {
     };
     assert!(alone(Sender::Cubic, "iid:3%") < 0.5 * alone(Sender::Cubic, "iid:0%"));
     assert!(alone(Sender::Bbr, "iid:3%") > 0.85 * alone(Sender::Bbr, "iid:0%"));
+}
+
+#[test]
+fn a_flow_may_have_two_paths_through_the_bottleneck() {
+    let mut crowd = crowd(vec![member(BULK)], 4);
+    let one = crowd.run(1).flows[0].goodput_mbit;
+    crowd.members[0].paths = 2;
+    let two = crowd.run(1).flows[0].goodput_mbit;
+    assert!(two > 0.9 * one && two <= 1.01 * one, "{one} {two}");
 }

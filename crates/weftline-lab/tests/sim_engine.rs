@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use weftline_lab::schemes;
-use weftline_lab::sim::engine::{Application, Experiment, Outcome};
+use weftline_lab::sim::engine::{Application, Experiment, Outcome, Path};
 
 fn experiment(settings: &[&str], link: &str, application: &str, secs: u64) -> Experiment {
     let back = "delay=30ms";
     Experiment {
         config: schemes::read(settings).expect("settings"),
-        forward: link.parse().expect("a link"),
-        back: back.parse().expect("a link"),
+        paths: vec![Path {
+            forward: link.parse().expect("a link"),
+            back: back.parse().expect("a link"),
+        }],
         application: application.parse().expect("an application"),
         duration: Duration::from_secs(secs),
         skip: Duration::from_secs(1),

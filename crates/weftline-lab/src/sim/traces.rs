@@ -1,14 +1,13 @@
 //! Two configurations on recorded links, in virtual time: with coding and without.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
 use weftline_emulator::Links;
 use weftline_proto::Config;
 
-use super::engine::{Application, Experiment, Outcome};
+use super::engine::{Application, Experiment, Outcome, Path};
+use super::parallel::in_parallel;
 use crate::recordings::{App, BACK, MESSAGE, Numbers, Recording, Worse, never_worse};
 
 /// What is run.
@@ -90,26 +89,10 @@ impl Comparison {
                 }
             }
         }
-        let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        let work = || {
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some((recording, app, loss, links)) = cases.get(index) else {
-                    return;
-                };
-                let compared = self.case(recording, *app, loss, links);
-                let mut results = results.lock().expect("no thread panics");
-                results.push((index, compared));
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..self.threads.max(1) {
-                scope.spawn(work);
-            }
-        });
-        let mut results = results.into_inner().expect("no thread panicked");
-        results.sort_by_key(|(index, _)| *index);
-        Ok(results.into_iter().map(|(_, compared)| compared).collect())
+        Ok(in_parallel(self.threads, &cases, |case| {
+            let (recording, app, loss, links) = case;
+            self.case(recording, *app, loss, links)
+        }))
     }
 
     fn case(&self, recording: &Recording, app: App, loss: &str, links: &Links) -> Compared {
@@ -130,8 +113,10 @@ impl Comparison {
             let outcomes = (1..=self.seeds).map(|seed| {
                 let experiment = Experiment {
                     config: config.clone(),
-                    forward: links.forward.clone(),
-                    back: links.back.clone(),
+                    paths: vec![Path {
+                        forward: links.forward.clone(),
+                        back: links.back.clone(),
+                    }],
                     application,
                     duration: self.duration,
                     skip: SKIP,

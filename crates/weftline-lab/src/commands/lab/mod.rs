@@ -103,7 +103,7 @@ pub(crate) struct RunArgs {
     /// From a to b: the link's parts, or the name of a link (see below)
     #[arg(long, value_name = "LINK")]
     link: String,
-    /// From b to a [default: same rate, delay, queue and MTU, without loss; or as the named link
+    /// From b to a [default: same rate, delay, queue, outages and MTU, without loss; or as the named link
     /// says]
     #[arg(long, value_name = "LINK")]
     back: Option<String>,

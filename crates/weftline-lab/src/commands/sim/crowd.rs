@@ -12,7 +12,7 @@ use crate::commands::links::links;
 use crate::compare::Spread;
 use crate::schemes;
 use crate::sim::crowd::{Crowd, CrowdOutcome, Member, Sender};
-use crate::sim::engine::Application;
+use crate::sim::engine::{Application, check_paths};
 
 const HELP: &str = "\
 Settings are those of `weftline-lab sim engine`.
@@ -47,7 +47,7 @@ pub(super) struct CrowdArgs {
         default_value = "rate=25mbit delay=30ms queue=200ms"
     )]
     link: String,
-    /// The shared return path [default: the same rate, delay, queue and MTU, without loss]
+    /// The shared return path [default: the same rate, delay, queue, outages and MTU, without loss]
     #[arg(long, value_name = "LINK")]
     back: Option<String>,
     /// Bytes that IP, UDP and the carrier add to each datagram: 64 is QUIC over IPv4, 36 plain UDP
@@ -65,6 +65,9 @@ pub(super) struct CrowdArgs {
     /// Round trips differ: the last flow has this many ms more than the first, the others are between
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     spread: f64,
+    /// Paths of the first flow, all of them through the bottleneck
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
+    paths: u8,
     /// Seconds between two flows that join
     #[arg(long, value_name = "SECS", default_value_t = 0.1)]
     join: f64,
@@ -96,6 +99,7 @@ impl CrowdArgs {
         let usage = |message: String| Failure::new(Exit::Usage, message);
         let mut config = schemes::read(&self.settings).map_err(|e| usage(e.to_string()))?;
         config.datagram_overhead = self.overhead;
+        check_paths(&config, self.paths.into()).map_err(|e| usage(e.to_string()))?;
         let links = links(&self.link, self.back.as_deref())?;
         let members = self.members()?;
         if members.is_empty() {
@@ -119,6 +123,7 @@ impl CrowdArgs {
         let spread = seconds("spread", self.spread / 1e3)?;
         let first = |sender| Member {
             sender,
+            paths: 1,
             extra: Duration::ZERO,
             join: (Duration::ZERO, join),
             leave: None,
@@ -129,6 +134,7 @@ impl CrowdArgs {
         let last = self.flows.saturating_sub(1).max(1);
         members.extend((0..self.flows).map(|n| Member {
             sender: Sender::Engine(self.app),
+            paths: if n == 0 { usize::from(self.paths) } else { 1 },
             extra: spread * n / last / 2,
             join: (join * n, join * (n + 1)),
             leave: leave.filter(|_| n % 2 == 1),

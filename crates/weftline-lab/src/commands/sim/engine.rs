@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::commands::links::links;
-use crate::sim::engine::{Application, Experiment, LogLine, Outcome, TooManyEntries, symbols};
+use crate::sim::engine::{
+    self, Application, Experiment, LogLine, Outcome, PathOutcome, TooManyEntries, check_paths,
+    symbols,
+};
+use crate::sim::paths::Profile;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
@@ -14,6 +18,7 @@ use serde_json::json;
 use super::common::seconds;
 use crate::schemes;
 use weftline_cli::ui::{Exit, Failure, OutputOptions};
+use weftline_emulator::Links;
 use weftline_netem::units;
 
 const HELP: &str = "\
@@ -50,16 +55,21 @@ pub(super) struct EngineArgs {
     /// Settings of the engine, for both ends
     #[arg(value_name = "NAME=VALUE")]
     settings: Vec<String>,
-    /// The forward path, in the form of `weftline-lab run`
+    /// The forward path, in the form of `weftline-lab run`; once for each path of the session
     #[arg(
         long,
         value_name = "LINK",
         default_value = "rate=25mbit delay=30ms queue=60ms loss=iid:5%"
     )]
-    link: String,
-    /// The return path [default: the same rate, delay, queue and MTU, without loss]
+    link: Vec<String>,
+    /// The return path, of several paths the first, the second and so on [default: the same rate,
+    /// delay, queue, outages and MTU, without loss]
     #[arg(long, value_name = "LINK")]
-    back: Option<String>,
+    back: Vec<String>,
+    /// In place of --link: two paths with a name, as dual_lte, or dual_lte,reorder for jitter that
+    /// reorders packets; an unknown name lists all
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["link", "back"])]
+    paths: Option<String>,
     /// Bytes that IP, UDP and the carrier add to each datagram: 64 is QUIC over IPv4, 36 plain UDP
     #[arg(long, value_name = "BYTES", default_value_t = 64)]
     overhead: u16,
@@ -107,11 +117,11 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
     let usage = |message: String| Failure::new(Exit::Usage, message);
     let mut config = schemes::read(&args.settings).map_err(|e| usage(e.to_string()))?;
     config.datagram_overhead = args.overhead;
-    let links = links(&args.link, args.back.as_deref())?;
+    let paths = paths(args)?;
+    check_paths(&config, paths.len()).map_err(|e| usage(e.to_string()))?;
     let mut experiment = Experiment {
         config,
-        forward: links.forward,
-        back: links.back,
+        paths,
         application: args.app,
         duration: seconds("secs", args.secs)?,
         skip: seconds("skip", args.skip)?,
@@ -187,12 +197,48 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
             .collect();
         println!(
             "{}",
-            json!({ "settings": args.settings, "link": args.link, "app": args.app.to_string(), "runs": runs })
+            json!({ "settings": args.settings, "link": link(args), "app": args.app.to_string(), "runs": runs })
         );
     } else {
         print(&outcomes, args.app);
     }
     Ok(Exit::Ok)
+}
+
+/// The paths, as they were typed.
+fn paths(args: &EngineArgs) -> Result<Vec<engine::Path>, Failure> {
+    let usage = |message: String| Failure::new(Exit::Usage, message);
+    if let Some(name) = &args.paths {
+        let found = Profile::find(name).map_err(|e| usage(format!("--paths: {e}")))?;
+        return Ok(found.0.paths(found.1).to_vec());
+    }
+    if args.back.len() > args.link.len() {
+        let message = "give --link once for each path, and --back not more often";
+        return Err(usage(message.to_owned()));
+    }
+    let backs = args.back.iter().map(Some).chain(std::iter::repeat(None));
+    let each = args.link.iter().zip(backs).map(|(link, back)| {
+        let Links { forward, back } = links(link, back.map(String::as_str))?;
+        Ok(engine::Path { forward, back })
+    });
+    each.collect()
+}
+
+/// One value as it was typed, or several.
+fn typed(values: &[String]) -> serde_json::Value {
+    match values {
+        [] => serde_json::Value::Null,
+        [one] => json!(one),
+        several => json!(several),
+    }
+}
+
+/// What was typed for the paths.
+fn link(args: &EngineArgs) -> serde_json::Value {
+    match &args.paths {
+        Some(name) => json!(name),
+        None => typed(&args.link),
+    }
 }
 
 /// The first line of a file: what was run.
@@ -201,8 +247,8 @@ fn head(args: &EngineArgs) -> serde_json::Value {
         "event": "run",
         "version": 1,
         "settings": args.settings,
-        "link": args.link,
-        "back": args.back,
+        "link": link(args),
+        "back": typed(&args.back),
         "app": args.app.to_string(),
         "secs": args.secs,
         "seed": args.seed,
@@ -268,4 +314,20 @@ fn print(outcomes: &[Outcome], app: Application) {
     show("queue, median", "ms", &|o| Some(o.queue_ms[0]));
     show("queue, 95 %", "ms", &|o| Some(o.queue_p95_ms));
     show("queue, 99 %", "ms", &|o| Some(o.queue_ms[1]));
+    let paths = outcomes.first().map_or(0, |outcome| outcome.paths.len());
+    for n in 0..paths {
+        println!("path {n}");
+        let show = |name, unit, value: &dyn Fn(&PathOutcome) -> f64| {
+            show(name, unit, &|o| o.paths.get(n).map(value));
+        };
+        show("  arrived", "Mbit/s", &|path| path.arrived_mbit);
+        show("  share", "%", &|path| path.share * 1e2);
+        show("  sent", "MB", &|path| path.wire_bytes as f64 / 1e6);
+        show("  round trip", "ms", &|path| path.rtt_ms);
+        show("  recovered", "", &|path| path.recovered as f64);
+        show("  loss rate", "", &|path| path.loss_rate);
+        show("  queue drops", "", &|path| path.queue_drops as f64);
+        show("  queue, median", "ms", &|path| path.queue_ms[0]);
+        show("  queue, 99 %", "ms", &|path| path.queue_ms[1]);
+    }
 }

@@ -6,6 +6,7 @@ mod common;
 mod crowd;
 mod engine;
 mod fecframe;
+mod paths;
 mod rest;
 mod rlc_block;
 mod streaming;
@@ -18,7 +19,7 @@ use weftline_cli::ui::{Exit, OutputOptions};
 
 /// Run experiments in virtual time: deterministic, and faster than the clock
 ///
-/// `engine` and `traces` run the real engine over links, `crowd` several flows of it over one; the
+/// `engine`, `paths` and `traces` run the real engine over links, `crowd` several flows of it over one; the
 /// others are the papers' own models, with a packet in each slot (docs/reference/sim.md).
 #[derive(Args, Debug)]
 pub(crate) struct SimArgs {
@@ -30,6 +31,7 @@ pub(crate) struct SimArgs {
 enum Model {
     Engine(engine::EngineArgs),
     Crowd(crowd::CrowdArgs),
+    Paths(paths::PathsArgs),
     Traces(traces::TracesArgs),
     Streaming(streaming::StreamingArgs),
     Block(block::BlockArgs),
@@ -50,6 +52,7 @@ pub(crate) fn run(args: &SimArgs, output: OutputOptions) -> Result<Exit> {
     match &args.model {
         Model::Engine(args) => engine::run(args, output),
         Model::Crowd(args) => crowd::run(args, output),
+        Model::Paths(args) => paths::run(args, output),
         Model::Traces(args) => traces::run(args, output),
         Model::Streaming(args) => streaming::run(args, output),
         Model::Block(args) => block::run(args, output),

@@ -43,6 +43,8 @@ pub struct Crowd {
 pub struct Member {
     /// What sends.
     pub sender: Sender,
+    /// Its paths, all through the bottleneck; a model has one.
+    pub paths: usize,
     /// Its private delay, each way.
     pub extra: Duration,
     /// It joins at a random time between these.

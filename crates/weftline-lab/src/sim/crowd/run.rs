@@ -7,7 +7,7 @@ use weftline_netem::{Counters, Fate, Histogram, Link, Node};
 use weftline_proto::Role;
 
 use super::competitor::Competitor;
-use super::{Crowd, Sender};
+use super::{Crowd, Member, Sender};
 use crate::sim::engine::end::{Counting, Reader, Writer};
 
 /// Goodput is counted in windows of this length.
@@ -16,6 +16,7 @@ pub(super) const WINDOW: Duration = Duration::from_secs(1);
 /// A flow. Its ends live in its own time, which begins when it joins.
 struct Flow {
     ends: Ends,
+    paths: usize,
     extra: Duration,
     join: Duration,
     leave: Option<Duration>,
@@ -31,12 +32,14 @@ enum Ends {
 /// A packet behind the shared link.
 struct Packet {
     flow: usize,
+    /// Of the flow's paths.
+    path: usize,
     forward: bool,
     data: Vec<u8>,
 }
 
 /// What is shared.
-struct Path {
+struct Shared {
     forward: Link,
     back: Link,
     overhead: usize,
@@ -50,7 +53,7 @@ struct Path {
 
 pub(super) struct Run {
     flows: Vec<Flow>,
-    path: Path,
+    shared: Shared,
     /// The forward link's counters before the part that is counted.
     pub(super) before: Counters,
     /// In each window, the bytes that each flow's reader read.
@@ -58,7 +61,7 @@ pub(super) struct Run {
     read: Vec<u64>,
 }
 
-impl Path {
+impl Shared {
     /// Sends a packet over a shared link: when it arrives, behind the private delay, if it does.
     fn send(&mut self, now: Duration, forward: bool, len: usize) -> Fate {
         let link = match forward {
@@ -80,16 +83,8 @@ impl Path {
         let fate = self.send(now, packet.forward, len);
         if let Fate::Delivered { at, duplicate, .. } = fate {
             if let Some(again) = duplicate {
-                let Packet { flow, forward, .. } = packet;
                 let data = packet.data.clone();
-                self.arrive(
-                    again + extra,
-                    Packet {
-                        flow,
-                        forward,
-                        data,
-                    },
-                );
+                self.arrive(again + extra, Packet { data, ..packet });
             }
             self.arrive(at + extra, packet);
         }
@@ -108,9 +103,11 @@ impl Flow {
         let now = now.saturating_sub(self.join);
         match (&mut self.ends, packet) {
             (Ends::Engine(ends), Some(packet)) if packet.forward => {
-                ends.1.receive(now, &packet.data);
+                ends.1.receive_on(now, packet.path, &packet.data);
             }
-            (Ends::Engine(ends), Some(packet)) => ends.0.receive(now, &packet.data),
+            (Ends::Engine(ends), Some(packet)) => {
+                ends.0.receive_on(now, packet.path, &packet.data);
+            }
             (Ends::Engine(ends), None) => {
                 ends.0.timeout(now);
                 ends.1.timeout(now);
@@ -119,20 +116,28 @@ impl Flow {
         }
     }
 
-    fn transmit(&mut self, now: Duration, flow: usize, path: &mut Path) {
-        let (join, extra) = (self.join, self.extra);
+    fn transmit(&mut self, now: Duration, flow: usize, shared: &mut Shared) {
+        let (join, extra, paths) = (self.join, self.extra, self.paths);
         let own = now.saturating_sub(join);
         let next = match &mut self.ends {
             Ends::Engine(ends) => {
                 let (writer, reader) = &mut **ends;
                 let mut drain = |node: &mut dyn Node, forward| {
-                    while let Some(data) = node.transmit(own) {
+                    // One path's turn may leave work for another.
+                    let (mut at, mut silent) = (0, 0);
+                    while silent < paths {
+                        let Some(data) = node.transmit_on(own, at) else {
+                            (at, silent) = ((at + 1) % paths, silent + 1);
+                            continue;
+                        };
+                        silent = 0;
                         let packet = Packet {
                             flow,
+                            path: at,
                             forward,
                             data,
                         };
-                        path.carry(now, extra, packet);
+                        shared.carry(now, extra, packet);
                     }
                     node.next_timeout()
                 };
@@ -140,9 +145,9 @@ impl Flow {
                 next.into_iter().flatten().min()
             }
             Ends::Model(model) => {
-                let back = path.back.config().delay + 2 * extra;
+                let back = shared.back.config().delay + 2 * extra;
                 while let Some(len) = model.transmit(own) {
-                    let arrives = match path.send(now, true, len) {
+                    let arrives = match shared.send(now, true, len) {
                         Fate::Delivered { at, .. } => Some(at + back - join),
                         _ => None,
                     };
@@ -167,7 +172,8 @@ impl Run {
         let flows = crowd.members.iter().zip(joins).enumerate();
         let flows: Vec<Flow> = flows
             .map(|(n, (member, &join))| Flow {
-                ends: ends(crowd, member.sender, join, seed ^ (n as u64) << 32),
+                ends: ends(crowd, member, join, seed ^ (n as u64) << 32),
+                paths: member.paths,
                 extra: member.extra,
                 join,
                 leave: member.leave,
@@ -175,7 +181,7 @@ impl Run {
             })
             .collect();
         Run {
-            path: Path {
+            shared: Shared {
                 forward: Link::new(crowd.forward.clone(), seed),
                 back: Link::new(crowd.back.clone(), !seed),
                 overhead: usize::from(crowd.config.datagram_overhead),
@@ -193,7 +199,7 @@ impl Run {
 
     /// Waits at the bottleneck, and what the forward link counted.
     pub(super) fn bottleneck(&self) -> (&Histogram, &Counters) {
-        (&self.path.waits, self.path.forward.counters())
+        (&self.shared.waits, self.shared.forward.counters())
     }
 
     /// The reader of a flow of the engine.
@@ -206,9 +212,13 @@ impl Run {
 
     pub(super) fn go(&mut self, end: Duration) {
         let mut window_ends = WINDOW;
-        let mut counts = self.path.skip.is_zero();
+        let mut counts = self.shared.skip.is_zero();
         loop {
-            let arrives = self.path.in_flight.first_key_value().map(|(key, _)| key.0);
+            let arrives = self
+                .shared
+                .in_flight
+                .first_key_value()
+                .map(|(key, _)| key.0);
             let wakes = self.flows.iter().enumerate();
             let wakes = wakes.filter_map(|(n, flow)| Some((flow.wake?, n))).min();
             let now = arrives.into_iter().chain(wakes.map(|(at, _)| at)).min();
@@ -217,15 +227,17 @@ impl Run {
                 self.end_window();
                 window_ends += WINDOW;
             }
-            if !counts && now >= self.path.skip {
+            if !counts && now >= self.shared.skip {
                 counts = true;
-                self.before = self.path.forward.counters().clone();
+                self.before = self.shared.forward.counters().clone();
             }
             if now > end {
                 return;
             }
             let packet = match arrives {
-                Some(at) if at == now => self.path.in_flight.pop_first().map(|(_, packet)| packet),
+                Some(at) if at == now => {
+                    self.shared.in_flight.pop_first().map(|(_, packet)| packet)
+                }
                 _ => None,
             };
             let wakes = wakes.map(|(_, n)| n);
@@ -238,7 +250,7 @@ impl Run {
                 continue;
             }
             flow.handle(now, packet.as_ref());
-            flow.transmit(now, n, &mut self.path);
+            flow.transmit(now, n, &mut self.shared);
         }
     }
 
@@ -250,11 +262,12 @@ impl Run {
     }
 }
 
-fn ends(crowd: &Crowd, sender: Sender, join: Duration, seed: u64) -> Ends {
-    let Sender::Engine(application) = sender else {
-        return Ends::Model(Box::new(Competitor::new(sender)));
+fn ends(crowd: &Crowd, member: &Member, join: Duration, seed: u64) -> Ends {
+    let Sender::Engine(application) = member.sender else {
+        return Ends::Model(Box::new(Competitor::new(member.sender)));
     };
     let config = &crowd.config;
+    let paths = vec![None; member.paths];
     let duration = crowd.duration.saturating_sub(join);
     let counting = Counting {
         skip: crowd.skip.saturating_sub(join),
@@ -263,11 +276,12 @@ fn ends(crowd: &Crowd, sender: Sender, join: Duration, seed: u64) -> Ends {
     let writer = Writer::new(
         Role::Client,
         config.clone(),
+        &paths,
         seed,
         application,
         duration,
         None,
     );
-    let reader = Reader::new(config.clone(), !seed, application, counting, None);
+    let reader = Reader::new(config.clone(), &paths, !seed, application, counting, None);
     Ends::Engine(Box::new((writer, reader)))
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use weftline_netem::{Fate, Node};
-use weftline_proto::{Config, Role, Session, Stats, StreamId, Time};
+use weftline_proto::{
+    Config, PathId, PathOptions, PathReport, Role, Session, Stats, StreamId, Time,
+};
 
 use super::application::{Application, Timed};
 use super::events::Recording;
@@ -13,23 +15,46 @@ fn time(now: Duration) -> Time {
     Time::from_micros(now.as_micros() as u64)
 }
 
+/// The longest datagram that a path takes, if its carrier knows.
+pub(in crate::sim) type Largest = Option<usize>;
+
 /// A session as a node: no application yet.
 struct End {
     session: Session,
+    paths: Vec<PathId>,
+    /// The path that the newest datagram left on.
+    sent_on: usize,
     now: Duration,
     closed: bool,
     recording: Option<Recording>,
 }
 
 impl End {
-    fn new(role: Role, config: Config, seed: u64, recording: Option<Recording>) -> Self {
+    fn new(
+        role: Role,
+        config: Config,
+        paths: &[Largest],
+        seed: u64,
+        recording: Option<Recording>,
+    ) -> Self {
         let mut session = Session::new(role, config, seed, Time::ZERO)
             .expect("the configuration was checked when it was read");
         if recording.is_some() {
             session.start_log(Recording::CAPACITY);
         }
+        let more = paths.iter().skip(1);
+        let more = more.map(|_| session.add_path(Time::ZERO, PathOptions::default()));
+        let more: Result<Vec<PathId>, _> = more.collect();
+        let more = more.expect("check_paths() allows as many");
+        let ids = [&[PathId::FIRST], &more[..]].concat();
+        for (path, largest) in ids.iter().zip(paths) {
+            // A path that takes less than every session needs carries nothing.
+            let _ = largest.map(|bytes| session.set_largest_datagram_on(*path, bytes));
+        }
         End {
             session,
+            paths: ids,
+            sent_on: 0,
             now: Duration::ZERO,
             closed: false,
             recording,
@@ -44,13 +69,15 @@ impl End {
 
     fn on_fate(&mut self, now: Duration, fate: Fate) {
         if let Some(recording) = &mut self.recording {
-            recording.on_fate(time(now), fate);
+            let path = (self.paths.len() > 1).then_some(self.sent_on);
+            recording.on_fate(time(now), path, fate);
         }
     }
 
-    fn receive(&mut self, now: Duration, datagram: &[u8]) {
+    fn receive(&mut self, now: Duration, path: usize, datagram: &[u8]) {
         self.now = now;
-        self.session.handle_datagram(time(now), datagram);
+        self.session
+            .handle_datagram_on(time(now), self.paths[path], datagram);
         self.events();
     }
 
@@ -68,10 +95,12 @@ impl End {
         self.closed |= self.session.close_reason().is_some();
     }
 
-    fn transmit(&mut self, now: Duration) -> Option<Vec<u8>> {
+    fn transmit(&mut self, now: Duration, path: usize) -> Option<Vec<u8>> {
         self.now = now;
+        self.sent_on = path;
         let mut out = Vec::with_capacity(1500);
-        let wrote = self.session.poll_transmit(time(now), &mut out);
+        let path = self.paths[path];
+        let wrote = self.session.poll_transmit_on(time(now), path, &mut out);
         self.record();
         wrote.then_some(out)
     }
@@ -110,12 +139,13 @@ impl Writer {
     pub(in crate::sim) fn new(
         role: Role,
         config: Config,
+        paths: &[Largest],
         seed: u64,
         application: Application,
         duration: Duration,
         recording: Option<Recording>,
     ) -> Self {
-        let mut end = End::new(role, config, seed, recording);
+        let mut end = End::new(role, config, paths, seed, recording);
         let stream = end.session.open_stream();
         Writer {
             stream: stream.expect("a new session has room for a stream"),
@@ -156,6 +186,12 @@ impl Writer {
 
     pub(in crate::sim) fn stats(&self) -> Stats {
         self.end.session.stats()
+    }
+
+    /// What it knows of each path.
+    pub(in crate::sim) fn path_reports(&self) -> Vec<PathReport> {
+        let reports = self.end.session.paths();
+        reports.map(|(_, report)| report).collect()
     }
 
     fn work(&mut self) {
@@ -264,7 +300,11 @@ fn due_time(timed: Timed, number: u64, duration: Duration) -> Option<Duration> {
 
 impl Node for Writer {
     fn receive(&mut self, now: Duration, datagram: &[u8]) {
-        self.end.receive(now, datagram);
+        self.receive_on(now, 0, datagram);
+    }
+
+    fn receive_on(&mut self, now: Duration, path: usize, datagram: &[u8]) {
+        self.end.receive(now, path, datagram);
         self.work();
     }
 
@@ -274,10 +314,14 @@ impl Node for Writer {
     }
 
     fn transmit(&mut self, now: Duration) -> Option<Vec<u8>> {
-        let datagram = self.end.transmit(now);
+        self.transmit_on(now, 0)
+    }
+
+    fn transmit_on(&mut self, now: Duration, path: usize) -> Option<Vec<u8>> {
+        let datagram = self.end.transmit(now, path);
         // A sent packet makes room.
         self.work();
-        datagram.or_else(|| self.end.transmit(now))
+        datagram.or_else(|| self.end.transmit(now, path))
     }
 
     fn next_timeout(&self) -> Option<Duration> {
@@ -332,13 +376,14 @@ pub(in crate::sim) struct Reader {
 impl Reader {
     pub(in crate::sim) fn new(
         config: Config,
+        paths: &[Largest],
         seed: u64,
         application: Application,
         counting: Counting,
         recording: Option<Recording>,
     ) -> Self {
         Reader {
-            end: End::new(Role::Server, config, seed, recording),
+            end: End::new(Role::Server, config, paths, seed, recording),
             application,
             counting,
             on_time: 0,
@@ -470,7 +515,11 @@ impl Reader {
 
 impl Node for Reader {
     fn receive(&mut self, now: Duration, datagram: &[u8]) {
-        self.end.receive(now, datagram);
+        self.receive_on(now, 0, datagram);
+    }
+
+    fn receive_on(&mut self, now: Duration, path: usize, datagram: &[u8]) {
+        self.end.receive(now, path, datagram);
         self.read();
     }
 
@@ -480,7 +529,11 @@ impl Node for Reader {
     }
 
     fn transmit(&mut self, now: Duration) -> Option<Vec<u8>> {
-        self.end.transmit(now)
+        self.transmit_on(now, 0)
+    }
+
+    fn transmit_on(&mut self, now: Duration, path: usize) -> Option<Vec<u8>> {
+        self.end.transmit(now, path)
     }
 
     fn next_timeout(&self) -> Option<Duration> {

@@ -49,6 +49,9 @@ pub struct PathEntry {
     pub event: PathEvent,
     /// Who sent it.
     pub from: Place,
+    /// The path's number, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<usize>,
     /// What it is.
     pub kind: DatagramKind,
     /// Its transmission number, or for a report the report's number.
@@ -174,7 +177,7 @@ impl Recording {
     }
 
     /// The path decided about the newest datagram.
-    pub(super) fn on_fate(&mut self, now: Time, fate: Fate) {
+    pub(super) fn on_fate(&mut self, now: Time, path: Option<usize>, fate: Fate) {
         let Some((kind, number, size)) = self.newest else {
             debug_assert!(false, "a datagram that was sent is logged");
             return;
@@ -192,6 +195,7 @@ impl Recording {
             time_us: now.as_micros(),
             event,
             from: self.end,
+            path,
             kind,
             number,
             size,

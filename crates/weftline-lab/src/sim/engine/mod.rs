@@ -1,39 +1,38 @@
 //! The real engine over simulated links.
 //!
 //! Two [`Session`](weftline_proto::Session)s, an application on the first and its reader on the
-//! second, and the links of `weftline-netem` between them. Nothing waits, and the same experiment
+//! second, and one path of two links of `weftline-netem` between them, or several. Nothing waits, and the same experiment
 //! gives exactly the same result.
 
 mod application;
 pub(in crate::sim) mod end;
 mod events;
+mod outcome;
 mod symbols;
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use serde::Serialize;
 use weftline_netem::{LinkConfig, RunEnd, Simulation};
-use weftline_proto::{Config, Role, Stats};
+use weftline_proto::{AddPathError, Config, PathOptions, Role, Session, Time};
 
 pub use application::{Application, UnknownApplication};
 pub use events::{DatagramKind, Entry, LogLine, PathEntry, PathEvent, Place, TooManyEntries};
+pub use outcome::{Outcome, PathOutcome};
 pub use symbols::{SymbolSeries, Symbols, symbols};
 
-use crate::load::Summary;
-use end::{Counting, Reader, Writer};
+use end::{Counting, Largest, Reader, Writer};
 use events::{Log, Recording};
+use outcome::Windows;
 
 /// An experiment.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// The engine's settings, for both ends.
     pub config: Config,
-    /// The link from the writer to the reader.
-    pub forward: LinkConfig,
-    /// The link from the reader to the writer.
-    pub back: LinkConfig,
+    /// The paths between the ends, one at least.
+    pub paths: Vec<Path>,
     /// The writer's application.
     pub application: Application,
     /// Duration of its traffic.
@@ -50,58 +49,29 @@ pub struct Experiment {
     pub close: bool,
 }
 
+/// A path: its two links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Path {
+    /// The link from the writer to the reader.
+    pub forward: LinkConfig,
+    /// The link from the reader to the writer.
+    pub back: LinkConfig,
+}
+
 /// How long after the application's end messages may still arrive.
 const DRAIN: Duration = Duration::from_secs(10);
 /// A file is given up after this many times `duration`.
 const PATIENCE: u32 = 20;
 
-/// The result of an experiment. A delay is the time from when a message was due to when it was
-/// read in order.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Outcome {
-    /// Messages that were due.
-    pub sent: u64,
-    /// Messages that were read, in order.
-    pub got: u64,
-    /// Delays of messages, ms.
-    #[serde(flatten)]
-    pub delay: Summary,
-    /// Shares, and the delay in ms that this share of messages does not exceed, if
-    /// [`Experiment::distribution`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cdf: Option<Vec<(f64, f64)>>,
-    /// Share of messages that were read within [`Experiment::within`].
-    pub on_time: Option<f64>,
-    /// Bytes that the reader's application read after `skip`.
-    pub bytes: u64,
-    /// The same as a rate, in Mbit/s of the measured time.
-    pub goodput_mbit: f64,
-    /// The same as a share of what the forward link could carry in that time, if it has a rate.
-    pub capacity_share: Option<f64>,
-    /// Seconds until the whole file had been read, for files.
-    pub completion_s: Option<f64>,
-    /// Bytes offered to the forward link, headers included, for each byte read, over the whole
-    /// run.
-    pub wire_per_byte: f64,
-    /// The same on the return link.
-    pub back_per_byte: f64,
-    /// Repair symbols for each source symbol.
-    pub repair_share: f64,
-    /// Source symbols for all symbols sent for them: repairs, and source symbols sent again.
-    pub effective_rate: f64,
-    /// Share of packets that the forward link lost, without queue drops.
-    pub loss_rate: f64,
-    /// Packets dropped by a full queue.
-    pub queue_drops: u64,
-    /// Median and 99th percentile of the wait for the transmitter, ms.
-    pub queue_ms: [f64; 2],
-    /// The 95th percentile of it.
-    pub queue_p95_ms: f64,
-    /// Seconds of virtual time.
-    pub simulated_s: f64,
-    /// Counters of the writer's end.
-    #[serde(skip)]
-    pub stats: Stats,
+/// Whether sessions with this configuration can have so many paths.
+///
+/// # Errors
+/// The configuration is invalid, its scheme works over one path, or there are too many.
+pub fn check_paths(config: &Config, paths: usize) -> Result<(), AddPathError> {
+    let mut session = Session::new(Role::Client, config.clone(), 0, Time::ZERO)
+        .expect("the configuration was checked when it was read");
+    let options = PathOptions::default();
+    (1..paths).try_for_each(|_| session.add_path(Time::ZERO, options).map(drop))
 }
 
 impl Experiment {
@@ -124,34 +94,8 @@ impl Experiment {
     }
 
     fn simulate(&self, log: Option<&Rc<RefCell<Log>>>) -> Outcome {
-        let recording = |end| log.map(|log| Recording::new(end, log));
-        let writer = Writer::new(
-            Role::Client,
-            self.config.clone(),
-            self.seed,
-            self.application,
-            self.duration,
-            recording(Place::Writer),
-        );
-        let counting = Counting {
-            skip: self.skip,
-            within: self.within,
-        };
-        let reader = Reader::new(
-            self.config.clone(),
-            !self.seed,
-            self.application,
-            counting,
-            recording(Place::Reader),
-        );
-        let mut sim = Simulation::new(
-            writer,
-            reader,
-            self.forward.clone(),
-            self.back.clone(),
-            self.seed,
-        );
-        sim.per_datagram_overhead = usize::from(self.config.datagram_overhead);
+        let mut sim = self.simulation(log);
+        let mut windows = Windows::default();
         let limit = match self.application {
             Application::File { .. } => self.duration * PATIENCE,
             Application::Bulk => self.duration,
@@ -160,13 +104,15 @@ impl Experiment {
             | Application::Saturating { .. } => self.duration + DRAIN,
         };
         let end = sim.run_while(limit, |sim| {
+            windows.on_step(sim);
             let full = log.is_some_and(|log| log.borrow().is_full());
             !(sim.b.is_complete() || sim.a.closed() || sim.b.closed() || full)
         });
         debug_assert_ne!(end, RunEnd::Idle, "sessions have timers");
+        windows.on_step(&sim);
         let now = sim.now();
         sim.b.count_missing(sim.a.due(), now);
-        let outcome = self.outcome(&sim);
+        let outcome = self.outcome(&sim, &windows);
         if let Some(log) = log {
             // The log also tells how the writer learns that the reader has everything.
             sim.run_while(now + DRAIN, |sim| {
@@ -183,41 +129,50 @@ impl Experiment {
         outcome
     }
 
-    fn outcome(&self, sim: &Simulation<Writer, Reader>) -> Outcome {
-        let (writer, reader, now) = (&sim.a, &sim.b, sim.now());
-        let (forward, back) = (sim.a_to_b.link().counters(), sim.b_to_a.link().counters());
-        let stats = writer.stats();
-        let total = reader.bytes().max(1) as f64;
-        let measured = now.min(self.duration).saturating_sub(self.skip);
-        let capacity = self.forward.capacity(self.skip, self.skip + measured);
-        let millis = |share: f64| forward.queue_delay.quantile(share).as_secs_f64() * 1e3;
-        Outcome {
-            sent: writer.due(),
-            got: reader.messages(),
-            delay: reader.delays().summary(),
-            cdf: self.distribution.then(|| reader.delays().curve()),
-            on_time: reader.on_time(),
-            bytes: reader.counted(),
-            goodput_mbit: reader.counted() as f64 * 8.0 / 1e6 / measured.as_secs_f64().max(1e-9),
-            capacity_share: capacity
-                .filter(|bits| *bits > 0)
-                .map(|bits| reader.counted() as f64 * 8.0 / bits as f64),
-            completion_s: reader.completion().map(|at| at.as_secs_f64()),
-            wire_per_byte: forward.offered_bytes as f64 / total,
-            back_per_byte: back.offered_bytes as f64 / total,
-            repair_share: stats.sent.repair_symbols as f64
-                / (stats.sent.source_symbols as f64).max(1.0),
-            effective_rate: stats.sent.source_symbols as f64
-                / ((stats.sent.source_symbols
-                    + stats.sent.retransmissions
-                    + stats.sent.repair_symbols) as f64)
-                    .max(1.0),
-            loss_rate: forward.loss_rate(),
-            queue_drops: forward.queue_drops,
-            queue_ms: [millis(0.5), millis(0.99)],
-            queue_p95_ms: millis(0.95),
-            simulated_s: now.as_secs_f64(),
-            stats,
+    /// A carrier knows the MTU of each of several paths. One path is left to discover it.
+    fn largest(&self, link: impl Fn(&Path) -> &LinkConfig) -> Vec<Largest> {
+        let overhead = usize::from(self.config.datagram_overhead);
+        let several = self.paths.len() > 1;
+        let mtu = |path| link(path).mtu.filter(|_| several);
+        let each = self.paths.iter().map(mtu);
+        each.map(|mtu| Some(mtu?.saturating_sub(overhead)))
+            .collect()
+    }
+
+    fn simulation(&self, log: Option<&Rc<RefCell<Log>>>) -> Simulation<Writer, Reader> {
+        let recording = |end| log.map(|log| Recording::new(end, log));
+        let writer = Writer::new(
+            Role::Client,
+            self.config.clone(),
+            &self.largest(|path| &path.forward),
+            self.seed,
+            self.application,
+            self.duration,
+            recording(Place::Writer),
+        );
+        let counting = Counting {
+            skip: self.skip,
+            within: self.within,
+        };
+        let reader = Reader::new(
+            self.config.clone(),
+            &self.largest(|path| &path.back),
+            !self.seed,
+            self.application,
+            counting,
+            recording(Place::Reader),
+        );
+        let [first, more @ ..] = &self.paths[..] else {
+            panic!("an experiment has a path");
+        };
+        let links = first.clone();
+        let mut sim = Simulation::new(writer, reader, links.forward, links.back, self.seed);
+        for (path, n) in more.iter().zip(1..) {
+            let Path { forward, back } = path.clone();
+            // Neighbouring seeds belong to other runs of the same experiment.
+            sim.add_path(forward, back, self.seed ^ n << 32);
         }
+        sim.per_datagram_overhead = usize::from(self.config.datagram_overhead);
+        sim
     }
 }
