@@ -1,0 +1,181 @@
+//! What the rule knows of each path, and the belief about what all of them carry.
+
+use super::{Price, Report, effect};
+use crate::path::PathId;
+use crate::sender::flight::Transmission;
+use crate::sender::scheme::auto::belief::{Belief, Effect};
+use crate::sender::scheme::auto::channel::{Channel, Losses};
+use crate::sender::situation::Situation;
+use crate::time::Time;
+
+/// The belief is computed from at most this many unresolved datagrams, the newest.
+const NEWEST: usize = 1024;
+/// With more than this in flight, the belief includes new reports only every 16th of a round trip.
+const MANY: usize = 64;
+/// What is known of a path.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    path: PathId,
+    channel: Channel,
+    losses: Losses,
+    /// What leaves now waits in the path's queue.
+    pub(super) waits: bool,
+    /// Until when the path's queue counts as full.
+    pub(super) full_until: Time,
+}
+
+impl Price {
+    /// The next transmission in order arrived or was lost.
+    pub(in super::super) fn on_fate(&mut self, path: PathId, lost: bool) {
+        // A full queue loses more than the path does, and repairs would only make it longer.
+        let seen = self.seen(path);
+        if !seen.waits {
+            seen.channel.record(lost);
+        }
+    }
+
+    pub(super) fn seen(&mut self, path: PathId) -> &mut Seen {
+        let index = self.seen.iter().position(|seen| seen.path == path);
+        let index = index.unwrap_or_else(|| {
+            let channel = Channel::default();
+            self.seen.push(Seen {
+                path,
+                channel,
+                losses: channel.losses(),
+                waits: false,
+                full_until: Time::ZERO,
+            });
+            self.seen.len() - 1
+        });
+        &mut self.seen[index]
+    }
+
+    /// A path is gone.
+    pub(in super::super) fn on_path_removed(&mut self, path: PathId) {
+        self.seen.retain(|seen| seen.path != path);
+    }
+
+    /// Computes the belief again: from the report, then from the transmissions after it.
+    pub(super) fn update_belief(&mut self, at: &Situation<'_>) {
+        if !self.stale {
+            return;
+        }
+        let (now, edge) = (at.now(), at.first());
+        let many = at.paths().any(|p| p.flight.unresolved() > MANY);
+        if many && (self.updated_at).is_some_and(|updated| now < updated + at.srtt() / 16) {
+            return;
+        }
+        self.stale = false;
+        self.updated_at = Some(now);
+        self.update_losses(at);
+        let report = match self.options.ingredients.reports {
+            true => self.report,
+            false => Report {
+                missing: 0,
+                rank: 0,
+                ..self.report
+            },
+        };
+        // Symbols that the receiver lacks and that may still be in flight.
+        let late = |kind: &Transmission| {
+            let open = |esi| (edge..report.heard).contains(&esi) && !at.is_known(esi);
+            matches!(kind, Transmission::Source { again: false, esi, .. } if open(*esi))
+        };
+        let all = at.paths().flat_map(|p| p.flight.undecided(usize::MAX));
+        let doubtful = all.filter(|(_, kind)| late(kind)).count() as u64;
+        // On a path that fell silent, symbols count as lost before any report tells of them.
+        let unheard = match at.has_several_paths() {
+            true => at.lost().range(report.heard.max(edge)..).count() as u64,
+            false => 0,
+        };
+        self.deficit = (report.missing + unheard).saturating_sub(doubtful + report.rank);
+        self.belief = Belief::certain(self.deficit);
+        self.under_way = 0;
+        let mut paths = at.paths();
+        if let (Some(path), None) = (paths.next(), paths.next()) {
+            self.last_path = path.id();
+            for (_, kind) in path.flight.undecided(NEWEST) {
+                self.believe(at, path.id(), kind);
+            }
+            return;
+        }
+        let mut merged = core::mem::take(&mut self.merged);
+        for path in at.paths() {
+            let undecided = path.flight.undecided(NEWEST);
+            merged.extend(undecided.map(|(left, kind)| (left, path.id(), kind)));
+        }
+        // Equal times stay in the order of the paths.
+        merged.sort_by_key(|(left, ..)| *left);
+        let skipped = merged.len().saturating_sub(NEWEST);
+        for (_, path, kind) in merged.drain(..).skip(skipped) {
+            self.believe(at, path, kind);
+        }
+        self.merged = merged;
+    }
+
+    /// Takes a transmission of unknown fate into the belief.
+    fn believe(&mut self, at: &Situation<'_>, path: PathId, kind: Transmission) {
+        let effect = match kind {
+            // The symbol was given up, like a message that would be late.
+            Transmission::Source { esi, riders, .. } if esi < at.first() => Effect {
+                is_source: false,
+                repairs: riders.into(),
+            },
+            // The receiver has it, and the report about its path is not here yet.
+            Transmission::Source {
+                esi,
+                again: false,
+                riders,
+            } if at.is_known(esi) => Effect {
+                is_source: false,
+                repairs: riders.into(),
+            },
+            kind => effect(kind),
+        };
+        self.under_way += effect.repairs as u64;
+        self.step(path, effect);
+    }
+
+    /// A datagram with this effect leaves on this path.
+    pub(super) fn step(&mut self, path: PathId, effect: Effect) {
+        let losses = self.seen(path).losses;
+        if path != self.last_path {
+            self.belief.change_path(losses.rate);
+            self.last_path = path;
+        }
+        self.belief.step(effect, &losses);
+    }
+
+    /// The losses to plan with on each path, and of all that is in flight.
+    fn update_losses(&mut self, at: &Situation<'_>) {
+        self.known_share = None;
+        let mut sum = Losses::independent(0.0);
+        let mut weights = 0.0;
+        for path in at.paths() {
+            let bursts = self.options.ingredients.bursts;
+            let seen = self.seen(path.id());
+            let losses = seen.channel.losses();
+            seen.losses = match bursts {
+                true => losses,
+                false => Losses::independent(losses.rate),
+            };
+            let weight = (path.flight.sources() as f64).max(1.0);
+            let before = weights / (weights + weight);
+            sum = match weights == 0.0 {
+                true => seen.losses,
+                false => sum.mixed(before, &seen.losses),
+            };
+            weights += weight;
+        }
+        self.losses = sum;
+    }
+
+    /// The losses that a datagram meets which leaves on this path now.
+    pub(super) fn losses_on(&mut self, path: PathId) -> Losses {
+        let losses = self.seen(path).losses;
+        match path == self.last_path {
+            true => losses,
+            false => Losses::independent(losses.rate),
+        }
+    }
+}
