@@ -93,12 +93,10 @@ impl Sender {
         let delay = Duration::from_micros(report.delay);
         let several = self.flow.paths.len() > 1;
         let state = &mut self.flow.paths[path];
-        // Heard again by a datagram that left after the path fell silent: what left before and is not
+        // Heard again by a datagram that left after the path fell silent: what left before it and is not
         // reported did not arrive, for a reason that is not the path's loss.
         let left = state.flight.left_at(largest);
-        let gone = state
-            .silent
-            .filter(|since| left.is_some_and(|left| left >= *since));
+        let gone = left.filter(|left| state.silent.is_some_and(|since| *left >= since));
         let runs = report.transmissions();
         let acknowledged =
             (state.flight).on_report(now, largest, runs, delay, gone, &mut state.rtt);
