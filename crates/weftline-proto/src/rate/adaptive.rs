@@ -378,6 +378,9 @@ impl Adaptive {
         self.proven = 0.0;
         self.start_gain = LATE_START_GAIN;
         self.window = MIN_PACKETS * self.packet;
+        // What was measured before the silence says nothing about the path after it.
+        self.round = Round::new(self.round.end, None);
+        self.jitter = Jitter::default();
     }
 
     pub(super) fn on_report(&mut self, now: Time, progress: &Progress) {

@@ -313,3 +313,21 @@ fn the_report_of_close_is_about_the_path_on_which_it_comes() {
         assert!(told <= had, "seed {seed}: {told} of {had}");
     }
 }
+
+#[test]
+fn a_transfer_uses_a_path_in_full_soon_after_it_is_back() {
+    let mut sim = transfer(1_000_000_000, &[FAST, FAST]);
+    let arrived = |sim: &Simulation<Peer, Peer>| reports(&sim.a)[0].arrived_bytes;
+    sim.run_until(2 * S);
+    let before = arrived(&sim);
+    sim.run_until(3 * S);
+    let full = arrived(&sim) - before;
+    set_first(&mut sim, DEAD);
+    sim.run_until(6 * S);
+    set_first(&mut sim, FAST);
+    sim.run_until(7 * S);
+    let before = arrived(&sim);
+    sim.run_until(8 * S);
+    let again = arrived(&sim) - before;
+    assert!(again * 100 >= full * 95, "{again} of {full} bytes a second");
+}
