@@ -4,6 +4,10 @@
 //! it, and the timestamps tell when. So the receiver sees how long its reports wait, without a word
 //! from the sender, and whatever the queue of the forward path is. While they wait, it sends fewer and
 //! shorter ones, as a receiver of RFC 9000, section 13.2, may.
+//!
+//! Jitter is no queue: it spares some report in each round trip. And a queue of reports drains where
+//! fewer of them leave. So whatever thins reports out is a trial: if they wait as long as before, they
+//! leave as often as before, and so long a wait is tolerated for a while.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -31,6 +35,14 @@ const LONGEST_EVER: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_millis(20);
 /// Shorter times are none.
 const SHORTEST: Duration = Duration::from_micros(100);
+/// The shortest of more waits than this is little longer for jitter.
+const ENOUGH: u32 = 8;
+/// Where fewer reports wait as long, what delays them is not their own queue: up to this wait or a
+/// round trip is tolerated, for so long.
+const MOST_TOLERATED: Duration = Duration::from_millis(50);
+const TOLERATED_FOR: Duration = Duration::from_secs(10);
+/// Half a trial lasts as long as the wait at its beginning, so that it drains, up to this.
+const LONGEST_HALF: Duration = Duration::from_secs(2);
 /// While reports wait, a report also lists what at least this number of earlier reports listed.
 const REPEATS: u64 = 8;
 /// At most this many reports are watched.
@@ -50,12 +62,50 @@ pub(super) struct ReturnPath {
     round_trip: Duration,
     /// The shortest time between two reports.
     interval: Duration,
-    /// When the interval was last changed, the last report that was answered by then, and when the
-    /// answer left.
-    changed: Option<(Time, u64, u64)>,
+    /// `None` before the first answer; most sessions are idle, and small.
+    round: Option<Box<Round>>,
+    /// So long a wait is not the reports' own, and until when it is believed.
+    tolerated: (Duration, Time),
     /// The largest transmission numbers at the last report whose number [`REPEATS`] divides, and at
     /// the one before it.
     listed: [u64; 2],
+}
+
+/// Answers of about a round trip; in a trial, of two.
+#[derive(Clone, Debug)]
+struct Round {
+    /// The answer at which it began: when it arrived and left, and the number of the report.
+    began: Time,
+    left: u64,
+    number: u64,
+    /// The interval then.
+    interval: Duration,
+    /// It was lengthened, from this one, to see whether reports wait less.
+    trial: Option<Duration>,
+    /// The answers since.
+    answers: u64,
+    /// Those that count.
+    counted: u32,
+    /// When the first answer that counts arrived, and how long the report had waited.
+    first: Option<(Time, Duration)>,
+    /// The shortest waits; in a trial, in each of its halves.
+    shortest: [Option<Duration>; 2],
+}
+
+impl Round {
+    fn new(began: Time, left: u64, number: u64, interval: Duration) -> Self {
+        Round {
+            began,
+            left,
+            number,
+            interval,
+            trial: None,
+            answers: 0,
+            counted: 0,
+            first: None,
+            shortest: [None; 2],
+        }
+    }
 }
 
 /// A report: its number, the edge that it told, and when it left.
@@ -69,7 +119,7 @@ struct Asked {
 impl ReturnPath {
     /// The shortest time between two reports.
     pub(super) fn interval(&self, now: Time) -> Duration {
-        match (self.changed, self.asked.front()) {
+        match (&self.round, self.asked.front()) {
             (None, Some(first)) => (now.since(first.at) / UNANSWERED).min(self.longest()),
             _ => self.interval,
         }
@@ -125,31 +175,123 @@ impl ReturnPath {
         self.smallest.add(now, since(sent));
         let least = self.smallest.get().unwrap_or_default();
         let waited = since(before).saturating_sub(least).max(0) as u64;
+        let waited = Duration::from_micros(waited);
         let round_trip = now.since(asked.at);
-        let (at, number, left) = *self.changed.get_or_insert_with(|| {
+        let Some(mut round) = self.round.take() else {
             self.round_trip = round_trip;
-            (now, asked.number, sent)
-        });
+            let round = Round::new(now, sent, asked.number, Duration::ZERO);
+            self.round = Some(Box::new(round));
+            return;
+        };
         self.round_trip = self.round_trip.min(round_trip);
-        let is_next = asked.at >= at;
-        if waited > micros(WAIT.max(self.round_trip / WAIT_SHARE)) {
-            // Reports that wait for each other arrive as often as the path takes them. Half as many
-            // let a queue of a round trip or more drain.
-            let apart = sent.saturating_sub(left) / asked.number.saturating_sub(number).max(1);
-            let drain = 1.0 + (waited as f64 / micros(self.round_trip).max(1) as f64).min(1.0);
-            let growth = if is_next { GROWTH } else { 1.0 };
-            let longer = self.interval.mul_f64(growth);
-            let apart = Duration::from_micros(apart).min(self.longest());
-            self.interval = longer.max(apart.mul_f64(drain)).min(self.longest());
-        } else if is_next {
-            let shorter = self.interval.mul_f64(1.0 - DECAY);
-            self.interval = match shorter < SHORTEST {
-                true => Duration::ZERO,
-                false => shorter,
-            };
+        round.answers += 1;
+        // In a trial, only reports that left in it count.
+        if round.trial.is_none() || asked.at >= round.began {
+            self.on_wait(now, asked.number, sent, waited, &mut round);
         }
-        if is_next {
-            self.changed = Some((now, asked.number, sent));
+        self.round = Some(round);
+    }
+
+    /// The report `number`, which `waited`, counts in this round.
+    fn on_wait(&mut self, now: Time, number: u64, sent: u64, waited: Duration, round: &mut Round) {
+        let (began, first) = *round.first.get_or_insert((now, waited));
+        round.counted += 1;
+        let tries = round.trial.is_some();
+        let (halves, half, allowed) = match tries {
+            true => (
+                2,
+                self.round_trip.max(first.min(LONGEST_HALF)),
+                first + self.tolerable(),
+            ),
+            false => (1, self.round_trip, self.tolerated(now) + 3 * self.bound()),
+        };
+        let is_over = |halves| now >= began + half * halves && round.counted > ENOUGH * halves;
+        let (second, is_over) = (tries && is_over(1), is_over(halves));
+        let shortest = &mut round.shortest[usize::from(second)];
+        *shortest = Some(shortest.map_or(waited, |least| least.min(waited)));
+        // Reports that wait for each other reach the sender as often as the path takes them.
+        let time = sent.saturating_sub(round.left);
+        let apart = Duration::from_micros(time / number.saturating_sub(round.number).max(1));
+        let grows = waited > allowed;
+        if grows && !tries {
+            // The queue must not grow until the end of the round, which tells whether it is one.
+            self.interval = self.interval.max(self.drains(waited, apart));
+        }
+        let failed = grows && tries;
+        if !(is_over || failed) {
+            return;
+        }
+        let waits = match round.shortest {
+            _ if failed => [waited; 2],
+            [early, late] => [early, late.or(early)].map(|wait| wait.unwrap_or(waited)),
+        };
+        // A queue that is full loses reports: fewer are answered than leave.
+        let arrive = time / round.answers <= 9 * micros(self.interval.max(apart)) / 8;
+        if !tries {
+            self.interval = round.interval;
+        }
+        let trial = self.judge(now, round.trial, waits, apart, arrive && !grows);
+        *round = Round::new(now, sent, number, self.interval);
+        round.trial = trial;
+    }
+
+    /// The time between reports that lets a queue drain. Half as many reports as the path takes let
+    /// a queue of a round trip or more do so.
+    fn drains(&self, waited: Duration, apart: Duration) -> Duration {
+        let drain = waited.as_secs_f64() / self.round_trip.as_secs_f64().max(1e-6);
+        let apart = apart.min(self.longest()).mul_f64(1.0 + drain.min(1.0));
+        apart.min(self.longest())
+    }
+
+    /// Reports that wait for longer may wait for each other.
+    fn bound(&self) -> Duration {
+        WAIT.max(self.round_trip / WAIT_SHARE)
+    }
+
+    /// The longest wait that is tolerated where reports do not cause it.
+    fn tolerable(&self) -> Duration {
+        MOST_TOLERATED.max(self.round_trip)
+    }
+
+    fn tolerated(&self, now: Time) -> Duration {
+        let (wait, until) = self.tolerated;
+        if now < until { wait } else { Duration::ZERO }
+    }
+
+    /// A round is over, in which no report waited for less than this, early and late in it. Returns
+    /// the former interval if a trial follows.
+    fn judge(
+        &mut self,
+        now: Time,
+        trial: Option<Duration>,
+        [early, late]: [Duration; 2],
+        apart: Duration,
+        arrive: bool,
+    ) -> Option<Duration> {
+        let waits = late > self.tolerated(now) + self.bound();
+        match trial {
+            // The queue drains.
+            Some(_) if waits && late <= early / 2 => Some(self.interval),
+            // Fewer reports wait as long: the queue is not theirs.
+            Some(before) if waits && late <= self.tolerable() && arrive => {
+                self.tolerated = (late.max(early), now + TOLERATED_FOR);
+                self.interval = before;
+                None
+            }
+            _ if waits => {
+                let before = self.interval;
+                let longer = before.mul_f64(GROWTH).min(self.longest());
+                self.interval = longer.max(self.drains(late, apart));
+                Some(before)
+            }
+            _ => {
+                let shorter = self.interval.mul_f64(1.0 - DECAY);
+                self.interval = match shorter < SHORTEST {
+                    true => Duration::ZERO,
+                    false => shorter,
+                };
+                None
+            }
         }
     }
 }
@@ -173,6 +315,10 @@ mod tests {
         /// When the return path is free, and reports on it: when they arrive, and their edges.
         free: u64,
         on_way: VecDeque<(u64, Esi)>,
+        /// Reports take longer than usual by at most this, at random, and by this.
+        jitter: u64,
+        step: u64,
+        random: u64,
         edge: Esi,
         /// The longest wait of a report.
         waited: u64,
@@ -202,7 +348,11 @@ mod tests {
                     self.free = self.free.max(self.now) + service;
                     self.waited = self.waited.max(self.free - service - self.now);
                     if !lost(self.reports) {
-                        self.on_way.push_back((self.free + WAY, self.sent));
+                        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005) + 1;
+                        let late = (self.random >> 33) % (self.jitter + 1) + self.step;
+                        let before = self.on_way.back().map_or(0, |report| report.0);
+                        let arrives = (self.free + WAY + late).max(before);
+                        self.on_way.push_back((arrives, self.sent));
                     }
                     self.reports += 1;
                     self.next_report = self.now + micros(self.path.interval(now));
@@ -237,6 +387,24 @@ mod tests {
         // The path is faster again.
         bench.run(20_000, 100, 500, none);
         assert_eq!(bench.run(1000, 100, 500, none), 2000);
+    }
+
+    #[test]
+    fn what_delays_reports_without_a_queue_does_not_thin_them_out() {
+        for jitter in [2_000, 10_000, 20_000] {
+            let mut bench = Bench::new();
+            bench.run(1000, 100, 500, none);
+            bench.jitter = jitter;
+            let reports = bench.run(5000, 100, 500, none);
+            assert!(reports > 2_500, "{reports} at {jitter} us");
+        }
+        for step in [15_000, 30_000, 45_000] {
+            let mut bench = Bench::new();
+            bench.run(1000, 100, 500, none);
+            bench.step = step;
+            let reports = bench.run(5000, 100, 500, none);
+            assert!(reports > 2_500, "{reports} after a step of {step} us");
+        }
     }
 
     #[test]

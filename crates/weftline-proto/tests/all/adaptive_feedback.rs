@@ -160,3 +160,30 @@ fn reports_and_data_share_a_return_path() {
     let [there, back] = both_ways(&link(20), &link(2));
     assert!(there > 12.0 && back > 1.4, "{there} and {back} Mbit/s");
 }
+
+#[test]
+fn jitter_of_the_return_path_costs_nothing() {
+    let bytes = 1 << 32;
+    let writer = Script {
+        streams: vec![bytes],
+        ..Script::default()
+    };
+    let reader = Script {
+        expect_streams: vec![bytes],
+        ..Script::default()
+    };
+    let path = "rate=50mbit delay=20ms queue=100ms";
+    for jitter in ["5ms,normal", "5ms,normal,reorder"] {
+        let mut sim = Simulation::new(
+            Peer::new(Role::Client, Config::default(), 1, writer.clone()),
+            Peer::new(Role::Server, Config::default(), 2, reader.clone()),
+            link(path),
+            link(&format!("{path} jitter={jitter}")),
+            4,
+        );
+        sim.run_until(Duration::from_secs(4));
+        let read: u64 = sim.b.read.values().map(|(bytes, _)| bytes).sum();
+        let rate = read as f64 * 2e-6;
+        assert!(rate > 44.0, "{rate} Mbit/s with {jitter}");
+    }
+}
