@@ -1,6 +1,6 @@
 //! The real engine over simulated links.
 //!
-//! Two [`Session`](weftline_proto::Session)s, an application on the first and its reader on the
+//! Two [`Session`]s, an application on the first and its reader on the
 //! second, and one path of two links of `weftline-netem` between them, or several. Nothing waits, and the same experiment
 //! gives exactly the same result.
 
