@@ -21,6 +21,8 @@ mod path;
 mod payload;
 mod preset;
 mod printable;
+#[cfg(test)]
+mod random;
 mod ranges;
 mod rate;
 mod receiver;

@@ -204,7 +204,7 @@ pub(super) struct Adaptive {
     marks: u64,
     last_sent: Time,
     /// The part that this path has of what the session takes from this bottleneck.
-    part: f64,
+    own_part: f64,
 }
 
 impl Adaptive {
@@ -242,7 +242,7 @@ impl Adaptive {
             swing: Swing::default(),
             marks: 0,
             last_sent: now,
-            part: 1.0,
+            own_part: 1.0,
         };
         adaptive.window = adaptive.initial();
         adaptive
@@ -257,7 +257,7 @@ impl Adaptive {
     }
 
     pub(super) fn set_part(&mut self, part: f64) {
-        self.part = part;
+        self.own_part = part;
     }
 
     /// The first window is that of the true round trip.
@@ -653,7 +653,7 @@ impl Adaptive {
     fn growth(&self, window: f64) -> f64 {
         let packets = window / self.packet;
         // Where paths of a session share a queue, their windows add up to that of one flow.
-        GROWTH * self.part.powf(1.0 - POWER) * packets.powf(POWER) * self.packet
+        GROWTH * self.own_part.powf(1.0 - POWER) * packets.powf(POWER) * self.packet
     }
 }
 

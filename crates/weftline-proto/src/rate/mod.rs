@@ -166,13 +166,7 @@ impl Pacer {
 
     /// A probe of `len` bytes left, which says nothing about how long datagrams are.
     pub(crate) fn sent_size_probe(&mut self, now: Time, len: usize) {
-        let rate = match &self.control {
-            Control::Fixed {
-                rate: Some(rate), ..
-            } => *rate as f64 / 8.0,
-            Control::Adaptive(adaptive) => adaptive.pace(0),
-            _ => return,
-        };
+        let Some(rate) = self.rate(0) else { return };
         let bytes = len as f64 + self.overhead as f64;
         self.next = self.next.max(now - BURST) + Duration::from_secs_f64(bytes / rate.max(1.0));
     }

@@ -3,7 +3,7 @@
 use crate::clock::RemoteClock;
 use crate::ranges::RangeSet;
 use crate::time::Time;
-use crate::wire::{Coded, complete};
+use crate::wire::{Coded, Measuring, complete};
 
 use super::Drop;
 use super::measure::LossMeter;
@@ -35,6 +35,11 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
+    /// From now on the losses are measured, as the peer asks in `options`, or not.
+    pub(super) fn measure(&mut self, options: Option<Measuring>) {
+        self.meter = options.map(|options| LossMeter::new(options, &self.seen));
+    }
+
     /// The transmission number of a datagram, if it is new.
     pub(super) fn transmission(&self, coded: &Coded) -> Result<u64, Drop> {
         let expected = self.seen.max().map_or(0, |m| m + 1);

@@ -18,7 +18,6 @@ use crate::wire::{Coded, FeedbackWriter, Measuring, Riders, Run, complete};
 
 use arrivals::Arrivals;
 use budget::Budget;
-use measure::LossMeter;
 use room::Room;
 
 /// The receiving side of a flow.
@@ -118,16 +117,14 @@ impl Receiver {
         self.feedback = feedback;
         self.measuring = measuring;
         for path in &mut self.paths {
-            path.meter = measuring.map(|options| LossMeter::new(options, &path.seen));
+            path.measure(measuring);
         }
     }
 
     /// Another path begins.
     pub(crate) fn add_path(&mut self) {
         let mut path = Arrivals::default();
-        path.meter = self
-            .measuring
-            .map(|options| LossMeter::new(options, &path.seen));
+        path.measure(self.measuring);
         self.paths.push(path);
     }
 

@@ -64,7 +64,7 @@ pub(super) struct ReturnPath {
     interval: Duration,
     /// `None` before the first answer; most sessions are idle, and small.
     round: Option<Box<Round>>,
-    /// So long a wait is not the reports' own, and until when it is believed.
+    /// The wait that the reports do not cause themselves, and until when this is believed.
     tolerated: (Duration, Time),
     /// The largest transmission numbers at the last report whose number [`REPEATS`] divides, and at
     /// the one before it.
@@ -391,19 +391,14 @@ mod tests {
 
     #[test]
     fn what_delays_reports_without_a_queue_does_not_thin_them_out() {
-        for jitter in [2_000, 10_000, 20_000] {
+        let jitters = [2_000, 10_000, 20_000].map(|jitter| (jitter, 0));
+        let steps = [15_000, 30_000, 45_000].map(|step| (0, step));
+        for (jitter, step) in jitters.into_iter().chain(steps) {
             let mut bench = Bench::new();
             bench.run(1000, 100, 500, none);
-            bench.jitter = jitter;
+            (bench.jitter, bench.step) = (jitter, step);
             let reports = bench.run(5000, 100, 500, none);
-            assert!(reports > 2_500, "{reports} at {jitter} us");
-        }
-        for step in [15_000, 30_000, 45_000] {
-            let mut bench = Bench::new();
-            bench.run(1000, 100, 500, none);
-            bench.step = step;
-            let reports = bench.run(5000, 100, 500, none);
-            assert!(reports > 2_500, "{reports} after a step of {step} us");
+            assert!(reports > 2_500, "{reports} at {jitter} and {step} us");
         }
     }
 

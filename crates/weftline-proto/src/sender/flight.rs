@@ -151,19 +151,16 @@ impl Flight {
     }
 
     /// The transmissions of unknown fate, but for probes of a size, among the newest `most`, in order:
-    /// when they left, and what they carry.
-    pub(super) fn undecided(&self, most: usize) -> impl Iterator<Item = (Time, Transmission)> + '_ {
+    /// their numbers, when they left, and what they carry.
+    pub(super) fn undecided(
+        &self,
+        most: usize,
+    ) -> impl Iterator<Item = (u64, Time, Transmission)> + '_ {
         let skipped = self.sent.len().saturating_sub(most);
-        let unknown = |t: &&Sent| t.fate == Fate::Unknown && t.size > 0;
-        let newest = self.sent.iter().skip(skipped).filter(unknown);
-        newest.map(|t| (t.at, t.kind))
-    }
-
-    /// The transmissions of unknown fate, with their numbers.
-    pub(super) fn undecided_numbers(&self) -> impl Iterator<Item = (u64, Transmission)> + '_ {
-        let unknown = self.sent.iter().enumerate();
-        let unknown = unknown.filter(|(_, sent)| sent.fate == Fate::Unknown);
-        unknown.map(|(index, sent)| (self.first + index as u64, sent.kind))
+        let newest = self.sent.iter().enumerate().skip(skipped);
+        newest
+            .filter(|(_, t)| t.fate == Fate::Unknown && t.size > 0)
+            .map(|(index, t)| (self.first + index as u64, t.at, t.kind))
     }
 
     pub(super) fn loss_time(&self) -> Option<Time> {
@@ -318,14 +315,7 @@ impl Flight {
             self.resolve(index, Fate::Dropped);
         }
         self.loss_time = None;
-        while self
-            .sent
-            .front()
-            .is_some_and(|sent| sent.fate != Fate::Unknown)
-        {
-            self.sent.pop_front();
-            self.first += 1;
-        }
+        self.resolved_in_order().for_each(drop);
     }
 
     /// Transmissions that left at `time` or later.

@@ -124,6 +124,11 @@ impl Flow {
         self.paths.len() > 1 && self.paths.iter().any(Path::is_heard)
     }
 
+    /// Whether the session's retransmissions leave on this path: it is the main one, or none is heard.
+    pub(super) fn leads(&self, path: usize) -> bool {
+        path == self.main || !self.has_choice()
+    }
+
     /// Whether a path other than this one is heard.
     pub(super) fn hears_another(&self, path: usize) -> bool {
         let mut others = self.paths.iter().enumerate().filter(|(at, _)| *at != path);

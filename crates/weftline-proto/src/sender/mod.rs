@@ -277,14 +277,13 @@ impl Sender {
     /// data.
     pub(crate) fn next_action(&mut self, now: Time, path: usize, pending: bool) -> Option<Action> {
         let at = Situation::on(path, now, pending, &self.flow);
-        let has_choice = self.flow.has_choice();
         if self.flow.paths[path].probes_due > 0 {
-            return Some(match at.is_idle() || has_choice && path != self.flow.main {
+            return Some(match at.is_idle() || !self.flow.leads(path) {
                 true => Action::Probe,
                 false => self.rule.probe(&at),
             });
         }
-        if has_choice && self.flow.paths[path].is_silent() {
+        if self.flow.has_choice() && self.flow.paths[path].is_silent() {
             return None;
         }
         let dropped = at.lost_from(0).filter(|&esi| esi < self.dropped_below);

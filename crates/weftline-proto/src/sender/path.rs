@@ -186,15 +186,14 @@ impl Path {
     }
 
     /// When a silent path is probed again.
-    pub(super) fn silent_probe_time(&self, timeout: Duration) -> Option<Time> {
+    pub(super) fn silent_probe_time(&self, timeout: Duration) -> Time {
         let interval = match self.backoff < PROBES {
             true => timeout
                 .saturating_mul(1 << self.backoff.min(8))
                 .min(PROBE_EVERY),
             false => PROBE_LATER,
         };
-        (self.silent.is_some() && !self.gone && self.probes_due == 0)
-            .then(|| self.last_activity + interval)
+        self.last_activity + interval
     }
 
     /// Something arrived on it, or nothing is in flight on it any more.

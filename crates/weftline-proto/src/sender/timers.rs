@@ -4,7 +4,6 @@ use core::time::Duration;
 
 use super::Sender;
 use super::flight::Transmission;
-use super::flow::Flow;
 use super::path::Path;
 use super::situation::Situation;
 use crate::time::Time;
@@ -88,13 +87,13 @@ impl Sender {
         }
         let timeout = self.timeout(path);
         if self.flow.has_choice() && state.silent.is_some() {
-            return state.silent_probe_time(timeout);
+            return Some(state.silent_probe_time(timeout));
         }
         // If everything is acknowledged, a lost probe does no harm, with two exceptions: the peer
         // must learn from it where its credit starts, or this end must learn the fate of what fills
         // the window.
         let stuck = state.window_shut || !self.flow.has_room();
-        let leads = path == self.flow.main || !self.flow.has_choice();
+        let leads = self.flow.leads(path);
         let waiting = leads && !self.is_idle() || (stuck || !leads) && !state.flight.is_empty();
         if !waiting {
             return None;
@@ -171,7 +170,7 @@ impl Sender {
 
     /// The retransmission timer of this path fires.
     fn on_probe_time(&mut self, path: usize, now: Time) {
-        let leads = path == self.flow.main || !self.flow.has_choice();
+        let leads = self.flow.leads(path);
         let state = &mut self.flow.paths[path];
         state.probes_due = match state.backoff {
             _ if !leads => 1,
@@ -194,26 +193,21 @@ impl Sender {
     /// Nothing is heard of this path, but of another: its symbols count as lost until it is heard. If it
     /// was only slow, what arrives on it is acknowledged as ever.
     fn on_path_silent(&mut self, path: usize, now: Time) {
-        let Flow {
-            paths,
-            lost,
-            records,
-            encoder,
-            ..
-        } = &mut self.flow;
-        let state = &mut paths[path];
+        let state = &mut self.flow.paths[path];
         state.silent = Some(now);
         state.probes_due = 1;
         state.backoff = 0;
         state.last_activity = now;
-        for (number, kind) in state.flight.undecided_numbers() {
-            if let Transmission::Source { esi, .. } = kind
-                && let Some(index) = esi.checked_sub(encoder.first())
-                && let Some(record) = records.get(index as usize)
-                && !record.known
-                && record.transmission == state.id.name(number)
-            {
-                lost.insert(esi);
+        let id = state.id;
+        let undecided = state.flight.undecided(usize::MAX);
+        let sources = undecided.filter_map(|(number, _, kind)| match kind {
+            Transmission::Source { esi, .. } => Some((esi, id.name(number))),
+            _ => None,
+        });
+        for (esi, name) in sources.collect::<Vec<_>>() {
+            let record = self.flow.record_mut(esi);
+            if record.is_some_and(|r| !r.known && r.transmission == name) {
+                self.flow.lost.insert(esi);
             }
         }
         self.rule.on_news();

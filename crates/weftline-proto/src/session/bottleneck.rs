@@ -102,14 +102,7 @@ impl Pair {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Deterministic numbers that look random, 0 to 1.
-    fn random(state: &mut u64) -> f64 {
-        *state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (*state >> 11) as f64 / (1u64 << 53) as f64
-    }
+    use crate::random::random;
 
     /// Whether two paths count as shared, with queues of a common part and of parts of their own.
     fn shared(common: f64, own: f64) -> bool {

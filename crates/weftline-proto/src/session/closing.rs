@@ -19,9 +19,8 @@ pub(super) struct Closing {
     reason: CloseReason,
     /// The CLOSE datagram, unless the peer knows or is gone.
     datagram: Option<Vec<u8>>,
-    /// The same without a report, and the path that the report is about.
-    plain: Vec<u8>,
-    path: PathId,
+    /// If it has a report: the path that the report is about, and CLOSE without it for the others.
+    reported: Option<(PathId, Vec<u8>)>,
     due: bool,
     /// Paths on which it has left since it was due.
     told: Vec<PathId>,
@@ -43,15 +42,11 @@ impl Closing {
         let mut datagram = Vec::new();
         put_close(report, CloseClass::Application, code, reason, &mut datagram);
         let mut closing = Closing::telling(now, linger, CloseReason::Local, datagram);
-        closing.path = path;
-        closing.plain.clear();
-        put_close(
-            &[],
-            CloseClass::Application,
-            code,
-            reason,
-            &mut closing.plain,
-        );
+        if !report.is_empty() {
+            let mut plain = Vec::new();
+            put_close(&[], CloseClass::Application, code, reason, &mut plain);
+            closing.reported = Some((path, plain));
+        }
         closing
     }
 
@@ -66,8 +61,7 @@ impl Closing {
     fn telling(now: Time, linger: Duration, reason: CloseReason, datagram: Vec<u8>) -> Self {
         Closing {
             reason,
-            plain: datagram.clone(),
-            path: PathId::FIRST,
+            reported: None,
             told: Vec::new(),
             datagram: Some(datagram),
             due: true,
@@ -87,8 +81,7 @@ impl Closing {
     pub(super) fn silent(reason: CloseReason) -> Self {
         Closing {
             reason,
-            plain: Vec::new(),
-            path: PathId::FIRST,
+            reported: None,
             told: Vec::new(),
             datagram: None,
             due: false,
@@ -135,17 +128,17 @@ impl Closing {
         self.told.clear();
     }
 
-    /// Writes CLOSE for this path. The one that the report is about goes first; from the first repetition
-    /// on, CLOSE leaves on all.
+    /// Writes CLOSE for this path. With a report it leaves on the path that the report is about; on the
+    /// others it leaves without, from the first repetition on.
     pub(super) fn write(&mut self, path: PathId, out: &mut Vec<u8>) -> bool {
-        let here = path == self.path;
         let Some(datagram) = self.datagram.as_ref().filter(|_| self.due) else {
             return false;
         };
-        if self.told.contains(&path) || !here && self.repeats == 1 {
+        let plain = self.reported.as_ref().filter(|(about, _)| *about != path);
+        if self.told.contains(&path) || plain.is_some() && self.repeats == 1 {
             return false;
         }
-        out.extend_from_slice(if here { datagram } else { &self.plain });
+        out.extend_from_slice(plain.map_or(datagram, |(_, plain)| plain));
         self.sent += u32::from(self.told.is_empty());
         self.told.push(path);
         true

@@ -122,7 +122,7 @@ impl Session {
     /// Compares the queues of the paths after a report, and tells each which part it has of what they
     /// take from a bottleneck that they share.
     fn share_bottlenecks(&mut self, now: Time) {
-        if !self.bottlenecks.as_ref().is_none_or(|b| b.is_due(now)) {
+        if self.bottlenecks.as_ref().is_some_and(|b| !b.is_due(now)) {
             return;
         }
         let all = self.sender.paths().iter();

@@ -101,16 +101,14 @@ impl Session {
     fn helps(&self, now: Time, path: usize) -> bool {
         let paths = self.sender.paths();
         let (cost, latency) = (paths[path].cost(), paths[path].latency());
+        // The main path is the first, although another may look faster for a moment.
+        let rank = |at: usize| (at != self.sender.main(), paths[at].latency(), at);
         let mut rate = 0.0;
         let mut first = Duration::MAX;
         let mut cheaper = false;
         for other in self.others(now, path) {
-            let (other_cost, other_latency) = (paths[other].cost(), paths[other].latency());
-            let main = self.sender.main();
-            // The main path is the first, although another may look faster for a moment.
-            let rank = |at: usize, latency: Duration| (at != main, latency, at);
-            let before = rank(other, other_latency) < rank(path, latency);
-            if other_cost < cost || other_cost == cost && before {
+            let other_cost = paths[other].cost();
+            if other_cost < cost || other_cost == cost && rank(other) < rank(path) {
                 let in_flight = paths[other].in_flight();
                 let pace = self.paths[other].pacer.rate(in_flight);
                 rate += pace.unwrap_or(f64::INFINITY);

@@ -41,7 +41,7 @@ impl Adaptive {
     }
 
     pub(super) fn fair_window(&self) -> f64 {
-        FAIR_GUESS * self.part * self.rates.path() * self.span().as_secs_f64()
+        FAIR_GUESS * self.own_part * self.rates.path() * self.span().as_secs_f64()
     }
 
     /// Sets the window after a round beside flows that fill the queue.
@@ -50,8 +50,8 @@ impl Adaptive {
             window: self.window,
             packet: self.packet,
             holds: self.rates.best() * (found.base + self.interval).as_secs_f64(),
-            share: self.rates.share() / self.part,
-            part: self.part,
+            share: self.rates.share() / self.own_part,
+            part: self.own_part,
             queue: found.queue,
             rtt: self.span(),
         };

@@ -144,14 +144,7 @@ impl Channel {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Deterministic numbers that look random, 0 to 1.
-    fn random(state: &mut u64) -> f64 {
-        *state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (*state >> 11) as f64 / (1u64 << 53) as f64
-    }
+    use crate::random::random;
 
     #[test]
     fn independent_losses_are_seen_as_such_and_somewhat_overestimated() {

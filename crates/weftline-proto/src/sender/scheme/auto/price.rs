@@ -103,8 +103,8 @@ pub(super) struct Price {
     /// The losses of all datagrams in flight.
     losses: Losses,
     belief: Belief,
-    /// The path of the last datagram in the belief.
-    last_path: PathId,
+    /// The place of the path of the last datagram in the belief.
+    last: usize,
     /// Memory to put the transmissions of several paths in order.
     merged: Vec<(Time, PathId, Transmission)>,
     report: Report,
@@ -142,7 +142,7 @@ impl Price {
             seen: Vec::new(),
             losses: Channel::default().losses(),
             belief: Belief::certain(0),
-            last_path: PathId::FIRST,
+            last: 0,
             merged: Vec::new(),
             report: Report::default(),
             updated_at: None,

@@ -12,6 +12,7 @@ use crate::time::Time;
 const NEWEST: usize = 1024;
 /// With more than this in flight, the belief includes new reports only every 16th of a round trip.
 const MANY: usize = 64;
+
 /// What is known of a path.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
@@ -35,8 +36,18 @@ impl Price {
     }
 
     pub(super) fn seen(&mut self, path: PathId) -> &mut Seen {
-        let index = self.seen.iter().position(|seen| seen.path == path);
-        let index = index.unwrap_or_else(|| {
+        let place = self.place(path);
+        &mut self.seen[place]
+    }
+
+    /// Where a path is among those that were seen.
+    fn place(&mut self, path: PathId) -> usize {
+        let is_it = |seen: &Seen| seen.path == path;
+        // Nearly always it is the last one, or the only one.
+        if self.seen.get(self.last).is_some_and(is_it) {
+            return self.last;
+        }
+        self.seen.iter().position(is_it).unwrap_or_else(|| {
             let channel = Channel::default();
             self.seen.push(Seen {
                 path,
@@ -46,13 +57,14 @@ impl Price {
                 full_until: Time::ZERO,
             });
             self.seen.len() - 1
-        });
-        &mut self.seen[index]
+        })
     }
 
     /// A path is gone.
     pub(in super::super) fn on_path_removed(&mut self, path: PathId) {
         self.seen.retain(|seen| seen.path != path);
+        // The places have changed: none is the last one.
+        self.last = usize::MAX;
     }
 
     /// Computes the belief again: from the report, then from the transmissions after it.
@@ -77,12 +89,12 @@ impl Price {
             },
         };
         // Symbols that the receiver lacks and that may still be in flight.
-        let late = |kind: &Transmission| {
-            let open = |esi| (edge..report.heard).contains(&esi) && !at.is_known(esi);
-            matches!(kind, Transmission::Source { again: false, esi, .. } if open(*esi))
+        let late = |kind: Transmission| {
+            let open = |esi| esi < report.heard && !at.is_known(esi);
+            matches!(kind, Transmission::Source { again: false, esi, .. } if open(esi))
         };
         let all = at.paths().flat_map(|p| p.flight.undecided(usize::MAX));
-        let doubtful = all.filter(|(_, kind)| late(kind)).count() as u64;
+        let doubtful = all.filter(|(.., kind)| late(*kind)).count() as u64;
         // On a path that fell silent, symbols count as lost before any report tells of them.
         let unheard = match at.has_several_paths() {
             true => at.lost().range(report.heard.max(edge)..).count() as u64,
@@ -93,8 +105,8 @@ impl Price {
         self.under_way = 0;
         let mut paths = at.paths();
         if let (Some(path), None) = (paths.next(), paths.next()) {
-            self.last_path = path.id();
-            for (_, kind) in path.flight.undecided(NEWEST) {
+            self.last = self.place(path.id());
+            for (.., kind) in path.flight.undecided(NEWEST) {
                 self.believe(at, path.id(), kind);
             }
             return;
@@ -102,7 +114,7 @@ impl Price {
         let mut merged = core::mem::take(&mut self.merged);
         for path in at.paths() {
             let undecided = path.flight.undecided(NEWEST);
-            merged.extend(undecided.map(|(left, kind)| (left, path.id(), kind)));
+            merged.extend(undecided.map(|(_, left, kind)| (left, path.id(), kind)));
         }
         // Equal times stay in the order of the paths.
         merged.sort_by_key(|(left, ..)| *left);
@@ -116,20 +128,16 @@ impl Price {
     /// Takes a transmission of unknown fate into the belief.
     fn believe(&mut self, at: &Situation<'_>, path: PathId, kind: Transmission) {
         let effect = match kind {
-            // The symbol was given up, like a message that would be late.
-            Transmission::Source { esi, riders, .. } if esi < at.first() => Effect {
-                is_source: false,
-                repairs: riders.into(),
-            },
-            // The receiver has it, and the report about its path is not here yet.
-            Transmission::Source {
-                esi,
-                again: false,
-                riders,
-            } if at.is_known(esi) => Effect {
-                is_source: false,
-                repairs: riders.into(),
-            },
+            // The symbol was given up, like a message that would be late, or the receiver has it and the
+            // report about its path is not here yet.
+            Transmission::Source { esi, again, riders }
+                if esi < at.first() || !again && at.is_known(esi) =>
+            {
+                Effect {
+                    is_source: false,
+                    repairs: riders.into(),
+                }
+            }
             kind => effect(kind),
         };
         self.under_way += effect.repairs as u64;
@@ -138,12 +146,13 @@ impl Price {
 
     /// A datagram with this effect leaves on this path.
     pub(super) fn step(&mut self, path: PathId, effect: Effect) {
-        let losses = self.seen(path).losses;
-        if path != self.last_path {
+        let place = self.place(path);
+        let losses = &self.seen[place].losses;
+        if place != self.last {
             self.belief.change_path(losses.rate);
-            self.last_path = path;
+            self.last = place;
         }
-        self.belief.step(effect, &losses);
+        self.belief.step(effect, losses);
     }
 
     /// The losses to plan with on each path, and of all that is in flight.
@@ -161,10 +170,7 @@ impl Price {
             };
             let weight = (path.flight.sources() as f64).max(1.0);
             let before = weights / (weights + weight);
-            sum = match weights == 0.0 {
-                true => seen.losses,
-                false => sum.mixed(before, &seen.losses),
-            };
+            sum = sum.mixed(before, &seen.losses);
             weights += weight;
         }
         self.losses = sum;
@@ -172,8 +178,9 @@ impl Price {
 
     /// The losses that a datagram meets which leaves on this path now.
     pub(super) fn losses_on(&mut self, path: PathId) -> Losses {
-        let losses = self.seen(path).losses;
-        match path == self.last_path {
+        let place = self.place(path);
+        let losses = self.seen[place].losses;
+        match place == self.last {
             true => losses,
             false => Losses::independent(losses.rate),
         }
