@@ -94,14 +94,7 @@ fn a_run_of_losses_counted_in_packets_does_not_silence_a_slow_session() {
 /// the link, the reports, and the median of their wait for the transmitter.
 fn bulk(back: &str) -> (f64, u64, Duration) {
     let bytes = 1 << 32;
-    let writer = Script {
-        streams: vec![bytes],
-        ..Script::default()
-    };
-    let reader = Script {
-        expect_streams: vec![bytes],
-        ..Script::default()
-    };
+    let [writer, reader] = Script::transfer(bytes);
     let config = Config::default();
     let mut sim = Simulation::new(
         Peer::new(Role::Client, config.clone(), 1, writer),
@@ -164,14 +157,7 @@ fn reports_and_data_share_a_return_path() {
 #[test]
 fn jitter_of_the_return_path_costs_nothing() {
     let bytes = 1 << 32;
-    let writer = Script {
-        streams: vec![bytes],
-        ..Script::default()
-    };
-    let reader = Script {
-        expect_streams: vec![bytes],
-        ..Script::default()
-    };
+    let [writer, reader] = Script::transfer(bytes);
     let path = "rate=50mbit delay=20ms queue=100ms";
     for jitter in ["5ms,normal", "5ms,normal,reorder"] {
         let mut sim = Simulation::new(

@@ -37,14 +37,7 @@ fn transfer(
     path: &str,
     mtus: &[(f64, usize)],
 ) -> Simulation<Peer, Peer> {
-    let script = Script {
-        streams: vec![bytes],
-        ..Script::default()
-    };
-    let expect = Script {
-        expect_streams: vec![bytes],
-        ..Script::default()
-    };
+    let [script, expect] = Script::transfer(bytes);
     let client = Peer::new(Role::Client, config.clone(), 1, script);
     let server = Peer::new(Role::Server, config, 2, expect);
     let start = link(path, mtus[0].1);

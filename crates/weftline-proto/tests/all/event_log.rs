@@ -27,16 +27,7 @@ fn config(text: &str) -> Config {
 }
 
 fn transfer(config: &Config, bytes: u64, loss: &str, seed: u64, log: Option<usize>) -> Outcome {
-    let (writer, reader) = (
-        Script {
-            streams: vec![bytes],
-            ..Script::default()
-        },
-        Script {
-            expect_streams: vec![bytes],
-            ..Script::default()
-        },
-    );
+    let [writer, reader] = Script::transfer(bytes);
     let link = |text: &str| -> LinkConfig { text.parse().expect("well-formed") };
     let mut ends = [
         Peer::new(Role::Client, config.clone(), 1, writer),

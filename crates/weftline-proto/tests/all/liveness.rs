@@ -28,14 +28,7 @@ fn paced(preset: Preset, rate: u64) -> Config {
 
 /// A client that sends `bytes` on one stream, over `path` in both directions.
 fn transfer(client: Config, server: Config, bytes: u64, path: &str) -> Simulation<Peer, Peer> {
-    let writer = Script {
-        streams: vec![bytes],
-        ..Script::default()
-    };
-    let reader = Script {
-        expect_streams: vec![bytes],
-        ..Script::default()
-    };
+    let [writer, reader] = Script::transfer(bytes);
     Simulation::new(
         Peer::new(Role::Client, client, 1, writer),
         Peer::new(Role::Server, server, 2, reader),

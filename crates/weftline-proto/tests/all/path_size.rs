@@ -16,14 +16,7 @@ fn link(mtu: usize, loss: &str) -> LinkConfig {
 
 /// Sends 3 MB while the path's size changes as in `sizes`: (time, bytes of a datagram).
 fn transfer(preset: Preset, sizes: &[(u64, usize)], loss: &str) -> Simulation<Peer, Peer> {
-    let script = Script {
-        streams: vec![3_000_000],
-        ..Script::default()
-    };
-    let expect = Script {
-        expect_streams: vec![3_000_000],
-        ..Script::default()
-    };
+    let [script, expect] = Script::transfer(3_000_000);
     let mut config = Config::preset(preset);
     config.rate = RateControl::Fixed {
         rate: Some(18_000_000),

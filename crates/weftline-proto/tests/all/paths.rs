@@ -42,14 +42,7 @@ fn with_paths(mut sim: Simulation<Peer, Peer>, links: &[(&str, u8)]) -> Simulati
 
 /// A transfer of `bytes` over these links.
 fn transfer(bytes: u64, links: &[&str]) -> Simulation<Peer, Peer> {
-    let sends = Script {
-        streams: vec![bytes],
-        ..Script::default()
-    };
-    let reads = Script {
-        expect_streams: vec![bytes],
-        ..Script::default()
-    };
+    let [sends, reads] = Script::transfer(bytes);
     let client = Peer::new(Role::Client, config(), 1, sends);
     let server = Peer::new(Role::Server, config(), 2, reads);
     let sim = Simulation::new(client, server, link(links[0]), link(links[0]), 3);

@@ -115,14 +115,7 @@ impl Experiment {
             };
             let (sender, receiver) = match *kind {
                 Kind::Weftline(_, bytes) => {
-                    let script = Script {
-                        streams: vec![bytes],
-                        ..Script::default()
-                    };
-                    let reader = Script {
-                        expect_streams: vec![bytes],
-                        ..Script::default()
-                    };
+                    let [script, reader] = Script::transfer(bytes);
                     let sender = peer(Role::Client, seed, script);
                     (sender, peer(Role::Server, !seed, reader))
                 }

@@ -203,14 +203,7 @@ fn a_hundred_thousand_symbols_cross_a_lossy_path_in_seconds() {
         window: None,
     };
     let bytes = 100_000 * 1380;
-    let sender = Script {
-        streams: vec![bytes],
-        ..Script::default()
-    };
-    let reader = Script {
-        expect_streams: vec![bytes],
-        ..Script::default()
-    };
+    let [sender, reader] = Script::transfer(bytes);
     let outcome = run(
         Peer::new(Role::Client, config.clone(), 1, sender),
         Peer::new(Role::Server, config, 2, reader),

@@ -25,14 +25,7 @@ fn rest() -> Config {
 
 /// The sender's counters, and the duration of the transfer.
 fn transfer(config: Config, bytes: u64, loss: &str) -> (Stats, Duration) {
-    let writer = Script {
-        streams: vec![bytes],
-        ..Script::default()
-    };
-    let reader = Script {
-        expect_streams: vec![bytes],
-        ..Script::default()
-    };
+    let [writer, reader] = Script::transfer(bytes);
     let link = |text: &str| -> LinkConfig { text.parse().expect("well-formed") };
     let outcome = run(
         Peer::new(Role::Client, config.clone(), 1, writer),
@@ -118,14 +111,7 @@ struct Cost {
 
 fn cost(config: &Config, path: &str, loss: &str) -> Cost {
     let bytes = 2_000_000;
-    let writer = Script {
-        streams: vec![bytes],
-        ..Script::default()
-    };
-    let reader = Script {
-        expect_streams: vec![bytes],
-        ..Script::default()
-    };
+    let [writer, reader] = Script::transfer(bytes);
     let link = |text: &str| -> LinkConfig { text.parse().expect("well-formed") };
     let mut sim = Simulation::new(
         Peer::new(Role::Client, config.clone(), 1, writer),

@@ -41,6 +41,21 @@ pub(crate) struct Script {
     pub(crate) read_live: Option<usize>,
 }
 
+impl Script {
+    /// One end sends `bytes` on a stream, and the other one reads them.
+    pub(crate) fn transfer(bytes: u64) -> [Script; 2] {
+        let writer = Script {
+            streams: vec![bytes],
+            ..Script::default()
+        };
+        let reader = Script {
+            expect_streams: vec![bytes],
+            ..Script::default()
+        };
+        [writer, reader]
+    }
+}
+
 /// A live stream, (period, size, count) of its messages, from side A to side B.
 pub(crate) fn live(
     config: Config,

@@ -29,14 +29,7 @@ pub(crate) fn transfer(
     back: &str,
     seed: u64,
 ) -> Outcome {
-    let writer = Script {
-        streams: vec![bytes],
-        ..Script::default()
-    };
-    let reader = Script {
-        expect_streams: vec![bytes],
-        ..Script::default()
-    };
+    let [writer, reader] = Script::transfer(bytes);
     let outcome = run(
         Peer::new(Role::Client, config.clone(), seed, writer),
         Peer::new(Role::Server, config.clone(), seed + 1, reader),
