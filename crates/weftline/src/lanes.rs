@@ -102,6 +102,11 @@ impl Paths {
         self.all.iter_mut().find(|path| path.id == id)
     }
 
+    /// The application does without this path from now on.
+    pub(crate) fn forget(&mut self, id: PathId) {
+        self.all.retain(|path| path.id != id);
+    }
+
     pub(crate) fn lanes(&self) -> impl Iterator<Item = &Arc<Lane>> {
         self.all.iter().filter_map(|path| path.lane.as_ref())
     }
@@ -190,7 +195,7 @@ impl Shared {
             };
             self.tell(state, id, change);
             if is_gone {
-                state.paths.all.retain(|path| path.id != id);
+                state.paths.forget(id);
             }
             self.count_lanes(state);
             true

@@ -73,7 +73,7 @@ impl Shared {
         };
         state.part_with(now, &lane, REMOVED);
         self.tell(state, id, PathChange::Removed);
-        state.paths.all.retain(|path| path.id != id);
+        state.paths.forget(id);
         true
     }
 
@@ -92,7 +92,7 @@ impl Shared {
                 state.part_with(now, &lane, REMOVED);
             }
             self.tell(state, id, PathChange::Removed);
-            state.paths.all.retain(|path| path.id != id);
+            state.paths.forget(id);
             self.count_lanes(state);
             Ok(())
         })

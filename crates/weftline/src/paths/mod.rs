@@ -278,7 +278,7 @@ impl Shared {
 
     /// A path that was never opened.
     fn forget(&self, id: PathId) {
-        self.with_all(|state, _| state.paths.all.retain(|path| path.id != id));
+        self.with_all(|state, _| state.paths.forget(id));
     }
 
     /// Waits for the next event of a path.

@@ -99,7 +99,7 @@ fn refused(server: &Endpoint) -> PathError {
 }
 
 #[tokio::test]
-async fn whoever_has_another_key_does_not_join_even_with_the_secret() {
+async fn a_host_with_another_key_does_not_join_even_with_the_secret() {
     let world = World::new().await;
     let thief = bind(Identity::generate(), Allowed::nobody());
     let (near, _far) = meet(&thief, &world.server).await;
