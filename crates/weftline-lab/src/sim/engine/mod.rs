@@ -63,7 +63,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// A file is given up after this many times `duration`.
 const PATIENCE: u32 = 20;
 
-/// Whether sessions with this configuration can have so many paths.
+/// Checks that a session with this configuration can have `paths` paths.
 ///
 /// # Errors
 /// The configuration is invalid, its scheme works over one path, or there are too many.

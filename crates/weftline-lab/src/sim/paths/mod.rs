@@ -123,24 +123,18 @@ impl Study {
     /// Runs all of it.
     pub fn run(&self) -> Studied {
         let payload_share = payload_share(&self.config);
-        let jobs: Vec<_> = self
-            .pairs
-            .iter()
-            .flat_map(|pair| {
-                (0..3).flat_map(move |which| [(pair, which, true), (pair, which, false)])
-            })
+        let pairs = self.pairs.iter();
+        let jobs: Vec<_> = pairs
+            .flat_map(|pair| (0..3).map(move |which| (pair, which)))
             .collect();
-        let measured = in_parallel(self.threads, &jobs, |((profile, order), which, bulk)| {
+        let measured = in_parallel(self.threads, &jobs, |((profile, order), which)| {
             let mut paths = profile.paths(*order).to_vec();
             if *which < 2 {
                 paths = vec![paths.swap_remove(*which)];
             }
-            match bulk {
-                true => Measured::Bulk(self.bulk(&paths)),
-                false => Measured::Stream(self.stream(&paths)),
-            }
+            (self.bulk(&paths), self.stream(&paths))
         });
-        let rows = self.pairs.iter().zip(measured.chunks(6));
+        let rows = self.pairs.iter().zip(measured.chunks(3));
         let rows = rows.map(|((profile, order), measured)| {
             let reorder = if *order == Order::Lost {
                 ",reorder"
@@ -153,8 +147,8 @@ impl Study {
                 ceiling_mbit: profile.ceiling_mbit() * payload_share,
                 delay_ms: a.min(b),
                 loses_on_both: profile.loses_on_both(),
-                bulk: [0, 2, 4].map(|n| measured[n].bulk()),
-                stream: [1, 3, 5].map(|n| measured[n].stream()),
+                bulk: [0, 1, 2].map(|n| measured[n].0),
+                stream: [0, 1, 2].map(|n| measured[n].1),
             }
         });
         Studied {
@@ -233,27 +227,6 @@ impl Stream {
 fn second_share(outcomes: &[Outcome]) -> Option<f64> {
     let two = outcomes.iter().all(|outcome| outcome.paths.len() > 1);
     two.then(|| median(outcomes.iter().map(|outcome| outcome.paths[1].share)))
-}
-
-enum Measured {
-    Bulk(Bulk),
-    Stream(Stream),
-}
-
-impl Measured {
-    fn bulk(&self) -> Bulk {
-        match self {
-            Measured::Bulk(bulk) => *bulk,
-            Measured::Stream(_) => unreachable!("bulk data come first"),
-        }
-    }
-
-    fn stream(&self) -> Stream {
-        match self {
-            Measured::Stream(stream) => *stream,
-            Measured::Bulk(_) => unreachable!("the stream comes second"),
-        }
-    }
 }
 
 /// The upper median: with an even number of values the worse delay.
