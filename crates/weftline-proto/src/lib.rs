@@ -12,6 +12,7 @@ mod feedback;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod histogram;
 mod limits;
 mod log;
 mod loss;
@@ -50,6 +51,7 @@ pub use config::{Config, RateControl};
 pub use error::{OpenError, ReadError, SendMessageError, WriteError};
 pub use event::{CloseReason, Event, Message, MessageId, Role, StreamId};
 pub use feedback::Feedback;
+pub use histogram::Histogram;
 pub use limits::{Limits, MIN_DATAGRAM};
 pub use log::{
     CodingVectorKind, DropReason, EndReason, EsiRun, LogEntry, LogEvent, LogReport, RepairReason,

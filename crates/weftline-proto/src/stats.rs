@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::histogram::Histogram;
 use crate::time::Time;
 
 /// A snapshot of a session's counters and estimates. Counters only ever rise.
@@ -15,6 +16,9 @@ pub struct Stats {
     pub received: ReceivedStats,
     /// Datagrams that were dropped, by the check that they failed.
     pub dropped: DroppedStats,
+    /// How long at least one symbol was missing, from the datagram that showed it to the one after
+    /// which nothing was: what losses add to the delay of data in order.
+    pub stalls: Histogram,
     /// What this end knows of the path.
     pub path: PathStats,
 }
@@ -122,4 +126,114 @@ pub struct PathStats {
     pub unacknowledged: u64,
     /// Bytes accepted from the application and not yet sent.
     pub queued: u64,
+}
+
+impl Stats {
+    /// Adds the counters of another session, for totals. Estimates of the path are not added.
+    pub fn add_counters(&mut self, other: &Stats) {
+        let Stats {
+            sent,
+            received,
+            dropped,
+            stalls,
+            path: _,
+        } = other;
+        self.sent.add(sent);
+        self.received.add(received);
+        self.dropped.add(dropped);
+        self.stalls.add(stalls);
+    }
+}
+
+impl SentStats {
+    fn add(&mut self, other: &SentStats) {
+        let SentStats {
+            datagrams,
+            bytes,
+            source_symbols,
+            retransmissions,
+            repair_symbols,
+            top_up_symbols,
+            feedback,
+            timeouts,
+            data,
+            expired_messages,
+        } = other;
+        self.datagrams += datagrams;
+        self.bytes += bytes;
+        self.source_symbols += source_symbols;
+        self.retransmissions += retransmissions;
+        self.repair_symbols += repair_symbols;
+        self.top_up_symbols += top_up_symbols;
+        self.feedback += feedback;
+        self.timeouts += timeouts;
+        self.data += data;
+        self.expired_messages += expired_messages;
+    }
+}
+
+impl ReceivedStats {
+    fn add(&mut self, other: &ReceivedStats) {
+        let ReceivedStats {
+            datagrams,
+            bytes,
+            last_heard,
+            source_symbols,
+            repair_symbols,
+            useful_repairs,
+            recovered_symbols,
+            abandoned_symbols,
+            feedback,
+            data,
+            late_messages,
+            refused_fragments,
+        } = other;
+        self.datagrams += datagrams;
+        self.bytes += bytes;
+        self.last_heard = self.last_heard.max(*last_heard);
+        self.source_symbols += source_symbols;
+        self.repair_symbols += repair_symbols;
+        self.useful_repairs += useful_repairs;
+        self.recovered_symbols += recovered_symbols;
+        self.abandoned_symbols += abandoned_symbols;
+        self.feedback += feedback;
+        self.data += data;
+        self.late_messages += late_messages;
+        self.refused_fragments += refused_fragments;
+    }
+}
+
+impl DroppedStats {
+    fn add(&mut self, other: &DroppedStats) {
+        let DroppedStats {
+            malformed,
+            replayed,
+            out_of_window,
+            inconsistent,
+        } = other;
+        self.malformed += malformed;
+        self.replayed += replayed;
+        self.out_of_window += out_of_window;
+        self.inconsistent += inconsistent;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_add_up_and_estimates_do_not() {
+        let mut one = Stats::default();
+        one.sent.datagrams = 3;
+        one.received.late_messages = 2;
+        one.stalls.record(Duration::from_millis(7));
+        one.dropped.replayed = 1;
+        one.path.rtt = Duration::from_millis(5);
+        let mut all = one;
+        all.add_counters(&one);
+        assert_eq!((all.sent.datagrams, all.received.late_messages), (6, 4));
+        assert_eq!((all.stalls.count(), all.dropped.total()), (2, 2));
+        assert_eq!(all.path, one.path);
+    }
 }

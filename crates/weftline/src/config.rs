@@ -6,7 +6,7 @@ use weftline_proto::Config;
 #[cfg(feature = "quic")]
 use weftline_proto::RateControl;
 
-use crate::BindError;
+use crate::{BindError, Monitor};
 #[cfg(feature = "quic")]
 use crate::{KnownPeers, PathRequest};
 
@@ -83,6 +83,8 @@ pub struct EndpointConfig {
     /// are watched: paths come and go with them.
     #[cfg(feature = "quic")]
     pub all_interfaces: bool,
+    /// Looks at the connections of endpoints with this configuration. Its clones share it.
+    pub monitor: Monitor,
     /// What is remembered of peers. Clones of this configuration share it.
     #[cfg(feature = "quic")]
     pub known_peers: KnownPeers,
@@ -105,6 +107,7 @@ impl Default for EndpointConfig {
             paths: Vec::new(),
             #[cfg(feature = "quic")]
             all_interfaces: false,
+            monitor: Monitor::new(),
             #[cfg(feature = "quic")]
             known_peers: KnownPeers::new(),
         }

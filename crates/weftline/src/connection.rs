@@ -13,9 +13,9 @@ use weftline_proto::{
 
 use crate::handle::Handle;
 use crate::shared::{Shared, State};
-use crate::{ExportError, Fingerprint, Receipt, SendError, Stream};
+use crate::{ExportError, Fingerprint, PathInfo, Receipt, SendError, Stream};
 #[cfg(feature = "quic")]
-use crate::{PathError, PathEvent, PathId, PathInfo, PathRequest, paths};
+use crate::{PathError, PathEvent, PathId, PathRequest, paths};
 
 /// A connection: a session of the protocol with one peer. It carries any number of streams, and
 /// messages. Clones are handles to the same connection.
@@ -350,7 +350,6 @@ impl Connection {
     }
 
     /// The connection's paths now.
-    #[cfg(feature = "quic")]
     pub fn paths(&self) -> Vec<PathInfo> {
         self.shared().look(|state| state.path_infos())
     }

@@ -68,6 +68,7 @@ pub(crate) fn spawn_lane(shared: Arc<Shared>, lane: Arc<Lane>, done: Arc<Done>) 
         addr = %lane.carrier.remote_addr(),
     );
     let work = lane.clone();
+    shared.count_lane(lane.clone());
     let run = async move {
         let (lane, _done) = (work, done);
         tracing::debug!("connection started");
@@ -79,6 +80,7 @@ pub(crate) fn spawn_lane(shared: Arc<Shared>, lane: Arc<Lane>, done: Arc<Done>) 
         // The others see it too.
         shared.wake_drivers();
         lane.carrier.close(code, &reason).await;
+        shared.uncount_lane(&lane);
     };
     lane.carrier.spawn(run.instrument(span));
 }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -12,7 +12,7 @@ use weftline_proto::{self as engine, CloseReason, Time};
 
 use crate::carrier::Carrier;
 use crate::shared::{Shared, State};
-use crate::{PathChange, PathEvent, PathId, PathRequest};
+use crate::{Packets, PathChange, PathEvent, PathId, PathInfo, PathRequest};
 
 /// Events that are kept until the application asks for them; of more, the oldest go.
 const EVENTS: usize = 64;
@@ -51,6 +51,13 @@ impl Lane {
     pub(crate) fn over(&self) -> Option<&(u64, String)> {
         self.over.get()
     }
+}
+
+/// The packets of a session's carriers.
+#[derive(Default)]
+pub(crate) struct Carried {
+    running: Vec<Arc<Lane>>,
+    over: Packets,
 }
 
 /// What the application calls a path.
@@ -152,6 +159,32 @@ impl Shared {
         }
     }
 
+    /// A lane begins to carry.
+    pub(crate) fn count_lane(&self, lane: Arc<Lane>) {
+        self.carried().running.push(lane);
+    }
+
+    /// A lane carries nothing any more.
+    pub(crate) fn uncount_lane(&self, lane: &Lane) {
+        let mut carried = self.carried();
+        carried.running.retain(|one| !std::ptr::eq(&**one, lane));
+        carried.over.add(lane.carrier.packets());
+    }
+
+    /// The packets of all carriers so far.
+    pub(crate) fn packets(&self) -> Packets {
+        let carried = self.carried();
+        let mut packets = carried.over;
+        for lane in &carried.running {
+            packets.add(lane.carrier.packets());
+        }
+        packets
+    }
+
+    fn carried(&self) -> MutexGuard<'_, Carried> {
+        self.carried.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The peer's address, on the first path that is open.
     pub(crate) fn remote_addr(&self) -> SocketAddr {
         let open = self.look(|state| state.paths.lanes().next().cloned());
@@ -226,6 +259,24 @@ impl Shared {
 }
 
 impl State {
+    /// The paths as the application sees them.
+    pub(crate) fn path_infos(&self) -> Vec<PathInfo> {
+        let reports: Vec<_> = self.session.paths().collect();
+        let info = |path: &Path| PathInfo {
+            id: path.id,
+            request: path.request.clone(),
+            remote: path.lane.as_ref().map(|lane| lane.carrier.remote_addr()),
+            is_silent: path.silent.is_some(),
+            report: path.lane.as_ref().and_then(|lane| {
+                let mut reports = reports.iter();
+                reports
+                    .find(|(id, _)| *id == lane.path)
+                    .map(|(_, report)| *report)
+            }),
+        };
+        self.paths.all.iter().map(info).collect()
+    }
+
     /// The engine does without this lane, and its driver ends.
     pub(crate) fn part_with(&mut self, now: Time, lane: &Lane, (code, reason): (u64, &str)) {
         self.session.remove_path(now, lane.path);

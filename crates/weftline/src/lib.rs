@@ -23,6 +23,7 @@ mod insecure;
 #[cfg(feature = "quic")]
 mod known;
 mod lanes;
+mod monitor;
 mod path;
 #[cfg(feature = "quic")]
 mod paths;
@@ -51,6 +52,7 @@ pub use identity::{Identity, IdentityError, InvalidKey};
 pub use insecure::InsecureEndpoint;
 #[cfg(feature = "quic")]
 pub use known::KnownPeers;
+pub use monitor::{ConnectionInfo, Monitor, Overview, Packets, Totals};
 pub use path::{ParsePathError, PathChange, PathError, PathEvent, PathId, PathInfo, PathRequest};
 pub use port::Port;
 pub use receipt::Receipt;
@@ -60,7 +62,7 @@ pub use stream::{ReadHalf, Stream, WriteHalf};
 pub use bytes::Bytes;
 pub use weftline_proto::{
     AddPathError, Arq, Auto, Block, CloseReason, Config, ConfigError, DroppedStats, EncodingWindow,
-    Feedback, Limits, MAX_PATHS, Measured, Message, MessageId, PathReport, PathStats, Preset,
-    RateControl, Rateless, ReceivedStats, Rest, RestShare, Scheme, SentStats, Stats, StreamId,
-    Streaming, TextError, Time, VectorHeader, Violation, printable,
+    Feedback, Histogram, Limits, MAX_PATHS, Measured, Message, MessageId, PathReport, PathStats,
+    Preset, RateControl, Rateless, ReceivedStats, Rest, RestShare, Scheme, SentStats, Stats,
+    StreamId, Streaming, TextError, Time, VectorHeader, Violation, printable,
 };

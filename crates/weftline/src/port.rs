@@ -220,17 +220,17 @@ impl Registry {
             tokio::spawn(resend_if_refused(shared.clone()));
         }
         let registry = self.clone();
-        #[cfg(feature = "quic")]
+        let number = self.config.monitor.enter(role, &shared);
         let ended = Arc::downgrade(&shared);
         driver::spawn(shared.clone(), move || {
             drop(permit);
             registry.lock().remove(&key);
-            #[cfg(feature = "quic")]
-            if let Some(bond) = ended
-                .upgrade()
-                .and_then(|shared| shared.bond.get().cloned())
-            {
-                registry.sessions.remove(&bond.name);
+            if let Some(ended) = ended.upgrade() {
+                registry.config.monitor.leave(number, &ended);
+                #[cfg(feature = "quic")]
+                if let Some(bond) = ended.bond.get() {
+                    registry.sessions.remove(&bond.name);
+                }
             }
             registry.idle.notify_waiters();
         });

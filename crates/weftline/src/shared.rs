@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -16,7 +17,7 @@ use crate::carrier::Carrier;
 use crate::carrier::quic::Bond;
 use crate::driver::Done;
 use crate::error::Undelivered;
-use crate::lanes::{Lane, Paths};
+use crate::lanes::{Carried, Lane, Paths};
 
 /// One connection: the engine's session, its carriers, and which tasks wait for what.
 ///
@@ -33,6 +34,8 @@ pub(crate) struct Shared {
     /// What further connections prove that they belong to this session with.
     #[cfg(feature = "quic")]
     pub(crate) bond: OnceLock<Bond>,
+    /// Packets of the carriers that are over, and the lanes of the others.
+    pub(crate) carried: Mutex<Carried>,
     state: Mutex<State>,
     start: Instant,
     pub(crate) path_changed: Notify,
@@ -103,6 +106,7 @@ impl Shared {
             done: OnceLock::new(),
             #[cfg(feature = "quic")]
             bond: OnceLock::new(),
+            carried: Mutex::default(),
             state: Mutex::new(State {
                 session: Session::new(role, config, seed, Time::ZERO)
                     .expect("the endpoint has checked the configuration"),
@@ -235,6 +239,11 @@ impl Shared {
     pub(crate) fn now(&self) -> Time {
         let micros = self.start.elapsed().as_micros();
         Time::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+    }
+
+    /// How long ago the connection began.
+    pub(crate) fn age(&self) -> Duration {
+        self.start.elapsed()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -12,6 +12,7 @@ use core::time::Duration;
 use weftline_codec::{DecodeError, DecoderConfig, DecoderStats, Esi, WindowDecoder};
 
 use crate::feedback::Feedback;
+use crate::histogram::Histogram;
 use crate::limits::Limits;
 use crate::time::{Time, micros};
 use crate::wire::{Coded, FeedbackWriter, Measuring, Riders, Run, complete};
@@ -46,6 +47,8 @@ pub(crate) struct Receiver {
     feedback: Feedback,
     next_report: u64,
     stats: Counts,
+    /// How long symbols were missing; nothing before they first were, since most sessions are small.
+    stalls: Option<Box<Histogram>>,
 }
 
 /// Counts of what arrived.
@@ -109,6 +112,7 @@ impl Receiver {
             feedback,
             next_report: 0,
             stats: Counts::default(),
+            stalls: None,
         }
     }
 
@@ -152,6 +156,10 @@ impl Receiver {
 
     pub(crate) fn counts(&self) -> Counts {
         self.stats
+    }
+
+    pub(crate) fn stalls(&self) -> Histogram {
+        self.stalls.as_deref().copied().unwrap_or_default()
     }
 
     /// The timestamp of a datagram that arrives at `now` with the smallest delay of any path.
@@ -315,7 +323,15 @@ impl Receiver {
         };
         let gap = self.paths[path].on_datagram(now, transmission, coded.timestamp);
         let holes = (self.decoder.unknowns(), self.decoder.rank());
-        self.missing_since = (holes.0 > 0).then(|| self.missing_since.unwrap_or(now));
+        self.missing_since = match (self.missing_since, holes.0 > 0) {
+            (since, true) => since.or(Some(now)),
+            (Some(since), false) => {
+                let stalls = self.stalls.get_or_insert_default();
+                stalls.record(now.since(since));
+                None
+            }
+            (None, false) => None,
+        };
         let changed = gap || holes != core::mem::replace(&mut self.holes, holes);
         let news = match news {
             News::None if changed => News::Change,

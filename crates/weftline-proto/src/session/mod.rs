@@ -691,6 +691,7 @@ impl Session {
                 ..self.received
             },
             dropped: self.dropped,
+            stalls: self.receiver.stalls(),
             path: PathStats {
                 rtt: self.sender.rtt().smoothed(),
                 min_rtt: self.sender.rtt().min(),

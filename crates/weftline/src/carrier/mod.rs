@@ -25,7 +25,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use weftline_proto::{CloseReason, Config};
 
-use crate::{ConnectError, EndpointConfig, ExportError, Fingerprint, PathRequest};
+use crate::{ConnectError, EndpointConfig, ExportError, Fingerprint, Packets, PathRequest};
 
 /// Application close codes are smaller; the ones from here on are the runtime's own.
 const RESERVED_CODES: u64 = 1 << 60;
@@ -134,6 +134,15 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.recv(batch, limit).await,
             Carrier::Udp(link) => link.recv(batch, limit).await,
+        }
+    }
+
+    /// Packets sent and received so far.
+    pub(crate) fn packets(&self) -> Packets {
+        match self {
+            #[cfg(feature = "quic")]
+            Carrier::Quic(link) => link.packets(),
+            Carrier::Udp(link) => link.packets(),
         }
     }
 

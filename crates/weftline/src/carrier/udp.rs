@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use weftline_proto::{CloseReason, wire};
 
 use super::socket;
-use crate::{BindError, EndpointConfig, random};
+use crate::{BindError, EndpointConfig, Packets, random};
 
 /// Bytes that this carrier puts before a datagram.
 pub(crate) const OVERHEAD: u16 = 8;
@@ -168,6 +168,7 @@ pub(crate) struct Link {
     table: Arc<Table>,
     key: Key,
     received: tokio::sync::Mutex<mpsc::Receiver<Bytes>>,
+    packets: Mutex<Packets>,
 }
 
 impl Link {
@@ -182,6 +183,7 @@ impl Link {
             table: table.clone(),
             key,
             received: tokio::sync::Mutex::new(received),
+            packets: Mutex::default(),
         }
     }
 
@@ -204,6 +206,10 @@ impl Link {
                 }
             }
             self.socket.send(addr, &bytes, segment).await;
+            let mut packets = self.counted();
+            packets.sent += count as u64;
+            packets.sent_bytes += bytes.len() as u64;
+            drop(packets);
             datagrams.drain(..count);
         }
         Ok(())
@@ -214,10 +220,25 @@ impl Link {
         batch: &mut Vec<Bytes>,
         limit: usize,
     ) -> Result<(), CloseReason> {
+        let before = batch.len();
         match self.received.lock().await.recv_many(batch, limit).await {
             0 => Err(CloseReason::Local),
-            _ => Ok(()),
+            count => {
+                let new = batch[before..].iter().map(|d| ID_BYTES + d.len());
+                let mut packets = self.counted();
+                packets.received += count as u64;
+                packets.received_bytes += new.sum::<usize>() as u64;
+                Ok(())
+            }
         }
+    }
+
+    pub(crate) fn packets(&self) -> Packets {
+        *self.counted()
+    }
+
+    fn counted(&self) -> MutexGuard<'_, Packets> {
+        self.packets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn close(&self) {

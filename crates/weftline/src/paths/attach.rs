@@ -6,9 +6,9 @@ use weftline_proto::{AddPathError, CloseReason, PathOptions};
 
 use crate::carrier::{Carrier, PATH_REMOVED};
 use crate::driver;
-use crate::lanes::{Lane, Path};
+use crate::lanes::Lane;
 use crate::shared::{Shared, State};
-use crate::{PathChange, PathError, PathId, PathInfo};
+use crate::{PathChange, PathError, PathId};
 
 const REPLACED: (u64, &str) = (PATH_REMOVED, "this path has a new connection");
 const REMOVED: (u64, &str) = (PATH_REMOVED, "the path was removed");
@@ -96,25 +96,5 @@ impl Shared {
             self.count_lanes(state);
             Ok(())
         })
-    }
-}
-
-impl State {
-    /// The paths as the application sees them.
-    pub(crate) fn path_infos(&self) -> Vec<PathInfo> {
-        let reports: Vec<_> = self.session.paths().collect();
-        let info = |path: &Path| PathInfo {
-            id: path.id,
-            request: path.request.clone(),
-            remote: path.lane.as_ref().map(|lane| lane.carrier.remote_addr()),
-            is_silent: path.silent.is_some(),
-            report: path.lane.as_ref().and_then(|lane| {
-                let mut reports = reports.iter();
-                reports
-                    .find(|(id, _)| *id == lane.path)
-                    .map(|(_, report)| *report)
-            }),
-        };
-        self.paths.all.iter().map(info).collect()
     }
 }

@@ -23,7 +23,7 @@ use super::early::{Handshake, Outcome};
 use super::join::Bond;
 use super::outlet::Outlet;
 use super::together::Place;
-use crate::{ConnectError, ExportError, Fingerprint};
+use crate::{ConnectError, ExportError, Fingerprint, Packets};
 
 /// Bytes by which the header of early data is longer than that of other packets: version, source
 /// connection ID, the lengths of both IDs, and that of the packet (RFC 9000, section 17.2.3).
@@ -263,6 +263,16 @@ impl Link {
         match &self.early {
             Some(early) if self.is_early() => early.rtt,
             _ => Some(self.connection.rtt()),
+        }
+    }
+
+    pub(crate) fn packets(&self) -> Packets {
+        let stats = self.connection.stats();
+        Packets {
+            sent: stats.udp_tx.datagrams,
+            sent_bytes: stats.udp_tx.bytes,
+            received: stats.udp_rx.datagrams,
+            received_bytes: stats.udp_rx.bytes,
         }
     }
 
