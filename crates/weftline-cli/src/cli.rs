@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::monitor::{status, top};
 use crate::ui::program::{self, on_runtime};
 use crate::ui::{Exit, OutputOptions, exit};
 use crate::{cast, demo, forward, key, recv, relay, send};
@@ -37,6 +38,8 @@ enum Command {
     Forward(forward::ForwardArgs),
     Relay(relay::RelayArgs),
     Cast(cast::CastArgs),
+    Status(status::StatusArgs),
+    Top(top::TopArgs),
     Key(key::KeyArgs),
     /// Print a completion script for a shell
     #[command(
@@ -71,6 +74,8 @@ fn run(cli: Cli) -> Result<ExitCode> {
             );
             Ok(Exit::Ok)
         }
+        Command::Status(args) => status::run(&args, output),
+        Command::Top(args) => on_runtime(top::run(args, output)),
         Command::Demo(args) => demo::run_command(&args, output),
         Command::Send(args) => on_runtime(send::run(args, output)),
         Command::Recv(args) => on_runtime(recv::run(args, output)),

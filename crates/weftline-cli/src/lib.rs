@@ -12,6 +12,7 @@ mod home;
 mod inbox;
 mod key;
 mod listen;
+mod monitor;
 mod options;
 mod preset;
 mod recv;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use weftline::{Connection, Endpoint, Fingerprint, InsecureEndpoint, Port, Stream};
@@ -17,6 +18,7 @@ use weftline_apps::{Address, close, farewell, printable};
 use crate::home::{self, Use};
 use crate::inbox::Inbox;
 use crate::listen::{allowed, bind, reachable, turned_away};
+use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{SessionOptions, StallOptions};
 use crate::ui::failure;
 use crate::ui::progress::Reporter;
@@ -74,6 +76,9 @@ pub(crate) struct RecvArgs {
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     pub session: SessionOptions,
+    /// Where this command can be watched.
+    #[command(flatten)]
+    pub monitor: MonitorOptions,
 }
 
 /// Runs the command.
@@ -89,11 +94,14 @@ pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exi
         () = std::future::ready(()) => {}
     }
     match open(&args, output).await {
-        Ok((endpoint, mut inbox)) => {
+        Ok((endpoint, mut inbox, watch)) => {
             if let Some(inbox) = &inbox {
                 args.directory = Some(inbox.path.clone());
             }
-            let exit = serve(&args, output, &endpoint, stopping).await;
+            let exit = tokio::select! {
+                exit = serve(&args, output, &endpoint, stopping) => exit,
+                never = watch.serve(|| Value::Null) => match never {},
+            };
             if let Some(inbox) = inbox.as_mut().filter(|_| exit == Exit::Ok) {
                 inbox.complete();
             }
@@ -107,7 +115,7 @@ pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exi
     }
 }
 
-async fn open(args: &RecvArgs, output: OutputOptions) -> Result<(Port, Option<Inbox>)> {
+async fn open(args: &RecvArgs, output: OutputOptions) -> Result<(Port, Option<Inbox>, Watch)> {
     let to_stdout = is_stdout(args);
     if to_stdout && args.keep {
         return Err(Failure::new(
@@ -120,7 +128,8 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<(Port, Option<In
         let message = "--json and `-` would both write to standard output: use only one of them";
         return Err(Failure::new(Exit::Usage, message).into());
     }
-    let config = args.session.endpoint()?;
+    let mut config = args.session.endpoint()?;
+    args.monitor.complete(&mut config);
     let endpoint: Port = if args.session.insecure_udp {
         output::insecure();
         bind(args.listen.as_ref(), |addr| {
@@ -137,6 +146,7 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<(Port, Option<In
         .await?
         .into()
     };
+    let watch = args.monitor.open("recv", "").await?;
     // Only now: what could not start makes no directory.
     let inbox = match to_stdout {
         true => None,
@@ -148,7 +158,7 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<(Port, Option<In
         }
         announce(args, &endpoint)?;
     }
-    Ok((endpoint, inbox))
+    Ok((endpoint, inbox, watch))
 }
 
 /// Prints the command that sends files to this host.

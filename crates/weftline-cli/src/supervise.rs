@@ -7,17 +7,19 @@ use std::time::Duration;
 
 use weftline_apps::{SessionError, Stopper};
 
+use crate::monitor::Watch;
 use crate::ui::report::{Report, Standing};
 use crate::ui::stop::stop;
 use crate::ui::{Exit, Failure};
 
-/// Runs `running` and reports its counters. The first signal, `stopping`, asks it to stop; each
+/// Runs `running`, reports its counters and shows them to whoever watches. The first signal, `stopping`, asks it to stop; each
 /// further signal asks again. Returns the exit code of the first.
 ///
 /// # Errors
 /// Those of `running`.
 pub(crate) async fn supervise<S: Standing>(
     report: &Report,
+    watch: Watch,
     stopping: Pin<&mut impl Future<Output = Exit>>,
     stopper: &Stopper,
     running: impl Future<Output = Result<(), SessionError>>,
@@ -31,7 +33,8 @@ pub(crate) async fn supervise<S: Standing>(
     tokio::select! {
         ended = running => ended.map(|()| asked.get()),
         never = signals => match never {},
-        never = report.watch(look) => match never {},
+        never = report.watch(&look) => match never {},
+        never = watch.serve(|| look().json()) => match never {},
     }
 }
 

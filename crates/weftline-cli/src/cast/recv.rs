@@ -14,8 +14,9 @@ use weftline_apps::cast::{
 use super::failure::cannot_open;
 use super::options::{latency, linear_system, local_flow, period};
 use super::unprotected;
+use crate::monitor::MonitorOptions;
 use crate::ui::progress::Reporter;
-use crate::ui::report::Report;
+use crate::ui::report::{Report, Standing};
 use crate::ui::stop::stop;
 use crate::ui::{Exit, Failure, OutputOptions, exit};
 
@@ -68,6 +69,9 @@ pub(super) struct RecvArgs {
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = period)]
     stats: Option<Duration>,
+    /// Where this command can be watched.
+    #[command(flatten)]
+    monitor: MonitorOptions,
 }
 
 /// Runs the command.
@@ -80,6 +84,10 @@ pub(super) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
         () = std::future::ready(()) => {}
     }
     let report = Report::new("cast", "recv", output, args.stats);
+    let watch = match args.monitor.open("cast", "recv").await {
+        Ok(watch) => watch,
+        Err(error) => return Ok(report.end(None::<&Receiving>, &exit::wrap(&error))),
+    };
     let mut receiver = match open(args, &report.reporter) {
         Ok(receiver) => receiver,
         Err(error) => return Ok(report.end(None::<&Receiving>, &exit::wrap(&error))),
@@ -93,6 +101,7 @@ pub(super) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
         exit = stopping => exit,
         never = running => match never {},
         never = report.watch(|| counts.get()) => match never {},
+        never = watch.serve(|| counts.get().json()) => match never {},
     };
     let last = receiver.finish().await;
     Ok(report.end(Some(&last), &Failure::new(exit, "stopped")))

@@ -16,8 +16,9 @@ use weftline_apps::cast::{
 use super::failure::cannot_open;
 use super::options::{encoding_id, latency, local_flow, period, rate};
 use super::unprotected;
+use crate::monitor::MonitorOptions;
 use crate::ui::progress::Reporter;
-use crate::ui::report::Report;
+use crate::ui::report::{Report, Standing};
 use crate::ui::stop::stop;
 use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 
@@ -90,6 +91,9 @@ pub(super) struct SendArgs {
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = period)]
     stats: Option<Duration>,
+    /// Where this command can be watched.
+    #[command(flatten)]
+    monitor: MonitorOptions,
 }
 
 /// Runs the command.
@@ -102,6 +106,10 @@ pub(super) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
         () = std::future::ready(()) => {}
     }
     let report = Report::new("cast", "send", output, args.stats);
+    let watch = match args.monitor.open("cast", "send").await {
+        Ok(watch) => watch,
+        Err(error) => return Ok(report.end(None::<&Sending>, &exit::wrap(&error))),
+    };
     let mut sender = match open(args, &report.reporter).await {
         Ok(sender) => sender,
         Err(error) => return Ok(report.end(None::<&Sending>, &exit::wrap(&error))),
@@ -115,6 +123,7 @@ pub(super) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
         exit = stopping => exit,
         never = running => match never {},
         never = report.watch(|| counts.get()) => match never {},
+        never = watch.serve(|| counts.get().json()) => match never {},
     };
     drop(sender);
     Ok(report.end(Some(&counts.get()), &Failure::new(exit, "stopped")))

@@ -14,6 +14,7 @@ use weftline_apps::{Address, Stopper, Target};
 use super::options::{BoundsOptions, local, within};
 use super::{THERE, draining};
 use crate::home;
+use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{PathOptions, SessionOptions};
 use crate::supervise::{retrying, supervise};
 use crate::ui::progress::Reporter;
@@ -55,6 +56,9 @@ pub(super) struct ConnectArgs {
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
+    /// Where this command can be watched.
+    #[command(flatten)]
+    monitor: MonitorOptions,
     /// The paths of the session
     #[command(flatten)]
     paths: PathOptions,
@@ -70,22 +74,23 @@ pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit
         () = std::future::ready(()) => {}
     }
     let report = Report::new("forward", "connect", output, args.bounds.stats);
-    let client = match open(args, &report.reporter).await {
-        Ok(client) => client,
+    let (client, watch) = match open(args, &report.reporter).await {
+        Ok(opened) => opened,
         Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
     };
     let (counts, stopper) = (client.counts(), Stopper::new());
     let running = client.run(&stopper);
-    let failure = match supervise(&report, stopping, &stopper, running, &counts).await {
+    let failure = match supervise(&report, watch, stopping, &stopper, running, &counts).await {
         Ok(exit) => Failure::new(exit, "stopped"),
         Err(error) => failure::session(&error, THERE),
     };
     Ok(report.end(Some(&counts()), &failure))
 }
 
-async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<Client> {
+async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<(Client, Watch)> {
     let usage = |message: String| Failure::new(Exit::Usage, message);
     let mut endpoint = args.bounds.endpoint(&args.session)?;
+    args.monitor.complete(&mut endpoint);
     args.paths.complete(&mut endpoint)?;
     let (Some(via), Some(peer)) = (args.via, args.peer) else {
         return Err(usage("--via ADDR and --peer FINGERPRINT are needed".into()).into());
@@ -124,12 +129,13 @@ async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<Client> {
     options.endpoint = endpoint;
     let reporter = reporter.clone();
     let client = Client::open(options, move |event| tell(&event, &reporter)).await;
-    Ok(client.map_err(|error| match &error {
+    let client = client.map_err(|error| match &error {
         OpenError::Listen { .. } => {
             Failure::new(Exit::General, format!("{error}; choose another port"))
         }
         error => usage(error.to_string()),
-    })?)
+    })?;
+    Ok((client, args.monitor.open("forward", "connect").await?))
 }
 
 fn tell(event: &Event<'_>, reporter: &Reporter) {

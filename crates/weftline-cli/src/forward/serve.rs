@@ -10,6 +10,7 @@ use super::options::BoundsOptions;
 use super::{THERE, draining};
 use crate::home::{self, Use};
 use crate::listen::{allowed, bind, reachable, turned_away};
+use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{MemoryOptions, SessionOptions};
 use crate::supervise::supervise;
 use crate::ui::progress::Reporter;
@@ -66,6 +67,9 @@ pub(super) struct ServeArgs {
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
+    /// Where this command can be watched.
+    #[command(flatten)]
+    monitor: MonitorOptions,
 }
 
 /// Runs the command.
@@ -78,7 +82,7 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
         () = std::future::ready(()) => {}
     }
     let report = Report::new("forward", "serve", output, args.bounds.stats);
-    let (endpoint, memory) = match open(&args, output).await {
+    let (endpoint, memory, watch) = match open(&args, output).await {
         Ok(opened) => opened,
         Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
     };
@@ -91,7 +95,10 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
     let server = Server::new(options, move |event| tell(&event, &reporter));
     let stopper = Stopper::new();
     let running = server.run(&endpoint, &stopper);
-    let ended = supervise(&report, stopping, &stopper, running, || server.snapshot()).await;
+    let ended = supervise(&report, watch, stopping, &stopper, running, || {
+        server.snapshot()
+    })
+    .await;
     let failure = match ended {
         Ok(exit) => Failure::new(exit, "stopped"),
         Err(error) => failure::session(&error, THERE),
@@ -99,8 +106,9 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
     Ok(report.end(Some(&server.snapshot()), &failure))
 }
 
-async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Endpoint, Memory)> {
-    let config = args.bounds.endpoint(&args.session)?;
+async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Endpoint, Memory, Watch)> {
+    let mut config = args.bounds.endpoint(&args.session)?;
+    args.monitor.complete(&mut config);
     let memory = args.memory.limits();
     let (identity, _) = home::identity(args.session.identity.as_deref())?;
     let allowed = allowed(&identity, Use::Forward, args.peer_anyone, &args.peer)?;
@@ -109,7 +117,8 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Endpoint, Memo
     if !output.quiet {
         announce(args, &endpoint)?;
     }
-    Ok((endpoint, memory))
+    let watch = args.monitor.open("forward", "serve").await?;
+    Ok((endpoint, memory, watch))
 }
 
 /// Prints the command for the client.

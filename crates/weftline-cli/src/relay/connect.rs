@@ -13,6 +13,7 @@ use weftline_apps::{Address, Stopper};
 use super::options::{idle, most_flows};
 use super::{THERE, too_long};
 use crate::home;
+use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{AgainOptions, PathOptions, SessionOptions};
 use crate::supervise::{retrying, supervise};
 use crate::ui::progress::Reporter;
@@ -76,6 +77,9 @@ pub(super) struct ConnectArgs {
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
+    /// Where this command can be watched.
+    #[command(flatten)]
+    monitor: MonitorOptions,
     /// The paths of the session
     #[command(flatten)]
     paths: PathOptions,
@@ -94,13 +98,16 @@ pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit
         () = std::future::ready(()) => {}
     }
     let report = Report::new("relay", "connect", output, args.stats);
-    let client = match open(args, &report.reporter) {
-        Ok(client) => client,
+    let (client, watch) = match open(args, &report.reporter).await {
+        Ok(opened) => opened,
         Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
     };
     let stopper = Stopper::new();
     let running = client.run(&stopper);
-    let ended = supervise(&report, stopping, &stopper, running, || client.snapshot()).await;
+    let ended = supervise(&report, watch, stopping, &stopper, running, || {
+        client.snapshot()
+    })
+    .await;
     let failure = match ended {
         Ok(exit) => Failure::new(exit, "stopped"),
         Err(error) => failure::session(&error, THERE),
@@ -108,8 +115,9 @@ pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit
     Ok(report.end(Some(&client.snapshot()), &failure))
 }
 
-fn open(args: ConnectArgs, reporter: &Reporter) -> Result<Client> {
+async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<(Client, Watch)> {
     let mut endpoint = args.session.endpoint()?;
+    args.monitor.complete(&mut endpoint);
     args.again.complete(&mut endpoint);
     args.paths.complete(&mut endpoint)?;
     let identity = match args.peer {
@@ -127,7 +135,8 @@ fn open(args: ConnectArgs, reporter: &Reporter) -> Result<Client> {
     options.endpoint = endpoint;
     let reporter = reporter.clone();
     let client = Client::open(options, move |event| tell(&event, &reporter));
-    Ok(client.map_err(|error| cannot_open(&error))?)
+    let client = client.map_err(|error| cannot_open(&error))?;
+    Ok((client, args.monitor.open("relay", "connect").await?))
 }
 
 fn cannot_open(error: &OpenError) -> Failure {

@@ -12,6 +12,7 @@ use super::options::{idle, most_flows};
 use super::{THERE, too_long};
 use crate::home::{self, Use};
 use crate::listen::{allowed, bind, reachable, turned_away};
+use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{AgainOptions, MemoryOptions, SessionOptions};
 use crate::supervise::supervise;
 use crate::ui::progress::Reporter;
@@ -65,6 +66,9 @@ pub(super) struct ServeArgs {
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
+    /// Where this command can be watched.
+    #[command(flatten)]
+    monitor: MonitorOptions,
     /// State that a session inherits from the previous one.
     #[command(flatten)]
     again: AgainOptions,
@@ -80,7 +84,7 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
         () = std::future::ready(()) => {}
     }
     let report = Report::new("relay", "serve", output, args.stats);
-    let (endpoint, memory) = match open(&args, output).await {
+    let (endpoint, memory, watch) = match open(&args, output).await {
         Ok(opened) => opened,
         Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
     };
@@ -93,7 +97,10 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
     let server = Server::new(options, move |event| tell(&event, &reporter));
     let stopper = Stopper::new();
     let running = server.run(&endpoint, &stopper);
-    let ended = supervise(&report, stopping, &stopper, running, || server.snapshot()).await;
+    let ended = supervise(&report, watch, stopping, &stopper, running, || {
+        server.snapshot()
+    })
+    .await;
     let failure = match ended {
         Ok(exit) => Failure::new(exit, "stopped"),
         Err(error) => failure::session(&error, THERE),
@@ -101,9 +108,10 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
     Ok(report.end(Some(&server.snapshot()), &failure))
 }
 
-async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Port, Memory)> {
+async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Port, Memory, Watch)> {
     let mut config = args.session.endpoint()?;
     args.again.complete(&mut config);
+    args.monitor.complete(&mut config);
     let memory = args.memory.limits();
     let listen = args.listen.as_ref();
     let endpoint: Port = if args.session.insecure_udp {
@@ -123,7 +131,8 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Port, Memory)>
     if !output.quiet {
         announce(args, &endpoint)?;
     }
-    Ok((endpoint, memory))
+    let watch = args.monitor.open("relay", "serve").await?;
+    Ok((endpoint, memory, watch))
 }
 
 /// Prints the command for the client.

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::fs::{File, read_to_string};
-use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -94,15 +94,29 @@ impl Running {
         last.sum()
     }
 
-    /// A socket on its side. It must have said something: then it is there.
-    pub(crate) fn socket(&self, at: &str) -> UdpSocket {
+    /// What `work` gives on its side. It must have said something: then it is there.
+    fn there<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let side = File::open(format!("/proc/{}/ns/net", self.child.id())).unwrap();
         // A thread goes there and does not come back; its sockets stay there.
-        let open = || {
+        let go = || {
             move_into_link_name_space(side.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
-            UdpSocket::bind(at).unwrap()
+            work()
         };
-        let socket = std::thread::scope(|scope| scope.spawn(open).join().unwrap());
+        std::thread::scope(|scope| scope.spawn(go).join().unwrap())
+    }
+
+    /// The answer of an HTTP server on its side.
+    pub(crate) fn http(&self, at: &str, path: &str) -> String {
+        let mut stream = self.there(|| TcpStream::connect(at).unwrap());
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// A socket on its side.
+    pub(crate) fn socket(&self, at: &str) -> UdpSocket {
+        let socket = self.there(|| UdpSocket::bind(at).unwrap());
         socket
             .set_read_timeout(Some(Duration::from_millis(500)))
             .unwrap();

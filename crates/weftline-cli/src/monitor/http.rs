@@ -1,0 +1,106 @@
+//! HTTP for `--metrics`: reading only, a bounded number of clients, and none for long.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+use super::{Views, openmetrics};
+
+/// A client that asks for nothing, or reads nothing, is let go after this time.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the head of a request may take.
+const HEAD: Duration = Duration::from_secs(5);
+/// Most bytes of a request's head.
+const LARGEST: usize = 16 << 10;
+
+const PAGE: &str = include_str!("page.html");
+
+pub(super) async fn serve(
+    listener: Option<&TcpListener>,
+    views: &Views,
+    places: &Arc<Semaphore>,
+) -> Infallible {
+    let Some(listener) = listener else {
+        return pending().await;
+    };
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of file descriptors: others may be given back.
+            sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        // Whoever finds no place is let go.
+        if let Ok(place) = places.clone().try_acquire_owned() {
+            let views = views.clone();
+            tokio::spawn(async move {
+                let _place = place;
+                let _ = timeout(PATIENCE, talk(stream, views)).await;
+            });
+        }
+    }
+}
+
+async fn talk(stream: TcpStream, views: Views) {
+    let service = service_fn(|request| answer(request, views.clone()));
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(LARGEST)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = served.await {
+        tracing::debug!(%error, "a client of --metrics");
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    views: Views,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let reply = |status, kind, body: String| {
+        let mut response = Response::new(Full::new(Bytes::from(body)));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
+    };
+    const TEXT: &str = "text/plain; charset=utf-8";
+    if request.method() != Method::GET {
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        return Ok(reply(status, TEXT, "GET alone\n".to_owned()));
+    }
+    let path = request.uri().path();
+    if path == "/" {
+        let kind = "text/html; charset=utf-8";
+        return Ok(reply(StatusCode::OK, kind, PAGE.to_owned()));
+    }
+    if !["/metrics", "/status.json"].contains(&path) {
+        let text = "there are /, /metrics and /status.json\n".to_owned();
+        return Ok(reply(StatusCode::NOT_FOUND, TEXT, text));
+    }
+    let Some(view) = views.now().await else {
+        let text = "the command ends\n".to_owned();
+        return Ok(reply(StatusCode::SERVICE_UNAVAILABLE, TEXT, text));
+    };
+    Ok(match path {
+        "/metrics" => reply(
+            StatusCode::OK,
+            openmetrics::CONTENT_TYPE,
+            openmetrics::text(view),
+        ),
+        _ => reply(StatusCode::OK, "application/json", view.json().to_string()),
+    })
+}

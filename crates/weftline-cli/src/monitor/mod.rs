@@ -1,0 +1,154 @@
+//! What a command that stays tells while it runs: `--metrics`, `weftline status`, `weftline top`.
+//!
+//! All three show one [`View`]: over HTTP as OpenMetrics, as JSON or as a page, and over a socket of
+//! this host, for `status` and `top`, as JSON.
+
+mod http;
+mod local;
+mod openmetrics;
+pub(crate) mod status;
+mod table;
+pub(crate) mod top;
+mod view;
+
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use weftline::{EndpointConfig, Monitor};
+
+use crate::ui::output;
+use view::{Service, View};
+
+/// Connections served at once, each of which asks for one view at a time.
+const MOST: usize = 16;
+
+/// Where a command that stays can be watched.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Monitoring")]
+pub(crate) struct MonitorOptions {
+    /// Serve metrics over HTTP: OpenMetrics at /metrics, a live page at /, JSON at /status.json. PORT
+    /// alone is one of 127.0.0.1. Whoever reaches it may read it: it shows addresses and
+    /// fingerprints of peers
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = address)]
+    metrics: Option<SocketAddr>,
+    #[arg(skip)]
+    monitor: Monitor,
+}
+
+impl MonitorOptions {
+    /// Watches the connections of endpoints with this configuration.
+    pub(crate) fn complete(&self, config: &mut EndpointConfig) {
+        config.monitor = self.monitor.clone();
+    }
+
+    /// Opens where the command, or this end of it, can be watched.
+    ///
+    /// # Errors
+    /// The address of `--metrics` cannot be used.
+    pub(crate) async fn open(&self, command: &'static str, end: &'static str) -> Result<Watch> {
+        let http = match self.metrics {
+            Some(addr) => Some(
+                TcpListener::bind(addr)
+                    .await
+                    .with_context(|| format!("--metrics: cannot listen on {addr}"))?,
+            ),
+            None => None,
+        };
+        let service = Service {
+            command,
+            end,
+            started: Instant::now(),
+        };
+        Ok(Watch {
+            local: local::Socket::open(&service),
+            http,
+            service,
+            monitor: self.monitor.clone(),
+        })
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text).parse();
+    let local = port.map(|port: u16| (Ipv4Addr::LOCALHOST, port).into());
+    local
+        .or_else(|_| text.parse())
+        .map_err(|_| format!("`{text}` is not an address: give PORT, IPv4:PORT or [IPv6]:PORT"))
+}
+
+/// Where a running command can be watched.
+pub(crate) struct Watch {
+    http: Option<TcpListener>,
+    local: Option<local::Socket>,
+    service: Service,
+    monitor: Monitor,
+}
+
+/// Asks for a view of the present moment.
+#[derive(Clone)]
+struct Views(mpsc::Sender<oneshot::Sender<View>>);
+
+impl Views {
+    /// `None`: the command ends.
+    async fn now(&self) -> Option<View> {
+        let (answer, view) = oneshot::channel();
+        self.0.send(answer).await.ok()?;
+        view.await.ok()
+    }
+}
+
+impl Watch {
+    /// Answers whoever watches, for as long as it is polled. `counters` are those of the command.
+    pub(crate) async fn serve(self, counters: impl Fn() -> Value) -> Infallible {
+        let (asked, mut asks) = mpsc::channel(MOST);
+        let views = Views(asked);
+        let places = Arc::new(Semaphore::new(MOST));
+        if let Some(listener) = &self.http {
+            match listener.local_addr() {
+                Ok(addr) => {
+                    output::line(&format!("metrics at http://{addr}/"));
+                    if !addr.ip().is_loopback() {
+                        output::line(
+                            "warning: --metrics: whoever reaches this address sees addresses and fingerprints of peers",
+                        );
+                    }
+                }
+                Err(error) => tracing::debug!(%error, "no address of --metrics"),
+            }
+        }
+        let answer = async {
+            while let Some(ask) = asks.recv().await {
+                let overview = self.monitor.overview();
+                // Whoever asked may have gone.
+                ask.send(View::new(&self.service, overview, counters()))
+                    .ok();
+            }
+            std::future::pending::<Infallible>().await
+        };
+        tokio::select! {
+            never = answer => never,
+            never = http::serve(self.http.as_ref(), &views, &places) => never,
+            never = local::serve(self.local.as_ref(), &views, &places) => never,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_one_of_this_host() {
+        assert_eq!(address("9339"), Ok(([127, 0, 0, 1], 9339).into()));
+        assert_eq!(address(":9339"), Ok(([127, 0, 0, 1], 9339).into()));
+        assert_eq!(address("[::]:1"), Ok("[::]:1".parse().unwrap()));
+        assert!(address("host").unwrap_err().contains("PORT"));
+    }
+}
