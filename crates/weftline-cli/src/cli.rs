@@ -1,15 +1,16 @@
 //! The command line.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::monitor::{status, top};
 use crate::ui::program::{self, on_runtime};
 use crate::ui::{Exit, OutputOptions, exit};
-use crate::{cast, demo, forward, key, recv, relay, send};
+use crate::{cast, config, demo, forward, key, recv, relay, send};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,6 +50,12 @@ enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Write the manual pages, one for each command
+    #[command(after_help = "Example:\n  weftline man /usr/local/share/man/man1")]
+    Man {
+        /// The folder, which must exist
+        folder: PathBuf,
+    },
 }
 
 /// The command line as its parser knows it: what documents show is checked against it.
@@ -58,7 +65,8 @@ pub fn command() -> clap::Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    program::main(|cli: &Cli| cli.output, run)
+    let words = config::expand(std::env::args_os().collect(), Cli::command());
+    program::main(words, |cli: &Cli| cli.output, run)
 }
 
 fn run(cli: Cli) -> Result<ExitCode> {
@@ -76,6 +84,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         }
         Command::Status(args) => status::run(&args, output),
         Command::Top(args) => on_runtime(top::run(args, output)),
+        Command::Man { folder } => manual(&folder),
         Command::Demo(args) => demo::run_command(&args, output),
         Command::Send(args) => on_runtime(send::run(args, output)),
         Command::Recv(args) => on_runtime(recv::run(args, output)),
@@ -84,6 +93,12 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Cast(args) => on_runtime(cast::run(args, output)),
     };
     exit.map(ExitCode::from)
+}
+
+fn manual(folder: &Path) -> Result<Exit> {
+    let written = clap_mangen::generate_to(Cli::command(), folder);
+    written.with_context(|| format!("cannot write the pages into {}", folder.display()))?;
+    Ok(Exit::Ok)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 mod cast;
 mod cli;
+mod config;
 mod demo;
 mod forward;
 mod home;

@@ -15,6 +15,7 @@ use weftline::{Connection, Endpoint, Fingerprint, InsecureEndpoint, Port, Stream
 use weftline_apps::transfer::{Event, Folder, Sink, Summary, TransferError, receive};
 use weftline_apps::{Address, close, farewell, printable};
 
+use crate::config::ConfigOptions;
 use crate::home::{self, Use};
 use crate::inbox::Inbox;
 use crate::listen::{allowed, bind, reachable, turned_away};
@@ -79,6 +80,9 @@ pub(crate) struct RecvArgs {
     /// Where this command can be watched.
     #[command(flatten)]
     pub monitor: MonitorOptions,
+    /// Options in a file.
+    #[command(flatten)]
+    pub config: ConfigOptions,
 }
 
 /// Runs the command.

@@ -167,6 +167,21 @@ fn json(bytes: &[u8]) -> Value {
 }
 
 #[test]
+fn each_command_has_a_manual_page() {
+    let home = Home::new();
+    assert_eq!(code(&home.run(&["man", "."])), 0);
+    for name in ["weftline", "weftline-send", "weftline-relay-serve"] {
+        let page = fs::read_to_string(home.path().join(format!("{name}.1"))).unwrap();
+        assert!(
+            page.contains(".SH SYNOPSIS") && page.contains("identity"),
+            "{name}"
+        );
+    }
+    let missing = home.run(&["man", "nowhere"]);
+    assert!(stderr(&missing).contains("cannot write the pages into nowhere"));
+}
+
+#[test]
 fn a_directory_is_sent_with_the_command_that_recv_prints() {
     let (from, to) = (Home::new(), Home::new());
     let tree = from.path().join("tree/deep");

@@ -22,6 +22,32 @@ fn serve(home: &TempDir, allow: &str) -> (Running, String, String) {
 }
 
 #[test]
+fn the_configuration_of_the_documents_works() {
+    let home = tempfile::tempdir().unwrap();
+    let page = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/operate/services.md"
+    );
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, text) = page.split_once("```toml\n").unwrap();
+    let (text, _) = text.split_once("```").unwrap();
+    std::fs::write(home.path().join("serve.toml"), text).unwrap();
+    // Ports that are free.
+    let ports = ["--listen", "127.0.0.1:0", "--metrics", "0"];
+    let words = [&["relay", "serve", "--config", "serve.toml"], &ports[..]].concat();
+    let mut server = start(home.path(), &words);
+    server.line("  weftline relay connect 127.0.0.1:");
+    server.signal("-TERM");
+    let (code, lines) = server.end();
+    assert_eq!(code, 143);
+    assert_eq!(
+        lines.last().unwrap()["end"],
+        "serve",
+        "it has `json = true`"
+    );
+}
+
+#[test]
 fn two_programs_relay_both_ways_count_and_end_by_a_signal() {
     let home = tempfile::tempdir().unwrap();
     let target = UdpSocket::bind("127.0.0.1:0").unwrap();

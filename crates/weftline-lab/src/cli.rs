@@ -61,7 +61,11 @@ pub fn command() -> clap::Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    program::main(|cli: &Cli| cli.output, run)
+    program::main(
+        Ok(std::env::args_os().collect()),
+        |cli: &Cli| cli.output,
+        run,
+    )
 }
 
 fn run(cli: Cli) -> Result<ExitCode> {

@@ -14,6 +14,7 @@ use weftline_apps::cast::{
 use super::failure::cannot_open;
 use super::options::{latency, linear_system, local_flow, period};
 use super::unprotected;
+use crate::config::ConfigOptions;
 use crate::monitor::MonitorOptions;
 use crate::ui::progress::Reporter;
 use crate::ui::report::{Report, Standing};
@@ -72,6 +73,9 @@ pub(super) struct RecvArgs {
     /// Where this command can be watched.
     #[command(flatten)]
     monitor: MonitorOptions,
+    /// Options in a file.
+    #[command(flatten)]
+    _config: ConfigOptions,
 }
 
 /// Runs the command.

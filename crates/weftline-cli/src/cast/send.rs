@@ -16,6 +16,7 @@ use weftline_apps::cast::{
 use super::failure::cannot_open;
 use super::options::{encoding_id, latency, local_flow, period, rate};
 use super::unprotected;
+use crate::config::ConfigOptions;
 use crate::monitor::MonitorOptions;
 use crate::ui::progress::Reporter;
 use crate::ui::report::{Report, Standing};
@@ -94,6 +95,9 @@ pub(super) struct SendArgs {
     /// Where this command can be watched.
     #[command(flatten)]
     monitor: MonitorOptions,
+    /// Options in a file.
+    #[command(flatten)]
+    _config: ConfigOptions,
 }
 
 /// Runs the command.

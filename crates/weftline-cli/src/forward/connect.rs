@@ -13,6 +13,7 @@ use weftline_apps::{Address, Stopper, Target};
 
 use super::options::{BoundsOptions, local, within};
 use super::{THERE, draining};
+use crate::config::ConfigOptions;
 use crate::home;
 use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{PathOptions, SessionOptions};
@@ -59,6 +60,9 @@ pub(super) struct ConnectArgs {
     /// Where this command can be watched.
     #[command(flatten)]
     monitor: MonitorOptions,
+    /// Options in a file.
+    #[command(flatten)]
+    _config: ConfigOptions,
     /// The paths of the session
     #[command(flatten)]
     paths: PathOptions,

@@ -8,6 +8,7 @@ use weftline_apps::{Address, Allow, Memory, Stopper};
 
 use super::options::BoundsOptions;
 use super::{THERE, draining};
+use crate::config::ConfigOptions;
 use crate::home::{self, Use};
 use crate::listen::{allowed, bind, reachable, turned_away};
 use crate::monitor::{MonitorOptions, Watch};
@@ -70,6 +71,9 @@ pub(super) struct ServeArgs {
     /// Where this command can be watched.
     #[command(flatten)]
     monitor: MonitorOptions,
+    /// Options in a file.
+    #[command(flatten)]
+    _config: ConfigOptions,
 }
 
 /// Runs the command.

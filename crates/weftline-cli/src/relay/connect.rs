@@ -12,6 +12,7 @@ use weftline_apps::{Address, Stopper};
 
 use super::options::{idle, most_flows};
 use super::{THERE, too_long};
+use crate::config::ConfigOptions;
 use crate::home;
 use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{AgainOptions, PathOptions, SessionOptions};
@@ -80,6 +81,9 @@ pub(super) struct ConnectArgs {
     /// Where this command can be watched.
     #[command(flatten)]
     monitor: MonitorOptions,
+    /// Options in a file.
+    #[command(flatten)]
+    _config: ConfigOptions,
     /// The paths of the session
     #[command(flatten)]
     paths: PathOptions,

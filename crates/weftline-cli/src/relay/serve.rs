@@ -10,6 +10,7 @@ use weftline_apps::{Address, Allow, Memory, Stopper};
 
 use super::options::{idle, most_flows};
 use super::{THERE, too_long};
+use crate::config::ConfigOptions;
 use crate::home::{self, Use};
 use crate::listen::{allowed, bind, reachable, turned_away};
 use crate::monitor::{MonitorOptions, Watch};
@@ -69,6 +70,9 @@ pub(super) struct ServeArgs {
     /// Where this command can be watched.
     #[command(flatten)]
     monitor: MonitorOptions,
+    /// Options in a file.
+    #[command(flatten)]
+    _config: ConfigOptions,
     /// State that a session inherits from the previous one.
     #[command(flatten)]
     again: AgainOptions,

@@ -1,20 +1,31 @@
 //! From the command line to the exit code; both programs share this.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
 
-use super::exit::{self, Exit};
+use super::exit::{self, Exit, Failure};
 use super::output::{self, OutputOptions};
 use super::terminal;
 
-/// Parses the command line, runs the command, and reports errors.
+/// Parses the command line, runs the command, and reports errors. `words` are those of the command
+/// line, the program's name first, or why there are none.
 pub fn main<C: Parser>(
+    words: Result<Vec<OsString>, Failure>,
     output: impl FnOnce(&C) -> OutputOptions,
     run: impl FnOnce(C) -> Result<ExitCode>,
 ) -> ExitCode {
-    let cli = match C::try_parse() {
+    let words = match words {
+        Ok(words) => words,
+        Err(failure) => {
+            output::line(&format!("error: {failure}"));
+            terminal::flush();
+            return failure.exit.into();
+        }
+    };
+    let cli = match C::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => {
             // Nothing can be done about an output that is closed.

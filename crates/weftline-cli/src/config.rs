@@ -1,0 +1,255 @@
+//! Configuration files: `--config FILE` stands for the options that the file gives.
+//!
+//! The keys of a file are the names of a command's options and operands, so a file says what a command
+//! line says, and the same parser checks it.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use clap::builder::ArgAction;
+use clap::{Arg, Args, Command};
+use toml::{Table, Value};
+
+use crate::ui::{Exit, Failure};
+
+/// Longest file that is read, in bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// A file with options.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Configuration")]
+pub(crate) struct ConfigOptions {
+    /// Read options from this TOML file: `listen = 9338`, `allow = ["10.0.0.0/8:80", "db:5432"]`,
+    /// `overwrite = true`. Options on the command line replace those of the file
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// The command line, with what its configuration file gives in the file's place.
+///
+/// # Errors
+/// The file cannot be read, is not TOML, or gives what the command does not have.
+pub(crate) fn expand(words: Vec<OsString>, mut program: Command) -> Result<Vec<OsString>, Failure> {
+    // Commands learn of the options that all have.
+    program.build();
+    let mut command = &program;
+    for word in words.iter().skip(1) {
+        match word.to_str().and_then(|name| command.find_subcommand(name)) {
+            Some(found) => command = found,
+            None if command.get_subcommands().next().is_none() => break,
+            None => {}
+        }
+    }
+    let has_it = |arg: &Arg| arg.get_long() == Some("config");
+    let end = words.iter().position(|word| word == "--");
+    let options = &words[..end.unwrap_or(words.len())];
+    let Some((at, taken, file)) = named(options).filter(|_| command.get_arguments().any(has_it))
+    else {
+        return Ok(words);
+    };
+    let given = read(&file).and_then(|table| options_of(&table, command, options));
+    let given = given.map_err(|why| {
+        let message = format!("--config {}: {why}", file.display());
+        Failure::new(Exit::Usage, message)
+    })?;
+    let mut all = words;
+    all.splice(at..at + taken, given);
+    Ok(all)
+}
+
+/// Where the file is named, in how many words, and the file.
+fn named(words: &[OsString]) -> Option<(usize, usize, PathBuf)> {
+    words.iter().enumerate().find_map(|(at, word)| {
+        if word == "--config" {
+            return words.get(at + 1).map(|file| (at, 2, file.into()));
+        }
+        let file = word.to_str()?.strip_prefix("--config=")?;
+        Some((at, 1, file.into()))
+    })
+}
+
+fn read(file: &Path) -> Result<Table, String> {
+    let metadata = std::fs::metadata(file).map_err(|e| e.to_string())?;
+    if metadata.len() > LONGEST {
+        return Err(format!("it is longer than {LONGEST} bytes"));
+    }
+    let text = std::fs::read_to_string(file).map_err(|e| e.to_string())?;
+    text.parse().map_err(|e: toml::de::Error| e.to_string())
+}
+
+/// The words of a command line that say what the table says, except for options in `words`.
+fn options_of(
+    table: &Table,
+    command: &Command,
+    words: &[OsString],
+) -> Result<Vec<OsString>, String> {
+    let mut options = Vec::new();
+    let mut operands = Vec::new();
+    for (key, value) in table {
+        let its = |arg: &&Arg| match arg.is_positional() {
+            true => arg.get_id() == key.as_str(),
+            false => arg.get_long() == Some(key),
+        };
+        let known = |arg: &&Arg| its(arg) && key != "config";
+        let Some(arg) = command.get_arguments().find(known) else {
+            return Err(unknown(key, command));
+        };
+        if arg.is_positional() {
+            let values = texts(key, value)?.into_iter().map(OsString::from);
+            operands.push((arg.get_index(), values.collect::<Vec<_>>()));
+            continue;
+        }
+        let long = format!("--{key}");
+        if words.iter().any(|word| is_option(word, &long)) {
+            continue;
+        }
+        match (arg.get_action(), value) {
+            (ArgAction::SetTrue, Value::Boolean(true)) => options.push(long.into()),
+            (ArgAction::SetTrue, Value::Boolean(false)) => {}
+            (ArgAction::SetTrue, _) => return Err(format!("`{key}` is true or false")),
+            _ => {
+                let values = texts(key, value)?;
+                options.extend(values.iter().map(|text| format!("{long}={text}").into()));
+            }
+        }
+    }
+    operands.sort_by_key(|(index, _)| *index);
+    options.extend(operands.into_iter().flat_map(|(_, values)| values));
+    Ok(options)
+}
+
+fn is_option(word: &OsStr, long: &str) -> bool {
+    let rest = word.to_str().and_then(|word| word.strip_prefix(long));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+}
+
+/// The values as they would be typed.
+fn texts(key: &str, value: &Value) -> Result<Vec<String>, String> {
+    match value {
+        Value::String(text) => Ok(vec![text.clone()]),
+        Value::Integer(number) => Ok(vec![number.to_string()]),
+        Value::Float(number) => Ok(vec![number.to_string()]),
+        Value::Array(values) => {
+            let all: Result<Vec<_>, _> = values.iter().map(|v| texts(key, v)).collect();
+            Ok(all?.concat())
+        }
+        _ => Err(format!("`{key}` is a text, a number or a list of them")),
+    }
+}
+
+fn unknown(key: &str, command: &Command) -> String {
+    let names = command.get_arguments().filter_map(|arg| {
+        let operand = arg.is_positional().then(|| arg.get_id().as_str());
+        arg.get_long().or(operand)
+    });
+    let wanted: Vec<&str> = names
+        .filter(|name| !["config", "help", "version"].contains(name))
+        .collect();
+    format!(
+        "`{}` is no option of this command; there are {}",
+        weftline_apps::printable(key),
+        wanted.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Program {
+        #[command(subcommand)]
+        sub: Sub,
+    }
+
+    #[derive(Debug, clap::Subcommand)]
+    enum Sub {
+        Serve(Serve),
+        Other,
+    }
+
+    #[derive(Args, Debug)]
+    struct Serve {
+        folder: Option<PathBuf>,
+        #[arg(long)]
+        listen: Option<String>,
+        #[arg(long, value_delimiter = ',')]
+        allow: Vec<String>,
+        #[arg(long)]
+        overwrite: bool,
+        #[command(flatten)]
+        _config: ConfigOptions,
+    }
+
+    fn expanded(text: &str, words: &[&str]) -> Result<Serve, String> {
+        use clap::CommandFactory;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("serve.toml");
+        std::fs::write(&file, text).unwrap();
+        let file = file.to_str().unwrap();
+        let words = words.iter().map(|word| word.replace("FILE", file).into());
+        let words = [OsString::from("x")].into_iter().chain(words).collect();
+        let words = expand(words, Program::command()).map_err(|e| e.message)?;
+        match Program::try_parse_from(words)
+            .map_err(|e| e.to_string())?
+            .sub
+        {
+            Sub::Serve(serve) => Ok(serve),
+            Sub::Other => Err("the other command".into()),
+        }
+    }
+
+    const ALL: &str =
+        "folder = 'in box'\nlisten = 9338\nallow = ['a:1', 'b:2']\noverwrite = true\n";
+
+    #[test]
+    fn a_file_says_what_a_command_line_says() {
+        for words in [
+            &["serve", "--config", "FILE"][..],
+            &["serve", "--config=FILE"],
+        ] {
+            let serve = expanded(ALL, words).unwrap();
+            assert_eq!(serve.folder.as_deref(), Some(Path::new("in box")));
+            assert_eq!(serve.listen.as_deref(), Some("9338"));
+            assert_eq!(serve.allow, ["a:1", "b:2"]);
+            assert!(serve.overwrite);
+        }
+    }
+
+    #[test]
+    fn the_command_line_replaces_what_the_file_gives() {
+        let words = ["serve", "--listen", "1", "--config", "FILE", "--allow=c:3"];
+        let serve = expanded(ALL, &words).unwrap();
+        assert_eq!(serve.listen.as_deref(), Some("1"));
+        assert_eq!(serve.allow, ["c:3"]);
+        let serve = expanded("overwrite = false", &["serve", "--config", "FILE"]).unwrap();
+        assert!(!serve.overwrite);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let with = |text: &str| expanded(text, &["serve", "--config", "FILE"]).unwrap_err();
+        let error = with("alow = 'a:1'");
+        assert!(
+            error.contains("`alow` is no option") && error.contains("allow"),
+            "{error}"
+        );
+        assert!(with("overwrite = 'yes'").contains("`overwrite` is true or false"));
+        assert!(with("listen = { port = 1 }").contains("`listen` is a text"));
+        assert!(with("listen = ").contains("line 1"));
+        assert!(with("listen = ['1', '2']").contains("--listen"));
+        assert!(with("config = 'other.toml'").contains("no option"));
+        let error = expanded("", &["serve", "--config", "/nowhere/x"]).unwrap_err();
+        assert!(error.contains("--config /nowhere/x: "), "{error}");
+    }
+
+    #[test]
+    fn other_commands_and_operands_are_left_alone() {
+        let error = expanded(ALL, &["other", "--config", "FILE"]).unwrap_err();
+        assert!(error.contains("unexpected argument '--config'"), "{error}");
+        let serve = expanded(ALL, &["serve", "--", "--config"]).unwrap();
+        assert_eq!(serve.folder.as_deref(), Some(Path::new("--config")));
+    }
+}
