@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use weftline::{BindError, CloseReason, ConnectError};
 
 use crate::address::UnknownHost;
+use crate::close;
 use crate::quota::OverLimit;
 
 /// Why a session with another host was not established, or ended.
@@ -67,16 +68,17 @@ pub enum SessionError {
 impl SessionError {
     /// Whether the same attempt may succeed later without any change by a person.
     pub fn is_transient(&self) -> bool {
+        let closed = |reason: &CloseReason| !matches!(reason, CloseReason::Peer { code, .. } if *code == close::OTHER_PROTOCOL);
         match self {
+            SessionError::Closed(reason) => closed(reason),
+            SessionError::Connect(ConnectError::Closed { reason, .. }) => closed(reason),
             SessionError::UnknownHost(_)
-            | SessionError::Closed(_)
             | SessionError::Silent
             | SessionError::AskedNothing
             | SessionError::Leaving(_) => true,
             SessionError::Connect(error) => matches!(
                 error,
-                ConnectError::Closed { .. }
-                    | ConnectError::TimedOut { .. }
+                ConnectError::TimedOut { .. }
                     | ConnectError::Busy { .. }
                     | ConnectError::NotWeftline { .. }
                     | ConnectError::Address { .. }

@@ -51,6 +51,7 @@ mod tests {
     use weftline::{Allowed, Endpoint, EndpointConfig, Fingerprint, Identity, Port};
 
     use super::Killable;
+    use crate::protocol::Protocol;
     use crate::stopper::Stopper;
     use crate::{forward, relay};
 
@@ -77,7 +78,8 @@ mod tests {
         }
 
         /// The server's endpoint.
-        fn bind(&self, addr: std::net::SocketAddr, config: EndpointConfig) -> Port {
+        fn bind(&self, addr: std::net::SocketAddr, mut config: EndpointConfig) -> Port {
+            Protocol::offer(&mut config);
             let allowed = Allowed::only([self.near.fingerprint()]);
             let bound = Endpoint::bind(addr, self.far.clone(), allowed, config);
             bound.unwrap().into()

@@ -4,6 +4,7 @@
 mod address;
 mod allow;
 pub mod cast;
+pub mod close;
 mod duration;
 mod error;
 pub mod forward;
@@ -12,6 +13,7 @@ mod impaired;
 #[cfg(test)]
 mod killed;
 mod names;
+pub mod protocol;
 mod quota;
 mod reconnect;
 pub mod relay;
@@ -23,8 +25,9 @@ pub mod transfer;
 pub use address::{Address, BadAddress, DEFAULT_PORT, UnknownHost};
 pub use allow::{Allow, BadAllow};
 pub use error::SessionError;
+pub use protocol::Protocol;
 pub use quota::{Memory, OverLimit};
-pub use session::{close, connect, farewell};
+pub use session::{connect, farewell};
 pub use stopper::Stopper;
 pub use target::{BadTarget, Target};
 pub use weftline::printable;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use weftline::{CloseReason, ConnectError, Connection, EndpointConfig, PathEvent, Port};
 
+use crate::close;
 use crate::error::SessionError;
-use crate::session::{close, farewell};
+use crate::session::farewell;
 use crate::stopper::Stopper;
 
 /// First and longest pause after a failure.

@@ -12,6 +12,7 @@ use weftline::{
 
 use crate::address::{Address, any_like};
 use crate::error::SessionError;
+use crate::protocol::Protocol;
 
 /// Head start of an address over the next one.
 const STAGGER: Duration = Duration::from_millis(300);
@@ -22,18 +23,6 @@ const MOST_ROUNDS: u32 = 10;
 /// How long a closing session may take to notify its peer.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Application error codes of closed sessions.
-pub mod close {
-    /// The session is complete.
-    pub const DONE: u64 = 0;
-    /// A person stopped it.
-    pub const INTERRUPTED: u64 = 1;
-    /// The session failed; the reason says why.
-    pub const FAILED: u64 = 2;
-    /// The receiver accepts one sender only, and is serving another one.
-    pub const BUSY: u64 = 3;
-}
-
 /// Connects to the first of a host's addresses that answers; each has a head start over the next.
 ///
 /// While none answers, all are asked anew every second, within the configuration's
@@ -41,7 +30,7 @@ pub mod close {
 /// comes up must not wait for the next one.
 ///
 /// `identity` is the peer's fingerprint and this end's key pair. Without it the session is plain
-/// UDP: nothing is encrypted or authenticated.
+/// UDP: nothing is encrypted or authenticated, and the server is not told the `protocol`.
 ///
 /// # Errors
 /// The name cannot be resolved, the endpoint cannot be opened, or no address accepts the
@@ -49,9 +38,14 @@ pub mod close {
 pub async fn connect(
     address: &Address,
     identity: Option<(Fingerprint, Identity)>,
+    protocol: Protocol,
     config: &EndpointConfig,
 ) -> Result<(Port, Connection), SessionError> {
     let addresses = address.resolve().await?;
+    let mut config = config.clone();
+    if identity.is_some() {
+        protocol.ask(&mut config);
+    }
     let mut rounds = interval(ANEW.max(config.connect_timeout / MOST_ROUNDS));
     let (mut is_first, mut last) = (true, None);
     let mut open = addresses.len();
@@ -144,7 +138,10 @@ mod tests {
         let identity = Some((theirs.fingerprint(), ours));
         let mut config = EndpointConfig::default();
         config.connect_timeout = ANEW + ANEW / 2;
-        let error = connect(&address, identity, &config).await.err().unwrap();
+        let error = connect(&address, identity, Protocol::Files, &config)
+            .await
+            .err()
+            .unwrap();
         let is_timeout = matches!(error, SessionError::Connect(ConnectError::TimedOut { .. }));
         assert!(is_timeout, "{error}");
         let mut attempts = HashSet::new();

@@ -12,8 +12,9 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use weftline::{Connection, Endpoint, Fingerprint, InsecureEndpoint, Port, Stream};
+use weftline_apps::protocol::accept;
 use weftline_apps::transfer::{Event, Folder, Sink, Summary, TransferError, receive};
-use weftline_apps::{Address, close, farewell, printable};
+use weftline_apps::{Address, Protocol, close, farewell, printable};
 
 use crate::config::ConfigOptions;
 use crate::home::{self, Use};
@@ -144,6 +145,7 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<(Port, Option<In
     } else {
         let (identity, _) = home::identity(args.session.identity.as_deref())?;
         let allowed = allowed(&identity, Use::Files, args.allow_anyone, &args.allow)?;
+        Protocol::offer(&mut config);
         bind(args.listen.as_ref(), |addr| {
             Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
         })
@@ -201,8 +203,8 @@ async fn serve(
     let mut exit = Exit::Ok;
     loop {
         tokio::select! {
-            accepted = endpoint.accept() => match accepted {
-                Some(connection) => {
+            accepted = accept(endpoint, &[Protocol::Files]) => match accepted {
+                Some((_, connection)) => {
                     sessions.spawn(session(connection, args.clone(), output, places.clone()));
                 }
                 None => break,

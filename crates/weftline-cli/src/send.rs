@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use weftline::{Connection, Fingerprint, Port};
 use weftline_apps::transfer::{Listing, collect, send};
-use weftline_apps::{Address, close, connect, farewell};
+use weftline_apps::{Address, Protocol, close, connect, farewell};
 
 use crate::home;
 use crate::options::{PathOptions, SessionOptions, StallOptions};
@@ -107,7 +107,7 @@ async fn prepare(args: &SendArgs, output: OutputOptions) -> Result<(Listing, Por
     };
     let peer = args.peer.zip(identity);
     let (endpoint, connection) = tokio::select! {
-        connected = connect(&args.address, peer, &config) => {
+        connected = connect(&args.address, peer, Protocol::Files, &config) => {
             connected.map_err(|error| failure::session(&error, THERE))?
         }
         exit = stop() => {

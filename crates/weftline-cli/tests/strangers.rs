@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use weftline::{
     Allowed, Connection, Endpoint, EndpointConfig, Identity, InsecureEndpoint, Port, Stream,
 };
+use weftline_apps::Protocol;
 use weftline_apps::transfer::wire::{Entry, Frame, Kind, Meta, VERSION, Verdict};
 
 /// Longest wait for any event, on a busy machine.
@@ -100,9 +101,10 @@ fn local() -> SocketAddr {
 
 /// A hostile endpoint; with `secure`, over QUIC.
 fn hostile(secure: bool) -> Port {
-    let config = EndpointConfig::default();
+    let mut config = EndpointConfig::default();
     match secure {
         true => {
+            Protocol::offer(&mut config);
             let identity = Identity::generate();
             let endpoint = Endpoint::bind(local(), identity, Allowed::anyone(), config);
             endpoint.unwrap().into()
@@ -112,9 +114,9 @@ fn hostile(secure: bool) -> Port {
 }
 
 /// A hostile client of the program, which has its identity in its folder.
-async fn client(program: &Program, secure: bool) -> (Port, Connection) {
+async fn client(program: &Program, protocol: Protocol, secure: bool) -> (Port, Connection) {
     let address = program.address().await;
-    let config = EndpointConfig::default();
+    let mut config = EndpointConfig::default();
     if !secure {
         let endpoint = InsecureEndpoint::bind(local(), config).unwrap();
         let connection = endpoint.connect(address).await.unwrap();
@@ -122,6 +124,7 @@ async fn client(program: &Program, secure: bool) -> (Port, Connection) {
     }
     let key = program.folder.path().join(".config/weftline/identity.pem");
     let peer = Identity::load(key).unwrap().fingerprint();
+    protocol.ask(&mut config);
     let endpoint = Endpoint::bind(local(), Identity::generate(), Allowed::nobody(), config);
     let endpoint = endpoint.unwrap();
     let connection = endpoint.connect(address, peer).await.unwrap();
@@ -160,15 +163,21 @@ fn entry(id: u32, path: &str) -> Frame {
     })
 }
 
-const SERVERS: [&[&str]; 3] = [
-    &["recv", "--keep", "--allow-anyone"],
-    &["relay", "serve", "--allow", "*:*", "--peer-anyone"],
-    &["forward", "serve", "--allow", "*:*", "--peer-anyone"],
+const SERVERS: [(Protocol, &[&str]); 3] = [
+    (Protocol::Files, &["recv", "--keep", "--allow-anyone"]),
+    (
+        Protocol::Relay,
+        &["relay", "serve", "--allow", "*:*", "--peer-anyone"],
+    ),
+    (
+        Protocol::Forward,
+        &["forward", "serve", "--allow", "*:*", "--peer-anyone"],
+    ),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clients_close_reason_is_printable() {
-    for (server, secure) in SERVERS.iter().flat_map(|s| [(s, true), (s, false)]) {
+    for ((protocol, server), secure) in SERVERS.into_iter().flat_map(|s| [(s, true), (s, false)]) {
         let insecure = match secure {
             true => &[][..],
             // Plain UDP has no peers to allow.
@@ -179,7 +188,7 @@ async fn a_clients_close_reason_is_printable() {
         let words: Vec<&str> = kept.copied().chain(insecure.iter().copied()).collect();
         let listen = ["-vvv", "--listen", "127.0.0.1:0"];
         let program = Program::start(&[&words[..], &listen].concat());
-        let (port, connection) = client(&program, secure).await;
+        let (port, connection) = client(&program, protocol, secure).await;
         connection.close(7, HOSTILE);
         port.wait_idle().await;
         program.must_be_tame(2).await;
@@ -207,7 +216,7 @@ async fn a_senders_names_and_reasons_are_printable() {
     ];
     let listen = ["recv", "-vvv", "--allow-anyone", "--json", "--listen"];
     let program = Program::start(&[&listen[..], &["127.0.0.1:0"]].concat());
-    let (_port, connection) = client(&program, true).await;
+    let (_port, connection) = client(&program, Protocol::Files, true).await;
     let _stream = say(&connection, &frames(&all)).await;
     program.must_be_tame(4).await;
 }
@@ -286,10 +295,10 @@ async fn a_receivers_reasons_are_printable() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_protocol_at_all_is_not_quoted_as_it_is() {
-    for server in &SERVERS[1..] {
+    for (protocol, server) in SERVERS.into_iter().skip(1) {
         let listen = ["-vvv", "--listen", "127.0.0.1:0"];
         let program = Program::start(&[server, &listen[..]].concat());
-        let (_port, connection) = client(&program, true).await;
+        let (_port, connection) = client(&program, protocol, true).await;
         let json = serde_json::to_vec(HOSTILE).unwrap();
         let mut bytes = (json.len() as u32).to_be_bytes().to_vec();
         bytes.extend(json);

@@ -17,9 +17,11 @@ use super::counts::Snapshot;
 use super::event::{Event, OnEvent};
 use super::near::Near;
 use super::options::{ClientOptions, Entry, OpenError};
+use crate::close;
 use crate::error::SessionError;
+use crate::protocol::Protocol;
 use crate::reconnect::{Rejoin, reconnect, watchful};
-use crate::session::{close, connect, farewell};
+use crate::session::{connect, farewell};
 use crate::stopper::Stopper;
 use crate::target::Target;
 
@@ -154,7 +156,8 @@ impl Rejoin for Running {
         options.bounds.apply(&mut config);
         watchful(&mut config);
         let identity = Some(options.identity.clone());
-        let (endpoint, connection) = connect(&options.server, identity, &config).await?;
+        let (endpoint, connection) =
+            connect(&options.server, identity, Protocol::Forward, &config).await?;
         let agreeing = agree(&connection, &client.targets, &client.remote);
         match timeout(options.timeout, agreeing).await {
             Ok(Ok(agreed)) => {

@@ -14,9 +14,11 @@ use super::event::Event;
 use super::far::Far;
 use super::options::ServerOptions;
 use super::service::Service;
+use crate::close;
 use crate::error::SessionError;
+use crate::protocol::{Protocol, accept};
 use crate::quota::{CHECK, Who};
-use crate::session::{close, farewell};
+use crate::session::farewell;
 use crate::stopper::Stopper;
 
 /// At the end, how long data in flight may take to be acknowledged, and connections to be reset.
@@ -53,7 +55,8 @@ impl Server {
     }
 
     /// Serves the clients of `endpoint` until `stopper` stops it. No other code may accept
-    /// sessions or refusals of this endpoint.
+    /// sessions or refusals of this endpoint, whose configuration is made with
+    /// [`Protocol::offer`](crate::Protocol::offer).
     ///
     /// # Errors
     /// The endpoint is closed.
@@ -70,8 +73,8 @@ impl Server {
         });
         loop {
             tokio::select! {
-                accepted = endpoint.accept() => match accepted {
-                    Some(connection) => {
+                accepted = accept(endpoint, &[Protocol::Forward]) => match accepted {
+                    Some((_, connection)) => {
                         sessions.spawn(self.clone().session(connection));
                     }
                     None => return Err(SessionError::EndpointClosed),

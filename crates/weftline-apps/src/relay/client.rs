@@ -16,10 +16,12 @@ use super::near::Near;
 use super::options::{ClientOptions, OpenError};
 use super::table::{Hostile, longest};
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION, Wanted};
+use crate::close;
 use crate::error::SessionError;
 use crate::printable;
+use crate::protocol::Protocol;
 use crate::reconnect::{Rejoin, reconnect, watchful};
-use crate::session::{close, connect, farewell};
+use crate::session::{connect, farewell};
 use crate::stopper::Stopper;
 
 /// How long datagrams in flight may take to arrive when the relay is stopped.
@@ -176,7 +178,8 @@ impl Rejoin for Client {
         let options = &self.options;
         let mut config = options.endpoint.clone();
         watchful(&mut config);
-        let connecting = connect(&options.server, options.identity.clone(), &config);
+        let identity = options.identity.clone();
+        let connecting = connect(&options.server, identity, Protocol::Relay, &config);
         let (endpoint, connection) = connecting.await?;
         match timeout(options.timeout, self.agree(&connection)).await {
             Ok(Ok((stream, answer))) => {

@@ -17,9 +17,11 @@ use super::room::Quotas;
 use super::table::Hostile;
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION};
 use crate::allow::permit;
+use crate::close;
 use crate::error::SessionError;
+use crate::protocol::{Protocol, accept};
 use crate::quota::{CHECK, OverLimit, Who};
-use crate::session::{close, farewell};
+use crate::session::farewell;
 use crate::stopper::Stopper;
 
 /// How long the names of all targets of a client may take.
@@ -78,7 +80,8 @@ impl Server {
     }
 
     /// Serves the clients of `endpoint` until `stopper` stops it. No other code may accept
-    /// sessions or refusals of this endpoint.
+    /// sessions or refusals of this endpoint, whose configuration is made with
+    /// [`Protocol::offer`](crate::Protocol::offer).
     ///
     /// # Errors
     /// The endpoint is closed.
@@ -91,8 +94,8 @@ impl Server {
         let mut sweep = interval(CHECK);
         loop {
             tokio::select! {
-                accepted = endpoint.accept() => match accepted {
-                    Some(connection) => {
+                accepted = accept(endpoint, &[Protocol::Relay]) => match accepted {
+                    Some((_, connection)) => {
                         sessions.spawn(self.clone().serve(connection));
                     }
                     None => return Err(SessionError::EndpointClosed),

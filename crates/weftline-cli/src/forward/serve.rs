@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use weftline::{Endpoint, Fingerprint};
 use weftline_apps::forward::{Event, Server, ServerOptions, Snapshot};
-use weftline_apps::{Address, Allow, Memory, Stopper};
+use weftline_apps::{Address, Allow, Memory, Protocol, Stopper};
 
 use super::options::BoundsOptions;
 use super::{THERE, draining};
@@ -113,6 +113,7 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
 async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Endpoint, Memory, Watch)> {
     let mut config = args.bounds.endpoint(&args.session)?;
     args.monitor.complete(&mut config);
+    Protocol::offer(&mut config);
     let memory = args.memory.limits();
     let (identity, _) = home::identity(args.session.identity.as_deref())?;
     let allowed = allowed(&identity, Use::Forward, args.peer_anyone, &args.peer)?;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use weftline::{Endpoint, Fingerprint, InsecureEndpoint, Port};
 use weftline_apps::relay::{Event, Server, ServerOptions, Snapshot};
-use weftline_apps::{Address, Allow, Memory, Stopper};
+use weftline_apps::{Address, Allow, Memory, Protocol, Stopper};
 
 use super::options::{idle, most_flows};
 use super::{THERE, too_long};
@@ -126,6 +126,7 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Port, Memory, 
     } else {
         let (identity, _) = home::identity(args.session.identity.as_deref())?;
         let allowed = allowed(&identity, Use::Relay, args.peer_anyone, &args.peer)?;
+        Protocol::offer(&mut config);
         bind(listen, |addr| {
             Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
         })

@@ -2,7 +2,7 @@
 
 use weftline::{CloseReason, ConnectError};
 use weftline_apps::transfer::{Summary, TransferError};
-use weftline_apps::{SessionError, close};
+use weftline_apps::{Protocol, SessionError, close};
 
 use super::exit::{Exit, Failure};
 
@@ -54,6 +54,12 @@ fn connecting(error: &ConnectError, allow: &str) -> Failure {
             Exit::Lost,
             "; --insecure-udp must be used at both ends or at neither".to_owned(),
         ),
+        ConnectError::ApplicationProtocol { addr } => {
+            let message = format!(
+                "{addr} runs another version of Weftline, or another program that uses it: update both ends"
+            );
+            return Failure::new(Exit::General, message);
+        }
         ConnectError::Busy { .. }
         | ConnectError::NotWeftline { .. }
         | ConnectError::Address { .. }
@@ -99,6 +105,10 @@ fn said(reason: &CloseReason) -> Option<Failure> {
             code: close::BUSY, ..
         } => Some(busy()),
         CloseReason::Peer {
+            code: close::OTHER_PROTOCOL,
+            ..
+        } => Some(other_protocol(Protocol::of_server(reason))),
+        CloseReason::Peer {
             code: close::INTERRUPTED,
             ..
         } => Some(Failure::new(
@@ -107,6 +117,21 @@ fn said(reason: &CloseReason) -> Option<Failure> {
         )),
         _ => None,
     }
+}
+
+/// The failure of a client that has reached another service than its own.
+fn other_protocol(reached: Option<Protocol>) -> Failure {
+    let (server, client) = match reached {
+        Some(Protocol::Files) => ("weftline recv", "weftline send"),
+        Some(Protocol::Relay) => ("weftline relay serve", "weftline relay connect"),
+        Some(Protocol::Forward) => ("weftline forward serve", "weftline forward"),
+        None => {
+            let message = "the server does not serve this: check its address and port";
+            return Failure::new(Exit::General, message);
+        }
+    };
+    let message = format!("that is `{server}`: use `{client}`, or give the port of another server");
+    Failure::new(Exit::General, message)
 }
 
 fn busy() -> Failure {

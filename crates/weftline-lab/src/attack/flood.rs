@@ -11,7 +11,8 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use weftline::{Allowed, Config, Endpoint, Fingerprint, InsecureEndpoint};
+use weftline::{Allowed, Config, Endpoint, EndpointConfig, Fingerprint, InsecureEndpoint};
+use weftline_apps::Protocol;
 
 use super::good::Good;
 use super::initial::{Flight, ID, Retry};
@@ -207,7 +208,9 @@ async fn overheard(good: &Good, secure: bool) -> Result<Vec<Vec<u8>>> {
         true => {
             let identity = good.identity().clone();
             let peer = identity.fingerprint();
-            let endpoint = Endpoint::bind(any, identity, Allowed::nobody(), Config::default())?;
+            let mut config = EndpointConfig::default();
+            Protocol::Relay.ask(&mut config);
+            let endpoint = Endpoint::bind(any, identity, Allowed::nobody(), config)?;
             tokio::spawn(async move { endpoint.connect(at, peer).await.map(drop) })
         }
         false => {

@@ -11,9 +11,9 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
-use weftline::{Allowed, Config, Endpoint, Fingerprint, Identity};
-use weftline_apps::Stopper;
+use weftline::{Allowed, Endpoint, EndpointConfig, Fingerprint, Identity};
 use weftline_apps::relay::{Client, ClientOptions};
+use weftline_apps::{Protocol, Stopper};
 
 use super::{Counts, Shared, read};
 
@@ -189,7 +189,9 @@ async fn newcomer(
 ) -> f64 {
     let started = Instant::now();
     let from = SocketAddr::from((from, 0));
-    let Ok(endpoint) = Endpoint::bind(from, identity, Allowed::nobody(), Config::default()) else {
+    let mut config = EndpointConfig::default();
+    Protocol::Relay.ask(&mut config);
+    let Ok(endpoint) = Endpoint::bind(from, identity, Allowed::nobody(), config) else {
         return f64::INFINITY;
     };
     match timeout(NEWCOMER, endpoint.connect(server, peer)).await {

@@ -15,6 +15,7 @@ use crate::error::SessionError;
 use crate::forward::near::Near;
 use crate::forward::{Bounds, Client, ClientOptions, Entry, Server, ServerOptions};
 use crate::impaired::Path;
+use crate::protocol::Protocol;
 use crate::quota::Memory;
 use crate::stopper::Stopper;
 
@@ -191,7 +192,8 @@ impl World {
     /// As [`World::stranger`], for one that may be refused at once.
     pub(super) async fn try_stranger(&self) -> Result<(Endpoint, Connection), ConnectError> {
         let [ours, theirs] = &self.identities;
-        let (nobody, config) = (Allowed::nobody(), EndpointConfig::default());
+        let (nobody, mut config) = (Allowed::nobody(), EndpointConfig::default());
+        Protocol::Forward.ask(&mut config);
         let endpoint = Endpoint::bind(any(), ours.clone(), nobody, config).unwrap();
         let peer = theirs.fingerprint();
         let connection = soon(endpoint.connect(self.at, peer)).await?;
@@ -233,6 +235,7 @@ async fn start_server(
     let [ours, theirs] = identities;
     let mut config = config();
     serve.options.bounds.apply(&mut config);
+    Protocol::offer(&mut config);
     // The old server may take a moment to release its port.
     let endpoint = soon(async {
         loop {

@@ -12,6 +12,7 @@ use weftline::{Allowed, Endpoint, EndpointConfig, Identity};
 
 use crate::error::SessionError;
 use crate::impaired::Path;
+use crate::protocol::Protocol;
 use crate::relay::near::Near;
 use crate::relay::{Client, ClientOptions, Rule, Server, ServerOptions, Snapshot};
 use crate::stopper::Stopper;
@@ -62,7 +63,7 @@ impl World {
 
         let any = "127.0.0.1:0".parse().unwrap();
         let allowed = Allowed::only([client]);
-        let endpoint = Endpoint::bind(any, theirs, allowed, config()).unwrap();
+        let endpoint = Endpoint::bind(any, theirs, allowed, offering()).unwrap();
         let at = endpoint.local_addr().unwrap();
         // Such a path always has the same client; without the path the client may return from
         // another port.
@@ -145,6 +146,13 @@ fn config() -> EndpointConfig {
     let mut config = EndpointConfig::default();
     config.session.idle_timeout = Duration::from_secs(30);
     config.session.keep_alive = Some(Duration::from_millis(7500));
+    config
+}
+
+/// That of the server.
+fn offering() -> EndpointConfig {
+    let mut config = config();
+    Protocol::offer(&mut config);
     config
 }
 
