@@ -12,6 +12,7 @@ pub mod forward;
 mod impaired;
 #[cfg(test)]
 mod killed;
+mod listen;
 mod names;
 pub mod protocol;
 mod quota;
@@ -25,6 +26,7 @@ pub mod transfer;
 pub use address::{Address, BadAddress, DEFAULT_PORT, UnknownHost};
 pub use allow::{Allow, BadAllow};
 pub use error::SessionError;
+pub use listen::{BadListen, Listen};
 pub use protocol::Protocol;
 pub use quota::{Memory, OverLimit};
 pub use session::{connect, farewell};

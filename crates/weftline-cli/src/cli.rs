@@ -103,6 +103,8 @@ fn manual(folder: &Path) -> Result<Exit> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]
@@ -119,14 +121,56 @@ mod tests {
             panic!("send was asked for")
         };
         assert_eq!(
-            (args.files.len(), args.address.to_string()),
+            (args.places.files.len(), args.places.address.to_string()),
             (2, "host:1".to_owned())
         );
+    }
+
+    #[test]
+    fn options_may_stand_anywhere() {
+        let peer = "aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa";
+        for line in [
+            "send a b host --peer PEER --json",
+            "send a b --peer PEER --json host",
+            "send a --peer PEER b --json host",
+            "send --peer PEER --json a b host",
+            "--json send --peer PEER a b host",
+        ] {
+            let words = line.replace("PEER", peer);
+            let words = ["weftline"].into_iter().chain(words.split(' '));
+            let cli = Cli::try_parse_from(words).unwrap_or_else(|e| panic!("{line}: {e}"));
+            let Command::Send(args) = cli.command else {
+                panic!("send was asked for")
+            };
+            assert_eq!(args.places.files, ["a", "b"].map(PathBuf::from), "{line}");
+            assert_eq!(args.places.address.host(), "host", "{line}");
+            assert!(cli.output.json, "{line}");
+        }
+        for line in [
+            "recv --listen 1 in --allow PEER",
+            "recv in --listen 1 --allow PEER",
+            "relay connect --peer PEER host --udp 5=host:5",
+            "relay connect host --udp 5=host:5 --json --peer PEER",
+            "forward -L 8:h:8 --via host -D 9 --peer PEER",
+            "relay serve --peer PEER --allow *:1,*:2 --listen :1",
+        ] {
+            let words = line.replace("PEER", peer);
+            let words = ["weftline"].into_iter().chain(words.split(' '));
+            Cli::try_parse_from(words).unwrap_or_else(|e| panic!("{line}: {e}"));
+        }
     }
 
     #[test]
     fn sending_needs_a_peer_or_an_explicit_insecure_option() {
         assert!(Cli::try_parse_from(["weftline", "send", "a", "host"]).is_err());
         assert!(Cli::try_parse_from(["weftline", "send", "a", "host", "--insecure-udp"]).is_ok());
+        for (words, why) in [
+            (&["a"][..], "after them the address"),
+            (&["a", "b c"], "`b c` is not an address"),
+        ] {
+            let words = [&["weftline", "send", "--insecure-udp"], words].concat();
+            let error = Cli::try_parse_from(words).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
     }
 }

@@ -15,6 +15,7 @@ mod key;
 mod listen;
 mod monitor;
 mod options;
+mod places;
 mod preset;
 mod recv;
 mod relay;

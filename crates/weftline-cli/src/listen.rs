@@ -1,14 +1,14 @@
 //! Serving peers: the address, the allowed peers, and the message about a refused one.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use anyhow::{Context, Result};
 use weftline::{Allowed, Fingerprint, Identity, Refusal};
-use weftline_apps::{Address, DEFAULT_PORT};
+use weftline_apps::Listen;
 
 use crate::home::{self, Use};
 use crate::ui::output::{self, quoted_command};
-use crate::ui::{Exit, Failure, terminal};
+use crate::ui::terminal;
 
 /// The peers that a server with this identity serves: anyone, or the peers named in the options,
 /// the peers in the program's list for this use and this host itself.
@@ -32,27 +32,16 @@ pub(crate) fn allowed(
     Ok(Allowed::only(listed.into_iter().chain(named).chain([own])))
 }
 
-/// Binds the address asked for; by default, all IPv6 and IPv4 addresses, or IPv4 alone on a host
-/// without IPv6.
-pub(crate) async fn bind<P, E>(
-    listen: Option<&Address>,
+/// Binds the address asked for, or the default.
+pub(crate) fn bind<P, E>(
+    listen: Option<Listen>,
     bind: impl Fn(SocketAddr) -> Result<P, E>,
 ) -> Result<P>
 where
     E: std::error::Error + Send + Sync + 'static,
 {
-    let candidates = match listen {
-        Some(address) => address
-            .resolve()
-            .await
-            .map_err(|e| Failure::new(Exit::Lost, e.to_string()))?,
-        None => vec![
-            SocketAddr::from((Ipv6Addr::UNSPECIFIED, DEFAULT_PORT)),
-            SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)),
-        ],
-    };
     let mut result = Err(anyhow::anyhow!("no address to listen on"));
-    for addr in candidates {
+    for addr in listen.unwrap_or_default().for_peers() {
         result = bind(addr)
             .context("cannot listen on this address; choose another one with --listen ADDR");
         if result.is_ok() {

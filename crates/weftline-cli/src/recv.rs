@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use weftline::{Connection, Endpoint, Fingerprint, InsecureEndpoint, Port, Stream};
 use weftline_apps::protocol::accept;
 use weftline_apps::transfer::{Event, Folder, Sink, Summary, TransferError, receive};
-use weftline_apps::{Address, Protocol, close, farewell, printable};
+use weftline_apps::{Listen, Protocol, close, farewell, printable};
 
 use crate::config::ConfigOptions;
 use crate::home::{self, Use};
@@ -54,9 +54,9 @@ pub(crate) struct RecvArgs {
     /// directory, `received`]
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// UDP address to listen on [default: every address of this host, port 9338]
-    #[arg(long, value_name = "ADDR")]
-    pub listen: Option<Address>,
+    /// UDP port to listen on: PORT, ADDR or ADDR:PORT [default: every address of this host, port 9338]
+    #[arg(long, value_name = "LISTEN")]
+    pub listen: Option<Listen>,
     /// Accept files from the host with this fingerprint; may be repeated
     #[arg(long, value_name = "FINGERPRINT", conflicts_with = "insecure_udp")]
     pub allow: Vec<Fingerprint>,
@@ -137,19 +137,17 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<(Port, Option<In
     args.monitor.complete(&mut config);
     let endpoint: Port = if args.session.insecure_udp {
         output::insecure();
-        bind(args.listen.as_ref(), |addr| {
+        bind(args.listen, |addr| {
             InsecureEndpoint::bind(addr, config.clone())
-        })
-        .await?
+        })?
         .into()
     } else {
         let (identity, _) = home::identity(args.session.identity.as_deref())?;
         let allowed = allowed(&identity, Use::Files, args.allow_anyone, &args.allow)?;
         Protocol::offer(&mut config);
-        bind(args.listen.as_ref(), |addr| {
+        bind(args.listen, |addr| {
             Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
-        })
-        .await?
+        })?
         .into()
     };
     let watch = args.monitor.open("recv", "").await?;

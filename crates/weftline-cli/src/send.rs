@@ -1,16 +1,16 @@
 //! `weftline send`
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
 use weftline::{Connection, Fingerprint, Port};
 use weftline_apps::transfer::{Listing, collect, send};
-use weftline_apps::{Address, Protocol, close, connect, farewell};
+use weftline_apps::{Protocol, close, connect, farewell};
 
 use crate::home;
 use crate::options::{PathOptions, SessionOptions, StallOptions};
+use crate::places::Places;
 use crate::ui::failure::{self, There};
 use crate::ui::progress::Reporter;
 use crate::ui::stop::{stop, stopped};
@@ -37,12 +37,9 @@ again. Symbolic links are not sent.";
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SendArgs {
-    /// Files and directories to send; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Address of `weftline recv`: HOST or HOST:PORT (UDP, default port 9338)
-    #[arg(value_name = "ADDR")]
-    pub address: Address,
+    /// What is sent, and where to
+    #[command(flatten)]
+    pub places: Places,
     /// Fingerprint of the receiver, as `weftline recv` prints it
     #[arg(
         long,
@@ -82,13 +79,13 @@ pub(crate) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
 }
 
 async fn prepare(args: &SendArgs, output: OutputOptions) -> Result<(Listing, Port, Connection)> {
-    if args.name.is_some() && !args.files.iter().any(|f| f.as_os_str() == "-") {
+    if args.name.is_some() && !args.places.files.iter().any(|f| f.as_os_str() == "-") {
         let message = "--name is for standard input only: give `-` as a file, or omit --name";
         return Err(Failure::new(Exit::Usage, message).into());
     }
     let listing = {
         let name = args.name.clone().unwrap_or_else(|| "stdin".to_owned());
-        let files = args.files.clone();
+        let files = args.places.files.clone();
         tokio::task::spawn_blocking(move || collect(&files, &name)).await??
     };
     let notes = Reporter::lines(output);
@@ -107,7 +104,7 @@ async fn prepare(args: &SendArgs, output: OutputOptions) -> Result<(Listing, Por
     };
     let peer = args.peer.zip(identity);
     let (endpoint, connection) = tokio::select! {
-        connected = connect(&args.address, peer, Protocol::Files, &config) => {
+        connected = connect(&args.places.address, peer, Protocol::Files, &config) => {
             connected.map_err(|error| failure::session(&error, THERE))?
         }
         exit = stop() => {

@@ -49,9 +49,8 @@ fn connect(
     target: &str,
     more: &[&str],
 ) -> (Running, TcpStream) {
-    let arguments = [
-        "forward", "--via", via, "--peer", peer, "--listen", "0", "--to", target,
-    ];
+    let rule = format!("0:{target}");
+    let arguments = ["forward", "--via", via, "--peer", peer, "-L", &rule];
     let mut client = start(home.path(), &[&arguments[..], more].concat());
     let near = client.line(" -> ");
     let program = TcpStream::connect(near.split_whitespace().next().unwrap()).unwrap();
@@ -120,7 +119,7 @@ fn what_no_retry_can_change_ends_it_with_a_code_of_its_own() {
             .map(|l| l["error"].as_str().unwrap().to_owned());
         (code, error.unwrap_or_default())
     };
-    let (code, error) = client(&["--peer", &peer, "--listen", "0", "--to", "127.0.0.1:8"]);
+    let (code, error) = client(&["--peer", &peer, "-L", "0:127.0.0.1:8"]);
     assert_eq!(code, 3);
     assert!(
         error.contains("forward serve --allow 127.0.0.1:8"),
@@ -128,19 +127,19 @@ fn what_no_retry_can_change_ends_it_with_a_code_of_its_own() {
     );
     // Another host than the one asked for.
     let stranger = "aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa-aaaa";
-    assert_eq!(client(&["--peer", stranger, "--socks", "0"]).0, 3);
+    assert_eq!(client(&["--peer", stranger, "-D", "0"]).0, 3);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
-    let (code, error) = client(&["--peer", &peer, "--socks", &taken]);
+    let (code, error) = client(&["--peer", &peer, "-D", &taken]);
     assert!(code == 1 && error.contains("cannot listen on"), "{error}");
     // Wrong command lines, told by the parser or by the command.
     for (more, named) in [
-        (&["--listen", "0"][..], "each --listen needs its own --to"),
-        (&[], "nothing to forward"),
-        (&["--socks", "0", "--insecure-udp"], "omit --insecure-udp"),
+        (&[][..], "nothing to forward"),
+        (&["-D", "0", "--insecure-udp"], "omit --insecure-udp"),
     ] {
         let (code, error) = client(&[&["--peer", &peer], more].concat());
         assert!(code == 2 && error.contains(named), "{code} {error}");
     }
-    assert_eq!(client(&["--socks", "0"]).0, 2);
+    assert_eq!(client(&["-D", "0"]).0, 2);
+    assert_eq!(client(&["--peer", &peer, "-L", "0"]).0, 2);
 }

@@ -22,15 +22,7 @@ const CLIENTS: [(&str, &[&str]); 3] = [
     ),
     (
         "forward",
-        &[
-            "forward",
-            "--via",
-            "ADDRESS",
-            "--listen",
-            "0",
-            "--to",
-            "127.0.0.1:9",
-        ],
+        &["forward", "--via", "ADDRESS", "-L", "0:127.0.0.1:9"],
     ),
 ];
 
@@ -63,5 +55,19 @@ fn a_client_of_another_service_is_told_what_it_has_reached() {
         // It has gone on.
         serving.signal("-TERM");
         assert_eq!(serving.end().0, 143);
+    }
+}
+
+#[test]
+fn a_server_given_a_port_alone_listens_on_every_address() {
+    let home = tempfile::tempdir().unwrap();
+    for (serve, port) in SERVERS.iter().zip(["0", ":0", "0"]) {
+        let mut serving = start(home.path(), &[serve.1, &["--listen", port]].concat());
+        let listening = serving.line("listening on ");
+        let every = ["listening on [::]:", "listening on 0.0.0.0:"];
+        assert!(
+            every.iter().any(|at| listening.starts_with(at)),
+            "{listening}"
+        );
     }
 }

@@ -246,15 +246,7 @@ async fn serve(words: &[&str], secure: bool, treat: impl AsyncFn(Connection)) ->
 const CLIENTS: [&[&str]; 3] = [
     &["send", "f", "ADDRESS"],
     &["relay", "connect", "ADDRESS", "--udp", "0=127.0.0.1:9"],
-    &[
-        "forward",
-        "--via",
-        "ADDRESS",
-        "--listen",
-        "0",
-        "--to",
-        "127.0.0.1:9",
-    ],
+    &["forward", "--via", "ADDRESS", "-L", "0:127.0.0.1:9"],
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,9 +1,10 @@
 //! The rules of a relay.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use super::delivery::{BadDelivery, Delivery};
+use crate::listen::{BadListen, Listen};
 use crate::target::{BadTarget, Target};
 
 /// Datagrams that arrive at `listen` on this host go to `target`, as the peer reaches it. As text:
@@ -25,8 +26,8 @@ pub enum BadRule {
     #[error("`{0}` has no target: give LISTEN=HOST:PORT, for example 5004=10.0.0.7:5004")]
     NoTarget(String),
     /// The part before the `=` is not a local address.
-    #[error("`{0}` is not a local address: give PORT, IPv4:PORT or [IPv6]:PORT")]
-    Listen(String),
+    #[error(transparent)]
+    Listen(#[from] BadListen),
     /// The part after the `=` is not a target.
     #[error(transparent)]
     Target(#[from] BadTarget),
@@ -46,12 +47,7 @@ impl FromStr for Rule {
         let (listen, target) = ends
             .split_once('=')
             .ok_or_else(|| BadRule::NoTarget(text.to_owned()))?;
-        let listen = match listen.parse::<u16>() {
-            Ok(port) => SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
-            Err(_) => listen
-                .parse()
-                .map_err(|_| BadRule::Listen(listen.to_owned()))?,
-        };
+        let listen = listen.parse::<Listen>()?.for_programs()?;
         let target = target.parse()?;
         Ok(Rule {
             listen,
@@ -85,7 +81,10 @@ mod tests {
         for (text, named) in [
             ("51820", "has no target"),
             ("51820=host", "`host` is not a target"),
-            ("localhost:5=host:1", "`localhost:5` is not a local address"),
+            (
+                "nohost:5=host:1",
+                "`nohost:5` is not an address to listen on",
+            ),
             ("5=host:1,fast", "`fast` is not a delivery"),
         ] {
             let error = text.parse::<Rule>().unwrap_err().to_string();

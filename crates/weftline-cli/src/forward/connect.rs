@@ -6,12 +6,11 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use weftline::Fingerprint;
-use weftline_apps::forward::{
-    Client, ClientOptions, Entry, Event, MOST_RULES, OpenError, Snapshot,
-};
-use weftline_apps::{Address, Stopper, Target};
+use weftline_apps::forward::{Client, ClientOptions, Entry, Event, OpenError, Snapshot};
+use weftline_apps::{Address, Stopper};
 
-use super::options::{BoundsOptions, local, within};
+use super::options::{BoundsOptions, within};
+use super::rule::{Rule, local};
 use super::{THERE, draining};
 use crate::config::ConfigOptions;
 use crate::home;
@@ -32,23 +31,17 @@ pub(super) struct ConnectArgs {
     /// Fingerprint of the server, as `weftline forward serve` prints it
     #[arg(long, value_name = "FINGERPRINT", required = true)]
     peer: Option<Fingerprint>,
-    /// Address that local programs connect to: PORT (of 127.0.0.1), IPv4:PORT or [IPv6]:PORT; may
-    /// be repeated, each with its own --to
-    #[arg(long, value_name = "LISTEN", value_parser = local)]
-    listen: Vec<SocketAddr>,
-    /// Target that the server connects to for --listen: HOST:PORT, as the server resolves it
-    #[arg(long, value_name = "TARGET")]
-    to: Vec<Target>,
-    /// Address of a SOCKS 5 proxy for local programs, which name the target; may be repeated
-    #[arg(long, value_name = "LISTEN", value_parser = local)]
+    /// Connections to PORT on this host go to HOST:HOSTPORT, as the server reaches it; may be repeated.
+    /// BIND is an address of this host [default: 127.0.0.1]
+    #[arg(short = 'L', long = "local", value_name = "[BIND:]PORT:HOST:HOSTPORT")]
+    local: Vec<Rule>,
+    /// Connections to PORT on the server go to HOST:HOSTPORT, as this host reaches it; may be repeated.
+    /// BIND is an address of the server [default: 127.0.0.1]
+    #[arg(short = 'R', long = "remote", value_name = "[BIND:]PORT:HOST:HOSTPORT")]
+    remote: Vec<Rule>,
+    /// A SOCKS 5 proxy for programs of this host, which name the target; may be repeated
+    #[arg(short = 'D', long = "socks", value_name = "[BIND:]PORT", value_parser = local)]
     socks: Vec<SocketAddr>,
-    /// Address on the server that programs there connect to; may be repeated, each with its own
-    /// --remote-to
-    #[arg(long, value_name = "LISTEN", value_parser = local)]
-    remote_listen: Vec<SocketAddr>,
-    /// Target that this host connects to for --remote-listen: HOST:PORT, as this host resolves it
-    #[arg(long, value_name = "TARGET")]
-    remote_to: Vec<Target>,
     /// How long a new connection waits while there is no session
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait)]
     wait: Duration,
@@ -99,34 +92,20 @@ async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<(Client, Watch)>
     let (Some(via), Some(peer)) = (args.via, args.peer) else {
         return Err(usage("--via ADDR and --peer FINGERPRINT are needed".into()).into());
     };
-    for (listen, to, what) in [
-        (&args.listen, &args.to, "--listen needs its own --to"),
-        (
-            &args.remote_listen,
-            &args.remote_to,
-            "--remote-listen needs its own --remote-to",
-        ),
-    ] {
-        if listen.len() != to.len() {
-            let (ours, theirs) = (listen.len(), to.len());
-            return Err(usage(format!("each {what}: there are {ours} and {theirs}")).into());
-        }
-        if listen.len() > MOST_RULES {
-            let message = format!("more than {MOST_RULES}: start a second forward for the rest");
-            return Err(usage(message).into());
-        }
+    let local = args
+        .local
+        .into_iter()
+        .map(|rule| (rule.at, Entry::To(rule.to)));
+    let socks = args.socks.into_iter().map(|at| (at, Entry::Socks));
+    let listen: Vec<_> = local.chain(socks).collect();
+    if listen.is_empty() && args.remote.is_empty() {
+        return Err(usage("nothing to forward: give -L, -R or -D".into()).into());
     }
     let identity = || home::identity(args.session.identity.as_deref());
-    let targets = args.to.into_iter().map(Entry::To);
-    let socks = args.socks.into_iter().map(|at| (at, Entry::Socks));
-    let listen: Vec<_> = args.listen.into_iter().zip(targets).chain(socks).collect();
-    if listen.is_empty() && args.remote_listen.is_empty() {
-        let message = "nothing to forward: give --listen and --to, --socks, or --remote-listen and --remote-to";
-        return Err(usage(message.into()).into());
-    }
     let mut options = ClientOptions::new(via, (peer, identity()?.0));
     options.listen = listen;
-    options.remote = args.remote_listen.into_iter().zip(args.remote_to).collect();
+    let remote = args.remote.into_iter().map(|rule| (rule.at, rule.to));
+    options.remote = remote.collect();
     options.wait = args.wait;
     options.timeout = args.session.timeout;
     options.bounds = args.bounds.bounds()?;

@@ -2,6 +2,7 @@
 
 mod connect;
 mod options;
+mod rule;
 mod serve;
 mod standing;
 
@@ -27,18 +28,20 @@ were the target.
 
 Examples:
   host-b$ weftline forward serve --allow 127.0.0.1:80 --peer FINGERPRINT-OF-A
-  host-a$ weftline forward --listen 8080 --to 127.0.0.1:80 --via host-b --peer FINGERPRINT-OF-B
+  host-a$ weftline forward -L 8080:127.0.0.1:80 --via host-b --peer FINGERPRINT-OF-B
   host-a$ curl http://127.0.0.1:8080/
 
   Several targets:
-    weftline forward --via host-b --peer FINGERPRINT --listen 8080 --to web.lan:80 \\
-        --listen 127.0.0.1:5432 --to db.lan:5432
+    weftline forward --via host-b --peer FINGERPRINT -L 8080:web.lan:80 -L 5432:db.lan:5432
   A SOCKS proxy; host-b resolves the names (host-b: serve --allow '*:80,*:443'):
-    weftline forward --via host-b --peer FINGERPRINT --socks 1080
+    weftline forward --via host-b --peer FINGERPRINT -D 1080
     curl --socks5-hostname 127.0.0.1:1080 https://example.org/
   Reverse, host-b's port 2222 to this host's SSH server (host-b: serve --allow-listen
   127.0.0.1:2222):
-    weftline forward --via host-b --peer FINGERPRINT --remote-listen 2222 --remote-to 127.0.0.1:22
+    weftline forward --via host-b --peer FINGERPRINT -R 2222:127.0.0.1:22
+
+-L, -R and -D are those of ssh: HOST is reached from the other end, and a port without an address is open
+to programs of its own host only. `:8080:web.lan:80` opens port 8080 on every address.
 
 Local ports stay open while a lost session is restored. `weftline forward serve --help`
 explains what can be allowed.";

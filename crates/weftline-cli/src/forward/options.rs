@@ -1,6 +1,5 @@
 //! Options that both ends share.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use clap::Args;
@@ -59,16 +58,6 @@ impl BoundsOptions {
     }
 }
 
-/// A local address: a port is one of 127.0.0.1.
-pub(super) fn local(text: &str) -> Result<SocketAddr, String> {
-    match text.parse::<u16>() {
-        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
-        Err(_) => text.parse().map_err(|_| {
-            format!("`{text}` is not an address to listen on: give PORT, IPv4:PORT or [IPv6]:PORT")
-        }),
-    }
-}
-
 fn connections(text: &str) -> Result<u32, String> {
     let number = text.parse().ok();
     let number = number.filter(|n| Bounds::CONNECTIONS.contains(n));
@@ -104,17 +93,6 @@ pub(super) fn within(text: &str, least: Duration, otherwise: &str) -> Result<Dur
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_port_alone_is_not_open_to_others() {
-        assert_eq!(local("8080"), Ok("127.0.0.1:8080".parse().unwrap()));
-        assert_eq!(local("[::]:80"), Ok("[::]:80".parse().unwrap()));
-        assert!(
-            local("localhost:80")
-                .unwrap_err()
-                .contains("`localhost:80`")
-        );
-    }
 
     #[test]
     fn numbers_have_bounds() {

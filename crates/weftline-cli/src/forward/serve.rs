@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use weftline::{Endpoint, Fingerprint};
 use weftline_apps::forward::{Event, Server, ServerOptions, Snapshot};
-use weftline_apps::{Address, Allow, Memory, Protocol, Stopper};
+use weftline_apps::{Allow, Listen, Memory, Protocol, Stopper};
 
 use super::options::BoundsOptions;
 use super::{THERE, draining};
@@ -51,9 +51,9 @@ pub(super) struct ServeArgs {
     /// Addresses on this host that clients may listen on [default: none]
     #[arg(long, value_name = "ADDR:PORT", value_delimiter = ',')]
     allow_listen: Vec<Allow>,
-    /// UDP address to listen on [default: every address of this host, port 9338]
-    #[arg(long, value_name = "ADDR")]
-    listen: Option<Address>,
+    /// UDP port to listen on: PORT, ADDR or ADDR:PORT [default: every address of this host, port 9338]
+    #[arg(long, value_name = "LISTEN")]
+    listen: Option<Listen>,
     /// Serve the host with this fingerprint; may be repeated
     #[arg(long, value_name = "FINGERPRINT")]
     peer: Vec<Fingerprint>,
@@ -118,7 +118,7 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Endpoint, Memo
     let (identity, _) = home::identity(args.session.identity.as_deref())?;
     let allowed = allowed(&identity, Use::Forward, args.peer_anyone, &args.peer)?;
     let at = |addr| Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone());
-    let endpoint = bind(args.listen.as_ref(), at).await?;
+    let endpoint = bind(args.listen, at)?;
     if !output.quiet {
         announce(args, &endpoint)?;
     }
@@ -135,8 +135,8 @@ fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
     output::line(&format!("fingerprint {fingerprint}"));
     output::line(&format!("listening on {local}; on the other host, run:"));
     let what = match args.allow.is_empty() {
-        true => "--remote-listen PORT --remote-to TARGET",
-        false => "--listen PORT --to TARGET",
+        true => "-R PORT:HOST:HOSTPORT",
+        false => "-L PORT:HOST:HOSTPORT",
     };
     output::line(&format!(
         "  weftline forward --via {} --peer {fingerprint} {what}",

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use weftline::{Endpoint, Fingerprint, InsecureEndpoint, Port};
 use weftline_apps::relay::{Event, Server, ServerOptions, Snapshot};
-use weftline_apps::{Address, Allow, Memory, Protocol, Stopper};
+use weftline_apps::{Allow, Listen, Memory, Protocol, Stopper};
 
 use super::options::{idle, most_flows};
 use super::{THERE, too_long};
@@ -42,9 +42,9 @@ pub(super) struct ServeArgs {
     /// Targets that clients may reach, separated by commas; may be repeated
     #[arg(long, value_name = "HOST:PORT", required = true, value_delimiter = ',')]
     allow: Vec<Allow>,
-    /// UDP address to listen on [default: every address of this host, port 9338]
-    #[arg(long, value_name = "ADDR")]
-    listen: Option<Address>,
+    /// UDP port to listen on: PORT, ADDR or ADDR:PORT [default: every address of this host, port 9338]
+    #[arg(long, value_name = "LISTEN")]
+    listen: Option<Listen>,
     /// Serve the host with this fingerprint; may be repeated
     #[arg(long, value_name = "FINGERPRINT", conflicts_with = "insecure_udp")]
     peer: Vec<Fingerprint>,
@@ -117,20 +117,17 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Port, Memory, 
     args.again.complete(&mut config);
     args.monitor.complete(&mut config);
     let memory = args.memory.limits();
-    let listen = args.listen.as_ref();
+    let listen = args.listen;
     let endpoint: Port = if args.session.insecure_udp {
         output::insecure();
-        bind(listen, |addr| InsecureEndpoint::bind(addr, config.clone()))
-            .await?
-            .into()
+        bind(listen, |addr| InsecureEndpoint::bind(addr, config.clone()))?.into()
     } else {
         let (identity, _) = home::identity(args.session.identity.as_deref())?;
         let allowed = allowed(&identity, Use::Relay, args.peer_anyone, &args.peer)?;
         Protocol::offer(&mut config);
         bind(listen, |addr| {
             Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
-        })
-        .await?
+        })?
         .into()
     };
     if !output.quiet {

@@ -32,11 +32,9 @@ pub(super) fn run(stage: &mut Stage, draws: &mut Draws) -> Result<Done, Fault> {
     let echo = SocketAddr::from((stage.host, ECHO));
     serve(TcpListener::bind(echo)?);
     let listen = SocketAddr::from((stage.host, LISTEN));
-    let (target, local) = (echo.to_string(), listen.to_string());
+    let (target, rule) = (echo.to_string(), format!("{listen}:{echo}"));
     stage.start(
-        &[
-            "forward", "--listen", &local, "--to", &target, "--via", "WIRE", "--peer", "PEER",
-        ],
+        &["forward", "-L", &rule, "--via", "WIRE", "--peer", "PEER"],
         &[
             "forward", "serve", "--allow", &target, "--listen", "SERVER", "--peer", "PEER",
         ],

@@ -1,0 +1,61 @@
+//! What is sent, and where to: `FILE... ADDR`, with options anywhere among them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::error::{Error, ErrorKind};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use weftline_apps::Address;
+
+const HELP: &str = "\
+Files and directories to send; `-` is standard input. The last one is ADDR, the address of \
+`weftline recv`: HOST or HOST:PORT (UDP, default port 9338)";
+
+/// The positional arguments of `weftline send`. For clap they are one list: of two, it would take the
+/// first one before an option as the last file.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) address: Address,
+}
+
+impl FromArgMatches for Places {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let bad = |kind, message: &str| Err(Error::raw(kind, format!("{message}\n")));
+        let all = matches.get_many::<OsString>("places").unwrap_or_default();
+        let mut all: Vec<&OsString> = all.collect();
+        let address = all.pop().map(|last| last.to_string_lossy());
+        let (Some(address), false) = (address, all.is_empty()) else {
+            let message = "give the files, and after them the address of `weftline recv`";
+            return bad(ErrorKind::MissingRequiredArgument, message);
+        };
+        match address.parse() {
+            Ok(address) => Ok(Places {
+                files: all.into_iter().map(PathBuf::from).collect(),
+                address,
+            }),
+            Err(error) => bad(
+                ErrorKind::ValueValidation,
+                &format!("{error}; it follows the files"),
+            ),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Places {
+    fn augment_args(command: Command) -> Command {
+        let places = Arg::new("places").value_name("FILE").num_args(1..);
+        let places = places.value_parser(value_parser!(OsString)).required(true);
+        let usage = "weftline send [OPTIONS] <FILE>... <ADDR>";
+        command.override_usage(usage).arg(places.help(HELP))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
