@@ -68,7 +68,6 @@ impl Client {
                 &std::collections::hash_map::RandomState::new(),
                 std::process::id(),
             ),
-            fragment: options.fragment,
             rules: rules.collect(),
         };
         Ok(Client {
@@ -184,7 +183,7 @@ impl Rejoin for Client {
         match timeout(options.timeout, self.agree(&connection)).await {
             Ok(Ok((stream, answer))) => {
                 let most = answer.flows as usize;
-                self.near.attach(connection.clone(), options.fragment, most);
+                self.near.attach(connection.clone(), most);
                 self.announce(&connection)?;
                 Ok((endpoint, connection, (stream, answer)))
             }

@@ -22,7 +22,7 @@ impl Traffic {
 /// Dropped datagrams, by the reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Dropped {
-    /// Longer than the path carries.
+    /// Longer than the peer takes, even in pieces.
     pub too_long: u64,
     /// The session's send queue was full.
     pub no_room: u64,

@@ -52,13 +52,13 @@ pub enum Event<'a> {
     },
     /// Server: a peer was refused. The text may quote the peer.
     TurnedAway(&'a Refusal),
-    /// A datagram was dropped because it is too long for one piece; reported once.
-    TooLong(TooLong),
+    /// A datagram travels in several pieces, each of which may be lost; reported once.
+    InPieces(InPieces),
 }
 
-/// A datagram that did not fit.
+/// A datagram that does not fit in one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLong {
+pub struct InPieces {
     /// Bytes of the datagram.
     pub bytes: usize,
     /// About how many bytes fit in one piece, for any delivery.

@@ -92,7 +92,6 @@ impl Far {
     pub(super) fn attach(
         &self,
         session: Connection,
-        fragment: bool,
         rules: Vec<Granted>,
     ) -> (Option<Connection>, u64) {
         let mut state = self.lock();
@@ -101,7 +100,7 @@ impl Far {
             state.rules = rules;
         }
         let old = state.table.detach();
-        state.table.attach(session, fragment);
+        state.table.attach(session);
         state.generation += 1;
         (old, state.generation)
     }
@@ -245,7 +244,7 @@ fn is_refusal(error: &io::Error) -> bool {
 async fn listen(far: Weak<Far>, flow: u32, socket: Arc<UdpSocket>) {
     while socket.readable().await.is_ok() {
         let Some(far) = far.upgrade() else { return };
-        let mut too_long = None;
+        let mut in_pieces = None;
         let mut state = far.lock();
         let State { table, buffer, .. } = &mut *state;
         buffer.resize(LONGEST, 0);
@@ -253,7 +252,7 @@ async fn listen(far: Weak<Far>, flow: u32, socket: Arc<UdpSocket>) {
             match socket.try_recv(buffer) {
                 Ok(len) => {
                     let sent = table.send(flow, &buffer[..len], Instant::now());
-                    too_long = too_long.or(sent);
+                    in_pieces = in_pieces.or(sent);
                 }
                 // Nothing listens there now; something may later.
                 Err(error) if is_refusal(&error) => {}
@@ -261,8 +260,8 @@ async fn listen(far: Weak<Far>, flow: u32, socket: Arc<UdpSocket>) {
             }
         }
         drop(state);
-        if let Some(too_long) = too_long {
-            (far.on_event)(Event::TooLong(too_long));
+        if let Some(in_pieces) = in_pieces {
+            (far.on_event)(Event::InPieces(in_pieces));
         }
     }
 }

@@ -36,7 +36,7 @@ mod tests;
 pub use client::Client;
 pub use counts::{Counts, Dropped, Snapshot, Traffic};
 pub use delivery::{BadDelivery, Delivery};
-pub use event::{Event, Route, TooLong};
+pub use event::{Event, InPieces, Route};
 pub use options::{ClientOptions, OpenError, ServerOptions};
 pub use rule::{BadRule, Rule};
 pub use server::Server;

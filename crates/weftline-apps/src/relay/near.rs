@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::net::UdpSocket;
 use weftline::Connection;
 
-use super::event::{Event, OnEvent, TooLong};
+use super::event::{Event, InPieces, OnEvent};
 use super::rule::Rule;
 use super::socket::bound;
 use super::table::{Hostile, Table};
@@ -82,7 +82,7 @@ impl Near {
         let mut buffer = vec![0; 1 << 16];
         // This fails only when the runtime ends.
         while socket.readable().await.is_ok() {
-            let mut too_long = None;
+            let mut in_pieces = None;
             let mut state = self.lock();
             for _ in 0..BATCH {
                 // Errors other than an empty socket report earlier sends.
@@ -90,21 +90,21 @@ impl Near {
                     break;
                 };
                 let program = Program { rule, addr };
-                too_long = too_long.or(state.outward(&self.rules, program, &buffer[..len]));
+                in_pieces = in_pieces.or(state.outward(&self.rules, program, &buffer[..len]));
             }
             drop(state);
-            if let Some(too_long) = too_long {
-                (self.on_event)(Event::TooLong(too_long));
+            if let Some(in_pieces) = in_pieces {
+                (self.on_event)(Event::InPieces(in_pieces));
             }
         }
     }
 
     /// Attaches a new session. The server keeps `most` flows; this end may allow more.
-    pub(super) fn attach(&self, session: Connection, fragment: bool, most: usize) {
+    pub(super) fn attach(&self, session: Connection, most: usize) {
         let mut state = self.lock();
         let most = most.min(self.most);
         state.table.limit(most);
-        state.table.attach(session, fragment);
+        state.table.attach(session);
     }
 
     /// Detaches the session and returns it.
@@ -180,8 +180,8 @@ impl Near {
 }
 
 impl State {
-    /// Sends a program's datagram; returns it if it is the first that is too long.
-    fn outward(&mut self, rules: &[Rule], program: Program, datagram: &[u8]) -> Option<TooLong> {
+    /// Sends a program's datagram; returns it if it is the first that travels in pieces.
+    fn outward(&mut self, rules: &[Rule], program: Program, datagram: &[u8]) -> Option<InPieces> {
         let now = Instant::now();
         let id = match self.ids.get(&program) {
             Some(&id) => id,

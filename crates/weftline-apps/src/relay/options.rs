@@ -28,8 +28,6 @@ pub struct ClientOptions {
     pub identity: Option<(Fingerprint, Identity)>,
     /// The rules, at most [`MOST_RULES`](super::MOST_RULES).
     pub rules: Vec<Rule>,
-    /// Fragment datagrams that do not fit a packet, in both directions, instead of dropping them.
-    pub fragment: bool,
     /// Drop a flow that was idle for this long.
     pub idle: Duration,
     /// Most flows at once; a further flow replaces the one that was idle for longest.
@@ -42,7 +40,7 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// Options with the defaults: no fragments, 500 flows, 180 s idle; the peer may take 30 s to
+    /// Options with the defaults: 500 flows, 180 s idle; the peer may take 30 s to
     /// answer.
     pub fn new(
         server: Address,
@@ -53,7 +51,6 @@ impl ClientOptions {
             server,
             identity,
             rules,
-            fragment: false,
             idle: IDLE,
             flows: FLOWS,
             timeout: TIMEOUT,

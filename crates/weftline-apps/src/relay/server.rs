@@ -190,7 +190,7 @@ impl Server {
             Err(over) => return over.into(),
         };
         attached.get_or_init(|| Arc::downgrade(&far));
-        let (old, number) = far.attach(connection.clone(), hello.fragment, rules);
+        let (old, number) = far.attach(connection.clone(), rules);
         let _detached = Attached { far: &far, number };
         if let Some(old) = old {
             old.close(close::DONE, "replaced by a newer session");

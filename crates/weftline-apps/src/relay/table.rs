@@ -8,7 +8,7 @@ use weftline::{Connection, SendError};
 
 use super::counts::{Counts, Snapshot, late};
 use super::delivery::Delivery;
-use super::event::TooLong;
+use super::event::InPieces;
 use super::order::Order;
 use super::wire::{HEAD, Head, NUMBERED_HEAD};
 
@@ -17,17 +17,13 @@ const YOUNG: Duration = Duration::from_secs(10);
 /// Most bytes that may be held back in all to restore the order: several times what an honest sender
 /// has in flight.
 const MOST_HELD: usize = 32 << 20;
-/// Time in which a session discovers the path MTU. Until then, datagrams that do not fit are sent
-/// in pieces: a flow that begins with the session would lose its beginning. Later, so are
-/// datagrams of a length that has fitted before: losses can make the path MTU look smaller for a
-/// while.
+/// Time in which a session discovers the path MTU: until then it is no news that datagrams travel in
+/// pieces.
 const SETTLING: Duration = Duration::from_secs(5);
 /// Send queue until then: longer than later, when it would only delay the flow, because a session
 /// begins with the size that every path carries.
 const WAITING_AT_FIRST: usize = 1 << 20;
 const WAITING: usize = 256 << 10;
-/// Bytes of UDP payload in Ethernet's 1500 with IPv6: sessions probe for nothing longer.
-const LONGEST_FOUND: usize = 1452;
 /// Datagrams of a flow that are delivered at once. If more are held back, the fraction of them
 /// that is delivered at once: the datagrams behind a lost one would overflow the buffer of a
 /// program that does not read at this moment.
@@ -60,11 +56,8 @@ pub(super) struct Table<E> {
     session: Option<Connection>,
     /// End of the time in which the session discovers the path MTU.
     settled: Option<Instant>,
-    /// Bytes of the longest datagram that was sent in one piece in this session.
-    fitted: usize,
-    fragment: bool,
     counts: Counts,
-    /// Whether the application has been told about datagrams that are too long.
+    /// Whether the application has been told about datagrams in pieces.
     told: bool,
     message: Vec<u8>,
 }
@@ -83,8 +76,6 @@ impl<E> Table<E> {
             ready: BTreeSet::new(),
             session: None,
             settled: None,
-            fitted: 0,
-            fragment: false,
             counts: Counts::default(),
             told: false,
             message: Vec::new(),
@@ -92,12 +83,10 @@ impl<E> Table<E> {
     }
 
     /// Attaches a new session, in which all flows count from the start.
-    pub(super) fn attach(&mut self, session: Connection, fragment: bool) {
+    pub(super) fn attach(&mut self, session: Connection) {
         self.detach();
-        self.fragment = fragment;
         self.settled = Some(Instant::now() + SETTLING);
         session.set_message_buffer(WAITING_AT_FIRST);
-        self.fitted = 0;
         self.session = Some(session);
         self.counts.sessions += 1;
     }
@@ -224,8 +213,8 @@ impl<E> Table<E> {
     }
 
     /// Sends a local program's datagram to the peer, or counts the reason for dropping it. Returns
-    /// the first datagram that is too long.
-    pub(super) fn send(&mut self, id: u32, datagram: &[u8], now: Instant) -> Option<TooLong> {
+    /// the first datagram that travels in pieces.
+    pub(super) fn send(&mut self, id: u32, datagram: &[u8], now: Instant) -> Option<InPieces> {
         let Some(flow) = self.flows.get_mut(&id) else {
             self.stray();
             return None;
@@ -250,34 +239,28 @@ impl<E> Table<E> {
         self.message.extend_from_slice(datagram);
         let deadline = flow.delivery.deadline();
         let message = Bytes::copy_from_slice(&self.message);
+        let mut in_pieces = None;
         let mut sent = session.try_send_message_alone(message.clone(), deadline);
-        let is_settling = self.settled.is_some() && datagram.len() <= LONGEST_FOUND;
-        let in_pieces = self.fragment || is_settling || datagram.len() <= self.fitted;
-        match sent {
-            Ok(_) => self.fitted = self.fitted.max(datagram.len()),
-            Err(SendError::TooLong { .. }) if in_pieces => {
-                sent = session.try_send_message(message, deadline);
-            }
-            Err(_) => {}
+        if let Err(SendError::TooLong { limit, .. }) = sent {
+            in_pieces = Some(InPieces {
+                bytes: datagram.len(),
+                longest: limit.saturating_sub(NUMBERED_HEAD),
+            });
+            sent = session.try_send_message(message, deadline);
         }
         match sent {
             Ok(_) => {
                 flow.sent = flow.sent.wrapping_add(1);
                 self.counts.sent.add(datagram.len());
             }
-            Err(SendError::TooLong { limit, .. }) => {
-                dropped.too_long += 1;
-                if !std::mem::replace(&mut self.told, true) {
-                    return Some(TooLong {
-                        bytes: datagram.len(),
-                        longest: limit.saturating_sub(NUMBERED_HEAD),
-                    });
-                }
-            }
+            Err(SendError::TooLong { .. }) => dropped.too_long += 1,
             Err(SendError::Closed(_)) => dropped.no_session += 1,
             Err(_) => dropped.no_room += 1,
         }
-        None
+        let is_news = self.settled.is_none() && !self.told;
+        let in_pieces = in_pieces.filter(|_| is_news);
+        self.told |= in_pieces.is_some();
+        in_pieces
     }
 
     /// Receives a datagram from the peer for an existing flow, and delivers what is due: `deliver`

@@ -72,8 +72,6 @@ pub(super) struct Hello {
     pub(super) weftline_relay: u32,
     /// Identifies the running client, so that its flows survive its sessions.
     pub(super) instance: u64,
-    /// Whether datagrams longer than a symbol may be fragmented.
-    pub(super) fragment: bool,
     /// The rules that it asks for; heads name a rule by its index here.
     pub(super) rules: Vec<Wanted>,
 }
@@ -186,7 +184,6 @@ mod tests {
         let hello = Hello {
             weftline_relay: VERSION,
             instance: u64::MAX,
-            fragment: true,
             rules: vec![Wanted {
                 target: "[::1]:53".into(),
                 delivery: "in-order".into(),

@@ -11,7 +11,7 @@ use weftline_apps::relay::{
 use weftline_apps::{Address, Stopper};
 
 use super::options::{idle, most_flows};
-use super::{THERE, too_long};
+use super::{THERE, in_pieces};
 use crate::config::ConfigOptions;
 use crate::home;
 use crate::monitor::{MonitorOptions, Watch};
@@ -40,9 +40,9 @@ Examples:
       --udp 5005=10.0.0.7:5005,in-order
 
 WireGuard: run the first example on the same host, and set `Endpoint = 127.0.0.1:51820` for that
-peer and `MTU = 1280` for the interface: longer datagrams are dropped. This program prints the MTU
-that fits the path, once known: 1328 on most paths, 1056 on all. With --fragment longer datagrams
-pass too, in pieces. The server runs
+peer and `MTU = 1280` for the interface: longer datagrams travel in pieces, and each piece may be lost.
+This program prints the MTU that fits the path, once known: 1328 on most paths, 1056 on all. The
+server runs
   weftline relay serve --allow 127.0.0.1:51820 --peer FINGERPRINT-OF-THIS-HOST";
 
 /// Forward UDP from this host to targets that the server reaches
@@ -63,9 +63,6 @@ pub(super) struct ConnectArgs {
     /// Port, target and delivery to forward; may be repeated
     #[arg(long = "udp", value_name = "LISTEN=TARGET[,DELIVERY]", required = true)]
     rules: Vec<Rule>,
-    /// Fragment datagrams that do not fit a packet, in both directions, instead of dropping them
-    #[arg(long)]
-    fragment: bool,
     /// Drop a flow that has been idle for this long
     #[arg(long, value_name = "TIME", default_value = "180s", value_parser = idle)]
     idle: Duration,
@@ -132,7 +129,6 @@ async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<(Client, Watch)>
         }
     };
     let mut options = ClientOptions::new(args.address, identity, args.rules);
-    options.fragment = args.fragment;
     options.idle = args.idle;
     options.flows = args.flows;
     options.timeout = args.session.timeout;
@@ -164,7 +160,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             for route in *routes {
                 let longest = route.longest;
                 text += &format!(
-                    "\n  {} -> {}, {}, datagrams of up to {longest} bytes (WireGuard: MTU = {})",
+                    "\n  {} -> {}, {}, datagrams of up to {longest} bytes in one piece (WireGuard: MTU = {})",
                     route.at,
                     route.rule.target,
                     route.rule.delivery,
@@ -174,7 +170,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             reporter.note(&text);
         }
         Event::PathChanged { longest } => reporter.note(&format!(
-            "the path now carries datagrams of up to {longest} bytes (WireGuard: MTU = {})",
+            "the path now carries datagrams of up to {longest} bytes in one piece (WireGuard: MTU = {})",
             wireguard_mtu(*longest)
         )),
         Event::Retrying { error, wait } => {
@@ -182,7 +178,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             reporter.warn(&retrying(&failure, *wait));
         }
         Event::Path(event) => reporter.note(&event.to_string()),
-        Event::TooLong(datagram) => too_long(datagram),
+        Event::InPieces(datagram) => in_pieces(datagram),
         _ => {}
     }
 }

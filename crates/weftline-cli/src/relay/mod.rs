@@ -7,7 +7,7 @@ mod standing;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use weftline_apps::relay::{TooLong, wireguard_mtu};
+use weftline_apps::relay::{InPieces, wireguard_mtu};
 
 use crate::ui::failure::There;
 use crate::ui::{Exit, OutputOptions, terminal};
@@ -54,12 +54,12 @@ pub(crate) async fn run(args: RelayArgs, output: OutputOptions) -> Result<Exit> 
     }
 }
 
-/// Reports a datagram that is too long.
-fn too_long(datagram: &TooLong) {
-    let TooLong { bytes, longest } = datagram;
+/// Reports that datagrams travel in pieces.
+fn in_pieces(datagram: &InPieces) {
+    let InPieces { bytes, longest } = datagram;
     terminal::offer(format!(
-        "warning: dropped a datagram of {bytes} bytes: about {longest} fit in one piece; lower the MTU of \
-         the sender (WireGuard: MTU = {}), or start the client with --fragment",
+        "datagrams of {bytes} bytes travel in pieces: about {longest} fit in one piece; fewer are lost with a \
+         lower MTU of the sender (WireGuard: MTU = {})",
         wireguard_mtu(*longest)
     ));
 }

@@ -9,7 +9,7 @@ use weftline_apps::relay::{Event, Server, ServerOptions, Snapshot};
 use weftline_apps::{Allow, Listen, Memory, Protocol, Stopper};
 
 use super::options::{idle, most_flows};
-use super::{THERE, too_long};
+use super::{THERE, in_pieces};
 use crate::config::ConfigOptions;
 use crate::home::{self, Use};
 use crate::listen::{allowed, bind, reachable, turned_away};
@@ -178,7 +178,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             reporter.peer(format!("{} at {remote}: {failure}", name(peer)));
         }
         Event::TurnedAway(refusal) => turned_away(refusal, "--peer", "allow it"),
-        Event::TooLong(datagram) => too_long(datagram),
+        Event::InPieces(datagram) => in_pieces(datagram),
         _ => {}
     }
 }

@@ -51,7 +51,6 @@ async fn relay(
     let hello = Hello {
         weftline_relay: VERSION,
         instance,
-        fragment: false,
         rules: vec![Wanted {
             target: target.to_owned(),
             delivery: "in-order".to_owned(),
