@@ -286,6 +286,17 @@ fn with_a_wrong_key_nothing_comes_through_and_all_is_counted() {
     assert!(most(&received["forged"], &sent), "{received}");
     assert_eq!(received["source_packets"], 0);
 
+    // The first packet that does not open is news.
+    let sdp = std::fs::read_to_string(folder.path().join("receiver.sdp")).unwrap();
+    let port = sdp.split("m=").nth(1).unwrap().split(' ').nth(1).unwrap();
+    let fixed = ["recv", "--sdp", "receiver.sdp", "--out", "udp://:9"];
+    let mut wrong = start(folder.path(), &[&fixed[..], &receiving].concat());
+    wrong.line(" -> udp://");
+    let stranger = bind(([127, 0, 0, 1], 0));
+    let at = format!("127.0.0.1:{port}");
+    stranger.send_to(&[7; 100], at).unwrap();
+    wrong.line("this group key does not open");
+
     let mut keyless = start(
         folder.path(),
         &["recv", "--sdp", "receiver.sdp", "--out", "udp://:9"],

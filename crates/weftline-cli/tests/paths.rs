@@ -35,14 +35,26 @@ const LATENCY: &str = "1s";
 const ALL: u32 = 400;
 const CHECKED: std::ops::Range<u32> = 20..ALL - 60;
 
+/// The option; the system chooses if none is named.
+fn interface(name: &str) -> String {
+    match name {
+        "" => String::new(),
+        name => format!("--interface {name}"),
+    }
+}
+
 fn cast(lab: &Lab, folder: &Path, group: &str, near: &str, far: &str) -> Cast {
     let sending = format!(
-        "cast send --in udp://:5004 --to {group} --interface {near} --symbol-size 203 \
-         --max-latency {LATENCY} --sdp cast.sdp"
+        "cast send --in udp://:5004 --to {group} {} --symbol-size 203 \
+         --max-latency {LATENCY} --sdp cast.sdp",
+        interface(near)
     );
     let sender = Running::weftline(lab, Side::A, folder, "send", &sending);
     sender.says("wrote cast.sdp");
-    let receiving = format!("cast recv --sdp cast.sdp --out udp://:5006 --interface {far}");
+    let receiving = format!(
+        "cast recv --sdp cast.sdp --out udp://:5006 {}",
+        interface(far)
+    );
     let receiver = Running::weftline(lab, Side::B, folder, "recv", &receiving);
     receiver.says(" -> udp://");
     let player = receiver.socket("127.0.0.1:5006");
@@ -95,6 +107,37 @@ fn a_cast_to_an_ipv6_group_makes_up_for_what_the_path_loses() {
     let (missing, report) = cast.play(|_| {});
     assert_eq!(missing, [0; 0], "{report}");
     assert!(report["recovered"].as_u64().unwrap() > 5, "{report}");
+}
+
+#[test]
+fn a_cast_finds_the_way_to_a_group_or_says_what_to_give() {
+    if !can_emulate_paths() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let lab = path("delay=10ms", None, 1);
+    let (missing, report) = cast(&lab, folder.path(), "239.1.2.3:6000", "", "").play(|_| {});
+    assert_eq!(missing, [0; 0], "{report}");
+    for side in [Side::A, Side::B] {
+        let words = ["ip", "route", "del", "224.0.0.0/4"];
+        Running::start(&lab, side, folder.path(), "route", &words).succeeds();
+    }
+    for (side, words) in [
+        (Side::A, "cast send --in udp://:5004 --to 239.1.2.3:6000"),
+        (Side::B, "cast recv --sdp cast.sdp --out udp://:5006"),
+    ] {
+        let lost = Running::weftline(&lab, side, folder.path(), "lost", words);
+        lost.says("no route to the group 239.1.2.3: give --interface");
+        lost.says(r#""exit":2"#);
+    }
+    let words = "cast send --in udp://:5004 --to 198.51.100.1:6000";
+    let unsent = Running::weftline(&lab, Side::A, folder.path(), "unsent", words);
+    unsent.says("repair -> ");
+    let program = unsent.socket("127.0.0.1:0");
+    program.send_to(&[7; 200], "127.0.0.1:5004").unwrap();
+    unsent.says("cannot send to 198.51.100.1:6000");
+    let report = unsent.report();
+    assert_eq!(report["exit"], 4, "{report}");
 }
 
 /// Packets that another host of side A sends to the group, 40 of them; they look like those of

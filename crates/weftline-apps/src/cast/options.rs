@@ -127,6 +127,9 @@ pub enum OpenError {
     /// An interface is given, but the address is not a multicast group.
     #[error("an interface is for multicast groups, and {0} is not one")]
     NoGroup(SocketAddr),
+    /// No interface is given, and the system knows none for this group.
+    #[error("this host has no route to the group {0}: name the interface to it")]
+    NoRoute(IpAddr),
     /// The interface cannot be used.
     #[error(transparent)]
     Interface(#[from] InterfaceError),

@@ -24,8 +24,6 @@ use super::socket;
 const WAITING: usize = 512;
 /// Time without packets at the start after which a warning is printed.
 const SILENCE: Duration = Duration::from_secs(5);
-/// Packets that do not open before the key is reported as wrong.
-const ENOUGH_FORGED: u64 = 10;
 /// Datagrams that are delivered at once; the rest follow at the interval below. The datagrams
 /// behind a lost one would overflow the buffer of a program that does not read at this moment.
 const BURST: usize = 16;
@@ -78,6 +76,7 @@ impl Receiver {
         let interface = match &options.interface {
             Some(_) if !group.ip().is_multicast() => return Err(OpenError::NoGroup(group)),
             Some(interface) => interface.find()?,
+            None if socket::has_no_interface(group) => return Err(OpenError::NoRoute(group.ip())),
             None => Found::ANY,
         };
         let mut config = description.config.clone();
@@ -173,7 +172,7 @@ impl Receiver {
             self.hand_on().await;
             let counts = self.counts();
             on_counts(&counts);
-            if counts.forged >= ENOUGH_FORGED && counts.source_packets == 0 && !warned_forged {
+            if counts.forged > 0 && counts.source_packets == 0 && !warned_forged {
                 warned_forged = true;
                 on_event(ReceiverEvent::WrongKey);
             }

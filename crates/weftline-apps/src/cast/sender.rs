@@ -99,6 +99,7 @@ impl Sender {
         let interface = match &options.interface {
             Some(_) if !to.ip().is_multicast() => return Err(OpenError::NoGroup(to)),
             Some(interface) => interface.find()?,
+            None if socket::has_no_interface(to) => return Err(OpenError::NoRoute(to.ip())),
             None => Found::ANY,
         };
         let leaving = Leaving {

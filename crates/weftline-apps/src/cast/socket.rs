@@ -124,6 +124,13 @@ pub(super) fn source_of(to: SocketAddr, leaving: Leaving) -> Option<IpAddr> {
     (!local.is_unspecified()).then_some(local)
 }
 
+/// Whether `to` is a group and the system does not know on which interface.
+pub(super) fn has_no_interface(to: SocketAddr) -> bool {
+    // Connecting a UDP socket sends nothing; the system only looks for a route.
+    let found = open(to).and_then(|socket| socket.connect(&SockAddr::from(to)));
+    to.ip().is_multicast() && found.is_err()
+}
+
 fn open(like: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(like), Type::DGRAM, Some(Protocol::UDP))?;
     if like.is_ipv6() {

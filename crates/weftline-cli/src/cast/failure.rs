@@ -16,6 +16,12 @@ pub(super) fn cannot_open(error: &OpenError) -> Failure {
             Exit::Usage,
             format!("--interface is for multicast groups, and {at} is not one"),
         ),
+        OpenError::NoRoute(group) => (
+            Exit::Usage,
+            format!(
+                "this host has no route to the group {group}: give --interface NAME, for example --interface eth0"
+            ),
+        ),
         OpenError::Interface(error @ InterfaceError::Unknown { .. }) => {
             (Exit::Usage, error.to_string())
         }

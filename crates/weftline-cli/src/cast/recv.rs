@@ -143,7 +143,7 @@ fn tell(event: &ReceiverEvent, reporter: &Reporter) {
             since.as_secs()
         )),
         ReceiverEvent::WrongKey => reporter.warn(
-            "no packet opens with this group key: does the sender use the same --group-key?",
+            "packets arrive that this group key does not open: does the sender use the same --group-key?",
         ),
         ReceiverEvent::ShortLinearSystem { given, used } => reporter.warn(&format!(
             "--ls {given} is shorter than the decoding window that follows from the sender's window: at least {used} symbols are used",

@@ -130,7 +130,15 @@ pub(super) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
         never = watch.serve(|| counts.get().json()) => match never {},
     };
     drop(sender);
-    Ok(report.end(Some(&counts.get()), &Failure::new(exit, "stopped")))
+    let last = counts.get();
+    let failure = match last.wire.datagrams == 0 && last.not_sent > 0 {
+        true => Failure::new(
+            Exit::Lost,
+            "nothing left this host: the system refused every packet",
+        ),
+        false => Failure::new(exit, "stopped"),
+    };
+    Ok(report.end(Some(&last), &failure))
 }
 
 async fn open(args: SendArgs, reporter: &Reporter) -> Result<Sender> {

@@ -72,7 +72,8 @@ impl Namespace {
         }
         commands += &format!(
             "link set dev {DEVICE} up\n\
-             addr add 10.77.0.{digit}/24 dev {DEVICE}\n"
+             addr add 10.77.0.{digit}/24 dev {DEVICE}\n\
+             route add 224.0.0.0/4 dev {DEVICE}\n"
         );
         if ipv6 {
             commands += &format!("addr add fd77::{digit}/64 dev {DEVICE} nodad\n");
