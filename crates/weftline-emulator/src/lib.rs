@@ -8,6 +8,6 @@ mod path;
 pub use links::{Links, UnreadableLink};
 #[cfg(target_os = "linux")]
 pub use path::{
-    Delay, DirectionReport, Ended, Lab, PathConfig, PathError, Programs, Report, Side, Stop,
-    running,
+    Delay, DirectionReport, Ended, Lab, Outcome, PathConfig, PathError, Programs, Report, Side,
+    Stop, running,
 };

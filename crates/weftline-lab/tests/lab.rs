@@ -47,17 +47,17 @@ fn task(task: &str) -> String {
 /// printed as results, a's first, and the counters.
 fn run_tasks(link: &[&str], a: &str, b: &str) -> (Vec<String>, Vec<String>, Value) {
     let (a, b) = (task(a), task(b));
-    let output = run(&[link, &["--b", &b, "--", "sh", "-c", &a]].concat());
+    let output = run(&[link, &["--json", "--b", &b, "--", "sh", "-c", &a]].concat());
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");
     let results = |text: &str| -> Vec<String> {
         let lines = text.lines().filter_map(|l| l.split_once("RESULT "));
         lines.map(|(_, result)| result.to_owned()).collect()
     };
-    let counters = err
+    let counters = out
         .lines()
         .find(|l| l.starts_with('{'))
-        .expect("counters on standard error");
+        .expect("counters on standard output");
     (
         results(&out),
         results(&err),
@@ -275,11 +275,36 @@ fn the_exit_code_is_that_of_the_command() {
         (text(&silent.stdout), text(&silent.stderr)),
         ("out\n".into(), String::new())
     );
+    let told = run(&["--link", "loss=trace:1", "--", "ping", "-c1", "-W1", "b4"]);
+    let told = text(&told.stderr);
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines.len(), 2, "{told}");
+    assert!(
+        lines[0].starts_with("a -> b: 1 packets (") && lines[0].contains(", 1 lost (100.0 %)"),
+        "{told}"
+    );
+    assert!(lines[1].starts_with("b -> a: 0 packets ("), "{told}");
     let missing = run(&["--link", "perfect", "--", "no-such-command-here"]);
     assert_eq!(missing.status.code(), Some(127));
     let wrong = run(&["--link", "delay=30", "--", "true"]);
     assert_eq!(wrong.status.code(), Some(125));
     assert!(text(&wrong.stderr).contains("30ms"));
+}
+
+#[test]
+fn a_failure_on_side_b_is_told_and_passed_on() {
+    let Some(_alone) = alone() else { return };
+    let of_b = |b: &str, a: &str| {
+        let ended = run(&[
+            "--link", "perfect", "--ready", "0s", "--b", b, "--", "sh", "-c", a,
+        ]);
+        let told = text(&ended.stderr).contains("the command on side b failed: exit status: 3");
+        (ended.status.code(), told)
+    };
+    assert_eq!(of_b("exit 3", "sleep 0.2"), (Some(3), true));
+    assert_eq!(of_b("exit 3", "sleep 0.2; exit 7"), (Some(7), true));
+    // Those that go on until they are ended have not failed.
+    assert_eq!(of_b("sleep 7004", "true"), (Some(0), false));
 }
 
 #[test]

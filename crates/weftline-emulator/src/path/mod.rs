@@ -41,4 +41,4 @@ pub use config::PathConfig;
 pub use error::PathError;
 pub use lab::{Lab, Side, running};
 pub use report::{Delay, DirectionReport, Report};
-pub use run::{Ended, Programs, Stop};
+pub use run::{Ended, Outcome, Programs, Stop};

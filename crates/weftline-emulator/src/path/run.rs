@@ -50,20 +50,32 @@ pub enum Ended {
     Stopped(Stop),
 }
 
-impl Ended {
-    /// The exit code that a shell would return: the command's own, or 128 plus the number of the
-    /// signal that ended it.
+/// How the commands of a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// The main command.
+    pub a: Ended,
+    /// The command on side B, if it ended before it was asked to.
+    pub b: Option<ExitStatus>,
+}
+
+impl Outcome {
+    /// The exit code that a shell would return for the main command: its own, or 128 plus the number
+    /// of the signal that ended it. If that is 0, the one for the command on side B.
     pub fn code(self) -> u8 {
-        match self {
-            Ended::Command(status) => {
-                let signalled = || status.signal().map(|signal| 128 + signal);
-                let code = status.code().or_else(signalled).unwrap_or(1);
-                u8::try_from(code).unwrap_or(u8::MAX)
-            }
+        match self.a {
+            Ended::Command(status) if status.success() => self.b.map_or(0, code),
+            Ended::Command(status) => code(status),
             Ended::Stopped(Stop::Interrupt) => 130,
             Ended::Stopped(Stop::Terminate) => 143,
         }
     }
+}
+
+fn code(status: ExitStatus) -> u8 {
+    let signalled = || status.signal().map(|signal| 128 + signal);
+    let code = status.code().or_else(signalled).unwrap_or(1);
+    u8::try_from(code).unwrap_or(u8::MAX)
 }
 
 impl Programs {
@@ -76,7 +88,7 @@ impl Programs {
         &self,
         lab: &Lab,
         mut stop: impl FnMut() -> Option<Stop>,
-    ) -> Result<Ended, PathError> {
+    ) -> Result<Outcome, PathError> {
         let mut b = self
             .b
             .as_deref()
@@ -96,6 +108,7 @@ impl Programs {
                 sleep(LOOK);
             }
         }
+        let by_itself = b.as_mut().and_then(|child| child.try_wait().ok().flatten());
         for side in [Side::B, Side::A] {
             lab.end(side, GRACE);
         }
@@ -103,7 +116,10 @@ impl Programs {
             // It has ended, or nothing can end it.
             let _ = child.try_wait();
         }
-        Ok(ended)
+        Ok(Outcome {
+            a: ended,
+            b: by_itself,
+        })
     }
 
     fn run_main(

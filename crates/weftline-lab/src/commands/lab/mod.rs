@@ -63,7 +63,7 @@ Link parts, in any order (or the name of a link: perfect, wifi, lte, leo, satell
 
 The command runs on side a with the terminal, side b's standard output goes to standard error.
 The sides know each other as a and b (a4, b4: IPv4 only; a6, b6: IPv6 only). They reach nothing else.
-Exit codes: the command's own; 125 when the lab fails, 127 when there is no such command.";
+Exit codes: the command's own, or that of the command on side b if it failed by itself; 125 when the lab fails, 127 when there is no such command.";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
@@ -119,7 +119,7 @@ pub(crate) struct RunArgs {
     /// Write delivered packets of both directions to a capture file
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Write the counters to a file, as one line of JSON [default: to standard error]
+    /// Write all counters to a file, as one line of JSON
     #[arg(long, value_name = "FILE")]
     counters: Option<PathBuf>,
     /// Longest wait for the command on side b to open a port before side a starts

@@ -4,8 +4,9 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
+use weftline_cli::ui::progress::size;
 use weftline_cli::ui::{OutputOptions, output};
-use weftline_emulator::{Ended, Lab, PathConfig, PathError, Programs, Report};
+use weftline_emulator::{DirectionReport, Lab, PathConfig, PathError, Programs, Report};
 
 use super::signals::Signals;
 use super::{NOT_FOUND, RunArgs, exists, or_shell};
@@ -46,10 +47,10 @@ pub(super) fn run(args: &RunArgs, output: OutputOptions) -> Result<ExitCode> {
     let report = lab.close();
     let ended = ended?;
     tell(&report?, args, output)?;
-    Ok(match ended {
-        Ended::Command(status) if status.success() => ExitCode::SUCCESS,
-        ended => ExitCode::from(ended.code()),
-    })
+    if let Some(status) = ended.b.filter(|status| !status.success()) {
+        output::line(&format!("error: the command on side b failed: {status}"));
+    }
+    Ok(ExitCode::from(ended.code()))
 }
 
 fn tell(report: &Report, args: &RunArgs, output: OutputOptions) -> Result<()> {
@@ -60,7 +61,8 @@ fn tell(report: &Report, args: &RunArgs, output: OutputOptions) -> Result<()> {
     if output.json {
         output::print(&json);
     } else if args.counters.is_none() && !output.quiet {
-        output::line(&json);
+        output::line(&line("a -> b", &report.a_to_b));
+        output::line(&line("b -> a", &report.b_to_a));
     }
     if !report.valid {
         let problems = report.problems.join("; ");
@@ -73,4 +75,30 @@ fn tell(report: &Report, args: &RunArgs, output: OutputOptions) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// The counters of a direction, for people.
+fn line(name: &str, report: &DirectionReport) -> String {
+    let wait = &report.queue_delay_ms;
+    let mut line = format!(
+        "{name}: {} packets ({}), {} lost ({:.1} %), {} dropped by the queue, which kept them {:.1} ms (median; 99 %: {:.1} ms)",
+        report.packets,
+        size(report.bytes),
+        report.losses,
+        100.0 * report.loss_rate,
+        report.queue_drops,
+        wait.p50,
+        wait.p99,
+    );
+    for (count, what) in [
+        (report.too_big, "too big"),
+        (report.duplicates, "delivered twice"),
+        (report.reordered, "overtaken"),
+        (report.marked, "marked"),
+    ] {
+        if count > 0 {
+            line += &format!(", {count} {what}");
+        }
+    }
+    line
 }
