@@ -71,23 +71,13 @@ pub(crate) enum Use {
 }
 
 impl Use {
-    fn list(self) -> &'static str {
+    /// The name of its list.
+    pub(crate) fn list(self) -> &'static str {
         match self {
             Use::Files => "allowed-files",
             Use::Relay => "allowed-relay",
             Use::Forward => "allowed-forward",
         }
-    }
-}
-
-/// The peers in the list for this use in the program's folder; empty if there is no such file.
-///
-/// # Errors
-/// The file cannot be read, or a line of it is not a fingerprint.
-pub(crate) fn allowed(purpose: Use) -> Result<Vec<Fingerprint>> {
-    match folder() {
-        Ok(folder) => listed(&folder, purpose),
-        Err(_) => Ok(Vec::new()),
     }
 }
 
@@ -103,7 +93,11 @@ pub(crate) fn outdated_list() -> Option<String> {
     })
 }
 
-fn listed(folder: &Path, purpose: Use) -> Result<Vec<Fingerprint>> {
+/// The peers in the list for this use in this folder; empty if there is no such file.
+///
+/// # Errors
+/// The file cannot be read, or a line of it is not a fingerprint.
+pub(crate) fn listed(folder: &Path, purpose: Use) -> Result<Vec<Fingerprint>> {
     let path = folder.join(purpose.list());
     match fs::read_to_string(&path) {
         Ok(text) => parse_allowed(&text).with_context(|| format!("in {}", path.display())),

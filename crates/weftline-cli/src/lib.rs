@@ -12,6 +12,7 @@ mod forward;
 mod home;
 mod inbox;
 mod key;
+mod listed;
 mod listen;
 mod monitor;
 mod options;

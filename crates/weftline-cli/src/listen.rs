@@ -1,5 +1,6 @@
 //! Serving peers: the address, the allowed peers, and the message about a refused one.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use anyhow::{Context, Result};
@@ -7,11 +8,12 @@ use weftline::{Allowed, Fingerprint, Identity, Refusal};
 use weftline_apps::Listen;
 
 use crate::home::{self, Use};
+use crate::listed::Listed;
 use crate::ui::output::{self, quoted_command};
 use crate::ui::terminal;
 
 /// The peers that a server with this identity serves: anyone, or the peers named in the options,
-/// the peers in the program's list for this use and this host itself.
+/// the peers in the program's list for this use, as it is at that moment, and this host itself.
 pub(crate) fn allowed(
     identity: &Identity,
     purpose: Use,
@@ -24,12 +26,13 @@ pub(crate) fn allowed(
     if anyone {
         return Ok(Allowed::anyone());
     }
-    // A holder of this host's own key is as trusted as this host. This also keeps the list from
-    // being empty: an endpoint that allows no peer would not even answer.
+    // A holder of this host's own key is as trusted as this host.
     let own = identity.fingerprint();
-    let listed = home::allowed(purpose)?;
-    let named = named.iter().copied();
-    Ok(Allowed::only(listed.into_iter().chain(named).chain([own])))
+    let named: BTreeSet<_> = named.iter().copied().chain([own]).collect();
+    let listed = Listed::open(purpose)?;
+    Ok(Allowed::from_fn(move |peer| {
+        named.contains(peer) || listed.has(peer)
+    }))
 }
 
 /// Binds the address asked for, or the default.

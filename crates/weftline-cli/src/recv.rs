@@ -24,7 +24,7 @@ use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{SessionOptions, StallOptions};
 use crate::ui::failure;
 use crate::ui::progress::Reporter;
-use crate::ui::stop::{stop, stopped};
+use crate::ui::stop::{outlive_hangup, stop, stopped};
 use crate::ui::summary::{self, Record, Side, show, watch};
 use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 
@@ -39,7 +39,7 @@ Examples:
 
 It prints the command for the sender. Senders are hosts whose fingerprint is given with --allow
 or listed in ~/.config/weftline/allowed-files (one a line; text after it is a comment), and this
-host itself. Other senders are refused, and see the command that would allow them.
+host itself; a changed list counts at once. Other senders are refused, and see the command that would allow them.
 
 Without DIR, files are received into the directory `received`, or `received-2` and so on if it
 exists; one whose transfer was interrupted is used again. Files appear under their names when they
@@ -97,6 +97,9 @@ pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exi
         biased;
         exit = &mut stopping => return Ok(exit),
         () = std::future::ready(()) => {}
+    }
+    if args.keep {
+        outlive_hangup();
     }
     match open(&args, output).await {
         Ok((endpoint, mut inbox, watch)) => {

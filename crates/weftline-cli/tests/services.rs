@@ -71,3 +71,37 @@ fn a_server_given_a_port_alone_listens_on_every_address() {
         );
     }
 }
+
+#[test]
+fn an_edited_list_counts_at_once_and_a_hangup_ends_no_service() {
+    let lists = ["allowed-files", "allowed-relay", "allowed-forward"];
+    for ((server, client), list) in SERVERS.iter().zip(CLIENTS).zip(lists) {
+        let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        std::fs::write(other.path().join("f"), "x").unwrap();
+        let more: &[&str] = match server.0 {
+            "recv" => &["--keep", "--listen", "127.0.0.1:0"],
+            _ => &["--listen", "127.0.0.1:0"],
+        };
+        let mut serving = start(home.path(), &[server.1, more].concat());
+        let fingerprint = serving.line("fingerprint ");
+        let peer = fingerprint.split_whitespace().nth(1).unwrap();
+        let listening = serving.line("listening on ");
+        let address = listening.split([' ', ';']).nth(2).unwrap();
+        serving.signal("-HUP");
+        serving.line("SIGHUP: going on");
+        let words = client.1.iter().map(|&word| match word {
+            "ADDRESS" => address,
+            word => word,
+        });
+        let words: Vec<&str> = words.chain(["--peer", peer]).collect();
+        let mut stranger = start(other.path(), &words);
+        let said = stranger.line("error: ");
+        assert!(said.contains("refuses this host"), "{said}");
+        let ours = said.split("must allow ").nth(1).unwrap();
+        let ours = ours.split([';', ' ']).next().unwrap();
+        let list = home.path().join(".config/weftline").join(list);
+        std::fs::write(list, format!("{ours} laptop\n")).unwrap();
+        let _known = start(other.path(), &words);
+        serving.line("connection from ");
+    }
+}

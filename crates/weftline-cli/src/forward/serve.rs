@@ -16,7 +16,7 @@ use crate::options::{MemoryOptions, SessionOptions};
 use crate::supervise::supervise;
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
-use crate::ui::stop::stop;
+use crate::ui::stop::{outlive_hangup, stop};
 use crate::ui::{Exit, Failure, OutputOptions, exit, failure, output};
 
 const EXAMPLES: &str = "\
@@ -33,8 +33,8 @@ Examples:
 
 It prints the command for the client. Clients are hosts whose fingerprint is given with --peer or
 listed in ~/.config/weftline/allowed-forward (one a line; text after it is a comment), and this
-host itself. They reach only the targets that --allow names. `*` includes this host's own services,
-and everything else that this host reaches.";
+host itself; a changed list counts at once. They reach only the targets that --allow names. `*` includes this
+host's own services, and everything else that this host reaches.";
 
 /// Connect to targets that this host reaches, for `weftline forward`
 #[derive(Args, Clone, Debug)]
@@ -85,6 +85,7 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
         exit = &mut stopping => return Ok(exit),
         () = std::future::ready(()) => {}
     }
+    outlive_hangup();
     let report = Report::new("forward", "serve", output, args.bounds.stats);
     let (endpoint, memory, watch) = match open(&args, output).await {
         Ok(opened) => opened,

@@ -18,7 +18,7 @@ use crate::options::{AgainOptions, MemoryOptions, SessionOptions};
 use crate::supervise::supervise;
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
-use crate::ui::stop::stop;
+use crate::ui::stop::{outlive_hangup, stop};
 use crate::ui::{Exit, Failure, OutputOptions, exit, failure, output};
 
 const EXAMPLES: &str = "\
@@ -33,7 +33,7 @@ Examples:
 
 It prints the command for the client. Clients are hosts whose fingerprint is given with --peer or
 listed in ~/.config/weftline/allowed-relay (one a line; text after it is a comment), and this
-host itself. They reach only the targets that --allow names.";
+host itself; a changed list counts at once. They reach only the targets that --allow names.";
 
 /// Forward datagrams from `weftline relay connect` to targets that this host reaches
 #[derive(Args, Clone, Debug)]
@@ -87,6 +87,7 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
         exit = &mut stopping => return Ok(exit),
         () = std::future::ready(()) => {}
     }
+    outlive_hangup();
     let report = Report::new("relay", "serve", output, args.stats);
     let (endpoint, memory, watch) = match open(&args, output).await {
         Ok(opened) => opened,

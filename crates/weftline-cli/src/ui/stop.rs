@@ -1,6 +1,7 @@
 //! Signals that stop the program.
 
 use super::exit::{Exit, Failure};
+use super::terminal;
 
 /// Waits until a person presses Ctrl-C.
 pub async fn interrupted() {
@@ -34,6 +35,21 @@ async fn terminated() {
 #[cfg(not(unix))]
 async fn terminated() {
     std::future::pending().await
+}
+
+/// Keeps SIGHUP from ending the process from now on: a service outlives its terminal, and its lists of
+/// peers are read again whenever they change.
+pub fn outlive_hangup() {
+    #[cfg(unix)]
+    if let Ok(mut signal) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()) {
+        tokio::spawn(async move {
+            while signal.recv().await.is_some() {
+                terminal::offer(
+                    "SIGHUP: going on; lists of peers count as soon as they are changed".to_owned(),
+                );
+            }
+        });
+    }
 }
 
 /// The failure that reports a stopped transfer; `exit` is from [`stop`].
