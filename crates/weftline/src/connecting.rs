@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
-use weftline_proto::Role;
+use weftline_proto::{CloseReason, Role};
 
 use crate::carrier::Carrier;
 use crate::port::Registry;
@@ -146,9 +146,10 @@ impl Attempt {
             Ok(()) => Ok(connection),
             Err(reason) => {
                 let carrier = &connection.shared().first.carrier;
-                Err(carrier
-                    .connect_error(addr)
-                    .unwrap_or(ConnectError::Closed { addr, reason }))
+                Err(carrier.connect_error(addr).unwrap_or(match reason {
+                    CloseReason::TimedOut { seconds } => ConnectError::TimedOut { addr, seconds },
+                    reason => ConnectError::Closed { addr, reason },
+                }))
             }
         }
     }

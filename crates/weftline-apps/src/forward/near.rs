@@ -133,7 +133,10 @@ impl Near {
             }
             Err(_) => {
                 carry::refuse(tcp, by_socks, Status::Unreachable).await;
-                let text = format!("no session to reach {target}, or no free stream in it");
+                let text = match self.session.borrow().is_some() {
+                    true => format!("the session has no free stream for {target}"),
+                    false => format!("there is no session through which {target} is reached"),
+                };
                 Err(Reply::new(Status::Unreachable, text))
             }
         }

@@ -69,20 +69,23 @@ fn connecting(error: &ConnectError, allow: &str) -> Failure {
     Failure::new(exit, format!("{error}{remedy}"))
 }
 
-/// The failure to report when a transfer ended early. `closed` is the reason why the session
+/// The failure to report when a transfer ended early. `ended` is the reason why the session
 /// ended, if it did.
-pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Failure {
-    match (error, closed) {
-        (TransferError::Stream(_) | TransferError::Ended, Some(reason)) => said(reason)
-            .unwrap_or_else(|| {
-                let what = match reason {
-                    CloseReason::Peer {
-                        code: close::DONE, ..
-                    } => "the peer closed the session early".to_owned(),
-                    reason => format!("connection lost: {reason}"),
-                };
-                Failure::new(Exit::Lost, format!("{what}; {AGAIN}"))
-            }),
+pub fn transferring(error: &TransferError, ended: Option<&CloseReason>) -> Failure {
+    match (error, ended) {
+        (TransferError::Stream(_) | TransferError::Ended, Some(reason)) => match reason {
+            CloseReason::Peer {
+                code: close::DONE, ..
+            } => Failure::new(
+                Exit::Lost,
+                format!("the peer closed the session early; {AGAIN}"),
+            ),
+            CloseReason::Peer {
+                code: close::BUSY | close::OTHER_PROTOCOL,
+                ..
+            } => closed(reason),
+            reason => Failure::new(Exit::Lost, format!("{}; {AGAIN}", closed(reason))),
+        },
         (TransferError::Stream(_) | TransferError::Ended, None)
         | (TransferError::Stalled { .. }, _) => {
             Failure::new(Exit::Lost, format!("{error}; {AGAIN}"))
@@ -93,7 +96,13 @@ pub fn transferring(error: &TransferError, closed: Option<&CloseReason>) -> Fail
 
 /// The failure to report when the session ended before a stream was open.
 pub fn closed(reason: &CloseReason) -> Failure {
-    said(reason).unwrap_or_else(|| Failure::new(Exit::Lost, format!("connection lost: {reason}")))
+    said(reason).unwrap_or_else(|| {
+        let message = match reason {
+            CloseReason::Local => "the session was closed by this end".to_owned(),
+            reason => format!("connection lost: {reason}"),
+        };
+        Failure::new(Exit::Lost, message)
+    })
 }
 
 const AGAIN: &str = "run the same command again to resume the transfer";
@@ -111,10 +120,7 @@ fn said(reason: &CloseReason) -> Option<Failure> {
         CloseReason::Peer {
             code: close::INTERRUPTED,
             ..
-        } => Some(Failure::new(
-            Exit::Lost,
-            format!("the peer was stopped; {AGAIN}"),
-        )),
+        } => Some(Failure::new(Exit::Lost, "the peer was stopped")),
         _ => None,
     }
 }
@@ -234,14 +240,15 @@ mod tests {
             reason: String::new(),
         };
         let failure = transferring(&TransferError::Ended, Some(&stopped));
-        assert!(failure.message.starts_with("the peer was stopped"));
+        assert_eq!(failure.message, format!("the peer was stopped; {AGAIN}"));
         // The peer may also close before the session is ready.
         let at_once = ConnectError::Closed {
             addr: "192.0.2.1:4433".parse().unwrap(),
             reason: stopped.clone(),
         };
-        assert_eq!(connecting(&at_once, "").message, failure.message);
-        assert_eq!(closed(&stopped).message, failure.message);
+        // What is no transfer cannot be resumed.
+        assert_eq!(connecting(&at_once, "").message, "the peer was stopped");
+        assert_eq!(closed(&stopped).message, "the peer was stopped");
         let vanished = CloseReason::TimedOut { seconds: 30 };
         let failure = transferring(&TransferError::Ended, Some(&vanished));
         assert!(failure.message.contains("vanished"), "{failure}");

@@ -273,6 +273,18 @@ async fn a_contradictory_configuration_is_refused_at_bind() {
 }
 
 #[tokio::test]
+async fn on_plain_udp_nobody_is_not_one_who_vanished() {
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let addr = silent.local_addr().unwrap();
+    let mut config = config();
+    config.session.idle_timeout = Duration::from_secs(1);
+    config.session.keep_alive = None;
+    let client = InsecureEndpoint::bind(any(), config).unwrap();
+    let error = soon(client.connect(addr)).await.unwrap_err();
+    assert_eq!(error, ConnectError::TimedOut { addr, seconds: 1 });
+}
+
+#[tokio::test]
 async fn an_attempt_that_is_dropped_leaves_nothing_behind() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let addr = silent.local_addr().unwrap();

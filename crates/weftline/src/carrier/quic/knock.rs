@@ -166,7 +166,7 @@ impl Knock {
         };
         let opened = opened.map_err(|error| match refused.take() {
             Some(peer) => Refusal::UnknownPeer { peer, addr },
-            None => failed(error.to_string()),
+            None => failed(link::handshake_error(&error, ours)),
         })?;
         let (connection, early) = match opened {
             Opened::Ended(connection) => (connection, None),

@@ -357,6 +357,24 @@ pub(super) fn fingerprint(connection: &quinn::Connection) -> Option<Fingerprint>
     Some(Fingerprint::of_public_key(keys.first()?))
 }
 
+/// What a failed handshake of a client means to the server with this fingerprint.
+pub(super) fn handshake_error(error: &ConnectionError, ours: Fingerprint) -> String {
+    let alert = |alert: AlertDescription| TransportErrorCode::crypto(alert.into());
+    match error {
+        ConnectionError::ConnectionClosed(close)
+            if close.error_code == alert(AlertDescription::AccessDenied) =>
+        {
+            format!("it expects another peer than this one, {ours}")
+        }
+        ConnectionError::TransportError(error)
+            if error.code == alert(AlertDescription::NoApplicationProtocol) =>
+        {
+            "it asks for no application protocol that is served here".to_owned()
+        }
+        error => error.to_string(),
+    }
+}
+
 /// What a failed connection means to the caller of connect.
 pub(super) fn connect_error(
     error: &ConnectionError,
