@@ -14,6 +14,7 @@ mod impaired;
 mod killed;
 mod listen;
 mod names;
+pub mod pairing;
 pub mod protocol;
 mod quota;
 mod reconnect;

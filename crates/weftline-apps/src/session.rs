@@ -41,12 +41,27 @@ pub async fn connect(
     protocol: Protocol,
     config: &EndpointConfig,
 ) -> Result<(Port, Connection), SessionError> {
-    let addresses = address.resolve().await?;
     let mut config = config.clone();
     if identity.is_some() {
         protocol.ask(&mut config);
     }
-    let mut rounds = interval(ANEW.max(config.connect_timeout / MOST_ROUNDS));
+    race(address, config.connect_timeout, |addr| {
+        attempt(addr, identity.clone(), config.clone())
+    })
+    .await
+}
+
+/// The first `attempt` at one of the addresses that succeeds; each of them takes up to `limit`.
+pub(crate) async fn race<F>(
+    address: &Address,
+    limit: Duration,
+    attempt: impl Fn(SocketAddr) -> F,
+) -> Result<(Port, Connection), SessionError>
+where
+    F: Future<Output = Result<(Port, Connection), SessionError>> + Send + 'static,
+{
+    let addresses = address.resolve().await?;
+    let mut rounds = interval(ANEW.max(limit / MOST_ROUNDS));
     let (mut is_first, mut last) = (true, None);
     let mut open = addresses.len();
     let mut attempts = JoinSet::new();
@@ -55,10 +70,10 @@ pub async fn connect(
             biased;
             _ = rounds.tick() => {
                 for (i, addr) in (0..).zip(addresses.iter().copied()) {
-                    let (identity, config) = (identity.clone(), config.clone());
+                    let attempt = attempt(addr);
                     attempts.spawn(async move {
                         sleep(STAGGER * i).await;
-                        (is_first, attempt(addr, identity, config).await)
+                        (is_first, attempt.await)
                     });
                 }
                 is_first = false;
@@ -72,12 +87,15 @@ pub async fn connect(
         });
         match attempted {
             (_, Ok(connected)) => return Ok(connected),
-            // A peer with another identity, or one that refuses this host, is the result to report.
+            // A peer with another identity, or one that refuses this host or its protocol, is the result
+            // to report.
             (
                 _,
                 Err(
                     error @ SessionError::Connect(
-                        ConnectError::PeerMismatch { .. } | ConnectError::Refused { .. },
+                        ConnectError::PeerMismatch { .. }
+                        | ConnectError::Refused { .. }
+                        | ConnectError::ApplicationProtocol { .. },
                     ),
                 ),
             ) => return Err(error),

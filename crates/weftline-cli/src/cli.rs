@@ -10,13 +10,13 @@ use clap_complete::Shell;
 use crate::monitor::{status, top};
 use crate::ui::program::{self, on_runtime};
 use crate::ui::{Exit, OutputOptions, exit};
-use crate::{cast, config, demo, forward, key, recv, relay, send};
+use crate::{cast, config, demo, forward, key, peers, recv, relay, send};
 
 const EXAMPLES: &str = "\
 Examples:
   weftline demo                                   see what erasure coding does, right here
   weftline recv                                   wait for files; prints what the sender types
-  weftline send movie.mkv HOST --peer FINGERPRINT
+  weftline send movie.mkv HOST --code 7-amber-river
 
 `weftline COMMAND --help` explains each command.";
 
@@ -42,6 +42,7 @@ enum Command {
     Status(status::StatusArgs),
     Top(top::TopArgs),
     Key(key::KeyArgs),
+    Peers(peers::PeersArgs),
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  weftline completions bash > ~/.local/share/bash-completion/completions/weftline"
@@ -73,6 +74,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
     let output = cli.output;
     let exit = match cli.command {
         Command::Key(args) => key::run(&args, output),
+        Command::Peers(args) => peers::run(args, output),
         Command::Completions { shell } => {
             clap_complete::generate(
                 shell,
@@ -147,8 +149,8 @@ mod tests {
             assert!(cli.output.json, "{line}");
         }
         for line in [
-            "recv --listen 1 in --allow PEER",
-            "recv in --listen 1 --allow PEER",
+            "recv --listen 1 in --peer PEER",
+            "recv in --listen 1 --peer PEER",
             "relay connect --peer PEER host --udp 5=host:5",
             "relay connect host --udp 5=host:5 --json --peer PEER",
             "forward -L 8:h:8 --via host -D 9 --peer PEER",
@@ -161,9 +163,15 @@ mod tests {
     }
 
     #[test]
-    fn sending_needs_a_peer_or_an_explicit_insecure_option() {
-        assert!(Cli::try_parse_from(["weftline", "send", "a", "host"]).is_err());
-        assert!(Cli::try_parse_from(["weftline", "send", "a", "host", "--insecure-udp"]).is_ok());
+    fn a_sender_says_in_one_way_who_the_receiver_is() {
+        let send = |more: &[&str]| {
+            Cli::try_parse_from([&["weftline", "send", "a", "host"], more].concat()).is_ok()
+        };
+        let (code, peer) = (["--code", "7-amber-river"], ["--peer", "studio"]);
+        assert!(send(&[]) && send(&["--insecure-udp"]) && send(&code) && send(&peer));
+        assert!(!send(&[code, peer].concat()));
+        assert!(!send(&[&code[..], &["--insecure-udp"]].concat()));
+        assert!(!send(&[&peer[..], &["--insecure-udp"]].concat()));
         for (words, why) in [
             (&["a"][..], "after them the address"),
             (&["a", "b c"], "`b c` is not an address"),

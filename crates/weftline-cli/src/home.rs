@@ -1,12 +1,13 @@
-//! The program's configuration folder, and the lists of allowed peers.
+//! The program's configuration folder, its files, and the lists of allowed peers.
 
 use std::env;
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use weftline::{Fingerprint, Identity};
+use weftline_apps::pairing::Name;
 
 use crate::ui::{Exit, Failure};
 
@@ -59,6 +60,63 @@ pub(crate) fn identity_file(chosen: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
+/// The text of a file in the program's folder; empty if there is no such file.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn text(path: &Path) -> Result<String> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(text),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(String::new()),
+        Err(e) => Err(e).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+/// Keeps other programs from changing files of the folder at the same time, until it is dropped.
+///
+/// # Errors
+/// The folder cannot be made, or written to.
+pub(crate) fn lock() -> Result<File> {
+    let folder = folder()?;
+    let path = folder.join(".lock");
+    let locked = fs::create_dir_all(&folder)
+        .and_then(|()| File::create(&path))
+        .and_then(|file| file.lock().map(|()| file));
+    locked.with_context(|| format!("cannot write to {}", folder.display()))
+}
+
+/// Writes a file of the program's folder: all of it or nothing, for the owner's eyes only.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    let written = || -> std::io::Result<()> {
+        // Where the file is a link, what it points to is replaced.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let folder = path.parent().unwrap_or(Path::new("."));
+        // It is made with mode 0600.
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(&path)?;
+        Ok(())
+    };
+    written().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What this host calls itself to peers that are paired with it: its name in the network, if it has one.
+pub(crate) fn own_name() -> Option<Name> {
+    #[cfg(unix)]
+    let host = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    #[cfg(not(unix))]
+    let host = env::var("COMPUTERNAME").unwrap_or_default();
+    let host = host.split('.').next().filter(|host| *host != "localhost");
+    Name::like(host?)
+}
+
 /// What peers may be allowed to do: each has a list of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
@@ -81,6 +139,24 @@ impl Use {
     }
 }
 
+/// Adds a peer to the list for this use, with its name as a comment, unless it is there.
+///
+/// # Errors
+/// The list cannot be read or written.
+pub(crate) fn allow(purpose: Use, peer: Fingerprint, name: &str) -> Result<()> {
+    let folder = folder()?;
+    let _lock = lock()?;
+    let path = folder.join(purpose.list());
+    let mut list = text(&path)?;
+    if parse_allowed(&list)?.contains(&peer) {
+        return Ok(());
+    }
+    if !list.is_empty() && !list.ends_with('\n') {
+        list.push('\n');
+    }
+    write(&path, &format!("{list}{peer} {name}\n"))
+}
+
 /// What to do about the list that earlier versions used for everything, if it is there. It is not
 /// read: what was meant for one use must not allow the others.
 pub(crate) fn outdated_list() -> Option<String> {
@@ -99,11 +175,7 @@ pub(crate) fn outdated_list() -> Option<String> {
 /// The file cannot be read, or a line of it is not a fingerprint.
 pub(crate) fn listed(folder: &Path, purpose: Use) -> Result<Vec<Fingerprint>> {
     let path = folder.join(purpose.list());
-    match fs::read_to_string(&path) {
-        Ok(text) => parse_allowed(&text).with_context(|| format!("in {}", path.display())),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(e) => Err(e).with_context(|| format!("cannot read {}", path.display())),
-    }
+    parse_allowed(&text(&path)?).with_context(|| format!("in {}", path.display()))
 }
 
 /// One fingerprint a line. Text after a space is a comment, as is a line that begins with `#`.
@@ -148,6 +220,23 @@ mod tests {
         assert_eq!(lists(folder.path()), [vec![], vec![], vec![]]);
         fs::write(folder.path().join("allowed-relay"), peer.to_string()).unwrap();
         assert_eq!(lists(folder.path()), [vec![], vec![peer], vec![]]);
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_for_the_owner_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list");
+        for text in ["one\n", "two\n"] {
+            write(&path, text).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
     }
 
     #[test]

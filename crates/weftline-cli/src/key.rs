@@ -16,7 +16,7 @@ Examples:
   weftline key --identity FILE   the fingerprint of another key
 
 The fingerprint identifies this host: give it to people who should accept your files
-(weftline recv --allow FINGERPRINT). The key file holds the secret key: keep it safe.";
+(weftline recv --peer FINGERPRINT). The key file holds the secret key: keep it safe.";
 
 /// Show this host's identity; create it if there is none
 #[derive(Args, Clone, Debug)]

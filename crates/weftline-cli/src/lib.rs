@@ -4,6 +4,7 @@
 //! instead. This library exists for [`ui`], which the program `weftline-lab` shares.
 #![forbid(unsafe_code)]
 
+mod book;
 mod cast;
 mod cli;
 mod config;
@@ -16,6 +17,8 @@ mod listed;
 mod listen;
 mod monitor;
 mod options;
+mod peer;
+mod peers;
 mod places;
 mod preset;
 mod recv;

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use anyhow::{Context, Result};
-use weftline::{Allowed, Fingerprint, Identity, Refusal};
+use weftline::{Allowed, Identity, Refusal};
 use weftline_apps::Listen;
 
+use crate::book;
 use crate::home::{self, Use};
 use crate::listed::Listed;
+use crate::peer::Peer;
 use crate::ui::output::{self, quoted_command};
 use crate::ui::terminal;
 
@@ -18,7 +20,7 @@ pub(crate) fn allowed(
     identity: &Identity,
     purpose: Use,
     anyone: bool,
-    named: &[Fingerprint],
+    named: &[Peer],
 ) -> Result<Allowed> {
     if let Some(warning) = home::outdated_list() {
         output::line(&warning);
@@ -27,8 +29,9 @@ pub(crate) fn allowed(
         return Ok(Allowed::anyone());
     }
     // A holder of this host's own key is as trusted as this host.
-    let own = identity.fingerprint();
-    let named: BTreeSet<_> = named.iter().copied().chain([own]).collect();
+    let own = Ok(identity.fingerprint());
+    let named = named.iter().map(Peer::fingerprint).chain([own]);
+    let named: BTreeSet<_> = named.collect::<Result<_>>()?;
     let listed = Listed::open(purpose)?;
     Ok(Allowed::from_fn(move |peer| {
         named.contains(peer) || listed.has(peer)
@@ -78,7 +81,10 @@ pub(crate) fn turned_away(refusal: &Refusal, option: &str, purpose: &str) {
     match refusal {
         Refusal::UnknownPeer { peer, .. } => {
             let command = quoted_command("weftline", &format!("{option} {peer}"));
-            terminal::offer(format!("refused {peer}: to {purpose}, run: {command}"));
+            terminal::offer(format!(
+                "refused {}: to {purpose}, run: {command}",
+                book::shown(peer)
+            ));
         }
         refusal => terminal::offer(refusal.to_string()),
     }

@@ -196,7 +196,7 @@ fn a_directory_is_sent_with_the_command_that_recv_prints() {
     )
     .unwrap();
 
-    let (recv, address, peer) = to.receive(&["inbox", "--json", "--allow", &from.fingerprint()]);
+    let (recv, address, peer) = to.receive(&["inbox", "--json", "--peer", &from.fingerprint()]);
     let sent = from.run(&["send", "tree", &address, "--peer", &peer, "--json"]);
     assert_eq!(code(&sent), 0, "{}", stderr(&sent));
     let (received, out, errors) = recv.end();
@@ -224,7 +224,7 @@ fn a_directory_is_sent_with_the_command_that_recv_prints() {
 #[test]
 fn standard_input_arrives_on_standard_output() {
     let (from, to) = (Home::new(), Home::new());
-    let (recv, address, peer) = to.receive(&["-", "--allow", &from.fingerprint()]);
+    let (recv, address, peer) = to.receive(&["-", "--peer", &from.fingerprint()]);
     let mut send = from.command(&["send", "-", &address, "--peer", &peer]);
     let mut send = send
         .stdin(Stdio::piped())
@@ -243,7 +243,7 @@ fn standard_input_arrives_on_standard_output() {
 #[test]
 fn a_file_goes_over_two_paths_and_each_is_reported() {
     let (ours, theirs) = (Home::new(), Home::new());
-    let (receiver, address, peer) = theirs.receive(&["-", "--allow", &ours.fingerprint()]);
+    let (receiver, address, peer) = theirs.receive(&["-", "--peer", &ours.fingerprint()]);
     let mut sender = ours.command(&[
         "send",
         "-",
@@ -291,12 +291,12 @@ fn an_unknown_peer_is_refused_and_both_sides_say_how_to_allow_it() {
     let sent = from.run(&["send", "f", &address, "--peer", &peer]);
     assert_eq!(code(&sent), 3, "{}", stderr(&sent));
     assert!(
-        stderr(&sent).contains(&format!("weftline recv --allow {ours}")),
+        stderr(&sent).contains(&format!("weftline recv --peer {ours}")),
         "{}",
         stderr(&sent)
     );
     let line = recv.line("refused ");
-    let hint = format!("weftline recv --listen 127.0.0.1:0 'in box' --allow {ours}");
+    let hint = format!("weftline recv --listen 127.0.0.1:0 'in box' --peer {ours}");
     assert_eq!(line, format!("refused {ours}: to allow it, run: {hint}"));
     assert_eq!(fs::read_dir(to.path().join("in box")).unwrap().count(), 0);
 }
@@ -305,7 +305,7 @@ fn an_unknown_peer_is_refused_and_both_sides_say_how_to_allow_it() {
 fn the_wrong_fingerprint_is_noticed_before_anything_is_sent() {
     let (from, to) = (Home::new(), Home::new());
     fs::write(from.path().join("f"), "x").unwrap();
-    let (_recv, address, peer) = to.receive(&["--allow-anyone"]);
+    let (_recv, address, peer) = to.receive(&["--peer-anyone"]);
     let wrong = from.fingerprint();
     let sent = from.run(&["send", "f", &address, "--peer", &wrong, "--json"]);
     assert_eq!(code(&sent), 3, "{}", stderr(&sent));
@@ -322,7 +322,7 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
     let big = random(3_000_000, 3);
     fs::write(from.path().join("big"), &big).unwrap();
     let (recv, address, peer) =
-        to.receive(&[".", "--timeout", "2s", "--allow", &from.fingerprint()]);
+        to.receive(&[".", "--timeout", "2s", "--peer", &from.fingerprint()]);
     let mut send = from.start(&["send", "big", &address, "--peer", &peer, "--rate", "8mbit"]);
     let name = from.fingerprint().replace('-', "");
     let part = to.path().join(format!(".big.{name}.weftline-part"));
@@ -337,7 +337,7 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
     assert!(errors.contains("run the same command again"), "{errors}");
     assert!(!to.path().join("big").exists());
 
-    let (recv, address, peer) = to.receive(&[".", "--allow", &from.fingerprint(), "--json"]);
+    let (recv, address, peer) = to.receive(&[".", "--peer", &from.fingerprint(), "--json"]);
     let sent = from.run(&["send", "big", &address, "--peer", &peer]);
     assert_eq!(code(&sent), 0, "{}", stderr(&sent));
     let result = json(&recv.end().1);
@@ -354,7 +354,7 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
 fn ctrl_c_stops_both_ends_with_a_word() {
     let (from, to) = (Home::new(), Home::new());
     fs::write(from.path().join("big"), random(3_000_000, 4)).unwrap();
-    let (mut recv, address, peer) = to.receive(&["--allow", &from.fingerprint()]);
+    let (mut recv, address, peer) = to.receive(&["--peer", &from.fingerprint()]);
     let send = from.start(&["send", "big", &address, "--peer", &peer, "--rate", "2mbit"]);
     recv.line("connection from");
     std::thread::sleep(Duration::from_millis(300));
@@ -375,7 +375,7 @@ fn ctrl_c_stops_both_ends_with_a_word() {
 fn a_receiver_that_is_stopped_tells_the_sender() {
     let (from, to) = (Home::new(), Home::new());
     fs::write(from.path().join("big"), random(3_000_000, 4)).unwrap();
-    let (mut recv, address, peer) = to.receive(&["--allow", &from.fingerprint()]);
+    let (mut recv, address, peer) = to.receive(&["--peer", &from.fingerprint()]);
     let send = from.start(&["send", "big", &address, "--peer", &peer, "--rate", "2mbit"]);
     recv.line("connection from");
     interrupt(&recv);
@@ -404,7 +404,7 @@ fn a_second_sender_is_told_that_the_receiver_is_busy_and_the_first_goes_on() {
     let (from, to) = (Home::new(), Home::new());
     fs::write(from.path().join("big"), random(1_000_000, 8)).unwrap();
     fs::write(from.path().join("f"), "x").unwrap();
-    let (mut recv, address, peer) = to.receive(&["--allow", &from.fingerprint()]);
+    let (mut recv, address, peer) = to.receive(&["--peer", &from.fingerprint()]);
     let first = from.start(&["send", "big", &address, "--peer", &peer, "--rate", "4mbit"]);
     recv.line("connection from");
     let second = from.run(&["send", "f", &address, "--peer", &peer]);
@@ -423,7 +423,7 @@ fn a_terminal_that_takes_nothing_does_not_stop_the_transfer() {
     let (from, to) = (Home::new(), Home::new());
     let data = random(1_000_000, 9);
     fs::write(from.path().join("f"), &data).unwrap();
-    let (recv, address, peer) = to.receive(&["--allow", &from.fingerprint()]);
+    let (recv, address, peer) = to.receive(&["--peer", &from.fingerprint()]);
     // Its log fills the pipe many times over, and nobody reads it.
     let mut send = from
         .command(&["send", "-vvv", "f", &address, "--peer", &peer])
@@ -441,7 +441,7 @@ fn a_terminal_that_takes_nothing_does_not_stop_the_transfer() {
 fn a_receiver_that_vanishes_is_noticed() {
     let (from, to) = (Home::new(), Home::new());
     fs::write(from.path().join("big"), random(3_000_000, 5)).unwrap();
-    let (mut recv, address, peer) = to.receive(&["--allow", &from.fingerprint()]);
+    let (mut recv, address, peer) = to.receive(&["--peer", &from.fingerprint()]);
     let arguments = [
         "send",
         "big",
@@ -535,7 +535,7 @@ fn presets_with_options_carry_a_file() {
         let (from, to) = (Home::new(), Home::new());
         fs::write(from.path().join("f"), &data).unwrap();
         let plain = [carrier];
-        let allow = ["--allow", &from.fingerprint()];
+        let allow = ["--peer", &from.fingerprint()];
         let (recv, address, peer) = match carrier {
             "" => to.receive(&allow),
             _ => to.receive(&plain),
@@ -563,7 +563,7 @@ fn existing_files_are_kept_and_equal_ones_count_as_done() {
         fs::write(from.path().join(name), here).unwrap();
     }
     fs::write(to.path().join("other"), "2").unwrap();
-    let (recv, address, peer) = to.receive(&[".", "--keep", "--allow", &from.fingerprint()]);
+    let (recv, address, peer) = to.receive(&[".", "--keep", "--peer", &from.fingerprint()]);
     let first = from.run(&["send", "same", &address, "--peer", &peer]);
     assert_eq!(code(&first), 0, "{}", stderr(&first));
     let same = from.run(&["send", "-v", "same", &address, "--peer", &peer]);
@@ -585,7 +585,7 @@ fn files_arrive_in_a_new_folder_and_are_listed() {
         fs::write(from.path().join(name), "x").unwrap();
     }
     let ours = from.fingerprint();
-    let (recv, address, peer) = to.receive(&["--json", "--allow", &ours]);
+    let (recv, address, peer) = to.receive(&["--json", "--peer", &ours]);
     let sent = from.run(&["send", "tree", &address, "--peer", &peer]);
     assert_eq!(code(&sent), 1, "{}", stderr(&sent));
     let (received, out, errors) = recv.end();
@@ -597,12 +597,12 @@ fn files_arrive_in_a_new_folder_and_are_listed() {
     assert_eq!(result["received"], serde_json::json!(["tree/", "tree/a"]));
     assert!(!to.path().join("received/tree/.git").exists());
     // It was not complete: the same folder again. What is complete stays, and the next is new.
-    let (recv, address, peer) = to.receive(&["--hidden", "--allow", &ours]);
+    let (recv, address, peer) = to.receive(&["--hidden", "--peer", &ours]);
     let sent = from.run(&["send", "tree", &address, "--peer", &peer]);
     assert_eq!(code(&sent), 0, "{}", stderr(&sent));
     assert_eq!(recv.end().0, 0);
     assert!(to.path().join("received/tree/.git/config").exists());
-    let (mut recv, address, peer) = to.receive(&["--allow", &ours]);
+    let (mut recv, address, peer) = to.receive(&["--peer", &ours]);
     let sent = from.run(&["send", "allowed-files", &address, "--peer", &peer]);
     assert_eq!(code(&sent), 0, "{}", stderr(&sent));
     recv.line("received 1 entry");
@@ -615,7 +615,7 @@ fn no_sender_can_allow_itself_more() {
     let list = from.path().join(".config/weftline/allowed-forward");
     let ours = from.fingerprint();
     fs::write(&list, &ours).unwrap();
-    let (recv, address, peer) = to.receive(&[".", "--hidden", "--overwrite", "--allow", &ours]);
+    let (recv, address, peer) = to.receive(&[".", "--hidden", "--overwrite", "--peer", &ours]);
     let sent = from.run(&["send", ".config", &address, "--peer", &peer]);
     assert_eq!(code(&sent), 1, "{}", stderr(&sent));
     let (received, _, errors) = recv.end();
@@ -664,7 +664,7 @@ fn wrong_command_lines_have_their_own_exit_code() {
         &["send"][..],
         &["nonsense"],
         &["recv", "--listen", "a b"],
-        &["recv", "--insecure-udp", "--allow-anyone"],
+        &["recv", "--insecure-udp", "--peer-anyone"],
         &["send", "f", "127.0.0.1:1", "--insecure-udp", "--name", "x"],
         &[
             "send",
@@ -716,7 +716,7 @@ fn help_version_and_completions_are_there() {
         concat!("weftline ", env!("CARGO_PKG_VERSION"))
     );
     let bash = home.run(&["completions", "bash"]).stdout;
-    assert!(String::from_utf8_lossy(&bash).contains("--allow-anyone"));
+    assert!(String::from_utf8_lossy(&bash).contains("--peer-anyone"));
 }
 
 #[test]

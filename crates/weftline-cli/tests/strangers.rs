@@ -164,7 +164,7 @@ fn entry(id: u32, path: &str) -> Frame {
 }
 
 const SERVERS: [(Protocol, &[&str]); 3] = [
-    (Protocol::Files, &["recv", "--keep", "--allow-anyone"]),
+    (Protocol::Files, &["recv", "--keep", "--peer-anyone"]),
     (
         Protocol::Relay,
         &["relay", "serve", "--allow", "*:*", "--peer-anyone"],
@@ -214,7 +214,7 @@ async fn a_senders_names_and_reasons_are_printable() {
         fail(2),
         abort,
     ];
-    let listen = ["recv", "-vvv", "--allow-anyone", "--json", "--listen"];
+    let listen = ["recv", "-vvv", "--peer-anyone", "--json", "--listen"];
     let program = Program::start(&[&listen[..], &["127.0.0.1:0"]].concat());
     let (_port, connection) = client(&program, Protocol::Files, true).await;
     let _stream = say(&connection, &frames(&all)).await;

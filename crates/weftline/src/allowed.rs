@@ -14,7 +14,11 @@ use crate::Fingerprint;
 ///
 /// [`Endpoint::set_allowed`]: crate::Endpoint::set_allowed
 #[derive(Clone, Default)]
-pub struct Allowed(Rule);
+pub struct Allowed {
+    rule: Rule,
+    /// The application protocol that all others may ask for.
+    strangers: Option<Arc<str>>,
+}
 
 #[derive(Clone)]
 enum Rule {
@@ -39,24 +43,34 @@ impl Allowed {
 
     /// These peers only.
     pub fn only(peers: impl IntoIterator<Item = Fingerprint>) -> Self {
-        Allowed(Rule::Only(peers.into_iter().collect()))
+        Rule::Only(peers.into_iter().collect()).into()
     }
 
     /// The peers for which `check` returns true. It is asked in each handshake, on a task of the
     /// runtime: a look into a table, not a query over the network.
     pub fn from_fn(check: impl Fn(&Fingerprint) -> bool + Send + Sync + 'static) -> Self {
-        Allowed(Rule::If(Arc::new(check)))
+        Rule::If(Arc::new(check)).into()
     }
 
     /// Every peer that reaches the endpoint's port. The application itself must decide what each
     /// may do; [`Connection::peer`](crate::Connection::peer) tells which peer it is.
     pub fn anyone() -> Self {
-        Allowed(Rule::Anyone)
+        Rule::Anyone.into()
     }
 
-    /// May this peer connect?
+    /// Besides, any peer that asks for this application protocol and for no other: for two ends that
+    /// have yet to learn who the other is. Its connection comes from
+    /// [`Endpoint::accept_stranger`](crate::Endpoint::accept_stranger), and never from
+    /// [`Port::accept`](crate::Port::accept). The name takes 1 to 244 bytes, and is none of
+    /// [`EndpointConfig::application_protocols`](crate::EndpointConfig::application_protocols).
+    pub fn and_strangers_for(mut self, protocol: impl Into<Arc<str>>) -> Self {
+        self.strangers = Some(protocol.into());
+        self
+    }
+
+    /// May this peer connect, with any protocol?
     pub fn allows(&self, peer: &Fingerprint) -> bool {
-        match &self.0 {
+        match &self.rule {
             Rule::Only(peers) => peers.contains(peer),
             Rule::If(check) => check(peer),
             Rule::Anyone => true,
@@ -65,16 +79,36 @@ impl Allowed {
 
     /// Is it certain that no peer is accepted?
     pub fn is_nobody(&self) -> bool {
-        matches!(&self.0, Rule::Only(peers) if peers.is_empty())
+        let nobody = matches!(&self.rule, Rule::Only(peers) if peers.is_empty());
+        nobody && self.strangers.is_none()
+    }
+
+    /// What peers may ask for that are not allowed otherwise.
+    #[cfg(feature = "quic")]
+    pub(crate) fn strangers(&self) -> Option<&str> {
+        self.strangers.as_deref()
+    }
+}
+
+impl From<Rule> for Allowed {
+    fn from(rule: Rule) -> Self {
+        Allowed {
+            rule,
+            strangers: None,
+        }
     }
 }
 
 impl fmt::Debug for Allowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Rule::Only(peers) => f.debug_tuple("Only").field(peers).finish(),
-            Rule::If(_) => f.write_str("If(..)"),
-            Rule::Anyone => f.write_str("Anyone"),
+        match &self.rule {
+            Rule::Only(peers) => f.debug_tuple("Only").field(peers).finish()?,
+            Rule::If(_) => f.write_str("If(..)")?,
+            Rule::Anyone => f.write_str("Anyone")?,
+        }
+        match &self.strangers {
+            Some(protocol) => write!(f, " and strangers for {protocol:?}"),
+            None => Ok(()),
         }
     }
 }
@@ -93,5 +127,7 @@ mod tests {
         let check = Allowed::from_fn(move |peer| *peer == b);
         assert!(!check.allows(&a) && check.allows(&b) && !check.is_nobody());
         assert!(Allowed::anyone().allows(&b) && !Allowed::anyone().is_nobody());
+        let open = Allowed::nobody().and_strangers_for("meet");
+        assert!(!open.allows(&a) && !open.is_nobody());
     }
 }

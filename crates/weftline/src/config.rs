@@ -193,7 +193,7 @@ impl EndpointConfig {
 /// More than a host can serve, and few enough for tokio's semaphores.
 const MAX_SESSIONS: usize = 1 << 24;
 /// TLS has names of up to 255 bytes, of which "weftline/1/" takes eleven.
-const LONGEST_PROTOCOL: usize = 255 - 11;
+pub(crate) const LONGEST_PROTOCOL: usize = 255 - 11;
 
 /// The engine's configuration, and the defaults for the rest.
 impl<T: Into<Config>> From<T> for EndpointConfig {

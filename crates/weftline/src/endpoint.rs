@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use crate::carrier::quic::{Guest, Quic};
 use crate::carrier::{Backend, Carrier, socket};
 use crate::port::{Door, Port};
-use crate::{Allowed, BindError, Connecting, EndpointConfig, Fingerprint, Identity};
+use crate::{Allowed, BindError, Connecting, Connection, EndpointConfig, Fingerprint, Identity};
 
 /// A UDP port that connects to peers and accepts them over QUIC: encrypted, and each end knows who
 /// the other is. Clones are handles to the same port.
@@ -87,6 +87,37 @@ impl Endpoint {
             async move { Ok(Carrier::Quic(quic.connect(addr, peer).await?)) }
         };
         Connecting::new(self.port.registry().clone(), addr, link)
+    }
+
+    /// Connects to whoever answers at this address, with this application protocol and no other: the
+    /// peer must accept [strangers](Allowed::and_strangers_for) for it. [`Connection::peer`] tells which key
+    /// the peer holds; that it is the right one, the two ends have yet to prove to each other.
+    /// [`Connection::export_keying_material`] binds that proof to this connection.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConnectError`](crate::ConnectError). A peer that accepts no strangers for this protocol is
+    /// [`ConnectError::ApplicationProtocol`](crate::ConnectError::ApplicationProtocol).
+    ///
+    /// [`Connection::peer`]: crate::Connection::peer
+    /// [`Connection::export_keying_material`]: crate::Connection::export_keying_material
+    pub fn connect_stranger(&self, addr: SocketAddr, protocol: impl Into<Arc<str>>) -> Connecting {
+        let (quic, protocol) = (self.quic.clone(), protocol.into());
+        let link = move || {
+            let (quic, protocol) = (quic.clone(), protocol.clone());
+            async move { Ok(Carrier::Quic(quic.meet(addr, &protocol).await?)) }
+        };
+        Connecting::new(self.port.registry().clone(), addr, link)
+    }
+
+    /// The next connection of a peer that asked for what [strangers](Allowed::and_strangers_for) may ask
+    /// for, be it allowed otherwise or not; `None` as with [`Port::accept`]. At most eight are open at a
+    /// time: close each of them soon. With early data, wait for
+    /// [`Connection::confirmed`](crate::Connection::confirmed) first.
+    ///
+    /// Cancel safe: a connection that was not returned is returned by the next call.
+    pub async fn accept_stranger(&self) -> Option<Connection> {
+        self.port.accept_stranger().await
     }
 
     /// Replaces the rule that says which peers may connect, from the next handshake on. Open

@@ -207,8 +207,10 @@ mod tests {
     async fn what_one_end_sends_the_other_receives_and_nothing_is_forgotten() {
         let monitors = [(); 2].map(|()| Monitor::new());
         let [client, server] = [0, 1].map(|which| {
-            let mut config = EndpointConfig::default();
-            config.monitor = monitors[which].clone();
+            let config = EndpointConfig {
+                monitor: monitors[which].clone(),
+                ..EndpointConfig::default()
+            };
             let local = (Ipv4Addr::LOCALHOST, 0).into();
             InsecureEndpoint::bind(local, config).expect("a port")
         });

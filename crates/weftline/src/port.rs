@@ -23,6 +23,9 @@ use crate::{ConnectError, Connection, EndpointConfig, Fingerprint, Refusal, driv
 
 /// Refusals kept until they are asked for.
 const REFUSALS: usize = 64;
+/// Connections of strangers at a time.
+#[cfg(feature = "quic")]
+const STRANGERS: usize = 8;
 
 /// What [`Endpoint`](crate::Endpoint) and [`InsecureEndpoint`](crate::InsecureEndpoint) have in
 /// common: a UDP port that accepts connections and closes them. Both give it by dereferencing, so
@@ -36,6 +39,8 @@ struct Inner {
     /// Peers may connect.
     listening: watch::Sender<bool>,
     accepted: tokio::sync::Mutex<mpsc::Receiver<Connection>>,
+    #[cfg(feature = "quic")]
+    strangers: tokio::sync::Mutex<mpsc::Receiver<Connection>>,
     refusals: tokio::sync::Mutex<mpsc::Receiver<Refusal>>,
     listener: AbortHandle,
 }
@@ -49,12 +54,15 @@ impl Port {
     ) -> Self {
         let (accepted_tx, accepted) = mpsc::channel(config.max_sessions);
         let (refusals_tx, refusals) = mpsc::channel(REFUSALS);
-        let slots = Arc::new(Semaphore::new(config.max_sessions));
+        #[cfg(feature = "quic")]
+        let (strangers_tx, strangers) = mpsc::channel(STRANGERS);
+        let most = config.max_sessions;
         let registry = Arc::new(Registry::new(config));
         let door = Door {
-            slots,
             registry: registry.clone(),
-            accepted: accepted_tx,
+            accepted: Hall::new(most, accepted_tx),
+            #[cfg(feature = "quic")]
+            strangers: Hall::new(STRANGERS, strangers_tx),
             refusals: refusals_tx,
             quota: Arc::default(),
         };
@@ -63,6 +71,8 @@ impl Port {
             registry,
             listening: watch::Sender::new(listening),
             accepted: tokio::sync::Mutex::new(accepted),
+            #[cfg(feature = "quic")]
+            strangers: tokio::sync::Mutex::new(strangers),
             refusals: tokio::sync::Mutex::new(refusals),
             listener: listen(door),
         }))
@@ -98,6 +108,17 @@ impl Port {
         tokio::select! {
             biased;
             connection = async { self.0.accepted.lock().await.recv().await } => connection,
+            _ = listening.wait_for(|listening| !listening) => None,
+        }
+    }
+
+    /// The next connection of a peer that asked for what strangers may ask for.
+    #[cfg(feature = "quic")]
+    pub(crate) async fn accept_stranger(&self) -> Option<Connection> {
+        let mut listening = self.0.listening.subscribe();
+        tokio::select! {
+            biased;
+            connection = async { self.0.strangers.lock().await.recv().await } => connection,
             _ = listening.wait_for(|listening| !listening) => None,
         }
     }
@@ -306,10 +327,25 @@ impl Registry {
 #[derive(Clone)]
 pub(crate) struct Door {
     registry: Arc<Registry>,
-    slots: Arc<Semaphore>,
-    accepted: mpsc::Sender<Connection>,
+    accepted: Hall,
+    #[cfg(feature = "quic")]
+    strangers: Hall,
     refusals: mpsc::Sender<Refusal>,
     quota: Arc<Mutex<Quota>>,
+}
+
+/// Where connections wait until the application takes them, and the places for those that are open.
+#[derive(Clone)]
+struct Hall {
+    slots: Arc<Semaphore>,
+    queue: mpsc::Sender<Connection>,
+}
+
+impl Hall {
+    fn new(most: usize, queue: mpsc::Sender<Connection>) -> Self {
+        let slots = Arc::new(Semaphore::new(most));
+        Hall { slots, queue }
+    }
 }
 
 impl Door {
@@ -318,6 +354,10 @@ impl Door {
     pub(crate) async fn greet(self, handshake: Option<Result<Arrival, Refusal>>) {
         match handshake {
             Some(Ok(Arrival::Session(link))) => self.admit(Carrier::Quic(link)).await,
+            Some(Ok(Arrival::Stranger(link))) => {
+                let hall = self.strangers.clone();
+                self.lead(Carrier::Quic(link), &hall).await;
+            }
             Some(Ok(Arrival::Path(joined))) => paths::accept(joined),
             Some(Err(refusal)) => self.refuse(refusal),
             // A peer that stops half-way is no news.
@@ -333,8 +373,13 @@ impl Door {
 
     /// Starts the connection of a peer that may come in, and hands it over once it is ready.
     pub(crate) async fn admit(self, carrier: Carrier) {
+        let hall = self.accepted.clone();
+        self.lead(carrier, &hall).await;
+    }
+
+    async fn lead(self, carrier: Carrier, hall: &Hall) {
         let addr = carrier.remote_addr();
-        let Ok(permit) = self.slots.clone().try_acquire_owned() else {
+        let Ok(permit) = hall.slots.clone().try_acquire_owned() else {
             self.refuse(Refusal::Full { addr });
             carrier.close(BUSY, "all connections are taken").await;
             return;
@@ -344,7 +389,7 @@ impl Door {
         match timeout(limit, connection.shared().ready()).await {
             // There is a place for each connection that holds a permit, but one may have ended
             // while it waited; then this one is dropped.
-            Ok(Ok(())) => drop(self.accepted.try_send(connection)),
+            Ok(Ok(())) => drop(hall.queue.try_send(connection)),
             Ok(Err(reason)) => self.refuse(Refusal::Handshake {
                 addr,
                 reason: reason.to_string(),

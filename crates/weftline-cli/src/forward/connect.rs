@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use weftline::Fingerprint;
 use weftline_apps::forward::{Client, ClientOptions, Entry, Event, OpenError, Snapshot};
 use weftline_apps::{Address, Stopper};
 
@@ -16,6 +15,7 @@ use crate::config::ConfigOptions;
 use crate::home;
 use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{PathOptions, SessionOptions};
+use crate::peer::Peer;
 use crate::supervise::{retrying, supervise};
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
@@ -28,9 +28,9 @@ pub(super) struct ConnectArgs {
     /// Address of `weftline forward serve`: HOST or HOST:PORT (UDP, default port 9338)
     #[arg(long, value_name = "ADDR", required = true)]
     via: Option<Address>,
-    /// Fingerprint of the server, as `weftline forward serve` prints it
-    #[arg(long, value_name = "FINGERPRINT", required = true)]
-    peer: Option<Fingerprint>,
+    /// The server: the fingerprint that `weftline forward serve` prints, or a name of `weftline peers`
+    #[arg(long, value_name = "PEER", required = true)]
+    peer: Option<Peer>,
     /// Connections to PORT on this host go to HOST:HOSTPORT, as the server reaches it; may be repeated.
     /// BIND is an address of this host [default: 127.0.0.1]
     #[arg(short = 'L', long = "local", value_name = "[BIND:]PORT:HOST:HOSTPORT")]
@@ -102,7 +102,7 @@ async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<(Client, Watch)>
         return Err(usage("nothing to forward: give -L, -R or -D".into()).into());
     }
     let identity = || home::identity(args.session.identity.as_deref());
-    let mut options = ClientOptions::new(via, (peer, identity()?.0));
+    let mut options = ClientOptions::new(via, (peer.fingerprint()?, identity()?.0));
     options.listen = listen;
     let remote = args.remote.into_iter().map(|rule| (rule.at, rule.to));
     options.remote = remote.collect();

@@ -2,17 +2,19 @@
 
 use anyhow::{Context, Result};
 use clap::Args;
-use weftline::{Endpoint, Fingerprint};
+use weftline::Endpoint;
 use weftline_apps::forward::{Event, Server, ServerOptions, Snapshot};
 use weftline_apps::{Allow, Listen, Memory, Protocol, Stopper};
 
 use super::options::BoundsOptions;
 use super::{THERE, draining};
+use crate::book;
 use crate::config::ConfigOptions;
 use crate::home::{self, Use};
 use crate::listen::{allowed, bind, reachable, turned_away};
 use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{MemoryOptions, SessionOptions};
+use crate::peer::Peer;
 use crate::supervise::supervise;
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
@@ -54,9 +56,9 @@ pub(super) struct ServeArgs {
     /// UDP port to listen on: PORT, ADDR or ADDR:PORT [default: every address of this host, port 9338]
     #[arg(long, value_name = "LISTEN")]
     listen: Option<Listen>,
-    /// Serve the host with this fingerprint; may be repeated
-    #[arg(long, value_name = "FINGERPRINT")]
-    peer: Vec<Fingerprint>,
+    /// Serve this host: a fingerprint, or a name of `weftline peers`; may be repeated
+    #[arg(long, value_name = "PEER")]
+    peer: Vec<Peer>,
     /// Serve anyone who can reach this port
     #[arg(long)]
     peer_anyone: bool,
@@ -152,7 +154,7 @@ fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
 fn tell(event: &Event<'_>, reporter: &Reporter) {
     match event {
         Event::Joined { peer, remote } => {
-            reporter.peer(format!("connection from {peer} at {remote}"));
+            reporter.peer(format!("connection from {} at {remote}", book::shown(peer)));
         }
         Event::Left {
             peer,
@@ -160,7 +162,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             error,
         } => {
             let failure = failure::session(error, THERE);
-            reporter.peer(format!("{peer} at {remote}: {failure}"));
+            reporter.peer(format!("{} at {remote}: {failure}", book::shown(peer)));
         }
         Event::NoConnection {
             client: Some(client),

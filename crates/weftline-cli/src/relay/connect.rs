@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use weftline::Fingerprint;
 use weftline_apps::relay::{
     Client, ClientOptions, Event, OpenError, Rule, Snapshot, wireguard_mtu,
 };
@@ -16,6 +15,7 @@ use crate::config::ConfigOptions;
 use crate::home;
 use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{AgainOptions, PathOptions, SessionOptions};
+use crate::peer::Peer;
 use crate::supervise::{retrying, supervise};
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
@@ -52,14 +52,14 @@ pub(super) struct ConnectArgs {
     /// Address of `weftline relay serve`: HOST or HOST:PORT (UDP, default port 9338)
     #[arg(value_name = "ADDR")]
     address: Address,
-    /// Fingerprint of the server, as `weftline relay serve` prints it
+    /// The server: the fingerprint that `weftline relay serve` prints, or a name of `weftline peers`
     #[arg(
         long,
-        value_name = "FINGERPRINT",
+        value_name = "PEER",
         required_unless_present = "insecure_udp",
         conflicts_with = "insecure_udp"
     )]
-    peer: Option<Fingerprint>,
+    peer: Option<Peer>,
     /// Port, target and delivery to forward; may be repeated
     #[arg(long = "udp", value_name = "LISTEN=TARGET[,DELIVERY]", required = true)]
     rules: Vec<Rule>,
@@ -121,8 +121,11 @@ async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<(Client, Watch)>
     args.monitor.complete(&mut endpoint);
     args.again.complete(&mut endpoint);
     args.paths.complete(&mut endpoint)?;
-    let identity = match args.peer {
-        Some(peer) => Some((peer, home::identity(args.session.identity.as_deref())?.0)),
+    let identity = match &args.peer {
+        Some(peer) => Some((
+            peer.fingerprint()?,
+            home::identity(args.session.identity.as_deref())?.0,
+        )),
         None => {
             output::insecure();
             None

@@ -10,11 +10,13 @@ use weftline_apps::{Allow, Listen, Memory, Protocol, Stopper};
 
 use super::options::{idle, most_flows};
 use super::{THERE, in_pieces};
+use crate::book;
 use crate::config::ConfigOptions;
 use crate::home::{self, Use};
 use crate::listen::{allowed, bind, reachable, turned_away};
 use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{AgainOptions, MemoryOptions, SessionOptions};
+use crate::peer::Peer;
 use crate::supervise::supervise;
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
@@ -45,9 +47,9 @@ pub(super) struct ServeArgs {
     /// UDP port to listen on: PORT, ADDR or ADDR:PORT [default: every address of this host, port 9338]
     #[arg(long, value_name = "LISTEN")]
     listen: Option<Listen>,
-    /// Serve the host with this fingerprint; may be repeated
-    #[arg(long, value_name = "FINGERPRINT", conflicts_with = "insecure_udp")]
-    peer: Vec<Fingerprint>,
+    /// Serve this host: a fingerprint, or a name of `weftline peers`; may be repeated
+    #[arg(long, value_name = "PEER", conflicts_with = "insecure_udp")]
+    peer: Vec<Peer>,
     /// Serve anyone who can reach this port
     #[arg(long, conflicts_with = "insecure_udp")]
     peer_anyone: bool,
@@ -163,7 +165,7 @@ fn announce(args: &ServeArgs, endpoint: &Port) -> Result<()> {
 
 fn tell(event: &Event<'_>, reporter: &Reporter) {
     let name = |peer: &Option<Fingerprint>| match peer {
-        Some(peer) => peer.to_string(),
+        Some(peer) => book::shown(peer),
         None => "an unknown client".to_owned(),
     };
     match event {

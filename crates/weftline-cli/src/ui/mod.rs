@@ -11,6 +11,7 @@
 //! | `stop` | signals |
 //! | `program` | from the command line to the exit code |
 
+pub mod ask;
 pub mod exit;
 pub mod failure;
 pub mod output;

@@ -1,6 +1,6 @@
 //! Lines for people on standard error, results on standard output.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use clap::Args;
 
@@ -18,6 +18,11 @@ pub struct OutputOptions {
     /// Log what happens: -v connections, -vv details, -vvv everything
     #[arg(short, long, global = true, help_heading = "Output", action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+/// Whether a person sees the program's lines as they come.
+pub fn is_watched(output: OutputOptions) -> bool {
+    !output.quiet && !output.json && std::io::stderr().is_terminal()
 }
 
 /// A line for people.

@@ -27,7 +27,7 @@ pub(super) fn run(stage: &mut Stage, draws: &mut Draws) -> Result<Done, Fault> {
             "send", &data, "WIRE", "--peer", "PEER", "--rate", &rate, "--json",
         ],
         &[
-            "recv", &into, "--listen", "SERVER", "--allow", "PEER", "--keep",
+            "recv", &into, "--listen", "SERVER", "--peer", "PEER", "--keep",
         ],
     )?;
     loop {

@@ -6,6 +6,7 @@
 //! to one pair of identities, and the server finds the client's key with the ticket it made.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -17,8 +18,10 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature_with_raw_
 use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{
-    AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage, StoresServerSessions,
+    AlwaysResolvesServerRawPublicKeys, ClientHello, NoServerSessionStorage, ResolvesServerCert,
+    StoresServerSessions,
 };
+use rustls::sign::CertifiedKey;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, NamedGroup,
     PeerIncompatible, ServerConfig, SignatureScheme, version::TLS13,
@@ -47,6 +50,11 @@ pub(crate) fn application(alpn: &[u8]) -> Option<String> {
     Some(name.strip_prefix('/')?.to_owned())
 }
 
+/// The name in TLS of the protocol that strangers may ask for.
+pub(crate) fn strangers_alpn(protocol: &str) -> Vec<u8> {
+    format!("{ALPN}/{protocol}").into_bytes()
+}
+
 /// The name in TLS of a connection that is a further path of a session: a server knows in the handshake
 /// that it is not a session of its own.
 const PATH: &str = "weftline-path/1";
@@ -57,8 +65,8 @@ pub(crate) fn path_alpn() -> Vec<Vec<u8>> {
 }
 
 /// These, and that of further paths.
-pub(crate) fn with_paths(alpn: &[Vec<u8>]) -> Arc<[Vec<u8>]> {
-    [alpn, &path_alpn()].concat().into()
+pub(crate) fn with_paths(alpn: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    [alpn, &path_alpn()].concat()
 }
 
 pub(crate) fn is_path(alpn: &[u8]) -> bool {
@@ -135,16 +143,16 @@ pub(crate) struct Tickets {
     pub(crate) early: bool,
 }
 
-/// For connecting to a peer with exactly this fingerprint. With `tickets`, which must be of that
+/// For connecting to an allowed peer. With `tickets`, which must be of that
 /// peer, sessions are resumed, but with this very configuration only: keep it.
 pub(crate) fn client(
     identity: &Identity,
-    expected: Fingerprint,
+    allowed: Allowed,
     alpn: &[Vec<u8>],
     refused: Refused,
     tickets: Option<TicketStore>,
 ) -> Result<ClientConfig, Error> {
-    let check = Arc::new(PeerCheck::new(Allowed::only([expected]), refused));
+    let check = Arc::new(PeerCheck::new(allowed, refused, Arc::default()));
     let resolver = AlwaysResolvesClientRawPublicKeys::new(identity.certified_key());
     let mut config = ClientConfig::builder_with_provider(check.provider.clone())
         .with_protocol_versions(&[&TLS13])?
@@ -161,7 +169,8 @@ pub(crate) fn client(
     Ok(config)
 }
 
-/// For accepting the allowed peers.
+/// For accepting the allowed peers in one handshake, and any other that asks for nothing but the
+/// protocol that `allowed` has for strangers.
 pub(crate) fn server(
     identity: &Identity,
     allowed: Allowed,
@@ -169,8 +178,13 @@ pub(crate) fn server(
     refused: Refused,
     tickets: Option<Tickets>,
 ) -> Result<ServerConfig, Error> {
-    let check = Arc::new(PeerCheck::new(allowed, refused));
-    let resolver = AlwaysResolvesServerRawPublicKeys::new(identity.certified_key());
+    let is_stranger = Arc::new(AtomicBool::new(false));
+    let resolver = Desk {
+        key: AlwaysResolvesServerRawPublicKeys::new(identity.certified_key()),
+        strangers: allowed.strangers().map(strangers_alpn),
+        is_stranger: is_stranger.clone(),
+    };
+    let check = Arc::new(PeerCheck::new(allowed, refused, is_stranger));
     let mut config = ServerConfig::builder_with_provider(check.provider.clone())
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(check)
@@ -204,21 +218,24 @@ fn provider() -> Arc<CryptoProvider> {
 struct PeerCheck {
     allowed: Allowed,
     refused: Refused,
+    /// The client has asked for what all may ask for.
+    is_stranger: Arc<AtomicBool>,
     provider: Arc<CryptoProvider>,
 }
 
 impl PeerCheck {
-    fn new(allowed: Allowed, refused: Refused) -> Self {
+    fn new(allowed: Allowed, refused: Refused, is_stranger: Arc<AtomicBool>) -> Self {
         PeerCheck {
             allowed,
             refused,
+            is_stranger,
             provider: provider(),
         }
     }
 
     fn check_key(&self, spki: &CertificateDer<'_>) -> Result<(), Error> {
         let peer = Fingerprint::of_public_key(spki);
-        if self.allowed.allows(&peer) {
+        if self.allowed.allows(&peer) || self.is_stranger.load(Ordering::Relaxed) {
             return Ok(());
         }
         self.refused.set(peer);
@@ -237,6 +254,29 @@ impl PeerCheck {
             signature,
             &self.provider.signature_verification_algorithms,
         )
+    }
+}
+
+/// Shows the server's key. It is asked before the client shows its own, and notes whether the client
+/// asks for the strangers' protocol and no other: whatever they agree on is that one then.
+#[derive(Debug)]
+struct Desk {
+    key: AlwaysResolvesServerRawPublicKeys,
+    strangers: Option<Vec<u8>>,
+    is_stranger: Arc<AtomicBool>,
+}
+
+impl ResolvesServerCert for Desk {
+    fn resolve(&self, client: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let asked: Vec<&[u8]> = client.alpn().into_iter().flatten().take(2).collect();
+        let strangers = self.strangers.as_deref();
+        let is_stranger = strangers.is_some_and(|name| asked == [name]);
+        self.is_stranger.store(is_stranger, Ordering::Relaxed);
+        self.key.resolve(client)
+    }
+
+    fn only_raw_public_keys(&self) -> bool {
+        true
     }
 }
 

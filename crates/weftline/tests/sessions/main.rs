@@ -10,6 +10,7 @@ mod messages;
 mod moving;
 mod paths;
 mod relay;
+mod strangers;
 mod streams;
 mod tap;
 mod transfer;

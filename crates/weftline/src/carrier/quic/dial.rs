@@ -13,10 +13,11 @@ use super::early::{self, Handshake, Outcome};
 use super::join::Bond;
 use super::link::{Early, Link, connect_error};
 use super::outlet::Outlet;
+use super::together::Place;
 use super::transport::transport;
 use super::{Quic, SERVER_NAME, jumbo};
 use crate::known::{Pair, Resumable};
-use crate::{ConnectError, Fingerprint, PathError, PathRequest, paths};
+use crate::{Allowed, ConnectError, Fingerprint, PathError, PathRequest, paths};
 
 /// A connection begins on the next of several paths when one has not answered for this long.
 const ELSEWHERE: Duration = Duration::from_secs(2);
@@ -185,17 +186,8 @@ impl Quic {
         } = self.client_tls(&pair, early).map_err(address)?;
         let known = &self.config.known_peers;
         let rtt = known.rtt(&pair, addr);
-        let jumbo = jumbo::is_likely(addr);
-        let transport = transport(&self.config, rtt, jumbo).map_err(|e| address(e.to_string()))?;
-        let mut config = ClientConfig::new(config);
-        config.transport_config(Arc::new(transport));
         let outlet = own.as_ref().unwrap_or(&self.outlet);
-        let begun = outlet.begin(|endpoint| endpoint.connect_with(config, addr, SERVER_NAME));
-        let (connecting, place) = match begun {
-            Ok(begun) => begun,
-            Err(quinn::ConnectError::EndpointStopping) => return Err(ConnectError::EndpointClosed),
-            Err(error) => return Err(address(error.to_string())),
-        };
+        let (connecting, place) = self.begin(outlet, config, addr, rtt)?;
         let (ours, expected) = (pair.ours, pair.peer);
         let link = match connecting.into_0rtt() {
             Ok((connection, accepted)) => {
@@ -227,11 +219,55 @@ impl Quic {
                 Link::new(connection, place, ours, self.idle, None)
             }
         };
-        let mut link = link.ok_or_else(|| ConnectError::NotWeftline {
-            addr,
-            reason: "it takes no datagrams".to_owned(),
-        })?;
+        let mut link = link.ok_or_else(|| no_datagrams(addr))?;
         link.dialled = Some(Box::new(dialled));
+        link.own = Mutex::new(own.map(Box::new));
+        Ok(link)
+    }
+
+    /// Sends a client's first packets; the path probably takes `rtt`, if that is known.
+    fn begin(
+        &self,
+        outlet: &Outlet,
+        tls: Arc<QuicClientConfig>,
+        addr: SocketAddr,
+        rtt: Option<Duration>,
+    ) -> Result<(quinn::Connecting, Place), ConnectError> {
+        let address = |reason: String| ConnectError::Address { addr, reason };
+        let transport = transport(&self.config, rtt, jumbo::is_likely(addr))
+            .map_err(|e| address(e.to_string()))?;
+        let mut config = ClientConfig::new(tls);
+        config.transport_config(Arc::new(transport));
+        let begun = outlet.begin(|endpoint| endpoint.connect_with(config, addr, SERVER_NAME));
+        begun.map_err(|error| match error {
+            quinn::ConnectError::EndpointStopping => ConnectError::EndpointClosed,
+            error => address(error.to_string()),
+        })
+    }
+
+    /// Connects to whoever answers, with this application protocol alone.
+    pub(crate) async fn meet(
+        &self,
+        addr: SocketAddr,
+        protocol: &str,
+    ) -> Result<Link, ConnectError> {
+        let address = |reason: String| ConnectError::Address { addr, reason };
+        let alpn = [tls::strangers_alpn(protocol)];
+        let anyone = Allowed::anyone();
+        let tls = tls::client(&self.identity, anyone, &alpn, tls::Refused::default(), None)
+            .map_err(|e| address(e.to_string()))?;
+        let tls = QuicClientConfig::try_from(tls).map_err(|e| address(e.to_string()))?;
+        let request = paths::wanted(&self.config, addr).into_iter().next();
+        let request = request.unwrap_or_default();
+        let (remote, ours) = (request.remote_of(addr), self.fingerprint());
+        let own = self.outlet(&request, remote)?;
+        let outlet = own.as_ref().unwrap_or(&self.outlet);
+        let (connecting, place) = self.begin(outlet, Arc::new(tls), remote, None)?;
+        let connection = connecting
+            .await
+            .map_err(|error| connect_error(&error, remote, ours, self.idle))?;
+        let link = Link::new(connection, place, ours, self.idle, None);
+        let mut link = link.ok_or_else(|| no_datagrams(remote))?;
         link.own = Mutex::new(own.map(Box::new));
         Ok(link)
     }
@@ -244,7 +280,7 @@ impl Quic {
             let store = early.then(|| tickets.clone());
             let tls = tls::client(
                 &self.identity,
-                pair.peer,
+                Allowed::only([pair.peer]),
                 &pair.protocols,
                 refused.clone(),
                 store,
@@ -261,5 +297,12 @@ impl Quic {
             true => self.config.known_peers.tls(pair.clone(), make),
             false => make(),
         }
+    }
+}
+
+fn no_datagrams(addr: SocketAddr) -> ConnectError {
+    ConnectError::NotWeftline {
+        addr,
+        reason: "it takes no datagrams".to_owned(),
     }
 }

@@ -93,6 +93,8 @@ impl Knock {
 pub(crate) enum Arrival {
     /// A new session's first connection.
     Session(Link),
+    /// That of a peer that has asked for what strangers may ask for.
+    Stranger(Link),
     /// A further one of a session that is here already.
     Path(Joined),
 }
@@ -109,21 +111,25 @@ impl Guest {
     pub(crate) async fn open(self, sessions: &Sessions) -> Option<Result<Arrival, Refusal>> {
         let Guest { knock, mut seat } = self;
         let limit = FINISH_WITHIN.min(knock.listener.limit);
+        let strangers = knock.listener.strangers();
         let open = async {
             let link = knock.open().await?;
-            match link.is_path() {
-                true => link.welcome(sessions).await.map(Arrival::Path),
-                false => Ok(Arrival::Session(link)),
+            match (link.is_path(), link.is_of(strangers.as_deref())) {
+                (true, _) => link.welcome(sessions).await.map(Arrival::Path),
+                (_, true) => Ok(Arrival::Stranger(link)),
+                (_, false) => Ok(Arrival::Session(link)),
             }
         };
         let opened = timeout(limit, open).await.ok()?;
-        seat.welcome = opened.is_ok();
+        // What a stranger takes comes back slowly, whatever becomes of it.
+        seat.welcome = matches!(opened, Ok(Arrival::Session(_) | Arrival::Path(_)));
         Some(opened)
     }
 }
 
 impl Knock {
-    /// Does the handshake, which proves who the peer is and that it is allowed. One that was here
+    /// Does the handshake, which proves who the peer is and that it is allowed, or asks for nothing but
+    /// what strangers may ask for. One that was here
     /// before has done that; then the link is there at once, and the handshake goes on.
     pub(super) async fn open(self) -> Result<Link, Refusal> {
         let addr = canonical(self.incoming.remote_address());
@@ -131,6 +137,7 @@ impl Knock {
             addr,
             reason: printable(&reason),
         };
+        let strangers = self.listener.strangers();
         let (again, id) = (self.listener.again, self.incoming.orig_dst_cid());
         let pass = match again.as_ref().map(|a| a.guard.enter(id, Instant::now())) {
             Some(Admission::Replay) => {
@@ -184,6 +191,7 @@ impl Knock {
         // changed since.
         if let Some(peer) = link::fingerprint(&connection)
             && !allowed.allows(&peer)
+            && !link::is_of(&connection, strangers.as_deref())
         {
             // Until then QUIC hides from the peer what the application says.
             if let Some(early) = &early {

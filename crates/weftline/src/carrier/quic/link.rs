@@ -229,6 +229,11 @@ impl Link {
         self.ended.get().is_some_and(removed)
     }
 
+    /// Both ends have agreed on this name in TLS.
+    pub(super) fn is_of(&self, name: Option<&[u8]>) -> bool {
+        is_of(&self.connection, name)
+    }
+
     /// It wants to be a further path of a session.
     pub(super) fn is_path(&self) -> bool {
         self.is_path
@@ -348,6 +353,11 @@ impl Link {
 fn alpn(connection: &quinn::Connection) -> Option<Vec<u8>> {
     let data = connection.handshake_data()?;
     data.downcast::<HandshakeData>().ok()?.protocol
+}
+
+/// Both ends have agreed on this name in TLS.
+pub(super) fn is_of(connection: &quinn::Connection, name: Option<&[u8]>) -> bool {
+    name.is_some() && alpn(connection).as_deref() == name
 }
 
 /// The peer's key, which it has proved to hold: now, or in the session that is being resumed.

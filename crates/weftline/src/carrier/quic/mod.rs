@@ -26,6 +26,7 @@ use quinn::{ServerConfig, TransportConfig};
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
 use super::tls;
+use crate::config::LONGEST_PROTOCOL;
 use crate::{Allowed, BindError, EndpointConfig, Fingerprint, Identity};
 
 use crowd::Crowd;
@@ -87,6 +88,13 @@ struct Again {
     guard: Guard,
 }
 
+impl Listener {
+    /// The name in TLS of what strangers may ask for.
+    fn strangers(&self) -> Option<Vec<u8>> {
+        self.allowed.strangers().map(tls::strangers_alpn)
+    }
+}
+
 impl Quic {
     pub(crate) fn new(
         socket: UdpSocket,
@@ -131,7 +139,12 @@ impl Quic {
     }
 
     fn make_listener(&self, allowed: Allowed) -> Result<Listener, BindError> {
-        let (alpn, refused) = (tls::with_paths(&self.alpn), tls::Refused::default());
+        let mut alpn = tls::with_paths(&self.alpn);
+        if let Some(protocol) = allowed.strangers() {
+            check_protocol(protocol, &self.config)?;
+            alpn.push(tls::strangers_alpn(protocol));
+        }
+        let refused = tls::Refused::default();
         let tls = quic_server(&self.identity, &allowed, &alpn, &refused, None)?;
         let mut config = ServerConfig::with_crypto(tls);
         config.transport_config(Arc::new(transport(&self.config, None, false)?));
@@ -142,7 +155,7 @@ impl Quic {
         Ok(Listener {
             config,
             allowed,
-            alpn,
+            alpn: alpn.into(),
             again: self.again.clone(),
             limit: self.config.connect_timeout,
             jumbo: Arc::new(transport(&self.config, None, true)?),
@@ -196,6 +209,20 @@ impl Quic {
     pub(crate) async fn wait_idle(&self) {
         self.outlet.endpoint.wait_idle().await;
     }
+}
+
+/// What strangers may ask for is nothing that others do.
+fn check_protocol(name: &str, config: &EndpointConfig) -> Result<(), BindError> {
+    if (1..=LONGEST_PROTOCOL).contains(&name.len())
+        && !config.application_protocols.iter().any(|own| own == name)
+    {
+        return Ok(());
+    }
+    Err(BindError::Invalid {
+        field: "and_strangers_for",
+        value: format!("{name:?}"),
+        allowed: "1 to 244 bytes, and none of application_protocols",
+    })
 }
 
 fn quic_server(

@@ -1,20 +1,22 @@
 //! `weftline recv`
 
+mod guests;
+mod questions;
+mod session;
+
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use weftline::{Connection, Endpoint, Fingerprint, InsecureEndpoint, Port, Stream};
+use weftline::{Endpoint, InsecureEndpoint, Port};
 use weftline_apps::protocol::accept;
-use weftline_apps::transfer::{Event, Folder, Sink, Summary, TransferError, receive};
-use weftline_apps::{Listen, Protocol, close, farewell, printable};
+use weftline_apps::{Listen, Protocol, close, farewell};
 
 use crate::config::ConfigOptions;
 use crate::home::{self, Use};
@@ -22,24 +24,27 @@ use crate::inbox::Inbox;
 use crate::listen::{allowed, bind, reachable, turned_away};
 use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{SessionOptions, StallOptions};
-use crate::ui::failure;
-use crate::ui::progress::Reporter;
+use crate::peer::Peer;
 use crate::ui::stop::{outlive_hangup, stop, stopped};
-use crate::ui::summary::{self, Record, Side, show, watch};
+use crate::ui::summary::{self, Record, Side};
 use crate::ui::{Exit, Failure, OutputOptions, exit, output};
-
-/// How long a sender may take to close the session once it has the final verdict.
-const GOODBYE: Duration = Duration::from_secs(2);
+use guests::Guests;
+use session::session;
 
 const EXAMPLES: &str = "\
 Examples:
-  weftline recv                                  into a new directory, received
-  weftline recv inbox --allow FINGERPRINT        from that host, into inbox
-  weftline recv - --allow FINGERPRINT | tar x    to standard output
+  weftline recv                       into a new directory, received; shows a code for the sender
+  weftline recv inbox --peer studio   into inbox, from the host with this name or fingerprint
+  weftline recv - | tar x             one file to standard output
 
-It prints the command for the sender. Senders are hosts whose fingerprint is given with --allow
-or listed in ~/.config/weftline/allowed-files (one a line; text after it is a comment), and this
-host itself; a changed list counts at once. Other senders are refused, and see the command that would allow them.
+It prints the command for the sender. On a terminal this has a code, which is good for one sender:
+both hosts then know each other, and need no code again. Three wrong codes end it, and the next one
+comes later. Without a terminal there is no code, unless --code asks for it.
+
+Senders are hosts that were paired by a code, named with --peer or listed in
+~/.config/weftline/allowed-files (one fingerprint a line; text after it is a comment; a changed list
+counts at once), and this host itself. On a terminal you are asked about others; otherwise they are refused, and see the command
+that would allow them.
 
 Without DIR, files are received into the directory `received`, or `received-2` and so on if it
 exists; one whose transfer was interrupted is used again. Files appear under their names when they
@@ -57,12 +62,15 @@ pub(crate) struct RecvArgs {
     /// UDP port to listen on: PORT, ADDR or ADDR:PORT [default: every address of this host, port 9338]
     #[arg(long, value_name = "LISTEN")]
     pub listen: Option<Listen>,
-    /// Accept files from the host with this fingerprint; may be repeated
-    #[arg(long, value_name = "FINGERPRINT", conflicts_with = "insecure_udp")]
-    pub allow: Vec<Fingerprint>,
+    /// Accept files from this host: a fingerprint, or a name of `weftline peers`; may be repeated
+    #[arg(long, value_name = "PEER", conflicts_with = "insecure_udp")]
+    pub peer: Vec<Peer>,
     /// Accept files from anyone who can reach this port
     #[arg(long, conflicts_with = "insecure_udp")]
-    pub allow_anyone: bool,
+    pub peer_anyone: bool,
+    /// Show a code for the sender, also where there is no terminal; with --json as a line of its own
+    #[arg(long, conflicts_with = "insecure_udp")]
+    pub code: bool,
     /// Replace files that exist and differ
     #[arg(long)]
     pub overwrite: bool,
@@ -102,12 +110,12 @@ pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exi
         outlive_hangup();
     }
     match open(&args, output).await {
-        Ok((endpoint, mut inbox, watch)) => {
+        Ok((endpoint, guests, mut inbox, watch)) => {
             if let Some(inbox) = &inbox {
                 args.directory = Some(inbox.path.clone());
             }
             let exit = tokio::select! {
-                exit = serve(&args, output, &endpoint, stopping) => exit,
+                exit = serve(&args, output, &endpoint, guests.as_ref(), stopping) => exit,
                 never = watch.serve(|| Value::Null) => match never {},
             };
             if let Some(inbox) = inbox.as_mut().filter(|_| exit == Exit::Ok) {
@@ -123,7 +131,10 @@ pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exi
     }
 }
 
-async fn open(args: &RecvArgs, output: OutputOptions) -> Result<(Port, Option<Inbox>, Watch)> {
+/// What a started receiver has; without encryption there are no guests, because nobody is known.
+type Opened = (Port, Option<Arc<Guests>>, Option<Inbox>, Watch);
+
+async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Opened> {
     let to_stdout = is_stdout(args);
     if to_stdout && args.keep {
         return Err(Failure::new(
@@ -138,20 +149,21 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<(Port, Option<In
     }
     let mut config = args.session.endpoint()?;
     args.monitor.complete(&mut config);
-    let endpoint: Port = if args.session.insecure_udp {
+    let (endpoint, guests): (Port, _) = if args.session.insecure_udp {
         output::insecure();
-        bind(args.listen, |addr| {
+        let endpoint = bind(args.listen, |addr| {
             InsecureEndpoint::bind(addr, config.clone())
-        })?
-        .into()
+        })?;
+        (endpoint.into(), None)
     } else {
         let (identity, _) = home::identity(args.session.identity.as_deref())?;
-        let allowed = allowed(&identity, Use::Files, args.allow_anyone, &args.allow)?;
+        let allowed = allowed(&identity, Use::Files, args.peer_anyone, &args.peer)?;
         Protocol::offer(&mut config);
-        bind(args.listen, |addr| {
+        let endpoint = bind(args.listen, |addr| {
             Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
-        })?
-        .into()
+        })?;
+        let guests = Guests::new(args, output, endpoint.clone(), allowed)?;
+        (endpoint.into(), Some(Arc::new(guests)))
     };
     let watch = args.monitor.open("recv", "").await?;
     // Only now: what could not start makes no directory.
@@ -159,17 +171,25 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<(Port, Option<In
         true => None,
         false => Some(Inbox::open(args.directory.as_deref())?),
     };
-    if !output.quiet {
-        if let Some(inbox) = &inbox {
-            output::line(&format!("receiving into {}", inbox.path.display()));
-        }
-        announce(args, &endpoint)?;
+    if let Some(inbox) = inbox.as_ref().filter(|_| !output.quiet) {
+        output::line(&format!("receiving into {}", inbox.path.display()));
     }
-    Ok((endpoint, inbox, watch))
+    announce(args, output, &endpoint, guests.as_deref())?;
+    Ok((endpoint, guests, inbox, watch))
 }
 
 /// Prints the command that sends files to this host.
-fn announce(args: &RecvArgs, endpoint: &Port) -> Result<()> {
+fn announce(
+    args: &RecvArgs,
+    output: OutputOptions,
+    endpoint: &Port,
+    guests: Option<&Guests>,
+) -> Result<()> {
+    let code = guests.and_then(|guests| Some((guests, guests.code()?)));
+    if output.quiet {
+        // Somebody has asked for the code.
+        return code.map_or(Ok(()), |(guests, code)| guests.show(code));
+    }
     let local = endpoint
         .local_addr()
         .context("cannot read the bound address")?;
@@ -181,12 +201,18 @@ fn announce(args: &RecvArgs, endpoint: &Port) -> Result<()> {
         None => "--insecure-udp".to_owned(),
     };
     output::line(&format!("listening on {local}; on the other host, run:"));
-    output::line(&format!(
-        "  weftline send FILE... {} {whose}",
-        reachable(local)
-    ));
-    if args.allow_anyone && !args.session.insecure_udp {
-        output::line("warning: --allow-anyone: anyone who can reach this port can send files here");
+    match code {
+        Some((guests, code)) => {
+            guests.show(code)?;
+            output::line("the code is good for one sender; a sender that is known here needs none");
+        }
+        None => output::line(&format!(
+            "  weftline send FILE... {} {whose}",
+            reachable(local)
+        )),
+    }
+    if args.peer_anyone && !args.session.insecure_udp {
+        output::line("warning: --peer-anyone: anyone who can reach this port can send files here");
     }
     Ok(())
 }
@@ -195,6 +221,7 @@ async fn serve(
     args: &RecvArgs,
     output: OutputOptions,
     endpoint: &Port,
+    guests: Option<&Arc<Guests>>,
     mut stopping: Pin<&mut impl Future<Output = Exit>>,
 ) -> Exit {
     let mut sessions: JoinSet<Option<Record>> = JoinSet::new();
@@ -202,6 +229,7 @@ async fn serve(
     let places = Arc::new(Semaphore::new(most));
     let mut results: JoinSet<()> = JoinSet::new();
     let mut exit = Exit::Ok;
+    let mut watching = std::pin::pin!(watch(endpoint, guests, &places));
     loop {
         tokio::select! {
             accepted = accept(endpoint, &[Protocol::Files]) => match accepted {
@@ -210,9 +238,7 @@ async fn serve(
                 }
                 None => break,
             },
-            Some(refusal) = endpoint.refused() => {
-                turned_away(&refusal, "--allow", "allow it");
-            }
+            never = &mut watching => match never {},
             Some(done) = sessions.join_next() => {
                 // A peer that offered nothing is not a sender.
                 if let Ok(None) = done {
@@ -244,138 +270,25 @@ async fn serve(
             }
         }
     }
+    if let Some(guests) = guests {
+        guests.finish().await;
+    }
     farewell(endpoint, close::DONE, "").await;
     while results.join_next().await.is_some() {}
     exit
 }
 
-/// Tells a sender that the receiver is serving another one.
-async fn refuse_busy(connection: Connection) {
-    connection.close(close::BUSY, "busy with another sender");
-    let _ = tokio::time::timeout(GOODBYE, connection.closed()).await;
-}
-
-/// Receives from one sender; `None` if the peer offered nothing, or had to be turned away.
-async fn session(
-    connection: Connection,
-    args: RecvArgs,
-    output: OutputOptions,
-    places: Arc<Semaphore>,
-) -> Option<Record> {
-    let started = Instant::now();
-    let stream = match first_stream(&connection, args.session.timeout).await {
-        Ok(stream) => stream,
-        Err(why) => {
-            offered_nothing(&connection, &why, output);
-            return None;
-        }
-    };
-    let Ok(_place) = places.try_acquire() else {
-        refuse_busy(connection).await;
-        return None;
-    };
-    let peer = connection.peer().map(|p| p.to_string());
-    // Several progress bars at once would overwrite each other.
-    let reporter = if args.keep {
-        Reporter::lines(output)
-    } else {
-        Reporter::stderr(output)
-    };
-    reporter.peer(format!("connection from {}", name(&connection)));
-    let offered = AtomicBool::new(false);
-    let result = tokio::select! {
-        result = transfer(stream, &args, &reporter, connection.peer(), &offered) => result,
-        never = watch(Side::Recv, &connection, &reporter) => match never {},
-    };
-    reporter.finish();
-    let mut record = Record {
-        stats: Some(connection.stats()),
-        paths: connection.paths(),
-        folder: args.directory.filter(|path| path != Path::new("-")),
-        peer,
-        elapsed: started.elapsed(),
-        ..Record::default()
-    };
-    match result {
-        Ok(summary) => {
-            record.failure = failure::judging(&summary);
-            record.summary = Some(summary);
-            // The sender closes once it has the last frame; if this end closed first, the frame
-            // could be lost.
-            let _ = tokio::time::timeout(GOODBYE, connection.closed()).await;
-        }
-        Err(
-            error @ (TransferError::Stream(_)
-            | TransferError::Ended
-            | TransferError::Wire(_)
-            | TransferError::Protocol(_)),
-        ) if !offered.load(Ordering::Relaxed) => {
-            offered_nothing(&connection, &error.to_string(), output);
-            return None;
-        }
-        Err(error) => {
-            let failure = failure::transferring(&error, connection.close_reason().as_ref());
-            // If the peer sent the reason on the stream, let it arrive before the close does.
-            let _ = tokio::time::timeout(GOODBYE, connection.flushed()).await;
-            connection.close(close::FAILED, &failure.message);
-            record.failure = Some(failure);
-        }
+/// Lets peers in, or says that they were refused.
+async fn watch(endpoint: &Port, guests: Option<&Arc<Guests>>, places: &Semaphore) -> Infallible {
+    match guests {
+        Some(guests) => guests.watch(|| places.available_permits() > 0).await,
+        None => loop {
+            match endpoint.refused().await {
+                Some(refusal) => turned_away(&refusal, "--peer", "allow it"),
+                None => std::future::pending().await,
+            }
+        },
     }
-    Some(record)
-}
-
-/// The stream on which the peer offers its files.
-async fn first_stream(connection: &Connection, patience: Duration) -> Result<Stream, String> {
-    let opened = tokio::time::timeout(patience, connection.accept_stream()).await;
-    match opened {
-        Ok(Ok(stream)) => Ok(stream),
-        Ok(Err(reason)) => Err(failure::closed(&reason).message),
-        Err(_) => Err("it said nothing".to_owned()),
-    }
-}
-
-/// Lets a peer go that is no sender. On plain UDP anybody can be one, with one datagram.
-fn offered_nothing(connection: &Connection, why: &str, output: OutputOptions) {
-    let text = format!("{} offered nothing: {why}", name(connection));
-    Reporter::lines(output).peer(printable(&text));
-    connection.close(close::FAILED, "you offered nothing");
-}
-
-/// The peer, for people.
-fn name(connection: &Connection) -> String {
-    let addr = connection.remote_addr();
-    match connection.peer() {
-        Some(peer) => format!("{peer} at {addr}"),
-        None => format!("an unknown sender at {addr}"),
-    }
-}
-
-async fn transfer(
-    stream: Stream,
-    args: &RecvArgs,
-    reporter: &Reporter,
-    sender: Option<Fingerprint>,
-    offered: &AtomicBool,
-) -> Result<Summary, TransferError> {
-    let sink = match &args.directory {
-        Some(root) if !is_stdout(args) => {
-            let mut folder = Folder::new(root);
-            folder.overwrite = args.overwrite;
-            folder.hidden = args.hidden;
-            folder.keep_out = home::folder().ok();
-            folder.sender = sender;
-            Sink::Directory(folder)
-        }
-        _ => Sink::Writer(Box::new(tokio::io::stdout())),
-    };
-    let show = show(Side::Recv, reporter);
-    let on_event = |event: Event<'_>| {
-        if let Event::Expected { .. } = event {
-            offered.store(true, Ordering::Relaxed);
-        }
-        show(event);
-    };
-    receive(stream, sink, args.stall.stall_timeout, &on_event).await
 }
 
 fn is_stdout(args: &RecvArgs) -> bool {

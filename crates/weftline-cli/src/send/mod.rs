@@ -1,37 +1,43 @@
 //! `weftline send`
 
+mod receiver;
+
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
-use weftline::{Connection, Fingerprint, Port};
+use weftline::{Connection, Port};
+use weftline_apps::pairing::Code;
 use weftline_apps::transfer::{Listing, collect, send};
-use weftline_apps::{Protocol, close, connect, farewell};
+use weftline_apps::{close, farewell};
 
-use crate::home;
 use crate::options::{PathOptions, SessionOptions, StallOptions};
+use crate::peer::Peer;
 use crate::places::Places;
 use crate::ui::failure::{self, There};
 use crate::ui::progress::Reporter;
 use crate::ui::stop::{stop, stopped};
 use crate::ui::summary::{self, Record, Side, show, watch};
-use crate::ui::{Exit, Failure, OutputOptions, exit, output};
+use crate::ui::{Exit, Failure, OutputOptions, exit};
 
 /// The commands of the receiving end.
 const THERE: There = There {
     serve: "weftline recv",
-    allow: "weftline recv --allow",
+    allow: "weftline recv --peer",
 };
 
 const EXAMPLES: &str = "\
 Examples:
-  weftline send movie.mkv host.example --peer FINGERPRINT
-  weftline send photos notes.txt 192.0.2.7:9338 --peer FINGERPRINT
-  tar c src | weftline send - --name src.tar host.example --peer FINGERPRINT
+  weftline send movie.mkv host.example --code 7-amber-river
+  weftline send photos notes.txt host.example
+  weftline send movie.mkv 192.0.2.7:9000 --peer FINGERPRINT
+  tar c src | weftline send - --name src.tar host.example
 
-The receiver runs `weftline recv`, which prints its fingerprint for --peer. It needs this host's
-fingerprint too: `weftline key` prints it. To resume an interrupted transfer, run both commands
-again. Symbolic links are not sent.";
+The receiver runs `weftline recv`, which shows a code. With it, both hosts learn who the other is, and
+the receiver is remembered in ~/.config/weftline/peers with the address: it needs no code again. With
+--peer instead of a code, the receiver needs this host's fingerprint too: `weftline key` prints it.
+On a terminal, `send` waits up to two minutes for the receiver's operator to allow it. To resume an
+interrupted transfer, run both commands again. Symbolic links are not sent.";
 
 /// Send files and directories to `weftline recv` on another host
 #[derive(Args, Clone, Debug)]
@@ -40,14 +46,13 @@ pub(crate) struct SendArgs {
     /// What is sent, and where to
     #[command(flatten)]
     pub places: Places,
-    /// Fingerprint of the receiver, as `weftline recv` prints it
-    #[arg(
-        long,
-        value_name = "FINGERPRINT",
-        required_unless_present = "insecure_udp",
-        conflicts_with = "insecure_udp"
-    )]
-    pub peer: Option<Fingerprint>,
+    /// The code that `weftline recv` shows
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["peer", "insecure_udp"])]
+    pub code: Option<Code>,
+    /// The receiver: the fingerprint that `weftline recv` prints, or a name of `weftline peers`
+    /// [default: the peer that has this address there]
+    #[arg(long, value_name = "PEER", conflicts_with = "insecure_udp")]
+    pub peer: Option<Peer>,
     /// File name for standard input at the receiver [default: stdin]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -95,18 +100,8 @@ async fn prepare(args: &SendArgs, output: OutputOptions) -> Result<(Listing, Por
     }
     let mut config = args.session.endpoint()?;
     args.paths.complete(&mut config)?;
-    let identity = match args.peer {
-        Some(_) => Some(home::identity(args.session.identity.as_deref())?.0),
-        None => {
-            output::insecure();
-            None
-        }
-    };
-    let peer = args.peer.zip(identity);
     let (endpoint, connection) = tokio::select! {
-        connected = connect(&args.places.address, peer, Protocol::Files, &config) => {
-            connected.map_err(|error| failure::session(&error, THERE))?
-        }
+        connected = receiver::open(args, &config, output) => connected?,
         exit = stop() => {
             let message = "stopped before the connection was made";
             return Err(Failure::new(exit, message).into());

@@ -1,0 +1,123 @@
+//! The receiver's end of pairing, over connections.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
+use weftline::{Connection, Fingerprint};
+
+use super::codes::Codes;
+use super::exchange::{ReceiverNext, Receiving};
+use super::{Code, EXCHANGE, Name, Paired, PairingError, binding, read, write};
+use crate::SessionError;
+use crate::close;
+
+/// How long a sender that is paired may take to say its name.
+const LAST_WORD: Duration = Duration::from_secs(3);
+
+/// The end that shows codes, and answers whoever claims to have one. The endpoint must
+/// [accept strangers](weftline::Allowed::and_strangers_for) for [`PROTOCOL`](super::PROTOCOL) while a code is
+/// open, and only then.
+#[derive(Debug)]
+pub struct Host {
+    ours: Fingerprint,
+    name: Option<Name>,
+    codes: Mutex<Codes>,
+}
+
+impl Host {
+    /// Without a code yet. `ours` is the endpoint's fingerprint, and `name` what this end calls itself.
+    pub fn new(ours: Fingerprint, name: Option<Name>) -> Self {
+        let codes = Mutex::new(Codes::new());
+        Host { ours, name, codes }
+    }
+
+    /// Opens a code in place of another one. False: not before [`next`](Self::next).
+    pub fn open(&self, code: Code) -> bool {
+        self.codes().open(code, Instant::now())
+    }
+
+    /// The code that is open. A code ends when it is used, and after [`TRIES`](super::TRIES) wrong tries.
+    pub fn code(&self) -> Option<Code> {
+        self.codes().code()
+    }
+
+    /// Whether a sender was paired by one of the codes.
+    pub fn used(&self) -> bool {
+        self.codes().used()
+    }
+
+    /// When the next code may be opened, if the last one ended by wrong tries: later each time.
+    pub fn next(&self) -> Option<Instant> {
+        self.codes().next()
+    }
+
+    /// Does the exchange with a stranger, and closes its connection. As soon as the sender has proved that
+    /// it has the code, `admit` lets it in: it may connect at once.
+    ///
+    /// # Errors
+    /// The stranger does not have the code, or does not keep to the protocol.
+    pub async fn answer(
+        &self,
+        connection: &Connection,
+        admit: impl Fn(Fingerprint),
+    ) -> Result<Paired, PairingError> {
+        let mut paired = None;
+        let exchange = self.exchange(connection, &mut paired, admit);
+        let result = timeout(EXCHANGE, exchange).await;
+        let result = result.unwrap_or(Err(PairingError::Silent));
+        connection.close(close::DONE, "");
+        match paired {
+            // That it has no name to tell, or said none in time, is no matter.
+            Some(paired) => Ok(paired),
+            None => result.and(Err(PairingError::Protocol)),
+        }
+    }
+
+    async fn exchange(
+        &self,
+        connection: &Connection,
+        paired: &mut Option<Paired>,
+        admit: impl Fn(Fingerprint),
+    ) -> Result<(), PairingError> {
+        connection.confirmed().await.map_err(SessionError::Closed)?;
+        let (binding, peer) = binding(connection, self.ours, false)?;
+        let stream = connection.accept_stream().await;
+        let mut stream = stream.map_err(SessionError::Closed)?;
+        let mut receiving = Receiving::new(binding, self.name.clone());
+        loop {
+            let message = match paired {
+                None => read(&mut stream).await?,
+                Some(_) => {
+                    let last = timeout(LAST_WORD, read(&mut stream)).await;
+                    last.unwrap_or(Err(PairingError::Silent))?
+                }
+            };
+            let next = receiving.handle(message, &mut self.codes(), Instant::now())?;
+            match next {
+                ReceiverNext::Send(message) => write(&mut stream, &message).await?,
+                ReceiverNext::Paired(message) => {
+                    admit(peer);
+                    let (name, addr) = (None, connection.remote_addr());
+                    *paired = Some(Paired { peer, name, addr });
+                    write(&mut stream, &message).await?;
+                }
+                ReceiverNext::Wrong(message) => {
+                    write(&mut stream, &message).await?;
+                    let _ = connection.flushed().await;
+                    return Err(PairingError::WrongCode);
+                }
+                ReceiverNext::Named(name) => {
+                    if let Some(paired) = paired {
+                        paired.name = name;
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn codes(&self) -> MutexGuard<'_, Codes> {
+        self.codes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,303 @@
+//! Who may send files, and how others get in while `recv` runs: by a code, or by the operator's answer.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{sleep_until, timeout};
+use weftline::{Allowed, Connection, Endpoint, Fingerprint, Refusal};
+use weftline_apps::pairing::{Code, Host, Name, PROTOCOL, Paired, PairingError};
+
+use super::RecvArgs;
+use super::questions::{Answer, Questions};
+use crate::book::{self, Book};
+use crate::home::{self, Use};
+use crate::listen::{reachable, turned_away};
+use crate::ui::{OutputOptions, ask, output, peers, terminal};
+
+/// How long a pair may take to be remembered before the program ends.
+const LAST_WORDS: Duration = Duration::from_secs(4);
+
+/// A peer that the operator is being asked about, with its address and the answer to come.
+struct Asked {
+    peer: Fingerprint,
+    addr: SocketAddr,
+    line: Pin<Box<dyn Future<Output = String> + Send>>,
+}
+
+/// The peers of an endpoint. Files are accepted from those who are allowed alone; a stranger's connection is
+/// for its code, and nothing else is read on it.
+pub(super) struct Guests {
+    endpoint: Endpoint,
+    output: OutputOptions,
+    allowed: Allowed,
+    /// Besides, those who were let in since this command began.
+    admitted: Arc<Mutex<BTreeSet<Fingerprint>>>,
+    /// The side of pairing that shows codes, if there are any.
+    host: Option<Host>,
+    /// A code comes after one that was used.
+    keep: bool,
+    asks: bool,
+    changed: Notify,
+    pairings: Mutex<JoinSet<()>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Guests {
+    pub(super) fn new(
+        args: &RecvArgs,
+        output: OutputOptions,
+        endpoint: Endpoint,
+        allowed: Allowed,
+    ) -> Result<Self> {
+        let watched = output::is_watched(output);
+        // Whoever says which senders are welcome needs no other way in.
+        let named = !args.peer.is_empty() || args.peer_anyone;
+        let host = args.code || (watched && !named);
+        let host = host.then(|| Host::new(endpoint.fingerprint(), home::own_name()));
+        let guests = Guests {
+            endpoint,
+            output,
+            allowed,
+            admitted: Arc::default(),
+            host,
+            keep: args.keep,
+            asks: watched && ask::is_possible() && !args.peer_anyone,
+            changed: Notify::new(),
+            pairings: Mutex::default(),
+        };
+        guests.open_code()?;
+        Ok(guests)
+    }
+
+    /// The code that is open now.
+    pub(super) fn code(&self) -> Option<Code> {
+        self.host.as_ref().and_then(Host::code)
+    }
+
+    /// Opens a code if one is due.
+    fn open_code(&self) -> Result<bool> {
+        let Some(host) = &self.host else {
+            return Ok(false);
+        };
+        if host.code().is_some() || (host.used() && !self.keep) {
+            return Ok(false);
+        }
+        let opened = host.open(Code::random().context("cannot make a code")?);
+        if opened {
+            self.apply()?;
+        }
+        Ok(opened)
+    }
+
+    /// Tells the endpoint who may connect now.
+    fn apply(&self) -> Result<()> {
+        let (allowed, admitted) = (self.allowed.clone(), self.admitted.clone());
+        let allowed =
+            Allowed::from_fn(move |peer| allowed.allows(peer) || lock(&admitted).contains(peer));
+        let allowed = match self.code() {
+            Some(_) => allowed.and_strangers_for(PROTOCOL),
+            None => allowed,
+        };
+        Ok(self.endpoint.set_allowed(allowed)?)
+    }
+
+    fn is_allowed(&self, peer: &Fingerprint) -> bool {
+        self.allowed.allows(peer) || lock(&self.admitted).contains(peer)
+    }
+
+    fn admit(&self, peer: Fingerprint) {
+        lock(&self.admitted).insert(peer);
+    }
+
+    fn applied(&self) {
+        if let Err(error) = self.apply() {
+            terminal::offer(format!("warning: who may connect is unchanged: {error:#}"));
+        }
+    }
+
+    /// Prints the command that sends files with this code; as JSON too, for programs that pass it on.
+    pub(super) fn show(&self, code: Code) -> Result<()> {
+        let local = self.endpoint.local_addr();
+        let at = reachable(local.context("cannot read the bound address")?);
+        output::line(&format!("  weftline send FILE... {at} --code {code}"));
+        if self.output.json {
+            let fingerprint = self.endpoint.fingerprint().to_string();
+            let event = json!({
+                "command": "recv",
+                "event": "code",
+                "code": code.to_string(),
+                "address": at,
+                "fingerprint": fingerprint,
+            });
+            output::print(&event.to_string());
+        }
+        Ok(())
+    }
+
+    /// Lets peers in, or says that they were refused, until it is dropped. The operator is asked about one
+    /// only while `is_free`: there is room for another sender.
+    pub(super) async fn watch(self: &Arc<Self>, is_free: impl Fn() -> bool) -> Infallible {
+        let (mut questions, mut asked) = (Questions::new(), None);
+        loop {
+            self.renew();
+            let next = self.host.as_ref().and_then(Host::next);
+            tokio::select! {
+                Some(stranger) = self.endpoint.accept_stranger() => self.meet(stranger),
+                () = self.changed.notified() => {}
+                () = sleep_until(next.unwrap_or_else(Instant::now).into()), if next.is_some() => {}
+                Some(refusal) = self.endpoint.refused() => {
+                    self.on_refusal(&refusal, &questions, &mut asked, is_free());
+                }
+                (peer, addr, answer) = answer(&mut asked) => {
+                    questions.on_answer(peer, answer, Instant::now());
+                    self.on_answer(peer, addr, answer);
+                }
+            }
+        }
+    }
+
+    /// Shows the next code when it is due.
+    fn renew(&self) {
+        let shown = self.open_code().and_then(|opened| match self.code() {
+            Some(code) if opened => {
+                output::line("a new code; on the other host, run:");
+                self.show(code)
+            }
+            _ => Ok(()),
+        });
+        if let Err(error) = shown {
+            terminal::offer(format!("warning: no new code: {error:#}"));
+        }
+    }
+
+    /// Hears the code that a stranger says.
+    fn meet(self: &Arc<Self>, stranger: Connection) {
+        let guests = self.clone();
+        let mut pairings = lock(&self.pairings);
+        while pairings.try_join_next().is_some() {}
+        pairings.spawn(async move {
+            let Some(host) = &guests.host else { return };
+            let result = host.answer(&stranger, |peer| guests.admit(peer)).await;
+            guests.on_pairing(&stranger, result);
+            guests.changed.notify_one();
+        });
+    }
+
+    fn on_pairing(&self, stranger: &Connection, result: Result<Paired, PairingError>) {
+        let addr = stranger.remote_addr();
+        match result {
+            Ok(paired) => {
+                self.remember(paired.peer, paired.name, paired.addr, "paired with");
+            }
+            Err(PairingError::WrongCode) => {
+                self.tell(format!("{addr} gave a wrong code"));
+                if let Some(next) = self.host.as_ref().and_then(Host::next)
+                    && self.code().is_none()
+                {
+                    let wait = next.saturating_duration_since(Instant::now()).as_secs_f64();
+                    terminal::offer(format!(
+                        "warning: three wrong codes: the code is no longer good; the next one comes in {wait:.0} s"
+                    ));
+                }
+            }
+            Err(error) => self.tell(format!("{addr} was not paired: {error}")),
+        }
+        if self.code().is_none() {
+            self.applied();
+        }
+    }
+
+    /// A message that a stranger causes.
+    fn tell(&self, text: String) {
+        if !self.output.quiet {
+            peers::tell(text);
+        }
+    }
+
+    /// Lets a peer in from now on, in later runs too.
+    fn remember(&self, peer: Fingerprint, name: Option<Name>, addr: SocketAddr, how: &str) {
+        let address = Name::like(&addr.ip().to_canonical().to_string());
+        let names = name.into_iter().chain(address);
+        let remembered = Book::edit(|book| Ok(book.remember(peer, names, None)))
+            .and_then(|name| home::allow(Use::Files, peer, name.as_str()));
+        let line = match remembered {
+            Ok(()) => format!(
+                "{how} {}: it may send files here from now on",
+                book::shown(&peer)
+            ),
+            Err(error) => format!("warning: {how} {peer}, for this run only: {error:#}"),
+        };
+        terminal::offer(line);
+    }
+
+    fn on_refusal(
+        &self,
+        refusal: &Refusal,
+        questions: &Questions,
+        asked: &mut Option<Asked>,
+        is_free: bool,
+    ) {
+        let Refusal::UnknownPeer { peer, addr } = refusal else {
+            return turned_away(refusal, "--peer", "allow it");
+        };
+        if !self.asks || !is_free {
+            return turned_away(refusal, "--peer", "allow it");
+        }
+        // A sender that waits for the answer comes again and again; one of several comes again later.
+        if asked.is_some() || questions.is_unwanted(peer) || self.is_allowed(peer) {
+            return;
+        }
+        if !questions.may_ask(peer, Instant::now()) || !ask::is_possible() {
+            return turned_away(refusal, "--peer", "allow it");
+        }
+        let who = book::shown(peer);
+        let question = format!("allow {who} at {addr} to send files? [y/N/always]");
+        *asked = Some(Asked {
+            peer: *peer,
+            addr: *addr,
+            line: Box::pin(ask::ask(question)),
+        });
+    }
+
+    fn on_answer(&self, peer: Fingerprint, addr: SocketAddr, answer: Answer) {
+        match answer {
+            Answer::No => terminal::offer(format!("{peer} stays refused")),
+            Answer::Yes => {
+                self.admit(peer);
+                terminal::offer(format!("{peer} may send files until this command ends"));
+            }
+            Answer::Always => {
+                self.admit(peer);
+                self.remember(peer, None, addr, "allowed");
+            }
+        }
+    }
+
+    /// Waits until pairs are remembered.
+    pub(super) async fn finish(&self) {
+        let mut pairings = std::mem::take(&mut *lock(&self.pairings));
+        let all = async { while pairings.join_next().await.is_some() {} };
+        let _ = timeout(LAST_WORDS, all).await;
+    }
+}
+
+/// The operator's answer, if there is a question.
+async fn answer(asked: &mut Option<Asked>) -> (Fingerprint, SocketAddr, Answer) {
+    let Some(Asked { peer, addr, line }) = asked else {
+        return std::future::pending().await;
+    };
+    let answered = (*peer, *addr, Answer::read(&line.await));
+    *asked = None;
+    answered
+}

@@ -1,0 +1,157 @@
+//! Who the receiver is, and the session with it.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use tokio::time::{Instant, sleep};
+use weftline::{ConnectError, Connection, EndpointConfig, Fingerprint, Identity, Port};
+use weftline_apps::pairing::{Code, Name, PairingError, pair};
+use weftline_apps::{Address, Protocol, SessionError, connect, printable};
+
+use super::{SendArgs, THERE};
+use crate::book::{self, Book};
+use crate::home;
+use crate::ui::{Exit, Failure, OutputOptions, failure, output};
+
+/// A receiver whose operator is being asked is tried again for this long, later each time.
+const WAIT: Duration = Duration::from_secs(120);
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Connects to the receiver that the options name: by its fingerprint, by a code, or as it is known.
+pub(super) async fn open(
+    args: &SendArgs,
+    config: &EndpointConfig,
+    output: OutputOptions,
+) -> Result<(Port, Connection)> {
+    if args.session.insecure_udp {
+        output::insecure();
+        let connected = connect(&args.places.address, None, Protocol::Files, config).await;
+        return Ok(connected.map_err(|error| failure::session(&error, THERE))?);
+    }
+    let (identity, _) = home::identity(args.session.identity.as_deref())?;
+    let (peer, name) = match (&args.peer, &args.code) {
+        (Some(peer), _) => (peer.fingerprint()?, None),
+        (None, Some(code)) => meet(args, code, &identity, config, output).await?,
+        (None, None) => known(&args.places.address)?,
+    };
+    let patient = output::is_watched(output);
+    let connected = again(&args.places.address, (peer, identity), config, patient).await;
+    Ok(connected.map_err(|error| refused(&error, name.as_ref()))?)
+}
+
+/// The peer that has this address in the file of known peers.
+fn known(address: &Address) -> Result<(Fingerprint, Option<Name>)> {
+    let book = Book::read()?;
+    let known = book.at(address).ok_or_else(|| {
+        let message = format!(
+            "nobody is known at {address}: run `weftline recv` there and give the code that it shows (--code), or name the receiver with --peer"
+        );
+        Failure::new(Exit::Usage, message)
+    })?;
+    Ok((known.peer, Some(known.name.clone())))
+}
+
+/// Pairs with the receiver, and remembers it. A receiver that is known already is not asked for another code
+/// when the same command is run again.
+async fn meet(
+    args: &SendArgs,
+    code: &Code,
+    identity: &Identity,
+    config: &EndpointConfig,
+    output: OutputOptions,
+) -> Result<(Fingerprint, Option<Name>)> {
+    let paired = pair(
+        &args.places.address,
+        code,
+        identity,
+        home::own_name(),
+        config,
+    )
+    .await;
+    let paired = match (paired, known(&args.places.address)) {
+        (Ok(paired), _) => paired,
+        (Err(PairingError::WrongCode | PairingError::NoCode(_)), Ok((peer, Some(name)))) => {
+            if !output.quiet {
+                output::line(&format!(
+                    "the code is no longer good, and not needed: {} is known as {name}",
+                    args.places.address
+                ));
+            }
+            return Ok((peer, Some(name)));
+        }
+        (Err(error), _) => return Err(not_paired(&error).into()),
+    };
+    let host = Name::like(args.places.address.host());
+    let names = paired.name.into_iter().chain(host);
+    let remembered =
+        Book::edit(|book| Ok(book.remember(paired.peer, names, Some(&args.places.address))));
+    match remembered {
+        Ok(_) if output.quiet => {}
+        Ok(_) => output::line(&format!(
+            "paired with {}: {} needs no code from now on",
+            book::shown(&paired.peer),
+            args.places.address
+        )),
+        Err(error) => output::line(&format!(
+            "warning: paired with {}, for this run only: {error:#}",
+            paired.peer
+        )),
+    }
+    Ok((paired.peer, None))
+}
+
+fn not_paired(error: &PairingError) -> Failure {
+    match error {
+        PairingError::WrongCode => Failure::new(
+            Exit::Refused,
+            "wrong code: use the one that `weftline recv` shows now",
+        ),
+        PairingError::Impostor => Failure::new(Exit::Refused, error.to_string()),
+        PairingError::Session(error) => failure::session(error, THERE),
+        error => Failure::new(Exit::Lost, error.to_string()),
+    }
+}
+
+/// Connects; while the receiver refuses this host, a `patient` sender waits for its operator.
+async fn again(
+    address: &Address,
+    identity: (Fingerprint, Identity),
+    config: &EndpointConfig,
+    patient: bool,
+) -> Result<(Port, Connection), SessionError> {
+    let ours = identity.1.fingerprint();
+    let (end, mut pause) = (Instant::now() + WAIT, FIRST_PAUSE);
+    loop {
+        let connected = connect(address, Some(identity.clone()), Protocol::Files, config).await;
+        let is_refused = matches!(
+            connected,
+            Err(SessionError::Connect(ConnectError::Refused { .. }))
+        );
+        if !is_refused || !patient || Instant::now() + pause >= end {
+            return connected;
+        }
+        if pause == FIRST_PAUSE {
+            let seconds = WAIT.as_secs();
+            output::line(&format!(
+                "{address} does not know this host: waiting up to {seconds} s for its operator to allow {ours}"
+            ));
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// The failure to report when no session was made; `name`: the receiver was found by its address.
+fn refused(error: &SessionError, name: Option<&Name>) -> Failure {
+    let failure = failure::session(error, THERE);
+    match (error, name) {
+        (SessionError::Connect(ConnectError::PeerMismatch { .. }), Some(name)) => Failure::new(
+            failure.exit,
+            printable(&format!(
+                "{failure}. The expected one is {name} in `weftline peers`; if the receiver has a new key, pair again with the code of `weftline recv` (--code)"
+            )),
+        ),
+        _ => failure,
+    }
+}
