@@ -158,12 +158,18 @@ impl Payload {
         if got > limit {
             return Err(SendMessageError::TooLong { got, limit });
         }
-        // A message longer than the buffer is taken when the buffer is empty.
-        if !self.out.is_empty() && self.out.queued() + data.len() > self.send_buffer {
-            self.out.writer_blocked = true;
-            return Err(SendMessageError::Full);
+        match self.has_message_room(got) {
+            true => Ok(self.out.push(data, deadline, alone)),
+            false => Err(SendMessageError::Full),
         }
-        Ok(self.out.push(data, deadline, alone))
+    }
+
+    /// Whether a message of this length is taken now; if not, an event tells when to ask again.
+    pub(crate) fn has_message_room(&mut self, bytes: usize) -> bool {
+        // A message longer than the buffer is taken when the buffer is empty.
+        let has_room = self.out.is_empty() || self.out.queued() + bytes <= self.send_buffer;
+        self.out.writer_blocked |= !has_room;
+        has_room
     }
 
     pub(crate) fn recv_message(&mut self) -> Option<Message> {

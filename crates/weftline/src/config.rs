@@ -57,6 +57,10 @@ pub struct EndpointConfig {
     /// Bytes asked of the system for the socket's send and receive buffers, each. The system may
     /// give less (Linux: `net.core.rmem_max` and `wmem_max`).
     pub socket_buffer: usize,
+    /// A mark on all packets of the sockets that the endpoint and its paths open (Linux, `SO_MARK`), for rules
+    /// of routing and filtering: a tunnel keeps its own packets out of the tunnel by it. It needs
+    /// CAP_NET_ADMIN. A socket that the application gave stays as it is.
+    pub socket_mark: Option<u32>,
     /// Connections of peers served at once; further ones are turned away.
     pub max_sessions: usize,
     /// Names of the application's protocols, the preferred one first. The two ends agree on one in
@@ -99,6 +103,7 @@ impl Default for EndpointConfig {
             connect_timeout: Duration::from_secs(10),
             segmentation_offload: true,
             socket_buffer: 4 << 20,
+            socket_mark: None,
             max_sessions: 1024,
             application_protocols: Vec::new(),
             #[cfg(feature = "quic")]

@@ -146,6 +146,29 @@ impl Connection {
         })
     }
 
+    /// Waits until there is room for a message of this length: for an application that decides at the
+    /// last moment which message to send.
+    ///
+    /// Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// The connection is over.
+    pub async fn message_writable(&self, bytes: usize) -> Result<(), CloseReason> {
+        let shared = self.shared();
+        let writable = shared.wait(&shared.message_writable, |state, _| {
+            if let Some(reason) = state.over() {
+                return Poll::Ready(Err(reason.clone()));
+            }
+            // An event tells when to ask again.
+            match state.session.has_message_room(bytes) {
+                true => Poll::Ready(Ok(())),
+                false => Poll::Pending,
+            }
+        });
+        writable.await
+    }
+
     /// Bytes of the longest message that [`Connection::try_send_message_alone`] takes now: it
     /// follows what the path takes, which grows in a connection's first round trips.
     pub fn message_alone_max(&self) -> usize {

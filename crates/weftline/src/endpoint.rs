@@ -41,7 +41,7 @@ impl Endpoint {
     ) -> Result<Self, BindError> {
         let config = config.into();
         let failed = |source| BindError::Socket { addr, source };
-        let socket = socket::bind(addr, config.socket_buffer).map_err(failed)?;
+        let socket = socket::bind(addr, &config).map_err(failed)?;
         Self::from_socket(socket, identity, allowed, config)
     }
 

@@ -39,7 +39,7 @@ impl InsecureEndpoint {
     pub fn bind(addr: SocketAddr, config: impl Into<EndpointConfig>) -> Result<Self, BindError> {
         let config = config.into();
         let failed = |source| BindError::Socket { addr, source };
-        let socket = socket::bind(addr, config.socket_buffer).map_err(failed)?;
+        let socket = socket::bind(addr, &config).map_err(failed)?;
         Self::from_socket(socket, config)
     }
 

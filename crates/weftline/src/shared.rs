@@ -402,7 +402,7 @@ mod tests {
     /// A connection without a driver.
     fn shared() -> Shared {
         let local = (Ipv4Addr::LOCALHOST, 0).into();
-        let socket = socket::bind(local, 1 << 16).expect("a socket");
+        let socket = socket::bind(local, &EndpointConfig::default()).expect("a socket");
         let (udp, _) = Udp::new(socket, &EndpointConfig::default()).expect("an endpoint");
         let link = udp.connect(local).expect("a link");
         Shared::new(Carrier::Udp(link), Role::Client, Config::default(), 1)

@@ -606,6 +606,12 @@ impl Session {
         })
     }
 
+    /// Whether a message of this length would be taken now; if not, [`Event::MessageWritable`] tells
+    /// when to ask again.
+    pub fn has_message_room(&mut self, bytes: usize) -> bool {
+        self.payload.has_message_room(bytes)
+    }
+
     /// From now on, at most `bytes` bytes of messages may wait to be sent, instead of
     /// [`Config::send_buffer`]; the limit of streams stays. What waits already is not dropped.
     pub fn set_message_buffer(&mut self, bytes: usize) {

@@ -5,16 +5,18 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::EndpointConfig;
+
 /// A non-blocking UDP socket on `addr`; one on an IPv6 wildcard address serves IPv4 too.
-pub(crate) fn bind(addr: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
-    bind_to(addr, None, buffer)
+pub(crate) fn bind(addr: SocketAddr, config: &EndpointConfig) -> io::Result<UdpSocket> {
+    bind_to(addr, None, config)
 }
 
 /// As [`bind`]; with an interface, packets come and go through it alone.
 pub(crate) fn bind_to(
     addr: SocketAddr,
     interface: Option<&str>,
-    buffer: usize,
+    config: &EndpointConfig,
 ) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
     if addr.is_ipv6()
@@ -22,6 +24,7 @@ pub(crate) fn bind_to(
     {
         tracing::debug!(%error, "this socket serves IPv6 only");
     }
+    let buffer = config.socket_buffer;
     // The system gives what it allows; a smaller buffer costs packets, not correctness.
     socket.set_recv_buffer_size(buffer).ok();
     socket.set_send_buffer_size(buffer).ok();
@@ -33,6 +36,9 @@ pub(crate) fn bind_to(
     );
     if let Some(interface) = interface {
         bind_to_interface(&socket, interface)?;
+    }
+    if let Some(mark) = config.socket_mark {
+        set_mark(&socket, mark)?;
     }
     socket.set_nonblocking(true)?;
     socket.bind(&addr.into())?;
@@ -58,6 +64,21 @@ fn bind_to_interface(_: &Socket, _: &str) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, message))
 }
 
+#[cfg(target_os = "linux")]
+fn set_mark(socket: &Socket, mark: u32) -> io::Result<()> {
+    let set = socket.set_mark(mark);
+    set.map_err(|error| {
+        let message = format!("socket mark {mark}: {error} (a mark needs CAP_NET_ADMIN)");
+        io::Error::new(error.kind(), message)
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_mark(_: &Socket, _: u32) -> io::Result<()> {
+    let message = "sockets can be marked on Linux only: leave socket_mark out";
+    Err(io::Error::new(io::ErrorKind::Unsupported, message))
+}
+
 /// `addr` as a socket of the given family wants it: IPv4 addresses mapped for IPv6 sockets.
 pub(crate) fn for_family(addr: SocketAddr, v6: bool) -> SocketAddr {
     match addr.ip() {
@@ -74,9 +95,27 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn a_socket_of_an_interface_is_not_made_without_it() {
         let any = "127.0.0.1:0".parse().unwrap();
-        assert!(bind_to(any, Some("lo"), 1 << 16).is_ok());
-        let error = bind_to(any, Some("no-such-one"), 1 << 16).unwrap_err();
+        let config = EndpointConfig::default();
+        assert!(bind_to(any, Some("lo"), &config).is_ok());
+        let error = bind_to(any, Some("no-such-one"), &config).unwrap_err();
         assert_eq!(error.to_string(), "no interface no-such-one");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_socket_has_the_mark_that_was_asked_for_or_is_not_made() {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let mut config = EndpointConfig::default();
+        let mark_of = |socket| socket2::SockRef::from(&socket).mark().unwrap();
+        assert_eq!(mark_of(bind(any, &config).unwrap()), 0);
+        config.socket_mark = Some(0x776c);
+        match bind_to(any, Some("lo"), &config) {
+            Ok(socket) => assert_eq!(mark_of(socket), 0x776c),
+            Err(error) => {
+                assert!(error.to_string().contains("CAP_NET_ADMIN"), "{error}");
+                weftline_testkit::unable("root", "marks of sockets need CAP_NET_ADMIN");
+            }
+        }
     }
 
     #[test]

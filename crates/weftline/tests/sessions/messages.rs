@@ -1,3 +1,4 @@
+use std::pin::pin;
 use std::time::Duration;
 
 use weftline::{Bytes, CloseReason, Receipt, SendError, Undelivered};
@@ -113,13 +114,22 @@ async fn a_message_without_room_is_refused_at_once_and_room_comes_again() {
             tokio::task::yield_now().await;
         }
     }
+    let mut writable = pin!(pair.client.message_writable(most));
+    tokio::select! {
+        biased;
+        ended = &mut writable => panic!("there is no room: {ended:?}"),
+        () = tokio::task::yield_now() => {}
+    }
     relay.lose(0);
     for _ in 0..taken {
         let message = soon(pair.server.recv_message()).await.unwrap();
         assert_eq!(message.data.len(), most);
     }
+    assert_eq!(soon(writable).await, Ok(()));
     assert!(!full(pair.client.try_send_message("more", None)));
     soon(pair.server.recv_message()).await.unwrap();
+    pair.client.close(0, "");
+    assert!(soon(pair.client.message_writable(1)).await.is_err());
 }
 
 #[tokio::test]

@@ -166,7 +166,7 @@ impl Quic {
             return Err(failed(reason.to_owned()));
         }
         let interface = request.interface.as_deref();
-        let socket = socket::bind_to(local, interface, self.config.socket_buffer);
+        let socket = socket::bind_to(local, interface, &self.config);
         let outlet = socket.and_then(|socket| Outlet::new(socket, &self.identity, Arc::default()));
         outlet.map(Some).map_err(|error| failed(error.to_string()))
     }
