@@ -10,7 +10,7 @@ use crate::names::names;
 pub const DEFAULT_PORT: u16 = 9338;
 
 /// A host name or IP address and a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
     host: String,
     port: u16,

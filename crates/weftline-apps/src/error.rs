@@ -57,6 +57,9 @@ pub enum SessionError {
     /// The peer uses another version of the protocol.
     #[error("the peer runs another version of {0}")]
     Version(&'static str),
+    /// The tunnel's device cannot be opened, or has failed.
+    #[error("the tunnel's device: {0}")]
+    Device(String),
     /// The client asks for more than this end allows.
     #[error(transparent)]
     OverLimit(#[from] OverLimit),

@@ -12,8 +12,10 @@ pub mod forward;
 mod impaired;
 #[cfg(test)]
 mod killed;
+mod line;
 mod listen;
 mod names;
+mod order;
 pub mod pairing;
 pub mod protocol;
 mod quota;
@@ -23,6 +25,7 @@ mod session;
 mod stopper;
 mod target;
 pub mod transfer;
+pub mod tun;
 
 pub use address::{Address, BadAddress, DEFAULT_PORT, UnknownHost};
 pub use allow::{Allow, BadAllow};

@@ -29,6 +29,8 @@ pub(crate) struct Names {
     running: Arc<Semaphore>,
     /// By key; peers without one share theirs.
     peers: Mutex<HashMap<Option<Fingerprint>, Arc<Semaphore>>>,
+    /// Last addresses of the hosts that this end's own user named.
+    last: Mutex<HashMap<Address, Vec<SocketAddr>>>,
 }
 
 /// Those of the process.
@@ -47,15 +49,25 @@ impl Names {
             limit,
             running: Arc::new(Semaphore::new(MOST)),
             peers: Mutex::default(),
+            last: Mutex::default(),
         }
     }
 
-    /// The addresses of a host that this end's own user named, at least one.
+    /// The addresses of a host that this end's own user named, at least one. Where they cannot be found
+    /// now, they are those of the last time: name servers may be beyond the session that is to be opened.
     ///
     /// # Errors
     /// There are none, or not in time.
     pub(crate) async fn own(&self, address: &Address) -> Result<Vec<SocketAddr>, UnknownHost> {
-        self.within_limit(address, async { None }).await
+        let found = self.within_limit(address, async { None }).await;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match found {
+            Ok(found) => {
+                last.insert(address.clone(), found.clone());
+                Ok(found)
+            }
+            Err(error) => last.get(address).cloned().ok_or(error),
+        }
     }
 
     /// The addresses of a host that a peer named, at least one.
@@ -199,6 +211,22 @@ mod tests {
         let found = names.of_peer(None, &address("quick:1")).await.unwrap();
         assert_eq!(found.len(), MOST_ADDRESSES);
         assert_eq!(names.peers.lock().unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_host_that_was_found_before_is_found_without_name_servers() {
+        static GONE: Mutex<bool> = Mutex::new(false);
+        let ask: fn(&str, u16) -> _ = |_, port| match *GONE.lock().unwrap() {
+            true => Err(io::Error::other("no name server")),
+            false => Ok(vec![SocketAddr::from(([192, 0, 2, 1], port))]),
+        };
+        let names = Names::new(ask, Duration::from_secs(20));
+        let before = names.own(&address("host:1")).await.unwrap();
+        *GONE.lock().unwrap() = true;
+        assert_eq!(names.own(&address("host:1")).await, Ok(before));
+        let other = names.own(&address("other:1")).await;
+        assert_eq!(other, Err(UnknownHost::NoAddress("other".to_owned())));
+        assert!(names.of_peer(None, &address("host:1")).await.is_err());
     }
 
     #[tokio::test]

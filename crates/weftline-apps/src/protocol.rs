@@ -17,6 +17,8 @@ pub enum Protocol {
     Relay,
     /// TCP connections ([`forward`](crate::forward)).
     Forward,
+    /// IP packets ([`tun`](crate::tun)).
+    Tun,
 }
 
 /// No protocol of this crate has this name.
@@ -26,7 +28,12 @@ pub struct UnknownProtocol;
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Protocol; 3] = [Protocol::Files, Protocol::Relay, Protocol::Forward];
+    pub const ALL: [Protocol; 4] = [
+        Protocol::Files,
+        Protocol::Relay,
+        Protocol::Forward,
+        Protocol::Tun,
+    ];
 
     /// Its name in [`EndpointConfig::application_protocols`].
     pub fn name(self) -> &'static str {
@@ -34,6 +41,7 @@ impl Protocol {
             Protocol::Files => "files",
             Protocol::Relay => "relay",
             Protocol::Forward => "forward",
+            Protocol::Tun => "tun",
         }
     }
 
@@ -107,7 +115,7 @@ mod tests {
     async fn one_port_tells_its_clients_apart() {
         let server = endpoint(Protocol::offer);
         let (at, peer) = (server.local_addr().unwrap(), server.fingerprint());
-        let served = [Protocol::Relay, Protocol::Forward];
+        let served = [Protocol::Relay, Protocol::Forward, Protocol::Tun];
         let clients = Protocol::ALL.map(|protocol| endpoint(|config| protocol.ask(config)));
         for (client, protocol) in clients.iter().zip(Protocol::ALL) {
             let accepting = accept(&server, &served);

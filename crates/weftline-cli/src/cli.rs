@@ -8,6 +8,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::monitor::{status, top};
+#[cfg(target_os = "linux")]
+use crate::tun;
 use crate::ui::program::{self, on_runtime};
 use crate::ui::{Exit, OutputOptions, exit};
 use crate::{cast, config, demo, forward, key, peers, recv, relay, send};
@@ -38,6 +40,8 @@ enum Command {
     Recv(recv::RecvArgs),
     Forward(forward::ForwardArgs),
     Relay(relay::RelayArgs),
+    #[cfg(target_os = "linux")]
+    Tun(Box<tun::TunArgs>),
     Cast(cast::CastArgs),
     Status(status::StatusArgs),
     Top(top::TopArgs),
@@ -92,6 +96,8 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Recv(args) => on_runtime(recv::run(args, output)),
         Command::Forward(args) => on_runtime(forward::run(args, output)),
         Command::Relay(args) => on_runtime(relay::run(args, output)),
+        #[cfg(target_os = "linux")]
+        Command::Tun(args) => on_runtime(tun::run(*args, output)),
         Command::Cast(args) => on_runtime(cast::run(args, output)),
     };
     exit.map(ExitCode::from)

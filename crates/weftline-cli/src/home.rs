@@ -126,6 +126,9 @@ pub(crate) enum Use {
     Relay,
     /// Use `weftline forward serve`.
     Forward,
+    /// Use `weftline tun serve`.
+    #[cfg(target_os = "linux")]
+    Tun,
 }
 
 impl Use {
@@ -135,6 +138,8 @@ impl Use {
             Use::Files => "allowed-files",
             Use::Relay => "allowed-relay",
             Use::Forward => "allowed-forward",
+            #[cfg(target_os = "linux")]
+            Use::Tun => "allowed-tun",
         }
     }
 }
@@ -163,7 +168,7 @@ pub(crate) fn outdated_list() -> Option<String> {
     let path = folder().ok()?.join("allowed");
     path.exists().then(|| {
         format!(
-            "warning: {} is no longer read: each use has its own list now. Rename it to allowed-files (recv), allowed-relay (relay serve) or allowed-forward (forward serve), or copy the hosts to the lists where they belong",
+            "warning: {} is no longer read: each use has its own list now. Rename it to allowed-files (recv), allowed-relay (relay serve), allowed-forward (forward serve) or allowed-tun (tun serve), or copy the hosts to the lists where they belong",
             path.display()
         )
     })

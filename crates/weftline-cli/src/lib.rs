@@ -25,6 +25,8 @@ mod recv;
 mod relay;
 mod send;
 mod supervise;
+#[cfg(target_os = "linux")]
+mod tun;
 pub mod ui;
 
 pub use cli::{command, main};

@@ -297,6 +297,21 @@ fn stall_timeout(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// How often a line of statistics is printed.
+pub(crate) fn stats(text: &str) -> Result<Duration, String> {
+    within(text, Duration::from_millis(100), "give 100ms to 3600s")
+}
+
+/// A time between `least` and an hour.
+pub(crate) fn within(text: &str, least: Duration, otherwise: &str) -> Result<Duration, String> {
+    let time = weftline_netem::units::parse_duration(text).map_err(|e| e.to_string())?;
+    let accepted = least..=Duration::from_secs(3600);
+    accepted
+        .contains(&time)
+        .then_some(time)
+        .ok_or_else(|| otherwise.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

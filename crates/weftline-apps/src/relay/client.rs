@@ -18,6 +18,7 @@ use super::table::{Hostile, longest};
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION, Wanted};
 use crate::close;
 use crate::error::SessionError;
+use crate::line;
 use crate::printable;
 use crate::protocol::Protocol;
 use crate::reconnect::{Rejoin, reconnect, watchful};
@@ -112,7 +113,7 @@ impl Client {
         };
         let stream = connection.open_stream().await;
         let mut stream = stream.map_err(SessionError::Closed)?;
-        wire::write(&mut stream, &self.hello).await.map_err(lost)?;
+        line::write(&mut stream, &self.hello).await.map_err(lost)?;
         let answer: Answer = wire::read(&mut stream).await.map_err(lost)?;
         if answer.weftline_relay != VERSION {
             return Err(SessionError::Version("the relay"));
@@ -162,7 +163,7 @@ impl Client {
             let gone = self.near.expire(idle);
             for gone in gone.chunks(1000) {
                 let gone = gone.to_vec();
-                if wire::write(&mut stream, &Gone { gone }).await.is_err() {
+                if line::write(&mut stream, &Gone { gone }).await.is_err() {
                     return connection.closed().await;
                 }
             }

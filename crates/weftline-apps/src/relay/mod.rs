@@ -10,7 +10,7 @@
 //! | `client`, `near` | the client end: its sessions; its flows |
 //! | `server`, `far` | the server end: its clients; the flows of one client |
 //! | `room` | what the server's clients may take |
-//! | `table`, `order`, `inward` | the flow logic of both ends; the order of datagrams; a session's messages |
+//! | `table`, `inward` | the flow logic of both ends; a session's messages |
 //! | `wire` | the ends' messages |
 //! | `counts`, `event` | counters and events for the application |
 
@@ -22,7 +22,6 @@ mod far;
 mod inward;
 mod near;
 mod options;
-mod order;
 mod room;
 mod rule;
 mod server;

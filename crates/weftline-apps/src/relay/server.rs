@@ -19,6 +19,7 @@ use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION};
 use crate::allow::permit;
 use crate::close;
 use crate::error::SessionError;
+use crate::line;
 use crate::protocol::{Protocol, accept};
 use crate::quota::{CHECK, OverLimit, Who};
 use crate::session::farewell;
@@ -201,7 +202,7 @@ impl Server {
             flows: u32::try_from(self.options.flows).unwrap_or(u32::MAX),
             idle: self.options.idle.as_secs().max(1),
         };
-        match wire::write(&mut stream, &answer).await {
+        match line::write(&mut stream, &answer).await {
             Ok(()) => carry(&far, connection, stream).await,
             Err(error) => failed(error),
         }

@@ -9,8 +9,8 @@ use weftline::{Connection, SendError};
 use super::counts::{Counts, Snapshot, late};
 use super::delivery::Delivery;
 use super::event::InPieces;
-use super::order::Order;
 use super::wire::{HEAD, Head, NUMBERED_HEAD};
+use crate::order::Order;
 
 /// A flow that was used more recently than this is not dropped for a new one.
 const YOUNG: Duration = Duration::from_secs(10);

@@ -9,15 +9,14 @@ use std::io;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use weftline::printable;
+use tokio::io::AsyncRead;
+
+use crate::line;
 
 /// The version of this protocol.
 pub(super) const VERSION: u32 = 1;
 /// Most rules in a session.
 pub const MOST_RULES: usize = 64;
-/// Longest line on the stream.
-const LONGEST: u32 = 64 << 10;
 
 /// Bytes of a head without and with a number.
 pub(super) const HEAD: usize = 5;
@@ -105,47 +104,19 @@ pub(super) struct Gone {
     pub(super) gone: Vec<u32>,
 }
 
-/// Writes one of these messages.
-pub(super) async fn write<T: Serialize>(
-    stream: &mut (impl AsyncWrite + Unpin),
-    what: &T,
-) -> io::Result<()> {
-    let text = serde_json::to_vec(what).map_err(io::Error::other)?;
-    let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
-    if len > LONGEST {
-        return Err(io::Error::other(
-            "the line is too long for the relay's control stream",
-        ));
-    }
-    let mut line = len.to_be_bytes().to_vec();
-    line.extend(text);
-    stream.write_all(&line).await?;
-    stream.flush().await
-}
-
-/// Reads one of these messages.
+/// Reads one of these messages; [`crate::line::write`] writes them.
 pub(super) async fn read<T: DeserializeOwned>(
     stream: &mut (impl AsyncRead + Unpin),
 ) -> io::Result<T> {
-    let len = stream.read_u32().await?;
-    if len > LONGEST {
-        return Err(io::Error::other(
-            "the peer does not speak the relay's protocol",
-        ));
-    }
-    let mut text = vec![0; len as usize];
-    stream.read_exact(&mut text).await?;
-    serde_json::from_slice(&text).map_err(|e| {
-        let what = printable(&e.to_string());
-        io::Error::other(format!(
-            "the peer does not speak the relay's protocol: {what}"
-        ))
-    })
+    line::read(stream, "the relay").await
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncWriteExt;
+
     use super::*;
+    use crate::line::{LONGEST, write};
 
     #[test]
     fn heads_round_trip_and_short_ones_are_refused() {

@@ -8,13 +8,13 @@ use clap::Args;
 use weftline_apps::forward::{Client, ClientOptions, Entry, Event, OpenError, Snapshot};
 use weftline_apps::{Address, Stopper};
 
-use super::options::{BoundsOptions, within};
+use super::options::BoundsOptions;
 use super::rule::{Rule, local};
 use super::{THERE, draining};
 use crate::config::ConfigOptions;
 use crate::home;
 use crate::monitor::{MonitorOptions, Watch};
-use crate::options::{PathOptions, SessionOptions};
+use crate::options::{PathOptions, SessionOptions, within};
 use crate::peer::Peer;
 use crate::supervise::{retrying, supervise};
 use crate::ui::progress::Reporter;

@@ -7,7 +7,7 @@ use weftline::EndpointConfig;
 use weftline_apps::forward::Bounds;
 use weftline_netem::units;
 
-use crate::options::{AgainOptions, SessionOptions};
+use crate::options::{AgainOptions, SessionOptions, stats, within};
 use crate::ui::{Exit, Failure};
 
 /// The limits of connections.
@@ -74,20 +74,6 @@ fn buffer(text: &str) -> Result<usize, String> {
 
 fn drain(text: &str) -> Result<Duration, String> {
     within(text, Duration::ZERO, "give 0s to 3600s")
-}
-
-fn stats(text: &str) -> Result<Duration, String> {
-    within(text, Duration::from_millis(100), "give 100ms to 3600s")
-}
-
-/// A time between `least` and an hour.
-pub(super) fn within(text: &str, least: Duration, otherwise: &str) -> Result<Duration, String> {
-    let time = units::parse_duration(text).map_err(|e| e.to_string())?;
-    let accepted = least..=Duration::from_secs(3600);
-    accepted
-        .contains(&time)
-        .then_some(time)
-        .ok_or_else(|| otherwise.to_owned())
 }
 
 #[cfg(test)]

@@ -131,6 +131,7 @@ fn other_protocol(reached: Option<Protocol>) -> Failure {
         Some(Protocol::Files) => ("weftline recv", "weftline send"),
         Some(Protocol::Relay) => ("weftline relay serve", "weftline relay connect"),
         Some(Protocol::Forward) => ("weftline forward serve", "weftline forward"),
+        Some(Protocol::Tun) => ("weftline tun serve", "weftline tun"),
         None => {
             let message = "the server does not serve this: check its address and port";
             return Failure::new(Exit::General, message);

@@ -95,7 +95,7 @@ impl Running {
     }
 
     /// What `work` gives on its side. It must have said something: then it is there.
-    fn there<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+    pub(crate) fn there<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let side = File::open(format!("/proc/{}/ns/net", self.child.id())).unwrap();
         // A thread goes there and does not come back; its sockets stay there.
         let go = || {

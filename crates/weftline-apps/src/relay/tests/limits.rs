@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Fingerprint, Identity};
 
 use super::world::{soon, target, until};
+use crate::line;
 use crate::quota::Memory;
 use crate::relay::wire::{self, Answer, Hello, VERSION, Wanted};
 use crate::relay::{Server, ServerOptions};
@@ -57,7 +58,7 @@ async fn relay(
         }],
     };
     let asked = async {
-        wire::write(&mut stream, &hello).await?;
+        line::write(&mut stream, &hello).await?;
         wire::read::<Answer>(&mut stream).await
     };
     match soon(asked).await {

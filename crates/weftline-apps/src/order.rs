@@ -1,4 +1,4 @@
-//! Restores the order of one flow's datagrams.
+//! Restores the order of one flow's datagrams; relay and tun share it.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,32 @@ use bytes::Bytes;
 const FURTHEST: u64 = 1 << 15;
 
 /// Holds datagrams back until the missing ones before them arrive.
-#[derive(Debug, Default)]
-pub(super) struct Order {
+#[derive(Debug)]
+pub(crate) struct Order<T = Bytes> {
     next: u64,
-    held: BTreeMap<u64, Bytes>,
+    held: BTreeMap<u64, T>,
     bytes: usize,
 }
 
-impl Order {
+impl<T> Default for Order<T> {
+    fn default() -> Self {
+        Order {
+            next: 0,
+            held: BTreeMap::new(),
+            bytes: 0,
+        }
+    }
+}
+
+impl<T: AsRef<[u8]>> Order<T> {
     /// Adds the datagram whose number ends with these 32 bits. False: it is a duplicate or
     /// invalid.
-    pub(super) fn insert(&mut self, number: u32, datagram: Bytes) -> bool {
+    pub(crate) fn insert(&mut self, number: u32, datagram: T) -> bool {
         let ahead = number.wrapping_sub(self.next as u32);
         if u64::from(ahead) >= FURTHEST {
             return false;
         }
-        let bytes = datagram.len();
+        let bytes = datagram.as_ref().len();
         let number = self.next + u64::from(ahead);
         if self.held.contains_key(&number) {
             return false;
@@ -35,25 +45,48 @@ impl Order {
     }
 
     /// The next datagram in order, if it has arrived.
-    pub(super) fn pop(&mut self) -> Option<Bytes> {
+    pub(crate) fn pop(&mut self) -> Option<T> {
         let datagram = self.held.remove(&self.next)?;
-        self.bytes -= datagram.len();
+        self.bytes -= datagram.as_ref().len();
         self.next += 1;
         Some(datagram)
     }
 
+    /// The first datagram that is held back.
+    pub(crate) fn first(&self) -> Option<&T> {
+        self.held.first_key_value().map(|(_, datagram)| datagram)
+    }
+
+    /// Whether this number is before the next one.
+    pub(crate) fn is_past(&self, number: u32) -> bool {
+        number.wrapping_sub(self.next as u32) > u32::MAX / 2
+    }
+
+    /// Gives up the datagrams before this number: it is the next one. Nothing may be held back.
+    pub(crate) fn go_on_at(&mut self, number: u32) {
+        let ahead = number.wrapping_sub(self.next as u32);
+        self.next += u64::from(ahead);
+    }
+
+    /// Gives up the missing datagrams before the first one that is held back.
+    pub(crate) fn skip(&mut self) {
+        if let Some((&first, _)) = self.held.first_key_value() {
+            self.next = first;
+        }
+    }
+
     /// Whether the next datagram in order has arrived.
-    pub(super) fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         self.held.contains_key(&self.next)
     }
 
     /// Number of datagrams held back.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.held.len()
     }
 
     /// Bytes held back, with the overhead of holding them.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         const EACH: usize = 128;
         self.bytes + self.held.len() * EACH
     }
@@ -85,8 +118,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_given_up_is_waited_for_no_more() {
+        let mut order = Order::<Bytes>::default();
+        assert!(order.insert(2, bytes(2)) && order.insert(5, bytes(5)));
+        order.skip();
+        assert_eq!((order.pop(), order.pop()), (Some(bytes(2)), None));
+        assert!(!order.insert(1, bytes(1)), "it was given up");
+        order.skip();
+        assert_eq!((order.pop(), order.held()), (Some(bytes(5)), 0));
+        order.skip();
+        order.go_on_at(1 << 20);
+        assert!(order.insert(1 << 20, bytes(6)) && order.is_ready());
+    }
+
+    #[test]
     fn duplicates_and_invalid_numbers_are_refused() {
-        let mut order = Order::default();
+        let mut order = Order::<Bytes>::default();
         assert!(order.insert(0, bytes(0)) && order.insert(2, bytes(2)));
         assert!(!order.insert(2, bytes(9)) && !order.insert(1 << 15, bytes(9)));
         assert_eq!(order.pop(), Some(bytes(0)));

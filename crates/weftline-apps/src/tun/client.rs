@@ -1,0 +1,257 @@
+//! The client end: its device, and the session with the server.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use weftline::{CloseReason, Connection, PathEvent, Port};
+
+use super::counts::{Counts, Snapshot};
+use super::device::{Lease, System};
+use super::event::{Event, OnEvent};
+use super::ingress::ingress;
+use super::link::Link;
+use super::options::ClientOptions;
+use super::packet::{Header, is_routable};
+use super::wire::{self, Answer, Hello, VERSION};
+use crate::close;
+use crate::error::SessionError;
+use crate::line;
+use crate::protocol::Protocol;
+use crate::reconnect::{Rejoin, reconnect, watchful};
+use crate::session::{connect, farewell};
+use crate::stopper::Stopper;
+
+/// How long packets in flight may take to arrive when the tunnel is stopped.
+const DRAIN: Duration = Duration::from_secs(1);
+/// Time between two looks at whether the device is closed.
+const SHUTTING: Duration = Duration::from_millis(1);
+
+/// The client end of a tunnel.
+pub struct Client<S: System> {
+    options: ClientOptions,
+    system: S,
+    on_event: OnEvent,
+    opened: Mutex<Option<Arc<Opened<S::Device>>>>,
+    /// Counts of the devices that are closed.
+    before: Mutex<Counts>,
+    /// The device's error.
+    broken: watch::Sender<Option<String>>,
+}
+
+/// An open device, with the packets that pass it.
+pub(crate) struct Opened<D> {
+    device: Arc<D>,
+    lease: Lease,
+    link: Arc<Link>,
+    reader: JoinHandle<()>,
+}
+
+impl<D> Opened<D> {
+    fn is_own(&self, header: &Header) -> bool {
+        is_routable(header.source) && has(&self.lease, header.destination)
+    }
+}
+
+/// Whether the lease has this address.
+fn has(lease: &Lease, address: std::net::IpAddr) -> bool {
+    lease.addresses.iter().any(|own| own.addr() == address)
+}
+
+impl<S: System> Client<S> {
+    /// A client that opens its device with `system` when the server has answered.
+    pub fn new(
+        options: ClientOptions,
+        system: S,
+        on_event: impl Fn(Event<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        Client {
+            options,
+            system,
+            on_event: Arc::new(on_event),
+            opened: Mutex::default(),
+            before: Mutex::default(),
+            broken: watch::Sender::new(None),
+        }
+    }
+
+    /// Current counters.
+    pub fn snapshot(&self) -> Snapshot {
+        let opened = self.opened().clone();
+        let mut snapshot = opened.map(|o| o.link.snapshot()).unwrap_or_default();
+        snapshot.counts.merge(&self.before());
+        snapshot
+    }
+
+    /// Carries packets and keeps a session, until `stopper` stops it. The device is closed then.
+    ///
+    /// # Errors
+    /// The error of the first session is permanent, or the device fails.
+    pub async fn run(&self, stopper: &Stopper) -> Result<(), SessionError> {
+        let mut broken = self.broken.subscribe();
+        let ended = tokio::select! {
+            ended = reconnect(self, stopper) => ended,
+            // This fails only without a sender, and `self` holds one.
+            Ok(error) = broken.wait_for(Option::is_some) => {
+                Err(SessionError::Device(error.clone().unwrap_or_default()))
+            }
+        };
+        self.shut().await;
+        ended
+    }
+
+    async fn agree(&self, connection: &Connection) -> Result<Lease, SessionError> {
+        let lost = |error: std::io::Error| match connection.close_reason() {
+            Some(reason) => SessionError::Closed(reason),
+            None => SessionError::Failed(error.to_string()),
+        };
+        let stream = connection.open_stream().await;
+        let mut stream = stream.map_err(SessionError::Closed)?;
+        let hello = Hello {
+            weftline_tun: VERSION,
+            name: self.options.name.clone(),
+        };
+        line::write(&mut stream, &hello).await.map_err(lost)?;
+        let answer: Answer = wire::read(&mut stream).await.map_err(lost)?;
+        if answer.weftline_tun != VERSION {
+            return Err(SessionError::Version("the tunnel"));
+        }
+        let lease = answer.lease();
+        lease.map_err(|wrong| SessionError::Failed(wrong.to_owned()))
+    }
+
+    /// The device with this lease: the present one, or a new one.
+    async fn open(&self, lease: Lease) -> Result<Arc<Opened<S::Device>>, SessionError> {
+        let present = self.opened().clone();
+        if let Some(opened) = present.filter(|opened| opened.lease == lease) {
+            return Ok(opened);
+        }
+        self.shut().await;
+        let device = self.system.open(&lease).await;
+        let device = device.map_err(|error| SessionError::Device(error.to_string()))?;
+        let (device, link) = (Arc::new(device), Arc::new(Link::new(lease.mtu)));
+        let reading = {
+            let (device, link, lease) = (device.clone(), link.clone(), lease.clone());
+            let broken = self.broken.clone();
+            async move {
+                let error = ingress(&*device, |frame, header| match header {
+                    Some(header) if has(&lease, header.source) => link.push(frame, &header),
+                    header => link.refuse(header.as_ref()),
+                });
+                let error = error.await.to_string();
+                broken.send_replace(Some(error));
+            }
+        };
+        let opened = Arc::new(Opened {
+            device,
+            lease,
+            link,
+            reader: tokio::spawn(reading),
+        });
+        *self.opened() = Some(opened.clone());
+        Ok(opened)
+    }
+
+    /// Closes the device, and waits until nothing has it any more.
+    async fn shut(&self) {
+        let opened = self.opened().take();
+        let Some(opened) = opened else { return };
+        opened.reader.abort();
+        while !opened.reader.is_finished() {
+            sleep(SHUTTING).await;
+        }
+        self.before().merge(&opened.link.snapshot().counts);
+    }
+
+    fn before(&self) -> MutexGuard<'_, Counts> {
+        self.before.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Option<Arc<Opened<S::Device>>>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn detach(&self) {
+        if let Some(opened) = self.opened().as_ref() {
+            opened.link.end();
+        }
+    }
+}
+
+impl<S: System> Rejoin for Client<S> {
+    type Agreed = Arc<Opened<S::Device>>;
+
+    async fn begin(&self) -> Result<(Port, Connection, Self::Agreed), SessionError> {
+        let options = &self.options;
+        let mut config = options.endpoint.clone();
+        watchful(&mut config);
+        let connecting = connect(
+            &options.server,
+            options.identity.clone(),
+            Protocol::Tun,
+            &config,
+        );
+        let (endpoint, connection) = connecting.await?;
+        let agreed = timeout(options.timeout, self.agree(&connection)).await;
+        let opened = match agreed {
+            Ok(Ok(lease)) => self.open(lease).await,
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(SessionError::Silent),
+        };
+        match opened {
+            Ok(opened) => {
+                opened.link.attach(connection.clone());
+                (self.on_event)(Event::Connected {
+                    remote: connection.remote_addr(),
+                    lease: &opened.lease,
+                });
+                Ok((endpoint, connection, opened))
+            }
+            Err(error) => {
+                farewell(&endpoint, close::FAILED, "").await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn carry(&self, connection: &Connection, opened: Self::Agreed) -> CloseReason {
+        let device = &*opened.device;
+        let carried = opened
+            .link
+            .carry(connection, device, |header| opened.is_own(header));
+        carried.await
+    }
+
+    fn on_path(&self, event: &PathEvent) {
+        (self.on_event)(Event::Path(event));
+    }
+
+    fn on_lost(&self) {
+        self.detach();
+    }
+
+    fn on_retry(&self, error: &SessionError, wait: Duration) {
+        (self.on_event)(Event::Retrying { error, wait });
+    }
+
+    async fn leave(
+        &self,
+        _connection: &Connection,
+        carried: Pin<&mut (impl Future<Output = CloseReason> + Send)>,
+    ) {
+        let link = self.opened().as_ref().map(|opened| opened.link.clone());
+        if let Some(link) = link {
+            let flushed = async {
+                tokio::select! {
+                    () = link.flush() => {}
+                    _ = carried => {}
+                }
+            };
+            let _ = timeout(DRAIN, flushed).await;
+        }
+        self.detach();
+    }
+}

@@ -1,0 +1,264 @@
+//! The server end: its device, and its clients.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{interval, timeout};
+use weftline::{Connection, Port, Stream};
+
+use super::clients::{Clients, Tunnel};
+use super::counts::{Counts, Snapshot};
+use super::device::{Device, Lease};
+use super::event::{Event, OnEvent};
+use super::ingress::ingress;
+use super::options::{BadOptions, ServerOptions};
+use super::packet::{Header, is_routable};
+use super::pool::pools;
+use super::wire::{self, Answer, Hello, LONGEST_NAME, VERSION};
+use crate::close;
+use crate::error::SessionError;
+use crate::line;
+use crate::protocol::{Protocol, accept};
+use crate::quota::{CHECK, Sessions, Who};
+use crate::session::farewell;
+use crate::stopper::Stopper;
+
+/// How long packets in flight may take to arrive when the tunnel is stopped.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// The server end of tunnels.
+pub struct Server {
+    options: ServerOptions,
+    /// What all clients are told.
+    common: Lease,
+    clients: Mutex<Clients>,
+    sessions: Arc<Sessions>,
+    /// Packets of this host for nobody.
+    strays: Mutex<Counts>,
+    on_event: OnEvent,
+}
+
+impl Server {
+    /// A server without clients.
+    ///
+    /// # Errors
+    /// The options cannot be used.
+    pub fn new(
+        options: ServerOptions,
+        on_event: impl Fn(Event<'_>) + Send + Sync + 'static,
+    ) -> Result<Arc<Self>, BadOptions> {
+        let pools = pools(&options)?;
+        let common = Lease {
+            addresses: pools.iter().map(|pool| pool.own()).collect(),
+            server: pools.iter().map(|pool| pool.own().addr()).collect(),
+            mtu: options.mtu,
+            routes: options.routes.clone(),
+            dns: options.dns.clone(),
+        };
+        Ok(Arc::new(Server {
+            clients: Mutex::new(Clients::new(pools, options.tunnels, options.mtu)),
+            sessions: Sessions::new(options.memory.quota()),
+            strays: Mutex::default(),
+            common,
+            options,
+            on_event: Arc::new(on_event),
+        }))
+    }
+
+    /// What this host's own device needs: its addresses and its MTU.
+    pub fn lease(&self) -> &Lease {
+        &self.common
+    }
+
+    /// Current counters of all clients together.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut all = self.clients().snapshot();
+        all.counts.merge(&self.strays());
+        all
+    }
+
+    /// Serves the clients of `endpoint` with this device until `stopper` stops it. No other code may
+    /// accept sessions or refusals of this endpoint.
+    ///
+    /// # Errors
+    /// The endpoint is closed, or the device fails.
+    pub async fn run(
+        self: &Arc<Self>,
+        endpoint: &Port,
+        device: impl Device,
+        stopper: &Stopper,
+    ) -> Result<(), SessionError> {
+        let device = Arc::new(device);
+        let mut sessions: JoinSet<()> = JoinSet::new();
+        let mut sweep = interval(CHECK);
+        let reading = ingress(&*device, |frame, header| self.forward(frame, header));
+        tokio::pin!(reading);
+        loop {
+            tokio::select! {
+                accepted = accept(endpoint, &[Protocol::Tun]) => match accepted {
+                    Some((_, connection)) => {
+                        sessions.spawn(self.clone().serve(connection, device.clone()));
+                    }
+                    None => return Err(SessionError::EndpointClosed),
+                },
+                Some(refusal) = endpoint.refused() => (self.on_event)(Event::TurnedAway(&refusal)),
+                Some(_) = sessions.join_next() => {}
+                _ = sweep.tick() => self.sessions.check(),
+                error = &mut reading => {
+                    farewell(endpoint, close::FAILED, "the server's device failed").await;
+                    return Err(SessionError::Device(error.to_string()));
+                }
+                () = stopper.asked() => {
+                    let tunnels = self.clients().all();
+                    let flushed = async {
+                        for tunnel in &tunnels {
+                            tunnel.link.flush().await;
+                        }
+                    };
+                    let _ = timeout(DRAIN, flushed).await;
+                    // Close before the sessions are dropped; they would close with their own code.
+                    endpoint.close(close::INTERRUPTED, "stopped");
+                    sessions.shutdown().await;
+                    farewell(endpoint, close::INTERRUPTED, "stopped").await;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Ends all sessions.
+    #[cfg(test)]
+    pub(super) fn end_sessions(&self) {
+        for tunnel in self.clients().all() {
+            if let Some(session) = tunnel.link.session() {
+                session.close(close::DONE, "the test ends this session");
+            }
+        }
+    }
+
+    /// Sends a packet of this host to the client that has its destination.
+    fn forward(&self, frame: Vec<u8>, header: Option<Header>) {
+        let Some(header) = header else {
+            self.strays().dropped.malformed += 1;
+            return;
+        };
+        let tunnel = self.clients().of_address(header.destination);
+        match tunnel {
+            Some(tunnel) => tunnel.link.push(frame, &header),
+            None => self.strays().dropped.no_peer += 1,
+        }
+    }
+
+    /// Serves one session until it ends, and reports its end.
+    async fn serve(self: Arc<Self>, connection: Connection, device: Arc<impl Device>) {
+        let (peer, remote) = (connection.peer(), connection.remote_addr());
+        let error = self.admit(&connection, &*device).await;
+        connection.close(close::FAILED, &error.to_string());
+        (self.on_event)(Event::Left {
+            peer,
+            remote,
+            error: &error,
+        });
+    }
+
+    /// Serves one session if there is room, until it ends or must end; returns the reason.
+    async fn admit(&self, connection: &Connection, device: &impl Device) -> SessionError {
+        let (mut stream, hello) = match timeout(self.options.timeout, hello(connection)).await {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(error)) => return error,
+            Err(_) => return SessionError::AskedNothing,
+        };
+        let who = Who::of(connection);
+        let tunnel = self.clients().tunnel(who, &hello.name);
+        let tunnel = match tunnel {
+            Ok(tunnel) => tunnel,
+            Err(full) => return SessionError::Failed(full.to_string()),
+        };
+        let (link, counted) = (Arc::downgrade(&tunnel), connection.clone());
+        let held = move || counted.held() + link.upgrade().map_or(0, |t| t.link.held());
+        let place = match self.sessions.enter(who, held) {
+            Ok(place) => place,
+            Err(over) => return over.into(),
+        };
+        tokio::select! {
+            error = self.session(connection, &mut stream, &tunnel, device) => error,
+            over = place.over() => over.into(),
+        }
+    }
+
+    /// Serves the session of a tunnel; returns the reason why it ended.
+    async fn session(
+        &self,
+        connection: &Connection,
+        stream: &mut Stream,
+        tunnel: &Tunnel,
+        device: &impl Device,
+    ) -> SessionError {
+        let (old, number) = tunnel.link.attach(connection.clone());
+        let _attached = Attached { tunnel, number };
+        if let Some(old) = old {
+            old.close(close::DONE, "replaced by a newer session");
+        }
+        let lease = Lease {
+            addresses: tunnel.addresses.clone(),
+            ..self.common.clone()
+        };
+        if let Err(error) = line::write(stream, &Answer::new(lease)).await {
+            return ended(connection, &error);
+        }
+        (self.on_event)(Event::Joined {
+            peer: connection.peer(),
+            remote: connection.remote_addr(),
+            addresses: &tunnel.addresses,
+        });
+        let is_allowed =
+            |header: &Header| tunnel.has(header.source) && is_routable(header.destination);
+        let carried = tunnel.link.carry(connection, device, is_allowed);
+        SessionError::Closed(carried.await)
+    }
+
+    fn clients(&self) -> MutexGuard<'_, Clients> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn strays(&self) -> MutexGuard<'_, Counts> {
+        self.strays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The session of this number is attached to its tunnel; dropping this detaches it.
+struct Attached<'a> {
+    tunnel: &'a Tunnel,
+    number: u64,
+}
+
+impl Drop for Attached<'_> {
+    fn drop(&mut self) {
+        self.tunnel.link.detach(self.number);
+    }
+}
+
+fn ended(connection: &Connection, error: &std::io::Error) -> SessionError {
+    match connection.close_reason() {
+        Some(reason) => SessionError::Closed(reason),
+        None => SessionError::Failed(error.to_string()),
+    }
+}
+
+/// The client's request, and the stream that it came on.
+async fn hello(connection: &Connection) -> Result<(Stream, Hello), SessionError> {
+    // The tunnel does not serve recordings.
+    let confirmed = connection.confirmed().await;
+    confirmed.map_err(SessionError::Closed)?;
+    let stream = connection.accept_stream().await;
+    let mut stream = stream.map_err(SessionError::Closed)?;
+    let hello: Hello = wire::read(&mut stream)
+        .await
+        .map_err(|error| ended(connection, &error))?;
+    let is_named = (1..=LONGEST_NAME).contains(&hello.name.len());
+    match hello.weftline_tun == VERSION && is_named {
+        true => Ok((stream, hello)),
+        false => Err(SessionError::Version("the tunnel")),
+    }
+}

@@ -1,0 +1,9 @@
+//! The tunnel: its parts by themselves, then end to end.
+
+mod addresses;
+mod ends;
+mod fairness;
+mod headers;
+mod order;
+mod packets;
+mod world;

@@ -1,0 +1,150 @@
+//! The messages between the two ends of a tunnel, inside a session (`docs/reference/tun-protocol.md`).
+//!
+//! Each IP packet is a message: a head, then the packet unchanged. The two ends agree over one stream
+//! that the client opens: its [`Hello`], then the server's [`Answer`].
+
+use std::io;
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use ipnet::IpNet;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::io::AsyncRead;
+
+use super::device::Lease;
+use super::options::{LEAST_MTU, MOST_MTU};
+use super::packet::is_routable;
+use crate::line;
+
+/// The version of this protocol.
+pub(super) const VERSION: u32 = 1;
+/// Flows that an end tells apart: as many as FQ-CoDel has queues (RFC 8290, section 5.2.3).
+pub(super) const FLOWS: u16 = 1024;
+/// Bytes of the head of a packet with a number; one without has the first alone.
+pub(super) const HEAD: usize = 7;
+/// Longest name of a tunnel, in bytes.
+pub(super) const LONGEST_NAME: usize = 64;
+/// Most routes, and most DNS servers, in an answer.
+pub(super) const MOST_SUGGESTED: usize = 256;
+
+/// First byte of a message: the packet may be delivered in any order.
+const UNORDERED: u8 = 0;
+/// First byte of a message: a flow and a number follow.
+const ORDERED: u8 = 1;
+
+/// The place of a packet in its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The flow, below [`FLOWS`].
+    pub(super) flow: u16,
+    /// The packet's number in the flow.
+    pub(super) number: u32,
+}
+
+/// A message of the packet in `frame` after [`HEAD`] bytes, with its place if the order matters.
+pub(super) fn message(mut frame: Vec<u8>, place: Option<Place>) -> Bytes {
+    match place {
+        Some(Place { flow, number }) => {
+            frame[0] = ORDERED;
+            frame[1..3].copy_from_slice(&flow.to_be_bytes());
+            frame[3..HEAD].copy_from_slice(&number.to_be_bytes());
+            frame.into()
+        }
+        None => {
+            frame[HEAD - 1] = UNORDERED;
+            Bytes::from(frame).slice(HEAD - 1..)
+        }
+    }
+}
+
+/// The packet in a message and its place. `None`: the message is not valid.
+pub(super) fn take(mut message: Bytes) -> Option<(Option<Place>, Bytes)> {
+    match *message.first()? {
+        UNORDERED => Some((None, message.split_off(1))),
+        ORDERED => {
+            let head: &[u8; HEAD] = message.first_chunk()?;
+            let flow = u16::from_be_bytes([head[1], head[2]]);
+            let number = u32::from_be_bytes([head[3], head[4], head[5], head[6]]);
+            let place = Place { flow, number };
+            (flow < FLOWS).then(|| (Some(place), message.split_off(HEAD)))
+        }
+        _ => None,
+    }
+}
+
+/// Reads one of the messages below; [`crate::line::write`] writes them.
+pub(super) async fn read<T: DeserializeOwned>(
+    stream: &mut (impl AsyncRead + Unpin),
+) -> io::Result<T> {
+    line::read(stream, "the tunnel").await
+}
+
+/// The client's first message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hello {
+    /// [`VERSION`]
+    pub(super) weftline_tun: u32,
+    /// Names the tunnel among those of the client, at most [`LONGEST_NAME`] bytes.
+    pub(super) name: String,
+}
+
+/// The server's answer to a [`Hello`]: a [`Lease`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Answer {
+    /// [`VERSION`]
+    pub(super) weftline_tun: u32,
+    pub(super) addresses: Vec<IpNet>,
+    pub(super) server: Vec<IpAddr>,
+    pub(super) mtu: u16,
+    pub(super) routes: Vec<IpNet>,
+    pub(super) dns: Vec<IpAddr>,
+}
+
+impl Answer {
+    pub(super) fn new(lease: Lease) -> Self {
+        let Lease {
+            addresses,
+            server,
+            mtu,
+            routes,
+            dns,
+        } = lease;
+        Answer {
+            weftline_tun: VERSION,
+            addresses,
+            server,
+            mtu,
+            routes,
+            dns,
+        }
+    }
+
+    /// The lease, if a device can have it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn lease(self) -> Result<Lease, &'static str> {
+        let of_v4 = self.addresses.iter().filter(|a| a.addr().is_ipv4()).count();
+        let of_v6 = self.addresses.len() - of_v4;
+        if self.addresses.is_empty() || of_v4 > 1 || of_v6 > 1 {
+            return Err("the server must grant one address of each IP version, or of one");
+        }
+        if !self.addresses.iter().all(|a| is_routable(a.addr())) || self.server.len() > 2 {
+            return Err("the server grants an address that a host cannot have");
+        }
+        if !(LEAST_MTU..=MOST_MTU).contains(&self.mtu) {
+            return Err("the server grants an MTU that is not possible");
+        }
+        if self.routes.len() > MOST_SUGGESTED || self.dns.len() > MOST_SUGGESTED {
+            return Err("the server suggests too many routes or DNS servers");
+        }
+        Ok(Lease {
+            addresses: self.addresses,
+            server: self.server,
+            mtu: self.mtu,
+            routes: self.routes,
+            dns: self.dns,
+        })
+    }
+}
