@@ -71,8 +71,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits that a peer may assume before it has seen HELLO: no limit is lower.
-    pub(crate) const LEAST: Limits = Limits {
+    /// The lowest limits that the protocol allows, which a peer may assume before it has seen HELLO.
+    pub const LEAST: Limits = Limits {
         symbol_size: MIN_SYMBOL_SIZE,
         symbols: 256,
         window: 64,

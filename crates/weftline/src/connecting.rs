@@ -138,7 +138,7 @@ impl Attempt {
         self.registry.still_open()?;
         let carrier = (self.link)().await?;
         self.registry.still_open()?;
-        let connection = self.registry.start(carrier, Role::Client, None);
+        let connection = self.registry.start(carrier, Role::Client, None, None);
         if self.early {
             return Ok(connection);
         }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
-use weftline_proto::Role;
+use weftline_proto::{Limits, Role};
 
 #[cfg(feature = "quic")]
 use crate::carrier::quic::{Arrival, Sessions};
@@ -60,9 +60,9 @@ impl Port {
         let registry = Arc::new(Registry::new(config));
         let door = Door {
             registry: registry.clone(),
-            accepted: Hall::new(most, accepted_tx),
+            accepted: Hall::new(most, accepted_tx, None),
             #[cfg(feature = "quic")]
-            strangers: Hall::new(STRANGERS, strangers_tx),
+            strangers: Hall::new(STRANGERS, strangers_tx, Some(Limits::LEAST)),
             refusals: refusals_tx,
             quota: Arc::default(),
         };
@@ -225,14 +225,16 @@ impl Registry {
         }
     }
 
-    /// Starts a connection on a carrier that is ready.
+    /// Starts a connection on a carrier that is ready, within these limits or those of the configuration.
     pub(crate) fn start(
         self: &Arc<Self>,
         carrier: Carrier,
         role: Role,
         permit: Option<OwnedSemaphorePermit>,
+        limits: Option<Limits>,
     ) -> Connection {
         let mut session = self.config.session.clone();
+        session.limits = limits.unwrap_or(session.limits);
         carrier.fit(&self.config, &mut session);
         let shared = Arc::new(Shared::new(carrier, role, session, random::number()));
         let key = Arc::as_ptr(&shared) as usize;
@@ -339,12 +341,18 @@ pub(crate) struct Door {
 struct Hall {
     slots: Arc<Semaphore>,
     queue: mpsc::Sender<Connection>,
+    /// In place of the configuration's.
+    limits: Option<Limits>,
 }
 
 impl Hall {
-    fn new(most: usize, queue: mpsc::Sender<Connection>) -> Self {
+    fn new(most: usize, queue: mpsc::Sender<Connection>, limits: Option<Limits>) -> Self {
         let slots = Arc::new(Semaphore::new(most));
-        Hall { slots, queue }
+        Hall {
+            slots,
+            queue,
+            limits,
+        }
     }
 }
 
@@ -384,7 +392,10 @@ impl Door {
             carrier.close(BUSY, "all connections are taken").await;
             return;
         };
-        let connection = self.registry.start(carrier, Role::Server, Some(permit));
+        let permit = Some(permit);
+        let connection = self
+            .registry
+            .start(carrier, Role::Server, permit, hall.limits);
         let limit = self.registry.config.connect_timeout;
         match timeout(limit, connection.shared().ready()).await {
             // There is a place for each connection that holds a permit, but one may have ended
