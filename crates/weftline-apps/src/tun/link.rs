@@ -332,7 +332,7 @@ impl Outward {
     fn end(&mut self) -> Option<Connection> {
         let next = usize::from(self.next.take().is_some());
         self.counts.dropped.no_session += (self.queue.clear() + next) as u64;
-        self.numbers.clear();
+        self.numbers = Vec::new();
         self.idle_since = Instant::now();
         let session = self.session.take()?;
         self.counts.dropped.late += late(&session.stats());

@@ -123,6 +123,18 @@ pub(super) fn is_routable(address: IpAddr) -> bool {
     !(is_local || address.is_unspecified() || address.is_loopback() || address.is_multicast())
 }
 
+/// Whether an address is one for private networks (RFC 1918, 6598, 2544 and 4193).
+pub(super) fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            let [first, second, ..] = v4.octets();
+            let is_shared = first == 100 && second & 0xc0 == 64;
+            v4.is_private() || is_shared || first == 198 && second & 0xfe == 18
+        }
+        IpAddr::V6(v6) => v6.is_unique_local(),
+    }
+}
+
 /// Marks a packet as having experienced congestion, if its sender understands that (RFC 3168).
 pub(super) fn mark_congestion(packet: &mut [u8]) -> bool {
     let Some(&[first, second]) = packet.first_chunk::<2>() else {

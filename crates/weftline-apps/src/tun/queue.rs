@@ -64,6 +64,7 @@ pub(super) struct Queue {
     aim: Aim,
     /// Without its secret nobody can choose packets that share a flow with others'.
     hasher: RandomState,
+    /// None before the first packet: most tunnels are idle.
     flows: Vec<Flow>,
     /// Flows that have begun to send, and the others that have packets.
     fresh: VecDeque<u16>,
@@ -80,7 +81,7 @@ impl Queue {
             mtu: usize::from(mtu),
             aim: Aim::new(Duration::ZERO),
             hasher: RandomState::new(),
-            flows: (0..FLOWS).map(|_| Flow::default()).collect(),
+            flows: Vec::new(),
             fresh: VecDeque::new(),
             old: VecDeque::new(),
             packets: 0,
@@ -109,9 +110,9 @@ impl Queue {
 
     /// Drops what waits; returns how many packets.
     pub(super) fn clear(&mut self) -> usize {
-        for index in self.fresh.drain(..).chain(self.old.drain(..)) {
-            self.flows[usize::from(index)] = Flow::default();
-        }
+        self.flows = Vec::new();
+        self.fresh = VecDeque::new();
+        self.old = VecDeque::new();
         self.bytes = 0;
         std::mem::take(&mut self.packets)
     }
@@ -119,6 +120,9 @@ impl Queue {
     /// Adds a packet with this header; `frame` has room for the head before it.
     pub(super) fn push(&mut self, frame: Vec<u8>, header: &Header, now: Instant) {
         let key = (header.source, header.destination, header.flow);
+        if self.flows.is_empty() {
+            self.flows = (0..FLOWS).map(|_| Flow::default()).collect();
+        }
         let index = (self.hasher.hash_one(key) % u64::from(FLOWS)) as u16;
         let flow = &mut self.flows[usize::from(index)];
         let bytes = frame.len() - HEAD;

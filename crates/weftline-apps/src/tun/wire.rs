@@ -14,7 +14,7 @@ use tokio::io::AsyncRead;
 
 use super::device::Lease;
 use super::options::{LEAST_MTU, MOST_MTU};
-use super::packet::is_routable;
+use super::packet::{is_private, is_routable};
 use crate::line;
 
 /// The version of this protocol.
@@ -130,7 +130,13 @@ impl Answer {
         if self.addresses.is_empty() || of_v4 > 1 || of_v6 > 1 {
             return Err("the server must grant one address of each IP version, or of one");
         }
-        if !self.addresses.iter().all(|a| is_routable(a.addr())) || self.server.len() > 2 {
+        // As pools are.
+        let fits = |net: &IpNet| match net {
+            IpNet::V4(net) => (8..=30).contains(&net.prefix_len()),
+            IpNet::V6(net) => (32..=126).contains(&net.prefix_len()),
+        };
+        let is_possible = |net: &IpNet| fits(net) && is_routable(net.addr());
+        if !self.addresses.iter().all(is_possible) || self.server.len() > 2 {
             return Err("the server grants an address that a host cannot have");
         }
         if !(LEAST_MTU..=MOST_MTU).contains(&self.mtu) {
@@ -139,8 +145,13 @@ impl Answer {
         if self.routes.len() > MOST_SUGGESTED || self.dns.len() > MOST_SUGGESTED {
             return Err("the server suggests too many routes or DNS servers");
         }
+        // What is sent to other hosts of the Internet goes into the tunnel only if this end wants it.
+        let own = |net: &IpNet| match is_private(net.addr()) {
+            true => *net,
+            false => IpNet::from(net.addr()),
+        };
         Ok(Lease {
-            addresses: self.addresses,
+            addresses: self.addresses.iter().map(own).collect(),
             server: self.server,
             mtu: self.mtu,
             routes: self.routes,

@@ -8,7 +8,7 @@ use weftline_apps::tun::{Client, ClientOptions, Event, IpNet, Lease, Snapshot};
 use weftline_apps::{Address, Stopper};
 
 use super::THERE;
-use super::network::{Host, NetworkOptions};
+use super::network::{Host, NetworkOptions, Opening};
 use super::system;
 use crate::config::ConfigOptions;
 use crate::home;
@@ -53,7 +53,7 @@ pub(super) struct ClientArgs {
     monitor: MonitorOptions,
     /// Options in a file.
     #[command(flatten)]
-    _config: ConfigOptions,
+    config: ConfigOptions,
     /// The paths of the session
     #[command(flatten)]
     paths: PathOptions,
@@ -73,7 +73,7 @@ pub(super) async fn run(args: ClientArgs, output: OutputOptions) -> Result<Exit>
     }
     let report = Report::new("tun", "client", output, args.stats);
     let remains = args.network.remains(&args.name);
-    let (client, watch) = match open(args, &report.reporter).await {
+    let (client, opening, watch) = match open(args, &report.reporter).await {
         Ok(opened) => opened,
         Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
     };
@@ -87,13 +87,15 @@ pub(super) async fn run(args: ClientArgs, output: OutputOptions) -> Result<Exit>
         Ok(exit) => Failure::new(exit, "stopped"),
         Err(error) => failure::session(&error, THERE),
     };
+    // Stopped meanwhile, it is taken down before the program ends.
+    drop(opening.lock().await);
     if let Some(remains) = remains {
         report.reporter.warn(&remains);
     }
     Ok(report.end(Some(&client.snapshot()), &failure))
 }
 
-async fn open(args: ClientArgs, reporter: &Reporter) -> Result<(Client<Host>, Watch)> {
+async fn open(args: ClientArgs, reporter: &Reporter) -> Result<(Client<Host>, Opening, Watch)> {
     let mut endpoint = args.session.endpoint()?;
     args.monitor.complete(&mut endpoint);
     args.again.complete(&mut endpoint);
@@ -111,15 +113,17 @@ async fn open(args: ClientArgs, reporter: &Reporter) -> Result<(Client<Host>, Wa
             None
         }
     };
+    args.config.checked()?;
     let network = args.network.prepare(&args.name, &address, &mut endpoint);
     let host = network.await?;
+    let opening = host.opening();
     let mut options = ClientOptions::new(address, identity, args.name.clone());
     options.timeout = args.session.timeout;
     options.endpoint = endpoint;
     let (name, reporter) = (args.name, reporter.clone());
     let client = Client::new(options, host, move |event| tell(&event, &name, &reporter));
     let watch = args.monitor.open("tun", "client").await?;
-    Ok((client, watch))
+    Ok((client, opening, watch))
 }
 
 fn tell(event: &Event<'_>, name: &str, reporter: &Reporter) {

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
@@ -122,6 +123,7 @@ impl NetworkOptions {
             setup,
             takes_routes: self.routes.iter().any(Choice::is_server),
             takes_dns: self.dns.iter().any(Choice::is_server),
+            opening: Opening::default(),
         })
     }
 
@@ -146,9 +148,17 @@ pub(super) struct Host {
     /// The server's suggestions are taken.
     takes_routes: bool,
     takes_dns: bool,
+    opening: Opening,
 }
 
+/// Locked while the network is being changed, also if nobody waits for that any more.
+pub(super) type Opening = Arc<tokio::sync::Mutex<()>>;
+
 impl Host {
+    pub(super) fn opening(&self) -> Opening {
+        self.opening.clone()
+    }
+
     /// What to set up for this lease.
     ///
     /// # Errors
@@ -191,8 +201,10 @@ impl System for Host {
         if setup.servers.is_empty() {
             setup.servers = self.server.resolve().await.unwrap_or_default();
         }
-        let up = spawn_blocking(move || setup.up()).await;
-        let up = up.map_err(io::Error::other)?;
+        let opening = self.opening.clone().lock_owned().await;
+        // If nobody waits for it any more, it is taken down, and then the lock is free.
+        let up = spawn_blocking(move || (setup.up(), opening)).await;
+        let (up, _opening) = up.map_err(io::Error::other)?;
         up.map_err(|error| io::Error::other(exit::text(&error)))
     }
 }
@@ -222,6 +234,7 @@ mod tests {
             },
             takes_routes: false,
             takes_dns: false,
+            opening: Opening::default(),
         };
         let setup = host.setup(&lease).unwrap();
         assert_eq!(setup.routes, nets(&["192.0.2.0/24"]));

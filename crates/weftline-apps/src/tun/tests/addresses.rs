@@ -7,7 +7,9 @@ use weftline::Fingerprint;
 
 use crate::quota::Who;
 use crate::tun::clients::{Clients, Full};
+use crate::tun::device::Lease;
 use crate::tun::pool::{Pool, pools};
+use crate::tun::wire::Answer;
 use crate::tun::{BadOptions, IpNet, ServerOptions};
 
 fn net(text: &str) -> IpNet {
@@ -122,5 +124,34 @@ fn pools_that_are_none_are_refused() {
             net(text).contains(&found.addr()) && found != pool.own(),
             "{text}"
         );
+    }
+}
+
+#[test]
+fn a_server_cannot_take_what_the_client_did_not_ask_for() {
+    let granted = |addresses: &[&str]| {
+        let lease = Lease {
+            addresses: addresses.iter().map(|text| net(text)).collect(),
+            mtu: 1320,
+            ..Lease::default()
+        };
+        Answer::new(lease).lease().map(|lease| lease.addresses)
+    };
+    let private = ["10.77.0.2/24", "fd77::2/64"];
+    assert_eq!(granted(&private), Ok(private.map(net).to_vec()));
+    // Of a public network the address alone: the rest of it stays where it is.
+    let public = granted(&["8.8.8.8/8", "2001:db8::2/64"]);
+    assert_eq!(
+        public,
+        Ok(["8.8.8.8/32", "2001:db8::2/128"].map(net).to_vec())
+    );
+    for bad in [
+        "200.0.0.1/1",
+        "10.0.0.1/7",
+        "10.0.0.1/32",
+        "2000::1/3",
+        "127.0.0.1/8",
+    ] {
+        assert!(granted(&[bad]).is_err(), "{bad}");
     }
 }

@@ -11,6 +11,8 @@ use anyhow::{Context, Result};
 
 use super::command::RESOLVECTL;
 
+/// How each file that we write begins.
+const OURS: &str = "# By weftline tun ";
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 /// Where systemd-resolved answers the programs of its host.
 const RESOLVED: &str = "127.0.0.53";
@@ -73,7 +75,7 @@ impl File {
         let kept = format!("{}.before-weftline-{name}", path.display());
         File {
             path: path.to_owned(),
-            head: format!("# By weftline tun {name}; the file of before is {kept}\n"),
+            head: format!("{OURS}{name}; the file of before is {kept}\n"),
             kept: kept.into(),
         }
     }
@@ -84,6 +86,10 @@ impl File {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
             read => read?,
         };
+        if before.starts_with(OURS) {
+            // Each would take the other's file for the one of before.
+            return Err(io::Error::other("another tunnel has replaced it already"));
+        }
         let mut text = self.head.clone();
         for server in servers {
             text += &format!("nameserver {server}\n");
@@ -110,11 +116,14 @@ impl File {
     }
 
     fn restore(&self) -> io::Result<bool> {
-        let is_ours = fs::read_to_string(&self.path).is_ok_and(|text| text.starts_with(&self.head));
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        let is_ours = text.starts_with(&self.head);
         let is_kept = self.kept.symlink_metadata().is_ok();
         match (is_ours, is_kept) {
             (true, true) => put(&self.kept, &self.path)?,
             (true, false) => fs::remove_file(&self.path)?,
+            // Another tunnel's: what is kept is the only copy.
+            (false, true) if text.starts_with(OURS) => {}
             // Another program has written it anew, and knows better than what is kept.
             (false, true) => fs::remove_file(&self.kept)?,
             (false, false) => {}
@@ -233,6 +242,19 @@ mod tests {
         assert!(file.restore().unwrap());
         let text = fs::read_to_string(&file.path).unwrap();
         assert_eq!(text, "nameserver 192.0.2.99\n");
+        assert_eq!(names(folder.path()), ["resolv.conf"]);
+    }
+
+    #[test]
+    fn a_second_tunnel_does_not_take_the_file_of_the_first_for_the_one_of_before() {
+        let (folder, file) = file();
+        file.replace(&servers()).unwrap();
+        let second = File::at(&file.path, "wl1");
+        let error = second.replace(&servers()).unwrap_err();
+        assert!(error.to_string().contains("another tunnel"), "{error}");
+        assert!(!second.restore().unwrap());
+        assert!(file.restore().unwrap());
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), BEFORE);
         assert_eq!(names(folder.path()), ["resolv.conf"]);
     }
 

@@ -19,7 +19,7 @@ use crate::ui::output;
 /// # Errors
 /// There is no such interface, or the system refuses it.
 pub(super) fn set(name: &str, nets: &[IpNet], interface: Option<&str>) -> Result<()> {
-    let (mut settings, mut rules) = (Vec::new(), String::new());
+    let (mut settings, mut rules, mut inward) = (Vec::new(), String::new(), String::new());
     for net in nets {
         let version = match net {
             IpNet::V4(_) => ("-4", "ip"),
@@ -41,18 +41,41 @@ pub(super) fn set(name: &str, nets: &[IpNet], interface: Option<&str>) -> Result
             }
         }
         let (net, ip) = (net.trunc(), version.1);
+        let first = format!("    iifname \"{outward}\" oifname \"{name}\" ct state new drop\n");
+        if !inward.contains(&first) {
+            inward += &first;
+        }
         rules += &format!("    {ip} saddr {net} oifname \"{outward}\" masquerade\n");
     }
     if rules.is_empty() {
         bail!("this host has no default route: name the interface, as in --masquerade eth0");
     }
-    settings.retain(Setting::is_needed);
-    let before = settings.iter().filter_map(Setting::before);
-    let before: Vec<String> = before.map(|setting| setting.text()).collect();
+    // What another server here has changed is put back by the last of them.
+    let others = settings_of_others(name)?;
+    let theirs = |setting: &Setting| others.iter().find(|other| other.is_same(setting)).cloned();
+    settings.retain(|setting| setting.is_needed() || theirs(setting).is_some());
+    let mut before = Vec::new();
+    for setting in &settings {
+        before.extend(
+            theirs(setting)
+                .or_else(|| setting.before())
+                .map(|s| s.text()),
+        );
+        // This host did not forward: the settings open it for the tunnel alone.
+        inward += &match setting.kind.as_str() {
+            "4" => format!(
+                "    meta nfproto ipv4 iifname \"{}\" ct state new drop\n",
+                setting.interface
+            ),
+            "6" => format!("    meta nfproto ipv6 iifname != \"{name}\" ct state new drop\n"),
+            _ => String::new(),
+        };
+    }
     let table = format!("inet weftline-{name}");
     let script = format!(
         "table {table}\ndelete table {table}\ntable {table} {{\n  comment \"{}\"\n  \
-         chain outward {{\n    type nat hook postrouting priority srcnat\n{rules}  }}\n}}\n",
+         chain outward {{\n    type nat hook postrouting priority srcnat\n{rules}  }}\n  \
+         chain inward {{\n    type filter hook forward priority filter\n{inward}  }}\n}}\n",
         before.join(" ")
     );
     NFT.run(&["-f", "-"], &script)?;
@@ -74,14 +97,33 @@ pub(super) fn restore(name: &str) -> Result<bool> {
         return Ok(false);
     }
     let shown = String::from_utf8_lossy(&shown.stdout);
+    let others = settings_of_others(name)?;
     for setting in settings_in(&shown) {
+        let is_theirs = others.iter().any(|other| other.is_same(&setting));
         // An interface may have gone meanwhile.
-        if setting.path().exists() {
+        if !is_theirs && setting.path().exists() {
             setting.write()?;
         }
     }
     NFT.run(&["delete", "table", "inet", &table], "")?;
     Ok(true)
+}
+
+/// What the tables of other servers on this host say was before.
+fn settings_of_others(name: &str) -> Result<Vec<Setting>> {
+    let tables = NFT.run(&["list", "tables", "inet"], "")?;
+    let tables = tables
+        .lines()
+        .filter_map(|line| line.strip_prefix("table inet "));
+    let own = format!("weftline-{name}");
+    let others = tables.filter(|table| table.starts_with("weftline-") && *table != own);
+    let mut settings = Vec::new();
+    for table in others {
+        settings.extend(settings_in(
+            &NFT.run(&["list", "table", "inet", table], "")?,
+        ));
+    }
+    Ok(settings)
 }
 
 /// The interface that packets leave through.
@@ -125,6 +167,11 @@ impl Setting {
         };
         let interface = &self.interface;
         format!("/proc/sys/net/{version}/conf/{interface}/{file}").into()
+    }
+
+    /// Whether the other one is about the same thing.
+    fn is_same(&self, other: &Setting) -> bool {
+        (&self.kind, &self.interface) == (&other.kind, &other.interface)
     }
 
     /// As it is now.

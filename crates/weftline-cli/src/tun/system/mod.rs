@@ -19,7 +19,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use serde_json::Value;
 use tun_rs::{AsyncDevice, DeviceBuilder};
 use weftline_apps::tun::IpNet;
 
@@ -66,7 +67,9 @@ impl Setup {
         }
         dns::restore(&self.name)?;
         masquerade::restore(&self.name)?;
-        self.closed().apply(&self.name).map(drop)
+        let mut closed = self.closed();
+        closed.keeps_blocked = self.kill_switch;
+        closed.apply(&self.name).map(drop)
     }
 
     /// Creates the device, and leads into it what is to go there. Call it in a runtime of tokio.
@@ -78,6 +81,7 @@ impl Setup {
         if !has_ipv6() {
             setup.addresses.retain(|net| matches!(net, IpNet::V4(_)));
         }
+        setup.check_networks()?;
         let policy = setup.policy()?;
         let device = setup.device()?;
         // From here on, a failure takes everything back.
@@ -91,6 +95,23 @@ impl Setup {
             dns::set(name, dns)?;
         }
         Ok(up)
+    }
+
+    /// The networks that the server grants are none of this host's, and not the server's own: their packets
+    /// would go into the tunnel.
+    fn check_networks(&self) -> Result<()> {
+        let servers = self.servers.iter().map(|server| server.ip());
+        let taken: Vec<IpAddr> = servers.chain(own_addresses(&self.name)?).collect();
+        for net in &self.addresses {
+            if let Some(address) = taken.iter().find(|address| net.contains(*address)) {
+                let message = format!(
+                    "{} of the tunnel has {address} in it, which is this host's or the server's outside of the tunnel: choose another --pool of `weftline tun serve`",
+                    net.trunc()
+                );
+                return Err(Failure::new(Exit::General, message).into());
+            }
+        }
+        Ok(())
     }
 
     fn device(&self) -> Result<AsyncDevice> {
@@ -150,6 +171,7 @@ impl Setup {
                 false => Vec::new(),
             },
             servers: self.servers.clone(),
+            keeps_blocked: false,
         }
     }
 
@@ -279,6 +301,16 @@ fn require_privilege() -> Result<()> {
 /// Whether this network namespace has the device.
 fn exists(name: &str) -> bool {
     Path::new("/proc/sys/net/ipv4/conf").join(name).exists()
+}
+
+/// The addresses of this host's network devices but this one.
+fn own_addresses(name: &str) -> Result<Vec<IpAddr>> {
+    let shown = command::IP.run(&["-j", "address", "show"], "")?;
+    let devices: Vec<Value> = serde_json::from_str(&shown).context("the answer of `ip`")?;
+    let others = devices.iter().filter(|device| device["ifname"] != name);
+    let infos = others.filter_map(|device| device["addr_info"].as_array());
+    let addresses = infos.flatten().filter_map(|info| info["local"].as_str());
+    Ok(addresses.filter_map(|text| text.parse().ok()).collect())
 }
 
 /// Whether a new device may have IPv6.

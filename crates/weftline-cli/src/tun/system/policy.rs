@@ -57,6 +57,8 @@ pub(super) struct Policy {
     pub(super) blocked: Vec<IpNet>,
     /// Where the server answers.
     pub(super) servers: Vec<SocketAddr>,
+    /// What is blocked already stays blocked: it is not known yet what will be wanted.
+    pub(super) keeps_blocked: bool,
 }
 
 /// Rules and routes of one IP version, in the words of `ip`.
@@ -75,7 +77,10 @@ impl Policy {
     pub(super) fn apply(&self, name: &str) -> Result<bool> {
         let mut is_changed = false;
         for version in versions() {
-            let (wanted, present) = (self.words(name, version), Words::present(name, version)?);
+            let (mut wanted, present) = (self.words(name, version), Words::present(name, version)?);
+            if self.keeps_blocked {
+                wanted.keep_blocked(&present);
+            }
             let batch = present.to(&wanted);
             if !batch.is_empty() {
                 IP.run(&[version, "-batch", "-"], &batch)
@@ -144,6 +149,14 @@ impl Words {
             }
         }
         Ok(words)
+    }
+
+    /// Wants what is blocked in `present` too, and the rules that lead there.
+    fn keep_blocked(&mut self, present: &Words) {
+        let blocked = present.routes.iter();
+        let blocked = blocked.filter(|words| words.starts_with("unreachable "));
+        self.routes.extend(blocked.cloned());
+        self.rules.extend(present.rules.iter().cloned());
     }
 
     /// The commands that lead from here to `wanted`, without a gap in what both have.
@@ -273,6 +286,26 @@ mod tests {
         let all = up.to(&Words::default());
         let kinds: Vec<&str> = all.lines().map(|line| &line[..9]).collect();
         assert_eq!(kinds, ["route del", "route del", "rule del ", "rule del "]);
+    }
+
+    #[test]
+    fn a_new_run_keeps_closed_what_the_last_one_left_closed() {
+        let left = Policy {
+            blocked: nets(&["0.0.0.0/0", "10.66.0.0/24"]),
+            through: nets(&["10.9.0.0/16"]),
+            ..Policy::default()
+        };
+        let known = Policy {
+            blocked: nets(&["0.0.0.0/0"]),
+            ..Policy::default()
+        };
+        let (left, mut wanted) = (left.words("wl0", "-4"), known.words("wl0", "-4"));
+        wanted.keep_blocked(&left);
+        let table = table(mark("wl0"), 16);
+        assert_eq!(
+            left.to(&wanted),
+            format!("route del 10.9.0.0/16 dev wl0 table {table}\n")
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::fs::{File, read_link};
 use std::mem::ManuallyDrop;
-use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -417,6 +417,10 @@ fn answers_of_the_server_pass_a_strict_reverse_path_filter() {
 
 /// A UDP packet with [`PROBE`] between two addresses of one IP version.
 fn packet(from: &str, to: &str) -> Vec<u8> {
+    packet_to_port(from, to, 9)
+}
+
+fn packet_to_port(from: &str, to: &str, port: u16) -> Vec<u8> {
     let [from, to]: [IpAddr; 2] = [from, to].map(|ip| ip.parse().unwrap());
     let bytes = |ip| match ip {
         IpAddr::V4(ip) => Ipv4Addr::octets(&ip).to_vec(),
@@ -424,7 +428,7 @@ fn packet(from: &str, to: &str) -> Vec<u8> {
     };
     let ends = [bytes(from), bytes(to)].concat();
     let length = 8 + PROBE.len() as u16;
-    let mut udp = [4000, 9, length, 0].map(u16::to_be_bytes).concat();
+    let mut udp = [4000, port, length, 0].map(u16::to_be_bytes).concat();
     udp.extend(PROBE);
     let pseudo = [&ends[..], &(17 + length).to_be_bytes()].concat();
     let sum = checksum(&[&pseudo[..], &udp].concat());
@@ -488,6 +492,26 @@ fn packets_of_clients_leave_with_the_servers_address_as_long_as_it_serves() {
                 let (_, came_from) = host.far.recv_from(&mut buffer).unwrap();
                 assert_eq!(came_from.ip().to_canonical().to_string(), seen);
             }
+            // The answer passes, though nobody outside may begin.
+            let server: SocketAddr = SERVER.parse().unwrap();
+            let question = packet_to_port("10.66.0.7", &server.ip().to_string(), server.port());
+            host.runtime.block_on(up.device.send(&question)).unwrap();
+            let (_, from) = host.server.recv_from(&mut buffer).unwrap();
+            host.server.send_to(b"the answer", from).unwrap();
+            let patience = Duration::from_secs(20);
+            let answered = host.runtime.block_on(async {
+                let answer = async {
+                    let mut packet = [0; 2000];
+                    loop {
+                        let length = up.device.recv(&mut packet).await.unwrap();
+                        if packet[..length].ends_with(b"the answer") {
+                            return;
+                        }
+                    }
+                };
+                tokio::time::timeout(patience, answer).await
+            });
+            answered.expect("the answer comes back into the tunnel");
             let accepts = std::fs::read_to_string("/proc/sys/net/ipv6/conf/out0/accept_ra");
             assert_eq!(accepts.unwrap().trim(), "2");
             down(up);
