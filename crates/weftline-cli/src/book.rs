@@ -64,11 +64,18 @@ impl Book {
         let mut book = Book::read()?;
         let before = book.to_string();
         let result = change(&mut book)?;
-        let after = book.to_string();
+        let after = book.readable()?;
         if after != before {
             home::write(&path, &after)?;
         }
         Ok(result)
+    }
+
+    /// The file's text, which must be one that can be read again.
+    fn readable(&self) -> Result<String> {
+        let text = self.to_string();
+        Book::parse(&text).context("the known peers are not changed: the new list is not valid")?;
+        Ok(text)
     }
 
     fn parse(text: &str) -> Result<Self> {
@@ -159,40 +166,48 @@ impl Book {
     }
 
     /// Remembers a peer that has just been paired: under the name that it has here, or else under the first
-    /// of `names` that is free, perhaps with a number. `address` is this peer's from now on.
+    /// of `names`, perhaps with a number. `address` is this peer's from now on; an address that the peer has
+    /// already stays its own, so a further one is a line of its own.
     pub(crate) fn remember(
         &mut self,
         peer: Fingerprint,
         names: impl IntoIterator<Item = Name>,
         address: Option<&Address>,
     ) -> Name {
-        // Another key was there before.
-        if let Some(address) = address
-            && let Some(before) = self.at(address).filter(|known| known.peer != peer).cloned()
-        {
-            let name = before.name.clone();
-            let moved = Known {
-                address: None,
-                ..before
-            };
-            self.replace(&name, moved);
+        match address.and_then(|address| self.at(address)).cloned() {
+            Some(known) if known.peer == peer => return known.name,
+            // Another key was there before.
+            Some(before) => {
+                let name = before.name.clone();
+                let moved = Known {
+                    address: None,
+                    ..before
+                };
+                self.replace(&name, moved);
+            }
+            None => {}
         }
-        if let Some(known) = self.of(&peer).cloned() {
-            let name = known.name.clone();
-            let address = address.cloned().or(known.address.clone());
-            self.replace(&name, Known { address, ..known });
-            return name;
-        }
-        let name = self.free(names);
+        let fits =
+            |known: &&Known| known.peer == peer && (address.is_none() || known.address.is_none());
+        let found = self.all().find(fits).cloned();
+        let name = match (&found, self.of(&peer)) {
+            (Some(known), _) => known.name.clone(),
+            (None, Some(known)) => self.free([known.name.clone()]),
+            (None, None) => self.free(names),
+        };
         let known = Known {
             name: name.clone(),
             peer,
             address: address.cloned(),
         };
-        self.0.push(Line {
-            text: line(&known, ""),
-            known: Some(known),
-        });
+        match found {
+            Some(_) if address.is_none() => {}
+            Some(_) => self.replace(&name, known),
+            None => self.0.push(Line {
+                text: line(&known, ""),
+                known: Some(known),
+            }),
+        }
         name
     }
 
@@ -375,5 +390,34 @@ mod tests {
         assert_eq!(book.named(&again).unwrap().address, Some(address("h")));
         assert_eq!(book.remember(peer(4), [], None), name("peer"));
         assert!(Book::parse(&book.to_string()).is_ok());
+    }
+
+    #[test]
+    fn a_peer_that_is_paired_at_several_addresses_has_a_line_for_each() {
+        let a = peer(1);
+        let mut book = Book::parse(&format!("a {a} h # old\nb {a} i\n")).unwrap();
+        let (h, i, j) = (address("h"), address("i"), address("j"));
+        for (at, expected) in [(&h, "a"), (&i, "b"), (&j, "a-2"), (&j, "a-2")] {
+            assert_eq!(book.remember(a, [name("x")], Some(at)), name(expected));
+        }
+        assert_eq!(book.remember(a, [name("x")], None), name("a"));
+        // Another key at one of them leaves the others.
+        assert_eq!(book.remember(peer(2), [name("x")], Some(&i)), name("x"));
+        assert_eq!(book.remember(a, [], Some(&address("k"))), name("b"));
+        let b = peer(2);
+        let text = format!("a {a} h # old\nb {a} k:9338\na-2 {a} j:9338\nx {b} i:9338\n");
+        assert_eq!(book.readable().unwrap(), text);
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_not_written() {
+        let mut book = book();
+        let twice = book.0[2].clone();
+        book.0.push(twice);
+        let error = format!("{:#}", book.readable().unwrap_err());
+        assert!(
+            error.contains("line 5: the name studio is taken"),
+            "{error}"
+        );
     }
 }

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use weftline::{EndpointConfig, Identity};
+use weftline_apps::pairing::pair;
 
 /// Longest wait for any event, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -192,14 +194,23 @@ fn after_a_code_neither_host_asks_for_anything_again() {
     let sent = from.run(&["send", "g", &address]);
     assert_eq!(code(&sent), 0, "{}", stderr(&sent));
     assert!(to.path().join("inbox/g").exists());
-    let again = from.run(&["send", "g", &address, "--code", &secret]);
-    assert_eq!(code(&again), 0, "{}", stderr(&again));
-    assert!(stderr(&again).contains("no longer good, and not needed"));
+    // Typed again, it does not count as a try of the next code, which is open.
+    recv.line("a new code");
+    let (_, next) = recv.code();
+    assert_ne!(next, secret);
+    for _ in 0..2 {
+        let again = from.run(&["send", "g", &address, "--code", &secret]);
+        assert_eq!(code(&again), 0, "{}", stderr(&again));
+        assert!(stderr(&again).contains("the code is not needed"));
+    }
     let late = Home::new().run(&["send", "f", &address, "--code", &secret]);
     assert_eq!(code(&late), 3, "{}", stderr(&late));
-    // The next sender has a code of its own.
-    recv.line("a new code");
-    assert_ne!(recv.code().1, secret);
+    let new = Home::new();
+    fs::write(new.path().join("n"), "new").unwrap();
+    for (code_, exit) in [(other(&next), 3), (next, 0)] {
+        let sent = new.run(&["send", "n", &address, "--code", &code_]);
+        assert_eq!(code(&sent), exit, "{}", stderr(&sent));
+    }
     drop(recv);
     // A receiver without codes knows the sender too.
     let again = to.start(&[&RECV[..], &["again"]].concat());
@@ -233,6 +244,23 @@ fn a_single_receiver_ends_after_its_pair_and_remembers_it() {
     assert_eq!(lines[0]["fingerprint"], to.fingerprint().as_str());
     assert_eq!(lines[1]["ok"], true);
     assert!(to.read("allowed-files").starts_with(&from.fingerprint()));
+}
+
+#[test]
+fn a_code_comes_again_when_the_sender_that_used_it_does_not() {
+    let (from, to) = (Home::new(), Home::new());
+    let (mut recv, address, secret) = to.receive(&["inbox"]);
+    let (address_, secret) = (address.parse().unwrap(), secret.parse().unwrap());
+    let (identity, config) = (Identity::generate(), EndpointConfig::default());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let paired = runtime.block_on(pair(&address_, &secret, &identity, None, &config));
+    assert_eq!(paired.unwrap().peer.to_string(), to.fingerprint());
+    recv.line("a new code");
+    let (_, next) = recv.code();
+    assert_ne!(next, secret.to_string());
+    let sent = from.run(&["send", "f", &address, "--code", &next]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    assert_eq!(recv.end().0, 0);
 }
 
 #[test]
@@ -289,6 +317,22 @@ fn another_key_at_a_known_address_is_refused_until_it_is_paired() {
     let sent = from.run(&["send", "f", &address]);
     assert_eq!(code(&sent), 0, "{}", stderr(&sent));
     assert!(from.read("peers").contains(&format!("studio {theirs}\n")));
+}
+
+#[test]
+fn a_known_receiver_that_refuses_this_host_needs_the_code() {
+    let (from, to) = (Home::new(), Home::new());
+    let (recv, address, secret) = to.receive(&["inbox"]);
+    let added = from.run(&["peers", "add", "studio", &to.fingerprint(), &address]);
+    assert_eq!(code(&added), 0, "{}", stderr(&added));
+    let wrong = from.run(&["send", "f", &address, "--code", &other(&secret)]);
+    assert_eq!(code(&wrong), 3);
+    assert!(stderr(&wrong).contains("wrong code"), "{}", stderr(&wrong));
+    let sent = from.run(&["send", "f", &address, "--code", &secret]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    assert_eq!(recv.end().0, 0);
+    let line = format!("studio {} {address}\n", to.fingerprint());
+    assert_eq!(from.read("peers"), line);
 }
 
 #[test]
@@ -354,21 +398,21 @@ mod terminal {
         (Running::new(child, keyboard.try_clone().unwrap()), keyboard)
     }
 
-    /// A receiver at a terminal, and a sender at another one that it does not know.
-    fn meet(from: &Home, to: &Home) -> (Running, File, Running) {
+    /// A receiver at a terminal, a sender at another one that it does not know, and the receiver's address.
+    fn meet(from: &Home, to: &Home) -> (Running, File, Running, String) {
         let (mut recv, keyboard) = start(to, &[&RECV[..], &["inbox"]].concat());
         let (address, _) = recv.code();
         let (mut send, _) = start(from, &["send", "f", &address, "--peer", &to.fingerprint()]);
         send.line("waiting up to 120 s for its operator");
         let ours = from.fingerprint();
         recv.line(&format!("allow {ours} at 127.0.0.1:"));
-        (recv, keyboard, send)
+        (recv, keyboard, send, address)
     }
 
     #[test]
     fn a_sender_waits_for_the_operator_who_says_yes() {
         let (from, to) = (Home::new(), Home::new());
-        let (recv, mut keyboard, send) = meet(&from, &to);
+        let (recv, mut keyboard, send, _) = meet(&from, &to);
         keyboard.write_all(b"y\n").unwrap();
         let (sent, told) = send.end();
         assert_eq!(sent, 0, "{told}");
@@ -380,9 +424,35 @@ mod terminal {
     }
 
     #[test]
+    fn others_who_knock_during_a_question_are_shown() {
+        let (from, to, other) = (Home::new(), Home::new(), Home::new());
+        let (mut recv, _keyboard, _send, address) = meet(&from, &to);
+        let refused = other.run(&["send", "f", &address, "--peer", &to.fingerprint()]);
+        assert_eq!(code(&refused), 3, "{}", stderr(&refused));
+        recv.line(&format!("refused {}", other.fingerprint()));
+    }
+
+    #[test]
+    fn a_stopped_terminal_keeps_no_sender_waiting() {
+        let (from, to) = (Home::new(), Home::new());
+        let (mut recv, mut keyboard) = start(&to, &[&RECV[..], &["inbox", "--keep"]].concat());
+        let (address, secret) = recv.code();
+        recv.line("the code is good for one sender");
+        // Ctrl-S: from now on the terminal takes nothing.
+        keyboard.write_all(b"\x13").unwrap();
+        let sending = from.start(&["send", "f", &address, "--code", &secret]);
+        let (sent, told) = sending.end();
+        assert_eq!(sent, 0, "{told}");
+        // Ctrl-Q: what was queued comes.
+        keyboard.write_all(b"\x11").unwrap();
+        recv.line("a new code");
+        assert_ne!(recv.code().1, secret);
+    }
+
+    #[test]
     fn always_is_remembered() {
         let (from, to) = (Home::new(), Home::new());
-        let (recv, mut keyboard, send) = meet(&from, &to);
+        let (recv, mut keyboard, send, _) = meet(&from, &to);
         keyboard.write_all(b"always\n").unwrap();
         let (sent, told) = send.end();
         assert_eq!(sent, 0, "{told}");

@@ -22,8 +22,8 @@ pub(super) struct Codes {
     pause: Duration,
     /// Codes opened so far.
     opened: u64,
-    /// A sender was paired by one of them.
-    used: bool,
+    /// When a sender was last paired by one of them.
+    used: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Codes {
             next: None,
             pause: FIRST_PAUSE,
             opened: 0,
-            used: false,
+            used: None,
         }
     }
 
@@ -74,8 +74,8 @@ impl Codes {
         self.next
     }
 
-    /// Whether a sender was paired by one of the codes.
-    pub(super) fn used(&self) -> bool {
+    /// When a sender was last paired by one of the codes.
+    pub(super) fn used(&self) -> Option<Instant> {
         self.used
     }
 
@@ -97,7 +97,7 @@ impl Codes {
         };
         if is_right() {
             self.open = None;
-            self.used = true;
+            self.used = Some(now);
             self.pause = FIRST_PAUSE;
             return Verdict::Right;
         }
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(codes.judge(ticket, || true, now), Verdict::Right);
         assert_eq!(codes.judge(ticket, || true, now), Verdict::Wrong);
         assert_eq!((codes.code(), codes.next()), (None, None));
-        assert!(codes.used());
+        assert_eq!(codes.used(), Some(now));
         // Not even when the next code is the same.
         assert!(codes.open(code(), now));
         assert_eq!(codes.judge(ticket, || true, now), Verdict::Wrong);

@@ -42,8 +42,8 @@ impl Host {
         self.codes().code()
     }
 
-    /// Whether a sender was paired by one of the codes.
-    pub fn used(&self) -> bool {
+    /// When a sender was last paired by one of the codes.
+    pub fn used(&self) -> Option<Instant> {
         self.codes().used()
     }
 

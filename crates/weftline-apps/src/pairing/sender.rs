@@ -1,16 +1,22 @@
 //! The sender's end of pairing, over a connection.
 
+use std::time::Duration;
+
 use tokio::time::timeout;
 use weftline::{
-    Allowed, ConnectError, Connection, Endpoint, EndpointConfig, Fingerprint, Identity,
+    Allowed, ConnectError, Connection, Endpoint, EndpointConfig, Fingerprint, Identity, Stream,
 };
 
 use super::exchange::{SenderNext, Sending};
+use super::wire::Message;
 use super::{Code, EXCHANGE, Name, PROTOCOL, Paired, PairingError, binding, read, write};
 use crate::address::any_like;
 use crate::close;
 use crate::session::{farewell, race};
 use crate::{Address, SessionError};
+
+/// How long the receiver may take to acknowledge the last message.
+const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// Meets the receiver at `address` that shows this code, and tells it `name`. Nothing is known of whoever
 /// answers there until it has proved that it has the code too.
@@ -44,16 +50,33 @@ pub async fn pair(
     })?;
     let exchange = exchange(&connection, code, identity.fingerprint(), name);
     let result = timeout(EXCHANGE, exchange).await;
+    let result = result.unwrap_or(Err(PairingError::Silent));
+    let result = match result {
+        Ok((paired, last)) => {
+            // The receiver has let this end in already: the rest is for its list.
+            let _ = timeout(LAST_WORD, tell(&connection, last)).await;
+            Ok(paired)
+        }
+        Err(error) => Err(error),
+    };
     farewell(&endpoint, close::DONE, "").await;
-    result.unwrap_or(Err(PairingError::Silent))
+    result
 }
 
+/// Writes the last message, and waits until it has arrived.
+async fn tell(connection: &Connection, (mut stream, message): (Stream, Message)) {
+    if write(&mut stream, &message).await.is_ok() {
+        let _ = connection.flushed().await;
+    }
+}
+
+/// Ends with the receiver's proof; the last message is still to be sent.
 async fn exchange(
     connection: &Connection,
     code: &Code,
     ours: Fingerprint,
     name: Option<Name>,
-) -> Result<Paired, PairingError> {
+) -> Result<(Paired, (Stream, Message)), PairingError> {
     let (binding, peer) = binding(connection, ours, true)?;
     let mut stream = connection
         .open_stream()
@@ -65,12 +88,8 @@ async fn exchange(
         match sending.handle(read(&mut stream).await?)? {
             SenderNext::Send(message) => write(&mut stream, &message).await?,
             SenderNext::Paired(last, name) => {
-                // The receiver has let this end in already: the rest is for its list.
-                if write(&mut stream, &last).await.is_ok() {
-                    let _ = connection.flushed().await;
-                }
                 let addr = connection.remote_addr();
-                return Ok(Paired { peer, name, addr });
+                return Ok((Paired { peer, name, addr }, (stream, last)));
             }
         }
     }

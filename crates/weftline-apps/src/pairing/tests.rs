@@ -2,9 +2,13 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::net::UdpSocket;
 use weftline::{Allowed, ConnectError, Endpoint, EndpointConfig, Identity};
 
+use super::codes::Codes;
+use super::exchange::{ReceiverNext, Receiving};
 use super::*;
 use crate::{Address, Protocol, connect};
 
@@ -190,4 +194,66 @@ async fn where_no_code_is_open_the_sender_is_told_so() {
     let (sender, code) = (Identity::generate(), CODE.parse().unwrap());
     let none = pair(&address, &code, &sender, None, &EndpointConfig::default()).await;
     assert!(matches!(none, Err(PairingError::NoCode(_))), "{none:?}");
+}
+
+/// Passes datagrams on between the first that writes to it and `there`; those to `there` while `open` only.
+/// Returns its address.
+async fn wire(there: std::net::SocketAddr, open: Arc<AtomicBool>) -> Address {
+    let near = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let far = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    far.connect(there).await.unwrap();
+    let address = near.local_addr().unwrap().to_string().parse().unwrap();
+    tokio::spawn(async move {
+        let (mut out, mut back, mut from) = ([0; 2048], [0; 2048], None);
+        loop {
+            tokio::select! {
+                Ok((length, addr)) = near.recv_from(&mut out) => {
+                    from = Some(addr);
+                    if open.load(Ordering::SeqCst) {
+                        far.send(&out[..length]).await.unwrap();
+                    }
+                }
+                Ok(length) = far.recv(&mut back) => {
+                    near.send_to(&back[..length], from.unwrap()).await.unwrap();
+                }
+            }
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_proved_pair_is_one_when_the_last_message_is_lost() {
+    let identity = Identity::generate();
+    let ours = identity.fingerprint();
+    let endpoint = bind(Allowed::nobody().and_strangers_for(PROTOCOL), identity);
+    let open = Arc::new(AtomicBool::new(true));
+    let at = wire(endpoint.local_addr().unwrap(), open.clone()).await;
+    let receiving = tokio::spawn(async move {
+        let mut codes = Codes::new();
+        codes.open(CODE.parse().unwrap(), std::time::Instant::now());
+        let stranger = endpoint.accept_stranger().await.unwrap();
+        stranger.confirmed().await.unwrap();
+        let (binding, _) = binding(&stranger, ours, false).unwrap();
+        let mut stream = stranger.accept_stream().await.unwrap();
+        let mut receiving = Receiving::new(binding, None);
+        loop {
+            let message = read(&mut stream).await.unwrap();
+            let next = receiving.handle(message, &mut codes, std::time::Instant::now());
+            match next.unwrap() {
+                ReceiverNext::Send(message) => write(&mut stream, &message).await.unwrap(),
+                ReceiverNext::Paired(message) => {
+                    // Nothing that the sender says from now on arrives.
+                    open.store(false, Ordering::SeqCst);
+                    write(&mut stream, &message).await.unwrap();
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    });
+    let (sender, code) = (Identity::generate(), CODE.parse().unwrap());
+    let paired = pair(&at, &code, &sender, None, &EndpointConfig::default()).await;
+    assert_eq!(paired.unwrap().peer, ours);
+    assert!(!receiving.is_finished());
+    receiving.abort();
 }

@@ -25,6 +25,9 @@ use crate::ui::{OutputOptions, ask, output, peers, terminal};
 /// How long a pair may take to be remembered before the program ends.
 const LAST_WORDS: Duration = Duration::from_secs(4);
 
+/// A sender that is paired connects at once. When none has begun to send after this time, a code comes again.
+const SESSION: Duration = Duration::from_secs(10);
+
 /// A peer that the operator is being asked about, with its address and the answer to come.
 struct Asked {
     peer: Fingerprint,
@@ -42,11 +45,14 @@ pub(super) struct Guests {
     admitted: Arc<Mutex<BTreeSet<Fingerprint>>>,
     /// The side of pairing that shows codes, if there are any.
     host: Option<Host>,
-    /// A code comes after one that was used.
+    /// A code comes after one that was used, not only when no sender comes.
     keep: bool,
     asks: bool,
     changed: Notify,
-    pairings: Mutex<JoinSet<()>>,
+    /// One at a time says who may connect.
+    applying: Mutex<()>,
+    /// Pairings, and lines of JSON that a reader may keep waiting.
+    tasks: Mutex<JoinSet<()>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -74,9 +80,10 @@ impl Guests {
             keep: args.keep,
             asks: watched && ask::is_possible() && !args.peer_anyone,
             changed: Notify::new(),
-            pairings: Mutex::default(),
+            applying: Mutex::default(),
+            tasks: Mutex::default(),
         };
-        guests.open_code()?;
+        guests.open_code(true)?;
         Ok(guests)
     }
 
@@ -85,12 +92,13 @@ impl Guests {
         self.host.as_ref().and_then(Host::code)
     }
 
-    /// Opens a code if one is due.
-    fn open_code(&self) -> Result<bool> {
+    /// Opens a code if one is due; `is_free`: there is room for another sender.
+    fn open_code(&self, is_free: bool) -> Result<bool> {
         let Some(host) = &self.host else {
             return Ok(false);
         };
-        if host.code().is_some() || (host.used() && !self.keep) {
+        let waits = |again| !is_free || Instant::now() < again;
+        if host.code().is_some() || self.again(host).is_some_and(waits) {
             return Ok(false);
         }
         let opened = host.open(Code::random().context("cannot make a code")?);
@@ -100,8 +108,32 @@ impl Guests {
         Ok(opened)
     }
 
+    /// When a code may be due, unless a change comes first.
+    fn next(&self, is_free: bool) -> Option<Instant> {
+        let host = self.host.as_ref().filter(|host| host.code().is_none())?;
+        let again = self.again(host);
+        match again.is_some() && !is_free {
+            true => None,
+            false => host.next().max(again),
+        }
+    }
+
+    /// A pair may have no session: its last message was lost, or the sender was stopped. If a code was used that
+    /// was meant to be the only one, the next one comes at this time, unless a sender is there.
+    fn again(&self, host: &Host) -> Option<Instant> {
+        host.used()
+            .filter(|_| !self.keep)
+            .map(|used| used + SESSION)
+    }
+
+    /// Looks again whether a code is due: a sender has gone.
+    pub(super) fn look(&self) {
+        self.changed.notify_one();
+    }
+
     /// Tells the endpoint who may connect now.
     fn apply(&self) -> Result<()> {
+        let _one = lock(&self.applying);
         let (allowed, admitted) = (self.allowed.clone(), self.admitted.clone());
         let allowed =
             Allowed::from_fn(move |peer| allowed.allows(peer) || lock(&admitted).contains(peer));
@@ -126,12 +158,11 @@ impl Guests {
         }
     }
 
-    /// Prints the command that sends files with this code; as JSON too, for programs that pass it on.
-    pub(super) fn show(&self, code: Code) -> Result<()> {
+    /// The command that sends files with this code; as JSON too, for programs that pass it on.
+    fn command(&self, code: Code) -> Result<(String, Option<String>)> {
         let local = self.endpoint.local_addr();
         let at = reachable(local.context("cannot read the bound address")?);
-        output::line(&format!("  weftline send FILE... {at} --code {code}"));
-        if self.output.json {
+        let event = self.output.json.then(|| {
             let fingerprint = self.endpoint.fingerprint().to_string();
             let event = json!({
                 "command": "recv",
@@ -140,7 +171,17 @@ impl Guests {
                 "address": at,
                 "fingerprint": fingerprint,
             });
-            output::print(&event.to_string());
+            event.to_string()
+        });
+        Ok((format!("  weftline send FILE... {at} --code {code}"), event))
+    }
+
+    /// Prints the command that sends files with this code.
+    pub(super) fn show(&self, code: Code) -> Result<()> {
+        let (line, event) = self.command(code)?;
+        output::line(&line);
+        if let Some(event) = event {
+            output::print(&event);
         }
         Ok(())
     }
@@ -150,8 +191,8 @@ impl Guests {
     pub(super) async fn watch(self: &Arc<Self>, is_free: impl Fn() -> bool) -> Infallible {
         let (mut questions, mut asked) = (Questions::new(), None);
         loop {
-            self.renew();
-            let next = self.host.as_ref().and_then(Host::next);
+            self.renew(is_free());
+            let next = self.next(is_free());
             tokio::select! {
                 Some(stranger) = self.endpoint.accept_stranger() => self.meet(stranger),
                 () = self.changed.notified() => {}
@@ -167,26 +208,30 @@ impl Guests {
         }
     }
 
-    /// Shows the next code when it is due.
-    fn renew(&self) {
-        let shown = self.open_code().and_then(|opened| match self.code() {
-            Some(code) if opened => {
-                output::line("a new code; on the other host, run:");
-                self.show(code)
+    /// Shows the next code when it is due. A terminal or a reader that is stopped keeps nobody else waiting.
+    fn renew(&self, is_free: bool) {
+        match self.open_code(is_free).and_then(|opened| {
+            let code = self.code().filter(|_| opened);
+            code.map(|code| self.command(code)).transpose()
+        }) {
+            Ok(None) => {}
+            Ok(Some((line, event))) => {
+                terminal::offer("a new code; on the other host, run:".to_owned());
+                terminal::offer(line);
+                if let Some(event) = event {
+                    lock(&self.tasks).spawn_blocking(move || output::print(&event));
+                }
             }
-            _ => Ok(()),
-        });
-        if let Err(error) = shown {
-            terminal::offer(format!("warning: no new code: {error:#}"));
+            Err(error) => terminal::offer(format!("warning: no new code: {error:#}")),
         }
     }
 
     /// Hears the code that a stranger says.
     fn meet(self: &Arc<Self>, stranger: Connection) {
         let guests = self.clone();
-        let mut pairings = lock(&self.pairings);
-        while pairings.try_join_next().is_some() {}
-        pairings.spawn(async move {
+        let mut tasks = lock(&self.tasks);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(async move {
             let Some(host) = &guests.host else { return };
             let result = host.answer(&stranger, |peer| guests.admit(peer)).await;
             guests.on_pairing(&stranger, result);
@@ -254,11 +299,12 @@ impl Guests {
         if !self.asks || !is_free {
             return turned_away(refusal, "--peer", "allow it");
         }
-        // A sender that waits for the answer comes again and again; one of several comes again later.
-        if asked.is_some() || questions.is_unwanted(peer) || self.is_allowed(peer) {
+        // A sender that waits for the answer comes again and again.
+        let is_asked = asked.as_ref().is_some_and(|asked| asked.peer == *peer);
+        if is_asked || questions.is_unwanted(peer) || self.is_allowed(peer) {
             return;
         }
-        if !questions.may_ask(peer, Instant::now()) || !ask::is_possible() {
+        if asked.is_some() || !questions.may_ask(peer, Instant::now()) || !ask::is_possible() {
             return turned_away(refusal, "--peer", "allow it");
         }
         let who = book::shown(peer);
@@ -272,6 +318,8 @@ impl Guests {
 
     fn on_answer(&self, peer: Fingerprint, addr: SocketAddr, answer: Answer) {
         match answer {
+            // It was paired before the answer came.
+            Answer::No if self.is_allowed(&peer) => {}
             Answer::No => terminal::offer(format!("{peer} stays refused")),
             Answer::Yes => {
                 self.admit(peer);
@@ -284,10 +332,10 @@ impl Guests {
         }
     }
 
-    /// Waits until pairs are remembered.
+    /// Waits until pairs are remembered and codes printed.
     pub(super) async fn finish(&self) {
-        let mut pairings = std::mem::take(&mut *lock(&self.pairings));
-        let all = async { while pairings.join_next().await.is_some() {} };
+        let mut tasks = std::mem::take(&mut *lock(&self.tasks));
+        let all = async { while tasks.join_next().await.is_some() {} };
         let _ = timeout(LAST_WORDS, all).await;
     }
 }

@@ -123,6 +123,10 @@ pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exi
             }
             Ok(exit)
         }
+        Err(error) if Exit::of(&error) == Exit::Ok => {
+            output::line(&exit::text(&error));
+            Ok(Exit::Ok)
+        }
         Err(error) => {
             let record = Record::failed(exit::wrap(&error));
             summary::result(&record, Side::Recv, output);
@@ -151,6 +155,7 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Opened> {
     args.monitor.complete(&mut config);
     let (endpoint, guests): (Port, _) = if args.session.insecure_udp {
         output::insecure();
+        args.config.checked()?;
         let endpoint = bind(args.listen, |addr| {
             InsecureEndpoint::bind(addr, config.clone())
         })?;
@@ -159,6 +164,7 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Opened> {
         let (identity, _) = home::identity(args.session.identity.as_deref())?;
         let allowed = allowed(&identity, Use::Files, args.peer_anyone, &args.peer)?;
         Protocol::offer(&mut config);
+        args.config.checked()?;
         let endpoint = bind(args.listen, |addr| {
             Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
         })?;
@@ -242,6 +248,9 @@ async fn serve(
             Some(done) = sessions.join_next() => {
                 // A peer that offered nothing is not a sender.
                 if let Ok(None) = done {
+                    if let Some(guests) = guests {
+                        guests.look();
+                    }
                     continue;
                 }
                 // A session that panicked has reported that itself; the others go on.

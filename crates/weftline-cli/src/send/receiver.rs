@@ -32,8 +32,14 @@ pub(super) async fn open(
     let (identity, _) = home::identity(args.session.identity.as_deref())?;
     let (peer, name) = match (&args.peer, &args.code) {
         (Some(peer), _) => (peer.fingerprint()?, None),
-        (None, Some(code)) => meet(args, code, &identity, config, output).await?,
-        (None, None) => known(&args.places.address)?,
+        (None, Some(code)) => match without_code(args, &identity, config, output).await? {
+            Some(connected) => return Ok(connected),
+            None => (meet(args, code, &identity, config, output).await?, None),
+        },
+        (None, None) => {
+            let (peer, name) = known(&args.places.address)?;
+            (peer, Some(name))
+        }
     };
     let patient = output::is_watched(output);
     let connected = again(&args.places.address, (peer, identity), config, patient).await;
@@ -41,7 +47,7 @@ pub(super) async fn open(
 }
 
 /// The peer that has this address in the file of known peers.
-fn known(address: &Address) -> Result<(Fingerprint, Option<Name>)> {
+fn known(address: &Address) -> Result<(Fingerprint, Name)> {
     let book = Book::read()?;
     let known = book.at(address).ok_or_else(|| {
         let message = format!(
@@ -49,56 +55,65 @@ fn known(address: &Address) -> Result<(Fingerprint, Option<Name>)> {
         );
         Failure::new(Exit::Usage, message)
     })?;
-    Ok((known.peer, Some(known.name.clone())))
+    Ok((known.peer, known.name.clone()))
 }
 
-/// Pairs with the receiver, and remembers it. A receiver that is known already is not asked for another code
-/// when the same command is run again.
+/// The session with a receiver that is known at this address: it needs no code. So an old code that is given
+/// again is no wrong try of the one that is open now, and strangers do not keep this host out. `None`: nobody is
+/// known there, or the receiver refuses this host or has another key, so that a code is needed.
+async fn without_code(
+    args: &SendArgs,
+    identity: &Identity,
+    config: &EndpointConfig,
+    output: OutputOptions,
+) -> Result<Option<(Port, Connection)>> {
+    let address = &args.places.address;
+    let Ok((peer, name)) = known(address) else {
+        return Ok(None);
+    };
+    let identity = Some((peer, identity.clone()));
+    match connect(address, identity, Protocol::Files, config).await {
+        Ok(connected) => {
+            if !output.quiet {
+                output::line(&format!(
+                    "the code is not needed: {address} is known as {name}"
+                ));
+            }
+            Ok(Some(connected))
+        }
+        Err(SessionError::Connect(
+            ConnectError::Refused { .. } | ConnectError::PeerMismatch { .. },
+        )) => Ok(None),
+        Err(error) => Err(refused(&error, Some(&name)).into()),
+    }
+}
+
+/// Pairs with the receiver, and remembers it.
 async fn meet(
     args: &SendArgs,
     code: &Code,
     identity: &Identity,
     config: &EndpointConfig,
     output: OutputOptions,
-) -> Result<(Fingerprint, Option<Name>)> {
-    let paired = pair(
-        &args.places.address,
-        code,
-        identity,
-        home::own_name(),
-        config,
-    )
-    .await;
-    let paired = match (paired, known(&args.places.address)) {
-        (Ok(paired), _) => paired,
-        (Err(PairingError::WrongCode | PairingError::NoCode(_)), Ok((peer, Some(name)))) => {
-            if !output.quiet {
-                output::line(&format!(
-                    "the code is no longer good, and not needed: {} is known as {name}",
-                    args.places.address
-                ));
-            }
-            return Ok((peer, Some(name)));
-        }
-        (Err(error), _) => return Err(not_paired(&error).into()),
-    };
-    let host = Name::like(args.places.address.host());
+) -> Result<Fingerprint> {
+    let address = &args.places.address;
+    let paired = pair(address, code, identity, home::own_name(), config).await;
+    let paired = paired.map_err(|error| not_paired(&error))?;
+    let host = Name::like(address.host());
     let names = paired.name.into_iter().chain(host);
-    let remembered =
-        Book::edit(|book| Ok(book.remember(paired.peer, names, Some(&args.places.address))));
+    let remembered = Book::edit(|book| Ok(book.remember(paired.peer, names, Some(address))));
     match remembered {
         Ok(_) if output.quiet => {}
         Ok(_) => output::line(&format!(
-            "paired with {}: {} needs no code from now on",
-            book::shown(&paired.peer),
-            args.places.address
+            "paired with {}: {address} needs no code from now on",
+            book::shown(&paired.peer)
         )),
         Err(error) => output::line(&format!(
             "warning: paired with {}, for this run only: {error:#}",
             paired.peer
         )),
     }
-    Ok((paired.peer, None))
+    Ok(paired.peer)
 }
 
 fn not_paired(error: &PairingError) -> Failure {
