@@ -23,6 +23,22 @@ pub(crate) struct ConfigOptions {
     /// `overwrite = true`. Options on the command line replace those of the file
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Check options, key and lists, and end: with code 0 if the command would start with them
+    #[arg(long)]
+    check: bool,
+}
+
+impl ConfigOptions {
+    /// Call this when all is checked, before anything is opened.
+    ///
+    /// # Errors
+    /// `--check` was given: there is no more to do.
+    pub(crate) fn checked(&self) -> Result<(), Failure> {
+        match self.check {
+            true => Err(Failure::new(Exit::Ok, "the options are right")),
+            false => Ok(()),
+        }
+    }
 }
 
 /// The command line, with what its configuration file gives in the file's place.
@@ -100,12 +116,17 @@ fn options_of(
             continue;
         }
         let long = format!("--{key}");
-        if words.iter().any(|word| is_option(word, &long)) {
+        let short = arg.get_short();
+        if words.iter().any(|word| is_option(word, &long, short)) {
             continue;
         }
         match (arg.get_action(), value) {
             (ArgAction::SetTrue, Value::Boolean(true)) => options.push(long.into()),
             (ArgAction::SetTrue, Value::Boolean(false)) => {}
+            (ArgAction::Count, Value::Integer(count @ 0..=9)) => {
+                options.extend((0..*count).map(|_| long.clone().into()));
+            }
+            (ArgAction::Count, _) => return Err(format!("`{key}` is a number from 0 to 9")),
             (ArgAction::SetTrue, _) => return Err(format!("`{key}` is true or false")),
             _ => {
                 let values = texts(key, value)?;
@@ -118,9 +139,17 @@ fn options_of(
     Ok(options)
 }
 
-fn is_option(word: &OsStr, long: &str) -> bool {
-    let rest = word.to_str().and_then(|word| word.strip_prefix(long));
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+/// Whether the word gives this option, by its long or its short name (`-D9`, `-qv`).
+fn is_option(word: &OsStr, long: &str, short: Option<char>) -> bool {
+    let word = word.to_string_lossy();
+    let rest = word.strip_prefix(long);
+    let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    let is_short = letters.zip(short).is_some_and(|(letters, short)| {
+        let flags = letters.chars().take_while(|c| c.is_ascii_alphabetic());
+        letters.starts_with(short)
+            || flags.clone().all(|c| c.is_ascii_lowercase()) && flags.clone().any(|c| c == short)
+    });
+    is_short || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
 }
 
 /// The values as they would be typed.
@@ -175,10 +204,12 @@ mod tests {
         folder: Option<PathBuf>,
         #[arg(long)]
         listen: Option<String>,
-        #[arg(long, value_delimiter = ',')]
+        #[arg(short = 'A', long, value_delimiter = ',')]
         allow: Vec<String>,
         #[arg(long)]
         overwrite: bool,
+        #[arg(short, long, action = clap::ArgAction::Count)]
+        verbose: u8,
         #[command(flatten)]
         _config: ConfigOptions,
     }
@@ -224,6 +255,11 @@ mod tests {
         let serve = expanded(ALL, &words).unwrap();
         assert_eq!(serve.listen.as_deref(), Some("1"));
         assert_eq!(serve.allow, ["c:3"]);
+        let words = ["serve", "--config", "FILE", "-A", "c:3"];
+        assert_eq!(expanded(ALL, &words).unwrap().allow, ["c:3"]);
+        assert_eq!(expanded("verbose = 2", &words).unwrap().verbose, 2);
+        let words = ["serve", "--config", "FILE", "-v"];
+        assert_eq!(expanded("verbose = 2", &words).unwrap().verbose, 1);
         let serve = expanded("overwrite = false", &["serve", "--config", "FILE"]).unwrap();
         assert!(!serve.overwrite);
     }

@@ -32,7 +32,7 @@ fn ask(address: &str, request: &[u8]) -> String {
 fn get(address: &str, path: &str) -> String {
     ask(
         address,
-        format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes(),
+        format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes(),
     )
 }
 
@@ -149,7 +149,9 @@ fn nothing_that_is_asked_of_metrics_ends_the_service() {
     let relay = relay();
     let at = relay.metrics[0].as_str();
     assert!(get(at, "/etc/passwd").starts_with("HTTP/1.1 404"));
-    let post = b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n";
+    let other = b"GET /status.json HTTP/1.1\r\nHost: rebound.example\r\n\r\n";
+    assert!(ask(at, other).starts_with("HTTP/1.1 403"));
+    let post = b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
     assert!(ask(at, post).starts_with("HTTP/1.1 405"));
     let long = [b"GET /metrics HTTP/1.1\r\nX: ".as_slice(), &[b'a'; 1 << 20]].concat();
     assert!(!ask(at, &long).starts_with("HTTP/1.1 200"));

@@ -32,6 +32,19 @@ fn the_configuration_of_the_documents_works() {
     let (_, text) = page.split_once("```toml\n").unwrap();
     let (text, _) = text.split_once("```").unwrap();
     std::fs::write(home.path().join("serve.toml"), text).unwrap();
+    let check = |more: &[&str]| {
+        let words = ["relay", "serve", "--config", "serve.toml", "--check"];
+        let mut checked = start(home.path(), &[&words[..], more].concat());
+        let line = checked.line(if more.is_empty() {
+            "options are right"
+        } else {
+            "error"
+        });
+        (checked.end().0, line)
+    };
+    assert_eq!(check(&[]).0, 0);
+    let (code, line) = check(&["--preset", "streaming,l=0"]);
+    assert_eq!(code, 2, "{line}");
     // Ports that are free.
     let ports = ["--listen", "127.0.0.1:0", "--metrics", "0"];
     let words = [&["relay", "serve", "--config", "serve.toml"], &ports[..]].concat();

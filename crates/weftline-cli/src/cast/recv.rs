@@ -75,7 +75,7 @@ pub(super) struct RecvArgs {
     monitor: MonitorOptions,
     /// Options in a file.
     #[command(flatten)]
-    _config: ConfigOptions,
+    config: ConfigOptions,
 }
 
 /// Runs the command.
@@ -88,12 +88,13 @@ pub(super) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
         () = std::future::ready(()) => {}
     }
     let report = Report::new("cast", "recv", output, args.stats);
-    let watch = match args.monitor.open("cast", "recv").await {
-        Ok(watch) => watch,
-        Err(error) => return Ok(report.end(None::<&Receiving>, &exit::wrap(&error))),
-    };
+    let monitor = args.monitor.clone();
     let mut receiver = match open(args, &report.reporter) {
         Ok(receiver) => receiver,
+        Err(error) => return Ok(report.end(None::<&Receiving>, &exit::wrap(&error))),
+    };
+    let watch = match monitor.open("cast", "recv").await {
+        Ok(watch) => watch,
         Err(error) => return Ok(report.end(None::<&Receiving>, &exit::wrap(&error))),
     };
     let counts = Cell::new(Receiving::default());
@@ -126,6 +127,7 @@ fn open(args: RecvArgs, reporter: &Reporter) -> Result<Receiver> {
     options.max_latency = args.max_latency;
     options.linear_system = args.ls;
     options.group_key = key;
+    args.config.checked()?;
     let receiver = Receiver::open(&options).map_err(|error| cannot_open(&error))?;
     for (at, to) in receiver.flows() {
         reporter.note(&format!("{at} -> udp://{to}"));

@@ -97,7 +97,7 @@ pub(super) struct SendArgs {
     monitor: MonitorOptions,
     /// Options in a file.
     #[command(flatten)]
-    _config: ConfigOptions,
+    config: ConfigOptions,
 }
 
 /// Runs the command.
@@ -110,12 +110,13 @@ pub(super) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
         () = std::future::ready(()) => {}
     }
     let report = Report::new("cast", "send", output, args.stats);
-    let watch = match args.monitor.open("cast", "send").await {
-        Ok(watch) => watch,
-        Err(error) => return Ok(report.end(None::<&Sending>, &exit::wrap(&error))),
-    };
+    let monitor = args.monitor.clone();
     let mut sender = match open(args, &report.reporter).await {
         Ok(sender) => sender,
+        Err(error) => return Ok(report.end(None::<&Sending>, &exit::wrap(&error))),
+    };
+    let watch = match monitor.open("cast", "send").await {
+        Ok(watch) => watch,
         Err(error) => return Ok(report.end(None::<&Sending>, &exit::wrap(&error))),
     };
     let counts = Cell::new(Sending::default());
@@ -156,6 +157,7 @@ async fn open(args: SendArgs, reporter: &Reporter) -> Result<Sender> {
     options.interface = args.interface;
     options.ttl = args.ttl;
     options.group_key = key;
+    args.config.checked()?;
     let sender = Sender::open(&options).await.map_err(|e| cannot_open(&e))?;
     for (at, target) in sender.flows() {
         reporter.note(&format!("udp://{at} -> {target}"));

@@ -55,7 +55,7 @@ pub(super) struct ConnectArgs {
     monitor: MonitorOptions,
     /// Options in a file.
     #[command(flatten)]
-    _config: ConfigOptions,
+    config: ConfigOptions,
     /// The paths of the session
     #[command(flatten)]
     paths: PathOptions,
@@ -111,6 +111,7 @@ async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<(Client, Watch)>
     options.bounds = args.bounds.bounds()?;
     options.endpoint = endpoint;
     let reporter = reporter.clone();
+    args.config.checked()?;
     let client = Client::open(options, move |event| tell(&event, &reporter)).await;
     let client = client.map_err(|error| match &error {
         OpenError::Listen { .. } => {

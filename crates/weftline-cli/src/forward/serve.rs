@@ -75,7 +75,7 @@ pub(super) struct ServeArgs {
     monitor: MonitorOptions,
     /// Options in a file.
     #[command(flatten)]
-    _config: ConfigOptions,
+    config: ConfigOptions,
 }
 
 /// Runs the command.
@@ -120,6 +120,7 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Endpoint, Memo
     let memory = args.memory.limits();
     let (identity, _) = home::identity(args.session.identity.as_deref())?;
     let allowed = allowed(&identity, Use::Forward, args.peer_anyone, &args.peer)?;
+    args.config.checked()?;
     let at = |addr| Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone());
     let endpoint = bind(args.listen, at)?;
     if !output.quiet {

@@ -2,12 +2,13 @@
 
 use std::convert::Infallible;
 use std::future::pending;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -65,6 +66,21 @@ async fn talk(stream: TcpStream, views: Views) {
     }
 }
 
+/// Whether the request names this server by an address or as `localhost`. A page of somebody else whose name
+/// leads here has another name (DNS rebinding), and the browser of a user of this host would ask for it.
+fn is_own(request: &Request<Incoming>) -> bool {
+    let host = request
+        .headers()
+        .get(HOST)
+        .and_then(|host| host.to_str().ok());
+    host.is_some_and(|host| {
+        let name = host.trim_start_matches("localhost");
+        let is_local = name.len() < host.len() && (name.is_empty() || name.starts_with(':'));
+        let address = host.trim_matches(['[', ']']);
+        is_local || host.parse::<SocketAddr>().is_ok() || address.parse::<IpAddr>().is_ok()
+    })
+}
+
 async fn answer(
     request: Request<Incoming>,
     views: Views,
@@ -81,6 +97,10 @@ async fn answer(
     if request.method() != Method::GET {
         let status = StatusCode::METHOD_NOT_ALLOWED;
         return Ok(reply(status, TEXT, "GET alone\n".to_owned()));
+    }
+    if !is_own(&request) {
+        let text = "ask for an address in figures, or for localhost\n".to_owned();
+        return Ok(reply(StatusCode::FORBIDDEN, TEXT, text));
     }
     let path = request.uri().path();
     if path == "/" {

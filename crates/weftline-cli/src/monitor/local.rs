@@ -33,7 +33,7 @@ mod unix {
     use std::io::{self, ErrorKind, Read};
     use std::os::unix::fs::{DirBuilderExt, MetadataExt};
     use std::path::{Path, PathBuf};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
     use std::{env, process};
 
     use serde_json::Value;
@@ -151,10 +151,19 @@ mod unix {
             }
             stream => stream?,
         };
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let mut text = Vec::new();
-        stream.take(LARGEST).read_to_end(&mut text)?;
-        Ok(serde_json::from_slice(&text)?)
+        let (mut text, end) = (Vec::new(), Instant::now() + PATIENCE);
+        let mut stream = stream.take(LARGEST);
+        loop {
+            // A command that says a byte a second does not hold up the others.
+            let left = end.saturating_duration_since(Instant::now());
+            let left = left.max(Duration::from_millis(1));
+            stream.get_ref().set_read_timeout(Some(left))?;
+            let mut part = [0; 1 << 16];
+            match stream.read(&mut part)? {
+                0 => return Ok(serde_json::from_slice(&text)?),
+                len => text.extend_from_slice(&part[..len]),
+            }
+        }
     }
 }
 

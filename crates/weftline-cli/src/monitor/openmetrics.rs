@@ -96,7 +96,7 @@ impl Collector for View {
         }
         let stalls = &totals.stats.stalls;
         histogram(encoder, &service, stalls)?;
-        let count = [(service.clone(), open.len() as f64)];
+        let count = [(service.clone(), self.open as f64)];
         gauges(encoder, "connections_open", "Open connections", count)?;
         for one in COUNTERS {
             let name = format!("connection_{}", one.name);

@@ -25,10 +25,10 @@ fn command(text: &mut String, one: &Value, before: Option<&Value>) {
     let _ = writeln!(
         text,
         "weftline {} (process {}): {}, {} open of {}, sent {}, received {}",
-        words.join(" ").trim_end(),
+        printable(words.join(" ").trim_end()),
         one["pid"],
         time(number(&one["seconds"])),
-        open.len(),
+        one["open_connections"],
         one["connections"],
         size(one["totals"]["packet_bytes_sent"].as_u64().unwrap_or(0)),
         size(one["totals"]["packet_bytes_received"].as_u64().unwrap_or(0)),
@@ -121,7 +121,7 @@ mod tests {
 
     fn view(seconds: f64, bytes: u64) -> Value {
         json!({
-            "command": "relay", "end": "serve", "pid": 7, "seconds": seconds, "connections": 3,
+            "command": "relay", "end": "serve", "pid": 7, "seconds": seconds, "connections": 3, "open_connections": 1,
             "totals": {"packet_bytes_sent": bytes, "packet_bytes_received": 0},
             "open": [{
                 "number": 2, "peer": "abcd-efgh", "remote": "192.0.2.1:9", "seconds": seconds,

@@ -25,6 +25,8 @@ pub(super) struct Service {
 pub(super) struct View {
     pub(super) service: Service,
     pub(super) overview: Overview,
+    /// Open connections, those included that are not shown.
+    pub(super) open: usize,
     /// The command's own counters.
     pub(super) counters: Value,
 }
@@ -84,7 +86,8 @@ impl Service {
 impl View {
     pub(super) fn new(service: &Service, mut overview: Overview, counters: Value) -> Self {
         let carried = |one: &ConnectionInfo| one.packets.sent_bytes + one.packets.received_bytes;
-        if overview.open.len() > SHOWN {
+        let all = overview.open.len();
+        if all > SHOWN {
             let open = &mut overview.open;
             open.sort_by_key(|one| std::cmp::Reverse(carried(one)));
             open.truncate(SHOWN);
@@ -93,6 +96,7 @@ impl View {
         View {
             service: service.clone(),
             overview,
+            open: all,
             counters,
         }
     }
@@ -113,6 +117,7 @@ impl View {
             "pid": process::id(),
             "seconds": started.elapsed().as_secs_f64(),
             "connections": self.overview.connections,
+            "open_connections": self.open,
             "totals": counted(&totals.stats, &totals.packets),
             "open": open,
             "counters": self.counters,

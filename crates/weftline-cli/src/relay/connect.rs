@@ -80,7 +80,7 @@ pub(super) struct ConnectArgs {
     monitor: MonitorOptions,
     /// Options in a file.
     #[command(flatten)]
-    _config: ConfigOptions,
+    config: ConfigOptions,
     /// The paths of the session
     #[command(flatten)]
     paths: PathOptions,
@@ -137,6 +137,7 @@ async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<(Client, Watch)>
     options.timeout = args.session.timeout;
     options.endpoint = endpoint;
     let reporter = reporter.clone();
+    args.config.checked()?;
     let client = Client::open(options, move |event| tell(&event, &reporter));
     let client = client.map_err(|error| cannot_open(&error))?;
     Ok((client, args.monitor.open("relay", "connect").await?))

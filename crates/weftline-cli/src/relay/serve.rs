@@ -74,7 +74,7 @@ pub(super) struct ServeArgs {
     monitor: MonitorOptions,
     /// Options in a file.
     #[command(flatten)]
-    _config: ConfigOptions,
+    config: ConfigOptions,
     /// State that a session inherits from the previous one.
     #[command(flatten)]
     again: AgainOptions,
@@ -123,11 +123,13 @@ async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Port, Memory, 
     let listen = args.listen;
     let endpoint: Port = if args.session.insecure_udp {
         output::insecure();
+        args.config.checked()?;
         bind(listen, |addr| InsecureEndpoint::bind(addr, config.clone()))?.into()
     } else {
         let (identity, _) = home::identity(args.session.identity.as_deref())?;
         let allowed = allowed(&identity, Use::Relay, args.peer_anyone, &args.peer)?;
         Protocol::offer(&mut config);
+        args.config.checked()?;
         bind(listen, |addr| {
             Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
         })?

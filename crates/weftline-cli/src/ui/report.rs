@@ -93,7 +93,11 @@ impl Report {
         if let Some(last) = told {
             output::line(&last.sentence(self.started.elapsed()));
         }
-        let stopped = matches!(failure.exit, Exit::Interrupted | Exit::Terminated);
+        // Exit::Ok: it was only to be checked.
+        let stopped = matches!(
+            failure.exit,
+            Exit::Ok | Exit::Interrupted | Exit::Terminated
+        );
         match stopped {
             // The person who stopped the program knows that this is not an error.
             true => output::line(&failure.message),

@@ -108,7 +108,7 @@ impl Running {
     /// The answer of an HTTP server on its side.
     pub(crate) fn http(&self, at: &str, path: &str) -> String {
         let mut stream = self.there(|| TcpStream::connect(at).unwrap());
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {at}\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
