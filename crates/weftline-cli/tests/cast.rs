@@ -14,14 +14,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{JoinHandle, sleep};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 
 use hop::{Fate, Hop, bind};
-use running::{PATIENCE, Running};
+use running::Running;
+use weftline_testkit::until;
 
 /// Long enough that a busy machine alone makes nothing late.
 const LATENCY: &str = "1s";
@@ -45,7 +46,7 @@ fn end(program: Running, is_signalled: bool) -> (i32, Value) {
 }
 
 /// A port of 127.0.0.1 that is free, and so are those behind it that a cast uses. They are below
-/// those that the system gives to whoever asks for any.
+/// those that the system gives to a program that asks for any.
 fn ports() -> u16 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     loop {
@@ -124,14 +125,11 @@ fn play(sender: &mut Running, numbers: impl Iterator<Item = u32>) {
 
 /// Waits until the sender has written its description, and writes it again with other ports.
 fn description(folder: &Path, ports: &[(u16, u16)]) {
-    let (written, begun) = (folder.join("sender.sdp"), Instant::now());
-    let mut text = loop {
-        match std::fs::read_to_string(&written) {
-            Ok(text) if text.ends_with("a=mid:R\r\n") => break text,
-            _ => assert!(begun.elapsed() < PATIENCE, "no description"),
-        }
-        sleep(Duration::from_millis(10));
-    };
+    let written = folder.join("sender.sdp");
+    let mut text = until("the description", || {
+        let text = std::fs::read_to_string(&written).ok()?;
+        text.ends_with("a=mid:R\r\n").then_some(text)
+    });
     for (from, to) in ports {
         text = text.replace(
             &format!("application {from} "),

@@ -17,6 +17,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use running::{PATIENCE, Running, start};
+use weftline_testkit::until;
 
 /// The whole answer to these bytes.
 fn ask(address: &str, request: &[u8]) -> String {
@@ -159,15 +160,11 @@ fn nothing_that_is_asked_of_metrics_ends_the_service() {
     // Those that say nothing take all places, and leave them when they go.
     let idle: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(at).unwrap()).collect();
     drop(idle);
-    for _ in 0..1000 {
-        if get(at, "/metrics").contains("# EOF") {
-            relay.server.signal("-TERM");
-            assert_eq!(relay.server.end().0, 143);
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("it answers no more");
+    until("an answer", || {
+        get(at, "/metrics").contains("# EOF").then_some(())
+    });
+    relay.server.signal("-TERM");
+    assert_eq!(relay.server.end().0, 143);
 }
 
 #[test]
@@ -225,14 +222,7 @@ fn status_shows_a_command_that_stays_for_as_long_as_it_runs() {
     command.args(["recv", "inbox", "--keep", "--listen", "127.0.0.1:0"]);
     command.env("HOME", home.path()).current_dir(home.path());
     let mut child = command.env("XDG_RUNTIME_DIR", &runtime).spawn().unwrap();
-    let begun = std::time::Instant::now();
-    let one = loop {
-        if let Some(one) = shown(&home, child.id()) {
-            break one;
-        }
-        assert!(begun.elapsed() < PATIENCE, "nothing is shown");
-        std::thread::sleep(Duration::from_millis(20));
-    };
+    let one = until("the command in status", || shown(&home, child.id()));
     assert_eq!((&one["command"], &one["end"]), (&"recv".into(), &"".into()));
     let text = run(&home, &["status"]);
     assert!(text.contains(&format!("weftline recv (process {})", child.id())));

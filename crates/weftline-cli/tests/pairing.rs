@@ -13,6 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use weftline::{EndpointConfig, Identity};
 use weftline_apps::pairing::pair;
+use weftline_testkit::until;
 
 /// Longest wait for any event, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -124,12 +125,8 @@ impl Running {
 
     /// Everything that was told until the end, and the exit code.
     fn end(mut self) -> (i32, String) {
-        let end = Instant::now() + PATIENCE;
-        while self.child.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < end, "the program does not end");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        let ended = until("the end of the program", || self.child.try_wait().unwrap());
+        let code = ended.code().unwrap_or(-1);
         while let Ok(bytes) = self.told.recv_timeout(Duration::from_millis(300)) {
             self.rest += &String::from_utf8_lossy(&bytes);
         }

@@ -7,12 +7,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 use tempfile::TempDir;
+use weftline_testkit::until;
 
 /// Longest wait for any event, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -111,12 +112,8 @@ impl Running {
             .unwrap()
             .read_to_end(&mut out)
             .unwrap();
-        let deadline = Instant::now() + PATIENCE;
-        while self.child.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < deadline, "the program does not end");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        let ended = until("the end of the program", || self.child.try_wait().unwrap());
+        let code = ended.code().unwrap_or(-1);
         let rest: Vec<String> = self.lines.iter().collect();
         (code, out, rest.join("\n"))
     }
@@ -326,11 +323,10 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
     let mut send = from.start(&["send", "big", &address, "--peer", &peer, "--rate", "8mbit"]);
     let name = from.fingerprint().replace('-', "");
     let part = to.path().join(format!(".big.{name}.weftline-part"));
-    let deadline = Instant::now() + PATIENCE;
-    while fs::metadata(&part).map_or(0, |m| m.len()) < 500_000 {
-        assert!(Instant::now() < deadline, "the transfer does not get on");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until("500,000 bytes", || {
+        let len = fs::metadata(&part).ok()?.len();
+        (len >= 500_000).then_some(())
+    });
     send.child.kill().unwrap();
     let (received, _, errors) = recv.end();
     assert_eq!(received, 4, "{errors}");

@@ -16,6 +16,8 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Reports that this machine lacks `what`, a short name without blanks, and `why`.
 ///
@@ -43,6 +45,25 @@ fn judge(what: &str, why: &str, ci: &str, listed: &str) -> Result<String, String
         ));
     }
     Ok(format!("NOT RUN: {what}: {why}"))
+}
+
+/// Longest wait of [`until`], on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits until `look` finds something, and returns that.
+///
+/// # Panics
+///
+/// After 30 s, with `what` it waited for.
+pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
+        sleep(Duration::from_millis(10));
+    }
 }
 
 /// Whether this machine can emulate paths between network namespaces: that needs Linux, root, a

@@ -89,7 +89,7 @@ impl Endpoint {
         Connecting::new(self.port.registry().clone(), addr, link)
     }
 
-    /// Connects to whoever answers at this address, with this application protocol and no other: the
+    /// Connects to the unknown host that answers at this address, with this application protocol and no other: the
     /// peer must accept [strangers](Allowed::and_strangers_for) for it. [`Connection::peer`] tells which key
     /// the peer holds; that it is the right one, the two ends have yet to prove to each other.
     /// [`Connection::export_keying_material`] binds that proof to this connection.

@@ -168,7 +168,7 @@ mod tests {
         // One code of 6.5 million: the odds of a guesser in a day are less than 1 in 50,000.
         assert!(tries < 130, "{tries}");
         assert_eq!(codes.pause, LONGEST_PAUSE);
-        // Whoever knows a code is no guesser.
+        // A sender that knows the code has not guessed it.
         codes.open(code(), now);
         let (_, ticket) = codes.ticket().unwrap();
         codes.judge(ticket, || true, now);

@@ -1,7 +1,7 @@
 //! The exchange of both ends, without a network: messages in, messages out.
 //!
 //! SPAKE2 (RFC 9382, section 3, in the form of magic-wormhole: over Ed25519 with SHA-256) makes a key of
-//! the code. Whoever does not know the code gets another key, and learns from a whole exchange only whether
+//! the code. An end that does not know the code gets another key, and learns from a whole exchange only whether
 //! one guess was right. Proofs of the key bind it to the TLS session that carries the exchange.
 
 use aws_lc_rs::hmac;

@@ -15,7 +15,7 @@ use crate::close;
 /// How long a sender that is paired may take to say its name.
 const LAST_WORD: Duration = Duration::from_secs(3);
 
-/// The end that shows codes, and answers whoever claims to have one. The endpoint must
+/// The end that shows codes, and answers those who claim to have one. The endpoint must
 /// [accept strangers](weftline::Allowed::and_strangers_for) for [`PROTOCOL`](super::PROTOCOL) while a code is
 /// open, and only then.
 #[derive(Debug)]

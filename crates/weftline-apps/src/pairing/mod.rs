@@ -61,7 +61,7 @@ pub enum PairingError {
     WrongCode,
     /// The receiver has not proved that it has the code.
     #[error(
-        "whoever answers does not have the code, and may be impersonating the receiver: nothing was sent"
+        "the host that answers does not have the code, and may be impersonating the receiver: nothing was sent"
     )]
     Impostor,
     /// The receiver waits for no code.

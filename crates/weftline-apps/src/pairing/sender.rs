@@ -18,8 +18,8 @@ use crate::{Address, SessionError};
 /// How long the receiver may take to acknowledge the last message.
 const LAST_WORD: Duration = Duration::from_secs(2);
 
-/// Meets the receiver at `address` that shows this code, and tells it `name`. Nothing is known of whoever
-/// answers there until it has proved that it has the code too.
+/// Meets the receiver at `address` that shows this code, and tells it `name`. The host that
+/// answers there is unknown until it has proved that it has the code too.
 ///
 /// # Errors
 /// Nobody answers, the code is wrong, or the receiver does not have it.

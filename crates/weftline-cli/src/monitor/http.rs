@@ -42,7 +42,7 @@ pub(super) async fn serve(
             sleep(Duration::from_millis(100)).await;
             continue;
         };
-        // Whoever finds no place is let go.
+        // A connection that finds no place is closed.
         if let Ok(place) = places.clone().try_acquire_owned() {
             let views = views.clone();
             tokio::spawn(async move {

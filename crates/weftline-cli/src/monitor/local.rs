@@ -1,5 +1,5 @@
 //! A socket of this host on which a running command shows itself to `weftline status` and
-//! `weftline top`: whoever connects gets the view as JSON, and the end of the stream.
+//! `weftline top`: a program that connects gets the view as JSON, and the end of the stream.
 
 use std::convert::Infallible;
 use std::future::pending;

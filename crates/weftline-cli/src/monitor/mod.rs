@@ -34,7 +34,7 @@ const MOST: usize = 16;
 #[command(next_help_heading = "Monitoring")]
 pub(crate) struct MonitorOptions {
     /// Serve metrics over HTTP: OpenMetrics at /metrics, a live page at /, JSON at /status.json. PORT
-    /// alone is one of 127.0.0.1. Whoever reaches it may read it: it shows addresses and
+    /// alone is one of 127.0.0.1. Everybody who reaches it may read it: it shows addresses and
     /// fingerprints of peers
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = address)]
     metrics: Option<SocketAddr>,
@@ -105,7 +105,7 @@ impl Views {
 }
 
 impl Watch {
-    /// Answers whoever watches, for as long as it is polled. `counters` are those of the command.
+    /// Answers those who watch, for as long as it is polled. `counters` are those of the command.
     pub(crate) async fn serve(self, counters: impl Fn() -> Value) -> Infallible {
         let (asked, mut asks) = mpsc::channel(MOST);
         let views = Views(asked);
@@ -116,7 +116,7 @@ impl Watch {
                     output::line(&format!("metrics at http://{addr}/"));
                     if !addr.ip().is_loopback() {
                         output::line(
-                            "warning: --metrics: whoever reaches this address sees addresses and fingerprints of peers",
+                            "warning: --metrics: everybody who reaches this address sees the addresses and fingerprints of peers",
                         );
                     }
                 }
@@ -126,7 +126,7 @@ impl Watch {
         let answer = async {
             while let Some(ask) = asks.recv().await {
                 let overview = self.monitor.overview();
-                // Whoever asked may have gone.
+                // The one who asked may have gone.
                 ask.send(View::new(&self.service, overview, counters()))
                     .ok();
             }

@@ -58,7 +58,7 @@ pub(crate) enum Namespaces {
     Missing(String),
 }
 
-/// As root, or as whoever may be root in a user namespace. A namespace ends with its processes,
+/// As root, or as a user who may be root in a user namespace. A namespace ends with its processes,
 /// so there is nothing to clean up.
 const COMMANDS: [&[&str]; 2] = [
     &["unshare", "--net", "--"],

@@ -1,4 +1,4 @@
-//! Whoever sits between a client and a server: reads along, holds back, sends again.
+//! An attacker between a client and a server: it reads along, holds back, sends again.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

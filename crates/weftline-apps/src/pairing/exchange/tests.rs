@@ -77,7 +77,7 @@ fn attempt(receiver: &mut Receiver, with: &str, binding: Binding) -> Result<Rece
 }
 
 #[test]
-fn whoever_has_the_code_is_paired_and_both_learn_the_names() {
+fn a_sender_with_the_code_is_paired_and_both_learn_the_names() {
     let binding = binding(1, 2);
     let mut receiver = Receiver::new(binding);
     let (mut sender, begin) = Sending::new(&code(CODE), binding, name("laptop"));
@@ -220,7 +220,7 @@ fn what_an_end_has_said_proves_nothing_to_it() {
 }
 
 #[test]
-fn whoever_only_claims_to_have_the_code_is_no_receiver() {
+fn a_host_that_only_claims_to_have_the_code_is_no_receiver() {
     let binding = binding(1, 2);
     let mut guesser = Receiver::new(binding);
     let (mut sender, begin) = Sending::new(&code(OTHER), binding, name("laptop"));

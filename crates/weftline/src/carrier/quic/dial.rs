@@ -245,7 +245,7 @@ impl Quic {
         })
     }
 
-    /// Connects to whoever answers, with this application protocol alone.
+    /// Connects to the unknown host that answers, with this application protocol alone.
     pub(crate) async fn meet(
         &self,
         addr: SocketAddr,
