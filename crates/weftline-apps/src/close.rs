@@ -11,3 +11,5 @@ pub const BUSY: u64 = 3;
 /// The server speaks another protocol than the client asks for; the reason is its name
 /// ([`Protocol::of_server`](crate::Protocol::of_server)).
 pub const OTHER_PROTOCOL: u64 = 4;
+/// The server does not let this client use what it asks for; the reason is the protocol's name.
+pub const NOT_ALLOWED: u64 = 5;

@@ -71,7 +71,12 @@ pub enum SessionError {
 impl SessionError {
     /// Whether the same attempt may succeed later without any change by a person.
     pub fn is_transient(&self) -> bool {
-        let closed = |reason: &CloseReason| !matches!(reason, CloseReason::Peer { code, .. } if *code == close::OTHER_PROTOCOL);
+        let closed = |reason: &CloseReason| match reason {
+            CloseReason::Peer { code, .. } => {
+                !matches!(*code, close::OTHER_PROTOCOL | close::NOT_ALLOWED)
+            }
+            _ => true,
+        };
         match self {
             SessionError::Closed(reason) => closed(reason),
             SessionError::Connect(ConnectError::Closed { reason, .. }) => closed(reason),

@@ -8,6 +8,7 @@ pub mod close;
 mod duration;
 mod error;
 pub mod forward;
+pub mod host;
 #[cfg(test)]
 mod impaired;
 #[cfg(test)]

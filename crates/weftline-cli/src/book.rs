@@ -279,6 +279,14 @@ fn known(line: &str) -> Result<Option<Known>> {
     }))
 }
 
+/// The client for people: as [`shown`], or unknown, as on plain UDP.
+pub(crate) fn client(peer: &Option<Fingerprint>) -> String {
+    match peer {
+        Some(peer) => shown(peer),
+        None => "an unknown client".to_owned(),
+    }
+}
+
 /// The peer for people: its name, if it has one here, and its fingerprint.
 pub(crate) fn shown(peer: &Fingerprint) -> String {
     let book = Book::read().ok();

@@ -12,7 +12,7 @@ use crate::monitor::{status, top};
 use crate::tun;
 use crate::ui::program::{self, on_runtime};
 use crate::ui::{Exit, OutputOptions, exit};
-use crate::{cast, config, demo, forward, key, peers, recv, relay, send};
+use crate::{cast, config, demo, forward, key, peers, recv, relay, send, serve};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,6 +43,7 @@ enum Command {
     #[cfg(target_os = "linux")]
     Tun(Box<tun::TunArgs>),
     Cast(cast::CastArgs),
+    Serve(serve::ServeArgs),
     Status(status::StatusArgs),
     Top(top::TopArgs),
     Key(key::KeyArgs),
@@ -99,6 +100,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         #[cfg(target_os = "linux")]
         Command::Tun(args) => on_runtime(tun::run(*args, output)),
         Command::Cast(args) => on_runtime(cast::run(args, output)),
+        Command::Serve(args) => on_runtime(serve::run(args, output)),
     };
     exit.map(ExitCode::from)
 }

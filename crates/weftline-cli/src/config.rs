@@ -29,6 +29,47 @@ pub(crate) struct ConfigOptions {
 }
 
 impl ConfigOptions {
+    /// The tables of the file: a service each.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not TOML.
+    pub(crate) fn tables(&self) -> Result<Vec<(String, Table)>, Failure> {
+        let Some(file) = &self.config else {
+            return Ok(Vec::new());
+        };
+        let table = read(file).map_err(|why| wrong(file, &why))?;
+        let tables = table.into_iter().filter_map(|(name, value)| match value {
+            Value::Table(table) => Some((name, table)),
+            _ => None,
+        });
+        Ok(tables.collect())
+    }
+
+    /// The options of a command with those of a table of the file.
+    ///
+    /// # Errors
+    /// The table gives what the command does not have, or lacks what it needs.
+    pub(crate) fn options<A: Args>(&self, name: &str, table: &Table) -> Result<A, Failure> {
+        let file = self.config.clone().unwrap_or_default();
+        let wrong = |why: String| wrong(&file, &format!("[{name}]: {why}"));
+        let mut command = A::augment_args(Command::new("weftline").no_binary_name(true));
+        command.build();
+        let shared = table.keys().find(|key| SHARED.contains(&key.as_str()));
+        if let Some(key) = shared {
+            return Err(wrong(format!(
+                "`{key}` is for all services: it stands before the first table"
+            )));
+        }
+        let words = options_of(table, &command, &[]).map_err(wrong)?;
+        let parsed = command.try_get_matches_from(words);
+        let parsed = parsed.and_then(|matches| A::from_arg_matches(&matches));
+        parsed.map_err(|error| {
+            let text = error.to_string();
+            let text = text.split("\n\n").next().unwrap_or_default();
+            wrong(text.trim_start_matches("error: ").to_owned())
+        })
+    }
+
     /// Call this when all is checked, before anything is opened.
     ///
     /// # Errors
@@ -41,7 +82,26 @@ impl ConfigOptions {
     }
 }
 
-/// The command line, with what its configuration file gives in the file's place.
+/// Options of a service that all services of `weftline serve` share.
+const SHARED: &[&str] = &[
+    "0rtt",
+    "check",
+    "config",
+    "congestion",
+    "identity",
+    "insecure-udp",
+    "listen",
+    "metrics",
+    "stats",
+    "timeout",
+];
+
+fn wrong(file: &Path, why: &str) -> Failure {
+    let message = format!("--config {}: {why}", file.display());
+    Failure::new(Exit::Usage, message)
+}
+
+/// The command line, with what its configuration file gives after the file.
 ///
 /// # Errors
 /// The file cannot be read, is not TOML, or gives what the command does not have.
@@ -63,13 +123,16 @@ pub(crate) fn expand(words: Vec<OsString>, mut program: Command) -> Result<Vec<O
     else {
         return Ok(words);
     };
-    let given = read(&file).and_then(|table| options_of(&table, command, options));
-    let given = given.map_err(|why| {
-        let message = format!("--config {}: {why}", file.display());
-        Failure::new(Exit::Usage, message)
-    })?;
+    let given = read(&file).and_then(|mut table| {
+        let serve = program.find_subcommand("serve");
+        if serve.is_some_and(|serve| std::ptr::eq(serve, command)) {
+            table.retain(|_, value| !value.is_table());
+        }
+        options_of(&table, command, options)
+    });
+    let given = given.map_err(|why| wrong(&file, &why))?;
     let mut all = words;
-    all.splice(at..at + taken, given);
+    all.splice(at + taken..at + taken, given);
     Ok(all)
 }
 
@@ -195,6 +258,7 @@ mod tests {
 
     #[derive(Debug, clap::Subcommand)]
     enum Sub {
+        #[command(name = "run")]
         Serve(Serve),
         Other,
     }
@@ -237,10 +301,7 @@ mod tests {
 
     #[test]
     fn a_file_says_what_a_command_line_says() {
-        for words in [
-            &["serve", "--config", "FILE"][..],
-            &["serve", "--config=FILE"],
-        ] {
+        for words in [&["run", "--config", "FILE"][..], &["run", "--config=FILE"]] {
             let serve = expanded(ALL, words).unwrap();
             assert_eq!(serve.folder.as_deref(), Some(Path::new("in box")));
             assert_eq!(serve.listen.as_deref(), Some("9338"));
@@ -251,22 +312,22 @@ mod tests {
 
     #[test]
     fn the_command_line_replaces_what_the_file_gives() {
-        let words = ["serve", "--listen", "1", "--config", "FILE", "--allow=c:3"];
+        let words = ["run", "--listen", "1", "--config", "FILE", "--allow=c:3"];
         let serve = expanded(ALL, &words).unwrap();
         assert_eq!(serve.listen.as_deref(), Some("1"));
         assert_eq!(serve.allow, ["c:3"]);
-        let words = ["serve", "--config", "FILE", "-A", "c:3"];
+        let words = ["run", "--config", "FILE", "-A", "c:3"];
         assert_eq!(expanded(ALL, &words).unwrap().allow, ["c:3"]);
         assert_eq!(expanded("verbose = 2", &words).unwrap().verbose, 2);
-        let words = ["serve", "--config", "FILE", "-v"];
+        let words = ["run", "--config", "FILE", "-v"];
         assert_eq!(expanded("verbose = 2", &words).unwrap().verbose, 1);
-        let serve = expanded("overwrite = false", &["serve", "--config", "FILE"]).unwrap();
+        let serve = expanded("overwrite = false", &["run", "--config", "FILE"]).unwrap();
         assert!(!serve.overwrite);
     }
 
     #[test]
     fn mistakes_are_named() {
-        let with = |text: &str| expanded(text, &["serve", "--config", "FILE"]).unwrap_err();
+        let with = |text: &str| expanded(text, &["run", "--config", "FILE"]).unwrap_err();
         let error = with("alow = 'a:1'");
         assert!(
             error.contains("`alow` is no option") && error.contains("allow"),
@@ -277,7 +338,7 @@ mod tests {
         assert!(with("listen = ").contains("line 1"));
         assert!(with("listen = ['1', '2']").contains("--listen"));
         assert!(with("config = 'other.toml'").contains("no option"));
-        let error = expanded("", &["serve", "--config", "/nowhere/x"]).unwrap_err();
+        let error = expanded("", &["run", "--config", "/nowhere/x"]).unwrap_err();
         assert!(error.contains("--config /nowhere/x: "), "{error}");
     }
 
@@ -285,7 +346,7 @@ mod tests {
     fn other_commands_and_operands_are_left_alone() {
         let error = expanded(ALL, &["other", "--config", "FILE"]).unwrap_err();
         assert!(error.contains("unexpected argument '--config'"), "{error}");
-        let serve = expanded(ALL, &["serve", "--", "--config"]).unwrap();
+        let serve = expanded(ALL, &["run", "--", "--config"]).unwrap();
         assert_eq!(serve.folder.as_deref(), Some(Path::new("--config")));
     }
 }

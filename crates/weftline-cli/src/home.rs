@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use weftline::{Fingerprint, Identity};
+use weftline_apps::Protocol;
 use weftline_apps::pairing::Name;
 
 use crate::ui::{Exit, Failure};
@@ -117,41 +118,19 @@ pub(crate) fn own_name() -> Option<Name> {
     Name::like(host?)
 }
 
-/// What peers may be allowed to do: each has a list of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
-    /// Send files to `weftline recv`.
-    Files,
-    /// Use `weftline relay serve`.
-    Relay,
-    /// Use `weftline forward serve`.
-    Forward,
-    /// Use `weftline tun serve`.
-    #[cfg(target_os = "linux")]
-    Tun,
+/// The name of the list of peers that may use this protocol: each has a list of its own.
+pub(crate) fn list(service: Protocol) -> String {
+    format!("allowed-{}", service.name())
 }
 
-impl Use {
-    /// The name of its list.
-    pub(crate) fn list(self) -> &'static str {
-        match self {
-            Use::Files => "allowed-files",
-            Use::Relay => "allowed-relay",
-            Use::Forward => "allowed-forward",
-            #[cfg(target_os = "linux")]
-            Use::Tun => "allowed-tun",
-        }
-    }
-}
-
-/// Adds a peer to the list for this use, with its name as a comment, unless it is there.
+/// Adds a peer to the list of this service, with its name as a comment, unless it is there.
 ///
 /// # Errors
 /// The list cannot be read or written.
-pub(crate) fn allow(purpose: Use, peer: Fingerprint, name: &str) -> Result<()> {
+pub(crate) fn allow(service: Protocol, peer: Fingerprint, name: &str) -> Result<()> {
     let folder = folder()?;
     let _lock = lock()?;
-    let path = folder.join(purpose.list());
+    let path = folder.join(list(service));
     let mut list = text(&path)?;
     if parse_allowed(&list)?.contains(&peer) {
         return Ok(());
@@ -163,23 +142,23 @@ pub(crate) fn allow(purpose: Use, peer: Fingerprint, name: &str) -> Result<()> {
 }
 
 /// What to do about the list that earlier versions used for everything, if it is there. It is not
-/// read: what was meant for one use must not allow the others.
+/// read: what was meant for one service must not allow the others.
 pub(crate) fn outdated_list() -> Option<String> {
     let path = folder().ok()?.join("allowed");
     path.exists().then(|| {
         format!(
-            "warning: {} is no longer read: each use has its own list now. Rename it to allowed-files (recv), allowed-relay (relay serve), allowed-forward (forward serve) or allowed-tun (tun serve), or copy the hosts to the lists where they belong",
+            "warning: {} is no longer read: each service has its own list now. Rename it to allowed-files (recv), allowed-relay (relay serve), allowed-forward (forward serve) or allowed-tun (tun serve), or copy the hosts to the lists where they belong",
             path.display()
         )
     })
 }
 
-/// The peers in the list for this use in this folder; empty if there is no such file.
+/// The peers in the list of this service in this folder; empty if there is no such file.
 ///
 /// # Errors
 /// The file cannot be read, or a line of it is not a fingerprint.
-pub(crate) fn listed(folder: &Path, purpose: Use) -> Result<Vec<Fingerprint>> {
-    let path = folder.join(purpose.list());
+pub(crate) fn listed(folder: &Path, service: Protocol) -> Result<Vec<Fingerprint>> {
+    let path = folder.join(list(service));
     parse_allowed(&text(&path)?).with_context(|| format!("in {}", path.display()))
 }
 
@@ -218,13 +197,12 @@ mod tests {
     fn a_peer_is_allowed_only_what_its_list_is_for() {
         let folder = tempfile::tempdir().unwrap();
         let peer = Fingerprint::from([1; 20]);
-        let all = [Use::Files, Use::Relay, Use::Forward];
-        let lists = |folder: &Path| all.map(|purpose| listed(folder, purpose).unwrap());
+        let lists = |folder: &Path| Protocol::ALL.map(|service| listed(folder, service).unwrap());
         // The list of earlier versions grants nothing.
         fs::write(folder.path().join("allowed"), peer.to_string()).unwrap();
-        assert_eq!(lists(folder.path()), [vec![], vec![], vec![]]);
+        assert_eq!(lists(folder.path()), [vec![], vec![], vec![], vec![]]);
         fs::write(folder.path().join("allowed-relay"), peer.to_string()).unwrap();
-        assert_eq!(lists(folder.path()), [vec![], vec![peer], vec![]]);
+        assert_eq!(lists(folder.path()), [vec![], vec![peer], vec![], vec![]]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod key;
 mod listed;
 mod listen;
 mod monitor;
+mod offer;
 mod options;
 mod peer;
 mod peers;
@@ -24,6 +25,7 @@ mod preset;
 mod recv;
 mod relay;
 mod send;
+mod serve;
 mod supervise;
 #[cfg(target_os = "linux")]
 mod tun;

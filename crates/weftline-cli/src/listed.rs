@@ -8,14 +8,15 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use weftline::Fingerprint;
+use weftline_apps::Protocol;
 
-use crate::home::{self, Use};
+use crate::home;
 use crate::ui::terminal;
 
 /// A list that is read again whenever its file has changed.
 #[derive(Debug)]
 pub(crate) struct Listed {
-    purpose: Use,
+    service: Protocol,
     folder: Option<PathBuf>,
     read: Mutex<Read>,
 }
@@ -34,13 +35,13 @@ impl Listed {
     ///
     /// # Errors
     /// The file cannot be read, or a line of it is not a fingerprint.
-    pub(crate) fn open(purpose: Use) -> Result<Self> {
-        Self::of(home::folder().ok(), purpose)
+    pub(crate) fn open(service: Protocol) -> Result<Self> {
+        Self::of(home::folder().ok(), service)
     }
 
-    fn of(folder: Option<PathBuf>, purpose: Use) -> Result<Self> {
+    fn of(folder: Option<PathBuf>, service: Protocol) -> Result<Self> {
         let listed = Listed {
-            purpose,
+            service,
             folder,
             read: Mutex::default(),
         };
@@ -70,7 +71,7 @@ impl Listed {
         // What is written between the two is read again.
         let version = self.version();
         let peers = match &self.folder {
-            Some(folder) => home::listed(folder, self.purpose)?,
+            Some(folder) => home::listed(folder, self.service)?,
             None => Vec::new(),
         };
         let peers = peers.into_iter().collect();
@@ -78,7 +79,7 @@ impl Listed {
     }
 
     fn version(&self) -> Version {
-        let file = self.folder.as_ref()?.join(self.purpose.list());
+        let file = self.folder.as_ref()?.join(home::list(self.service));
         let metadata = fs::metadata(file).ok()?;
         Some((metadata.modified().ok()?, metadata.len()))
     }
@@ -96,7 +97,7 @@ mod tests {
     fn an_edited_list_counts_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("allowed-relay");
-        let listed = Listed::of(Some(folder.path().to_owned()), Use::Relay).unwrap();
+        let listed = Listed::of(Some(folder.path().to_owned()), Protocol::Relay).unwrap();
         let (a, b) = (Fingerprint::from([1; 20]), Fingerprint::from([2; 20]));
         assert!(!listed.has(&a));
         fs::write(&file, format!("{a}\n")).unwrap();
@@ -111,6 +112,6 @@ mod tests {
         fs::remove_file(&file).unwrap();
         assert!(!listed.has(&b));
         fs::write(&file, "nonsense").unwrap();
-        assert!(Listed::of(Some(folder.path().to_owned()), Use::Relay).is_err());
+        assert!(Listed::of(Some(folder.path().to_owned()), Protocol::Relay).is_err());
     }
 }

@@ -4,57 +4,152 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use anyhow::{Context, Result};
-use weftline::{Allowed, Identity, Refusal};
-use weftline_apps::Listen;
+use clap::Args;
+use weftline::{Allowed, Endpoint, EndpointConfig, Identity, InsecureEndpoint, Port, Refusal};
+use weftline_apps::{Listen, Protocol};
 
 use crate::book;
-use crate::home::{self, Use};
+use crate::config::ConfigOptions;
+use crate::home;
 use crate::listed::Listed;
+use crate::options::SessionOptions;
 use crate::peer::Peer;
 use crate::ui::output::{self, quoted_command};
 use crate::ui::terminal;
 
-/// The peers that a server with this identity serves: anyone, or the peers named in the options,
-/// the peers in the program's list for this use, as it is at that moment, and this host itself.
-pub(crate) fn allowed(
-    identity: &Identity,
-    purpose: Use,
-    anyone: bool,
-    named: &[Peer],
-) -> Result<Allowed> {
-    if let Some(warning) = home::outdated_list() {
-        output::line(&warning);
-    }
-    if anyone {
-        return Ok(Allowed::anyone());
-    }
-    // A holder of this host's own key is as trusted as this host.
-    let own = Ok(identity.fingerprint());
-    let named = named.iter().map(Peer::fingerprint).chain([own]);
-    let named: BTreeSet<_> = named.collect::<Result<_>>()?;
-    let listed = Listed::open(purpose)?;
-    Ok(Allowed::from_fn(move |peer| {
-        named.contains(peer) || listed.has(peer)
-    }))
+/// Where a server listens, and which peers it serves.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ListenOptions {
+    /// UDP port to listen on: PORT, ADDR or ADDR:PORT [default: every address of this host, port 9338]
+    #[arg(long, value_name = "LISTEN")]
+    listen: Option<Listen>,
+    /// Let this host in: a fingerprint, or a name of `weftline peers`; may be repeated
+    #[arg(long, value_name = "PEER", conflicts_with = "insecure_udp")]
+    pub(crate) peer: Vec<Peer>,
+    /// Let anyone in who can reach this port
+    #[arg(long, conflicts_with = "insecure_udp")]
+    pub(crate) peer_anyone: bool,
 }
 
-/// Binds the address asked for, or the default.
-pub(crate) fn bind<P, E>(
-    listen: Option<Listen>,
-    bind: impl Fn(SocketAddr) -> Result<P, E>,
-) -> Result<P>
-where
-    E: std::error::Error + Send + Sync + 'static,
-{
-    let mut result = Err(anyhow::anyhow!("no address to listen on"));
-    for addr in listen.unwrap_or_default().for_peers() {
-        result = bind(addr)
-            .context("cannot listen on this address; choose another one with --listen ADDR");
-        if result.is_ok() {
-            break;
+impl ListenOptions {
+    /// Opens the port of a server, unless it was only to be checked.
+    ///
+    /// # Errors
+    /// The key or the list of peers cannot be used, or the port cannot be bound.
+    pub(crate) fn open(
+        &self,
+        service: Protocol,
+        session: &SessionOptions,
+        check: &ConfigOptions,
+        config: EndpointConfig,
+    ) -> Result<Port> {
+        Ok(match session.insecure_udp {
+            true => self.insecure(check, config)?.into(),
+            false => self.secured(service, session, check, config)?.0.into(),
+        })
+    }
+
+    /// As [`open`](Self::open), of a server that is to know its peers. Returns who may connect as well.
+    pub(crate) fn secured(
+        &self,
+        service: Protocol,
+        session: &SessionOptions,
+        check: &ConfigOptions,
+        mut config: EndpointConfig,
+    ) -> Result<(Endpoint, Allowed)> {
+        let (identity, _) = home::identity(session.identity.as_deref())?;
+        let allowed = self.allowed(&identity, service)?;
+        Protocol::offer(&mut config);
+        check.checked()?;
+        let at = |addr| Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone());
+        Ok((self.bind(at)?, allowed))
+    }
+
+    /// As [`open`](Self::open), of a server on plain UDP.
+    pub(crate) fn insecure(
+        &self,
+        check: &ConfigOptions,
+        config: EndpointConfig,
+    ) -> Result<InsecureEndpoint> {
+        output::insecure();
+        check.checked()?;
+        self.bind(|addr| InsecureEndpoint::bind(addr, config.clone()))
+    }
+
+    /// The peers that a server with this identity serves: anyone, or the peers named in the options,
+    /// the peers in the program's list for this use, as it is at that moment, and this host itself.
+    pub(crate) fn allowed(&self, identity: &Identity, service: Protocol) -> Result<Allowed> {
+        if let Some(warning) = home::outdated_list() {
+            output::line(&warning);
+        }
+        if self.peer_anyone {
+            return Ok(Allowed::anyone());
+        }
+        // A holder of this host's own key is as trusted as this host.
+        let own = Ok(identity.fingerprint());
+        let named = self.peer.iter().map(Peer::fingerprint).chain([own]);
+        let named: BTreeSet<_> = named.collect::<Result<_>>()?;
+        let listed = Listed::open(service)?;
+        Ok(Allowed::from_fn(move |peer| {
+            named.contains(peer) || listed.has(peer)
+        }))
+    }
+
+    /// Binds the address asked for, or the default.
+    pub(crate) fn bind<P, E>(&self, bind: impl Fn(SocketAddr) -> Result<P, E>) -> Result<P>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let mut result = Err(anyhow::anyhow!("no address to listen on"));
+        for addr in self.listen.unwrap_or_default().for_peers() {
+            result = bind(addr)
+                .context("cannot listen on this address; choose another one with --listen ADDR");
+            if result.is_ok() {
+                break;
+            }
+        }
+        result
+    }
+
+    /// Prints the commands for clients, which have `SERVER` for the server's address and identity.
+    ///
+    /// # Errors
+    /// The system does not tell the port's address.
+    pub(crate) fn announce(&self, port: &Port, clients: &[&str]) -> Result<()> {
+        let server = heading(port)?;
+        for client in clients {
+            let command = client.replace("SERVER", &server);
+            output::line(&format!("  weftline {command}"));
+        }
+        Ok(())
+    }
+
+    /// Warns of `--peer-anyone`: `risk` says what anyone may do then.
+    pub(crate) fn warn(&self, risk: &str) {
+        if self.peer_anyone {
+            output::line(&format!(
+                "warning: --peer-anyone: anyone who can reach this port {risk}"
+            ));
         }
     }
-    result
+}
+
+/// Prints what the command for the other host follows. Returns the address and the identity of this server
+/// as options of that command.
+///
+/// # Errors
+/// The system does not tell the port's address.
+pub(crate) fn heading(port: &Port) -> Result<String> {
+    let local = port.local_addr().context("cannot read the bound address")?;
+    let whose = match port.fingerprint() {
+        Some(fingerprint) => {
+            output::line(&format!("fingerprint {fingerprint}"));
+            format!("--peer {fingerprint}")
+        }
+        None => "--insecure-udp".to_owned(),
+    };
+    output::line(&format!("listening on {local}; on the other host, run:"));
+    Ok(format!("{} {whose}", reachable(local)))
 }
 
 /// The address from which this host would talk to others, for people to type on another host.
@@ -75,14 +170,13 @@ pub(crate) fn reachable(local: SocketAddr) -> String {
     }
 }
 
-/// Reports a refused peer. The running command with `option` and the fingerprint of the peer would
-/// not have refused it; `purpose` says what the option is for.
-pub(crate) fn turned_away(refusal: &Refusal, option: &str, purpose: &str) {
+/// Reports a refused peer, and the command that would not have refused it.
+pub(crate) fn turned_away(refusal: &Refusal) {
     match refusal {
         Refusal::UnknownPeer { peer, .. } => {
-            let command = quoted_command("weftline", &format!("{option} {peer}"));
+            let command = quoted_command("weftline", &format!("--peer {peer}"));
             terminal::offer(format!(
-                "refused {}: to {purpose}, run: {command}",
+                "refused {}: to allow it, run: {command}",
                 book::shown(peer)
             ));
         }

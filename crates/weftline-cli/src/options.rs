@@ -4,15 +4,19 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use weftline::{
-    Congestion, EndpointConfig, KnownPeers, MAX_PATHS, ParsePathError, PathRequest, RateControl,
+    Congestion, EndpointConfig, Fingerprint, Identity, KnownPeers, MAX_PATHS, ParsePathError,
+    PathRequest, RateControl,
 };
 
 use weftline_apps::Memory;
 
+use crate::home;
+use crate::peer::Peer;
 use crate::preset::PresetChoice;
-use crate::ui::{Exit, Failure};
+use crate::ui::{Exit, Failure, output};
 
 /// How a session is protected and paced, and the identity of this host.
 #[derive(Args, Clone, Debug)]
@@ -201,6 +205,19 @@ impl From<CongestionName> for Congestion {
 }
 
 impl SessionOptions {
+    /// Whom a client connects to, and who it is itself; nobody with `--insecure-udp`.
+    ///
+    /// # Errors
+    /// The peer's name is not known, or this host's key cannot be used.
+    pub(crate) fn ends(&self, peer: Option<&Peer>) -> Result<Option<(Fingerprint, Identity)>> {
+        let Some(peer) = peer else {
+            output::insecure();
+            return Ok(None);
+        };
+        let (identity, _) = home::identity(self.identity.as_deref())?;
+        Ok(Some((peer.fingerprint()?, identity)))
+    }
+
     /// The endpoint configuration that the options describe.
     ///
     /// # Errors
@@ -277,7 +294,7 @@ fn window(text: &str) -> Result<usize, String> {
     Ok(window)
 }
 
-fn timeout(text: &str) -> Result<Duration, String> {
+pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
     let time = weftline_netem::units::parse_duration(text).map_err(|e| e.to_string())?;
     let accepted = Duration::from_secs(1)..=Duration::from_secs(3600);
     if accepted.contains(&time) {

@@ -2,40 +2,75 @@
 
 use std::cell::Cell;
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::time::Duration;
 
+use anyhow::Result;
+use clap::Args;
 use weftline_apps::{SessionError, Stopper};
 
-use crate::monitor::Watch;
+use crate::config::ConfigOptions;
+use crate::monitor::{MonitorOptions, Watch};
+use crate::ui::failure::{self, There};
 use crate::ui::report::{Report, Standing};
 use crate::ui::stop::stop;
-use crate::ui::{Exit, Failure};
+use crate::ui::{Exit, Failure, exit};
 
-/// Runs `running`, reports its counters and shows them to whoever watches. The first signal, `stopping`, asks it to stop; each
-/// further signal asks again. Returns the exit code of the first.
-///
-/// # Errors
-/// Those of `running`.
-pub(crate) async fn supervise<S: Standing>(
+/// Options of every command that stays.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct StayOptions {
+    /// Where the command can be watched
+    #[command(flatten)]
+    pub(crate) monitor: MonitorOptions,
+    /// Options in a file
+    #[command(flatten)]
+    pub(crate) config: ConfigOptions,
+}
+
+/// A client or server that is open.
+pub(crate) struct Opened<L, R> {
+    /// Where it can be watched.
+    pub(crate) watch: Watch,
+    /// Looks at its counters.
+    pub(crate) look: L,
+    /// Runs it until the stopper stops it.
+    pub(crate) run: R,
+}
+
+/// Opens a client or server, and runs it until a signal stops it: the first one asks it to stop, and each
+/// further one asks again. Its counters are reported, and shown to monitors; errors are reported, and
+/// decide the exit code.
+pub(crate) async fn supervise<S, L, R>(
     report: &Report,
-    watch: Watch,
-    stopping: Pin<&mut impl Future<Output = Exit>>,
-    stopper: &Stopper,
-    running: impl Future<Output = Result<(), SessionError>>,
-    look: impl Fn() -> S,
-) -> Result<Exit, SessionError> {
-    let asked = Cell::new(Exit::Ok);
+    there: There,
+    open: impl Future<Output = Result<Opened<L, R>>>,
+) -> Exit
+where
+    S: Standing + Default,
+    L: Fn() -> S,
+    R: AsyncFnOnce(&Stopper) -> Result<(), SessionError>,
+{
+    // From now on: before the command for the other host is printed.
+    let stopping = stop();
+    let Opened { watch, look, run } = match open.await {
+        Ok(opened) => opened,
+        Err(error) => return report.end(Some(&S::default()), &exit::wrap(&error)),
+    };
+    let (stopper, asked) = (Stopper::new(), Cell::new(Exit::Ok));
     let signals = async {
         asked.set(stopping.await);
-        repeatedly(stopper).await
+        repeatedly(&stopper).await
     };
-    tokio::select! {
-        ended = running => ended.map(|()| asked.get()),
+    let ended = tokio::select! {
+        ended = run(&stopper) => ended,
         never = signals => match never {},
         never = report.watch(&look) => match never {},
         never = watch.serve(|| look().json()) => match never {},
-    }
+    };
+    let failure = match ended {
+        Ok(()) => Failure::new(asked.get(), "stopped"),
+        Err(error) => failure::session(&error, there),
+    };
+    report.end(Some(&look()), &failure)
 }
 
 /// The message about a client that connects again after `wait`.

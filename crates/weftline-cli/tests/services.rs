@@ -5,7 +5,13 @@
 
 mod running;
 
-use running::start;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
+use std::process::Command;
+
+use running::{PATIENCE, Running, start};
+use weftline_testkit::until;
 
 const SERVERS: [(&str, &[&str]); 3] = [
     ("recv", &["recv"]),
@@ -26,6 +32,15 @@ const CLIENTS: [(&str, &[&str]); 3] = [
     ),
 ];
 
+/// The fingerprint and the address of a server that has begun.
+fn listening(serving: &mut Running) -> (String, String) {
+    let fingerprint = serving.line("fingerprint ");
+    let listening = serving.line("listening on ");
+    let peer = fingerprint.split_whitespace().nth(1).unwrap();
+    let address = listening.split([' ', ';']).nth(2).unwrap();
+    (peer.to_owned(), address.to_owned())
+}
+
 #[test]
 fn a_client_of_another_service_is_told_what_it_has_reached() {
     let home = tempfile::tempdir().unwrap();
@@ -33,16 +48,13 @@ fn a_client_of_another_service_is_told_what_it_has_reached() {
     for (i, (server, serve)) in SERVERS.into_iter().enumerate() {
         let listen = ["--listen", "127.0.0.1:0"];
         let mut serving = start(home.path(), &[serve, &listen].concat());
-        let fingerprint = serving.line("fingerprint ");
-        let peer = fingerprint.split_whitespace().nth(1).unwrap();
-        let listening = serving.line("listening on ");
-        let address = listening.split([' ', ';']).nth(2).unwrap();
+        let (peer, address) = listening(&mut serving);
         for (_, connect) in CLIENTS.iter().enumerate().filter(|(j, _)| *j != i) {
             let words = connect.1.iter().map(|&word| match word {
-                "ADDRESS" => address,
+                "ADDRESS" => &address,
                 word => word,
             });
-            let words: Vec<&str> = words.chain(["--peer", peer]).collect();
+            let words: Vec<&str> = words.chain(["--peer", &peer]).collect();
             let mut client = start(home.path(), &words);
             let said = client.line("error: ");
             let expected = format!(
@@ -83,17 +95,14 @@ fn an_edited_list_counts_at_once_and_a_hangup_ends_no_service() {
             _ => &["--listen", "127.0.0.1:0"],
         };
         let mut serving = start(home.path(), &[server.1, more].concat());
-        let fingerprint = serving.line("fingerprint ");
-        let peer = fingerprint.split_whitespace().nth(1).unwrap();
-        let listening = serving.line("listening on ");
-        let address = listening.split([' ', ';']).nth(2).unwrap();
+        let (peer, address) = listening(&mut serving);
         serving.signal("-HUP");
         serving.line("SIGHUP: going on");
         let words = client.1.iter().map(|&word| match word {
-            "ADDRESS" => address,
+            "ADDRESS" => &address,
             word => word,
         });
-        let words: Vec<&str> = words.chain(["--peer", peer]).collect();
+        let words: Vec<&str> = words.chain(["--peer", &peer]).collect();
         let mut stranger = start(other.path(), &words);
         let said = stranger.line("error: ");
         assert!(said.contains("refuses this host"), "{said}");
@@ -104,4 +113,141 @@ fn an_edited_list_counts_at_once_and_a_hangup_ends_no_service() {
         let _known = start(other.path(), &words);
         serving.line("connection from ");
     }
+}
+
+/// Starts `weftline serve` with this file.
+fn serve(home: &Path, file: &str) -> Running {
+    std::fs::write(home.join("serve.toml"), file).unwrap();
+    start(home, &["serve", "--config", "serve.toml", "--json"])
+}
+
+fn key(home: &Path) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
+    command.args(["key", "--quiet"]).env("HOME", home);
+    let out = command.env_remove("XDG_CONFIG_HOME").output().unwrap();
+    String::from_utf8(out.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn one_port_serves_files_udp_and_tcp() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("f"), "a file").unwrap();
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    udp.set_read_timeout(Some(PATIENCE)).unwrap();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (udp_at, tcp_at) = (udp.local_addr().unwrap(), tcp.local_addr().unwrap());
+    let file = format!(
+        "listen = '127.0.0.1:0'\n[recv]\ndirectory = 'inbox'\n[relay]\nallow = ['{udp_at}']\n\
+         [forward]\nallow = ['{tcp_at}']\n"
+    );
+    let mut serving = serve(home.path(), &file);
+    let (peer, address) = listening(&mut serving);
+    for client in ["forward", "send", "relay connect"] {
+        serving.line(&format!("  weftline {client} "));
+    }
+    let with = |words: &[&str]| start(home.path(), &[words, &["--peer", &peer]].concat());
+
+    assert_eq!(with(&["send", "f", &address]).end().0, 0);
+    let received = std::fs::read_to_string(home.path().join("inbox/f"));
+    assert_eq!(received.unwrap(), "a file");
+
+    let rule = format!("0={udp_at}");
+    let mut relay = with(&["relay", "connect", &address, "--udp", &rule]);
+    let near = relay.line(" -> ");
+    let program = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let near = near.split_whitespace().next().unwrap();
+    program.send_to(b"datagram", near).unwrap();
+    let mut buffer = [0; 100];
+    assert_eq!(udp.recv(&mut buffer).unwrap(), 8);
+
+    let rule = format!("0:{tcp_at}");
+    let mut forward = with(&["forward", "--via", &address, "-L", &rule]);
+    let near = forward.line(" -> ");
+    let near = near.split_whitespace().next().unwrap();
+    let mut stream = TcpStream::connect(near).unwrap();
+    stream.write_all(b"bytes").unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut text = String::new();
+    tcp.accept().unwrap().0.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "bytes");
+    drop(stream);
+
+    for client in [relay, forward] {
+        client.signal("-TERM");
+        assert_eq!(client.end().0, 143);
+    }
+    serving.signal("-TERM");
+    let (code, lines) = serving.end();
+    assert_eq!(code, 143);
+    assert_eq!(lines[0]["complete"], 1, "{lines:?}");
+    let last = lines.last().unwrap();
+    assert_eq!(
+        (&last["command"], &last["event"]),
+        (&"serve".into(), &"end".into())
+    );
+    assert_eq!(last["relay"]["delivered"]["datagrams"], 1, "{last}");
+    assert_eq!(last["forward"]["delivered_bytes"], 5, "{last}");
+}
+
+#[test]
+fn a_host_uses_the_services_that_let_it_in_and_no_other() {
+    let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    std::fs::write(other.path().join("f"), "a file").unwrap();
+    let guest = key(other.path());
+    let file = format!(
+        "listen = '127.0.0.1:0'\n[recv]\ndirectory = 'inbox'\npeer = ['{guest}']\n\
+         [relay]\nallow = ['127.0.0.1:9']\n[forward]\nallow = ['127.0.0.1:9']\n"
+    );
+    let mut serving = serve(home.path(), &file);
+    let (peer, address) = listening(&mut serving);
+    let with = |words: &[&str]| {
+        let words: Vec<&str> = (words.iter())
+            .map(|&word| if word == "ADDRESS" { &address } else { word })
+            .collect();
+        start(other.path(), &[&words[..], &["--peer", &peer]].concat())
+    };
+    for (_, client) in &CLIENTS[1..] {
+        let mut client = with(client);
+        let said = client.line("error: ");
+        assert!(said.contains("does not let it use this service"), "{said}");
+        assert_eq!(client.end().0, 3);
+        serving.line(&format!("refused {guest}"));
+    }
+    assert_eq!(with(CLIENTS[0].1).end().0, 0);
+    // Its list counts at once.
+    let list = home.path().join(".config/weftline/allowed-relay");
+    std::fs::write(list, format!("{guest} laptop\n")).unwrap();
+    let mut client = with(CLIENTS[1].1);
+    client.line("connected to ");
+    let inbox = home.path().join("inbox/f");
+    until("the file", || inbox.exists().then_some(()));
+}
+
+#[test]
+fn what_a_file_of_services_lacks_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let fails = |file: &str, why: &str| {
+        let mut serving = serve(home.path(), file);
+        let said = serving.line("error: ");
+        assert!(said.contains(why), "{said}");
+        assert_eq!(serving.end().0, 2, "{said}");
+    };
+    fails("listen = 9338", "a table for each service");
+    fails("[files]\n", "[files] is no service");
+    fails("[relay]\n", "[relay]: the following required arguments");
+    fails("[relay]\nalow = '*:*'\n", "[relay]: `alow` is no option");
+    fails("[relay]\nallow = 'x'\n", "[relay]: invalid value 'x'");
+    fails(
+        "[relay]\nallow = '*:*'\nlisten = 1\n",
+        "`listen` is for all services",
+    );
+    fails("[recv]\ndirectory = '-'\n", "name a directory");
+    fails("[recv]\ncode = true\n", "only `weftline recv` shows codes");
+    fails("lisen = 1\n[recv]\n", "`lisen` is no option");
+    // Nothing of it was opened.
+    assert!(!home.path().join("received").exists());
+    std::fs::write(home.path().join("serve.toml"), "[recv]\n").unwrap();
+    let words = ["serve", "--config", "serve.toml", "--check"];
+    assert_eq!(start(home.path(), &words).end().0, 0);
+    assert!(!home.path().join("received").exists());
 }

@@ -1,10 +1,9 @@
 //! What an endpoint is configured with.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use weftline_proto::Config;
-#[cfg(feature = "quic")]
-use weftline_proto::RateControl;
+use weftline_proto::{Config, RateControl};
 
 use crate::{BindError, Monitor};
 #[cfg(feature = "quic")]
@@ -69,6 +68,10 @@ pub struct EndpointConfig {
     /// the default, only ends without names connect. A name takes 1 to 244 bytes. Plain UDP has no
     /// handshake that would check it, and refuses names.
     pub application_protocols: Vec<String>,
+    /// The engine's configuration for connections of these application protocols, in place of
+    /// [`session`](Self::session): for a port that serves several. It has the same `idle_timeout`, and its
+    /// `rate` bounds what is sent if that of `session` does.
+    pub sessions_by_protocol: BTreeMap<String, Config>,
     /// Let a peer that was connected to before send data in its first packets, a round trip
     /// earlier (QUIC's 0-RTT); both ends must set it. It is off unless asked for, since such data
     /// is protected less: an attacker who records it can have it accepted **at another time, in
@@ -106,6 +109,7 @@ impl Default for EndpointConfig {
             socket_mark: None,
             max_sessions: 1024,
             application_protocols: Vec::new(),
+            sessions_by_protocol: BTreeMap::new(),
             #[cfg(feature = "quic")]
             early_data: false,
             #[cfg(feature = "quic")]
@@ -151,7 +155,25 @@ impl EndpointConfig {
                 "names of 1 to 244 bytes",
             )?;
         }
+        for (name, session) in &self.sessions_by_protocol {
+            session.check()?;
+            let fits = self.application_protocols.contains(name)
+                && session.idle_timeout == self.session.idle_timeout
+                && is_limited(session.rate) == is_limited(self.session.rate);
+            check(
+                fits,
+                "sessions_by_protocol",
+                format_args!("one for {name:?}"),
+                "of application_protocols, with the idle_timeout of session, and a rate if session has one",
+            )?;
+        }
         Ok(())
+    }
+
+    /// The engine's configuration for a connection of this protocol.
+    pub(crate) fn session_of(&self, protocol: Option<&str>) -> &Config {
+        let of_protocol = protocol.and_then(|name| self.sessions_by_protocol.get(name));
+        of_protocol.unwrap_or(&self.session)
     }
 
     /// Refuses what plain UDP cannot do.
@@ -169,29 +191,29 @@ impl EndpointConfig {
     pub(crate) fn controller(&self) -> Congestion {
         match (self.congestion, self.session.rate) {
             (Some(chosen), _) => chosen,
-            (None, _) if self.is_limited() => Congestion::Engine,
+            (None, rate) if is_limited(rate) => Congestion::Engine,
             (None, _) => Congestion::Cubic,
         }
     }
 
-    /// Does the engine itself bound how fast it sends?
+    /// What controls the engine's rate on QUIC, which is to be `rate`: two controllers that adapt would
+    /// fight.
     #[cfg(feature = "quic")]
-    pub(crate) fn is_limited(&self) -> bool {
-        match self.session.rate {
-            RateControl::Adaptive => true,
-            RateControl::Fixed { rate, window } => rate.is_some() || window.is_some(),
-            _ => false,
-        }
-    }
-
-    /// What controls the engine's rate on QUIC: two controllers that adapt would fight.
-    #[cfg(feature = "quic")]
-    pub(crate) fn quic_rate(&self) -> RateControl {
-        match (self.controller(), self.session.rate) {
+    pub(crate) fn quic_rate(&self, rate: RateControl) -> RateControl {
+        match (self.controller(), rate) {
             (Congestion::Engine, rate) => rate,
             (_, RateControl::Adaptive) => RateControl::Carrier,
             (_, rate) => rate,
         }
+    }
+}
+
+/// Does the engine itself bound how fast it sends?
+pub(crate) fn is_limited(rate: RateControl) -> bool {
+    match rate {
+        RateControl::Adaptive => true,
+        RateControl::Fixed { rate, window } => rate.is_some() || window.is_some(),
+        _ => false,
     }
 }
 
@@ -273,6 +295,23 @@ mod tests {
             refused(|c| c.application_protocols = vec!["x".repeat(244)]),
             None
         );
+        let own = |change: fn(&mut Config)| {
+            refused(|c| {
+                let mut session = c.session.clone();
+                change(&mut session);
+                c.application_protocols = vec!["chat".to_owned()];
+                c.sessions_by_protocol.insert("chat".to_owned(), session);
+            })
+        };
+        assert_eq!(own(|session| session.limits.streams = 9), None);
+        let its = Some("sessions_by_protocol");
+        assert_eq!(own(|s| s.idle_timeout *= 2), its);
+        assert_eq!(own(|s| s.rate = RateControl::Carrier), its);
+        let unnamed = |c: &mut EndpointConfig| {
+            let session = c.session.clone();
+            c.sessions_by_protocol.insert("chat".to_owned(), session);
+        };
+        assert_eq!(refused(unnamed), its);
     }
 
     #[test]
@@ -300,7 +339,7 @@ mod tests {
         assert_eq!(config.controller(), Congestion::Engine);
         config.congestion = Some(Congestion::Cubic);
         assert_eq!(config.controller(), Congestion::Cubic);
-        assert_eq!(config.quic_rate(), config.session.rate);
+        assert_eq!(config.quic_rate(config.session.rate), config.session.rate);
     }
 
     #[cfg(feature = "quic")]
@@ -320,8 +359,9 @@ mod tests {
     #[test]
     fn only_one_of_two_controllers_adapts() {
         let mut config = EndpointConfig::default();
-        assert_eq!(config.quic_rate(), RateControl::Adaptive);
+        let adaptive = RateControl::Adaptive;
+        assert_eq!(config.quic_rate(adaptive), adaptive);
         config.congestion = Some(Congestion::Bbr);
-        assert_eq!(config.quic_rate(), RateControl::Carrier);
+        assert_eq!(config.quic_rate(adaptive), RateControl::Carrier);
     }
 }

@@ -233,7 +233,8 @@ impl Registry {
         permit: Option<OwnedSemaphorePermit>,
         limits: Option<Limits>,
     ) -> Connection {
-        let mut session = self.config.session.clone();
+        let protocol = carrier.application_protocol();
+        let mut session = self.config.session_of(protocol.as_deref()).clone();
         session.limits = limits.unwrap_or(session.limits);
         carrier.fit(&self.config, &mut session);
         let shared = Arc::new(Shared::new(carrier, role, session, random::number()));

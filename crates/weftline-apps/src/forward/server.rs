@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::task::JoinSet;
-use tokio::time::{interval, timeout};
-use weftline::{Connection, Port};
+use tokio::time::timeout;
+use weftline::{Connection, Port, Refusal};
 
 use super::counts::Snapshot;
 use super::event::Event;
@@ -16,9 +15,9 @@ use super::options::ServerOptions;
 use super::service::Service;
 use crate::close;
 use crate::error::SessionError;
-use crate::protocol::{Protocol, accept};
-use crate::quota::{CHECK, Who};
-use crate::session::farewell;
+use crate::host::{self, Hosted, Work};
+use crate::protocol::Protocol;
+use crate::quota::Who;
 use crate::stopper::Stopper;
 
 /// At the end, how long data in flight may take to be acknowledged, and connections to be reset.
@@ -54,9 +53,7 @@ impl Server {
         self.lock().len()
     }
 
-    /// Serves the clients of `endpoint` until `stopper` stops it. No other code may accept
-    /// sessions or refusals of this endpoint, whose configuration is made with
-    /// [`Protocol::offer`](crate::Protocol::offer).
+    /// Serves the clients of `endpoint` until `stopper` stops it: see [`host`].
     ///
     /// # Errors
     /// The endpoint is closed.
@@ -65,96 +62,93 @@ impl Server {
         endpoint: &Port,
         stopper: &Stopper,
     ) -> Result<(), SessionError> {
-        let mut sessions: JoinSet<()> = JoinSet::new();
-        let mut check = interval(CHECK);
-        let mut stopped = std::pin::pin!(async {
-            stopper.asked().await;
-            self.drain(stopper).await;
-        });
-        loop {
-            tokio::select! {
-                accepted = accept(endpoint, &[Protocol::Forward]) => match accepted {
-                    Some((_, connection)) => {
-                        sessions.spawn(self.clone().session(connection));
-                    }
-                    None => return Err(SessionError::EndpointClosed),
-                },
-                Some(refusal) = endpoint.refused() => {
-                    (self.service.on_event)(Event::TurnedAway(&refusal));
-                }
-                Some(_) = sessions.join_next() => {}
-                _ = check.tick() => self.service.sessions.check(),
-                () = &mut stopped => {
-                    endpoint.close(close::INTERRUPTED, "stopped");
-                    farewell(endpoint, close::INTERRUPTED, "stopped").await;
-                    // Connections that this resets must be reset before the process ends.
-                    let _ = timeout(SETTLE, self.service.drained()).await;
-                    return Ok(());
-                }
-            }
-        }
-    }
-
-    /// Serves one session until it ends.
-    async fn session(self: Arc<Self>, connection: Connection) {
-        let Some(peer) = connection.peer() else {
-            // The QUIC carrier has always authenticated the peer; other sessions get nothing.
-            return connection.close(close::FAILED, "unknown");
-        };
-        let (service, remote) = (&self.service, connection.remote_addr());
-        (service.on_event)(Event::Joined { peer, remote });
-        let counted = connection.clone();
-        let place = service
-            .sessions
-            .enter(Who::Key(peer), move || counted.held());
-        let ended = match place {
-            Ok(place) => {
-                service.counts.session();
-                let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-                self.lock().insert(number, connection.clone());
-                let ended = Far::new(service.clone(), connection.clone(), place).serve();
-                let ended = ended.await;
-                self.lock().remove(&number);
-                ended
-            }
-            Err(over) => over.into(),
-        };
-        // Unless it is over.
-        connection.close(close::FAILED, &ended.to_string());
-        (service.on_event)(Event::Left {
-            peer,
-            remote,
-            error: &ended,
-        });
-    }
-
-    /// Lets open connections finish for a while, and their data arrive.
-    async fn drain(&self, stopper: &Stopper) {
-        let service = &self.service;
-        service.leaving.send_replace(true);
-        let open = self.snapshot().open;
-        let patience = service.options.bounds.drain();
-        if open > 0 {
-            (service.on_event)(Event::Draining { open, patience });
-        }
-        let drained = async {
-            drop(service.drained().await);
-            let sessions: Vec<Connection> = self.lock().values().cloned().collect();
-            let flushed = async {
-                for connection in &sessions {
-                    // An ended session has nothing to wait for.
-                    let _ = connection.flushed().await;
-                }
-            };
-            let _ = timeout(SETTLE, flushed).await;
-        };
-        tokio::select! {
-            _ = timeout(patience, drained) => {}
-            () = stopper.insisted() => {}
-        }
+        host::host(endpoint, &[Hosted::new(self.clone())], stopper).await
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Connection>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl host::Service for Server {
+    fn protocol(&self) -> Protocol {
+        Protocol::Forward
+    }
+
+    fn serve(self: Arc<Self>, connection: Connection) -> Work<()> {
+        Box::pin(async move {
+            let Some(peer) = connection.peer() else {
+                // The QUIC carrier has always authenticated the peer; other sessions get nothing.
+                return connection.close(close::FAILED, "unknown");
+            };
+            let (service, remote) = (&self.service, connection.remote_addr());
+            (service.on_event)(Event::Joined { peer, remote });
+            let counted = connection.clone();
+            let place = service
+                .sessions
+                .enter(Who::Key(peer), move || counted.held());
+            let ended = match place {
+                Ok(place) => {
+                    service.counts.session();
+                    let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+                    self.lock().insert(number, connection.clone());
+                    let ended = Far::new(service.clone(), connection.clone(), place).serve();
+                    let ended = ended.await;
+                    self.lock().remove(&number);
+                    ended
+                }
+                Err(over) => over.into(),
+            };
+            // Unless it is over.
+            connection.close(close::FAILED, &ended.to_string());
+            (service.on_event)(Event::Left {
+                peer,
+                remote,
+                error: &ended,
+            });
+        })
+    }
+
+    fn turned_away(&self, refusal: &Refusal) {
+        (self.service.on_event)(Event::TurnedAway(refusal));
+    }
+
+    fn check(&self) {
+        self.service.sessions.check();
+    }
+
+    /// Lets open connections finish for a while, and their data arrive.
+    fn drain(self: Arc<Self>, stopper: Stopper) -> Work<()> {
+        Box::pin(async move {
+            let service = &self.service;
+            service.leaving.send_replace(true);
+            let open = self.snapshot().open;
+            let patience = service.options.bounds.drain();
+            if open > 0 {
+                (service.on_event)(Event::Draining { open, patience });
+            }
+            let drained = async {
+                drop(service.drained().await);
+                let sessions: Vec<Connection> = self.lock().values().cloned().collect();
+                let flushed = async {
+                    for connection in &sessions {
+                        // An ended session has nothing to wait for.
+                        let _ = connection.flushed().await;
+                    }
+                };
+                let _ = timeout(SETTLE, flushed).await;
+            };
+            tokio::select! {
+                _ = timeout(patience, drained) => {}
+                () = stopper.insisted() => {}
+            }
+        })
+    }
+
+    fn settle(self: Arc<Self>) -> Work<()> {
+        // Connections that closing resets must be reset before the process ends.
+        Box::pin(async move {
+            let _ = timeout(SETTLE, self.service.drained()).await;
+        })
     }
 }

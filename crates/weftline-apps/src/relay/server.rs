@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::task::JoinSet;
-use tokio::time::{Instant, interval, timeout, timeout_at};
-use weftline::{Connection, Fingerprint, Port, Stream};
+use tokio::time::{Instant, timeout, timeout_at};
+use weftline::{Connection, Fingerprint, Port, Refusal, Stream};
 
 use super::counts::{Counts, Snapshot};
 use super::event::{Event, OnEvent};
@@ -19,10 +18,10 @@ use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION};
 use crate::allow::permit;
 use crate::close;
 use crate::error::SessionError;
+use crate::host::{Hosted, Service, Work, host};
 use crate::line;
-use crate::protocol::{Protocol, accept};
-use crate::quota::{CHECK, OverLimit, Who};
-use crate::session::farewell;
+use crate::protocol::Protocol;
+use crate::quota::{OverLimit, Who};
 use crate::stopper::Stopper;
 
 /// How long the names of all targets of a client may take.
@@ -80,9 +79,7 @@ impl Server {
         all
     }
 
-    /// Serves the clients of `endpoint` until `stopper` stops it. No other code may accept
-    /// sessions or refusals of this endpoint, whose configuration is made with
-    /// [`Protocol::offer`](crate::Protocol::offer).
+    /// Serves the clients of `endpoint` until `stopper` stops it: see [`host`].
     ///
     /// # Errors
     /// The endpoint is closed.
@@ -91,52 +88,7 @@ impl Server {
         endpoint: &Port,
         stopper: &Stopper,
     ) -> Result<(), SessionError> {
-        let mut sessions: JoinSet<()> = JoinSet::new();
-        let mut sweep = interval(CHECK);
-        loop {
-            tokio::select! {
-                accepted = accept(endpoint, &[Protocol::Relay]) => match accepted {
-                    Some((_, connection)) => {
-                        sessions.spawn(self.clone().serve(connection));
-                    }
-                    None => return Err(SessionError::EndpointClosed),
-                },
-                Some(refusal) = endpoint.refused() => (self.on_event)(Event::TurnedAway(&refusal)),
-                Some(_) = sessions.join_next() => {}
-                _ = sweep.tick() => {
-                    self.sweep();
-                    self.quotas.sessions.check();
-                }
-                () = stopper.asked() => {
-                    let connections = self.detach();
-                    let flushed = async {
-                        for connection in &connections {
-                            // An ended session has nothing to wait for.
-                            let _ = connection.flushed().await;
-                        }
-                    };
-                    let _ = timeout(DRAIN, flushed).await;
-                    // Close before the sessions are dropped; they would close with their own code.
-                    endpoint.close(close::INTERRUPTED, "stopped");
-                    sessions.shutdown().await;
-                    farewell(endpoint, close::INTERRUPTED, "stopped").await;
-                    return Ok(());
-                }
-            }
-        }
-    }
-
-    /// Serves one session until it ends, and reports its start and end.
-    async fn serve(self: Arc<Self>, connection: Connection) {
-        let (peer, remote) = (connection.peer(), connection.remote_addr());
-        (self.on_event)(Event::Joined { peer, remote });
-        let error = self.admit(&connection).await;
-        connection.close(close::FAILED, &error.to_string());
-        (self.on_event)(Event::Left {
-            peer,
-            remote,
-            error: &error,
-        });
+        host(endpoint, &[Hosted::new(self.clone())], stopper).await
     }
 
     /// Serves one session if there is room, until it ends or must end; returns the reason.
@@ -274,6 +226,47 @@ impl Server {
 
     fn lock(&self) -> MutexGuard<'_, Clients> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Service for Server {
+    fn protocol(&self) -> Protocol {
+        Protocol::Relay
+    }
+
+    fn serve(self: Arc<Self>, connection: Connection) -> Work<()> {
+        Box::pin(async move {
+            let (peer, remote) = (connection.peer(), connection.remote_addr());
+            (self.on_event)(Event::Joined { peer, remote });
+            let error = self.admit(&connection).await;
+            connection.close(close::FAILED, &error.to_string());
+            (self.on_event)(Event::Left {
+                peer,
+                remote,
+                error: &error,
+            });
+        })
+    }
+
+    fn turned_away(&self, refusal: &Refusal) {
+        (self.on_event)(Event::TurnedAway(refusal));
+    }
+
+    fn check(&self) {
+        self.sweep();
+        self.quotas.sessions.check();
+    }
+
+    fn drain(self: Arc<Self>, _stopper: Stopper) -> Work<()> {
+        Box::pin(async move {
+            let flushed = async {
+                for connection in self.detach() {
+                    // An ended session has nothing to wait for.
+                    let _ = connection.flushed().await;
+                }
+            };
+            let _ = timeout(DRAIN, flushed).await;
+        })
     }
 }
 

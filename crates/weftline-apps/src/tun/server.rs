@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::task::JoinSet;
-use tokio::time::{interval, timeout};
-use weftline::{Connection, Port, Stream};
+use tokio::time::timeout;
+use weftline::{Connection, Port, Refusal, Stream};
 
 use super::clients::{Clients, Tunnel};
 use super::counts::{Counts, Snapshot};
@@ -18,10 +17,10 @@ use super::pool::pools;
 use super::wire::{self, Answer, Hello, LONGEST_NAME, VERSION};
 use crate::close;
 use crate::error::SessionError;
+use crate::host::{Hosted, Service, Work, host};
 use crate::line;
-use crate::protocol::{Protocol, accept};
-use crate::quota::{CHECK, Sessions, Who};
-use crate::session::farewell;
+use crate::protocol::Protocol;
+use crate::quota::{Sessions, Who};
 use crate::stopper::Stopper;
 
 /// How long packets in flight may take to arrive when the tunnel is stopped.
@@ -78,8 +77,7 @@ impl Server {
         all
     }
 
-    /// Serves the clients of `endpoint` with this device until `stopper` stops it. No other code may
-    /// accept sessions or refusals of this endpoint.
+    /// Serves the clients of `endpoint` with this device until `stopper` stops it: see [`host`].
     ///
     /// # Errors
     /// The endpoint is closed, or the device fails.
@@ -89,42 +87,15 @@ impl Server {
         device: impl Device,
         stopper: &Stopper,
     ) -> Result<(), SessionError> {
-        let device = Arc::new(device);
-        let mut sessions: JoinSet<()> = JoinSet::new();
-        let mut sweep = interval(CHECK);
-        let reading = ingress(&*device, |frame, header| self.forward(frame, header));
-        tokio::pin!(reading);
-        loop {
-            tokio::select! {
-                accepted = accept(endpoint, &[Protocol::Tun]) => match accepted {
-                    Some((_, connection)) => {
-                        sessions.spawn(self.clone().serve(connection, device.clone()));
-                    }
-                    None => return Err(SessionError::EndpointClosed),
-                },
-                Some(refusal) = endpoint.refused() => (self.on_event)(Event::TurnedAway(&refusal)),
-                Some(_) = sessions.join_next() => {}
-                _ = sweep.tick() => self.sessions.check(),
-                error = &mut reading => {
-                    farewell(endpoint, close::FAILED, "the server's device failed").await;
-                    return Err(SessionError::Device(error.to_string()));
-                }
-                () = stopper.asked() => {
-                    let tunnels = self.clients().all();
-                    let flushed = async {
-                        for tunnel in &tunnels {
-                            tunnel.link.flush().await;
-                        }
-                    };
-                    let _ = timeout(DRAIN, flushed).await;
-                    // Close before the sessions are dropped; they would close with their own code.
-                    endpoint.close(close::INTERRUPTED, "stopped");
-                    sessions.shutdown().await;
-                    farewell(endpoint, close::INTERRUPTED, "stopped").await;
-                    return Ok(());
-                }
-            }
-        }
+        host(endpoint, &[Hosted::new(self.on(device))], stopper).await
+    }
+
+    /// The service of this server with this device.
+    pub fn on(self: &Arc<Self>, device: impl Device) -> Arc<impl Service> {
+        Arc::new(On {
+            server: self.clone(),
+            device,
+        })
     }
 
     /// Ends all sessions.
@@ -148,18 +119,6 @@ impl Server {
             Some(tunnel) => tunnel.link.push(frame, &header),
             None => self.strays().dropped.no_peer += 1,
         }
-    }
-
-    /// Serves one session until it ends, and reports its end.
-    async fn serve(self: Arc<Self>, connection: Connection, device: Arc<impl Device>) {
-        let (peer, remote) = (connection.peer(), connection.remote_addr());
-        let error = self.admit(&connection, &*device).await;
-        connection.close(close::FAILED, &error.to_string());
-        (self.on_event)(Event::Left {
-            peer,
-            remote,
-            error: &error,
-        });
     }
 
     /// Serves one session if there is room, until it ends or must end; returns the reason.
@@ -224,6 +183,58 @@ impl Server {
 
     fn strays(&self) -> MutexGuard<'_, Counts> {
         self.strays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A server, and the device that it has.
+struct On<D> {
+    server: Arc<Server>,
+    device: D,
+}
+
+impl<D: Device> Service for On<D> {
+    fn protocol(&self) -> Protocol {
+        Protocol::Tun
+    }
+
+    fn serve(self: Arc<Self>, connection: Connection) -> Work<()> {
+        Box::pin(async move {
+            let (peer, remote) = (connection.peer(), connection.remote_addr());
+            let error = self.server.admit(&connection, &self.device).await;
+            connection.close(close::FAILED, &error.to_string());
+            (self.server.on_event)(Event::Left {
+                peer,
+                remote,
+                error: &error,
+            });
+        })
+    }
+
+    fn turned_away(&self, refusal: &Refusal) {
+        (self.server.on_event)(Event::TurnedAway(refusal));
+    }
+
+    fn check(&self) {
+        self.server.sessions.check();
+    }
+
+    fn work(self: Arc<Self>) -> Option<Work<SessionError>> {
+        Some(Box::pin(async move {
+            let forward = |frame, header| self.server.forward(frame, header);
+            SessionError::Device(ingress(&self.device, forward).await.to_string())
+        }))
+    }
+
+    fn drain(self: Arc<Self>, _stopper: Stopper) -> Work<()> {
+        Box::pin(async move {
+            let tunnels = self.server.clients().all();
+            let flushed = async {
+                for tunnel in &tunnels {
+                    tunnel.link.flush().await;
+                }
+            };
+            let _ = timeout(DRAIN, flushed).await;
+        })
     }
 }
 

@@ -14,8 +14,7 @@ use weftline_apps::cast::{
 use super::failure::cannot_open;
 use super::options::{latency, linear_system, local_flow, period};
 use super::unprotected;
-use crate::config::ConfigOptions;
-use crate::monitor::MonitorOptions;
+use crate::supervise::StayOptions;
 use crate::ui::progress::Reporter;
 use crate::ui::report::{Report, Standing};
 use crate::ui::stop::stop;
@@ -70,25 +69,16 @@ pub(super) struct RecvArgs {
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = period)]
     stats: Option<Duration>,
-    /// Where this command can be watched.
+    /// What every command that stays has.
     #[command(flatten)]
-    monitor: MonitorOptions,
-    /// Options in a file.
-    #[command(flatten)]
-    config: ConfigOptions,
+    stay: StayOptions,
 }
 
 /// Runs the command.
 pub(super) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
-    let mut stopping = std::pin::pin!(stop());
-    // Polling once installs the signal handlers.
-    tokio::select! {
-        biased;
-        exit = &mut stopping => return Ok(exit),
-        () = std::future::ready(()) => {}
-    }
+    let stopping = stop();
     let report = Report::new("cast", "recv", output, args.stats);
-    let monitor = args.monitor.clone();
+    let monitor = args.stay.monitor.clone();
     let mut receiver = match open(args, &report.reporter) {
         Ok(receiver) => receiver,
         Err(error) => return Ok(report.end(None::<&Receiving>, &exit::wrap(&error))),
@@ -127,7 +117,7 @@ fn open(args: RecvArgs, reporter: &Reporter) -> Result<Receiver> {
     options.max_latency = args.max_latency;
     options.linear_system = args.ls;
     options.group_key = key;
-    args.config.checked()?;
+    args.stay.config.checked()?;
     let receiver = Receiver::open(&options).map_err(|error| cannot_open(&error))?;
     for (at, to) in receiver.flows() {
         reporter.note(&format!("{at} -> udp://{to}"));

@@ -16,8 +16,7 @@ use weftline_apps::cast::{
 use super::failure::cannot_open;
 use super::options::{encoding_id, latency, local_flow, period, rate};
 use super::unprotected;
-use crate::config::ConfigOptions;
-use crate::monitor::MonitorOptions;
+use crate::supervise::StayOptions;
 use crate::ui::progress::Reporter;
 use crate::ui::report::{Report, Standing};
 use crate::ui::stop::stop;
@@ -92,25 +91,16 @@ pub(super) struct SendArgs {
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = period)]
     stats: Option<Duration>,
-    /// Where this command can be watched.
+    /// What every command that stays has.
     #[command(flatten)]
-    monitor: MonitorOptions,
-    /// Options in a file.
-    #[command(flatten)]
-    config: ConfigOptions,
+    stay: StayOptions,
 }
 
 /// Runs the command.
 pub(super) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
-    let mut stopping = std::pin::pin!(stop());
-    // Polling once installs the signal handlers.
-    tokio::select! {
-        biased;
-        exit = &mut stopping => return Ok(exit),
-        () = std::future::ready(()) => {}
-    }
+    let stopping = stop();
     let report = Report::new("cast", "send", output, args.stats);
-    let monitor = args.monitor.clone();
+    let monitor = args.stay.monitor.clone();
     let mut sender = match open(args, &report.reporter).await {
         Ok(sender) => sender,
         Err(error) => return Ok(report.end(None::<&Sending>, &exit::wrap(&error))),
@@ -157,7 +147,7 @@ async fn open(args: SendArgs, reporter: &Reporter) -> Result<Sender> {
     options.interface = args.interface;
     options.ttl = args.ttl;
     options.group_key = key;
-    args.config.checked()?;
+    args.stay.config.checked()?;
     let sender = Sender::open(&options).await.map_err(|e| cannot_open(&e))?;
     for (at, target) in sender.flows() {
         reporter.note(&format!("udp://{at} -> {target}"));

@@ -6,21 +6,18 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use weftline_apps::forward::{Client, ClientOptions, Entry, Event, OpenError, Snapshot};
-use weftline_apps::{Address, Stopper};
+use weftline_apps::{Address, SessionError, Stopper};
 
 use super::options::BoundsOptions;
 use super::rule::{Rule, local};
 use super::{THERE, draining};
-use crate::config::ConfigOptions;
 use crate::home;
-use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{PathOptions, SessionOptions, within};
 use crate::peer::Peer;
-use crate::supervise::{retrying, supervise};
+use crate::supervise::{Opened, StayOptions, retrying, supervise};
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
-use crate::ui::stop::stop;
-use crate::ui::{Exit, Failure, OutputOptions, exit, failure};
+use crate::ui::{Exit, Failure, OutputOptions, failure};
 
 /// Options of the client end.
 #[derive(Args, Clone, Debug)]
@@ -50,12 +47,9 @@ pub(super) struct ConnectArgs {
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
-    /// Where this command can be watched.
+    /// What every command that stays has.
     #[command(flatten)]
-    monitor: MonitorOptions,
-    /// Options in a file.
-    #[command(flatten)]
-    config: ConfigOptions,
+    stay: StayOptions,
     /// The paths of the session
     #[command(flatten)]
     paths: PathOptions,
@@ -63,31 +57,18 @@ pub(super) struct ConnectArgs {
 
 /// Runs the command.
 pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit> {
-    let mut stopping = std::pin::pin!(stop());
-    // Polling once installs the signal handlers.
-    tokio::select! {
-        biased;
-        exit = &mut stopping => return Ok(exit),
-        () = std::future::ready(()) => {}
-    }
     let report = Report::new("forward", "connect", output, args.bounds.stats);
-    let (client, watch) = match open(args, &report.reporter).await {
-        Ok(opened) => opened,
-        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
-    };
-    let (counts, stopper) = (client.counts(), Stopper::new());
-    let running = client.run(&stopper);
-    let failure = match supervise(&report, watch, stopping, &stopper, running, &counts).await {
-        Ok(exit) => Failure::new(exit, "stopped"),
-        Err(error) => failure::session(&error, THERE),
-    };
-    Ok(report.end(Some(&counts()), &failure))
+    let opening = open(args, report.reporter.clone());
+    Ok(supervise(&report, THERE, opening).await)
 }
 
-async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<(Client, Watch)> {
+async fn open(
+    args: ConnectArgs,
+    reporter: Reporter,
+) -> Result<Opened<impl Fn() -> Snapshot, impl AsyncFnOnce(&Stopper) -> Result<(), SessionError>>> {
     let usage = |message: String| Failure::new(Exit::Usage, message);
     let mut endpoint = args.bounds.endpoint(&args.session)?;
-    args.monitor.complete(&mut endpoint);
+    args.stay.monitor.complete(&mut endpoint);
     args.paths.complete(&mut endpoint)?;
     let (Some(via), Some(peer)) = (args.via, args.peer) else {
         return Err(usage("--via ADDR and --peer FINGERPRINT are needed".into()).into());
@@ -110,8 +91,7 @@ async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<(Client, Watch)>
     options.timeout = args.session.timeout;
     options.bounds = args.bounds.bounds()?;
     options.endpoint = endpoint;
-    let reporter = reporter.clone();
-    args.config.checked()?;
+    args.stay.config.checked()?;
     let client = Client::open(options, move |event| tell(&event, &reporter)).await;
     let client = client.map_err(|error| match &error {
         OpenError::Listen { .. } => {
@@ -119,7 +99,11 @@ async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<(Client, Watch)>
         }
         error => usage(error.to_string()),
     })?;
-    Ok((client, args.monitor.open("forward", "connect").await?))
+    Ok(Opened {
+        watch: args.stay.monitor.open("forward", "connect").await?,
+        look: client.counts(),
+        run: async move |stopper: &Stopper| client.run(stopper).await,
+    })
 }
 
 fn tell(event: &Event<'_>, reporter: &Reporter) {

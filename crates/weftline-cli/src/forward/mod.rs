@@ -3,7 +3,7 @@
 mod connect;
 mod options;
 mod rule;
-mod serve;
+pub(crate) mod serve;
 mod standing;
 
 use std::time::Duration;

@@ -1,25 +1,19 @@
 //! `weftline forward serve`: the server end.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
-use weftline::Endpoint;
 use weftline_apps::forward::{Event, Server, ServerOptions, Snapshot};
-use weftline_apps::{Allow, Listen, Memory, Protocol, Stopper};
+use weftline_apps::{Allow, Protocol};
 
 use super::options::BoundsOptions;
 use super::{THERE, draining};
 use crate::book;
-use crate::config::ConfigOptions;
-use crate::home::{self, Use};
-use crate::listen::{allowed, bind, reachable, turned_away};
-use crate::monitor::{MonitorOptions, Watch};
+use crate::listen::{ListenOptions, turned_away};
+use crate::offer::{Offer, One};
 use crate::options::{MemoryOptions, SessionOptions};
-use crate::peer::Peer;
-use crate::supervise::supervise;
+use crate::supervise::StayOptions;
 use crate::ui::progress::Reporter;
-use crate::ui::report::Report;
-use crate::ui::stop::{outlive_hangup, stop};
-use crate::ui::{Exit, Failure, OutputOptions, exit, failure, output};
+use crate::ui::{Exit, OutputOptions, failure};
 
 const EXAMPLES: &str = "\
 Allowed targets: --allow HOST:PORT
@@ -41,7 +35,7 @@ host's own services, and everything else that this host reaches.";
 /// Connect to targets that this host reaches, for `weftline forward`
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, mut_arg("insecure_udp", |arg| arg.hide(true)))]
-pub(super) struct ServeArgs {
+pub(crate) struct ServeArgs {
     /// Targets that clients may reach, separated by commas; may be repeated
     #[arg(
         long,
@@ -53,15 +47,9 @@ pub(super) struct ServeArgs {
     /// Addresses on this host that clients may listen on [default: none]
     #[arg(long, value_name = "ADDR:PORT", value_delimiter = ',')]
     allow_listen: Vec<Allow>,
-    /// UDP port to listen on: PORT, ADDR or ADDR:PORT [default: every address of this host, port 9338]
-    #[arg(long, value_name = "LISTEN")]
-    listen: Option<Listen>,
-    /// Serve this host: a fingerprint, or a name of `weftline peers`; may be repeated
-    #[arg(long, value_name = "PEER")]
-    peer: Vec<Peer>,
-    /// Serve anyone who can reach this port
-    #[arg(long)]
-    peer_anyone: bool,
+    /// Where it listens, and which clients it lets in
+    #[command(flatten)]
+    pub(crate) listen: ListenOptions,
     #[command(flatten)]
     bounds: BoundsOptions,
     /// What clients may take.
@@ -69,87 +57,53 @@ pub(super) struct ServeArgs {
     memory: MemoryOptions,
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
-    session: SessionOptions,
-    /// Where this command can be watched.
+    pub(crate) session: SessionOptions,
+    /// What every command that stays has.
     #[command(flatten)]
-    monitor: MonitorOptions,
-    /// Options in a file.
-    #[command(flatten)]
-    config: ConfigOptions,
+    stay: StayOptions,
 }
 
 /// Runs the command.
 pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> {
-    let mut stopping = std::pin::pin!(stop());
-    // Polling once installs the signal handlers before the command for the client is printed.
-    tokio::select! {
-        biased;
-        exit = &mut stopping => return Ok(exit),
-        () = std::future::ready(()) => {}
-    }
-    outlive_hangup();
-    let report = Report::new("forward", "serve", output, args.bounds.stats);
-    let (endpoint, memory, watch) = match open(&args, output).await {
-        Ok(opened) => opened,
-        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
+    let (session, stay) = (args.session.clone(), args.stay.clone());
+    let command = One {
+        command: "forward",
+        there: THERE,
+        stats: args.bounds.stats,
+        session: &session,
+        stay: &stay,
     };
-    let mut options = ServerOptions::default();
-    options.bounds = args.bounds.bounds()?;
-    options.memory = memory;
-    options.allow = args.allow;
-    options.allow_listen = args.allow_listen;
-    let reporter = report.reporter.clone();
-    let server = Server::new(options, move |event| tell(&event, &reporter));
-    let stopper = Stopper::new();
-    let running = server.run(&endpoint, &stopper);
-    let ended = supervise(&report, watch, stopping, &stopper, running, || {
-        server.snapshot()
-    })
-    .await;
-    let failure = match ended {
-        Ok(exit) => Failure::new(exit, "stopped"),
-        Err(error) => failure::session(&error, THERE),
-    };
-    Ok(report.end(Some(&server.snapshot()), &failure))
+    command.run(output, |reporter| args.offer(reporter)).await
 }
 
-async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Endpoint, Memory, Watch)> {
-    let mut config = args.bounds.endpoint(&args.session)?;
-    args.monitor.complete(&mut config);
-    Protocol::offer(&mut config);
-    let memory = args.memory.limits();
-    let (identity, _) = home::identity(args.session.identity.as_deref())?;
-    let allowed = allowed(&identity, Use::Forward, args.peer_anyone, &args.peer)?;
-    args.config.checked()?;
-    let at = |addr| Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone());
-    let endpoint = bind(args.listen, at)?;
-    if !output.quiet {
-        announce(args, &endpoint)?;
+impl ServeArgs {
+    /// The service that the options describe.
+    ///
+    /// # Errors
+    /// The options contradict each other.
+    pub(crate) fn offer(self, reporter: Reporter) -> Result<Offer<Snapshot>> {
+        let config = self.bounds.endpoint(&self.session)?;
+        let client = match self.allow.is_empty() {
+            true => "forward --via SERVER -R PORT:HOST:HOSTPORT",
+            false => "forward --via SERVER -L PORT:HOST:HOSTPORT",
+        };
+        let mut options = ServerOptions::default();
+        options.bounds = self.bounds.bounds()?;
+        options.memory = self.memory.limits();
+        options.allow = self.allow;
+        options.allow_listen = self.allow_listen;
+        let server = Server::new(options, move |event| tell(&event, &reporter));
+        let seen = server.clone();
+        Ok(Offer {
+            service: Protocol::Forward,
+            listen: self.listen,
+            config,
+            client,
+            risk: "reaches the targets",
+            start: Box::new(|| Ok(server)),
+            look: Box::new(move || seen.snapshot()),
+        })
     }
-    let watch = args.monitor.open("forward", "serve").await?;
-    Ok((endpoint, memory, watch))
-}
-
-/// Prints the command for the client.
-fn announce(args: &ServeArgs, endpoint: &Endpoint) -> Result<()> {
-    let local = endpoint
-        .local_addr()
-        .context("cannot read the bound address")?;
-    let fingerprint = endpoint.fingerprint();
-    output::line(&format!("fingerprint {fingerprint}"));
-    output::line(&format!("listening on {local}; on the other host, run:"));
-    let what = match args.allow.is_empty() {
-        true => "-R PORT:HOST:HOSTPORT",
-        false => "-L PORT:HOST:HOSTPORT",
-    };
-    output::line(&format!(
-        "  weftline forward --via {} --peer {fingerprint} {what}",
-        reachable(local)
-    ));
-    if args.peer_anyone {
-        output::line("warning: --peer-anyone: anyone who can reach this port reaches the targets");
-    }
-    Ok(())
 }
 
 fn tell(event: &Event<'_>, reporter: &Reporter) {
@@ -170,7 +124,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             reason,
         } => reporter.peer(format!("no connection for {client}: {reason}")),
         Event::Draining { open, patience } => draining(*open, *patience, reporter),
-        Event::TurnedAway(refusal) => turned_away(refusal, "--peer", "allow it"),
+        Event::TurnedAway(refusal) => turned_away(refusal),
         _ => {}
     }
 }

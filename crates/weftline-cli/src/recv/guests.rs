@@ -13,12 +13,13 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{sleep_until, timeout};
 use weftline::{Allowed, Connection, Endpoint, Fingerprint, Refusal};
+use weftline_apps::Protocol;
 use weftline_apps::pairing::{Code, Host, Name, PROTOCOL, Paired, PairingError};
 
 use super::RecvArgs;
 use super::questions::{Answer, Questions};
 use crate::book::{self, Book};
-use crate::home::{self, Use};
+use crate::home;
 use crate::listen::{reachable, turned_away};
 use crate::ui::{OutputOptions, ask, output, peers, terminal};
 
@@ -67,8 +68,8 @@ impl Guests {
         allowed: Allowed,
     ) -> Result<Self> {
         let watched = output::is_watched(output);
-        // Whoever says which senders are welcome needs no other way in.
-        let named = !args.peer.is_empty() || args.peer_anyone;
+        // An operator who names the senders needs no code for others.
+        let named = !args.listen.peer.is_empty() || args.listen.peer_anyone;
         let host = args.code || (watched && !named);
         let host = host.then(|| Host::new(endpoint.fingerprint(), home::own_name()));
         let guests = Guests {
@@ -78,7 +79,7 @@ impl Guests {
             admitted: Arc::default(),
             host,
             keep: args.keep,
-            asks: watched && ask::is_possible() && !args.peer_anyone,
+            asks: watched && ask::is_possible() && !args.listen.peer_anyone,
             changed: Notify::new(),
             applying: Mutex::default(),
             tasks: Mutex::default(),
@@ -275,7 +276,7 @@ impl Guests {
         let address = Name::like(&addr.ip().to_canonical().to_string());
         let names = name.into_iter().chain(address);
         let remembered = Book::edit(|book| Ok(book.remember(peer, names, None)))
-            .and_then(|name| home::allow(Use::Files, peer, name.as_str()));
+            .and_then(|name| home::allow(Protocol::Files, peer, name.as_str()));
         let line = match remembered {
             Ok(()) => format!(
                 "{how} {}: it may send files here from now on",
@@ -294,10 +295,10 @@ impl Guests {
         is_free: bool,
     ) {
         let Refusal::UnknownPeer { peer, addr } = refusal else {
-            return turned_away(refusal, "--peer", "allow it");
+            return turned_away(refusal);
         };
         if !self.asks || !is_free {
-            return turned_away(refusal, "--peer", "allow it");
+            return turned_away(refusal);
         }
         // A sender that waits for the answer comes again and again.
         let is_asked = asked.as_ref().is_some_and(|asked| asked.peer == *peer);
@@ -305,7 +306,7 @@ impl Guests {
             return;
         }
         if asked.is_some() || !questions.may_ask(peer, Instant::now()) || !ask::is_possible() {
-            return turned_away(refusal, "--peer", "allow it");
+            return turned_away(refusal);
         }
         let who = book::shown(peer);
         let question = format!("allow {who} at {addr} to send files? [y/N/always]");

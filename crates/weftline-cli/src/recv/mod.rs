@@ -6,25 +6,25 @@ mod session;
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use weftline::{Endpoint, InsecureEndpoint, Port};
+use weftline::{Connection, Port, Refusal};
+use weftline_apps::host::{Service, Work};
 use weftline_apps::protocol::accept;
-use weftline_apps::{Listen, Protocol, close, farewell};
+use weftline_apps::{Protocol, close, farewell};
 
-use crate::config::ConfigOptions;
-use crate::home::{self, Use};
 use crate::inbox::Inbox;
-use crate::listen::{allowed, bind, reachable, turned_away};
-use crate::monitor::{MonitorOptions, Watch};
+use crate::listen::{self, ListenOptions, turned_away};
+use crate::monitor::Watch;
+use crate::offer::Offer;
 use crate::options::{SessionOptions, StallOptions};
-use crate::peer::Peer;
+use crate::supervise::StayOptions;
 use crate::ui::stop::{outlive_hangup, stop, stopped};
 use crate::ui::summary::{self, Record, Side};
 use crate::ui::{Exit, Failure, OutputOptions, exit, output};
@@ -59,15 +59,9 @@ pub(crate) struct RecvArgs {
     /// directory, `received`]
     #[arg(value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// UDP port to listen on: PORT, ADDR or ADDR:PORT [default: every address of this host, port 9338]
-    #[arg(long, value_name = "LISTEN")]
-    pub listen: Option<Listen>,
-    /// Accept files from this host: a fingerprint, or a name of `weftline peers`; may be repeated
-    #[arg(long, value_name = "PEER", conflicts_with = "insecure_udp")]
-    pub peer: Vec<Peer>,
-    /// Accept files from anyone who can reach this port
-    #[arg(long, conflicts_with = "insecure_udp")]
-    pub peer_anyone: bool,
+    /// Where it listens, and which senders it lets in
+    #[command(flatten)]
+    pub listen: ListenOptions,
     /// Show a code for the sender, also where there is no terminal; with --json as a line of its own
     #[arg(long, conflicts_with = "insecure_udp")]
     pub code: bool,
@@ -86,12 +80,9 @@ pub(crate) struct RecvArgs {
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     pub session: SessionOptions,
-    /// Where this command can be watched.
+    /// What every command that stays has.
     #[command(flatten)]
-    pub monitor: MonitorOptions,
-    /// Options in a file.
-    #[command(flatten)]
-    pub config: ConfigOptions,
+    pub stay: StayOptions,
 }
 
 /// Runs the command.
@@ -99,13 +90,7 @@ pub(crate) struct RecvArgs {
 /// # Errors
 /// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exit> {
-    let mut stopping = std::pin::pin!(stop());
-    // Polling once installs the signal handlers before the command for the sender is printed.
-    tokio::select! {
-        biased;
-        exit = &mut stopping => return Ok(exit),
-        () = std::future::ready(()) => {}
-    }
+    let stopping = pin!(stop());
     if args.keep {
         outlive_hangup();
     }
@@ -135,6 +120,75 @@ pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exi
     }
 }
 
+impl RecvArgs {
+    /// Receiving as one of the services of a port; it shows no codes.
+    ///
+    /// # Errors
+    /// The options contradict each other.
+    pub(crate) fn offer(mut self, output: OutputOptions) -> Result<Offer<()>> {
+        if is_stdout(&self) {
+            let message = "`-` is for one file: name a directory";
+            return Err(Failure::new(Exit::Usage, message).into());
+        }
+        if self.code {
+            let message = "only `weftline recv` shows codes: pair with it first";
+            return Err(Failure::new(Exit::Usage, message).into());
+        }
+        self.keep = true;
+        let listen = self.listen.clone();
+        Ok(Offer {
+            service: Protocol::Files,
+            config: self.session.endpoint()?,
+            listen,
+            client: "send FILE... SERVER",
+            risk: "can send files here",
+            start: Box::new(move || {
+                let inbox = Inbox::open(self.directory.as_deref())?;
+                self.directory = Some(inbox.path.clone());
+                Ok(Arc::new(Files {
+                    args: self,
+                    output,
+                    _inbox: inbox,
+                }))
+            }),
+            look: Box::new(|| ()),
+        })
+    }
+}
+
+/// A receiver of files.
+struct Files {
+    args: RecvArgs,
+    output: OutputOptions,
+    /// Held, so that no other receiver uses it.
+    _inbox: Inbox,
+}
+
+impl Service for Files {
+    fn protocol(&self) -> Protocol {
+        Protocol::Files
+    }
+
+    fn serve(self: Arc<Self>, connection: Connection) -> Work<()> {
+        Box::pin(async move {
+            // Files are not received from recordings.
+            if connection.confirmed().await.is_err() {
+                return;
+            }
+            let (args, output) = (self.args.clone(), self.output);
+            let places = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
+            if let Some(record) = session(connection, args, output, places).await {
+                let told = move || summary::result(&record, Side::Recv, output);
+                let _ = tokio::task::spawn_blocking(told).await;
+            }
+        })
+    }
+
+    fn turned_away(&self, refusal: &Refusal) {
+        turned_away(refusal);
+    }
+}
+
 /// What a started receiver has; without encryption there are no guests, because nobody is known.
 type Opened = (Port, Option<Arc<Guests>>, Option<Inbox>, Watch);
 
@@ -152,26 +206,17 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Opened> {
         return Err(Failure::new(Exit::Usage, message).into());
     }
     let mut config = args.session.endpoint()?;
-    args.monitor.complete(&mut config);
+    args.stay.monitor.complete(&mut config);
+    let check = &args.stay.config;
     let (endpoint, guests): (Port, _) = if args.session.insecure_udp {
-        output::insecure();
-        args.config.checked()?;
-        let endpoint = bind(args.listen, |addr| {
-            InsecureEndpoint::bind(addr, config.clone())
-        })?;
-        (endpoint.into(), None)
+        (args.listen.insecure(check, config)?.into(), None)
     } else {
-        let (identity, _) = home::identity(args.session.identity.as_deref())?;
-        let allowed = allowed(&identity, Use::Files, args.peer_anyone, &args.peer)?;
-        Protocol::offer(&mut config);
-        args.config.checked()?;
-        let endpoint = bind(args.listen, |addr| {
-            Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
-        })?;
+        let secured = (args.listen).secured(Protocol::Files, &args.session, check, config);
+        let (endpoint, allowed) = secured?;
         let guests = Guests::new(args, output, endpoint.clone(), allowed)?;
         (endpoint.into(), Some(Arc::new(guests)))
     };
-    let watch = args.monitor.open("recv", "").await?;
+    let watch = args.stay.monitor.open("recv", "").await?;
     // Only now: what could not start makes no directory.
     let inbox = match to_stdout {
         true => None,
@@ -196,30 +241,15 @@ fn announce(
         // Somebody has asked for the code.
         return code.map_or(Ok(()), |(guests, code)| guests.show(code));
     }
-    let local = endpoint
-        .local_addr()
-        .context("cannot read the bound address")?;
-    let whose = match endpoint.fingerprint() {
-        Some(fingerprint) => {
-            output::line(&format!("fingerprint {fingerprint}"));
-            format!("--peer {fingerprint}")
-        }
-        None => "--insecure-udp".to_owned(),
-    };
-    output::line(&format!("listening on {local}; on the other host, run:"));
+    let server = listen::heading(endpoint)?;
     match code {
         Some((guests, code)) => {
             guests.show(code)?;
             output::line("the code is good for one sender; a sender that is known here needs none");
         }
-        None => output::line(&format!(
-            "  weftline send FILE... {} {whose}",
-            reachable(local)
-        )),
+        None => output::line(&format!("  weftline send FILE... {server}")),
     }
-    if args.peer_anyone && !args.session.insecure_udp {
-        output::line("warning: --peer-anyone: anyone who can reach this port can send files here");
-    }
+    args.listen.warn("can send files here");
     Ok(())
 }
 
@@ -293,7 +323,7 @@ async fn watch(endpoint: &Port, guests: Option<&Arc<Guests>>, places: &Semaphore
         Some(guests) => guests.watch(|| places.available_permits() > 0).await,
         None => loop {
             match endpoint.refused().await {
-                Some(refusal) => turned_away(&refusal, "--peer", "allow it"),
+                Some(refusal) => turned_away(&refusal),
                 None => std::future::pending().await,
             }
         },

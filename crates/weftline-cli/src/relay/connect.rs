@@ -1,5 +1,6 @@
 //! `weftline relay connect`: the client end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -7,20 +8,16 @@ use clap::Args;
 use weftline_apps::relay::{
     Client, ClientOptions, Event, OpenError, Rule, Snapshot, wireguard_mtu,
 };
-use weftline_apps::{Address, Stopper};
+use weftline_apps::{Address, SessionError, Stopper};
 
 use super::options::{idle, most_flows};
 use super::{THERE, in_pieces};
-use crate::config::ConfigOptions;
-use crate::home;
-use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{AgainOptions, PathOptions, SessionOptions};
 use crate::peer::Peer;
-use crate::supervise::{retrying, supervise};
+use crate::supervise::{Opened, StayOptions, retrying, supervise};
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
-use crate::ui::stop::stop;
-use crate::ui::{Exit, Failure, OutputOptions, exit, failure, output};
+use crate::ui::{Exit, Failure, OutputOptions, failure};
 
 const EXAMPLES: &str = "\
 Rules: --udp LISTEN=TARGET[,DELIVERY]
@@ -75,12 +72,9 @@ pub(super) struct ConnectArgs {
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
-    /// Where this command can be watched.
+    /// What every command that stays has.
     #[command(flatten)]
-    monitor: MonitorOptions,
-    /// Options in a file.
-    #[command(flatten)]
-    config: ConfigOptions,
+    stay: StayOptions,
     /// The paths of the session
     #[command(flatten)]
     paths: PathOptions,
@@ -91,56 +85,34 @@ pub(super) struct ConnectArgs {
 
 /// Runs the command.
 pub(super) async fn run(args: ConnectArgs, output: OutputOptions) -> Result<Exit> {
-    let mut stopping = std::pin::pin!(stop());
-    // Polling once installs the signal handlers.
-    tokio::select! {
-        biased;
-        exit = &mut stopping => return Ok(exit),
-        () = std::future::ready(()) => {}
-    }
     let report = Report::new("relay", "connect", output, args.stats);
-    let (client, watch) = match open(args, &report.reporter).await {
-        Ok(opened) => opened,
-        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
-    };
-    let stopper = Stopper::new();
-    let running = client.run(&stopper);
-    let ended = supervise(&report, watch, stopping, &stopper, running, || {
-        client.snapshot()
-    })
-    .await;
-    let failure = match ended {
-        Ok(exit) => Failure::new(exit, "stopped"),
-        Err(error) => failure::session(&error, THERE),
-    };
-    Ok(report.end(Some(&client.snapshot()), &failure))
+    let opening = open(args, report.reporter.clone());
+    Ok(supervise(&report, THERE, opening).await)
 }
 
-async fn open(args: ConnectArgs, reporter: &Reporter) -> Result<(Client, Watch)> {
+async fn open(
+    args: ConnectArgs,
+    reporter: Reporter,
+) -> Result<Opened<impl Fn() -> Snapshot, impl AsyncFnOnce(&Stopper) -> Result<(), SessionError>>> {
     let mut endpoint = args.session.endpoint()?;
-    args.monitor.complete(&mut endpoint);
+    args.stay.monitor.complete(&mut endpoint);
     args.again.complete(&mut endpoint);
     args.paths.complete(&mut endpoint)?;
-    let identity = match &args.peer {
-        Some(peer) => Some((
-            peer.fingerprint()?,
-            home::identity(args.session.identity.as_deref())?.0,
-        )),
-        None => {
-            output::insecure();
-            None
-        }
-    };
-    let mut options = ClientOptions::new(args.address, identity, args.rules);
+    let ends = args.session.ends(args.peer.as_ref())?;
+    let mut options = ClientOptions::new(args.address, ends, args.rules);
     options.idle = args.idle;
     options.flows = args.flows;
     options.timeout = args.session.timeout;
     options.endpoint = endpoint;
-    let reporter = reporter.clone();
-    args.config.checked()?;
+    args.stay.config.checked()?;
     let client = Client::open(options, move |event| tell(&event, &reporter));
-    let client = client.map_err(|error| cannot_open(&error))?;
-    Ok((client, args.monitor.open("relay", "connect").await?))
+    let client = Arc::new(client.map_err(|error| cannot_open(&error))?);
+    let seen = client.clone();
+    Ok(Opened {
+        watch: args.stay.monitor.open("relay", "connect").await?,
+        look: move || seen.snapshot(),
+        run: async move |stopper: &Stopper| client.run(stopper).await,
+    })
 }
 
 fn cannot_open(error: &OpenError) -> Failure {

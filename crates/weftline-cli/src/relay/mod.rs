@@ -2,7 +2,7 @@
 
 mod connect;
 mod options;
-mod serve;
+pub(crate) mod serve;
 mod standing;
 
 use anyhow::Result;

@@ -2,26 +2,20 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
-use weftline::{Endpoint, Fingerprint, InsecureEndpoint, Port};
 use weftline_apps::relay::{Event, Server, ServerOptions, Snapshot};
-use weftline_apps::{Allow, Listen, Memory, Protocol, Stopper};
+use weftline_apps::{Allow, Protocol};
 
 use super::options::{idle, most_flows};
 use super::{THERE, in_pieces};
 use crate::book;
-use crate::config::ConfigOptions;
-use crate::home::{self, Use};
-use crate::listen::{allowed, bind, reachable, turned_away};
-use crate::monitor::{MonitorOptions, Watch};
+use crate::listen::{ListenOptions, turned_away};
+use crate::offer::{Offer, One};
 use crate::options::{AgainOptions, MemoryOptions, SessionOptions};
-use crate::peer::Peer;
-use crate::supervise::supervise;
+use crate::supervise::StayOptions;
 use crate::ui::progress::Reporter;
-use crate::ui::report::Report;
-use crate::ui::stop::{outlive_hangup, stop};
-use crate::ui::{Exit, Failure, OutputOptions, exit, failure, output};
+use crate::ui::{Exit, OutputOptions, failure};
 
 const EXAMPLES: &str = "\
 Allowed targets: --allow HOST:PORT
@@ -40,19 +34,13 @@ host itself; a changed list counts at once. They reach only the targets that --a
 /// Forward datagrams from `weftline relay connect` to targets that this host reaches
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct ServeArgs {
+pub(crate) struct ServeArgs {
     /// Targets that clients may reach, separated by commas; may be repeated
     #[arg(long, value_name = "HOST:PORT", required = true, value_delimiter = ',')]
     allow: Vec<Allow>,
-    /// UDP port to listen on: PORT, ADDR or ADDR:PORT [default: every address of this host, port 9338]
-    #[arg(long, value_name = "LISTEN")]
-    listen: Option<Listen>,
-    /// Serve this host: a fingerprint, or a name of `weftline peers`; may be repeated
-    #[arg(long, value_name = "PEER", conflicts_with = "insecure_udp")]
-    peer: Vec<Peer>,
-    /// Serve anyone who can reach this port
-    #[arg(long, conflicts_with = "insecure_udp")]
-    peer_anyone: bool,
+    /// Where it listens, and which clients it lets in
+    #[command(flatten)]
+    pub(crate) listen: ListenOptions,
     /// Drop a flow that has been idle for this long
     #[arg(long, value_name = "TIME", default_value = "180s", value_parser = idle)]
     idle: Duration,
@@ -68,13 +56,10 @@ pub(super) struct ServeArgs {
     stats: Option<Duration>,
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
-    session: SessionOptions,
-    /// Where this command can be watched.
+    pub(crate) session: SessionOptions,
+    /// What every command that stays has.
     #[command(flatten)]
-    monitor: MonitorOptions,
-    /// Options in a file.
-    #[command(flatten)]
-    config: ConfigOptions,
+    stay: StayOptions,
     /// State that a session inherits from the previous one.
     #[command(flatten)]
     again: AgainOptions,
@@ -82,97 +67,51 @@ pub(super) struct ServeArgs {
 
 /// Runs the command.
 pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> {
-    let mut stopping = std::pin::pin!(stop());
-    // Polling once installs the signal handlers before the command for the client is printed.
-    tokio::select! {
-        biased;
-        exit = &mut stopping => return Ok(exit),
-        () = std::future::ready(()) => {}
-    }
-    outlive_hangup();
-    let report = Report::new("relay", "serve", output, args.stats);
-    let (endpoint, memory, watch) = match open(&args, output).await {
-        Ok(opened) => opened,
-        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
+    let (session, stay) = (args.session.clone(), args.stay.clone());
+    let command = One {
+        command: "relay",
+        there: THERE,
+        stats: args.stats,
+        session: &session,
+        stay: &stay,
     };
-    let mut options = ServerOptions::new(args.allow);
-    options.idle = args.idle;
-    options.flows = args.flows;
-    options.memory = memory;
-    options.timeout = args.session.timeout;
-    let reporter = report.reporter.clone();
-    let server = Server::new(options, move |event| tell(&event, &reporter));
-    let stopper = Stopper::new();
-    let running = server.run(&endpoint, &stopper);
-    let ended = supervise(&report, watch, stopping, &stopper, running, || {
-        server.snapshot()
-    })
-    .await;
-    let failure = match ended {
-        Ok(exit) => Failure::new(exit, "stopped"),
-        Err(error) => failure::session(&error, THERE),
-    };
-    Ok(report.end(Some(&server.snapshot()), &failure))
+    command.run(output, |reporter| args.offer(reporter)).await
 }
 
-async fn open(args: &ServeArgs, output: OutputOptions) -> Result<(Port, Memory, Watch)> {
-    let mut config = args.session.endpoint()?;
-    args.again.complete(&mut config);
-    args.monitor.complete(&mut config);
-    let memory = args.memory.limits();
-    let listen = args.listen;
-    let endpoint: Port = if args.session.insecure_udp {
-        output::insecure();
-        args.config.checked()?;
-        bind(listen, |addr| InsecureEndpoint::bind(addr, config.clone()))?.into()
-    } else {
-        let (identity, _) = home::identity(args.session.identity.as_deref())?;
-        let allowed = allowed(&identity, Use::Relay, args.peer_anyone, &args.peer)?;
-        Protocol::offer(&mut config);
-        args.config.checked()?;
-        bind(listen, |addr| {
-            Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone())
-        })?
-        .into()
-    };
-    if !output.quiet {
-        announce(args, &endpoint)?;
+impl ServeArgs {
+    /// The service that the options describe.
+    ///
+    /// # Errors
+    /// The options contradict each other.
+    pub(crate) fn offer(self, reporter: Reporter) -> Result<Offer<Snapshot>> {
+        let mut config = self.session.endpoint()?;
+        self.again.complete(&mut config);
+        let mut options = ServerOptions::new(self.allow);
+        options.idle = self.idle;
+        options.flows = self.flows;
+        options.memory = self.memory.limits();
+        options.timeout = self.session.timeout;
+        let server = Server::new(options, move |event| tell(&event, &reporter));
+        let seen = server.clone();
+        Ok(Offer {
+            service: Protocol::Relay,
+            listen: self.listen,
+            config,
+            client: "relay connect SERVER --udp PORT=TARGET",
+            risk: "reaches the targets",
+            start: Box::new(|| Ok(server)),
+            look: Box::new(move || seen.snapshot()),
+        })
     }
-    let watch = args.monitor.open("relay", "serve").await?;
-    Ok((endpoint, memory, watch))
-}
-
-/// Prints the command for the client.
-fn announce(args: &ServeArgs, endpoint: &Port) -> Result<()> {
-    let local = endpoint
-        .local_addr()
-        .context("cannot read the bound address")?;
-    let whose = match endpoint.fingerprint() {
-        Some(fingerprint) => {
-            output::line(&format!("fingerprint {fingerprint}"));
-            format!("--peer {fingerprint}")
-        }
-        None => "--insecure-udp".to_owned(),
-    };
-    output::line(&format!("listening on {local}; on the other host, run:"));
-    output::line(&format!(
-        "  weftline relay connect {} {whose} --udp PORT=TARGET",
-        reachable(local)
-    ));
-    if args.peer_anyone && !args.session.insecure_udp {
-        output::line("warning: --peer-anyone: anyone who can reach this port reaches the targets");
-    }
-    Ok(())
 }
 
 fn tell(event: &Event<'_>, reporter: &Reporter) {
-    let name = |peer: &Option<Fingerprint>| match peer {
-        Some(peer) => book::shown(peer),
-        None => "an unknown client".to_owned(),
-    };
     match event {
         Event::Joined { peer, remote } => {
-            reporter.peer(format!("connection from {} at {remote}", name(peer)));
+            reporter.peer(format!(
+                "connection from {} at {remote}",
+                book::client(peer)
+            ));
         }
         Event::Left {
             peer,
@@ -180,9 +119,9 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             error,
         } => {
             let failure = failure::session(error, THERE);
-            reporter.peer(format!("{} at {remote}: {failure}", name(peer)));
+            reporter.peer(format!("{} at {remote}: {failure}", book::client(peer)));
         }
-        Event::TurnedAway(refusal) => turned_away(refusal, "--peer", "allow it"),
+        Event::TurnedAway(refusal) => turned_away(refusal),
         Event::InPieces(datagram) => in_pieces(datagram),
         _ => {}
     }

@@ -1,25 +1,22 @@
 //! `weftline tun HOST`: the client end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 use weftline_apps::tun::{Client, ClientOptions, Event, IpNet, Lease, Snapshot};
-use weftline_apps::{Address, Stopper};
+use weftline_apps::{Address, SessionError, Stopper};
 
 use super::THERE;
-use super::network::{Host, NetworkOptions, Opening};
+use super::network::NetworkOptions;
 use super::system;
-use crate::config::ConfigOptions;
-use crate::home;
-use crate::monitor::{MonitorOptions, Watch};
 use crate::options::{AgainOptions, PathOptions, SessionOptions, stats};
 use crate::peer::Peer;
-use crate::supervise::{retrying, supervise};
+use crate::supervise::{Opened, StayOptions, retrying, supervise};
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
-use crate::ui::stop::stop;
-use crate::ui::{Exit, Failure, OutputOptions, exit, failure, output};
+use crate::ui::{Exit, Failure, OutputOptions, failure};
 
 /// Options of the client end.
 #[derive(Args, Clone, Debug)]
@@ -48,12 +45,9 @@ pub(super) struct ClientArgs {
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,
-    /// Where this command can be watched.
+    /// What every command that stays has.
     #[command(flatten)]
-    monitor: MonitorOptions,
-    /// Options in a file.
-    #[command(flatten)]
-    config: ConfigOptions,
+    stay: StayOptions,
     /// The paths of the session
     #[command(flatten)]
     paths: PathOptions,
@@ -64,66 +58,48 @@ pub(super) struct ClientArgs {
 
 /// Runs the command.
 pub(super) async fn run(args: ClientArgs, output: OutputOptions) -> Result<Exit> {
-    let mut stopping = std::pin::pin!(stop());
-    // Polling once installs the signal handlers.
-    tokio::select! {
-        biased;
-        exit = &mut stopping => return Ok(exit),
-        () = std::future::ready(()) => {}
-    }
     let report = Report::new("tun", "client", output, args.stats);
-    let remains = args.network.remains(&args.name);
-    let (client, opening, watch) = match open(args, &report.reporter).await {
-        Ok(opened) => opened,
-        Err(error) => return Ok(report.end(Some(&Snapshot::default()), &exit::wrap(&error))),
-    };
-    let stopper = Stopper::new();
-    let running = client.run(&stopper);
-    let ended = supervise(&report, watch, stopping, &stopper, running, || {
-        client.snapshot()
-    })
-    .await;
-    let failure = match ended {
-        Ok(exit) => Failure::new(exit, "stopped"),
-        Err(error) => failure::session(&error, THERE),
-    };
-    // Stopped meanwhile, it is taken down before the program ends.
-    drop(opening.lock().await);
-    if let Some(remains) = remains {
-        report.reporter.warn(&remains);
-    }
-    Ok(report.end(Some(&client.snapshot()), &failure))
+    let opening = open(args, report.reporter.clone());
+    Ok(supervise(&report, THERE, opening).await)
 }
 
-async fn open(args: ClientArgs, reporter: &Reporter) -> Result<(Client<Host>, Opening, Watch)> {
+async fn open(
+    args: ClientArgs,
+    reporter: Reporter,
+) -> Result<Opened<impl Fn() -> Snapshot, impl AsyncFnOnce(&Stopper) -> Result<(), SessionError>>> {
     let mut endpoint = args.session.endpoint()?;
-    args.monitor.complete(&mut endpoint);
+    args.stay.monitor.complete(&mut endpoint);
     args.again.complete(&mut endpoint);
     args.paths.complete(&mut endpoint)?;
     let Some(address) = args.address else {
         return Err(Failure::new(Exit::Usage, "ADDR is needed").into());
     };
-    let identity = match &args.peer {
-        Some(peer) => Some((
-            peer.fingerprint()?,
-            home::identity(args.session.identity.as_deref())?.0,
-        )),
-        None => {
-            output::insecure();
-            None
-        }
-    };
-    args.config.checked()?;
+    let ends = args.session.ends(args.peer.as_ref())?;
+    args.stay.config.checked()?;
+    let remains = args.network.remains(&args.name);
     let network = args.network.prepare(&args.name, &address, &mut endpoint);
     let host = network.await?;
     let opening = host.opening();
-    let mut options = ClientOptions::new(address, identity, args.name.clone());
+    let mut options = ClientOptions::new(address, ends, args.name.clone());
     options.timeout = args.session.timeout;
     options.endpoint = endpoint;
-    let (name, reporter) = (args.name, reporter.clone());
-    let client = Client::new(options, host, move |event| tell(&event, &name, &reporter));
-    let watch = args.monitor.open("tun", "client").await?;
-    Ok((client, opening, watch))
+    let (name, told) = (args.name, reporter.clone());
+    let client = Client::new(options, host, move |event| tell(&event, &name, &told));
+    let client = Arc::new(client);
+    let seen = client.clone();
+    Ok(Opened {
+        watch: args.stay.monitor.open("tun", "client").await?,
+        look: move || seen.snapshot(),
+        run: async move |stopper: &Stopper| {
+            let ended = client.run(stopper).await;
+            // A network that was being opened meanwhile is taken down before the program ends.
+            drop(opening.lock().await);
+            if let Some(remains) = remains {
+                reporter.warn(&remains);
+            }
+            ended
+        },
+    })
 }
 
 fn tell(event: &Event<'_>, name: &str, reporter: &Reporter) {

@@ -4,7 +4,7 @@ mod client;
 mod device;
 mod down;
 mod network;
-mod serve;
+pub(crate) mod serve;
 mod standing;
 mod system;
 

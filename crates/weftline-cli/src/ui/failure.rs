@@ -81,7 +81,7 @@ pub fn transferring(error: &TransferError, ended: Option<&CloseReason>) -> Failu
                 format!("the peer closed the session early; {AGAIN}"),
             ),
             CloseReason::Peer {
-                code: close::BUSY | close::OTHER_PROTOCOL,
+                code: close::BUSY | close::OTHER_PROTOCOL | close::NOT_ALLOWED,
                 ..
             } => closed(reason),
             reason => Failure::new(Exit::Lost, format!("{}; {AGAIN}", closed(reason))),
@@ -117,6 +117,13 @@ fn said(reason: &CloseReason) -> Option<Failure> {
             code: close::OTHER_PROTOCOL,
             ..
         } => Some(other_protocol(Protocol::of_server(reason))),
+        CloseReason::Peer {
+            code: close::NOT_ALLOWED,
+            ..
+        } => Some(Failure::new(
+            Exit::Refused,
+            "the server knows this host, but does not let it use this service: on its host, add this host's fingerprint (see `weftline key`) to the service's `peer`",
+        )),
         CloseReason::Peer {
             code: close::INTERRUPTED,
             ..

@@ -1,47 +1,58 @@
 //! Signals that stop the program.
 
+#[cfg(unix)]
+use tokio::signal::unix::{SignalKind, signal};
+
 use super::exit::{Exit, Failure};
 use super::terminal;
 
-/// Waits until a person presses Ctrl-C.
-pub async fn interrupted() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        // Without a handler the system ends the process on Ctrl-C, which is just as good.
-        std::future::pending::<()>().await;
+/// Waits until a person presses Ctrl-C. The handler is installed at once, not when it is first polled.
+pub fn interrupted() -> impl Future<Output = ()> {
+    #[cfg(unix)]
+    return caught(SignalKind::interrupt());
+    #[cfg(not(unix))]
+    async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending().await
+        }
     }
 }
 
 /// Waits until a person or the system stops the program: with Ctrl-C, or on Unix with SIGTERM.
-/// Returns the matching exit code.
-pub async fn stop() -> Exit {
-    tokio::select! {
-        () = interrupted() => Exit::Interrupted,
-        () = terminated() => Exit::Terminated,
+/// Returns the matching exit code. The handlers are installed at once, not when it is first polled.
+pub fn stop() -> impl Future<Output = Exit> {
+    let interrupted = interrupted();
+    #[cfg(unix)]
+    let terminated = caught(SignalKind::terminate());
+    #[cfg(not(unix))]
+    let terminated = std::future::pending();
+    async {
+        tokio::select! {
+            () = interrupted => Exit::Interrupted,
+            () = terminated => Exit::Terminated,
+        }
     }
 }
 
+/// Without a handler the system ends the process, which is just as good.
 #[cfg(unix)]
-async fn terminated() {
-    use tokio::signal::unix::{SignalKind, signal};
-    if let Ok(mut signal) = signal(SignalKind::terminate())
-        && signal.recv().await.is_some()
-    {
-        return;
+fn caught(kind: SignalKind) -> impl Future<Output = ()> {
+    let signal = signal(kind);
+    async {
+        if let Ok(mut signal) = signal
+            && signal.recv().await.is_some()
+        {
+            return;
+        }
+        std::future::pending().await
     }
-    // Without a handler the system ends the process, which is just as good.
-    std::future::pending().await
-}
-
-#[cfg(not(unix))]
-async fn terminated() {
-    std::future::pending().await
 }
 
 /// Keeps SIGHUP from ending the process from now on: a service outlives its terminal, and its lists of
 /// peers are read again whenever they change.
 pub fn outlive_hangup() {
     #[cfg(unix)]
-    if let Ok(mut signal) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()) {
+    if let Ok(mut signal) = signal(SignalKind::hangup()) {
         tokio::spawn(async move {
             while signal.recv().await.is_some() {
                 terminal::offer(

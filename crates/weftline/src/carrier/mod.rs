@@ -303,7 +303,7 @@ impl Carrier {
         let overhead = match self {
             #[cfg(feature = "quic")]
             Carrier::Quic(_) => {
-                config.rate = endpoint.quic_rate();
+                config.rate = endpoint.quic_rate(config.rate);
                 quic::OVERHEAD
             }
             Carrier::Udp(_) => udp::OVERHEAD,

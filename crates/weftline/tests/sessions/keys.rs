@@ -47,6 +47,22 @@ async fn without_a_common_protocol_nobody_connects() {
     }
 }
 
+#[tokio::test]
+async fn a_protocol_has_the_engine_that_the_port_has_for_it() {
+    let mut config = speaking(&["short", "usual"]);
+    let mut short = config.session.clone();
+    short.limits.message_size = 16 << 10;
+    config.sessions_by_protocol.insert("short".into(), short);
+    let server = quic(Allowed::anyone(), config);
+    for (protocol, takes_it) in [("short", false), ("usual", true)] {
+        let client = quic(Allowed::nobody(), speaking(&[protocol]));
+        let near = client.connect(server.local_addr().unwrap(), server.fingerprint());
+        let near = soon(near).await.unwrap();
+        let sent = soon(near.send_message(vec![7; 20 << 10], None)).await;
+        assert_eq!(sent.is_ok(), takes_it, "{protocol}");
+    }
+}
+
 fn keys(connection: &Connection, label: &str, context: &str) -> [u8; 32] {
     let mut keys = [0; 32];
     let (label, context) = (label.as_bytes(), context.as_bytes());

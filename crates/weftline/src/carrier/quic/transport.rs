@@ -8,6 +8,7 @@ use quinn::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig
 
 use super::super::congestion::Unlimited;
 use super::{IDLE_MARGIN, jumbo};
+use crate::config::is_limited;
 use crate::{BindError, Congestion, EndpointConfig};
 
 /// Bytes of datagrams that wait in QUIC where it sends at once whatever it is given: as many as it
@@ -56,7 +57,7 @@ pub(super) fn transport(
     acks.ack_eliciting_threshold(VarInt::from_u32(ACK_EVERY));
     let mut transport = TransportConfig::default();
     match config.controller() {
-        Congestion::Engine if !config.is_limited() => return Err(BindError::Unlimited),
+        Congestion::Engine if !is_limited(config.session.rate) => return Err(BindError::Unlimited),
         Congestion::Engine => {
             // Nothing is decided by QUIC's own losses, so a gap needs no early acknowledgement.
             acks.reordering_threshold(VarInt::from_u32(0))

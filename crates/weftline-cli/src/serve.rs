@@ -1,0 +1,309 @@
+//! `weftline serve`: several services on one port.
+
+use std::any::Any;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::Value;
+use toml::Table;
+use weftline::{Allowed, Endpoint, EndpointConfig};
+use weftline_apps::host::{Hosted, host};
+use weftline_apps::{Protocol, SessionError, Stopper};
+
+use crate::listen::ListenOptions;
+use crate::offer::{Offer, Start};
+use crate::options::{AgainOptions, SessionOptions, stats, timeout};
+use crate::recv::RecvArgs;
+use crate::supervise::{Opened, StayOptions, supervise};
+#[cfg(target_os = "linux")]
+use crate::tun;
+use crate::ui::failure::There;
+use crate::ui::progress::Reporter;
+use crate::ui::report::{Report, Standing};
+use crate::ui::stop::outlive_hangup;
+use crate::ui::{Exit, Failure, OutputOptions};
+use crate::{forward, home, relay};
+
+const EXAMPLES: &str = "\
+The file has a table for each service: [recv], [relay], [forward] and [tun]. The keys of a table are the
+options of `weftline recv`, `weftline relay serve`, `weftline forward serve` and `weftline tun serve`:
+
+  # serve.toml
+  listen = 9338
+  peer = [\"studio\"]           # may use all services
+
+  [recv]
+  directory = \"inbox\"
+
+  [relay]
+  allow = [\"127.0.0.1:51820\"]
+  peer = [\"laptop\"]           # may use this one
+
+Example:
+  weftline serve --config serve.toml
+
+Clients use it like a service of its own. Each service has its own list of allowed hosts too, as
+~/.config/weftline/allowed-relay; a changed list counts at once.";
+
+/// The commands of the server end.
+const THERE: There = There {
+    serve: "weftline serve",
+    allow: "weftline serve --config FILE --peer",
+};
+
+/// Serve files, UDP, TCP and IP packets on one port
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ServeArgs {
+    /// Where it listens, and which clients may use all services
+    #[command(flatten)]
+    listen: ListenOptions,
+    /// Print a line of statistics this often
+    #[arg(long, value_name = "TIME", value_parser = stats)]
+    stats: Option<Duration>,
+    /// Key file of this host; created on first use [default: ~/.config/weftline/identity.pem]
+    #[arg(long, value_name = "FILE", help_heading = "Session")]
+    identity: Option<PathBuf>,
+    /// Give up when the peer is silent for this long
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = timeout, help_heading = "Session")]
+    timeout: Duration,
+    /// Plain UDP tells no service from another: it is refused
+    #[arg(long, hide = true)]
+    insecure_udp: bool,
+    /// State that a session inherits from the previous one.
+    #[command(flatten)]
+    again: AgainOptions,
+    /// What every command that stays has.
+    #[command(flatten)]
+    stay: StayOptions,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Anything that prevents the start. Later errors are printed, and returned as the exit code.
+pub(crate) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> {
+    outlive_hangup();
+    let report = Report::new("serve", "", output, args.stats);
+    let opening = open(args, output, report.reporter.clone());
+    Ok(supervise(&report, THERE, opening).await)
+}
+
+async fn open(
+    args: ServeArgs,
+    output: OutputOptions,
+    reporter: Reporter,
+) -> Result<Opened<impl Fn() -> Standings, impl AsyncFnOnce(&Stopper) -> Result<(), SessionError>>>
+{
+    let usage = |message: &str| Failure::new(Exit::Usage, message);
+    if args.insecure_udp {
+        return Err(usage("serve has to authenticate its peers: omit --insecure-udp").into());
+    }
+    let mut ready = Vec::new();
+    for (name, table) in args.stay.config.tables()? {
+        ready.push(one(&name, &table, &args, output, &reporter)?);
+    }
+    let Some(first) = ready.first() else {
+        let message =
+            "give --config FILE with a table for each service: [recv], [relay], [forward] or [tun]";
+        return Err(usage(message).into());
+    };
+    let mut config = first.config.clone();
+    let sessions = ready.iter().map(|service| {
+        let name = service.service.name().to_owned();
+        (name, service.config.session.clone())
+    });
+    config.sessions_by_protocol = sessions.collect();
+    args.again.complete(&mut config);
+    args.stay.monitor.complete(&mut config);
+    Protocol::offer(&mut config);
+
+    let (identity, _) = home::identity(args.identity.as_deref())?;
+    let mut allowed = Vec::new();
+    for service in &ready {
+        allowed.push(service.listen.allowed(&identity, service.service)?);
+    }
+    let all = allowed.clone();
+    let any = Allowed::from_fn(move |peer| all.iter().any(|one| one.allows(peer)));
+    args.stay.config.checked()?;
+    let at = |addr| Endpoint::bind(addr, identity.clone(), any.clone(), config.clone());
+    let port = args.listen.bind(at)?.into();
+
+    let (mut hosted, mut looks) = (Vec::new(), Vec::new());
+    let clients: Vec<&str> = ready.iter().map(|service| service.client).collect();
+    let risks: Vec<(ListenOptions, &str)> = (ready
+        .iter()
+        .map(|service| (service.listen.clone(), service.risk)))
+    .collect();
+    for (service, allowed) in ready.into_iter().zip(allowed) {
+        hosted.push(Hosted::only_for((service.start)()?, allowed));
+        looks.extend(service.look);
+    }
+    if !output.quiet {
+        args.listen.announce(&port, &clients)?;
+        for (listen, risk) in risks {
+            listen.warn(risk);
+        }
+    }
+    Ok(Opened {
+        watch: args.stay.monitor.open("serve", "").await?,
+        look: move || Standings(looks.iter().map(|look| look()).collect()),
+        run: async move |stopper: &Stopper| host(&port, &hosted, stopper).await,
+    })
+}
+
+/// An [`Offer`] of any service.
+struct Ready {
+    service: Protocol,
+    listen: ListenOptions,
+    config: EndpointConfig,
+    client: &'static str,
+    risk: &'static str,
+    start: Start,
+    look: Option<Look>,
+}
+
+type Look = Box<dyn Fn() -> (&'static str, Box<dyn AnyStanding>)>;
+
+/// The service that a table of this name describes.
+///
+/// # Errors
+/// There is none of this name, or the table says what it cannot do.
+fn one(
+    name: &str,
+    table: &Table,
+    args: &ServeArgs,
+    output: OutputOptions,
+    reporter: &Reporter,
+) -> Result<Ready> {
+    let (config, reporter) = (&args.stay.config, reporter.clone());
+    match name {
+        "recv" => {
+            let mut recv: RecvArgs = config.options(name, table)?;
+            args.share(&mut recv.listen, &mut recv.session);
+            Ok(Ready::new(recv.offer(output)?, |_| None))
+        }
+        "relay" => {
+            let mut relay: relay::serve::ServeArgs = config.options(name, table)?;
+            args.share(&mut relay.listen, &mut relay.session);
+            Ok(Ready::seen("relay", relay.offer(reporter)?))
+        }
+        "forward" => {
+            let mut forward: forward::serve::ServeArgs = config.options(name, table)?;
+            args.share(&mut forward.listen, &mut forward.session);
+            Ok(Ready::seen("forward", forward.offer(reporter)?))
+        }
+        #[cfg(target_os = "linux")]
+        "tun" => {
+            let mut tun: tun::serve::ServeArgs = config.options(name, table)?;
+            args.share(&mut tun.listen, &mut tun.session);
+            Ok(Ready::seen("tun", tun.offer(reporter)?))
+        }
+        name => {
+            let message = format!(
+                "[{name}] is no service: there are [recv], [relay], [forward] and, on Linux, [tun]"
+            );
+            Err(Failure::new(Exit::Usage, message).into())
+        }
+    }
+}
+
+impl ServeArgs {
+    /// Adds to a service's options what is for all services.
+    fn share(&self, listen: &mut ListenOptions, session: &mut SessionOptions) {
+        listen.peer.extend(self.listen.peer.iter().cloned());
+        listen.peer_anyone |= self.listen.peer_anyone;
+        session.timeout = self.timeout;
+    }
+}
+
+impl Ready {
+    /// A service; `look` makes of what looks at its counters what all services have.
+    fn new<S>(offer: Offer<S>, look: impl FnOnce(Box<dyn Fn() -> S>) -> Option<Look>) -> Self {
+        Ready {
+            service: offer.service,
+            listen: offer.listen,
+            config: offer.config,
+            client: offer.client,
+            risk: offer.risk,
+            start: offer.start,
+            look: look(offer.look),
+        }
+    }
+
+    /// A service that has counters.
+    fn seen<S: Standing + 'static>(name: &'static str, offer: Offer<S>) -> Self {
+        Self::new(offer, |look| {
+            Some(Box::new(move || (name, Box::new(look()))))
+        })
+    }
+}
+
+/// The counters of each service that has some, with its name.
+#[derive(Default)]
+struct Standings(Vec<(&'static str, Box<dyn AnyStanding>)>);
+
+/// A [`Standing`] of any service.
+trait AnyStanding: Any {
+    fn bytes(&self) -> u64;
+    fn has_served(&self) -> bool;
+    /// As [`Standing::line`], if `since` is of the same service.
+    fn line(&self, since: &dyn Any, time: Duration) -> Option<String>;
+    fn sentence(&self, time: Duration) -> String;
+    fn json(&self) -> Value;
+}
+
+impl<S: Standing + 'static> AnyStanding for S {
+    fn bytes(&self) -> u64 {
+        Standing::bytes(self)
+    }
+
+    fn has_served(&self) -> bool {
+        Standing::has_served(self)
+    }
+
+    fn line(&self, since: &dyn Any, time: Duration) -> Option<String> {
+        let since = since.downcast_ref()?;
+        Some(Standing::line(self, since, time))
+    }
+
+    fn sentence(&self, time: Duration) -> String {
+        Standing::sentence(self, time)
+    }
+
+    fn json(&self) -> Value {
+        Standing::json(self)
+    }
+}
+
+impl Standing for Standings {
+    fn bytes(&self) -> u64 {
+        self.0.iter().map(|(_, one)| one.bytes()).sum()
+    }
+
+    fn has_served(&self) -> bool {
+        self.0.iter().any(|(_, one)| one.has_served())
+    }
+
+    fn line(&self, since: &Self, time: Duration) -> String {
+        let lines = self.0.iter().zip(&since.0);
+        let lines = lines.filter_map(|((name, now), (_, since))| {
+            let since: &dyn Any = &**since;
+            Some(format!("{name}: {}", now.line(since, time)?))
+        });
+        lines.collect::<Vec<_>>().join("; ")
+    }
+
+    fn sentence(&self, time: Duration) -> String {
+        let served = self.0.iter().filter(|(_, one)| one.has_served());
+        let told = served.map(|(name, one)| format!("{name}: {}", one.sentence(time)));
+        told.collect::<Vec<_>>().join("\n")
+    }
+
+    fn json(&self) -> Value {
+        let all = self.0.iter().map(|(name, one)| (*name, one.json()));
+        all.collect()
+    }
+}
