@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
-use weftline::{Allowed, Endpoint, EndpointConfig, Identity, InsecureEndpoint, Port, Refusal};
+use weftline::{
+    Allowed, Endpoint, EndpointConfig, Fingerprint, Identity, InsecureEndpoint, Port, Refusal,
+};
 use weftline_apps::{Listen, Protocol};
 
 use crate::book;
@@ -42,11 +45,13 @@ impl ListenOptions {
         session: &SessionOptions,
         check: &ConfigOptions,
         config: EndpointConfig,
-    ) -> Result<Port> {
-        Ok(match session.insecure_udp {
-            true => self.insecure(check, config)?.into(),
-            false => self.secured(service, session, check, config)?.0.into(),
-        })
+    ) -> Result<Door> {
+        if session.insecure_udp {
+            let port = self.insecure(check, config)?.into();
+            return Ok(Door { port, key: None });
+        }
+        let (endpoint, _) = self.secured(service, session, check, config)?;
+        Ok(Door::new(endpoint, session.identity.clone()))
     }
 
     /// As [`open`](Self::open), of a server that is to know its peers. Returns who may connect as well.
@@ -130,6 +135,49 @@ impl ListenOptions {
             output::line(&format!(
                 "warning: --peer-anyone: anyone who can reach this port {risk}"
             ));
+        }
+    }
+}
+
+/// What a hangup finds where the key is the same.
+pub(crate) const LISTS: &str = "going on; lists of peers count as soon as they are changed";
+
+/// The port of a server, and where its key is.
+pub(crate) struct Door {
+    pub(crate) port: Port,
+    /// `None` on plain UDP.
+    key: Option<(Endpoint, Option<PathBuf>)>,
+}
+
+impl Door {
+    /// The port of an endpoint whose key is in this file, or in the default one.
+    pub(crate) fn new(endpoint: Endpoint, file: Option<PathBuf>) -> Self {
+        Door {
+            port: endpoint.clone().into(),
+            key: Some((endpoint, file)),
+        }
+    }
+
+    /// Takes the key that is in its file now. Returns a sentence about that.
+    pub(crate) fn reload(&self) -> String {
+        let Some((endpoint, file)) = &self.key else {
+            return LISTS.to_owned();
+        };
+        let before = endpoint.fingerprint();
+        let replace = || -> Result<Fingerprint> {
+            let path = home::identity_file(file.as_deref())?;
+            ensure!(path.exists(), "{} is missing", path.display());
+            let (identity, _) = home::identity(file.as_deref())?;
+            let now = identity.fingerprint();
+            if now != before {
+                endpoint.set_identity(identity)?;
+            }
+            Ok(now)
+        };
+        match replace() {
+            Ok(now) if now == before => LISTS.to_owned(),
+            Ok(now) => format!("new sessions have another key from now on: fingerprint {now}"),
+            Err(error) => format!("warning: going on with the old key: {error:#}"),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::supervise::{Opened, StayOptions, supervise};
 use crate::ui::failure::There;
 use crate::ui::progress::Reporter;
 use crate::ui::report::{Report, Standing};
-use crate::ui::stop::outlive_hangup;
+use crate::ui::stop::Hangups;
 use crate::ui::{Exit, OutputOptions};
 
 /// A service, ready to be started on a port.
@@ -59,23 +59,27 @@ impl One<'_> {
         output: OutputOptions,
         offer: impl FnOnce(Reporter) -> Result<Offer<S>>,
     ) -> Result<Exit> {
-        outlive_hangup();
+        let mut hangups = Hangups::caught();
         let report = Report::new(self.command, "serve", output, self.stats);
         let opening = async {
             let mut offer = offer(report.reporter.clone())?;
             self.stay.monitor.complete(&mut offer.config);
             let (listen, check) = (&offer.listen, &self.stay.config);
-            let port = listen.open(offer.service, self.session, check, offer.config)?;
+            let door = listen.open(offer.service, self.session, check, offer.config)?;
             let service = (offer.start)()?;
             if !output.quiet {
-                listen.announce(&port, &[offer.client])?;
+                listen.announce(&door.port, &[offer.client])?;
                 listen.warn(offer.risk);
             }
             Ok(Opened {
                 watch: self.stay.monitor.open(self.command, "serve").await?,
                 look: offer.look,
                 run: async move |stopper: &Stopper| -> Result<(), SessionError> {
-                    host(&port, &[Hosted::new(service)], stopper).await
+                    let hosted = [Hosted::new(service)];
+                    tokio::select! {
+                        ended = host(&door.port, &hosted, stopper) => ended,
+                        never = hangups.each(|| door.reload()) => match never {},
+                    }
                 },
             })
         };

@@ -12,7 +12,7 @@ use weftline::{Allowed, Endpoint, EndpointConfig};
 use weftline_apps::host::{Hosted, host};
 use weftline_apps::{Protocol, SessionError, Stopper};
 
-use crate::listen::ListenOptions;
+use crate::listen::{Door, ListenOptions};
 use crate::offer::{Offer, Start};
 use crate::options::{AgainOptions, SessionOptions, stats, timeout};
 use crate::recv::RecvArgs;
@@ -22,7 +22,7 @@ use crate::tun;
 use crate::ui::failure::There;
 use crate::ui::progress::Reporter;
 use crate::ui::report::{Report, Standing};
-use crate::ui::stop::outlive_hangup;
+use crate::ui::stop::Hangups;
 use crate::ui::{Exit, Failure, OutputOptions};
 use crate::{forward, home, relay};
 
@@ -85,9 +85,9 @@ pub(crate) struct ServeArgs {
 /// # Errors
 /// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub(crate) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> {
-    outlive_hangup();
+    let hangups = Hangups::caught();
     let report = Report::new("serve", "", output, args.stats);
-    let opening = open(args, output, report.reporter.clone());
+    let opening = open(args, output, report.reporter.clone(), hangups);
     Ok(supervise(&report, THERE, opening).await)
 }
 
@@ -95,6 +95,7 @@ async fn open(
     args: ServeArgs,
     output: OutputOptions,
     reporter: Reporter,
+    mut hangups: Hangups,
 ) -> Result<Opened<impl Fn() -> Standings, impl AsyncFnOnce(&Stopper) -> Result<(), SessionError>>>
 {
     let usage = |message: &str| Failure::new(Exit::Usage, message);
@@ -129,7 +130,7 @@ async fn open(
     let any = Allowed::from_fn(move |peer| all.iter().any(|one| one.allows(peer)));
     args.stay.config.checked()?;
     let at = |addr| Endpoint::bind(addr, identity.clone(), any.clone(), config.clone());
-    let port = args.listen.bind(at)?.into();
+    let door = Door::new(args.listen.bind(at)?, args.identity.clone());
 
     let (mut hosted, mut looks) = (Vec::new(), Vec::new());
     let clients: Vec<&str> = ready.iter().map(|service| service.client).collect();
@@ -142,7 +143,7 @@ async fn open(
         looks.extend(service.look);
     }
     if !output.quiet {
-        args.listen.announce(&port, &clients)?;
+        args.listen.announce(&door.port, &clients)?;
         for (listen, risk) in risks {
             listen.warn(risk);
         }
@@ -150,7 +151,12 @@ async fn open(
     Ok(Opened {
         watch: args.stay.monitor.open("serve", "").await?,
         look: move || Standings(looks.iter().map(|look| look()).collect()),
-        run: async move |stopper: &Stopper| host(&port, &hosted, stopper).await,
+        run: async move |stopper: &Stopper| {
+            tokio::select! {
+                ended = host(&door.port, &hosted, stopper) => ended,
+                never = hangups.each(|| door.reload()) => match never {},
+            }
+        },
     })
 }
 

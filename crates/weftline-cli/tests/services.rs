@@ -224,6 +224,38 @@ fn a_host_uses_the_services_that_let_it_in_and_no_other() {
 }
 
 #[test]
+fn a_hangup_takes_a_new_key_and_leaves_sessions_alone() {
+    let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let words = ["relay", "serve", "--allow", "*:*", "--peer-anyone"];
+    let listen = ["--listen", "127.0.0.1:0"];
+    let mut serving = start(home.path(), &[&words[..], &listen].concat());
+    let (peer, address) = listening(&mut serving);
+    let with = |peer: &str| {
+        let words = ["relay", "connect", &address, "--udp", "0=127.0.0.1:9"];
+        start(other.path(), &[&words[..], &["--peer", peer]].concat())
+    };
+    let mut client = with(&peer);
+    client.line("connected to ");
+    let file = home.path().join(".config/weftline/identity.pem");
+    let kept = home.path().join("kept.pem");
+    std::fs::rename(&file, &kept).unwrap();
+    serving.signal("-HUP");
+    serving.line("identity.pem is missing");
+    let new = key(home.path());
+    assert_ne!(new, peer);
+    serving.signal("-HUP");
+    serving.line(&format!(
+        "new sessions have another key from now on: fingerprint {new}"
+    ));
+    with(&new).line("connected to ");
+    let said = with(&peer).line("error: ");
+    assert!(said.contains(&new), "{said}");
+    client.signal("-TERM");
+    let (code, _) = client.end();
+    assert_eq!(code, 143);
+}
+
+#[test]
 fn what_a_file_of_services_lacks_is_named() {
     let home = tempfile::tempdir().unwrap();
     let fails = |file: &str, why: &str| {

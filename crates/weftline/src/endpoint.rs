@@ -139,6 +139,20 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Replaces this end's key pair, from the next handshake on. Open connections keep theirs, but get no
+    /// further paths: those begin with a handshake. Tell peers the new fingerprint first: those that expect
+    /// the old one cannot connect any more.
+    ///
+    /// # Errors
+    ///
+    /// The cryptographic library refuses its configuration.
+    pub fn set_identity(&self, identity: Identity) -> Result<(), BindError> {
+        match self.port.is_closed() {
+            true => Ok(()),
+            false => self.quic.set_identity(identity),
+        }
+    }
+
     /// Moves this endpoint to another bound socket; its connections go along, as QUIC's connection
     /// migration allows (RFC 9000, section 9): for a host whose network has changed. A server must
     /// stay where its clients look for it.

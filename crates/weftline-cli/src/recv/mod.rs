@@ -25,7 +25,7 @@ use crate::monitor::Watch;
 use crate::offer::Offer;
 use crate::options::{SessionOptions, StallOptions};
 use crate::supervise::StayOptions;
-use crate::ui::stop::{outlive_hangup, stop, stopped};
+use crate::ui::stop::{Hangups, stop, stopped};
 use crate::ui::summary::{self, Record, Side};
 use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 use guests::Guests;
@@ -91,9 +91,13 @@ pub(crate) struct RecvArgs {
 /// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exit> {
     let stopping = pin!(stop());
-    if args.keep {
-        outlive_hangup();
-    }
+    let mut hangups = args.keep.then(Hangups::caught);
+    let hung_up = async {
+        match &mut hangups {
+            Some(hangups) => hangups.each(|| listen::LISTS.to_owned()).await,
+            None => std::future::pending().await,
+        }
+    };
     match open(&args, output).await {
         Ok((endpoint, guests, mut inbox, watch)) => {
             if let Some(inbox) = &inbox {
@@ -102,6 +106,7 @@ pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exi
             let exit = tokio::select! {
                 exit = serve(&args, output, &endpoint, guests.as_ref(), stopping) => exit,
                 never = watch.serve(|| Value::Null) => match never {},
+                never = hung_up => match never {},
             };
             if let Some(inbox) = inbox.as_mut().filter(|_| exit == Exit::Ok) {
                 inbox.complete();

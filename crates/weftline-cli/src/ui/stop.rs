@@ -1,7 +1,9 @@
-//! Signals that stop the program.
+//! Signals from people and from the system.
+
+use std::convert::Infallible;
 
 #[cfg(unix)]
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::{Exit, Failure};
 use super::terminal;
@@ -48,18 +50,31 @@ fn caught(kind: SignalKind) -> impl Future<Output = ()> {
     }
 }
 
-/// Keeps SIGHUP from ending the process from now on: a service outlives its terminal, and its lists of
-/// peers are read again whenever they change.
-pub fn outlive_hangup() {
+/// SIGHUP no longer ends the process: a service outlives its terminal.
+#[derive(Debug)]
+pub struct Hangups {
     #[cfg(unix)]
-    if let Ok(mut signal) = signal(SignalKind::hangup()) {
-        tokio::spawn(async move {
+    signal: Option<Signal>,
+}
+
+impl Hangups {
+    /// From now on.
+    pub fn caught() -> Self {
+        Hangups {
+            #[cfg(unix)]
+            signal: signal(SignalKind::hangup()).ok(),
+        }
+    }
+
+    /// Calls `reload` at each of them, and tells what it says.
+    pub async fn each(&mut self, mut reload: impl FnMut() -> String) -> Infallible {
+        #[cfg(unix)]
+        if let Some(signal) = &mut self.signal {
             while signal.recv().await.is_some() {
-                terminal::offer(
-                    "SIGHUP: going on; lists of peers count as soon as they are changed".to_owned(),
-                );
+                terminal::offer(format!("SIGHUP: {}", reload()));
             }
-        });
+        }
+        std::future::pending().await
     }
 }
 

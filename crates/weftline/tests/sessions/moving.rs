@@ -134,3 +134,30 @@ fn a_server_that_was_killed_and_restarted_is_noticed_before_the_idle_timeout() {
             .unwrap();
     });
 }
+
+#[tokio::test]
+async fn a_new_key_counts_from_the_next_handshake_on() {
+    // With tickets: they are worth nothing with the new key.
+    let mut again = config();
+    again.early_data = true;
+    let server = quic(Allowed::anyone(), again.clone());
+    let client = quic(Allowed::nobody(), again);
+    let (addr, old) = (server.local_addr().unwrap(), server.fingerprint());
+    let (near, far) =
+        soon(async { tokio::join!(client.connect(addr, old), server.accept()) }).await;
+    let (near, far) = (near.unwrap(), far.unwrap());
+
+    let identity = Identity::generate();
+    let new = identity.fingerprint();
+    server.set_identity(identity).unwrap();
+    assert_eq!(server.fingerprint(), new);
+    let error = soon(client.connect(addr, old)).await.unwrap_err();
+    assert!(
+        matches!(error, ConnectError::PeerMismatch { .. }),
+        "{error}"
+    );
+    soon(client.connect(addr, new)).await.unwrap();
+    // What is open stays open.
+    near.send_message("still here", None).await.unwrap();
+    soon(far.recv_message()).await.unwrap();
+}

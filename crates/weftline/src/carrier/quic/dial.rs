@@ -167,7 +167,8 @@ impl Quic {
         }
         let interface = request.interface.as_deref();
         let socket = socket::bind_to(local, interface, &self.config);
-        let outlet = socket.and_then(|socket| Outlet::new(socket, &self.identity, Arc::default()));
+        let outlet =
+            socket.and_then(|socket| Outlet::new(socket, &self.identity(), Arc::default()));
         outlet.map(Some).map_err(|error| failed(error.to_string()))
     }
 
@@ -254,8 +255,14 @@ impl Quic {
         let address = |reason: String| ConnectError::Address { addr, reason };
         let alpn = [tls::strangers_alpn(protocol)];
         let anyone = Allowed::anyone();
-        let tls = tls::client(&self.identity, anyone, &alpn, tls::Refused::default(), None)
-            .map_err(|e| address(e.to_string()))?;
+        let tls = tls::client(
+            &self.identity(),
+            anyone,
+            &alpn,
+            tls::Refused::default(),
+            None,
+        )
+        .map_err(|e| address(e.to_string()))?;
         let tls = QuicClientConfig::try_from(tls).map_err(|e| address(e.to_string()))?;
         let request = paths::wanted(&self.config, addr).into_iter().next();
         let request = request.unwrap_or_default();
@@ -279,7 +286,7 @@ impl Quic {
             let tickets = tls::TicketStore::default();
             let store = early.then(|| tickets.clone());
             let tls = tls::client(
-                &self.identity,
+                &self.identity(),
                 Allowed::only([pair.peer]),
                 &pair.protocols,
                 refused.clone(),

@@ -57,12 +57,14 @@ const SERVER_NAME: &str = "weftline";
 /// An endpoint of this carrier.
 pub(crate) struct Quic {
     outlet: Outlet,
-    identity: Identity,
+    identity: Mutex<Identity>,
+    /// Held while the identity or the rule for peers is replaced.
+    changing: Mutex<()>,
     config: EndpointConfig,
     idle: Duration,
     /// The names in TLS of the protocols that this end speaks.
     alpn: Arc<[Vec<u8>]>,
-    again: Option<Again>,
+    again: Mutex<Option<Again>>,
     listener: Mutex<Option<Listener>>,
     /// There is a listener.
     serves: Arc<AtomicBool>,
@@ -108,14 +110,15 @@ impl Quic {
         let outlet = Outlet::new(socket, &identity, serves.clone()).map_err(BindError::Given)?;
         let quic = Quic {
             outlet,
-            identity,
+            identity: Mutex::new(identity),
+            changing: Mutex::default(),
             config: config.clone(),
             idle: config.session.idle_timeout.saturating_add(IDLE_MARGIN),
             alpn: tls::alpn(&config.application_protocols).into(),
-            again: config.early_data.then(|| Again {
+            again: Mutex::new(config.early_data.then(|| Again {
                 tickets: ServerSessionMemoryCache::new(TICKETS),
                 guard: Guard::default(),
-            }),
+            })),
             listener: Mutex::new(None),
             serves,
             crowd: Arc::default(),
@@ -124,8 +127,29 @@ impl Quic {
         Ok(quic)
     }
 
+    /// Has this identity from now on.
+    pub(crate) fn set_identity(&self, identity: Identity) -> Result<(), BindError> {
+        let _alone = lock(&self.changing);
+        *lock(&self.identity) = identity;
+        if let Some(again) = &mut *lock(&self.again) {
+            // Tickets of the old key would stand for it.
+            again.tickets = ServerSessionMemoryCache::new(TICKETS);
+        }
+        let allowed = self.lock().as_ref().map(|l| l.allowed.clone());
+        allowed.map_or(Ok(()), |allowed| self.listen(allowed))
+    }
+
+    fn identity(&self) -> Identity {
+        lock(&self.identity).clone()
+    }
+
     /// Accepts these peers from now on.
     pub(crate) fn set_allowed(&self, allowed: Allowed) -> Result<(), BindError> {
+        let _alone = lock(&self.changing);
+        self.listen(allowed)
+    }
+
+    fn listen(&self, allowed: Allowed) -> Result<(), BindError> {
         let listener = match allowed.is_nobody() {
             true => None,
             false => Some(self.make_listener(allowed)?),
@@ -145,7 +169,7 @@ impl Quic {
             alpn.push(tls::strangers_alpn(protocol));
         }
         let refused = tls::Refused::default();
-        let tls = quic_server(&self.identity, &allowed, &alpn, &refused, None)?;
+        let tls = quic_server(&self.identity(), &allowed, &alpn, &refused, None)?;
         let mut config = ServerConfig::with_crypto(tls);
         config.transport_config(Arc::new(transport(&self.config, None, false)?));
         config
@@ -156,7 +180,7 @@ impl Quic {
             config,
             allowed,
             alpn: alpn.into(),
-            again: self.again.clone(),
+            again: lock(&self.again).clone(),
             limit: self.config.connect_timeout,
             jumbo: Arc::new(transport(&self.config, None, true)?),
         })
@@ -168,7 +192,7 @@ impl Quic {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Listener>> {
-        self.listener.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.listener)
     }
 
     pub(crate) fn local_addr(&self) -> std::io::Result<SocketAddr> {
@@ -176,7 +200,7 @@ impl Quic {
     }
 
     pub(crate) fn fingerprint(&self) -> Fingerprint {
-        self.identity.fingerprint()
+        self.identity().fingerprint()
     }
 
     /// The next peer that knocks; `None` when the endpoint has ended.
@@ -193,7 +217,7 @@ impl Quic {
             return Some(Knock {
                 incoming,
                 listener,
-                identity: self.identity.clone(),
+                identity: self.identity(),
                 idle: self.idle,
                 crowd: self.crowd.clone(),
                 outlet: self.outlet.clone(),
@@ -209,6 +233,10 @@ impl Quic {
     pub(crate) async fn wait_idle(&self) {
         self.outlet.endpoint.wait_idle().await;
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What strangers may ask for is nothing that others do.
