@@ -270,7 +270,7 @@ fn a_file_goes_over_two_paths_and_each_is_reported() {
     assert!(status == 0 && received == data);
     let output = sender.wait_with_output().unwrap();
     assert_eq!(code(&output), 0);
-    let paths = &json(&output.stdout)["stats"]["paths"];
+    let paths = &json(&output.stdout)["session"]["paths"];
     assert_eq!(paths[0]["path"], "127.0.0.2");
     assert_eq!(
         (&paths[1]["path"], &paths[1]["cost"]),
@@ -750,4 +750,26 @@ fn the_demo_verifies_every_run_and_prints_one_json_object() {
             && page.ends_with("</html>\n")
             && !page.contains("<script")
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn the_journal_learns_how_important_a_line_is() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = tempfile::tempdir().unwrap();
+    let file = fs::File::create(folder.path().join("journal")).unwrap();
+    let at = file.metadata().unwrap();
+    let stream = format!("{}:{}", at.dev(), at.ino());
+    for (stream, expected) in [(stream.as_str(), "<3>error: "), ("0:0", "error: ")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
+        command.args(["send", "missing", "host", "--peer", "nobody"]);
+        command
+            .env("HOME", folder.path())
+            .env("JOURNAL_STREAM", stream);
+        file.set_len(0).unwrap();
+        command.stderr(file.try_clone().unwrap()).status().unwrap();
+        let text = fs::read_to_string(folder.path().join("journal")).unwrap();
+        let text = text.trim_start_matches('\0');
+        assert!(text.starts_with(expected), "{text}");
+    }
 }

@@ -45,12 +45,7 @@ pub(super) async fn session(
         return None;
     };
     let peer = connection.peer().map(|p| p.to_string());
-    // Several progress bars at once would overwrite each other.
-    let reporter = if args.keep {
-        Reporter::lines(output)
-    } else {
-        Reporter::stderr(output)
-    };
+    let reporter = Reporter::stderr(output);
     reporter.peer(format!("connection from {}", name(&connection)));
     let offered = AtomicBool::new(false);
     let result = tokio::select! {

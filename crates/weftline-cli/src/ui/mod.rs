@@ -3,6 +3,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `terminal` | standard error, written by its own thread |
+//! | `journal` | priorities of lines for the system's journal |
 //! | `peers` | lines that peers cause, at a limited rate |
 //! | `output` | lines for people and for programs, and the options of output |
 //! | `progress` | a bar, notes and warnings |
@@ -14,6 +15,7 @@
 pub mod ask;
 pub mod exit;
 pub mod failure;
+mod journal;
 pub mod output;
 pub mod peers;
 pub mod program;

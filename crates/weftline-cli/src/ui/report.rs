@@ -30,7 +30,7 @@ pub(crate) trait Standing {
 
 /// Reports the counters of one end.
 pub(crate) struct Report {
-    /// The command, and which end of it: `send`, `serve` or the like.
+    /// The command, and which end of it: `send`, `serve` or the like; empty if it has but one.
     command: &'static str,
     end: &'static str,
     output: OutputOptions,
@@ -118,10 +118,12 @@ impl Report {
     fn json(&self, standing: Option<&impl Standing>, event: &str) -> Value {
         let mut json = json!({
             "command": self.command,
-            "end": self.end,
             "event": event,
             "seconds": self.started.elapsed().as_secs_f64(),
         });
+        if !self.end.is_empty() {
+            json["end"] = json!(self.end);
+        }
         if let (Value::Object(all), Some(Value::Object(more))) =
             (&mut json, standing.map(Standing::json))
         {

@@ -60,11 +60,12 @@ impl Record {
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
         put("command", json!(command));
+        put("event", json!("end"));
         put("ok", json!(self.failure.is_none()));
         put("exit", json!(self.exit().code()));
         put("error", json!(self.failure.as_ref().map(|f| &f.message)));
         put("peer", json!(self.peer));
-        let seconds = self.elapsed.as_secs_f64();
+        put("seconds", json!(self.elapsed.as_secs_f64()));
         if let Some(summary) = &self.summary {
             put("complete", json!(summary.complete));
             put("already_there", json!(summary.already_there));
@@ -78,14 +79,13 @@ impl Record {
             }
             put("bytes", json!(summary.bytes));
             put("resumed_bytes", json!(summary.resumed_bytes));
-            put("seconds", json!(seconds));
             put("goodput_mbps", json!(megabits(summary.bytes, self.elapsed)));
         }
         if let Some(stats) = &self.stats {
             let mut session = stats::session(stats);
             session["useful_repairs"] = json!(stats.received.useful_repairs);
             session["paths"] = stats::path_list(&self.paths);
-            put("stats", session);
+            put("session", session);
         }
         Value::Object(object)
     }

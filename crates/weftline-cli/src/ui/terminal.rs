@@ -7,11 +7,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use weftline_apps::printable;
+
+use super::journal;
 
 /// Length of the queue of lines; further lines are dropped while it is full.
 const WAITING: usize = 1024;
+/// Bars at once; a terminal has few lines, and a receiver may have many senders.
+const MOST_BARS: usize = 8;
 /// Time between two redraws of a bar.
 const PERIOD: Duration = Duration::from_millis(100);
 
@@ -130,28 +134,36 @@ fn queue() -> &'static SyncSender<Job> {
 }
 
 fn write(jobs: &Receiver<Job>) {
-    let mut drawn: Option<Drawn> = None;
+    let screen = MultiProgress::new();
+    let mut drawn: Vec<Drawn> = Vec::new();
+    let for_journal = journal::is_reading();
     loop {
-        let job = match &drawn {
-            Some(_) => jobs.recv_timeout(PERIOD),
-            None => jobs.recv().map_err(RecvTimeoutError::from),
+        let job = match drawn.is_empty() {
+            false => jobs.recv_timeout(PERIOD),
+            true => jobs.recv().map_err(RecvTimeoutError::from),
         };
-        match drawn.take_if(|d| d.bar.over.load(Ordering::Acquire)) {
-            Some(over) => over.on_screen.finish_and_clear(),
-            None => drawn.iter_mut().for_each(Drawn::draw),
+        for over in drawn.extract_if(.., |d| d.bar.over.load(Ordering::Acquire)) {
+            over.on_screen.finish_and_clear();
+            screen.remove(&over.on_screen);
         }
+        drawn.iter_mut().for_each(Drawn::draw);
         match job {
             Ok(Job::Line(text)) => {
+                let text = match for_journal {
+                    true => journal::with_priority(&text),
+                    false => text,
+                };
                 let print = || {
                     // Nothing can be done about a closed standard error.
                     let _ = writeln!(io::stderr(), "{text}");
                 };
-                match &drawn {
-                    Some(drawn) => drawn.on_screen.suspend(print),
-                    None => print(),
+                match drawn.is_empty() {
+                    false => screen.suspend(print),
+                    true => print(),
                 }
             }
-            Ok(Job::Show(bar)) => drawn = Some(Drawn::new(bar)),
+            Ok(Job::Show(bar)) if drawn.len() < MOST_BARS => drawn.push(Drawn::new(bar, &screen)),
+            Ok(Job::Show(_)) => {}
             Ok(Job::Flush(done)) => {
                 // The thread that asked may have ended.
                 let _ = done.send(());
@@ -169,8 +181,8 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn new(bar: Arc<Bar>) -> Self {
-        let on_screen = ProgressBar::no_length();
+    fn new(bar: Arc<Bar>, screen: &MultiProgress) -> Self {
+        let on_screen = screen.add(ProgressBar::no_length());
         on_screen.set_style(style("{spinner} {prefix} {bytes} {wide_msg}"));
         Drawn { bar, on_screen }
     }
