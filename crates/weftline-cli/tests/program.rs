@@ -347,6 +347,35 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
 
 #[cfg(unix)]
 #[test]
+fn a_sender_that_tries_again_goes_on_after_a_restart_of_the_receiver() {
+    let (from, to) = (Home::new(), Home::new());
+    let big = random(3_000_000, 7);
+    fs::write(from.path().join("big"), &big).unwrap();
+    let ours = from.fingerprint();
+    let keep = [".", "--keep", "--peer", &ours];
+    let (recv, address, peer) = to.receive(&keep);
+    let words = ["send", "big", &address, "--peer", &peer, "--json"];
+    let more = ["--retry", "30s", "--rate", "8mbit"];
+    let mut send = from.start(&[&words[..], &more].concat());
+    let name = ours.replace('-', "");
+    let part = to.path().join(format!(".big.{name}.weftline-part"));
+    until("500,000 bytes", || {
+        let len = fs::metadata(&part).ok()?.len();
+        (len >= 500_000).then_some(())
+    });
+    interrupt(&recv);
+    assert_eq!(recv.end().0, 130);
+    let said = send.line("trying again");
+    assert_eq!(said, "the peer was stopped; trying again in 0.5 s");
+    let _recv = to.start(&[&["recv"], &keep[..], &["--listen", &address]].concat());
+    let (code, out, errors) = send.end();
+    assert_eq!(code, 0, "{errors}");
+    assert!(json(&out)["resumed_bytes"].as_u64() >= Some(500_000));
+    assert!(fs::read(to.path().join("big")).unwrap() == big);
+}
+
+#[cfg(unix)]
+#[test]
 fn ctrl_c_stops_both_ends_with_a_word() {
     let (from, to) = (Home::new(), Home::new());
     fs::write(from.path().join("big"), random(3_000_000, 4)).unwrap();

@@ -11,9 +11,10 @@ use weftline_apps::pairing::Code;
 use weftline_apps::transfer::{Listing, collect, send};
 use weftline_apps::{close, farewell};
 
-use crate::options::{PathOptions, SessionOptions, StallOptions};
+use crate::options::{PathOptions, SessionOptions, StallOptions, within};
 use crate::peer::Peer;
 use crate::places::Places;
+use crate::supervise::retrying;
 use crate::ui::failure::{self, There};
 use crate::ui::progress::Reporter;
 use crate::ui::stop::{stop, stopped};
@@ -56,6 +57,10 @@ pub(crate) struct SendArgs {
     /// File name for standard input at the receiver [default: stdin]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// After a session was lost, try for this long to send the rest in another one; time counts from the
+    /// last progress. For receivers that run with --keep
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = retry)]
+    pub retry: Duration,
     /// How long the receiver may make no progress
     #[command(flatten)]
     pub stall: StallOptions,
@@ -73,20 +78,22 @@ pub(crate) struct SendArgs {
 /// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub(crate) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
     let record = match prepare(&args, output).await {
-        Ok((listing, endpoint, connection)) => {
-            let patience = args.stall.stall_timeout;
-            transfer(&listing, &endpoint, &connection, patience, output).await
-        }
+        Ok(listing) => send_all(&args, &listing, output).await,
         Err(error) => Record::failed(exit::wrap(&error)),
     };
     summary::result(&record, Side::Send, output);
     Ok(record.exit())
 }
 
-async fn prepare(args: &SendArgs, output: OutputOptions) -> Result<(Listing, Port, Connection)> {
-    if args.name.is_some() && !args.places.files.iter().any(|f| f.as_os_str() == "-") {
-        let message = "--name is for standard input only: give `-` as a file, or omit --name";
-        return Err(Failure::new(Exit::Usage, message).into());
+/// What is to be sent.
+async fn prepare(args: &SendArgs, output: OutputOptions) -> Result<Listing> {
+    let usage = |message| Err(Failure::new(Exit::Usage, message).into());
+    let has_stdin = args.places.files.iter().any(|f| f.as_os_str() == "-");
+    if args.name.is_some() && !has_stdin {
+        return usage("--name is for standard input only: give `-` as a file, or omit --name");
+    }
+    if !args.retry.is_zero() && has_stdin {
+        return usage("--retry: standard input cannot be read again: omit one of them");
     }
     let listing = {
         let name = args.name.clone().unwrap_or_else(|| "stdin".to_owned());
@@ -98,26 +105,75 @@ async fn prepare(args: &SendArgs, output: OutputOptions) -> Result<(Listing, Por
     for failed in &listing.failed {
         notes.warn(&format!("cannot send {}: {}", failed.path, failed.reason));
     }
-    let mut config = args.session.endpoint()?;
-    args.paths.complete(&mut config)?;
-    let (endpoint, connection) = tokio::select! {
-        connected = receiver::open(args, &config, output) => connected?,
-        exit = stop() => {
-            let message = "stopped before the connection was made";
-            return Err(Failure::new(exit, message).into());
-        }
-    };
-    Ok((listing, endpoint, connection))
+    Ok(listing)
 }
 
+/// First and longest pause before a lost session is replaced.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// Sends it in one session, or with `--retry` in as many as it takes.
+async fn send_all(args: &SendArgs, listing: &Listing, output: OutputOptions) -> Record {
+    let started = Instant::now();
+    let (mut last_progress, mut pause) = (started, FIRST_PAUSE);
+    let mut began = false;
+    loop {
+        let (mut record, has_moved) = match connect(args, output).await {
+            Ok((endpoint, connection)) => {
+                began = true;
+                let patience = args.stall.stall_timeout;
+                transfer(listing, &endpoint, &connection, patience, output).await
+            }
+            Err(error) => (Record::failed(exit::wrap(&error)), false),
+        };
+        if has_moved {
+            (last_progress, pause) = (Instant::now(), FIRST_PAUSE);
+        }
+        record.elapsed = started.elapsed();
+        let is_in_time = last_progress.elapsed() + pause < args.retry;
+        let Some(failure) = record.failure.as_ref() else {
+            return record;
+        };
+        // What never began may be a mistake in the command.
+        if !began || failure.exit != Exit::Lost || !is_in_time {
+            return record;
+        }
+        Reporter::lines(output).warn(&retrying(&failure::alone(failure), pause));
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            exit = stop() => {
+                record.failure = Some(stopped(exit));
+                return record;
+            }
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+async fn connect(args: &SendArgs, output: OutputOptions) -> Result<(Port, Connection)> {
+    let mut config = args.session.endpoint()?;
+    args.paths.complete(&mut config)?;
+    tokio::select! {
+        connected = receiver::open(args, &config, output) => connected,
+        exit = stop() => {
+            let message = "stopped before the connection was made";
+            Err(Failure::new(exit, message).into())
+        }
+    }
+}
+
+fn retry(text: &str) -> Result<Duration, String> {
+    within(text, Duration::ZERO, "give 0s to 3600s")
+}
+
+/// Sends it in this session; returns whether anything of it was sent, too.
 async fn transfer(
     listing: &Listing,
     endpoint: &Port,
     connection: &Connection,
     patience: Duration,
     output: OutputOptions,
-) -> Record {
-    let started = Instant::now();
+) -> (Record, bool) {
     let reporter = Reporter::stderr(output);
     reporter.expect(listing.bytes());
     let sending = async {
@@ -139,7 +195,6 @@ async fn transfer(
         stats: Some(connection.stats()),
         paths: connection.paths(),
         peer: connection.peer().map(|p| p.to_string()),
-        elapsed: started.elapsed(),
         ..Record::default()
     };
     let (code, reason) = match result {
@@ -160,5 +215,5 @@ async fn transfer(
         }
     };
     farewell(endpoint, code, &reason).await;
-    record
+    (record, reporter.bytes() > 0)
 }

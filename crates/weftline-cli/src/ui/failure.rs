@@ -107,6 +107,13 @@ pub fn closed(reason: &CloseReason) -> Failure {
 
 const AGAIN: &str = "run the same command again to resume the transfer";
 
+/// The failure of a transfer, without the advice to resume it.
+pub fn alone(failure: &Failure) -> Failure {
+    let message = failure.message.strip_suffix(AGAIN);
+    let message = message.map_or(&*failure.message, |rest| rest.trim_end_matches("; "));
+    Failure::new(failure.exit, message)
+}
+
 /// The failure that the peer reported when it closed the session, if any.
 fn said(reason: &CloseReason) -> Option<Failure> {
     match reason {
