@@ -9,6 +9,7 @@
 mod code;
 mod codes;
 mod exchange;
+mod fuzzing;
 mod host;
 mod name;
 mod sender;
@@ -28,6 +29,7 @@ use wire::{HEADER, Message};
 
 pub use code::{BadCode, Code};
 pub use codes::TRIES;
+pub use fuzzing::fuzz_entry;
 pub use host::Host;
 pub use name::{BadName, Name};
 pub use sender::pair;

@@ -15,6 +15,7 @@
 //! | `reorder` | what waits for earlier packets of its TCP flow |
 //! | `packet` | the headers of IP packets |
 //! | `wire` | the ends' messages |
+//! | `fuzzing` | the fuzzer's entry |
 
 mod client;
 mod clients;
@@ -22,6 +23,7 @@ mod codel;
 mod counts;
 mod device;
 mod event;
+mod fuzzing;
 mod ingress;
 mod link;
 mod options;
@@ -39,6 +41,7 @@ pub use client::Client;
 pub use counts::{Counts, Dropped, Snapshot, Traffic};
 pub use device::{Device, Lease, System};
 pub use event::Event;
+pub use fuzzing::fuzz_entry;
 pub use ipnet::IpNet;
 pub use options::{BadOptions, ClientOptions, LEAST_MTU, MOST_MTU, MTU, ServerOptions};
 pub use server::Server;
