@@ -1,11 +1,12 @@
 //! Serving a port: each connection goes to the service that it asks for.
 
+use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tokio::task::JoinSet;
 use tokio::time::interval;
-use weftline::{Allowed, Connection, Port, Refusal};
+use weftline::{Allowed, Connection, Fingerprint, Port, Refusal};
 
 use crate::close;
 use crate::error::SessionError;
@@ -36,8 +37,13 @@ pub trait Service: Send + Sync + 'static {
         None
     }
 
-    /// Begins nothing new, and lets what is under way finish, before its sessions are closed.
+    /// Lets what clients have begun end, for a bounded time. Clients are still served.
     fn drain(self: Arc<Self>, _stopper: Stopper) -> Work<()> {
+        Box::pin(async {})
+    }
+
+    /// Lets what is in flight arrive, for a second at most. Sessions are closed after that.
+    fn flush(self: Arc<Self>) -> Work<()> {
         Box::pin(async {})
     }
 
@@ -51,32 +57,47 @@ pub trait Service: Send + Sync + 'static {
 #[derive(Clone)]
 pub struct Hosted {
     service: Arc<dyn Service>,
+    guard: Option<Guard>,
+}
+
+/// Which peers may use a service, and who is told of others.
+#[derive(Clone)]
+struct Guard {
     allowed: Allowed,
+    on_refusal: Arc<dyn Fn(Fingerprint) + Send + Sync>,
 }
 
 impl Hosted {
     /// A service for all peers that the endpoint lets in.
     pub fn new(service: Arc<dyn Service>) -> Self {
-        Self::only_for(service, Allowed::anyone())
+        let guard = None;
+        Hosted { service, guard }
     }
 
-    /// A service for those of them that are `allowed`; others are told that they may not use it.
-    pub fn only_for(service: Arc<dyn Service>, allowed: Allowed) -> Self {
-        Hosted { service, allowed }
+    /// A service for those of them that are `allowed`; others are told that they may not use it, and
+    /// `on_refusal` learns who they are.
+    pub fn only_for(
+        service: Arc<dyn Service>,
+        allowed: Allowed,
+        on_refusal: impl Fn(Fingerprint) + Send + Sync + 'static,
+    ) -> Self {
+        let guard = Some(Guard {
+            allowed,
+            on_refusal: Arc::new(on_refusal),
+        });
+        Hosted { service, guard }
     }
 
-    /// Serves the connection, unless its peer may not use this service.
-    fn admit(&self, connection: Connection, sessions: &mut JoinSet<()>) {
-        match connection.peer() {
-            Some(peer) if !self.allowed.allows(&peer) => {
-                let addr = connection.remote_addr();
-                connection.close(close::NOT_ALLOWED, self.service.protocol().name());
-                (self.service).turned_away(&Refusal::UnknownPeer { peer, addr });
-            }
-            _ => {
-                sessions.spawn(self.service.clone().serve(connection));
-            }
+    fn admits(&self, connection: &Connection) -> bool {
+        let Some(guard) = &self.guard else {
+            return true;
+        };
+        let peer = connection.peer();
+        let admits = peer.is_some_and(|peer| guard.allowed.allows(&peer));
+        if let Some(peer) = peer.filter(|_| !admits) {
+            (guard.on_refusal)(peer);
         }
+        admits
     }
 }
 
@@ -84,51 +105,300 @@ impl Hosted {
 /// code may accept connections or refusals of this port, whose configuration is made with
 /// [`Protocol::offer`]. A connection that names no protocol, as on plain UDP, is for the first service.
 ///
+/// When this returns, the services have let go of what they hold.
+///
 /// # Errors
 /// The port is closed, or a service fails.
 pub async fn host(port: &Port, services: &[Hosted], stopper: &Stopper) -> Result<(), SessionError> {
-    let served: Vec<Protocol> = services.iter().map(|s| s.service.protocol()).collect();
+    let mut hosting = Hosting {
+        port,
+        services,
+        sessions: JoinSet::new(),
+        open: HashMap::new(),
+        work: JoinSet::new(),
+    };
     let all = || services.iter().map(|hosted| hosted.service.clone());
-    let mut sessions = JoinSet::new();
-    let mut work: JoinSet<_> = all().filter_map(Service::work).collect();
-    let mut check = interval(CHECK);
-    loop {
-        tokio::select! {
-            accepted = accept(port, &served) => {
-                let Some((protocol, connection)) = accepted else {
-                    return Err(SessionError::EndpointClosed);
-                };
-                let mut hosted = services.iter().zip(&served);
-                if let Some((hosted, _)) = hosted.find(|(_, its)| **its == protocol) {
-                    hosted.admit(connection, &mut sessions);
+    for work in all().filter_map(Service::work) {
+        hosting.work.spawn(work);
+    }
+    let ended = tokio::select! {
+        ended = hosting.serve(true) => ended,
+        () = stopper.asked() => Ok(()),
+    };
+    let ended = match ended {
+        Ok(()) => {
+            let drained = together(all().map(|service| service.drain(stopper.clone())));
+            tokio::select! {
+                ended = hosting.serve(false) => ended,
+                () = drained => Ok(()),
+            }
+        }
+        failed => failed,
+    };
+    let (code, reason) = match ended {
+        Ok(()) => {
+            together(all().map(Service::flush)).await;
+            (close::INTERRUPTED, "stopped")
+        }
+        Err(_) => (close::FAILED, "the service failed"),
+    };
+    farewell(port, code, reason).await;
+    together(all().map(Service::settle)).await;
+    // A session that is dropped closes with a code of its own, and a device gives the network back.
+    hosting.sessions.shutdown().await;
+    hosting.work.shutdown().await;
+    ended
+}
+
+async fn together(work: impl Iterator<Item = Work<()>>) {
+    work.collect::<JoinSet<()>>().join_all().await;
+}
+
+/// Most sessions that one peer may have on a port, with all services: others must find room too.
+const MOST_OF_A_PEER: usize = 128;
+
+/// A port that is served.
+struct Hosting<'a> {
+    port: &'a Port,
+    services: &'a [Hosted],
+    sessions: JoinSet<()>,
+    /// A handle for each session of a peer.
+    open: HashMap<Fingerprint, Weak<()>>,
+    work: JoinSet<SessionError>,
+}
+
+impl Hosting<'_> {
+    /// Serves the port until something fails. Unless it `admits`, newcomers are told that it stops.
+    async fn serve(&mut self, admits: bool) -> Result<(), SessionError> {
+        let protocols = self.services.iter().map(|hosted| hosted.service.protocol());
+        let protocols: Vec<Protocol> = protocols.collect();
+        let mut check = interval(CHECK);
+        loop {
+            tokio::select! {
+                accepted = accept(self.port, &protocols) => match accepted {
+                    None => return Err(SessionError::EndpointClosed),
+                    Some((_, connection)) if !admits => connection.close(close::INTERRUPTED, "stopped"),
+                    Some((protocol, connection)) => self.admit(protocol, connection),
+                },
+                Some(refusal) = self.port.refused() => {
+                    // Nobody knows which service it would have asked for.
+                    if let Some(first) = self.services.first() {
+                        first.service.turned_away(&refusal);
+                    }
+                }
+                Some(_) = self.sessions.join_next() => {}
+                Some(ended) = self.work.join_next() => {
+                    return Err(ended.unwrap_or_else(|error| SessionError::Failed(error.to_string())));
+                }
+                _ = check.tick() => {
+                    for hosted in self.services {
+                        hosted.service.check();
+                    }
                 }
             }
-            Some(refusal) = port.refused() => {
-                // Nobody knows which service it would have asked for.
-                all().take(1).for_each(|service| service.turned_away(&refusal));
-            }
-            Some(_) = sessions.join_next() => {}
-            Some(Ok(error)) = work.join_next() => {
-                farewell(port, close::FAILED, "the service failed").await;
-                return Err(error);
-            }
-            _ = check.tick() => all().for_each(|service| service.check()),
-            () = stopper.asked() => break,
         }
     }
-    let mut draining: JoinSet<()> = all()
-        .map(|service| service.drain(stopper.clone()))
-        .collect();
-    while !draining.is_empty() {
+
+    /// Serves the connection, unless its peer may not use this service, or has too many.
+    fn admit(&mut self, protocol: Protocol, connection: Connection) {
+        let mut services = self.services.iter();
+        let Some(hosted) = services.find(|hosted| hosted.service.protocol() == protocol) else {
+            return;
+        };
+        if !hosted.admits(&connection) {
+            return connection.close(close::NOT_ALLOWED, protocol.name());
+        }
+        let place = connection.peer().map(|peer| self.place(peer));
+        if place
+            .as_ref()
+            .is_some_and(|place| Arc::strong_count(place) > MOST_OF_A_PEER)
+        {
+            let reason = format!("more than {MOST_OF_A_PEER} sessions of one host");
+            return connection.close(close::FAILED, &reason);
+        }
+        let served = hosted.service.clone().serve(connection);
+        self.sessions.spawn(async move {
+            served.await;
+            drop(place);
+        });
+    }
+
+    /// A handle for a session of this peer; there are as many as it has sessions.
+    fn place(&mut self, peer: Fingerprint) -> Arc<()> {
+        if let Some(place) = self.open.get(&peer).and_then(Weak::upgrade) {
+            return place;
+        }
+        // Peers without a session are forgotten.
+        self.open.retain(|_, place| place.strong_count() > 0);
+        let place = Arc::new(());
+        self.open.insert(peer, Arc::downgrade(&place));
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use tokio::sync::Notify;
+    use tokio::time::timeout;
+    use weftline::{CloseReason, Endpoint, EndpointConfig, Identity};
+
+    use super::*;
+
+    /// Serves sessions until they end, and ends what it does when it is told to.
+    struct Idle {
+        protocol: Protocol,
+        sessions: AtomicUsize,
+        may_stop: Notify,
+        fails: Notify,
+    }
+
+    impl Idle {
+        fn new(protocol: Protocol) -> Arc<Self> {
+            Arc::new(Idle {
+                protocol,
+                sessions: AtomicUsize::new(0),
+                may_stop: Notify::new(),
+                fails: Notify::new(),
+            })
+        }
+    }
+
+    impl Service for Idle {
+        fn protocol(&self) -> Protocol {
+            self.protocol
+        }
+
+        fn serve(self: Arc<Self>, connection: Connection) -> Work<()> {
+            Box::pin(async move {
+                self.sessions.fetch_add(1, Ordering::SeqCst);
+                connection.closed().await;
+                self.sessions.fetch_sub(1, Ordering::SeqCst);
+            })
+        }
+
+        fn turned_away(&self, _refusal: &Refusal) {}
+
+        fn work(self: Arc<Self>) -> Option<Work<SessionError>> {
+            Some(Box::pin(async move {
+                self.fails.notified().await;
+                SessionError::Device("gone".into())
+            }))
+        }
+
+        fn drain(self: Arc<Self>, _stopper: Stopper) -> Work<()> {
+            Box::pin(async move { self.may_stop.notified().await })
+        }
+    }
+
+    fn endpoint(protocols: impl FnOnce(&mut EndpointConfig)) -> Endpoint {
+        let mut config = EndpointConfig::default();
+        protocols(&mut config);
+        let (any, identity) = ("127.0.0.1:0".parse().unwrap(), Identity::generate());
+        Endpoint::bind(any, identity, Allowed::anyone(), config).unwrap()
+    }
+
+    async fn soon<T>(work: impl Future<Output = T>) -> T {
+        timeout(Duration::from_secs(20), work).await.expect("soon")
+    }
+
+    async fn until(is_so: impl Fn() -> bool) {
+        soon(async {
+            while !is_so() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+    }
+
+    fn code(reason: CloseReason) -> u64 {
+        match reason {
+            CloseReason::Peer { code, .. } => code,
+            other => panic!("{other}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn sessions_go_on_while_others_drain_and_newcomers_are_told() {
+        let server = endpoint(Protocol::offer);
+        let (at, peer) = (server.local_addr().unwrap(), server.fingerprint());
+        let [slow, quick] = [Protocol::Forward, Protocol::Relay].map(Idle::new);
+        let services = [Hosted::new(slow.clone()), Hosted::new(quick.clone())];
+        let (port, stopper) = (server.into(), Stopper::new());
+        let client = endpoint(|config| Protocol::Relay.ask(config));
+        let stops = stopper.clone();
+        let hosting = async { host(&port, &services, &stops).await };
+        let using = async {
+            let connection = soon(client.connect(at, peer)).await.unwrap();
+            until(|| quick.sessions.load(Ordering::SeqCst) == 1).await;
+            quick.may_stop.notify_one();
+            stopper.stop();
+            let late = client.connect(at, peer).await;
+            let reason = match late {
+                Ok(late) => soon(late.closed()).await,
+                Err(weftline::ConnectError::Closed { reason, .. }) => reason,
+                Err(error) => panic!("{error}"),
+            };
+            assert_eq!(code(reason), close::INTERRUPTED);
+            assert!(connection.close_reason().is_none());
+            slow.may_stop.notify_one();
+            assert_eq!(code(soon(connection.closed()).await), close::INTERRUPTED);
+        };
+        let (ended, ()) = soon(async { tokio::join!(hosting, using) }).await;
+        ended.unwrap();
+        // Nothing holds them any more.
+        drop(services);
+        assert_eq!(
+            (Arc::strong_count(&slow), Arc::strong_count(&quick)),
+            (1, 1)
+        );
+    }
+
+    #[tokio::test]
+    async fn a_service_that_fails_ends_all_and_lets_go_of_what_it_held() {
+        let server = endpoint(Protocol::offer);
+        let services = [Protocol::Tun, Protocol::Files].map(Idle::new);
+        let hosted = services.clone().map(|service| Hosted::new(service));
+        services[0].fails.notify_one();
+        let ended = soon(host(&server.into(), &hosted, &Stopper::new())).await;
+        assert!(matches!(ended, Err(SessionError::Device(_))), "{ended:?}");
+        drop(hosted);
+        assert_eq!(services.map(|service| Arc::strong_count(&service)), [1, 1]);
+    }
+
+    #[tokio::test]
+    async fn one_host_has_a_bounded_number_of_sessions() {
+        let server = endpoint(Protocol::offer);
+        let (at, peer) = (server.local_addr().unwrap(), server.fingerprint());
+        let service = Idle::new(Protocol::Relay);
+        let services = [Hosted::new(service.clone())];
+        let (port, stopper) = (server.into(), Stopper::new());
+        let [greedy, other] = [(); 2].map(|()| endpoint(|config| Protocol::Relay.ask(config)));
+        let using = async {
+            let mut kept = Vec::new();
+            for _ in 0..MOST_OF_A_PEER {
+                kept.push(soon(greedy.connect(at, peer)).await.unwrap());
+            }
+            until(|| service.sessions.load(Ordering::SeqCst) == MOST_OF_A_PEER).await;
+            let reason = match soon(greedy.connect(at, peer)).await {
+                Ok(further) => soon(further.closed()).await,
+                Err(weftline::ConnectError::Closed { reason, .. }) => reason,
+                Err(error) => panic!("{error}"),
+            };
+            assert_eq!(code(reason), close::FAILED);
+            let _other = soon(other.connect(at, peer)).await.unwrap();
+            until(|| service.sessions.load(Ordering::SeqCst) == MOST_OF_A_PEER + 1).await;
+            // A place that is given back is free.
+            kept.swap_remove(0).close(close::DONE, "");
+            until(|| service.sessions.load(Ordering::SeqCst) == MOST_OF_A_PEER).await;
+            let _again = soon(greedy.connect(at, peer)).await.unwrap();
+            until(|| service.sessions.load(Ordering::SeqCst) == MOST_OF_A_PEER + 1).await;
+        };
         tokio::select! {
-            _ = draining.join_next() => {}
-            _ = check.tick() => all().for_each(|service| service.check()),
+            ended = host(&port, &services, &stopper) => panic!("{ended:?}"),
+            () = using => {}
         }
     }
-    farewell(port, close::INTERRUPTED, "stopped").await;
-    let settling: JoinSet<()> = all().map(Service::settle).collect();
-    settling.join_all().await;
-    // Only now: a session that is dropped closes with a code of its own.
-    sessions.shutdown().await;
-    Ok(())
 }

@@ -79,12 +79,14 @@ impl FromStr for Protocol {
 }
 
 /// The next connection for one of the `served` protocols, and which; `None` as with [`Port::accept`].
-/// Connections for other protocols are closed with [`close::OTHER_PROTOCOL`] and the name of the first
-/// served one. A connection that names no protocol, as on plain UDP, is for the first one.
+/// Connections for other protocols are closed with [`close::OTHER_PROTOCOL`] and the name of the one that
+/// is served, if it is one. A connection that names no protocol, as on plain UDP, is for the first one.
 ///
 /// Cancel safe.
 pub async fn accept(port: &Port, served: &[Protocol]) -> Option<(Protocol, Connection)> {
     let first = *served.first()?;
+    // One of several would mislead.
+    let reached = if served.len() == 1 { first.name() } else { "" };
     loop {
         let connection = port.accept().await?;
         let Some(name) = connection.application_protocol() else {
@@ -92,7 +94,7 @@ pub async fn accept(port: &Port, served: &[Protocol]) -> Option<(Protocol, Conne
         };
         match name.parse() {
             Ok(protocol) if served.contains(&protocol) => return Some((protocol, connection)),
-            _ => connection.close(close::OTHER_PROTOCOL, first.name()),
+            _ => connection.close(close::OTHER_PROTOCOL, reached),
         }
     }
 }
@@ -134,7 +136,8 @@ mod tests {
                 }
                 reason = connecting => {
                     assert_eq!(protocol, Protocol::Files);
-                    assert_eq!(Protocol::of_server(&reason), Some(Protocol::Relay));
+                    // It serves several.
+                    assert_eq!(Protocol::of_server(&reason), None);
                     assert!(!SessionError::Closed(reason).is_transient());
                 }
             }

@@ -257,7 +257,7 @@ impl Service for Server {
         self.quotas.sessions.check();
     }
 
-    fn drain(self: Arc<Self>, _stopper: Stopper) -> Work<()> {
+    fn flush(self: Arc<Self>) -> Work<()> {
         Box::pin(async move {
             let flushed = async {
                 for connection in self.detach() {

@@ -225,7 +225,7 @@ impl<D: Device> Service for On<D> {
         }))
     }
 
-    fn drain(self: Arc<Self>, _stopper: Stopper) -> Work<()> {
+    fn flush(self: Arc<Self>) -> Work<()> {
         Box::pin(async move {
             let tunnels = self.server.clients().all();
             let flushed = async {
