@@ -396,9 +396,10 @@ mod terminal {
     }
 
     /// A receiver at a terminal, a sender at another one that it does not know, and the receiver's address.
-    fn meet(from: &Home, to: &Home) -> (Running, File, Running, String) {
-        let (mut recv, keyboard) = start(to, &[&RECV[..], &["inbox"]].concat());
-        let (address, _) = recv.code();
+    fn meet(from: &Home, to: &Home, options: &[&str]) -> (Running, File, Running, String) {
+        let (mut recv, keyboard) = start(to, &[&RECV[..], &["inbox"], options].concat());
+        let line = recv.line("  weftline send FILE... ");
+        let address = line.split_whitespace().nth(3).unwrap().to_owned();
         let (mut send, _) = start(from, &["send", "f", &address, "--peer", &to.fingerprint()]);
         send.line("waiting up to 120 s for its operator");
         let ours = from.fingerprint();
@@ -408,22 +409,26 @@ mod terminal {
 
     #[test]
     fn a_sender_waits_for_the_operator_who_says_yes() {
-        let (from, to) = (Home::new(), Home::new());
-        let (recv, mut keyboard, send, _) = meet(&from, &to);
-        keyboard.write_all(b"y\n").unwrap();
-        let (sent, told) = send.end();
-        assert_eq!(sent, 0, "{told}");
-        let (received, told) = recv.end();
-        assert_eq!(received, 0, "{told}");
-        assert!(to.path().join("inbox/f").exists());
-        // For this run only.
-        assert_eq!(to.read("allowed-files"), "");
+        // An operator who names another sender has no code, and is asked all the same.
+        let other = Home::new().fingerprint();
+        for options in [&[][..], &["--peer", &other]] {
+            let (from, to) = (Home::new(), Home::new());
+            let (recv, mut keyboard, send, _) = meet(&from, &to, options);
+            keyboard.write_all(b"y\n").unwrap();
+            let (sent, told) = send.end();
+            assert_eq!(sent, 0, "{told}");
+            let (received, told) = recv.end();
+            assert_eq!(received, 0, "{told}");
+            assert!(to.path().join("inbox/f").exists());
+            // For this run only.
+            assert_eq!(to.read("allowed-files"), "");
+        }
     }
 
     #[test]
     fn others_who_knock_during_a_question_are_shown() {
         let (from, to, other) = (Home::new(), Home::new(), Home::new());
-        let (mut recv, _keyboard, _send, address) = meet(&from, &to);
+        let (mut recv, _keyboard, _send, address) = meet(&from, &to, &[]);
         let refused = other.run(&["send", "f", &address, "--peer", &to.fingerprint()]);
         assert_eq!(code(&refused), 3, "{}", stderr(&refused));
         recv.line(&format!("refused {}", other.fingerprint()));
@@ -449,7 +454,7 @@ mod terminal {
     #[test]
     fn always_is_remembered() {
         let (from, to) = (Home::new(), Home::new());
-        let (recv, mut keyboard, send, _) = meet(&from, &to);
+        let (recv, mut keyboard, send, _) = meet(&from, &to, &[]);
         keyboard.write_all(b"always\n").unwrap();
         let (sent, told) = send.end();
         assert_eq!(sent, 0, "{told}");

@@ -41,8 +41,8 @@ struct Asked {
 pub(super) struct Guests {
     endpoint: Endpoint,
     output: OutputOptions,
+    /// Who may send files, with those who were let in since this command began.
     allowed: Allowed,
-    /// Besides, those who were let in since this command began.
     admitted: Arc<Mutex<BTreeSet<Fingerprint>>>,
     /// The side of pairing that shows codes, if there are any.
     host: Option<Host>,
@@ -72,11 +72,15 @@ impl Guests {
         let named = !args.listen.peer.is_empty() || args.listen.peer_anyone;
         let host = args.code || (watched && !named);
         let host = host.then(|| Host::new(endpoint.fingerprint(), home::own_name()));
+        let admitted = Arc::<Mutex<BTreeSet<Fingerprint>>>::default();
+        let later = admitted.clone();
         let guests = Guests {
             endpoint,
             output,
-            allowed,
-            admitted: Arc::default(),
+            allowed: Allowed::from_fn(move |peer| {
+                allowed.allows(peer) || lock(&later).contains(peer)
+            }),
+            admitted,
             host,
             keep: args.keep,
             asks: watched && ask::is_possible() && !args.listen.peer_anyone,
@@ -84,6 +88,8 @@ impl Guests {
             applying: Mutex::default(),
             tasks: Mutex::default(),
         };
+        // Without a code too: the operator may let somebody in.
+        guests.apply()?;
         guests.open_code(true)?;
         Ok(guests)
     }
@@ -135,18 +141,12 @@ impl Guests {
     /// Tells the endpoint who may connect now.
     fn apply(&self) -> Result<()> {
         let _one = lock(&self.applying);
-        let (allowed, admitted) = (self.allowed.clone(), self.admitted.clone());
-        let allowed =
-            Allowed::from_fn(move |peer| allowed.allows(peer) || lock(&admitted).contains(peer));
+        let allowed = self.allowed.clone();
         let allowed = match self.code() {
             Some(_) => allowed.and_strangers_for(PROTOCOL),
             None => allowed,
         };
         Ok(self.endpoint.set_allowed(allowed)?)
-    }
-
-    fn is_allowed(&self, peer: &Fingerprint) -> bool {
-        self.allowed.allows(peer) || lock(&self.admitted).contains(peer)
     }
 
     fn admit(&self, peer: Fingerprint) {
@@ -302,7 +302,7 @@ impl Guests {
         }
         // A sender that waits for the answer comes again and again.
         let is_asked = asked.as_ref().is_some_and(|asked| asked.peer == *peer);
-        if is_asked || questions.is_unwanted(peer) || self.is_allowed(peer) {
+        if is_asked || questions.is_unwanted(peer) || self.allowed.allows(peer) {
             return;
         }
         if asked.is_some() || !questions.may_ask(peer, Instant::now()) || !ask::is_possible() {
@@ -320,7 +320,7 @@ impl Guests {
     fn on_answer(&self, peer: Fingerprint, addr: SocketAddr, answer: Answer) {
         match answer {
             // It was paired before the answer came.
-            Answer::No if self.is_allowed(&peer) => {}
+            Answer::No if self.allowed.allows(&peer) => {}
             Answer::No => terminal::offer(format!("{peer} stays refused")),
             Answer::Yes => {
                 self.admit(peer);
