@@ -282,6 +282,23 @@ fn three_wrong_codes_end_a_code_and_tell_the_sender_nothing_else() {
 }
 
 #[test]
+fn known_peers_that_cannot_be_read_cost_no_code() {
+    let (from, to) = (Home::new(), Home::new());
+    let (recv, address, secret) = to.receive(&["inbox"]);
+    fs::create_dir_all(from.config("")).unwrap();
+    fs::write(from.config("peers"), "studio\n").unwrap();
+    let send = ["send", "f", &address, "--code", &secret];
+    let sent = from.run(&send);
+    assert_ne!(code(&sent), 0);
+    assert!(stderr(&sent).contains("line 1: "), "{}", stderr(&sent));
+    fs::remove_file(from.config("peers")).unwrap();
+    let sent = from.run(&send);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    assert!(from.read("peers").contains(&to.fingerprint()));
+    assert_eq!(recv.end().0, 0);
+}
+
+#[test]
 fn without_a_terminal_there_is_no_code_unless_asked_for() {
     let (from, to) = (Home::new(), Home::new());
     let mut recv = to.start(&RECV);

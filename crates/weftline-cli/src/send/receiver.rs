@@ -37,7 +37,8 @@ pub(super) async fn open(
             None => (meet(args, code, &identity, config, output).await?, None),
         },
         (None, None) => {
-            let (peer, name) = known(&args.places.address)?;
+            let address = &args.places.address;
+            let (peer, name) = known(address)?.ok_or_else(|| stranger(address))?;
             (peer, Some(name))
         }
     };
@@ -46,16 +47,21 @@ pub(super) async fn open(
     Ok(connected.map_err(|error| refused(&error, name.as_ref()))?)
 }
 
-/// The peer that has this address in the file of known peers.
-fn known(address: &Address) -> Result<(Fingerprint, Name)> {
+/// The peer that has this address in the file of known peers, if there is one.
+///
+/// # Errors
+/// The file cannot be read.
+fn known(address: &Address) -> Result<Option<(Fingerprint, Name)>> {
     let book = Book::read()?;
-    let known = book.at(address).ok_or_else(|| {
-        let message = format!(
-            "nobody is known at {address}: run `weftline recv` there and give the code that it shows (--code), or name the receiver with --peer"
-        );
-        Failure::new(Exit::Usage, message)
-    })?;
-    Ok((known.peer, known.name.clone()))
+    let known = book.at(address);
+    Ok(known.map(|known| (known.peer, known.name.clone())))
+}
+
+fn stranger(address: &Address) -> Failure {
+    let message = format!(
+        "nobody is known at {address}: run `weftline recv` there and give the code that it shows (--code), or name the receiver with --peer"
+    );
+    Failure::new(Exit::Usage, message)
 }
 
 /// The session with a receiver that is known at this address: it needs no code. So an old code that is given
@@ -68,7 +74,7 @@ async fn without_code(
     output: OutputOptions,
 ) -> Result<Option<(Port, Connection)>> {
     let address = &args.places.address;
-    let Ok((peer, name)) = known(address) else {
+    let Some((peer, name)) = known(address)? else {
         return Ok(None);
     };
     let identity = Some((peer, identity.clone()));
