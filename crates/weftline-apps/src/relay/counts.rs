@@ -17,6 +17,12 @@ impl Traffic {
         self.datagrams += 1;
         self.bytes += bytes as u64;
     }
+
+    fn merge(&mut self, more: &Traffic) {
+        let Traffic { datagrams, bytes } = *more;
+        self.datagrams += datagrams;
+        self.bytes += bytes;
+    }
 }
 
 /// Dropped datagrams, by the reason.
@@ -52,6 +58,25 @@ impl Dropped {
         } = *self;
         too_long + no_room + no_session + no_flow + late + not_taken + stray
     }
+
+    fn merge(&mut self, more: &Dropped) {
+        let Dropped {
+            too_long,
+            no_room,
+            no_session,
+            no_flow,
+            late,
+            not_taken,
+            stray,
+        } = *more;
+        self.too_long += too_long;
+        self.no_room += no_room;
+        self.no_session += no_session;
+        self.no_flow += no_flow;
+        self.late += late;
+        self.not_taken += not_taken;
+        self.stray += stray;
+    }
 }
 
 /// All counters of one end.
@@ -80,23 +105,18 @@ impl Counts {
 
     /// Adds another client's counters.
     pub(super) fn merge(&mut self, other: &Counts) {
-        for (all, more) in [
-            (&mut self.sent, other.sent),
-            (&mut self.delivered, other.delivered),
-        ] {
-            all.datagrams += more.datagrams;
-            all.bytes += more.bytes;
-        }
-        let (all, more) = (&mut self.dropped, &other.dropped);
-        all.too_long += more.too_long;
-        all.no_room += more.no_room;
-        all.no_session += more.no_session;
-        all.no_flow += more.no_flow;
-        all.late += more.late;
-        all.not_taken += more.not_taken;
-        all.stray += more.stray;
-        self.flows += other.flows;
-        self.sessions += other.sessions;
+        let Counts {
+            sent,
+            delivered,
+            dropped,
+            flows,
+            sessions,
+        } = other;
+        self.sent.merge(sent);
+        self.delivered.merge(delivered);
+        self.dropped.merge(dropped);
+        self.flows += flows;
+        self.sessions += sessions;
     }
 }
 

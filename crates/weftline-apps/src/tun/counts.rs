@@ -22,9 +22,10 @@ impl Traffic {
         self.bytes += bytes as u64;
     }
 
-    fn merge(&mut self, more: Traffic) {
-        self.packets += more.packets;
-        self.bytes += more.bytes;
+    fn merge(&mut self, more: &Traffic) {
+        let Traffic { packets, bytes } = *more;
+        self.packets += packets;
+        self.bytes += bytes;
     }
 }
 
@@ -65,6 +66,27 @@ impl Dropped {
         } = *self;
         queue + no_room + no_session + late + not_taken + malformed + forbidden + no_peer
     }
+
+    fn merge(&mut self, more: &Dropped) {
+        let Dropped {
+            queue,
+            no_room,
+            no_session,
+            late,
+            not_taken,
+            malformed,
+            forbidden,
+            no_peer,
+        } = *more;
+        self.queue += queue;
+        self.no_room += no_room;
+        self.no_session += no_session;
+        self.late += late;
+        self.not_taken += not_taken;
+        self.malformed += malformed;
+        self.forbidden += forbidden;
+        self.no_peer += no_peer;
+    }
 }
 
 /// All counters of one end.
@@ -84,7 +106,9 @@ pub struct Counts {
     pub skipped: u64,
     /// Packets that came when the later ones of their TCP flow had gone on.
     pub overtaken: u64,
-    /// Microseconds that the packets sent have waited in the queue, all together.
+    /// Packets that left the queue to be sent; some of them may be dropped later.
+    pub left_queue: u64,
+    /// Microseconds that those have waited in the queue, all together.
     pub waited_us: u64,
     /// The longest wait, in microseconds.
     pub longest_wait_us: u64,
@@ -95,13 +119,14 @@ pub struct Counts {
 impl Counts {
     /// The mean wait in the queue.
     pub fn mean_wait(&self) -> Duration {
-        Duration::from_micros(self.waited_us / self.sent.packets.max(1))
+        Duration::from_micros(self.waited_us / self.left_queue.max(1))
     }
 
     pub(super) fn add_queue(&mut self, tally: queue::Tally) {
         self.dropped.queue += tally.stood;
         self.dropped.no_room += tally.full;
         self.marked += tally.marked;
+        self.left_queue += tally.left;
         self.waited_us += micros(tally.waited);
         self.longest_wait_us = self.longest_wait_us.max(micros(tally.longest));
     }
@@ -122,24 +147,30 @@ impl Counts {
 
     /// Adds another client's counters.
     pub(super) fn merge(&mut self, other: &Counts) {
-        self.sent.merge(other.sent);
-        self.delivered.merge(other.delivered);
-        let (all, more) = (&mut self.dropped, &other.dropped);
-        all.queue += more.queue;
-        all.no_room += more.no_room;
-        all.no_session += more.no_session;
-        all.late += more.late;
-        all.not_taken += more.not_taken;
-        all.malformed += more.malformed;
-        all.forbidden += more.forbidden;
-        all.no_peer += more.no_peer;
-        self.marked += other.marked;
-        self.reordered += other.reordered;
-        self.skipped += other.skipped;
-        self.overtaken += other.overtaken;
-        self.waited_us += other.waited_us;
-        self.longest_wait_us = self.longest_wait_us.max(other.longest_wait_us);
-        self.sessions += other.sessions;
+        let Counts {
+            sent,
+            delivered,
+            dropped,
+            marked,
+            reordered,
+            skipped,
+            overtaken,
+            left_queue,
+            waited_us,
+            longest_wait_us,
+            sessions,
+        } = other;
+        self.sent.merge(sent);
+        self.delivered.merge(delivered);
+        self.dropped.merge(dropped);
+        self.marked += marked;
+        self.reordered += reordered;
+        self.skipped += skipped;
+        self.overtaken += overtaken;
+        self.left_queue += left_queue;
+        self.waited_us += waited_us;
+        self.longest_wait_us = self.longest_wait_us.max(*longest_wait_us);
+        self.sessions += sessions;
     }
 }
 
@@ -165,4 +196,27 @@ pub struct Snapshot {
 /// Messages that the session gave up because they were late or would be.
 pub(super) fn late(stats: &Stats) -> u64 {
     stats.sent.expired_messages + stats.received.late_messages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_wait_is_that_of_the_packets_that_have_waited() {
+        let mut one = Counts::default();
+        one.add_queue(queue::Tally {
+            left: 2,
+            waited: Duration::from_millis(8),
+            ..queue::Tally::default()
+        });
+        // One of the two found no session.
+        one.sent.add(100);
+        one.dropped.no_session = 1;
+        assert_eq!(one.mean_wait(), Duration::from_millis(4));
+        let mut all = one;
+        all.merge(&one);
+        assert_eq!(all.mean_wait(), Duration::from_millis(4));
+        assert_eq!((all.dropped.total(), all.sent.packets), (2, 2));
+    }
 }
