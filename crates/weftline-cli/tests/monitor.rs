@@ -54,7 +54,7 @@ fn metric(text: &str, name: &str) -> f64 {
 
 /// A relay of two programs that can be watched, after a datagram each way.
 struct Relay {
-    _home: TempDir,
+    home: TempDir,
     server: Running,
     _client: Running,
     metrics: [String; 2],
@@ -96,7 +96,7 @@ fn relay() -> Relay {
     target.send_to(b"answer", from).unwrap();
     program.recv(&mut [0; 100]).unwrap();
     Relay {
-        _home: home,
+        home,
         server,
         _client: client,
         metrics,
@@ -107,8 +107,8 @@ fn relay() -> Relay {
 fn run(home: &TempDir, arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
     command.args(arguments).env("HOME", home.path());
-    let runtime = home.path().join("runtime");
-    let output = command.env("XDG_RUNTIME_DIR", runtime).output().unwrap();
+    command.env("XDG_RUNTIME_DIR", home.path());
+    let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -157,8 +157,14 @@ fn nothing_that_is_asked_of_metrics_ends_the_service() {
     let long = [b"GET /metrics HTTP/1.1\r\nX: ".as_slice(), &[b'a'; 1 << 20]].concat();
     assert!(!ask(at, &long).starts_with("HTTP/1.1 200"));
     assert!(!ask(at, &[0xff; 500]).starts_with("HTTP/1.1 200"));
-    // Those that say nothing take all places, and leave them when they go.
+    // Those that say nothing take all places, but none of `weftline status`, and leave them when they go.
     let idle: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(at).unwrap()).collect();
+    // The last one found none, so the others have theirs.
+    let mut last = idle.last().unwrap();
+    last.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_eq!(last.read(&mut [0]).unwrap(), 0);
+    let there = shown(&relay.home, relay.server.id());
+    assert_eq!(there.unwrap()["command"], "relay");
     drop(idle);
     until("an answer", || {
         get(at, "/metrics").contains("# EOF").then_some(())
@@ -216,12 +222,10 @@ fn shown(home: &TempDir, process: u32) -> Option<Value> {
 #[test]
 fn status_shows_a_command_that_stays_for_as_long_as_it_runs() {
     let home = tempfile::tempdir().unwrap();
-    let runtime = home.path().join("runtime");
-    std::fs::create_dir(&runtime).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
     command.args(["recv", "inbox", "--keep", "--listen", "127.0.0.1:0"]);
     command.env("HOME", home.path()).current_dir(home.path());
-    let mut child = command.env("XDG_RUNTIME_DIR", &runtime).spawn().unwrap();
+    let mut child = command.env("XDG_RUNTIME_DIR", home.path()).spawn().unwrap();
     let one = until("the command in status", || shown(&home, child.id()));
     assert_eq!((&one["command"], &one["end"]), (&"recv".into(), &"".into()));
     let text = run(&home, &["status"]);
@@ -230,7 +234,7 @@ fn status_shows_a_command_that_stays_for_as_long_as_it_runs() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(shown(&home, child.id()), None);
-    let left = std::fs::read_dir(runtime.join("weftline")).unwrap();
+    let left = std::fs::read_dir(home.path().join("weftline")).unwrap();
     assert_eq!(left.count(), 0);
 }
 

@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::future::pending;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -14,10 +13,8 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
 
-use super::{Views, openmetrics};
+use super::{Views, openmetrics, serve_each};
 
 /// A client that asks for nothing, or reads nothing, is let go after this time.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,29 +25,12 @@ const LARGEST: usize = 16 << 10;
 
 const PAGE: &str = include_str!("page.html");
 
-pub(super) async fn serve(
-    listener: Option<&TcpListener>,
-    views: &Views,
-    places: &Arc<Semaphore>,
-) -> Infallible {
+pub(super) async fn serve(listener: Option<&TcpListener>, views: &Views) -> Infallible {
     let Some(listener) = listener else {
         return pending().await;
     };
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            // Out of file descriptors: others may be given back.
-            sleep(Duration::from_millis(100)).await;
-            continue;
-        };
-        // A connection that finds no place is closed.
-        if let Ok(place) = places.clone().try_acquire_owned() {
-            let views = views.clone();
-            tokio::spawn(async move {
-                let _place = place;
-                let _ = timeout(PATIENCE, talk(stream, views)).await;
-            });
-        }
-    }
+    let accept = async || Ok(listener.accept().await?.0);
+    serve_each(accept, PATIENCE, |stream| talk(stream, views.clone())).await
 }
 
 async fn talk(stream: TcpStream, views: Views) {

@@ -3,9 +3,6 @@
 
 use std::convert::Infallible;
 use std::future::pending;
-use std::sync::Arc;
-
-use tokio::sync::Semaphore;
 
 use super::Views;
 use super::view::Service;
@@ -16,13 +13,9 @@ pub(super) use unix::Socket;
 pub(crate) use unix::running;
 
 #[cfg(unix)]
-pub(super) async fn serve(
-    socket: Option<&Socket>,
-    views: &Views,
-    places: &Arc<Semaphore>,
-) -> Infallible {
+pub(super) async fn serve(socket: Option<&Socket>, views: &Views) -> Infallible {
     match socket {
-        Some(socket) => socket.serve(views, places).await,
+        Some(socket) => socket.serve(views).await,
         None => pending().await,
     }
 }
@@ -39,10 +32,10 @@ mod unix {
     use serde_json::Value;
     use tokio::io::AsyncWriteExt;
     use tokio::net::{UnixListener, UnixStream};
-    use tokio::time::{sleep, timeout};
 
     use super::*;
     use crate::home;
+    use crate::monitor::serve_each;
 
     /// How long a command may take to show itself, or `status` to read it.
     const PATIENCE: Duration = Duration::from_secs(2);
@@ -82,21 +75,9 @@ mod unix {
             folders().into_iter().find_map(open)
         }
 
-        pub(crate) async fn serve(&self, views: &Views, places: &Arc<Semaphore>) -> Infallible {
-            loop {
-                let Ok((stream, _)) = self.listener.accept().await else {
-                    // Out of file descriptors: others may be given back.
-                    sleep(Duration::from_millis(100)).await;
-                    continue;
-                };
-                if let Ok(place) = places.clone().try_acquire_owned() {
-                    let views = views.clone();
-                    tokio::spawn(async move {
-                        let _place = place;
-                        let _ = timeout(PATIENCE, show(stream, views)).await;
-                    });
-                }
-            }
+        pub(crate) async fn serve(&self, views: &Views) -> Infallible {
+            let accept = async || Ok(self.listener.accept().await?.0);
+            serve_each(accept, PATIENCE, |stream| show(stream, views.clone())).await
         }
     }
 
@@ -124,11 +105,13 @@ mod unix {
         Ok(Socket { listener, path })
     }
 
-    async fn show(mut stream: UnixStream, views: Views) -> io::Result<()> {
-        if let Some(view) = views.now().await {
-            stream.write_all(view.json().to_string().as_bytes()).await?;
-        }
-        stream.shutdown().await
+    async fn show(mut stream: UnixStream, views: Views) {
+        let Some(view) = views.now().await else {
+            return;
+        };
+        let json = view.json().to_string();
+        // The one who asked may have gone. The end of the stream comes with the drop.
+        let _ = stream.write_all(json.as_bytes()).await;
     }
 
     /// What each running command shows, in the order of their names. Sockets of killed ones are removed.
@@ -179,7 +162,7 @@ impl Socket {
 }
 
 #[cfg(not(unix))]
-pub(super) async fn serve(_: Option<&Socket>, _: &Views, _: &Arc<Semaphore>) -> Infallible {
+pub(super) async fn serve(_: Option<&Socket>, _: &Views) -> Infallible {
     pending().await
 }
 

@@ -12,22 +12,26 @@ pub(crate) mod top;
 mod view;
 
 use std::convert::Infallible;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::{sleep, timeout};
 use weftline::{EndpointConfig, Monitor};
 
 use crate::ui::output;
 use view::{Service, View};
 
-/// Connections served at once, each of which asks for one view at a time.
+/// Connections that a listener serves at once, each of which asks for one view at a time.
 const MOST: usize = 16;
+/// The pause when no connection can be accepted, as without file descriptors: others may be given back.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Where a command that stays can be watched.
 #[derive(Args, Clone, Debug, Default)]
@@ -104,12 +108,37 @@ impl Views {
     }
 }
 
+/// Serves the connections that a listener accepts, [`MOST`] at once and each for `limit`. One that finds no
+/// place is closed. Clients of one listener take no place of another's.
+async fn serve_each<S, F>(
+    accept: impl AsyncFn() -> io::Result<S>,
+    limit: Duration,
+    serve: impl Fn(S) -> F,
+) -> Infallible
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let places = Arc::new(Semaphore::new(MOST));
+    loop {
+        let Ok(stream) = accept().await else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        if let Ok(place) = places.clone().try_acquire_owned() {
+            let served = timeout(limit, serve(stream));
+            tokio::spawn(async move {
+                let _place = place;
+                let _ = served.await;
+            });
+        }
+    }
+}
+
 impl Watch {
     /// Answers those who watch, for as long as it is polled. `counters` are those of the command.
     pub(crate) async fn serve(self, counters: impl Fn() -> Value) -> Infallible {
         let (asked, mut asks) = mpsc::channel(MOST);
         let views = Views(asked);
-        let places = Arc::new(Semaphore::new(MOST));
         if let Some(listener) = &self.http {
             match listener.local_addr() {
                 Ok(addr) => {
@@ -134,8 +163,8 @@ impl Watch {
         };
         tokio::select! {
             never = answer => never,
-            never = http::serve(self.http.as_ref(), &views, &places) => never,
-            never = local::serve(self.local.as_ref(), &views, &places) => never,
+            never = http::serve(self.http.as_ref(), &views) => never,
+            never = local::serve(self.local.as_ref(), &views) => never,
         }
     }
 }

@@ -21,6 +21,8 @@ pub(crate) fn start(home: &Path, arguments: &[&str]) -> Running {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
     command.args(arguments).current_dir(home).env("HOME", home);
     command.env_remove("XDG_CONFIG_HOME").stdin(Stdio::null());
+    // Where `weftline status` finds it.
+    command.env("XDG_RUNTIME_DIR", home);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let (sender, lines) = channel();
@@ -45,8 +47,13 @@ impl Running {
         panic!("no line with {needle:?} in {seen:#?}");
     }
 
+    /// Its process number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
+        let id = self.id().to_string();
         let sent = Command::new("kill").args([signal, &id]).status().unwrap();
         assert!(sent.success());
     }
