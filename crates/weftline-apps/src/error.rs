@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use weftline::{BindError, CloseReason, ConnectError};
+use weftline::{BindError, CloseReason, ConnectError, Connection};
 
 use crate::address::UnknownHost;
 use crate::close;
@@ -69,6 +69,14 @@ pub enum SessionError {
 }
 
 impl SessionError {
+    /// Why a stream of this session failed: the session has ended, or else the stream's own error.
+    pub(crate) fn lost(connection: &Connection, error: &std::io::Error) -> Self {
+        match connection.close_reason() {
+            Some(reason) => SessionError::Closed(reason),
+            None => SessionError::Failed(error.to_string()),
+        }
+    }
+
     /// Whether the same attempt may succeed later without any change by a person.
     pub fn is_transient(&self) -> bool {
         let closed = |reason: &CloseReason| match reason {

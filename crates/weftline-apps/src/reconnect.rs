@@ -5,12 +5,16 @@ use std::future::pending;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
-use weftline::{CloseReason, ConnectError, Connection, EndpointConfig, PathEvent, Port};
+use tokio::time::{Instant, sleep, timeout};
+use weftline::{
+    CloseReason, ConnectError, Connection, EndpointConfig, Fingerprint, Identity, PathEvent, Port,
+};
 
+use crate::address::Address;
 use crate::close;
 use crate::error::SessionError;
-use crate::session::farewell;
+use crate::protocol::Protocol;
+use crate::session::{connect, farewell};
 use crate::stopper::Stopper;
 
 /// First and longest pause after a failure.
@@ -58,11 +62,42 @@ pub(crate) trait Rejoin: Sync {
     }
 }
 
-/// Lets a session notice soon that its server was killed and started again, even while it is idle:
-/// the server answers its next packet with a reset.
-pub(crate) fn watchful(config: &mut EndpointConfig) {
+/// Connects as [`connect`] does, and agrees with the server; without an agreement, the server is told that the
+/// session is over.
+///
+/// # Errors
+/// Those of connecting, and of `agree`.
+pub(crate) async fn begin<T>(
+    server: &Address,
+    identity: Option<(Fingerprint, Identity)>,
+    protocol: Protocol,
+    mut config: EndpointConfig,
+    agree: impl AsyncFnOnce(&Connection) -> Result<T, SessionError>,
+) -> Result<(Port, Connection, T), SessionError> {
+    // A session notices soon that its server was killed and started again, even while it is idle: the
+    // server answers its next packet with a reset.
     let keep_alive = &mut config.session.keep_alive;
     *keep_alive = keep_alive.map(|interval| interval.min(ASK));
+    let (port, connection) = connect(server, identity, protocol, &config).await?;
+    match agree(&connection).await {
+        Ok(agreed) => Ok((port, connection, agreed)),
+        Err(error) => {
+            farewell(&port, close::FAILED, "").await;
+            Err(error)
+        }
+    }
+}
+
+/// What the server answers within `limit`.
+///
+/// # Errors
+/// It does not answer in time, or those of `answer`.
+pub(crate) async fn answered<T>(
+    limit: Duration,
+    answer: impl Future<Output = Result<T, SessionError>>,
+) -> Result<T, SessionError> {
+    let answered = timeout(limit, answer).await;
+    answered.unwrap_or(Err(SessionError::Silent))
 }
 
 async fn watch(connection: &Connection, work: &impl Rejoin) -> Infallible {

@@ -17,11 +17,9 @@ use super::counts::Snapshot;
 use super::event::{Event, OnEvent};
 use super::near::Near;
 use super::options::{ClientOptions, Entry, OpenError};
-use crate::close;
 use crate::error::SessionError;
 use crate::protocol::Protocol;
-use crate::reconnect::{Rejoin, reconnect, watchful};
-use crate::session::{connect, farewell};
+use crate::reconnect::{Rejoin, answered, begin, reconnect};
 use crate::stopper::Stopper;
 use crate::target::Target;
 
@@ -154,23 +152,15 @@ impl Rejoin for Running {
         let options = &client.options;
         let mut config = options.endpoint.clone();
         options.bounds.apply(&mut config);
-        watchful(&mut config);
         let identity = Some(options.identity.clone());
-        let (endpoint, connection) =
-            connect(&options.server, identity, Protocol::Forward, &config).await?;
-        let agreeing = agree(&connection, &client.targets, &client.remote);
-        match timeout(options.timeout, agreeing).await {
-            Ok(Ok(agreed)) => {
-                self.announce(&connection, &agreed);
-                client.near.attach(connection.clone());
-                Ok((endpoint, connection, agreed))
-            }
-            Ok(Err(error)) => {
-                farewell(&endpoint, close::FAILED, "").await;
-                Err(error)
-            }
-            Err(_) => Err(SessionError::Silent),
-        }
+        let agree = async |connection: &Connection| {
+            let agreeing = agree(connection, &client.targets, &client.remote);
+            let agreed = answered(options.timeout, agreeing).await?;
+            self.announce(connection, &agreed);
+            client.near.attach(connection.clone());
+            Ok(agreed)
+        };
+        begin(&options.server, identity, Protocol::Forward, config, agree).await
     }
 
     /// Serves the streams that the peer opens.

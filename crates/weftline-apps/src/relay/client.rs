@@ -16,13 +16,11 @@ use super::near::Near;
 use super::options::{ClientOptions, OpenError};
 use super::table::{Hostile, longest};
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION, Wanted};
-use crate::close;
 use crate::error::SessionError;
 use crate::line;
 use crate::printable;
 use crate::protocol::Protocol;
-use crate::reconnect::{Rejoin, reconnect, watchful};
-use crate::session::{connect, farewell};
+use crate::reconnect::{Rejoin, answered, begin, reconnect};
 use crate::stopper::Stopper;
 
 /// How long datagrams in flight may take to arrive when the relay is stopped.
@@ -107,10 +105,7 @@ impl Client {
     }
 
     async fn agree(&self, connection: &Connection) -> Result<(Stream, Answer), SessionError> {
-        let lost = |error: std::io::Error| match connection.close_reason() {
-            Some(reason) => SessionError::Closed(reason),
-            None => SessionError::Failed(error.to_string()),
-        };
+        let lost = |error| SessionError::lost(connection, &error);
         let stream = connection.open_stream().await;
         let mut stream = stream.map_err(SessionError::Closed)?;
         line::write(&mut stream, &self.hello).await.map_err(lost)?;
@@ -176,24 +171,15 @@ impl Rejoin for Client {
 
     async fn begin(&self) -> Result<(Port, Connection, Self::Agreed), SessionError> {
         let options = &self.options;
-        let mut config = options.endpoint.clone();
-        watchful(&mut config);
-        let identity = options.identity.clone();
-        let connecting = connect(&options.server, identity, Protocol::Relay, &config);
-        let (endpoint, connection) = connecting.await?;
-        match timeout(options.timeout, self.agree(&connection)).await {
-            Ok(Ok((stream, answer))) => {
-                let most = answer.flows as usize;
-                self.near.attach(connection.clone(), most);
-                self.announce(&connection)?;
-                Ok((endpoint, connection, (stream, answer)))
-            }
-            Ok(Err(error)) => {
-                farewell(&endpoint, close::FAILED, "").await;
-                Err(error)
-            }
-            Err(_) => Err(SessionError::Silent),
-        }
+        let (identity, config) = (options.identity.clone(), options.endpoint.clone());
+        let agree = async |connection: &Connection| {
+            let agreed = answered(options.timeout, self.agree(connection)).await?;
+            let most = agreed.1.flows as usize;
+            self.near.attach(connection.clone(), most);
+            self.announce(connection)?;
+            Ok(agreed)
+        };
+        begin(&options.server, identity, Protocol::Relay, config, agree).await
     }
 
     async fn carry(&self, connection: &Connection, agreed: Self::Agreed) -> CloseReason {

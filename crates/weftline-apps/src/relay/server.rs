@@ -115,10 +115,7 @@ impl Server {
         connection: &Connection,
         attached: &OnceLock<Weak<Far>>,
     ) -> SessionError {
-        let failed = |error: std::io::Error| match connection.close_reason() {
-            Some(reason) => SessionError::Closed(reason),
-            None => SessionError::Failed(error.to_string()),
-        };
+        let failed = |error| SessionError::lost(connection, &error);
         let opening = async {
             // The relay does not serve recordings.
             let confirmed = connection.confirmed().await;

@@ -17,12 +17,10 @@ use super::link::Link;
 use super::options::ClientOptions;
 use super::packet::{Header, is_routable};
 use super::wire::{self, Answer, Hello, VERSION};
-use crate::close;
 use crate::error::SessionError;
 use crate::line;
 use crate::protocol::Protocol;
-use crate::reconnect::{Rejoin, reconnect, watchful};
-use crate::session::{connect, farewell};
+use crate::reconnect::{Rejoin, answered, begin, reconnect};
 use crate::stopper::Stopper;
 
 /// How long packets in flight may take to arrive when the tunnel is stopped.
@@ -104,10 +102,7 @@ impl<S: System> Client<S> {
     }
 
     async fn agree(&self, connection: &Connection) -> Result<Lease, SessionError> {
-        let lost = |error: std::io::Error| match connection.close_reason() {
-            Some(reason) => SessionError::Closed(reason),
-            None => SessionError::Failed(error.to_string()),
-        };
+        let lost = |error| SessionError::lost(connection, &error);
         let stream = connection.open_stream().await;
         let mut stream = stream.map_err(SessionError::Closed)?;
         let hello = Hello {
@@ -186,35 +181,18 @@ impl<S: System> Rejoin for Client<S> {
 
     async fn begin(&self) -> Result<(Port, Connection, Self::Agreed), SessionError> {
         let options = &self.options;
-        let mut config = options.endpoint.clone();
-        watchful(&mut config);
-        let connecting = connect(
-            &options.server,
-            options.identity.clone(),
-            Protocol::Tun,
-            &config,
-        );
-        let (endpoint, connection) = connecting.await?;
-        let agreed = timeout(options.timeout, self.agree(&connection)).await;
-        let opened = match agreed {
-            Ok(Ok(lease)) => self.open(lease).await,
-            Ok(Err(error)) => Err(error),
-            Err(_) => Err(SessionError::Silent),
+        let (identity, config) = (options.identity.clone(), options.endpoint.clone());
+        let agree = async |connection: &Connection| {
+            let lease = answered(options.timeout, self.agree(connection)).await?;
+            let opened = self.open(lease).await?;
+            opened.link.attach(connection.clone());
+            (self.on_event)(Event::Connected {
+                remote: connection.remote_addr(),
+                lease: &opened.lease,
+            });
+            Ok(opened)
         };
-        match opened {
-            Ok(opened) => {
-                opened.link.attach(connection.clone());
-                (self.on_event)(Event::Connected {
-                    remote: connection.remote_addr(),
-                    lease: &opened.lease,
-                });
-                Ok((endpoint, connection, opened))
-            }
-            Err(error) => {
-                farewell(&endpoint, close::FAILED, "").await;
-                Err(error)
-            }
-        }
+        begin(&options.server, identity, Protocol::Tun, config, agree).await
     }
 
     async fn carry(&self, connection: &Connection, opened: Self::Agreed) -> CloseReason {

@@ -164,7 +164,7 @@ impl Server {
             ..self.common.clone()
         };
         if let Err(error) = line::write(stream, &Answer::new(lease)).await {
-            return ended(connection, &error);
+            return SessionError::lost(connection, &error);
         }
         (self.on_event)(Event::Joined {
             peer: connection.peer(),
@@ -250,13 +250,6 @@ impl Drop for Attached<'_> {
     }
 }
 
-fn ended(connection: &Connection, error: &std::io::Error) -> SessionError {
-    match connection.close_reason() {
-        Some(reason) => SessionError::Closed(reason),
-        None => SessionError::Failed(error.to_string()),
-    }
-}
-
 /// The client's request, and the stream that it came on.
 async fn hello(connection: &Connection) -> Result<(Stream, Hello), SessionError> {
     // The tunnel does not serve recordings.
@@ -266,7 +259,7 @@ async fn hello(connection: &Connection) -> Result<(Stream, Hello), SessionError>
     let mut stream = stream.map_err(SessionError::Closed)?;
     let hello: Hello = wire::read(&mut stream)
         .await
-        .map_err(|error| ended(connection, &error))?;
+        .map_err(|error| SessionError::lost(connection, &error))?;
     let is_named = (1..=LONGEST_NAME).contains(&hello.name.len());
     match hello.weftline_tun == VERSION && is_named {
         true => Ok((stream, hello)),

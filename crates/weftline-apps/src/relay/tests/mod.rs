@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 
 use tokio::net::UdpSocket;
 
-use weftline::Config;
+use weftline::{Allowed, CloseReason, Config, Endpoint, EndpointConfig, Identity};
 
 use self::world::{World, drain, nothing_more, receive, soon, target, until};
-use super::ClientOptions;
+use super::{Client, ClientOptions};
+use crate::close;
 use crate::error::SessionError;
+use crate::protocol::Protocol;
+use crate::stopper::Stopper;
 
 const LOSSY: &str = "rate=20mbit delay=10ms queue=200ms loss=iid:5%";
 /// Bytes of the longest datagram of UDP over IPv4.
@@ -170,6 +173,34 @@ async fn a_forbidden_target_is_refused_by_name() {
     assert_eq!(*refused, at.to_string());
     world.program().await.send(b"knock").await.unwrap();
     assert_eq!(drain(&target, Duration::from_millis(300)).await.len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_answer_is_told_that_the_session_is_over() {
+    let [ours, theirs] = [(); 2].map(|()| Identity::generate());
+    let peer = theirs.fingerprint();
+    let mut config = EndpointConfig::default();
+    Protocol::offer(&mut config);
+    let any = "127.0.0.1:0".parse().unwrap();
+    let server = Endpoint::bind(any, theirs, Allowed::anyone(), config).unwrap();
+    let address = server.local_addr().unwrap().to_string().parse().unwrap();
+    let mut options = ClientOptions::new(address, Some((peer, ours)), Vec::new());
+    options.timeout = Duration::from_millis(100);
+    let client = Client::open(options, |_| {}).unwrap();
+    let stopper = Stopper::new();
+    let ended = async { soon(server.accept()).await.unwrap().closed().await };
+    let ended = tokio::select! {
+        ended = soon(ended) => ended,
+        _ = client.run(&stopper) => panic!("the server may answer the next time"),
+    };
+    let is_told = matches!(
+        ended,
+        CloseReason::Peer {
+            code: close::FAILED,
+            ..
+        }
+    );
+    assert!(is_told, "{ended}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
