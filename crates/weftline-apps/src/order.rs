@@ -1,6 +1,7 @@
 //! Restores the order of one flow's datagrams; relay and tun share it.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use bytes::Bytes;
 
@@ -27,21 +28,29 @@ impl<T> Default for Order<T> {
 }
 
 impl<T: AsRef<[u8]>> Order<T> {
-    /// Adds the datagram whose number ends with these 32 bits. False: it is a duplicate or
-    /// invalid.
-    pub(crate) fn insert(&mut self, number: u32, datagram: T) -> bool {
-        let ahead = number.wrapping_sub(self.next as u32);
-        if u64::from(ahead) >= FURTHEST {
-            return false;
+    /// Counts the datagram whose number ends with these 32 bits as delivered, if it is the next one in order:
+    /// it needs not be held. False: it is not, or that one is held.
+    pub(crate) fn pass(&mut self, number: u32) -> bool {
+        let is_next = number == self.next as u32 && !self.is_ready();
+        self.next += u64::from(is_next);
+        is_next
+    }
+
+    /// Adds the datagram whose number ends with these 32 bits.
+    ///
+    /// # Errors
+    /// It is a duplicate or invalid, and is returned.
+    pub(crate) fn insert(&mut self, number: u32, datagram: T) -> Result<(), T> {
+        let ahead = u64::from(number.wrapping_sub(self.next as u32));
+        if ahead >= FURTHEST {
+            return Err(datagram);
         }
-        let bytes = datagram.as_ref().len();
-        let number = self.next + u64::from(ahead);
-        if self.held.contains_key(&number) {
-            return false;
-        }
-        self.held.insert(number, datagram);
-        self.bytes += bytes;
-        true
+        let Entry::Vacant(place) = self.held.entry(self.next + ahead) else {
+            return Err(datagram);
+        };
+        self.bytes += datagram.as_ref().len();
+        place.insert(datagram);
+        Ok(())
     }
 
     /// The next datagram in order, if it has arrived.
@@ -110,7 +119,8 @@ mod tests {
         let start = order.next as u32;
         let mut delivered = Vec::new();
         for step in [2, 1, 0, 5, 7, 3, 6, 4] {
-            assert!(order.insert(start.wrapping_add(step), bytes(step)));
+            let held = order.insert(start.wrapping_add(step), bytes(step));
+            assert_eq!(held, Ok(()));
             delivered.extend(std::iter::from_fn(|| order.pop()));
         }
         assert_eq!(delivered, (0..8).map(bytes).collect::<Vec<_>>());
@@ -120,24 +130,43 @@ mod tests {
     #[test]
     fn what_is_given_up_is_waited_for_no_more() {
         let mut order = Order::<Bytes>::default();
-        assert!(order.insert(2, bytes(2)) && order.insert(5, bytes(5)));
+        for number in [2, 5] {
+            assert_eq!(order.insert(number, bytes(number)), Ok(()));
+        }
         order.skip();
         assert_eq!((order.pop(), order.pop()), (Some(bytes(2)), None));
-        assert!(!order.insert(1, bytes(1)), "it was given up");
+        assert!(order.insert(1, bytes(1)).is_err(), "it was given up");
         order.skip();
         assert_eq!((order.pop(), order.held()), (Some(bytes(5)), 0));
         order.skip();
         order.go_on_at(1 << 20);
-        assert!(order.insert(1 << 20, bytes(6)) && order.is_ready());
+        assert!(order.insert(1 << 20, bytes(6)).is_ok() && order.is_ready());
+    }
+
+    #[test]
+    fn the_next_datagram_passes_unless_it_is_held() {
+        let mut order = Order::<Bytes> {
+            next: u64::from(u32::MAX),
+            ..Order::default()
+        };
+        assert!(!order.pass(0) && order.pass(u32::MAX) && order.pass(0));
+        assert!(!order.pass(0), "it has passed");
+        assert_eq!(order.insert(1, bytes(1)), Ok(()));
+        assert!(!order.pass(1), "it is held");
+        assert_eq!((order.pop(), order.pass(2)), (Some(bytes(1)), true));
     }
 
     #[test]
     fn duplicates_and_invalid_numbers_are_refused() {
         let mut order = Order::<Bytes>::default();
-        assert!(order.insert(0, bytes(0)) && order.insert(2, bytes(2)));
-        assert!(!order.insert(2, bytes(9)) && !order.insert(1 << 15, bytes(9)));
+        for number in [0, 2] {
+            assert_eq!(order.insert(number, bytes(number)), Ok(()));
+        }
+        for number in [2, 1 << 15] {
+            assert_eq!(order.insert(number, bytes(9)), Err(bytes(9)));
+        }
         assert_eq!(order.pop(), Some(bytes(0)));
-        assert!(!order.insert(0, bytes(9)), "it was delivered");
+        assert!(order.insert(0, bytes(9)).is_err(), "it was delivered");
         assert_eq!((order.pop(), order.held()), (None, 4 + 128));
     }
 }

@@ -286,11 +286,16 @@ impl<E> Table<E> {
                 .deliver(deliver(&flow.exit, &datagram), datagram.len());
             return Ok(());
         };
-        let before = flow.order.held();
-        let taken = flow.order.insert(number, datagram);
-        self.held = self.held - before + flow.order.held();
-        if !taken {
-            self.stray();
+        if flow.order.pass(number) {
+            self.counts
+                .deliver(deliver(&flow.exit, &datagram), datagram.len());
+        } else {
+            let before = flow.order.held();
+            let held = flow.order.insert(number, datagram);
+            self.held = self.held - before + flow.order.held();
+            if held.is_err() {
+                self.stray();
+            }
         }
         if !self.ready.contains(&head.flow) {
             self.hand_on_of(head.flow, &mut deliver);

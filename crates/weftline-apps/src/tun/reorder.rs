@@ -70,6 +70,13 @@ impl Reorder {
         deliver: &mut impl FnMut(Bytes),
     ) {
         let order = self.flows.entry(place.flow).or_default();
+        if order.pass(place.number) {
+            deliver(packet);
+            if order.len() > 0 {
+                self.hand_on(place.flow, deliver);
+            }
+            return;
+        }
         if order.is_past(place.number) {
             // Better late than sent again.
             self.tally.late += 1;
@@ -77,11 +84,8 @@ impl Reorder {
             return;
         }
         let before = order.held();
-        let early = Early {
-            packet: packet.clone(),
-            since: now,
-        };
-        if !order.insert(place.number, early) {
+        let early = Early { packet, since: now };
+        if let Err(Early { packet, .. }) = order.insert(place.number, early) {
             // No honest sender is that far ahead, unless all before it was given up; or it is here.
             self.flush(place.flow, deliver);
             let order = self.flows.entry(place.flow).or_default();
@@ -93,10 +97,8 @@ impl Reorder {
             return;
         }
         self.held = self.held - before + order.held();
-        if !order.is_ready() {
-            self.tally.early += 1;
-        }
-        self.hand_on(place.flow, deliver);
+        self.tally.early += 1;
+        self.waiting.insert(place.flow);
         if self.held > MOST_HELD {
             self.flush(place.flow, deliver);
         }
