@@ -6,7 +6,7 @@
 use std::io;
 use std::net::IpAddr;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use ipnet::IpNet;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -53,24 +53,25 @@ pub(super) fn message(mut frame: Vec<u8>, place: Option<Place>) -> Bytes {
         }
         None => {
             frame[HEAD - 1] = UNORDERED;
-            Bytes::from(frame).slice(HEAD - 1..)
+            let mut message = Bytes::from(frame);
+            message.advance(HEAD - 1);
+            message
         }
     }
 }
 
 /// The packet in a message and its place. `None`: the message is not valid.
 pub(super) fn take(mut message: Bytes) -> Option<(Option<Place>, Bytes)> {
-    match *message.first()? {
-        UNORDERED => Some((None, message.split_off(1))),
+    let place = match message.try_get_u8().ok()? {
+        UNORDERED => None,
         ORDERED => {
-            let head: &[u8; HEAD] = message.first_chunk()?;
-            let flow = u16::from_be_bytes([head[1], head[2]]);
-            let number = u32::from_be_bytes([head[3], head[4], head[5], head[6]]);
-            let place = Place { flow, number };
-            (flow < FLOWS).then(|| (Some(place), message.split_off(HEAD)))
+            let flow = message.try_get_u16().ok().filter(|flow| *flow < FLOWS)?;
+            let number = message.try_get_u32().ok()?;
+            Some(Place { flow, number })
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some((place, message))
 }
 
 /// Reads one of the messages below; [`crate::line::write`] writes them.
