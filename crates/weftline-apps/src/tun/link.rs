@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
-use tokio::time::sleep_until;
+use tokio::time::{MissedTickBehavior, interval};
 use weftline::{CloseReason, Connection, SendError};
 
 use super::counts::{Counts, Snapshot, late};
@@ -35,6 +35,8 @@ const MOST_AHEAD: usize = 256 << 10;
 const FIRST_AHEAD: usize = 32 << 10;
 /// Time between two looks at the session's rate and round trip.
 const LOOK: Duration = Duration::from_millis(100);
+/// Time between two looks at the packets that wait for earlier ones. They wait for a second or more.
+const LOOK_AT_ORDER: Duration = Duration::from_millis(50);
 /// Packets given to the session before other tasks have their turn.
 const BATCH: usize = 64;
 
@@ -237,15 +239,15 @@ impl Link {
         let mut order = Reorder::default();
         let mut patience = Patience::of(connection).on_top_of(FOR_ORDER);
         let mut looked = Instant::now();
+        let mut expiry = interval(LOOK_AT_ORDER);
+        expiry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let due = order.next_timeout(patience);
-            let waiting = sleep_until(due.unwrap_or(looked).into());
             let message = tokio::select! {
                 message = connection.recv_message() => match message {
                     Ok(message) => Some(message.data),
                     Err(reason) => return reason,
                 },
-                () = waiting, if due.is_some() => None,
+                _ = expiry.tick(), if order.held() > 0 => None,
             };
             let now = Instant::now();
             if now.saturating_duration_since(looked) >= LOOK {

@@ -104,13 +104,6 @@ impl Reorder {
         }
     }
 
-    /// When [`Reorder::expire`] has something to do: packets wait for `patience`.
-    pub(super) fn next_timeout(&self, patience: Duration) -> Option<Instant> {
-        let flows = self.waiting.iter().filter_map(|flow| self.flows.get(flow));
-        let since = flows.filter_map(|order| order.first().map(|early| early.since));
-        since.min().map(|since| since + patience)
-    }
-
     /// Delivers the packets that have waited for `patience`: those before them come no more.
     pub(super) fn expire(
         &mut self,
