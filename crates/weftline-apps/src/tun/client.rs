@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use weftline::{CloseReason, Connection, PathEvent, Port};
 
 use super::counts::{Counts, Snapshot};
@@ -25,15 +25,13 @@ use crate::stopper::Stopper;
 
 /// How long packets in flight may take to arrive when the tunnel is stopped.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Time between two looks at whether the device is closed.
-const SHUTTING: Duration = Duration::from_millis(1);
 
 /// The client end of a tunnel.
 pub struct Client<S: System> {
     options: ClientOptions,
     system: S,
     on_event: OnEvent,
-    opened: Mutex<Option<Arc<Opened<S::Device>>>>,
+    open: Mutex<Option<Open<S::Device>>>,
     /// Counts of the devices that are closed.
     before: Mutex<Counts>,
     /// The device's error.
@@ -45,6 +43,11 @@ pub(crate) struct Opened<D> {
     device: Arc<D>,
     lease: Lease,
     link: Arc<Link>,
+}
+
+/// The device that is open now, and the task that reads from it.
+struct Open<D> {
+    opened: Arc<Opened<D>>,
     reader: JoinHandle<()>,
 }
 
@@ -70,7 +73,7 @@ impl<S: System> Client<S> {
             options,
             system,
             on_event: Arc::new(on_event),
-            opened: Mutex::default(),
+            open: Mutex::default(),
             before: Mutex::default(),
             broken: watch::Sender::new(None),
         }
@@ -78,8 +81,7 @@ impl<S: System> Client<S> {
 
     /// Current counters.
     pub fn snapshot(&self) -> Snapshot {
-        let opened = self.opened().clone();
-        let mut snapshot = opened.map(|o| o.link.snapshot()).unwrap_or_default();
+        let mut snapshot = self.link().map(|link| link.snapshot()).unwrap_or_default();
         snapshot.counts.merge(&self.before());
         snapshot
     }
@@ -120,7 +122,7 @@ impl<S: System> Client<S> {
 
     /// The device with this lease: the present one, or a new one.
     async fn open(&self, lease: Lease) -> Result<Arc<Opened<S::Device>>, SessionError> {
-        let present = self.opened().clone();
+        let present = self.present().as_ref().map(|open| open.opened.clone());
         if let Some(opened) = present.filter(|opened| opened.lease == lease) {
             return Ok(opened);
         }
@@ -144,20 +146,23 @@ impl<S: System> Client<S> {
             device,
             lease,
             link,
+        });
+        *self.present() = Some(Open {
+            opened: opened.clone(),
             reader: tokio::spawn(reading),
         });
-        *self.opened() = Some(opened.clone());
         Ok(opened)
     }
 
     /// Closes the device, and waits until nothing has it any more.
     async fn shut(&self) {
-        let opened = self.opened().take();
-        let Some(opened) = opened else { return };
-        opened.reader.abort();
-        while !opened.reader.is_finished() {
-            sleep(SHUTTING).await;
-        }
+        let open = self.present().take();
+        let Some(Open { opened, reader }) = open else {
+            return;
+        };
+        reader.abort();
+        // An aborted task ends with an error.
+        let _ = reader.await;
         self.before().merge(&opened.link.snapshot().counts);
     }
 
@@ -165,13 +170,19 @@ impl<S: System> Client<S> {
         self.before.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn opened(&self) -> MutexGuard<'_, Option<Arc<Opened<S::Device>>>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    fn present(&self) -> MutexGuard<'_, Option<Open<S::Device>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The packets of the open device.
+    fn link(&self) -> Option<Arc<Link>> {
+        let open = self.present();
+        open.as_ref().map(|open| open.opened.link.clone())
     }
 
     fn detach(&self) {
-        if let Some(opened) = self.opened().as_ref() {
-            opened.link.end();
+        if let Some(link) = self.link() {
+            link.end();
         }
     }
 }
@@ -220,8 +231,7 @@ impl<S: System> Rejoin for Client<S> {
         _connection: &Connection,
         carried: Pin<&mut (impl Future<Output = CloseReason> + Send)>,
     ) {
-        let link = self.opened().as_ref().map(|opened| opened.link.clone());
-        if let Some(link) = link {
+        if let Some(link) = self.link() {
             let flushed = async {
                 tokio::select! {
                     () = link.flush() => {}
