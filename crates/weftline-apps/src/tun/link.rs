@@ -11,9 +11,9 @@ use weftline::{CloseReason, Connection, SendError};
 use super::counts::{Counts, Snapshot, late};
 use super::device::Device;
 use super::packet::{Header, clamp_mss};
-use super::queue::{Queue, Waiting};
+use super::queue::{Leaving, Queue};
 use super::reorder::Reorder;
-use super::wire::{self, FLOWS, HEAD, Place};
+use super::wire::{self, HEAD, Place};
 
 /// How long a TCP segment waits for those before it: after that time its sender sends again, which is
 /// a second at first (RFC 6298). Round trips come on top.
@@ -60,8 +60,6 @@ struct Outward {
     idle_since: Instant,
     /// The message for which the session had no room.
     next: Option<Ready>,
-    /// The next number of each flow.
-    numbers: Vec<u32>,
     patience: Patience,
     counts: Counts,
 }
@@ -111,7 +109,6 @@ impl Link {
             generation: 0,
             idle_since: Instant::now(),
             next: None,
-            numbers: Vec::new(),
             patience: Patience::default(),
             counts: Counts::default(),
         };
@@ -334,7 +331,6 @@ impl Outward {
     fn end(&mut self) -> Option<Connection> {
         let next = usize::from(self.next.take().is_some());
         self.counts.dropped.no_session += (self.queue.clear() + next) as u64;
-        self.numbers = Vec::new();
         self.idle_since = Instant::now();
         let session = self.session.take()?;
         self.counts.dropped.late += late(&session.stats());
@@ -366,21 +362,15 @@ impl Outward {
         }
     }
 
-    fn ready(&mut self, packet: Waiting) -> Ready {
-        let place = packet.is_tcp.then(|| {
-            self.numbers.resize(usize::from(FLOWS), 0);
-            let next = &mut self.numbers[usize::from(packet.flow)];
-            let number = *next;
-            *next = number.wrapping_add(1);
-            Place {
-                flow: packet.flow,
-                number,
-            }
-        });
+    fn ready(&self, packet: Leaving) -> Ready {
+        let deadline = match packet.place {
+            Some(_) => None,
+            None => Some(packet.since + self.patience.on_top_of(WORTH)),
+        };
         Ready {
             bytes: packet.frame.len() - HEAD,
-            deadline: (!packet.is_tcp).then(|| packet.since + self.patience.on_top_of(WORTH)),
-            message: wire::message(packet.frame, place),
+            deadline,
+            message: wire::message(packet.frame, packet.place),
         }
     }
 }

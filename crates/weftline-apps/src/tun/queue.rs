@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::codel::{Aim, Codel};
 use super::packet::{Header, mark_congestion};
-use super::wire::{FLOWS, HEAD};
+use super::wire::{FLOWS, HEAD, Place};
 
 /// Most bytes and packets that wait, and the bytes that a packet takes beside its own.
 const MOST_BYTES: usize = 4 << 20;
@@ -20,13 +20,21 @@ const BATCH: usize = 64;
 
 /// A packet that waits.
 #[derive(Debug)]
-pub(super) struct Waiting {
+struct Waiting {
+    frame: Vec<u8>,
+    /// Whether it must not overtake others of its flow.
+    is_tcp: bool,
+    since: Instant,
+}
+
+/// A packet that leaves the queue.
+#[derive(Debug)]
+pub(super) struct Leaving {
     /// Room for the head ([`HEAD`] bytes), then the packet.
     pub(super) frame: Vec<u8>,
-    /// Its flow, below [`FLOWS`].
-    pub(super) flow: u16,
-    /// Whether it must not overtake others of its flow.
-    pub(super) is_tcp: bool,
+    /// Its place among those that have left, if it is a TCP segment: these must not overtake others of
+    /// their flow.
+    pub(super) place: Option<Place>,
     /// When it came.
     pub(super) since: Instant,
 }
@@ -51,6 +59,8 @@ pub(super) struct Tally {
 struct Flow {
     packets: VecDeque<Waiting>,
     bytes: usize,
+    /// The number of the next TCP segment that leaves.
+    number: u32,
     /// Bytes that it may send before the others have their turn.
     deficit: isize,
     codel: Codel,
@@ -108,7 +118,7 @@ impl Queue {
         self.tally
     }
 
-    /// Drops what waits; returns how many packets.
+    /// Drops what waits, and numbers what comes anew; returns how many packets waited.
     pub(super) fn clear(&mut self) -> usize {
         self.flows = Vec::new();
         self.fresh = VecDeque::new();
@@ -128,7 +138,6 @@ impl Queue {
         let bytes = frame.len() - HEAD;
         flow.packets.push_back(Waiting {
             frame,
-            flow: index,
             is_tcp: header.is_tcp(),
             since: now,
         });
@@ -146,7 +155,7 @@ impl Queue {
     }
 
     /// Takes the packet whose turn it is.
-    pub(super) fn pop(&mut self, now: Instant) -> Option<Waiting> {
+    pub(super) fn pop(&mut self, now: Instant) -> Option<Leaving> {
         loop {
             let is_fresh = !self.fresh.is_empty();
             let list = if is_fresh {
@@ -180,11 +189,20 @@ impl Queue {
             };
             let flow = &mut self.flows[usize::from(index)];
             flow.deficit -= (packet.frame.len() - HEAD) as isize;
+            let place = packet.is_tcp.then_some(Place {
+                flow: index,
+                number: flow.number,
+            });
+            flow.number = flow.number.wrapping_add(u32::from(packet.is_tcp));
             let waited = now.saturating_duration_since(packet.since);
             self.tally.left += 1;
             self.tally.waited += waited;
             self.tally.longest = self.tally.longest.max(waited);
-            return Some(packet);
+            return Some(Leaving {
+                frame: packet.frame,
+                place,
+                since: packet.since,
+            });
         }
     }
 

@@ -191,6 +191,36 @@ fn a_flow_that_heeds_nothing_is_bounded_and_others_do_not_suffer() {
 }
 
 #[test]
+fn the_segments_of_a_flow_that_leave_are_numbered_without_gaps() {
+    let mut world = World::new();
+    for number in 0..3000 {
+        world.push(long(1, number));
+        world.push(Packet::new(UDP, (2, 53), number));
+    }
+    let numbers = |world: &mut World| {
+        let mut next = 0;
+        while let Some(leaving) = world.queue.pop(world.now) {
+            world.now += MS;
+            if let Some(place) = leaving.place {
+                assert_eq!(place.number, next);
+                next += 1;
+            }
+        }
+        next
+    };
+    let sent = numbers(&mut world);
+    let tally = world.tally();
+    assert!(
+        sent > 0 && tally.stood + tally.full > 0,
+        "{sent}, {tally:?}"
+    );
+    assert!(u64::from(sent) < tally.left, "UDP has no numbers");
+    world.queue.clear();
+    world.push(long(1, 0));
+    assert_eq!(numbers(&mut world), 1);
+}
+
+#[test]
 fn clearing_says_how_many_packets_waited() {
     let mut world = World::new();
     for port in 0..10 {
