@@ -81,7 +81,10 @@ impl<S: System> Client<S> {
 
     /// Current counters.
     pub fn snapshot(&self) -> Snapshot {
-        let mut snapshot = self.link().map(|link| link.snapshot()).unwrap_or_default();
+        let link = self.link();
+        let mut snapshot = link.as_ref().map(|l| l.snapshot()).unwrap_or_default();
+        let session = link.and_then(|link| link.session());
+        snapshot.paths = session.map(|s| s.paths()).unwrap_or_default();
         snapshot.counts.merge(&self.before());
         snapshot
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use super::counts::{Counts, Snapshot};
+use super::counts::{Counts, Dropped};
 use super::link::Link;
 use super::pool::Pool;
 use crate::quota::Who;
@@ -18,7 +18,8 @@ const MOST_TUNNELS: usize = 1 << 16;
 /// A client's tunnel. It outlives its sessions.
 #[derive(Debug)]
 pub(super) struct Tunnel {
-    pub(super) link: Link,
+    /// Shared with those who read its counters, and who hold no tunnel.
+    pub(super) link: Arc<Link>,
     /// The client's addresses, with the prefixes of the pools.
     pub(super) addresses: Vec<IpNet>,
     key: Key,
@@ -52,7 +53,7 @@ pub(super) struct Clients {
     mtu: u16,
     by_name: HashMap<Key, Arc<Tunnel>>,
     by_address: HashMap<IpAddr, Arc<Tunnel>>,
-    /// Counts of the tunnels that are gone.
+    /// Counts of the tunnels that are gone, and of packets for none.
     left: Counts,
 }
 
@@ -90,7 +91,7 @@ impl Clients {
             None => return Err(Full::Pools),
         };
         let tunnel = Arc::new(Tunnel {
-            link: Link::new(self.mtu),
+            link: Arc::new(Link::new(self.mtu)),
             addresses,
             key: key.clone(),
         });
@@ -140,18 +141,14 @@ impl Clients {
         self.by_name.values().cloned().collect()
     }
 
-    /// Current counters of all together.
-    pub(super) fn snapshot(&self) -> Snapshot {
-        let mut all = Snapshot {
-            counts: self.left,
-            ..Snapshot::default()
-        };
-        for one in self.by_name.values().map(|tunnel| tunnel.link.snapshot()) {
-            all.counts.merge(&one.counts);
-            all.clients += one.clients;
-            all.waiting += one.waiting;
-            all.session = all.session.or(one.session);
-        }
-        all
+    /// Counts packets of this host that go to no tunnel.
+    pub(super) fn dropped(&mut self) -> &mut Dropped {
+        &mut self.left.dropped
+    }
+
+    /// What is counted: in each tunnel, and what no tunnel counts.
+    pub(super) fn counted(&self) -> (Vec<Arc<Link>>, Counts) {
+        let links = self.by_name.values().map(|tunnel| tunnel.link.clone());
+        (links.collect(), self.left)
     }
 }

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use weftline::{Connection, Port, Refusal, Stream};
 
 use super::clients::{Clients, Tunnel};
-use super::counts::{Counts, Snapshot};
+use super::counts::Snapshot;
 use super::device::{Device, Lease};
 use super::event::{Event, OnEvent};
 use super::ingress::ingress;
@@ -33,8 +33,6 @@ pub struct Server {
     common: Lease,
     clients: Mutex<Clients>,
     sessions: Arc<Sessions>,
-    /// Packets of this host for nobody.
-    strays: Mutex<Counts>,
     on_event: OnEvent,
 }
 
@@ -58,7 +56,6 @@ impl Server {
         Ok(Arc::new(Server {
             clients: Mutex::new(Clients::new(pools, options.tunnels, options.mtu)),
             sessions: Sessions::new(options.memory.quota()),
-            strays: Mutex::default(),
             common,
             options,
             on_event: Arc::new(on_event),
@@ -72,8 +69,18 @@ impl Server {
 
     /// Current counters of all clients together.
     pub fn snapshot(&self) -> Snapshot {
-        let mut all = self.clients().snapshot();
-        all.counts.merge(&self.strays());
+        // Each packet of this host needs the lock: it is held for the list alone.
+        let (links, counts) = self.clients().counted();
+        let mut all = Snapshot {
+            counts,
+            ..Snapshot::default()
+        };
+        for one in links.iter().map(|link| link.snapshot()) {
+            all.counts.merge(&one.counts);
+            all.clients += one.clients;
+            all.waiting += one.waiting;
+            all.session = all.session.or(one.session);
+        }
         all
     }
 
@@ -110,14 +117,17 @@ impl Server {
 
     /// Sends a packet of this host to the client that has its destination.
     fn forward(&self, frame: Vec<u8>, header: Option<Header>) {
+        let mut clients = self.clients();
         let Some(header) = header else {
-            self.strays().dropped.malformed += 1;
+            clients.dropped().malformed += 1;
             return;
         };
-        let tunnel = self.clients().of_address(header.destination);
-        match tunnel {
-            Some(tunnel) => tunnel.link.push(frame, &header),
-            None => self.strays().dropped.no_peer += 1,
+        match clients.of_address(header.destination) {
+            Some(tunnel) => {
+                drop(clients);
+                tunnel.link.push(frame, &header);
+            }
+            None => clients.dropped().no_peer += 1,
         }
     }
 
@@ -179,10 +189,6 @@ impl Server {
 
     fn clients(&self) -> MutexGuard<'_, Clients> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn strays(&self) -> MutexGuard<'_, Counts> {
-        self.strays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
