@@ -4,6 +4,7 @@ use std::io;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
 
 /// A device that this host's IP packets come from and go to, such as a TUN device.
 pub trait Device: Send + Sync + 'static {
@@ -37,7 +38,7 @@ pub trait System: Send + Sync + 'static {
 }
 
 /// What the server grants a client, and what it suggests.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// The client's own addresses, at most one of each IP version, with the lengths of the server's
     /// prefixes.

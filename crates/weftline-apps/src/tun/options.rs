@@ -16,6 +16,8 @@ pub const MTU: u16 = 1320;
 pub const LEAST_MTU: u16 = 1280;
 /// The largest MTU: that of Ethernet.
 pub const MOST_MTU: u16 = 1500;
+/// Most routes, and most DNS servers, that a server suggests.
+pub(super) const MOST_SUGGESTED: usize = 256;
 /// Default number of tunnels of a client.
 const TUNNELS: u32 = 4;
 /// Default time that the peer may take to answer.

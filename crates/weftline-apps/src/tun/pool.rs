@@ -5,9 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 
-use super::options::{BadOptions, LEAST_MTU, MOST_MTU, ServerOptions};
+use super::options::{BadOptions, LEAST_MTU, MOST_MTU, MOST_SUGGESTED, ServerOptions};
 use super::packet::is_routable;
-use super::wire::MOST_SUGGESTED;
 
 /// Addresses that are looked at before a pool counts as full.
 const MOST_TRIES: u128 = 1 << 16;

@@ -4,7 +4,6 @@
 //! that the client opens: its [`Hello`], then the server's [`Answer`].
 
 use std::io;
-use std::net::IpAddr;
 
 use bytes::{Buf, Bytes};
 use ipnet::IpNet;
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::AsyncRead;
 
 use super::device::Lease;
-use super::options::{LEAST_MTU, MOST_MTU};
+use super::options::{LEAST_MTU, MOST_MTU, MOST_SUGGESTED};
 use super::packet::{is_private, is_routable};
 use crate::line;
 
@@ -25,8 +24,6 @@ pub(super) const FLOWS: u16 = 1024;
 pub(super) const HEAD: usize = 7;
 /// Longest name of a tunnel, in bytes.
 pub(super) const LONGEST_NAME: usize = 64;
-/// Most routes, and most DNS servers, in an answer.
-pub(super) const MOST_SUGGESTED: usize = 256;
 
 /// First byte of a message: the packet may be delivered in any order.
 const UNORDERED: u8 = 0;
@@ -95,29 +92,15 @@ pub(super) struct Hello {
 pub(super) struct Answer {
     /// [`VERSION`]
     pub(super) weftline_tun: u32,
-    pub(super) addresses: Vec<IpNet>,
-    pub(super) server: Vec<IpAddr>,
-    pub(super) mtu: u16,
-    pub(super) routes: Vec<IpNet>,
-    pub(super) dns: Vec<IpAddr>,
+    #[serde(flatten)]
+    pub(super) lease: Lease,
 }
 
 impl Answer {
     pub(super) fn new(lease: Lease) -> Self {
-        let Lease {
-            addresses,
-            server,
-            mtu,
-            routes,
-            dns,
-        } = lease;
         Answer {
             weftline_tun: VERSION,
-            addresses,
-            server,
-            mtu,
-            routes,
-            dns,
+            lease,
         }
     }
 
@@ -126,9 +109,14 @@ impl Answer {
     /// # Errors
     /// What is wrong with it.
     pub(super) fn lease(self) -> Result<Lease, &'static str> {
-        let of_v4 = self.addresses.iter().filter(|a| a.addr().is_ipv4()).count();
-        let of_v6 = self.addresses.len() - of_v4;
-        if self.addresses.is_empty() || of_v4 > 1 || of_v6 > 1 {
+        let mut lease = self.lease;
+        let of_v4 = lease
+            .addresses
+            .iter()
+            .filter(|a| a.addr().is_ipv4())
+            .count();
+        let of_v6 = lease.addresses.len() - of_v4;
+        if lease.addresses.is_empty() || of_v4 > 1 || of_v6 > 1 {
             return Err("the server must grant one address of each IP version, or of one");
         }
         // As pools are.
@@ -137,13 +125,13 @@ impl Answer {
             IpNet::V6(net) => (32..=126).contains(&net.prefix_len()),
         };
         let is_possible = |net: &IpNet| fits(net) && is_routable(net.addr());
-        if !self.addresses.iter().all(is_possible) || self.server.len() > 2 {
+        if !lease.addresses.iter().all(is_possible) || lease.server.len() > 2 {
             return Err("the server grants an address that a host cannot have");
         }
-        if !(LEAST_MTU..=MOST_MTU).contains(&self.mtu) {
+        if !(LEAST_MTU..=MOST_MTU).contains(&lease.mtu) {
             return Err("the server grants an MTU that is not possible");
         }
-        if self.routes.len() > MOST_SUGGESTED || self.dns.len() > MOST_SUGGESTED {
+        if lease.routes.len() > MOST_SUGGESTED || lease.dns.len() > MOST_SUGGESTED {
             return Err("the server suggests too many routes or DNS servers");
         }
         // What is sent to other hosts of the Internet goes into the tunnel only if this end wants it.
@@ -151,12 +139,7 @@ impl Answer {
             true => *net,
             false => IpNet::from(net.addr()),
         };
-        Ok(Lease {
-            addresses: self.addresses.iter().map(own).collect(),
-            server: self.server,
-            mtu: self.mtu,
-            routes: self.routes,
-            dns: self.dns,
-        })
+        lease.addresses = lease.addresses.iter().map(own).collect();
+        Ok(lease)
     }
 }

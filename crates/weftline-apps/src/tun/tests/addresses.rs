@@ -127,6 +127,17 @@ fn pools_that_are_none_are_refused() {
     }
 }
 
+/// The line of `docs/reference/tun-protocol.md`.
+#[test]
+fn an_answer_is_the_documented_line() {
+    let line = r#"{"weftline_tun":1,"addresses":["10.77.0.9/24","fd77::9/64"],"server":["10.77.0.1","fd77::1"],"mtu":1320,"routes":["10.0.0.0/8"],"dns":["10.77.0.1"]}"#;
+    let answer: Answer = serde_json::from_str(line).unwrap();
+    assert_eq!(serde_json::to_string(&answer).unwrap(), line);
+    let lease = answer.lease().unwrap();
+    assert_eq!(lease.addresses, ["10.77.0.9/24", "fd77::9/64"].map(net));
+    assert_eq!(lease.routes, [net("10.0.0.0/8")]);
+}
+
 #[test]
 fn a_server_cannot_take_what_the_client_did_not_ask_for() {
     let granted = |addresses: &[&str]| {

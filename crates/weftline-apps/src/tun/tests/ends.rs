@@ -149,7 +149,7 @@ async fn a_hostile_client_gets_nothing_through_but_its_own_packets() {
     let mut world = World::new("");
     let client = endpoint();
     let (connection, answer) = bare(&world, &client, "wl0").await.unwrap();
-    let own = answer.addresses[0].addr();
+    let own = answer.lease.addresses[0].addr();
     let message = |packet: &Packet| [&[0][..], &packet.bytes()].concat();
     let mut packet = Packet::new(UDP, (1, 2), 3);
     let (mut malformed, mut forbidden) = (0, 0);
