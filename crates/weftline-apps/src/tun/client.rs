@@ -16,6 +16,7 @@ use super::ingress::ingress;
 use super::link::Link;
 use super::options::ClientOptions;
 use super::packet::{Header, is_routable};
+use super::pool::has;
 use super::wire::{self, Answer, Hello, VERSION};
 use crate::error::SessionError;
 use crate::line;
@@ -53,13 +54,8 @@ struct Open<D> {
 
 impl<D> Opened<D> {
     fn is_own(&self, header: &Header) -> bool {
-        is_routable(header.source) && has(&self.lease, header.destination)
+        is_routable(header.source) && has(&self.lease.addresses, header.destination)
     }
-}
-
-/// Whether the lease has this address.
-fn has(lease: &Lease, address: std::net::IpAddr) -> bool {
-    lease.addresses.iter().any(|own| own.addr() == address)
 }
 
 impl<S: System> Client<S> {
@@ -138,7 +134,9 @@ impl<S: System> Client<S> {
             let broken = self.broken.clone();
             async move {
                 let error = ingress(&*device, |frame, header| match header {
-                    Some(header) if has(&lease, header.source) => link.push(frame, &header),
+                    Some(header) if has(&lease.addresses, header.source) => {
+                        link.push(frame, &header)
+                    }
                     header => link.refuse(header.as_ref()),
                 });
                 let error = error.await.to_string();

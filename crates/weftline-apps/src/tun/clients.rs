@@ -39,13 +39,6 @@ pub(super) enum Full {
     Pools,
 }
 
-impl Tunnel {
-    /// Whether this is one of its addresses.
-    pub(super) fn has(&self, address: IpAddr) -> bool {
-        self.addresses.iter().any(|own| own.addr() == address)
-    }
-}
-
 /// All tunnels.
 pub(super) struct Clients {
     pools: Vec<Pool>,

@@ -28,20 +28,16 @@ impl Pool {
     /// # Errors
     /// The network has too few addresses, or too many, or they are not of hosts.
     pub(super) fn new(net: IpNet) -> Result<Self, BadOptions> {
-        let bits = net.prefix_len();
-        let (width, is_sized, last) = match net {
-            IpNet::V4(_) => (32, (8..=30).contains(&bits), 1),
-            IpNet::V6(_) => (128, (32..=126).contains(&bits), 0),
-        };
-        let first = number(net.network());
-        if !is_sized || !is_routable(net.network()) {
+        if !is_sized(&net) || !is_routable(net.network()) {
             return Err(BadOptions::Pool(net));
         }
+        let bits = net.max_prefix_len() - net.prefix_len();
+        // The last address of an IPv4 network is its broadcast address.
+        let last = u128::from(net.addr().is_ipv4());
         Ok(Pool {
             net: net.trunc(),
-            first,
-            // The last address of an IPv4 network is its broadcast address.
-            size: (1 << (width - bits)) - RESERVED - last,
+            first: number(net.network()),
+            size: (1 << bits) - RESERVED - last,
         })
     }
 
@@ -79,6 +75,26 @@ impl Pool {
     }
 }
 
+/// Whether a pool may have so many addresses.
+pub(super) fn is_sized(net: &IpNet) -> bool {
+    match net {
+        IpNet::V4(net) => (8..=30).contains(&net.prefix_len()),
+        IpNet::V6(net) => (32..=126).contains(&net.prefix_len()),
+    }
+}
+
+/// Whether there is one of IPv4, one of IPv6, or one of each.
+pub(super) fn is_one_of_each(nets: &[IpNet]) -> bool {
+    let of_v4 = nets.iter().filter(|net| net.addr().is_ipv4()).count();
+    let of_v6 = nets.len() - of_v4;
+    !nets.is_empty() && of_v4 <= 1 && of_v6 <= 1
+}
+
+/// Whether this is one of a client's `own` addresses.
+pub(super) fn has(own: &[IpNet], address: IpAddr) -> bool {
+    own.iter().any(|own| own.addr() == address)
+}
+
 fn number(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(v4) => u128::from(u32::from(v4)),
@@ -91,9 +107,7 @@ fn number(address: IpAddr) -> u128 {
 /// # Errors
 /// The options cannot be used.
 pub(super) fn pools(options: &ServerOptions) -> Result<Vec<Pool>, BadOptions> {
-    let of_v4 = options.pools.iter().filter(|n| n.addr().is_ipv4()).count();
-    let of_v6 = options.pools.len() - of_v4;
-    if options.pools.is_empty() || of_v4 > 1 || of_v6 > 1 {
+    if !is_one_of_each(&options.pools) {
         return Err(BadOptions::Pools);
     }
     if !(LEAST_MTU..=MOST_MTU).contains(&options.mtu) {

@@ -13,7 +13,7 @@ use super::event::{Event, OnEvent};
 use super::ingress::ingress;
 use super::options::{BadOptions, ServerOptions};
 use super::packet::{Header, is_routable};
-use super::pool::pools;
+use super::pool::{has, pools};
 use super::wire::{self, Answer, Hello, LONGEST_NAME, VERSION};
 use crate::close;
 use crate::error::SessionError;
@@ -181,8 +181,9 @@ impl Server {
             remote: connection.remote_addr(),
             addresses: &tunnel.addresses,
         });
-        let is_allowed =
-            |header: &Header| tunnel.has(header.source) && is_routable(header.destination);
+        let is_allowed = |header: &Header| {
+            has(&tunnel.addresses, header.source) && is_routable(header.destination)
+        };
         let carried = tunnel.link.carry(connection, device, is_allowed);
         SessionError::Closed(carried.await)
     }

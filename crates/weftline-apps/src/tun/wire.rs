@@ -14,6 +14,7 @@ use tokio::io::AsyncRead;
 use super::device::Lease;
 use super::options::{LEAST_MTU, MOST_MTU, MOST_SUGGESTED};
 use super::packet::{is_private, is_routable};
+use super::pool::{is_one_of_each, is_sized};
 use crate::line;
 
 /// The version of this protocol.
@@ -110,21 +111,10 @@ impl Answer {
     /// What is wrong with it.
     pub(super) fn lease(self) -> Result<Lease, &'static str> {
         let mut lease = self.lease;
-        let of_v4 = lease
-            .addresses
-            .iter()
-            .filter(|a| a.addr().is_ipv4())
-            .count();
-        let of_v6 = lease.addresses.len() - of_v4;
-        if lease.addresses.is_empty() || of_v4 > 1 || of_v6 > 1 {
+        if !is_one_of_each(&lease.addresses) {
             return Err("the server must grant one address of each IP version, or of one");
         }
-        // As pools are.
-        let fits = |net: &IpNet| match net {
-            IpNet::V4(net) => (8..=30).contains(&net.prefix_len()),
-            IpNet::V6(net) => (32..=126).contains(&net.prefix_len()),
-        };
-        let is_possible = |net: &IpNet| fits(net) && is_routable(net.addr());
+        let is_possible = |net: &IpNet| is_sized(net) && is_routable(net.addr());
         if !lease.addresses.iter().all(is_possible) || lease.server.len() > 2 {
             return Err("the server grants an address that a host cannot have");
         }
