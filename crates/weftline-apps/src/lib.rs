@@ -23,6 +23,8 @@ mod quota;
 mod reconnect;
 pub mod relay;
 mod session;
+#[cfg(test)]
+mod soon;
 mod stopper;
 mod target;
 pub mod transfer;

@@ -5,10 +5,11 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use weftline::{CloseReason, ConnectError};
 
-use super::world::{Serve, World, echo, echoed, soon, target, to, until};
+use super::world::{Serve, World, echo, echoed, target, to};
 use crate::close;
 use crate::forward::Bounds;
 use crate::forward::wire::{Reply, Request, Status};
+use crate::soon::{soon, until};
 
 /// The second session of a client is refused with a reason that has these words; the first goes on.
 async fn second_is_refused(serve: Serve, target: &str, words: &str) {

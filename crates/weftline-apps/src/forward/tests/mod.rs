@@ -11,9 +11,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
-use self::world::{Serve, World, any, broken, draining, echo, echoed, soon, target, to, until};
+use self::world::{Serve, World, any, broken, draining, echo, echoed, target, to};
 use super::{Bounds, ClientOptions, Entry};
 use crate::error::SessionError;
+use crate::soon::{soon, until};
 
 const LOSSY: &str = "rate=100mbit delay=5ms queue=200ms loss=iid:3%";
 

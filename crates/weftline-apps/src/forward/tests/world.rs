@@ -14,13 +14,11 @@ use weftline::{Allowed, ConnectError, Connection, Endpoint, EndpointConfig, Iden
 use crate::error::SessionError;
 use crate::forward::near::Near;
 use crate::forward::{Bounds, Client, ClientOptions, Entry, Server, ServerOptions};
-use crate::impaired::Path;
+use crate::impaired::{Path, path};
 use crate::protocol::Protocol;
 use crate::quota::Memory;
+use crate::soon::{soon, until};
 use crate::stopper::Stopper;
-
-/// Longest wait for any event, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A task that runs until it is asked to stop.
 pub(super) struct Stoppable {
@@ -125,12 +123,7 @@ impl World {
         let files = ["a.pem", "b.pem"].map(|name| home.path().join(name));
         let identities = files.map(|file| Identity::load_or_create(&file).unwrap());
         let (server, far_end, at) = start_server(&identities, any(), &serve).await;
-        // Such a path always has the same client; without the path the client may return from
-        // another port.
-        let path = (!link.is_empty()).then(|| {
-            let link = || link.parse().unwrap();
-            Path::start(at, link(), link(), 7).unwrap()
-        });
+        let path = path(link, at);
         let via = path.as_ref().map_or(at, Path::address).to_string();
         let [ours, theirs] = &identities;
         let identity = (theirs.fingerprint(), ours.clone());
@@ -294,21 +287,4 @@ pub(super) async fn broken(program: &mut TcpStream) -> ErrorKind {
         .await
         .unwrap_err()
         .kind()
-}
-
-/// The future's value, which must come soon.
-pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future)
-        .await
-        .expect("this should have taken a moment")
-}
-
-/// Waits until a condition is true.
-pub(super) async fn until(is_so: impl Fn() -> bool) {
-    soon(async {
-        while !is_so() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
 }

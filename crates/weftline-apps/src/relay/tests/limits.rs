@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 
 use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Fingerprint, Identity};
 
-use super::world::{soon, target, until};
+use super::world::target;
 use crate::line;
 use crate::quota::Memory;
 use crate::relay::wire::{self, Answer, Hello, VERSION, Wanted};
 use crate::relay::{Server, ServerOptions};
+use crate::soon::{soon, until};
 use crate::stopper::Stopper;
 
 /// A server, and where it is.

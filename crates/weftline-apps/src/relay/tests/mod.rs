@@ -9,11 +9,12 @@ use tokio::net::UdpSocket;
 
 use weftline::{Allowed, CloseReason, Config, Endpoint, EndpointConfig, Identity};
 
-use self::world::{World, drain, nothing_more, receive, soon, target, until};
+use self::world::{World, drain, nothing_more, receive, target};
 use super::{Client, ClientOptions};
 use crate::close;
 use crate::error::SessionError;
 use crate::protocol::Protocol;
+use crate::soon::{soon, until};
 use crate::stopper::Stopper;
 
 const LOSSY: &str = "rate=20mbit delay=10ms queue=200ms loss=iid:5%";

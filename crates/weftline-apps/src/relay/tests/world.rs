@@ -11,14 +11,12 @@ use tokio::task::JoinHandle;
 use weftline::{Allowed, Endpoint, EndpointConfig, Identity};
 
 use crate::error::SessionError;
-use crate::impaired::Path;
+use crate::impaired::{Path, path};
 use crate::protocol::Protocol;
 use crate::relay::near::Near;
 use crate::relay::{Client, ClientOptions, Rule, Server, ServerOptions, Snapshot};
+use crate::soon::{soon, until};
 use crate::stopper::Stopper;
-
-/// Longest wait for any event, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A relay; it ends when this is dropped.
 pub(super) struct World {
@@ -65,12 +63,7 @@ impl World {
         let allowed = Allowed::only([client]);
         let endpoint = Endpoint::bind(any, theirs, allowed, offering()).unwrap();
         let at = endpoint.local_addr().unwrap();
-        // Such a path always has the same client; without the path the client may return from
-        // another port.
-        let path = (!link.is_empty()).then(|| {
-            let link = || link.parse().unwrap();
-            Path::start(at, link(), link(), 7).unwrap()
-        });
+        let path = path(link, at);
         let options = ServerOptions::new(vec![allow.parse().unwrap()]);
         let server_end = Server::new(options, |_| {});
         let serving = {
@@ -159,23 +152,6 @@ fn offering() -> EndpointConfig {
 /// A socket for a program or a target.
 pub(super) async fn target() -> UdpSocket {
     UdpSocket::bind("127.0.0.1:0").await.unwrap()
-}
-
-/// The future's value, which must come soon.
-pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future)
-        .await
-        .expect("this should have taken a moment")
-}
-
-/// Waits until a condition is true.
-pub(super) async fn until(is_so: impl Fn() -> bool) {
-    soon(async {
-        while !is_so() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
 }
 
 /// The datagrams that arrive until nothing has arrived for this long.

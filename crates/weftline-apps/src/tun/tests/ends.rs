@@ -5,9 +5,10 @@ use std::time::Duration;
 use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Identity};
 
 use super::packets::{Packet, TCP, UDP, number};
-use super::world::{Near, World, any, soon, until};
+use super::world::{Near, World, any};
 use crate::line;
 use crate::protocol::Protocol;
+use crate::soon::{soon, until};
 use crate::tun::ServerOptions;
 use crate::tun::wire::{self, Answer, Hello, VERSION};
 

@@ -11,13 +11,11 @@ use weftline::{Allowed, Endpoint, EndpointConfig, Fingerprint, Identity};
 
 use super::packets::Packet;
 use crate::error::SessionError;
-use crate::impaired::Path;
+use crate::impaired::{Path, path};
 use crate::protocol::Protocol;
+use crate::soon::{soon, until};
 use crate::stopper::Stopper;
 use crate::tun::{Client, ClientOptions, Device, Lease, Server, ServerOptions, Snapshot, System};
-
-/// Longest wait for any event, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A device of channels.
 pub(super) struct Channels {
@@ -128,10 +126,7 @@ impl World {
         Protocol::offer(&mut config);
         let endpoint = Endpoint::bind(any(), identity, Allowed::anyone(), config).unwrap();
         let at = endpoint.local_addr().unwrap();
-        let path = (!link.is_empty()).then(|| {
-            let link = || link.parse().unwrap();
-            Path::start(at, link(), link(), 7).unwrap()
-        });
+        let path = path(link, at);
         let server = Server::new(options, |_| {}).unwrap();
         let (device, host) = device();
         let running = server.clone();
@@ -224,21 +219,4 @@ impl Drop for Near {
 
 pub(super) fn any() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
-}
-
-/// The future's value, which must come soon.
-pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future)
-        .await
-        .expect("this should have taken a moment")
-}
-
-/// Waits until a condition is true.
-pub(super) async fn until(is_so: impl Fn() -> bool) {
-    soon(async {
-        while !is_so() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
 }
