@@ -1,5 +1,6 @@
 //! Options that several commands share, and the session that they configure.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -265,6 +266,11 @@ pub(crate) fn repair_share(text: &str) -> Result<f64, String> {
         })
 }
 
+/// Bounds of times that several options have.
+pub(crate) const SHORTEST: Duration = Duration::from_millis(100);
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
+pub(crate) const DAY: Duration = Duration::from_secs(86_400);
+
 /// The slowest rate at which a session still makes progress, in bit/s.
 const MIN_RATE: u64 = 8_000;
 /// The smallest window that holds a few packets, in bytes.
@@ -295,38 +301,36 @@ fn window(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
-    let time = weftline_netem::units::parse_duration(text).map_err(|e| e.to_string())?;
-    let accepted = Duration::from_secs(1)..=Duration::from_secs(3600);
-    if accepted.contains(&time) {
-        Ok(time)
-    } else {
-        Err("give 1s to 3600s".into())
-    }
+    within(text, Duration::from_secs(1)..=HOUR)
 }
 
 /// A peer that is busy says so every 5 s.
 fn stall_timeout(text: &str) -> Result<Duration, String> {
-    let time = weftline_netem::units::parse_duration(text).map_err(|e| e.to_string())?;
-    let accepted = Duration::from_secs(10)..=Duration::from_secs(86_400);
-    match accepted.contains(&time) {
-        true => Ok(time),
-        false => Err("give 10s to 86400s".into()),
-    }
+    within(text, Duration::from_secs(10)..=DAY)
 }
 
-/// How often a line of statistics is printed.
+/// How long to wait at most; not at all is possible.
+pub(crate) fn wait(text: &str) -> Result<Duration, String> {
+    within(text, Duration::ZERO..=HOUR)
+}
+
+/// How often something is printed.
 pub(crate) fn stats(text: &str) -> Result<Duration, String> {
-    within(text, Duration::from_millis(100), "give 100ms to 3600s")
+    within(text, SHORTEST..=DAY)
 }
 
-/// A time between `least` and an hour.
-pub(crate) fn within(text: &str, least: Duration, otherwise: &str) -> Result<Duration, String> {
+/// A time in this range, whose bounds are whole seconds or milliseconds.
+pub(crate) fn within(text: &str, accepted: RangeInclusive<Duration>) -> Result<Duration, String> {
     let time = weftline_netem::units::parse_duration(text).map_err(|e| e.to_string())?;
-    let accepted = least..=Duration::from_secs(3600);
-    accepted
-        .contains(&time)
-        .then_some(time)
-        .ok_or_else(|| otherwise.to_owned())
+    if accepted.contains(&time) {
+        return Ok(time);
+    }
+    let [least, most] =
+        [accepted.start(), accepted.end()].map(|bound| match bound.subsec_millis() {
+            0 => format!("{}s", bound.as_secs()),
+            _ => format!("{}ms", bound.as_millis()),
+        });
+    Err(format!("give {least} to {most}"))
 }
 
 #[cfg(test)]
@@ -349,6 +353,15 @@ mod tests {
         let mut config = test.session.endpoint()?;
         test.paths.complete(&mut config)?;
         Ok(config)
+    }
+
+    #[test]
+    fn a_time_out_of_range_is_refused_with_the_range() {
+        assert_eq!(wait("0"), Ok(Duration::ZERO));
+        assert_eq!(wait("3600s"), Ok(HOUR));
+        assert_eq!(wait("3601s"), Err("give 0s to 3600s".to_owned()));
+        assert_eq!(stats("99ms"), Err("give 100ms to 86400s".to_owned()));
+        assert!(stats("soon").is_err());
     }
 
     #[test]

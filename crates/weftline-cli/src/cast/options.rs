@@ -6,6 +6,8 @@ use std::time::Duration;
 use weftline_apps::cast::{EncodingId, LONGEST_LINEAR_SYSTEM};
 use weftline_netem::units;
 
+use crate::options::within;
+
 /// Longest latency that is useful in real time.
 const LONGEST_LATENCY: Duration = Duration::from_secs(60);
 
@@ -40,11 +42,7 @@ pub(super) fn encoding_id(text: &str) -> Result<EncodingId, String> {
 
 /// A delay that erasure coding may add.
 pub(super) fn latency(text: &str) -> Result<Duration, String> {
-    let time = units::parse_duration(text).map_err(|e| e.to_string())?;
-    match (Duration::from_millis(1)..=LONGEST_LATENCY).contains(&time) {
-        true => Ok(time),
-        false => Err("give 1ms to 60s".into()),
-    }
+    within(text, Duration::from_millis(1)..=LONGEST_LATENCY)
 }
 
 /// Symbols that a receiver's equations may contain.
@@ -52,15 +50,6 @@ pub(super) fn linear_system(text: &str) -> Result<u32, String> {
     let symbols = text.parse().ok();
     let symbols = symbols.filter(|symbols| (1..=LONGEST_LINEAR_SYSTEM).contains(symbols));
     symbols.ok_or_else(|| format!("give 1 to {LONGEST_LINEAR_SYSTEM} symbols"))
-}
-
-/// Time between two lines of statistics.
-pub(super) fn period(text: &str) -> Result<Duration, String> {
-    let time = units::parse_duration(text).map_err(|e| e.to_string())?;
-    match (Duration::from_millis(100)..=Duration::from_secs(86_400)).contains(&time) {
-        true => Ok(time),
-        false => Err("give 100ms to 86400s".into()),
-    }
 }
 
 /// The bit rate of all flows together, which is not 0.

@@ -12,8 +12,9 @@ use weftline_apps::cast::{
 };
 
 use super::failure::cannot_open;
-use super::options::{latency, linear_system, local_flow, period};
+use super::options::{latency, linear_system, local_flow};
 use super::unprotected;
+use crate::options::stats;
 use crate::supervise::StayOptions;
 use crate::ui::progress::Reporter;
 use crate::ui::report::{Report, Standing};
@@ -67,7 +68,7 @@ pub(super) struct RecvArgs {
     #[arg(long, value_name = "FILE")]
     group_key: Option<PathBuf>,
     /// Print a line of statistics this often
-    #[arg(long, value_name = "TIME", value_parser = period)]
+    #[arg(long, value_name = "TIME", value_parser = stats)]
     stats: Option<Duration>,
     /// What every command that stays has.
     #[command(flatten)]

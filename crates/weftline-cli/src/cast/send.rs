@@ -14,8 +14,9 @@ use weftline_apps::cast::{
 };
 
 use super::failure::cannot_open;
-use super::options::{encoding_id, latency, local_flow, period, rate};
+use super::options::{encoding_id, latency, local_flow, rate};
 use super::unprotected;
+use crate::options::stats;
 use crate::supervise::StayOptions;
 use crate::ui::progress::Reporter;
 use crate::ui::report::{Report, Standing};
@@ -89,7 +90,7 @@ pub(super) struct SendArgs {
     #[arg(long, value_name = "FILE")]
     group_key: Option<PathBuf>,
     /// Print a line of statistics this often
-    #[arg(long, value_name = "TIME", value_parser = period)]
+    #[arg(long, value_name = "TIME", value_parser = stats)]
     stats: Option<Duration>,
     /// What every command that stays has.
     #[command(flatten)]

@@ -12,7 +12,7 @@ use super::options::BoundsOptions;
 use super::rule::{Rule, local};
 use super::{THERE, draining};
 use crate::home;
-use crate::options::{PathOptions, SessionOptions, within};
+use crate::options::{PathOptions, SessionOptions, wait};
 use crate::peer::Peer;
 use crate::supervise::{Opened, StayOptions, retrying, supervise};
 use crate::ui::progress::Reporter;
@@ -138,8 +138,4 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
         Event::Draining { open, patience } => draining(*open, *patience, reporter),
         _ => {}
     }
-}
-
-fn wait(text: &str) -> Result<Duration, String> {
-    within(text, Duration::ZERO, "give 0s to 3600s")
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::{local, table};
+use crate::options::stats;
 use crate::ui::stop::stop;
 use crate::ui::{Exit, OutputOptions, output};
 
@@ -19,16 +20,8 @@ const CLEAR: &str = "\x1b[H\x1b[J";
 #[command(after_help = "Ctrl-C ends it. With --json it prints a line for each command each time.")]
 pub(crate) struct TopArgs {
     /// Time between two looks
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = every)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = stats)]
     every: Duration,
-}
-
-fn every(text: &str) -> Result<Duration, String> {
-    let time = weftline_netem::units::parse_duration(text).map_err(|e| e.to_string())?;
-    match (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&time) {
-        true => Ok(time),
-        false => Err("give 100ms to 3600s".into()),
-    }
 }
 
 /// Runs the command.

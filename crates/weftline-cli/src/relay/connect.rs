@@ -12,7 +12,7 @@ use weftline_apps::{Address, SessionError, Stopper};
 
 use super::options::{idle, most_flows};
 use super::{THERE, in_pieces};
-use crate::options::{AgainOptions, PathOptions, SessionOptions};
+use crate::options::{AgainOptions, PathOptions, SessionOptions, stats};
 use crate::peer::Peer;
 use crate::supervise::{Opened, StayOptions, retrying, supervise};
 use crate::ui::progress::Reporter;
@@ -67,7 +67,7 @@ pub(super) struct ConnectArgs {
     #[arg(long, value_name = "NUMBER", default_value = "500", value_parser = most_flows)]
     flows: usize,
     /// Print a line of statistics this often
-    #[arg(long, value_name = "TIME", value_parser = idle)]
+    #[arg(long, value_name = "TIME", value_parser = stats)]
     stats: Option<Duration>,
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]

@@ -2,19 +2,14 @@
 
 use std::time::Duration;
 
-use weftline_netem::units;
+use crate::options::{DAY, SHORTEST, within};
 
 /// Most flows of one end.
 const MOST_FLOWS: usize = 60_000;
 
 /// The time after which an idle flow is dropped.
 pub(super) fn idle(text: &str) -> Result<Duration, String> {
-    let time = units::parse_duration(text).map_err(|e| e.to_string())?;
-    let accepted = Duration::from_millis(100)..=Duration::from_secs(86_400);
-    match accepted.contains(&time) {
-        true => Ok(time),
-        false => Err("give 100ms to 86400s".into()),
-    }
+    within(text, SHORTEST..=DAY)
 }
 
 /// A number of flows.

@@ -12,7 +12,7 @@ use super::{THERE, in_pieces};
 use crate::book;
 use crate::listen::{ListenOptions, turned_away};
 use crate::offer::{Offer, One};
-use crate::options::{AgainOptions, MemoryOptions, SessionOptions};
+use crate::options::{AgainOptions, MemoryOptions, SessionOptions, stats};
 use crate::supervise::StayOptions;
 use crate::ui::progress::Reporter;
 use crate::ui::{Exit, OutputOptions, failure};
@@ -52,7 +52,7 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     memory: MemoryOptions,
     /// Print a line of statistics this often
-    #[arg(long, value_name = "TIME", value_parser = idle)]
+    #[arg(long, value_name = "TIME", value_parser = stats)]
     stats: Option<Duration>,
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]

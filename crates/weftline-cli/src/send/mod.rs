@@ -11,7 +11,7 @@ use weftline_apps::pairing::Code;
 use weftline_apps::transfer::{Listing, collect, send};
 use weftline_apps::{close, farewell};
 
-use crate::options::{PathOptions, SessionOptions, StallOptions, within};
+use crate::options::{PathOptions, SessionOptions, StallOptions, wait};
 use crate::peer::Peer;
 use crate::places::Places;
 use crate::supervise::retrying;
@@ -59,7 +59,7 @@ pub(crate) struct SendArgs {
     pub name: Option<String>,
     /// After a session was lost, try for this long to send the rest in another one; time counts from the
     /// last progress. For receivers that run with --keep
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = retry)]
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = wait)]
     pub retry: Duration,
     /// How long the receiver may make no progress
     #[command(flatten)]
@@ -160,10 +160,6 @@ async fn connect(args: &SendArgs, output: OutputOptions) -> Result<(Port, Connec
             Err(Failure::new(exit, message).into())
         }
     }
-}
-
-fn retry(text: &str) -> Result<Duration, String> {
-    within(text, Duration::ZERO, "give 0s to 3600s")
 }
 
 /// Sends it in this session; returns whether anything of it was sent, too.
