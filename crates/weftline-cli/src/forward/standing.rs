@@ -46,11 +46,8 @@ impl Standing for Snapshot {
     }
 
     fn json(&self) -> Value {
-        let session = self.session.as_ref().map(|session| {
-            let mut session = stats::session(session);
-            session["paths"] = stats::path_list(&self.paths);
-            session
-        });
+        let session = self.session.as_ref();
+        let session = session.map(|stats| stats::session(stats, &self.paths));
         json!({
             "connected": self.session.is_some(),
             "sessions": self.sessions,

@@ -47,7 +47,7 @@ impl Standing for Snapshot {
             flows,
             ..
         } = &self.counts;
-        let reasons: Vec<String> = [
+        let dropped = stats::dropped(&[
             (dropped.too_long, "too long"),
             (dropped.no_room, "for a full queue"),
             (dropped.no_session, "without a session"),
@@ -55,15 +55,7 @@ impl Standing for Snapshot {
             (dropped.late, "late"),
             (dropped.not_taken, "refused by the local program"),
             (dropped.stray, "of no flow"),
-        ]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, why)| format!("{count} {why}"))
-        .collect();
-        let dropped = match reasons.is_empty() {
-            true => "none dropped".to_owned(),
-            false => format!("dropped: {}", reasons.join(", ")),
-        };
+        ]);
         format!(
             "relayed {} datagrams out ({}) and {} in ({}) of {flows} flows in {:.0} s; {dropped}",
             sent.datagrams,
@@ -75,24 +67,17 @@ impl Standing for Snapshot {
     }
 
     fn json(&self) -> Value {
-        let mut object = json!({
+        let own = json!({
             "open_flows": self.open,
             "connected": self.session.is_some(),
             "longest_datagram": self.longest,
         });
-        if let (Value::Object(all), Ok(Value::Object(counts))) =
-            (&mut object, serde_json::to_value(self.counts))
-        {
-            all.extend(counts);
-            let session = self.session.map(|stats| {
-                let mut session = stats::session(&stats);
-                session["paths"] = stats::path_list(&self.paths);
-                session["abandoned_symbols"] = json!(stats.received.abandoned_symbols);
-                session
-            });
-            all.insert("session".to_owned(), json!(session));
-        }
-        object
+        let session = self.session.as_ref().map(|stats| {
+            let mut session = stats::session(stats, &self.paths);
+            session["abandoned_symbols"] = json!(stats.received.abandoned_symbols);
+            session
+        });
+        stats::record(own, &self.counts, session)
     }
 }
 

@@ -47,15 +47,7 @@ impl Standing for Snapshot {
             marked,
             ..
         } = &self.counts;
-        let reasons: Vec<String> = reasons(dropped)
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, why)| format!("{count} {why}"))
-            .collect();
-        let dropped = match reasons.is_empty() {
-            true => "none dropped".to_owned(),
-            false => format!("dropped: {}", reasons.join(", ")),
-        };
+        let dropped = stats::dropped(&reasons(dropped));
         format!(
             "carried {} packets out ({}) and {} in ({}) in {:.0} s; {dropped}; {marked} marked instead; wait in the queue: {:.1} ms on average",
             sent.packets,
@@ -68,24 +60,15 @@ impl Standing for Snapshot {
     }
 
     fn json(&self) -> Value {
-        let mut object = json!({
+        let own = json!({
             "connected": self.session.is_some(),
             "clients": self.clients,
             "waiting_bytes": self.waiting,
             "mean_wait_ms": self.counts.mean_wait().as_secs_f64() * 1e3,
         });
-        if let (Value::Object(all), Ok(Value::Object(counts))) =
-            (&mut object, serde_json::to_value(self.counts))
-        {
-            all.extend(counts);
-            let session = self.session.map(|stats| {
-                let mut session = stats::session(&stats);
-                session["paths"] = stats::path_list(&self.paths);
-                session
-            });
-            all.insert("session".to_owned(), json!(session));
-        }
-        object
+        let session = self.session.as_ref();
+        let session = session.map(|stats| stats::session(stats, &self.paths));
+        stats::record(own, &self.counts, session)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use weftline::{PathInfo, Stats};
 
@@ -87,9 +88,31 @@ pub(crate) fn path_list(paths: &[PathInfo]) -> Value {
     paths.iter().map(object).collect()
 }
 
-/// A session's path and symbols, for programs.
-pub(crate) fn session(stats: &Stats) -> Value {
+/// What was dropped, by the reasons, for people.
+pub(crate) fn dropped(reasons: &[(u64, &str)]) -> String {
+    let some = reasons.iter().filter(|(count, _)| *count > 0);
+    let some: Vec<String> = some.map(|(count, why)| format!("{count} {why}")).collect();
+    match some.is_empty() {
+        true => "none dropped".to_owned(),
+        false => format!("dropped: {}", some.join(", ")),
+    }
+}
+
+/// The counters of an end of a service, for programs: its `own`, those that it counts, and the session.
+pub(crate) fn record(mut own: Value, counts: &impl Serialize, session: Option<Value>) -> Value {
+    if let (Value::Object(all), Ok(Value::Object(counts))) =
+        (&mut own, serde_json::to_value(counts))
+    {
+        all.extend(counts);
+        all.insert("session".to_owned(), json!(session));
+    }
+    own
+}
+
+/// A session's path and symbols, and its paths, for programs.
+pub(crate) fn session(stats: &Stats, paths: &[PathInfo]) -> Value {
     json!({
+        "paths": path_list(paths),
         "rtt_ms": stats.path.rtt.as_secs_f64() * 1e3,
         "loss": stats.path.loss,
         "source_symbols": stats.sent.source_symbols,

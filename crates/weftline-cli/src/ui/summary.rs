@@ -82,9 +82,8 @@ impl Record {
             put("goodput_mbps", json!(megabits(summary.bytes, self.elapsed)));
         }
         if let Some(stats) = &self.stats {
-            let mut session = stats::session(stats);
+            let mut session = stats::session(stats, &self.paths);
             session["useful_repairs"] = json!(stats.received.useful_repairs);
-            session["paths"] = stats::path_list(&self.paths);
             put("session", session);
         }
         Value::Object(object)
