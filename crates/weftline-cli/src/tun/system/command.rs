@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use rustix::thread::{
     CapabilitySet, capabilities, configure_capability_in_ambient_set, set_capabilities,
 };
+use serde_json::Value;
 
 /// Where the system has them. A PATH that the caller of this program sets has no say: what runs here
 /// may change the network.
@@ -56,6 +57,15 @@ impl Program {
             Some(line) => bail!("`{name} {words}` refused `{line}`: {}", said.trim()),
             None => bail!("`{name} {words}` failed: {}", said.trim()),
         }
+    }
+
+    /// As [`Program::run`] with `-j`: the objects that it printed.
+    ///
+    /// # Errors
+    /// As [`Program::run`], or what it printed is not a list.
+    pub(super) fn json(&self, words: &[&str]) -> Result<Vec<Value>> {
+        let shown = self.run(&[&["-j"], words].concat(), "")?;
+        serde_json::from_str(&shown).with_context(|| format!("the answer of `{}`", self.name))
     }
 
     /// Whether this host has it.

@@ -7,7 +7,6 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 use weftline_apps::tun::IpNet;
 
 use super::command::{IP, NFT};
@@ -134,8 +133,7 @@ fn outward(version: &str, interface: Option<&str>) -> Result<Option<String>> {
         }
         return Ok(Some(interface.to_owned()));
     }
-    let routes = IP.run(&[version, "-j", "route", "show", "default"], "")?;
-    let routes: Vec<Value> = serde_json::from_str(&routes).context("the answer of `ip`")?;
+    let routes = IP.json(&[version, "route", "show", "default"])?;
     let mut devices = routes.iter().filter_map(|route| route["dev"].as_str());
     Ok(devices.next().map(str::to_owned))
 }

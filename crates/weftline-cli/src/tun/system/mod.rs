@@ -19,8 +19,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use serde_json::Value;
+use anyhow::Result;
 use tun_rs::{AsyncDevice, DeviceBuilder};
 use weftline_apps::tun::IpNet;
 
@@ -305,8 +304,7 @@ fn exists(name: &str) -> bool {
 
 /// The addresses of this host's network devices but this one.
 fn own_addresses(name: &str) -> Result<Vec<IpAddr>> {
-    let shown = command::IP.run(&["-j", "address", "show"], "")?;
-    let devices: Vec<Value> = serde_json::from_str(&shown).context("the answer of `ip`")?;
+    let devices = command::IP.json(&["address", "show"])?;
     let others = devices.iter().filter(|device| device["ifname"] != name);
     let infos = others.filter_map(|device| device["addr_info"].as_array());
     let addresses = infos.flatten().filter_map(|info| info["local"].as_str());

@@ -134,17 +134,14 @@ impl Policy {
 impl Words {
     /// What the system has of the tunnel `name`.
     fn present(name: &str, version: &str) -> Result<Self> {
-        let mark = mark(name);
         let mut words = Words::default();
-        let rules = IP.run(&[version, "-j", "rule", "show"], "")?;
-        let rules: Vec<Value> = serde_json::from_str(&rules).context("the answer of `ip`")?;
-        let text = format!("{mark:#x}");
-        let ours = rules.iter().filter(|rule| rule["fwmark"] == text.as_str());
-        words.rules.extend(ours.map(rule_in_words));
-        // Rules come before routes and go after them: so each table with a route has one.
-        let tables = rules.iter().filter(|rule| rule["fwmark"] == text.as_str());
-        for table in tables.filter_map(|rule| rule["table"].as_str()) {
-            if table != "main" {
+        let mark = format!("{:#x}", mark(name));
+        let rules = IP.json(&[version, "rule", "show"])?;
+        for rule in rules.iter().filter(|rule| rule["fwmark"] == mark.as_str()) {
+            words.rules.insert(rule_in_words(rule));
+            // Rules come before routes and go after them: so each table with a route has one.
+            let table = rule["table"].as_str().filter(|table| *table != "main");
+            if let Some(table) = table {
                 words.routes.extend(routes_of(name, version, table)?);
             }
         }
