@@ -16,6 +16,7 @@ mod killed;
 mod line;
 mod listen;
 mod names;
+mod on_drop;
 mod order;
 pub mod pairing;
 pub mod protocol;

@@ -20,6 +20,7 @@ use crate::close;
 use crate::error::SessionError;
 use crate::host::{Hosted, Service, Work, host};
 use crate::line;
+use crate::on_drop::OnDrop;
 use crate::protocol::Protocol;
 use crate::quota::{OverLimit, Who};
 use crate::stopper::Stopper;
@@ -141,7 +142,7 @@ impl Server {
         };
         attached.get_or_init(|| Arc::downgrade(&far));
         let (old, number) = far.attach(connection.clone(), rules);
-        let _detached = Attached { far: &far, number };
+        let _detached = OnDrop(|| far.detach(number));
         if let Some(old) = old {
             old.close(close::DONE, "replaced by a newer session");
         }
@@ -264,18 +265,6 @@ impl Service for Server {
             };
             let _ = timeout(DRAIN, flushed).await;
         })
-    }
-}
-
-/// The session of this number is attached to its flows; dropping this detaches it.
-struct Attached<'a> {
-    far: &'a Far,
-    number: u64,
-}
-
-impl Drop for Attached<'_> {
-    fn drop(&mut self) {
-        self.far.detach(self.number);
     }
 }
 

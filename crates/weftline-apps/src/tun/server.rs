@@ -19,6 +19,7 @@ use crate::close;
 use crate::error::SessionError;
 use crate::host::{Hosted, Service, Work, host};
 use crate::line;
+use crate::on_drop::OnDrop;
 use crate::protocol::Protocol;
 use crate::quota::{Sessions, Who};
 use crate::stopper::Stopper;
@@ -165,7 +166,7 @@ impl Server {
         device: &impl Device,
     ) -> SessionError {
         let (old, number) = tunnel.link.attach(connection.clone());
-        let _attached = Attached { tunnel, number };
+        let _detached = OnDrop(|| tunnel.link.detach(number));
         if let Some(old) = old {
             old.close(close::DONE, "replaced by a newer session");
         }
@@ -242,18 +243,6 @@ impl<D: Device> Service for On<D> {
             };
             let _ = timeout(DRAIN, flushed).await;
         })
-    }
-}
-
-/// The session of this number is attached to its tunnel; dropping this detaches it.
-struct Attached<'a> {
-    tunnel: &'a Tunnel,
-    number: u64,
-}
-
-impl Drop for Attached<'_> {
-    fn drop(&mut self) {
-        self.tunnel.link.detach(self.number);
     }
 }
 
