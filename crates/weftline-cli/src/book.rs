@@ -131,11 +131,15 @@ impl Book {
     /// Its name or its address is that of another one.
     pub(crate) fn add(&mut self, known: Known) -> Result<()> {
         self.check(&known)?;
+        self.push(known);
+        Ok(())
+    }
+
+    fn push(&mut self, known: Known) {
         self.0.push(Line {
             text: line(&known, ""),
             known: Some(known),
         });
-        Ok(())
     }
 
     /// Removes the peer with this name.
@@ -165,13 +169,13 @@ impl Book {
         Ok(())
     }
 
-    /// Remembers a peer that has just been paired: under the name that it has here, or else under the first
-    /// of `names`, perhaps with a number. `address` is this peer's from now on; an address that the peer has
+    /// Remembers a peer that has just been paired: under the name that it has here, or else under `name`,
+    /// perhaps with a number. `address` is this peer's from now on; an address that the peer has
     /// already stays its own, so a further one is a line of its own.
     pub(crate) fn remember(
         &mut self,
         peer: Fingerprint,
-        names: impl IntoIterator<Item = Name>,
+        name: Option<Name>,
         address: Option<&Address>,
     ) -> Name {
         match address.and_then(|address| self.at(address)).cloned() {
@@ -192,8 +196,8 @@ impl Book {
         let found = self.all().find(fits).cloned();
         let name = match (&found, self.of(&peer)) {
             (Some(known), _) => known.name.clone(),
-            (None, Some(known)) => self.free([known.name.clone()]),
-            (None, None) => self.free(names),
+            (None, Some(known)) => self.free(Some(known.name.clone())),
+            (None, None) => self.free(name),
         };
         let known = Known {
             name: name.clone(),
@@ -203,17 +207,14 @@ impl Book {
         match found {
             Some(_) if address.is_none() => {}
             Some(_) => self.replace(&name, known),
-            None => self.0.push(Line {
-                text: line(&known, ""),
-                known: Some(known),
-            }),
+            None => self.push(known),
         }
         name
     }
 
-    fn free(&self, names: impl IntoIterator<Item = Name>) -> Name {
-        let fallback = Name::like("peer").expect("`peer` is a name");
-        let name = names.into_iter().next().unwrap_or(fallback);
+    /// This name, or the first one with a number that nobody has.
+    fn free(&self, name: Option<Name>) -> Name {
+        let name = name.unwrap_or_else(|| Name::like("peer").expect("`peer` is a name"));
         let numbered = (2..).map(|number| name.numbered(number));
         let mut candidates = std::iter::once(name.clone()).chain(numbered);
         let free = candidates.find(|name| self.named(name).is_none());
@@ -388,15 +389,15 @@ mod tests {
         let mut book = book();
         let there = address("host.example");
         // Another key at a known address, by a code: the address moves, the peer stays known.
-        let new = book.remember(peer(3), [name("studio")], Some(&there));
+        let new = book.remember(peer(3), Some(name("studio")), Some(&there));
         assert_eq!(new, name("studio-2"));
         assert_eq!(book.at(&there).unwrap().peer, peer(3));
         assert_eq!(book.named(&name("studio")).unwrap().address, None);
-        let again = book.remember(peer(2), [name("other")], Some(&address("h")));
+        let again = book.remember(peer(2), Some(name("other")), Some(&address("h")));
         assert_eq!(again, name("laptop"));
-        let again = book.remember(peer(2), [name("other")], None);
+        let again = book.remember(peer(2), Some(name("other")), None);
         assert_eq!(book.named(&again).unwrap().address, Some(address("h")));
-        assert_eq!(book.remember(peer(4), [], None), name("peer"));
+        assert_eq!(book.remember(peer(4), None, None), name("peer"));
         assert!(Book::parse(&book.to_string()).is_ok());
     }
 
@@ -406,12 +407,12 @@ mod tests {
         let mut book = Book::parse(&format!("a {a} h # old\nb {a} i\n")).unwrap();
         let (h, i, j) = (address("h"), address("i"), address("j"));
         for (at, expected) in [(&h, "a"), (&i, "b"), (&j, "a-2"), (&j, "a-2")] {
-            assert_eq!(book.remember(a, [name("x")], Some(at)), name(expected));
+            assert_eq!(book.remember(a, Some(name("x")), Some(at)), name(expected));
         }
-        assert_eq!(book.remember(a, [name("x")], None), name("a"));
+        assert_eq!(book.remember(a, Some(name("x")), None), name("a"));
         // Another key at one of them leaves the others.
-        assert_eq!(book.remember(peer(2), [name("x")], Some(&i)), name("x"));
-        assert_eq!(book.remember(a, [], Some(&address("k"))), name("b"));
+        assert_eq!(book.remember(peer(2), Some(name("x")), Some(&i)), name("x"));
+        assert_eq!(book.remember(a, None, Some(&address("k"))), name("b"));
         let b = peer(2);
         let text = format!("a {a} h # old\nb {a} k:9338\na-2 {a} j:9338\nx {b} i:9338\n");
         assert_eq!(book.readable().unwrap(), text);

@@ -274,8 +274,8 @@ impl Guests {
     /// Lets a peer in from now on, in later runs too.
     fn remember(&self, peer: Fingerprint, name: Option<Name>, addr: SocketAddr, how: &str) {
         let address = Name::like(&addr.ip().to_canonical().to_string());
-        let names = name.into_iter().chain(address);
-        let remembered = Book::edit(|book| Ok(book.remember(peer, names, None)))
+        let name = name.or(address);
+        let remembered = Book::edit(|book| Ok(book.remember(peer, name, None)))
             .and_then(|name| home::allow(Protocol::Files, peer, name.as_str()));
         let line = match remembered {
             Ok(()) => format!(

@@ -106,8 +106,8 @@ async fn meet(
     let paired = pair(address, code, identity, home::own_name(), config).await;
     let paired = paired.map_err(|error| not_paired(&error))?;
     let host = Name::like(address.host());
-    let names = paired.name.into_iter().chain(host);
-    let remembered = Book::edit(|book| Ok(book.remember(paired.peer, names, Some(address))));
+    let name = paired.name.or(host);
+    let remembered = Book::edit(|book| Ok(book.remember(paired.peer, name, Some(address))));
     match remembered {
         Ok(_) if output.quiet => {}
         Ok(_) => output::line(&format!(
