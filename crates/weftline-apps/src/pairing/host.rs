@@ -4,16 +4,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
-use weftline::{Connection, Fingerprint};
+use weftline::{Connection, Fingerprint, Stream};
 
 use super::codes::Codes;
 use super::exchange::{ReceiverNext, Receiving};
+use super::wire::Message;
 use super::{Code, EXCHANGE, Name, Paired, PairingError, binding, read, write};
 use crate::SessionError;
 use crate::close;
 
 /// How long a sender that is paired may take to say its name.
 const LAST_WORD: Duration = Duration::from_secs(3);
+
+/// What is left after the sender's proof: the answer to it, and where it goes.
+type Last = (Stream, Receiving, Message);
 
 /// The end that shows codes, and answers those who claim to have one. The endpoint must
 /// [accept strangers](weftline::Allowed::and_strangers_for) for [`PROTOCOL`](super::PROTOCOL) while a code is
@@ -62,58 +66,56 @@ impl Host {
         connection: &Connection,
         admit: impl Fn(Fingerprint),
     ) -> Result<Paired, PairingError> {
-        let mut paired = None;
-        let exchange = self.exchange(connection, &mut paired, admit);
-        let result = timeout(EXCHANGE, exchange).await;
-        let result = result.unwrap_or(Err(PairingError::Silent));
+        let exchange = timeout(EXCHANGE, self.exchange(connection)).await;
+        let result = match exchange.unwrap_or(Err(PairingError::Silent)) {
+            Ok((mut paired, last)) => {
+                admit(paired.peer);
+                // That it has no name to tell, or tells none in time, is no matter.
+                let named = timeout(LAST_WORD, self.name_of(last)).await;
+                paired.name = named.ok().and_then(Result::ok).flatten();
+                Ok(paired)
+            }
+            Err(error) => Err(error),
+        };
         connection.close(close::DONE, "");
-        match paired {
-            // That it has no name to tell, or said none in time, is no matter.
-            Some(paired) => Ok(paired),
-            None => result.and(Err(PairingError::Protocol)),
-        }
+        result
     }
 
-    async fn exchange(
-        &self,
-        connection: &Connection,
-        paired: &mut Option<Paired>,
-        admit: impl Fn(Fingerprint),
-    ) -> Result<(), PairingError> {
+    /// Ends with the sender's proof; the answer to it is still to be sent.
+    async fn exchange(&self, connection: &Connection) -> Result<(Paired, Last), PairingError> {
         connection.confirmed().await.map_err(SessionError::Closed)?;
         let (binding, peer) = binding(connection, self.ours, false)?;
         let stream = connection.accept_stream().await;
         let mut stream = stream.map_err(SessionError::Closed)?;
         let mut receiving = Receiving::new(binding, self.name.clone());
         loop {
-            let message = match paired {
-                None => read(&mut stream).await?,
-                Some(_) => {
-                    let last = timeout(LAST_WORD, read(&mut stream)).await;
-                    last.unwrap_or(Err(PairingError::Silent))?
-                }
-            };
+            let message = read(&mut stream).await?;
             let next = receiving.handle(message, &mut self.codes(), Instant::now())?;
             match next {
                 ReceiverNext::Send(message) => write(&mut stream, &message).await?,
                 ReceiverNext::Paired(message) => {
-                    admit(peer);
                     let (name, addr) = (None, connection.remote_addr());
-                    *paired = Some(Paired { peer, name, addr });
-                    write(&mut stream, &message).await?;
+                    let last = (stream, receiving, message);
+                    return Ok((Paired { peer, name, addr }, last));
                 }
                 ReceiverNext::Wrong(message) => {
                     write(&mut stream, &message).await?;
                     let _ = connection.flushed().await;
                     return Err(PairingError::WrongCode);
                 }
-                ReceiverNext::Named(name) => {
-                    if let Some(paired) = paired {
-                        paired.name = name;
-                    }
-                    return Ok(());
-                }
+                ReceiverNext::Named(_) => return Err(PairingError::Protocol),
             }
+        }
+    }
+
+    /// Answers the proof, and hears the name of the sender.
+    async fn name_of(&self, last: Last) -> Result<Option<Name>, PairingError> {
+        let (mut stream, mut receiving, message) = last;
+        write(&mut stream, &message).await?;
+        let message = read(&mut stream).await?;
+        match receiving.handle(message, &mut self.codes(), Instant::now())? {
+            ReceiverNext::Named(name) => Ok(name),
+            _ => Err(PairingError::Protocol),
         }
     }
 
