@@ -34,6 +34,9 @@ pub(super) enum Full {
     /// The client has as many as it may have.
     #[error("this client has all that the server allows it: {0} tunnels (--tunnels of the server)")]
     Client(u32),
+    /// The server has as many as it can have.
+    #[error("the server has all the tunnels that it can have: {MOST_TUNNELS}")]
+    Server,
     /// All addresses of the pools are in use.
     #[error("the server has no free address: its pools (--pool of the server) are too small")]
     Pools,
@@ -76,7 +79,7 @@ impl Clients {
             return Err(Full::Client(self.most_each));
         }
         if self.by_name.len() >= MOST_TUNNELS && !self.forget_idle(None) {
-            return Err(Full::Pools);
+            return Err(Full::Server);
         }
         let addresses = match self.addresses(&key) {
             Some(addresses) => addresses,

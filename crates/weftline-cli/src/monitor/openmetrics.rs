@@ -80,13 +80,22 @@ const PATH_MEASURES: &[Measure<PathInfo>] = &[
 impl Collector for View {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let encoder = &mut encoder;
-        let (totals, open) = (&self.overview.totals, &self.overview.open);
+        let totals = &self.overview.totals;
+        let open = self.overview.open.iter();
+        let open: Vec<_> = open.map(|one| (labels(one), one)).collect();
+        let paths = open.iter().flat_map(|(labels, one)| {
+            one.paths.iter().map(|path| {
+                let its = ("path", path.request.to_string());
+                ([&labels[..], &[its]].concat(), path)
+            })
+        });
+        let paths: Vec<_> = paths.collect();
         let service: Labels = vec![
             ("command", self.service.command.to_owned()),
             ("end", self.service.end.to_owned()),
         ];
         let total = |name: &str, help, value, encoder: &mut DescriptorEncoder<'_>| {
-            counters(encoder, name, help, [(service.clone(), value)])
+            counters(encoder, name, help, [(&service, value)])
         };
         let connections = self.overview.connections;
         total("connections", "Connections so far", connections, encoder)?;
@@ -96,27 +105,20 @@ impl Collector for View {
         }
         let stalls = &totals.stats.stalls;
         histogram(encoder, &service, stalls)?;
-        let count = [(service.clone(), self.open as f64)];
+        let count = [(&service, self.open as f64)];
         gauges(encoder, "connections_open", "Open connections", count)?;
         for one in COUNTERS {
             let name = format!("connection_{}", one.name);
-            let each = open
-                .iter()
-                .map(|c| (labels(c), (one.get)(&c.stats, &c.packets)));
+            let each = open.iter();
+            let each = each.map(|(labels, c)| (labels, (one.get)(&c.stats, &c.packets)));
             counters(encoder, &name, one.help, each)?;
         }
         for (name, help, measure) in MEASURES {
-            let each = open.iter().map(|c| (labels(c), measure(c)));
+            let each = open.iter().map(|(labels, c)| (labels, measure(c)));
             gauges(encoder, name, help, each)?;
         }
         for (name, help, measure) in PATH_MEASURES {
-            let each = open.iter().flat_map(|c| {
-                c.paths.iter().map(|path| {
-                    let mut labels = labels(c);
-                    labels.push(("path", path.request.to_string()));
-                    (labels, measure(path))
-                })
-            });
+            let each = paths.iter().map(|(labels, path)| (labels, measure(path)));
             gauges(encoder, name, help, each)?;
         }
         own(encoder, self.service.command, &self.counters, &service)
@@ -132,29 +134,29 @@ fn labels(connection: &ConnectionInfo) -> Labels {
     ]
 }
 
-fn counters(
+fn counters<'a>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
-    values: impl IntoIterator<Item = (Labels, u64)>,
+    values: impl IntoIterator<Item = (&'a Labels, u64)>,
 ) -> fmt::Result {
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
     for (labels, value) in values {
-        let mut one = family.encode_family(&labels)?;
+        let mut one = family.encode_family(labels)?;
         one.encode_counter::<NoLabelSet, _, u64>(&value, None)?;
     }
     Ok(())
 }
 
-fn gauges(
+fn gauges<'a>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
-    values: impl IntoIterator<Item = (Labels, f64)>,
+    values: impl IntoIterator<Item = (&'a Labels, f64)>,
 ) -> fmt::Result {
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
     for (labels, value) in values {
-        family.encode_family(&labels)?.encode_gauge(&value)?;
+        family.encode_family(labels)?.encode_gauge(&value)?;
     }
     Ok(())
 }
@@ -196,7 +198,7 @@ fn own(
     match number {
         Some(number) => {
             let help = "As in the command's record at its end";
-            gauges(encoder, name, help, [(labels.clone(), number)])
+            gauges(encoder, name, help, [(labels, number)])
         }
         None => Ok(()),
     }

@@ -27,8 +27,6 @@ pub(crate) fn run(_: &StatusArgs, output: OutputOptions) -> Result<Exit> {
         running
             .iter()
             .for_each(|one| output::print(&one.to_string()));
-    } else if running.is_empty() {
-        output::print("no command that stays is running here, or none of this user");
     } else {
         let nothing: Vec<Value> = Vec::new();
         output::print(table::table(&running, &nothing).trim_end());

@@ -8,8 +8,11 @@ use weftline_apps::printable;
 use crate::ui::progress::size;
 
 /// A part for each command, a line for each connection, and one for each path if there are several.
-/// Rates are those since `before`, else of the whole time.
+/// Rates are those since `before`, else of the whole time. Without a command it says so.
 pub(super) fn table(now: &[Value], before: &[Value]) -> String {
+    if now.is_empty() {
+        return "no command that stays is running here, or none of this user\n".to_owned();
+    }
     let mut text = String::new();
     for one in now {
         let same = |other: &&Value| other["pid"] == one["pid"] && other["end"] == one["end"];

@@ -40,10 +40,7 @@ pub(crate) async fn run(args: TopArgs, output: OutputOptions) -> Result<Exit> {
             if output.json {
                 now.iter().for_each(|one| output::print(&one.to_string()));
             } else {
-                let table = match now.is_empty() {
-                    true => "no command that stays is running here, or none of this user\n".into(),
-                    false => table::table(&now, &before),
-                };
+                let table = table::table(&now, &before);
                 let mut out = std::io::stdout().lock();
                 // A reader that has closed the pipe wants no more output.
                 if write!(out, "{CLEAR}{table}")
