@@ -182,6 +182,16 @@ impl Door {
     }
 }
 
+/// An address for local programs, `[BIND:]PORT`: a port alone is one of 127.0.0.1, and `:PORT` is that port of every
+/// address.
+///
+/// # Errors
+/// The text is no such address; the message says what would be one.
+pub(crate) fn local(text: &str) -> Result<SocketAddr, String> {
+    let listen = text.parse::<Listen>().map_err(|error| error.to_string())?;
+    listen.for_programs().map_err(|error| error.to_string())
+}
+
 /// Prints what the command for the other host follows. Returns the address and the identity of this server
 /// as options of that command.
 ///

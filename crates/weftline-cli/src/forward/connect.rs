@@ -9,9 +9,10 @@ use weftline_apps::forward::{Client, ClientOptions, Entry, Event, OpenError, Sna
 use weftline_apps::{Address, SessionError, Stopper};
 
 use super::options::BoundsOptions;
-use super::rule::{Rule, local};
+use super::rule::Rule;
 use super::{THERE, draining};
 use crate::home;
+use crate::listen::local;
 use crate::options::{PathOptions, SessionOptions, wait};
 use crate::peer::Peer;
 use crate::supervise::{Opened, StayOptions, retrying, supervise};

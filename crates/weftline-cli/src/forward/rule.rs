@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use weftline_apps::{Listen, Target};
+use weftline_apps::Target;
+
+use crate::listen::local;
 
 /// Connections to `at` on one host go to `to`, as the other host reaches it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,12 +27,6 @@ impl FromStr for Rule {
         let to = to.parse::<Target>().map_err(|error| error.to_string())?;
         Ok(Rule { at: local(at)?, to })
     }
-}
-
-/// A local address `[BIND:]PORT`: a port alone is one of 127.0.0.1.
-pub(super) fn local(text: &str) -> Result<SocketAddr, String> {
-    let listen = text.parse::<Listen>().map_err(|error| error.to_string())?;
-    listen.for_programs().map_err(|error| error.to_string())
 }
 
 /// Where the colons outside of brackets are.

@@ -13,7 +13,7 @@ mod view;
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use weftline::{EndpointConfig, Monitor};
 
+use crate::listen::local;
 use crate::ui::output;
 use view::{Service, View};
 
@@ -38,9 +39,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[command(next_help_heading = "Monitoring")]
 pub(crate) struct MonitorOptions {
     /// Serve metrics over HTTP: OpenMetrics at /metrics, a live page at /, JSON at /status.json. PORT
-    /// alone is one of 127.0.0.1. Everybody who reaches it may read it: it shows addresses and
-    /// fingerprints of peers
-    #[arg(long, value_name = "[ADDR:]PORT", value_parser = address)]
+    /// alone is one of 127.0.0.1, and :PORT is open at every address of this host. Everybody who
+    /// reaches it may read it: it shows addresses and fingerprints of peers
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = local)]
     metrics: Option<SocketAddr>,
     #[arg(skip)]
     monitor: Monitor,
@@ -77,14 +78,6 @@ impl MonitorOptions {
             monitor: self.monitor.clone(),
         })
     }
-}
-
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let port = text.strip_prefix(':').unwrap_or(text).parse();
-    let local = port.map(|port: u16| (Ipv4Addr::LOCALHOST, port).into());
-    local
-        .or_else(|_| text.parse())
-        .map_err(|_| format!("`{text}` is not an address: give PORT, IPv4:PORT or [IPv6]:PORT"))
 }
 
 /// Where a running command can be watched.
@@ -171,13 +164,30 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
+    #[derive(Parser)]
+    struct Test {
+        #[command(flatten)]
+        monitor: MonitorOptions,
+    }
+
     #[test]
-    fn a_port_alone_is_one_of_this_host() {
-        assert_eq!(address("9339"), Ok(([127, 0, 0, 1], 9339).into()));
-        assert_eq!(address(":9339"), Ok(([127, 0, 0, 1], 9339).into()));
-        assert_eq!(address("[::]:1"), Ok("[::]:1".parse().unwrap()));
-        assert!(address("host").unwrap_err().contains("PORT"));
+    fn an_address_is_read_as_forward_reads_it() {
+        let read = |text: &str| {
+            let test = Test::try_parse_from(["x", "--metrics", text]);
+            test.map(|test| test.monitor.metrics.unwrap().to_string())
+        };
+        for (text, address) in [
+            ("9339", "127.0.0.1:9339"),
+            (":9339", "[::]:9339"),
+            ("localhost:1", "127.0.0.1:1"),
+            ("[::1]:1", "[::1]:1"),
+        ] {
+            assert_eq!(read(text).unwrap(), address);
+        }
+        assert!(read("host").unwrap_err().to_string().contains("give PORT"));
     }
 }
