@@ -32,7 +32,7 @@ pub struct Client<S: System> {
     options: ClientOptions,
     system: S,
     on_event: OnEvent,
-    open: Mutex<Option<Open<S::Device>>>,
+    present: Mutex<Option<Present<S::Device>>>,
     /// Counts of the devices that are closed.
     before: Mutex<Counts>,
     /// The device's error.
@@ -47,7 +47,7 @@ pub(crate) struct Opened<D> {
 }
 
 /// The device that is open now, and the task that reads from it.
-struct Open<D> {
+struct Present<D> {
     opened: Arc<Opened<D>>,
     reader: JoinHandle<()>,
 }
@@ -69,7 +69,7 @@ impl<S: System> Client<S> {
             options,
             system,
             on_event: Arc::new(on_event),
-            open: Mutex::default(),
+            present: Mutex::default(),
             before: Mutex::default(),
             broken: watch::Sender::new(None),
         }
@@ -121,7 +121,7 @@ impl<S: System> Client<S> {
 
     /// The device with this lease: the present one, or a new one.
     async fn open(&self, lease: Lease) -> Result<Arc<Opened<S::Device>>, SessionError> {
-        let present = self.present().as_ref().map(|open| open.opened.clone());
+        let present = self.present().as_ref().map(|p| p.opened.clone());
         if let Some(opened) = present.filter(|opened| opened.lease == lease) {
             return Ok(opened);
         }
@@ -148,7 +148,7 @@ impl<S: System> Client<S> {
             lease,
             link,
         });
-        *self.present() = Some(Open {
+        *self.present() = Some(Present {
             opened: opened.clone(),
             reader: tokio::spawn(reading),
         });
@@ -157,8 +157,8 @@ impl<S: System> Client<S> {
 
     /// Closes the device, and waits until nothing has it any more.
     async fn shut(&self) {
-        let open = self.present().take();
-        let Some(Open { opened, reader }) = open else {
+        let present = self.present().take();
+        let Some(Present { opened, reader }) = present else {
             return;
         };
         reader.abort();
@@ -171,14 +171,14 @@ impl<S: System> Client<S> {
         self.before.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn present(&self) -> MutexGuard<'_, Option<Open<S::Device>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn present(&self) -> MutexGuard<'_, Option<Present<S::Device>>> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The packets of the open device.
     fn link(&self) -> Option<Arc<Link>> {
-        let open = self.present();
-        open.as_ref().map(|open| open.opened.link.clone())
+        let present = self.present();
+        present.as_ref().map(|present| present.opened.link.clone())
     }
 
     fn detach(&self) {

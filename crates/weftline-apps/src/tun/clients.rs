@@ -18,7 +18,7 @@ const MOST_TUNNELS: usize = 1 << 16;
 /// A client's tunnel. It outlives its sessions.
 #[derive(Debug)]
 pub(super) struct Tunnel {
-    /// Shared with those who read its counters, and who hold no tunnel.
+    /// Those who read its counters share it. They must not hold the tunnel: it is forgotten when nobody does.
     pub(super) link: Arc<Link>,
     /// The client's addresses, with the prefixes of the pools.
     pub(super) addresses: Vec<IpNet>,
