@@ -3,10 +3,11 @@
 //! The keys of a file are the names of a command's options and operands, so a file says what a command
 //! line says, and the same parser checks it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::ArgAction;
+use clap::parser::ValueSource;
 use clap::{Arg, Args, Command};
 use toml::{Table, Value};
 
@@ -60,7 +61,7 @@ impl ConfigOptions {
                 "`{key}` is for all services: it stands before the first table"
             )));
         }
-        let words = options_of(table, &command, &[]).map_err(wrong)?;
+        let words = options_of(table, &command, |_| false).map_err(wrong)?;
         let parsed = command.try_get_matches_from(words);
         let parsed = parsed.and_then(|matches| A::from_arg_matches(&matches));
         parsed.map_err(|error| {
@@ -101,50 +102,44 @@ fn wrong(file: &Path, why: &str) -> Failure {
     Failure::new(Exit::Usage, message)
 }
 
-/// The command line, with what its configuration file gives after the file.
+/// The command line, with what its configuration file gives and the command line does not.
 ///
 /// # Errors
 /// The file cannot be read, is not TOML, or gives what the command does not have.
 pub(crate) fn expand(words: Vec<OsString>, mut program: Command) -> Result<Vec<OsString>, Failure> {
-    // Commands learn of the options that all have.
-    program.build();
-    let mut command = &program;
-    for word in words.iter().skip(1) {
-        match word.to_str().and_then(|name| command.find_subcommand(name)) {
-            Some(found) => command = found,
-            None if command.get_subcommands().next().is_none() => break,
-            None => {}
-        }
-    }
-    let has_it = |arg: &Arg| arg.get_long() == Some("config");
-    let end = words.iter().position(|word| word == "--");
-    let options = &words[..end.unwrap_or(words.len())];
-    let Some((at, taken, file)) = named(options).filter(|_| command.get_arguments().any(has_it))
-    else {
+    // What is missing may be in the file, and what is wrong is told by the parse that counts.
+    let trial = program.clone().ignore_errors(true);
+    let Ok(matches) = trial.try_get_matches_from(&words) else {
         return Ok(words);
     };
-    let given = read(&file).and_then(|mut table| {
+    // Commands learn of the options that all have.
+    program.build();
+    let (mut command, mut given) = (&program, &matches);
+    while let Some((name, its)) = given.subcommand()
+        && let Some(found) = command.find_subcommand(name)
+    {
+        (command, given) = (found, its);
+    }
+    let Ok(Some(file)) = given.try_get_one::<PathBuf>("config") else {
+        return Ok(words);
+    };
+    let is_given = |arg: &Arg| {
+        let source = given.value_source(arg.get_id().as_str());
+        source == Some(ValueSource::CommandLine)
+    };
+    let added = read(file).and_then(|mut table| {
         let serve = program.find_subcommand("serve");
         if serve.is_some_and(|serve| std::ptr::eq(serve, command)) {
             table.retain(|_, value| !value.is_table());
         }
-        options_of(&table, command, options)
+        options_of(&table, command, is_given)
     });
-    let given = given.map_err(|why| wrong(&file, &why))?;
+    let added = added.map_err(|why| wrong(file, &why))?;
     let mut all = words;
-    all.splice(at + taken..at + taken, given);
+    let end = all.iter().position(|word| word == "--");
+    let end = end.unwrap_or(all.len());
+    all.splice(end..end, added);
     Ok(all)
-}
-
-/// Where the file is named, in how many words, and the file.
-fn named(words: &[OsString]) -> Option<(usize, usize, PathBuf)> {
-    words.iter().enumerate().find_map(|(at, word)| {
-        if word == "--config" {
-            return words.get(at + 1).map(|file| (at, 2, file.into()));
-        }
-        let file = word.to_str()?.strip_prefix("--config=")?;
-        Some((at, 1, file.into()))
-    })
 }
 
 fn read(file: &Path) -> Result<Table, String> {
@@ -156,11 +151,11 @@ fn read(file: &Path) -> Result<Table, String> {
     text.parse().map_err(|e: toml::de::Error| e.to_string())
 }
 
-/// The words of a command line that say what the table says, except for options in `words`.
+/// The words of a command line that say what the table says, except for what `is_given` already.
 fn options_of(
     table: &Table,
     command: &Command,
-    words: &[OsString],
+    is_given: impl Fn(&Arg) -> bool,
 ) -> Result<Vec<OsString>, String> {
     let mut options = Vec::new();
     let mut operands = Vec::new();
@@ -173,16 +168,15 @@ fn options_of(
         let Some(arg) = command.get_arguments().find(known) else {
             return Err(unknown(key, command));
         };
+        if is_given(arg) {
+            continue;
+        }
         if arg.is_positional() {
             let values = texts(key, value)?.into_iter().map(OsString::from);
             operands.push((arg.get_index(), values.collect::<Vec<_>>()));
             continue;
         }
         let long = format!("--{key}");
-        let short = arg.get_short();
-        if words.iter().any(|word| is_option(word, &long, short)) {
-            continue;
-        }
         match (arg.get_action(), value) {
             (ArgAction::SetTrue, Value::Boolean(true)) => options.push(long.into()),
             (ArgAction::SetTrue, Value::Boolean(false)) => {}
@@ -200,19 +194,6 @@ fn options_of(
     operands.sort_by_key(|(index, _)| *index);
     options.extend(operands.into_iter().flat_map(|(_, values)| values));
     Ok(options)
-}
-
-/// Whether the word gives this option, by its long or its short name (`-D9`, `-qv`).
-fn is_option(word: &OsStr, long: &str, short: Option<char>) -> bool {
-    let word = word.to_string_lossy();
-    let rest = word.strip_prefix(long);
-    let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-    let is_short = letters.zip(short).is_some_and(|(letters, short)| {
-        let flags = letters.chars().take_while(|c| c.is_ascii_alphabetic());
-        letters.starts_with(short)
-            || flags.clone().all(|c| c.is_ascii_lowercase()) && flags.clone().any(|c| c == short)
-    });
-    is_short || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
 }
 
 /// The values as they would be typed.
@@ -321,6 +302,15 @@ mod tests {
         assert_eq!(expanded("verbose = 2", &words).unwrap().verbose, 2);
         let words = ["run", "--config", "FILE", "-v"];
         assert_eq!(expanded("verbose = 2", &words).unwrap().verbose, 1);
+        // As the parser reads them: a letter among others, a value that looks like an option, an operand.
+        let words = ["run", "-vvA", "c:3", "--config", "FILE"];
+        let serve = expanded("verbose = 1\nallow = 'a:1'", &words).unwrap();
+        assert_eq!((serve.verbose, serve.allow), (2, vec!["c:3".to_owned()]));
+        let words = ["run", "--config", "FILE", "-A-v"];
+        let serve = expanded("verbose = 1", &words).unwrap();
+        assert_eq!((serve.verbose, serve.allow), (1, vec!["-v".to_owned()]));
+        let serve = expanded(ALL, &["run", "--config", "FILE", "here"]).unwrap();
+        assert_eq!(serve.folder.as_deref(), Some(Path::new("here")));
         let serve = expanded("overwrite = false", &["run", "--config", "FILE"]).unwrap();
         assert!(!serve.overwrite);
     }
