@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::config::Tables;
 use crate::monitor::{status, top};
 #[cfg(target_os = "linux")]
 use crate::tun;
@@ -71,11 +72,15 @@ pub fn command() -> clap::Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let words = config::expand(std::env::args_os().collect(), Cli::command());
-    program::main(words, |cli: &Cli| cli.output, run)
+    let expanded = config::expand(std::env::args_os().collect(), Cli::command());
+    let (words, tables) = match expanded {
+        Ok(expanded) => (Ok(expanded.words), expanded.tables),
+        Err(failure) => (Err(failure), Tables::new()),
+    };
+    program::main(words, |cli: &Cli| cli.output, |cli| run(cli, tables))
 }
 
-fn run(cli: Cli) -> Result<ExitCode> {
+fn run(cli: Cli, tables: Tables) -> Result<ExitCode> {
     let output = cli.output;
     let exit = match cli.command {
         Command::Key(args) => key::run(&args, output),
@@ -100,7 +105,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         #[cfg(target_os = "linux")]
         Command::Tun(args) => on_runtime(tun::run(*args, output)),
         Command::Cast(args) => on_runtime(cast::run(args, output)),
-        Command::Serve(args) => on_runtime(serve::run(args, output)),
+        Command::Serve(args) => on_runtime(serve::run(args, tables, output)),
     };
     exit.map(ExitCode::from)
 }

@@ -30,22 +30,6 @@ pub(crate) struct ConfigOptions {
 }
 
 impl ConfigOptions {
-    /// The tables of the file: a service each.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is not TOML.
-    pub(crate) fn tables(&self) -> Result<Vec<(String, Table)>, Failure> {
-        let Some(file) = &self.config else {
-            return Ok(Vec::new());
-        };
-        let table = read(file).map_err(|why| wrong(file, &why))?;
-        let tables = table.into_iter().filter_map(|(name, value)| match value {
-            Value::Table(table) => Some((name, table)),
-            _ => None,
-        });
-        Ok(tables.collect())
-    }
-
     /// The options of a command with those of a table of the file.
     ///
     /// # Errors
@@ -61,7 +45,8 @@ impl ConfigOptions {
                 "`{key}` is for all services: it stands before the first table"
             )));
         }
-        let words = options_of(table, &command, |_| false).map_err(wrong)?;
+        let own = |arg: &Arg| !SHARED.contains(&arg.get_long().unwrap_or_default());
+        let words = options_of(table, &command, own, |_| false).map_err(wrong)?;
         let parsed = command.try_get_matches_from(words);
         let parsed = parsed.and_then(|matches| A::from_arg_matches(&matches));
         parsed.map_err(|error| {
@@ -87,10 +72,8 @@ impl ConfigOptions {
 const SHARED: &[&str] = &[
     "0rtt",
     "check",
-    "config",
     "congestion",
     "identity",
-    "insecure-udp",
     "listen",
     "metrics",
     "stats",
@@ -102,15 +85,32 @@ fn wrong(file: &Path, why: &str) -> Failure {
     Failure::new(Exit::Usage, message)
 }
 
+/// A command line with what its configuration file gives.
+pub(crate) struct Expanded {
+    /// The words of the command line, and those that the file stands for.
+    pub(crate) words: Vec<OsString>,
+    /// The tables of the file of `weftline serve`, a service each.
+    pub(crate) tables: Tables,
+}
+
+/// Tables of a file by their names.
+pub(crate) type Tables = Vec<(String, Table)>;
+
 /// The command line, with what its configuration file gives and the command line does not.
 ///
 /// # Errors
 /// The file cannot be read, is not TOML, or gives what the command does not have.
-pub(crate) fn expand(words: Vec<OsString>, mut program: Command) -> Result<Vec<OsString>, Failure> {
+pub(crate) fn expand(words: Vec<OsString>, mut program: Command) -> Result<Expanded, Failure> {
+    let plain = |words| {
+        Ok(Expanded {
+            words,
+            tables: Vec::new(),
+        })
+    };
     // What is missing may be in the file, and what is wrong is told by the parse that counts.
     let trial = program.clone().ignore_errors(true);
     let Ok(matches) = trial.try_get_matches_from(&words) else {
-        return Ok(words);
+        return plain(words);
     };
     // Commands learn of the options that all have.
     program.build();
@@ -121,25 +121,32 @@ pub(crate) fn expand(words: Vec<OsString>, mut program: Command) -> Result<Vec<O
         (command, given) = (found, its);
     }
     let Ok(Some(file)) = given.try_get_one::<PathBuf>("config") else {
-        return Ok(words);
+        return plain(words);
     };
     let is_given = |arg: &Arg| {
         let source = given.value_source(arg.get_id().as_str());
         source == Some(ValueSource::CommandLine)
     };
+    let mut tables = Vec::new();
     let added = read(file).and_then(|mut table| {
         let serve = program.find_subcommand("serve");
         if serve.is_some_and(|serve| std::ptr::eq(serve, command)) {
-            table.retain(|_, value| !value.is_table());
+            table.retain(|name, value| match value {
+                Value::Table(table) => {
+                    tables.push((name.to_owned(), std::mem::take(table)));
+                    false
+                }
+                _ => true,
+            });
         }
-        options_of(&table, command, is_given)
+        options_of(&table, command, |_| true, is_given)
     });
     let added = added.map_err(|why| wrong(file, &why))?;
     let mut all = words;
     let end = all.iter().position(|word| word == "--");
     let end = end.unwrap_or(all.len());
     all.splice(end..end, added);
-    Ok(all)
+    Ok(Expanded { words: all, tables })
 }
 
 fn read(file: &Path) -> Result<Table, String> {
@@ -151,10 +158,12 @@ fn read(file: &Path) -> Result<Table, String> {
     text.parse().map_err(|e: toml::de::Error| e.to_string())
 }
 
-/// The words of a command line that say what the table says, except for what `is_given` already.
+/// The words of a command line that say what the table says, except for what `is_given` already. The table
+/// `has` these options of the command.
 fn options_of(
     table: &Table,
     command: &Command,
+    has: impl Fn(&Arg) -> bool,
     is_given: impl Fn(&Arg) -> bool,
 ) -> Result<Vec<OsString>, String> {
     let mut options = Vec::new();
@@ -164,9 +173,9 @@ fn options_of(
             true => arg.get_id() == key.as_str(),
             false => arg.get_long() == Some(key),
         };
-        let known = |arg: &&Arg| its(arg) && key != "config";
-        let Some(arg) = command.get_arguments().find(known) else {
-            return Err(unknown(key, command));
+        let can_have = |arg: &&Arg| has(arg) && arg.get_long() != Some("config");
+        let Some(arg) = command.get_arguments().filter(can_have).find(its) else {
+            return Err(unknown(key, command.get_arguments().filter(can_have)));
         };
         if is_given(arg) {
             continue;
@@ -185,6 +194,10 @@ fn options_of(
             }
             (ArgAction::Count, _) => return Err(format!("`{key}` is a number from 0 to 9")),
             (ArgAction::SetTrue, _) => return Err(format!("`{key}` is true or false")),
+            // Its value may be left out.
+            (_, Value::Boolean(is_on)) if takes_none(arg) => {
+                options.extend(is_on.then(|| long.into()));
+            }
             _ => {
                 let values = texts(key, value)?;
                 options.extend(values.iter().map(|text| format!("{long}={text}").into()));
@@ -210,13 +223,18 @@ fn texts(key: &str, value: &Value) -> Result<Vec<String>, String> {
     }
 }
 
-fn unknown(key: &str, command: &Command) -> String {
-    let names = command.get_arguments().filter_map(|arg| {
+fn takes_none(arg: &Arg) -> bool {
+    arg.get_num_args()
+        .is_some_and(|range| range.min_values() == 0)
+}
+
+fn unknown<'a>(key: &str, all: impl Iterator<Item = &'a Arg>) -> String {
+    let names = all.filter(|arg| !arg.is_hide_set()).filter_map(|arg| {
         let operand = arg.is_positional().then(|| arg.get_id().as_str());
         arg.get_long().or(operand)
     });
     let wanted: Vec<&str> = names
-        .filter(|name| !["config", "help", "version"].contains(name))
+        .filter(|name| !["help", "version"].contains(name))
         .collect();
     format!(
         "`{}` is no option of this command; there are {}",
@@ -267,7 +285,9 @@ mod tests {
         let file = file.to_str().unwrap();
         let words = words.iter().map(|word| word.replace("FILE", file).into());
         let words = [OsString::from("x")].into_iter().chain(words).collect();
-        let words = expand(words, Program::command()).map_err(|e| e.message)?;
+        let words = expand(words, Program::command())
+            .map_err(|e| e.message)?
+            .words;
         match Program::try_parse_from(words)
             .map_err(|e| e.to_string())?
             .sub

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use weftline::{
-    Allowed, Endpoint, EndpointConfig, Fingerprint, Identity, InsecureEndpoint, Port, Refusal,
-};
+use weftline::{Allowed, Endpoint, EndpointConfig, Fingerprint, InsecureEndpoint, Port, Refusal};
 use weftline_apps::{Listen, Protocol};
 
 use crate::book;
@@ -50,24 +49,30 @@ impl ListenOptions {
             let port = self.insecure(check, config)?.into();
             return Ok(Door { port, key: None });
         }
-        let (endpoint, _) = self.secured(service, session, check, config)?;
-        Ok(Door::new(endpoint, session.identity.clone()))
+        let Secured { endpoint, own, .. } = self.secured(service, session, check, config)?;
+        Ok(Door::new(endpoint, session.identity.clone(), own))
     }
 
-    /// As [`open`](Self::open), of a server that is to know its peers. Returns who may connect as well.
+    /// As [`open`](Self::open), of a server that is to know its peers.
     pub(crate) fn secured(
         &self,
         service: Protocol,
         session: &SessionOptions,
         check: &ConfigOptions,
         mut config: EndpointConfig,
-    ) -> Result<(Endpoint, Allowed)> {
+    ) -> Result<Secured> {
         let (identity, _) = home::identity(session.identity.as_deref())?;
-        let allowed = self.allowed(&identity, service)?;
+        let own = OwnKey::new(identity.fingerprint());
+        warn_of_outdated_list();
+        let allowed = self.allowed(&own, service)?;
         Protocol::offer(&mut config);
         check.checked()?;
         let at = |addr| Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone());
-        Ok((self.bind(at)?, allowed))
+        Ok(Secured {
+            endpoint: self.bind(at)?,
+            allowed,
+            own,
+        })
     }
 
     /// As [`open`](Self::open), of a server on plain UDP.
@@ -81,22 +86,18 @@ impl ListenOptions {
         self.bind(|addr| InsecureEndpoint::bind(addr, config.clone()))
     }
 
-    /// The peers that a server with this identity serves: anyone, or the peers named in the options,
+    /// The peers that a server with this key serves: anyone, or the peers named in the options,
     /// the peers in the program's list for this use, as it is at that moment, and this host itself.
-    pub(crate) fn allowed(&self, identity: &Identity, service: Protocol) -> Result<Allowed> {
-        if let Some(warning) = home::outdated_list() {
-            output::line(&warning);
-        }
+    pub(crate) fn allowed(&self, own: &OwnKey, service: Protocol) -> Result<Allowed> {
         if self.peer_anyone {
             return Ok(Allowed::anyone());
         }
-        // A holder of this host's own key is as trusted as this host.
-        let own = Ok(identity.fingerprint());
-        let named = self.peer.iter().map(Peer::fingerprint).chain([own]);
+        let named = self.peer.iter().map(Peer::fingerprint);
         let named: BTreeSet<_> = named.collect::<Result<_>>()?;
-        let listed = Listed::open(service)?;
+        let (listed, own) = (Listed::open(service)?, own.clone());
         Ok(Allowed::from_fn(move |peer| {
-            named.contains(peer) || listed.has(peer)
+            // A holder of this host's own key is as trusted as this host.
+            named.contains(peer) || listed.has(peer) || own.is(peer)
         }))
     }
 
@@ -142,43 +143,94 @@ impl ListenOptions {
 /// What a hangup finds where the key is the same.
 pub(crate) const LISTS: &str = "going on; lists of peers count as soon as they are changed";
 
+/// An endpoint that knows its peers.
+pub(crate) struct Secured {
+    pub(crate) endpoint: Endpoint,
+    /// Who may connect.
+    pub(crate) allowed: Allowed,
+    own: OwnKey,
+}
+
+/// The fingerprint of this host's key, which may change while the server runs.
+#[derive(Clone)]
+pub(crate) struct OwnKey(Arc<Mutex<Fingerprint>>);
+
+impl OwnKey {
+    pub(crate) fn new(fingerprint: Fingerprint) -> Self {
+        OwnKey(Arc::new(Mutex::new(fingerprint)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Fingerprint> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is(&self, peer: &Fingerprint) -> bool {
+        *self.lock() == *peer
+    }
+}
+
 /// The port of a server, and where its key is.
 pub(crate) struct Door {
     pub(crate) port: Port,
     /// `None` on plain UDP.
-    key: Option<(Endpoint, Option<PathBuf>)>,
+    key: Option<Key>,
+}
+
+struct Key {
+    endpoint: Endpoint,
+    /// `None`: the default one.
+    file: Option<PathBuf>,
+    own: OwnKey,
 }
 
 impl Door {
     /// The port of an endpoint whose key is in this file, or in the default one.
-    pub(crate) fn new(endpoint: Endpoint, file: Option<PathBuf>) -> Self {
-        Door {
-            port: endpoint.clone().into(),
-            key: Some((endpoint, file)),
-        }
+    pub(crate) fn new(endpoint: Endpoint, file: Option<PathBuf>, own: OwnKey) -> Self {
+        let port = endpoint.clone().into();
+        let key = Some(Key {
+            endpoint,
+            file,
+            own,
+        });
+        Door { port, key }
     }
 
     /// Takes the key that is in its file now. Returns a sentence about that.
-    pub(crate) fn reload(&self) -> String {
-        let Some((endpoint, file)) = &self.key else {
-            return LISTS.to_owned();
-        };
-        let before = endpoint.fingerprint();
-        let replace = || -> Result<Fingerprint> {
-            let path = home::identity_file(file.as_deref())?;
-            ensure!(path.exists(), "{} is missing", path.display());
-            let (identity, _) = home::identity(file.as_deref())?;
-            let now = identity.fingerprint();
-            if now != before {
-                endpoint.set_identity(identity)?;
-            }
-            Ok(now)
-        };
-        match replace() {
-            Ok(now) if now == before => LISTS.to_owned(),
-            Ok(now) => format!("new sessions have another key from now on: fingerprint {now}"),
-            Err(error) => format!("warning: going on with the old key: {error:#}"),
+    ///
+    /// # Errors
+    /// Why it goes on with the old key.
+    pub(crate) fn reload(&self) -> Result<String, String> {
+        let key = self.key.as_ref().map_or(Ok(None), Key::replace);
+        match key {
+            Ok(None) => Ok(LISTS.to_owned()),
+            Ok(Some(new)) => Ok(format!(
+                "new sessions have another key from now on: fingerprint {new}"
+            )),
+            Err(error) => Err(format!("going on with the old key: {error:#}")),
         }
+    }
+}
+
+impl Key {
+    /// Takes the key that is in the file now, if it is another one.
+    fn replace(&self) -> Result<Option<Fingerprint>> {
+        let path = home::identity_file(self.file.as_deref())?;
+        ensure!(path.exists(), "{} is missing", path.display());
+        let (identity, _) = home::identity(self.file.as_deref())?;
+        let new = identity.fingerprint();
+        if new == self.endpoint.fingerprint() {
+            return Ok(None);
+        }
+        self.endpoint.set_identity(identity)?;
+        *self.own.lock() = new;
+        Ok(Some(new))
+    }
+}
+
+/// Says that there is a list of an earlier version, if there is.
+pub(crate) fn warn_of_outdated_list() {
+    if let Some(warning) = home::outdated_list() {
+        output::line(&warning);
     }
 }
 
@@ -228,13 +280,21 @@ pub(crate) fn reachable(local: SocketAddr) -> String {
     }
 }
 
-/// Reports a refused peer, and the command that would not have refused it.
+/// Reports a refused peer, and what would not have refused it.
 pub(crate) fn turned_away(refusal: &Refusal) {
     match refusal {
         Refusal::UnknownPeer { peer, .. } => {
-            let command = quoted_command("weftline", &format!("--peer {peer}"));
+            // With --peer the command would let in none of the peers that its file names.
+            let has_file = std::env::args().any(|word| word.starts_with("--config"));
+            let remedy = match has_file {
+                true => "add its fingerprint to `peer` in the file of --config".to_owned(),
+                false => {
+                    let command = quoted_command("weftline", &format!("--peer {peer}"));
+                    format!("run: {command}")
+                }
+            };
             terminal::offer(format!(
-                "refused {}: to allow it, run: {command}",
+                "refused {}: to allow it, {remedy}",
                 book::shown(peer)
             ));
         }

@@ -10,11 +10,10 @@ use weftline_apps::{Protocol, SessionError, Stopper};
 
 use crate::listen::ListenOptions;
 use crate::options::SessionOptions;
-use crate::supervise::{Opened, StayOptions, supervise};
+use crate::supervise::{Opened, Reload, StayOptions, supervise};
 use crate::ui::failure::There;
 use crate::ui::progress::Reporter;
 use crate::ui::report::{Report, Standing};
-use crate::ui::stop::Hangups;
 use crate::ui::{Exit, OutputOptions};
 
 /// A service, ready to be started on a port.
@@ -59,7 +58,6 @@ impl One<'_> {
         output: OutputOptions,
         offer: impl FnOnce(Reporter) -> Result<Offer<S>>,
     ) -> Result<Exit> {
-        let mut hangups = Hangups::caught();
         let report = Report::new(self.command, "serve", output, self.stats);
         let opening = async {
             let mut offer = offer(report.reporter.clone())?;
@@ -67,19 +65,18 @@ impl One<'_> {
             let (listen, check) = (&offer.listen, &self.stay.config);
             let door = listen.open(offer.service, self.session, check, offer.config)?;
             let service = (offer.start)()?;
+            let watch = self.stay.monitor.open(self.command, "serve").await?;
             if !output.quiet {
                 listen.announce(&door.port, &[offer.client])?;
                 listen.warn(offer.risk);
             }
+            let port = door.port.clone();
             Ok(Opened {
-                watch: self.stay.monitor.open(self.command, "serve").await?,
+                watch,
                 look: offer.look,
+                reload: Reload::Server(Box::new(move || door.reload())),
                 run: async move |stopper: &Stopper| -> Result<(), SessionError> {
-                    let hosted = [Hosted::new(service)];
-                    tokio::select! {
-                        ended = host(&door.port, &hosted, stopper) => ended,
-                        never = hangups.each(|| door.reload()) => match never {},
-                    }
+                    host(&port, &[Hosted::new(service)], stopper).await
                 },
             })
         };

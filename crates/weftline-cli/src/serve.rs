@@ -12,19 +12,19 @@ use weftline::{Allowed, Endpoint, EndpointConfig};
 use weftline_apps::host::{Hosted, host};
 use weftline_apps::{Protocol, SessionError, Stopper};
 
-use crate::listen::{Door, ListenOptions};
+use crate::config::Tables;
+use crate::listen::{Door, ListenOptions, OwnKey, warn_of_outdated_list};
 use crate::offer::{Offer, Start};
-use crate::options::{AgainOptions, SessionOptions, stats, timeout};
+use crate::options::{AgainOptions, CongestionName, SessionOptions, stats, timeout};
 use crate::recv::RecvArgs;
-use crate::supervise::{Opened, StayOptions, supervise};
+use crate::supervise::{Opened, Reload, StayOptions, supervise};
 #[cfg(target_os = "linux")]
 use crate::tun;
 use crate::ui::failure::There;
 use crate::ui::progress::Reporter;
 use crate::ui::report::{Report, Standing};
-use crate::ui::stop::Hangups;
-use crate::ui::{Exit, Failure, OutputOptions};
-use crate::{forward, home, relay};
+use crate::ui::{Exit, Failure, OutputOptions, peers};
+use crate::{book, forward, home, relay};
 
 const EXAMPLES: &str = "\
 The file has a table for each service: [recv], [relay], [forward] and [tun]. The keys of a table are the
@@ -69,6 +69,9 @@ pub(crate) struct ServeArgs {
     /// Give up when the peer is silent for this long
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = timeout, help_heading = "Session")]
     timeout: Duration,
+    /// What decides the sending rate [default: engine]
+    #[arg(long, value_name = "NAME", help_heading = "Session")]
+    congestion: Option<CongestionName>,
     /// Plain UDP tells no service from another: it is refused
     #[arg(long, hide = true)]
     insecure_udp: bool,
@@ -84,18 +87,17 @@ pub(crate) struct ServeArgs {
 ///
 /// # Errors
 /// Anything that prevents the start. Later errors are printed, and returned as the exit code.
-pub(crate) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> {
-    let hangups = Hangups::caught();
+pub(crate) async fn run(args: ServeArgs, tables: Tables, output: OutputOptions) -> Result<Exit> {
     let report = Report::new("serve", "", output, args.stats);
-    let opening = open(args, output, report.reporter.clone(), hangups);
+    let opening = open(args, tables, output, report.reporter.clone());
     Ok(supervise(&report, THERE, opening).await)
 }
 
 async fn open(
     args: ServeArgs,
+    tables: Tables,
     output: OutputOptions,
     reporter: Reporter,
-    mut hangups: Hangups,
 ) -> Result<Opened<impl Fn() -> Standings, impl AsyncFnOnce(&Stopper) -> Result<(), SessionError>>>
 {
     let usage = |message: &str| Failure::new(Exit::Usage, message);
@@ -103,12 +105,11 @@ async fn open(
         return Err(usage("serve has to authenticate its peers: omit --insecure-udp").into());
     }
     let mut ready = Vec::new();
-    for (name, table) in args.stay.config.tables()? {
+    for (name, table) in tables {
         ready.push(one(&name, &table, &args, output, &reporter)?);
     }
     let Some(first) = ready.first() else {
-        let message =
-            "give --config FILE with a table for each service: [recv], [relay], [forward] or [tun]";
+        let message = "there is no service to serve: give --config FILE with a table for each, [recv], [relay], [forward] or [tun]";
         return Err(usage(message).into());
     };
     let mut config = first.config.clone();
@@ -117,20 +118,23 @@ async fn open(
         (name, service.config.session.clone())
     });
     config.sessions_by_protocol = sessions.collect();
+    config.congestion = args.congestion.map(Into::into);
     args.again.complete(&mut config);
     args.stay.monitor.complete(&mut config);
     Protocol::offer(&mut config);
 
     let (identity, _) = home::identity(args.identity.as_deref())?;
+    let own = OwnKey::new(identity.fingerprint());
+    warn_of_outdated_list();
     let mut allowed = Vec::new();
     for service in &ready {
-        allowed.push(service.listen.allowed(&identity, service.service)?);
+        allowed.push(service.listen.allowed(&own, service.service)?);
     }
     let all = allowed.clone();
     let any = Allowed::from_fn(move |peer| all.iter().any(|one| one.allows(peer)));
     args.stay.config.checked()?;
     let at = |addr| Endpoint::bind(addr, identity.clone(), any.clone(), config.clone());
-    let door = Door::new(args.listen.bind(at)?, args.identity.clone());
+    let door = Door::new(args.listen.bind(at)?, args.identity.clone(), own);
 
     let (mut hosted, mut looks) = (Vec::new(), Vec::new());
     let clients: Vec<&str> = ready.iter().map(|service| service.client).collect();
@@ -139,29 +143,36 @@ async fn open(
         .map(|service| (service.listen.clone(), service.risk)))
     .collect();
     for (service, allowed) in ready.into_iter().zip(allowed) {
-        hosted.push(Hosted::only_for((service.start)()?, allowed));
+        let (name, list) = (service.name, home::list(service.service));
+        let refused = move |peer| {
+            peers::tell(format!(
+                "refused {} for {name}: to allow it, add its fingerprint to `peer` of [{name}], or to {list} in the program's folder",
+                book::shown(&peer)
+            ));
+        };
+        hosted.push(Hosted::only_for((service.start)()?, allowed, refused));
         looks.extend(service.look);
     }
+    let watch = args.stay.monitor.open("serve", "").await?;
     if !output.quiet {
         args.listen.announce(&door.port, &clients)?;
         for (listen, risk) in risks {
             listen.warn(risk);
         }
     }
+    let port = door.port.clone();
     Ok(Opened {
-        watch: args.stay.monitor.open("serve", "").await?,
+        watch,
         look: move || Standings(looks.iter().map(|look| look()).collect()),
-        run: async move |stopper: &Stopper| {
-            tokio::select! {
-                ended = host(&door.port, &hosted, stopper) => ended,
-                never = hangups.each(|| door.reload()) => match never {},
-            }
-        },
+        reload: Reload::Server(Box::new(move || door.reload())),
+        run: async move |stopper: &Stopper| host(&port, &hosted, stopper).await,
     })
 }
 
 /// An [`Offer`] of any service.
 struct Ready {
+    /// Of its table.
+    name: &'static str,
     service: Protocol,
     listen: ListenOptions,
     config: EndpointConfig,
@@ -189,7 +200,7 @@ fn one(
         "recv" => {
             let mut recv: RecvArgs = config.options(name, table)?;
             args.share(&mut recv.listen, &mut recv.session);
-            Ok(Ready::new(recv.offer(output)?, |_| None))
+            Ok(Ready::new("recv", recv.offer(output)?, |_| None))
         }
         "relay" => {
             let mut relay: relay::serve::ServeArgs = config.options(name, table)?;
@@ -227,8 +238,13 @@ impl ServeArgs {
 
 impl Ready {
     /// A service; `look` makes of what looks at its counters what all services have.
-    fn new<S>(offer: Offer<S>, look: impl FnOnce(Box<dyn Fn() -> S>) -> Option<Look>) -> Self {
+    fn new<S>(
+        name: &'static str,
+        offer: Offer<S>,
+        look: impl FnOnce(Box<dyn Fn() -> S>) -> Option<Look>,
+    ) -> Self {
         Ready {
+            name,
             service: offer.service,
             listen: offer.listen,
             config: offer.config,
@@ -241,7 +257,7 @@ impl Ready {
 
     /// A service that has counters.
     fn seen<S: Standing + 'static>(name: &'static str, offer: Offer<S>) -> Self {
-        Self::new(offer, |look| {
+        Self::new(name, offer, |look| {
             Some(Box::new(move || (name, Box::new(look()))))
         })
     }

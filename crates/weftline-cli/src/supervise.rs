@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::convert::Infallible;
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -12,7 +13,7 @@ use crate::config::ConfigOptions;
 use crate::monitor::{MonitorOptions, Watch};
 use crate::ui::failure::{self, There};
 use crate::ui::report::{Report, Standing};
-use crate::ui::stop::stop;
+use crate::ui::stop::{Hangups, stop};
 use crate::ui::{Exit, Failure, exit};
 
 /// Options of every command that stays.
@@ -32,8 +33,18 @@ pub(crate) struct Opened<L, R> {
     pub(crate) watch: Watch,
     /// Looks at its counters.
     pub(crate) look: L,
+    /// What SIGHUP does.
+    pub(crate) reload: Reload,
     /// Runs it until the stopper stops it.
     pub(crate) run: R,
+}
+
+/// What SIGHUP does to a command that stays; it never kills it.
+pub(crate) enum Reload {
+    /// A server reads this again; it says what came of it.
+    Server(Box<dyn FnMut() -> Result<String, String>>),
+    /// A client has nothing to read again. One that was started on a terminal ends with it.
+    Client,
 }
 
 /// Opens a client or server, and runs it until a signal stops it: the first one asks it to stop, and each
@@ -51,17 +62,34 @@ where
 {
     // From now on: before the command for the other host is printed.
     let stopping = stop();
-    let Opened { watch, look, run } = match open.await {
+    let mut hangups = Hangups::caught();
+    let opened = match open.await {
         Ok(opened) => opened,
         Err(error) => return report.end(Some(&S::default()), &exit::wrap(&error)),
     };
+    let Opened {
+        watch,
+        look,
+        mut reload,
+        run,
+    } = opened;
     let (stopper, asked) = (Stopper::new(), Cell::new(Exit::Ok));
     let signals = async {
         asked.set(stopping.await);
         repeatedly(&stopper).await
     };
+    let hung_up = hangups.each(|| match &mut reload {
+        Reload::Server(reload) => reload(),
+        Reload::Client if std::io::stderr().is_terminal() => {
+            asked.set(Exit::Terminated);
+            stopper.stop();
+            Ok("stopping with the terminal".to_owned())
+        }
+        Reload::Client => Ok("going on".to_owned()),
+    });
     let ended = tokio::select! {
         ended = run(&stopper) => ended,
+        never = hung_up => match never {},
         never = signals => match never {},
         never = report.watch(&look) => match never {},
         never = watch.serve(|| look().json()) => match never {},

@@ -355,7 +355,7 @@ fn a_sender_that_tries_again_goes_on_after_a_restart_of_the_receiver() {
     let keep = [".", "--keep", "--peer", &ours];
     let (recv, address, peer) = to.receive(&keep);
     let words = ["send", "big", &address, "--peer", &peer, "--json"];
-    let more = ["--retry", "30s", "--rate", "8mbit"];
+    let more = ["--retry", "30s", "--rate", "4mbit"];
     let mut send = from.start(&[&words[..], &more].concat());
     let name = ours.replace('-', "");
     let part = to.path().join(format!(".big.{name}.weftline-part"));

@@ -168,7 +168,10 @@ fn one_port_serves_files_udp_and_tcp() {
     stream.write_all(b"bytes").unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     let mut text = String::new();
-    tcp.accept().unwrap().0.read_to_string(&mut text).unwrap();
+    tcp.set_nonblocking(true).unwrap();
+    let (mut accepted, _) = until("the connection", || tcp.accept().ok());
+    accepted.set_nonblocking(false).unwrap();
+    accepted.read_to_string(&mut text).unwrap();
     assert_eq!(text, "bytes");
     drop(stream);
 
@@ -211,7 +214,8 @@ fn a_host_uses_the_services_that_let_it_in_and_no_other() {
         let said = client.line("error: ");
         assert!(said.contains("does not let it use this service"), "{said}");
         assert_eq!(client.end().0, 3);
-        serving.line(&format!("refused {guest}"));
+        let said = serving.line(&format!("refused {guest}"));
+        assert!(said.contains("to `peer` of ["), "{said}");
     }
     assert_eq!(with(CLIENTS[0].1).end().0, 0);
     // Its list counts at once.
@@ -226,30 +230,39 @@ fn a_host_uses_the_services_that_let_it_in_and_no_other() {
 #[test]
 fn a_hangup_takes_a_new_key_and_leaves_sessions_alone() {
     let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let words = ["relay", "serve", "--allow", "*:*", "--peer-anyone"];
+    let words = ["relay", "serve", "--allow", "*:*"];
     let listen = ["--listen", "127.0.0.1:0"];
     let mut serving = start(home.path(), &[&words[..], &listen].concat());
     let (peer, address) = listening(&mut serving);
-    let with = |peer: &str| {
+    let with = |home: &Path, peer: &str| {
         let words = ["relay", "connect", &address, "--udp", "0=127.0.0.1:9"];
-        start(other.path(), &[&words[..], &["--peer", peer]].concat())
+        start(home, &[&words[..], &["--peer", peer]].concat())
     };
-    let mut client = with(&peer);
+    let mut client = with(home.path(), &peer);
     client.line("connected to ");
     let file = home.path().join(".config/weftline/identity.pem");
     let kept = home.path().join("kept.pem");
     std::fs::rename(&file, &kept).unwrap();
     serving.signal("-HUP");
-    serving.line("identity.pem is missing");
+    let said = serving.line("identity.pem is missing");
+    assert!(said.starts_with("warning: SIGHUP: going on"), "{said}");
     let new = key(home.path());
     assert_ne!(new, peer);
     serving.signal("-HUP");
     serving.line(&format!(
         "new sessions have another key from now on: fingerprint {new}"
     ));
-    with(&new).line("connected to ");
-    let said = with(&peer).line("error: ");
+    // This host is its own peer with the new key, and not with the old one.
+    with(home.path(), &new).line("connected to ");
+    let said = with(home.path(), &peer).line("error: ");
     assert!(said.contains(&new), "{said}");
+    let stolen = other.path().join(".config/weftline");
+    std::fs::create_dir_all(&stolen).unwrap();
+    std::fs::copy(&kept, stolen.join("identity.pem")).unwrap();
+    let said = with(other.path(), &new).line("error: ");
+    assert!(said.contains("refuses this host"), "{said}");
+    client.signal("-HUP");
+    client.line("SIGHUP: going on");
     client.signal("-TERM");
     let (code, _) = client.end();
     assert_eq!(code, 143);
@@ -264,7 +277,7 @@ fn what_a_file_of_services_lacks_is_named() {
         assert!(said.contains(why), "{said}");
         assert_eq!(serving.end().0, 2, "{said}");
     };
-    fails("listen = 9338", "a table for each service");
+    fails("listen = 9338", "a table for each, [recv]");
     fails("[files]\n", "[files] is no service");
     fails("[relay]\n", "[relay]: the following required arguments");
     fails("[relay]\nalow = '*:*'\n", "[relay]: `alow` is no option");
@@ -276,6 +289,7 @@ fn what_a_file_of_services_lacks_is_named() {
     fails("[recv]\ndirectory = '-'\n", "name a directory");
     fails("[recv]\ncode = true\n", "only `weftline recv` shows codes");
     fails("lisen = 1\n[recv]\n", "`lisen` is no option");
+    fails("[recv]\ninsecure-udp = true\n", "--insecure-udp");
     // Nothing of it was opened.
     assert!(!home.path().join("received").exists());
     std::fs::write(home.path().join("serve.toml"), "[recv]\n").unwrap();

@@ -269,3 +269,35 @@ fn names_are_asked_through_the_tunnel_as_long_as_it_lasts() {
     let kept = format!("/etc/resolv.conf.before-weftline-{name}");
     assert!(!Path::new(&kept).exists());
 }
+
+#[test]
+fn a_server_that_is_stopped_gives_the_network_back() {
+    if !can_emulate_paths() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let lab = path("delay=5ms", Some("delay=5ms"), 1);
+    let tables = || {
+        let mut command = lab.command(Side::B);
+        let output = command.args(["nft", "list", "ruleset"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let forwards = || {
+        let mut command = lab.command(Side::B);
+        let output = command.args(["sysctl", "-n", "net.ipv4.conf.lab0.forwarding"]);
+        output.output().unwrap().stdout
+    };
+    let before = (tables(), forwards());
+    let file = "listen = 9338\n[tun]\npool = '10.99.0.0/24'\nmasquerade = 'lab0'\n";
+    fs::write(folder.path().join("serve.toml"), file).unwrap();
+    for (name, words) in [
+        ("alone", "tun serve --pool 10.99.0.0/24 --masquerade lab0"),
+        ("of-several", "serve --config serve.toml"),
+    ] {
+        let serving = Running::weftline(&lab, Side::B, folder.path(), name, words);
+        serving.says("weftline tun ");
+        assert!(tables().contains("weftline"), "{name}");
+        serving.end();
+        assert_eq!((tables(), forwards()), before, "{name}");
+    }
+}

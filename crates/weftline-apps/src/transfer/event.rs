@@ -36,6 +36,8 @@ pub enum Event<'a> {
         /// Its path.
         path: &'a str,
     },
+    /// The receiver has the entry: it arrived, or was there already.
+    InPlace,
     /// The receiver already has the file.
     AlreadyThere {
         /// Its path.

@@ -72,6 +72,7 @@ impl Summary {
     ) {
         if verdict.is_good() {
             self.complete = self.complete.saturating_add(1);
+            on_event(Event::InPlace);
             if verdict == Verdict::AlreadyThere {
                 self.already_there = self.already_there.saturating_add(1);
                 on_event(Event::AlreadyThere {

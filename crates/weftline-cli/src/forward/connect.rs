@@ -15,7 +15,7 @@ use crate::home;
 use crate::listen::local;
 use crate::options::{PathOptions, SessionOptions, wait};
 use crate::peer::Peer;
-use crate::supervise::{Opened, StayOptions, retrying, supervise};
+use crate::supervise::{Opened, Reload, StayOptions, retrying, supervise};
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
 use crate::ui::{Exit, Failure, OutputOptions, failure};
@@ -103,6 +103,7 @@ async fn open(
     Ok(Opened {
         watch: args.stay.monitor.open("forward", "connect").await?,
         look: client.counts(),
+        reload: Reload::Client,
         run: async move |stopper: &Stopper| client.run(stopper).await,
     })
 }

@@ -14,13 +14,13 @@ use clap::Args;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use weftline::{Connection, Port, Refusal};
+use weftline::{CloseReason, Connection, Port, Refusal};
 use weftline_apps::host::{Service, Work};
 use weftline_apps::protocol::accept;
 use weftline_apps::{Protocol, close, farewell};
 
 use crate::inbox::Inbox;
-use crate::listen::{self, ListenOptions, turned_away};
+use crate::listen::{self, ListenOptions, Secured, turned_away};
 use crate::monitor::Watch;
 use crate::offer::Offer;
 use crate::options::{SessionOptions, StallOptions};
@@ -94,7 +94,7 @@ pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exi
     let mut hangups = args.keep.then(Hangups::caught);
     let hung_up = async {
         match &mut hangups {
-            Some(hangups) => hangups.each(|| listen::LISTS.to_owned()).await,
+            Some(hangups) => hangups.each(|| Ok(listen::LISTS.to_owned())).await,
             None => std::future::pending().await,
         }
     };
@@ -182,7 +182,11 @@ impl Service for Files {
             }
             let (args, output) = (self.args.clone(), self.output);
             let places = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
-            if let Some(record) = session(connection, args, output, places).await {
+            if let Some(mut record) = session(connection.clone(), args, output, places).await {
+                // The port is closed as a whole.
+                if connection.close_reason() == Some(CloseReason::Local) {
+                    record.failure = Some(stopped(Exit::Terminated));
+                }
                 let told = move || summary::result(&record, Side::Recv, output);
                 let _ = tokio::task::spawn_blocking(told).await;
             }
@@ -217,7 +221,9 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Opened> {
         (args.listen.insecure(check, config)?.into(), None)
     } else {
         let secured = (args.listen).secured(Protocol::Files, &args.session, check, config);
-        let (endpoint, allowed) = secured?;
+        let Secured {
+            endpoint, allowed, ..
+        } = secured?;
         let guests = Guests::new(args, output, endpoint.clone(), allowed)?;
         (endpoint.into(), Some(Arc::new(guests)))
     };

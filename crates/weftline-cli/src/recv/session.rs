@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
-use weftline::{Connection, Fingerprint, Stream};
+use weftline::{CloseReason, Connection, Fingerprint, Stream};
 use weftline_apps::transfer::{Event, Folder, Sink, Summary, TransferError, receive};
 use weftline_apps::{close, printable};
 
@@ -101,6 +101,9 @@ async fn first_stream(connection: &Connection, patience: Duration) -> Result<Str
 
 /// Lets a peer go that is no sender. On plain UDP anybody can be one, with one datagram.
 fn offered_nothing(connection: &Connection, why: &str, output: OutputOptions) {
+    if connection.close_reason() == Some(CloseReason::Local) {
+        return;
+    }
     let text = format!("{} offered nothing: {why}", name(connection));
     Reporter::lines(output).peer(printable(&text));
     connection.close(close::FAILED, "you offered nothing");

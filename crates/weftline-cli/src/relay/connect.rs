@@ -14,7 +14,7 @@ use super::options::{idle, most_flows};
 use super::{THERE, in_pieces};
 use crate::options::{AgainOptions, PathOptions, SessionOptions, stats};
 use crate::peer::Peer;
-use crate::supervise::{Opened, StayOptions, retrying, supervise};
+use crate::supervise::{Opened, Reload, StayOptions, retrying, supervise};
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
 use crate::ui::{Exit, Failure, OutputOptions, failure};
@@ -111,6 +111,7 @@ async fn open(
     Ok(Opened {
         watch: args.stay.monitor.open("relay", "connect").await?,
         look: move || seen.snapshot(),
+        reload: Reload::Client,
         run: async move |stopper: &Stopper| client.run(stopper).await,
     })
 }

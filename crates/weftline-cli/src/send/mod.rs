@@ -1,14 +1,17 @@
 //! `weftline send`
 
+mod progress;
 mod receiver;
 
+use std::pin::{Pin, pin};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
 use weftline::{Connection, Port};
 use weftline_apps::pairing::Code;
-use weftline_apps::transfer::{Listing, collect, send};
+use weftline_apps::transfer::{Event, Listing, collect, send};
 use weftline_apps::{close, farewell};
 
 use crate::options::{PathOptions, SessionOptions, StallOptions, wait};
@@ -20,6 +23,7 @@ use crate::ui::progress::Reporter;
 use crate::ui::stop::{stop, stopped};
 use crate::ui::summary::{self, Record, Side, show, watch};
 use crate::ui::{Exit, Failure, OutputOptions, exit};
+use progress::{Place, Progress};
 
 /// The commands of the receiving end.
 const THERE: There = There {
@@ -112,36 +116,53 @@ async fn prepare(args: &SendArgs, output: OutputOptions) -> Result<Listing> {
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
-/// Sends it in one session, or with `--retry` in as many as it takes.
+/// Sends it in one session, or with `--retry` in as many as it takes. The record is of the last one.
 async fn send_all(args: &SendArgs, listing: &Listing, output: OutputOptions) -> Record {
-    let started = Instant::now();
-    let (mut last_progress, mut pause) = (started, FIRST_PAUSE);
+    let mut stopping = pin!(stop());
+    let (mut progress, mut pause) = (Progress::default(), FIRST_PAUSE);
     let mut began = false;
     loop {
-        let (mut record, has_moved) = match connect(args, output).await {
+        let connected = tokio::select! {
+            connected = connect(args, output) => connected,
+            exit = &mut stopping => Err(match began {
+                true => stopped(exit),
+                false => Failure::new(exit, "stopped before the connection was made"),
+            }.into()),
+        };
+        let before = progress.last;
+        let mut record = match connected {
             Ok((endpoint, connection)) => {
                 began = true;
+                let session = (&endpoint, &connection);
                 let patience = args.stall.stall_timeout;
-                transfer(listing, &endpoint, &connection, patience, output).await
+                transfer(
+                    listing,
+                    session,
+                    patience,
+                    &mut progress,
+                    stopping.as_mut(),
+                    output,
+                )
+                .await
             }
-            Err(error) => (Record::failed(exit::wrap(&error)), false),
+            Err(error) => Record::failed(exit::wrap(&error)),
         };
-        if has_moved {
-            (last_progress, pause) = (Instant::now(), FIRST_PAUSE);
+        if progress.last > before {
+            pause = FIRST_PAUSE;
         }
-        record.elapsed = started.elapsed();
-        let is_in_time = last_progress.elapsed() + pause < args.retry;
-        let Some(failure) = record.failure.as_ref() else {
-            return record;
-        };
+        let is_in_time = progress.last.elapsed() + pause < args.retry;
+        let lost = record
+            .failure
+            .as_ref()
+            .filter(|failure| failure.exit == Exit::Lost);
         // What never began may be a mistake in the command.
-        if !began || failure.exit != Exit::Lost || !is_in_time {
+        let Some(failure) = lost.filter(|_| began && is_in_time) else {
             return record;
-        }
+        };
         Reporter::lines(output).warn(&retrying(&failure::alone(failure), pause));
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            exit = stop() => {
+            exit = &mut stopping => {
                 record.failure = Some(stopped(exit));
                 return record;
             }
@@ -153,23 +174,24 @@ async fn send_all(args: &SendArgs, listing: &Listing, output: OutputOptions) -> 
 async fn connect(args: &SendArgs, output: OutputOptions) -> Result<(Port, Connection)> {
     let mut config = args.session.endpoint()?;
     args.paths.complete(&mut config)?;
-    tokio::select! {
-        connected = receiver::open(args, &config, output) => connected,
-        exit = stop() => {
-            let message = "stopped before the connection was made";
-            Err(Failure::new(exit, message).into())
-        }
-    }
+    receiver::open(args, &config, output).await
 }
 
-/// Sends it in this session; returns whether anything of it was sent, too.
+fn lock(place: &Mutex<Place>) -> MutexGuard<'_, Place> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sends it in this session.
 async fn transfer(
     listing: &Listing,
-    endpoint: &Port,
-    connection: &Connection,
+    (endpoint, connection): (&Port, &Connection),
     patience: Duration,
+    progress: &mut Progress,
+    stopping: Pin<&mut impl Future<Output = Exit>>,
     output: OutputOptions,
-) -> (Record, bool) {
+) -> Record {
+    let started = Instant::now();
+    let place = Mutex::new(Place::default());
     let reporter = Reporter::stderr(output);
     reporter.expect(listing.bytes());
     let sending = async {
@@ -178,19 +200,25 @@ async fn transfer(
             .await
             .map_err(|reason| failure::closed(&reason))?;
         let shown = show(Side::Send, &reporter);
-        let sent = send(stream, listing, tokio::io::stdin(), patience, &shown).await;
+        let on_event = |event: Event<'_>| {
+            lock(&place).note(&event, reporter.bytes());
+            shown(event);
+        };
+        let sent = send(stream, listing, tokio::io::stdin(), patience, &on_event).await;
         sent.map_err(|error| failure::transferring(&error, connection.close_reason().as_ref()))
     };
     let result = tokio::select! {
         result = sending => result,
-        exit = stop() => Err(stopped(exit)),
+        exit = stopping => Err(stopped(exit)),
         never = watch(Side::Send, connection, &reporter) => match never {},
+        never = progress.watch(|| lock(&place).reached(reporter.bytes(), connection.held())) => match never {},
     };
     reporter.finish();
     let mut record = Record {
         stats: Some(connection.stats()),
         paths: connection.paths(),
         peer: connection.peer().map(|p| p.to_string()),
+        elapsed: started.elapsed(),
         ..Record::default()
     };
     let (code, reason) = match result {
@@ -211,5 +239,5 @@ async fn transfer(
         }
     };
     farewell(endpoint, code, &reason).await;
-    (record, reporter.bytes() > 0)
+    record
 }

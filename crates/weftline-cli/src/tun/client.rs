@@ -13,7 +13,7 @@ use super::network::NetworkOptions;
 use super::system;
 use crate::options::{AgainOptions, PathOptions, SessionOptions, stats};
 use crate::peer::Peer;
-use crate::supervise::{Opened, StayOptions, retrying, supervise};
+use crate::supervise::{Opened, Reload, StayOptions, retrying, supervise};
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
 use crate::ui::{Exit, Failure, OutputOptions, failure};
@@ -90,6 +90,7 @@ async fn open(
     Ok(Opened {
         watch: args.stay.monitor.open("tun", "client").await?,
         look: move || seen.snapshot(),
+        reload: Reload::Client,
         run: async move |stopper: &Stopper| {
             let ended = client.run(stopper).await;
             // A network that was being opened meanwhile is taken down before the program ends.

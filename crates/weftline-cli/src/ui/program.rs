@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::Parser;
 
 use super::exit::{self, Exit, Failure};
+use super::journal;
 use super::output::{self, OutputOptions};
 use super::terminal;
 
@@ -28,8 +29,13 @@ pub fn main<C: Parser>(
     let cli = match C::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => {
-            // Nothing can be done about an output that is closed.
-            let _ = error.print();
+            if journal::is_reading() {
+                output::line(&error.to_string());
+                terminal::flush();
+            } else {
+                // Nothing can be done about an output that is closed.
+                let _ = error.print();
+            }
             return if error.use_stderr() {
                 Exit::Usage
             } else {

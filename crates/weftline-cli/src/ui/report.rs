@@ -77,7 +77,10 @@ impl Report {
                     if self.output.json {
                         output::print(&self.json(Some(&now), "statistics").to_string());
                     } else {
-                        self.reporter.note(&now.line(&printed, every));
+                        let line = now.line(&printed, every);
+                        if !line.is_empty() {
+                            self.reporter.note(&line);
+                        }
                     }
                     printed = now;
                 }

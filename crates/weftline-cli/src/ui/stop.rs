@@ -66,12 +66,15 @@ impl Hangups {
         }
     }
 
-    /// Calls `reload` at each of them, and tells what it says.
-    pub async fn each(&mut self, mut reload: impl FnMut() -> String) -> Infallible {
+    /// Calls `reload` at each of them, and tells what it says; an error is a warning.
+    pub async fn each(&mut self, mut reload: impl FnMut() -> Result<String, String>) -> Infallible {
         #[cfg(unix)]
         if let Some(signal) = &mut self.signal {
             while signal.recv().await.is_some() {
-                terminal::offer(format!("SIGHUP: {}", reload()));
+                terminal::offer(match reload() {
+                    Ok(text) => format!("SIGHUP: {text}"),
+                    Err(text) => format!("warning: SIGHUP: {text}"),
+                });
             }
         }
         std::future::pending().await
