@@ -2,7 +2,7 @@
 //!
 //! [`load`] measures a transport from the application's side. [`compare`] runs loads of several
 //! transports over emulated paths (`weftline-emulator`, Linux) and makes tables and charts of their
-//! results. [`sim`] runs the engine in virtual time, [`chaos`] real programs that are killed and
+//! results. [`sim`] compares runs of the engine in virtual time (`weftline-sim`), [`chaos`] real programs that are killed and
 //! starved. The papers' formulas, simulators and figures are in `weftline-papers`. The program
 //! `weftline` does not depend on this crate.
 #![deny(unsafe_code)]
@@ -14,7 +14,6 @@ pub mod commands;
 pub mod compare;
 pub mod load;
 pub mod recordings;
-pub mod schemes;
 pub mod sim;
 
 pub use cli::{command, main};

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde_json::Value;
-use weftline_lab::load::Pace;
+use weftline_sim::Pace;
 
 fn ext() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("ext")

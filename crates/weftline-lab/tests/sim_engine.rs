@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use weftline_lab::schemes;
-use weftline_lab::sim::engine::{Application, Experiment, Outcome, Path};
+use weftline_sim::engine::{Application, Experiment, Outcome, Path};
+use weftline_sim::schemes;
 
 fn experiment(settings: &[&str], link: &str, application: &str, secs: u64) -> Experiment {
     let back = "delay=30ms";
@@ -169,8 +169,8 @@ mod events {
 
     use super::experiment;
     use serde_json::Value;
-    use weftline_lab::sim::engine::{DatagramKind, Entry, LogLine, PathEvent, Place};
     use weftline_proto::LogEvent;
+    use weftline_sim::engine::{DatagramKind, Entry, LogLine, PathEvent, Place};
 
     const LINK: &str = "rate=10mbit delay=20ms queue=40ms loss=iid:10%";
 

@@ -5,9 +5,9 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use serde_json::Value;
-use weftline_lab::schemes;
-use weftline_lab::sim::engine::{Application, Experiment, Outcome, Path};
 use weftline_lab::sim::paths::Profile;
+use weftline_sim::engine::{Application, Experiment, Outcome, Path};
+use weftline_sim::schemes;
 
 fn experiment(paths: Vec<Path>, application: &str) -> Experiment {
     let application: Application = application.parse().unwrap();
@@ -49,7 +49,7 @@ fn a_session_over_two_links_carries_what_both_carry_and_tells_it_of_each() {
     };
     assert!((fast.share + slow.share - 1.0).abs() < 1e-9);
     assert!((0.15..0.25).contains(&slow.share), "{slow:?}");
-    let last = |path: &weftline_lab::sim::engine::PathOutcome| path.windows_mbit[2];
+    let last = |path: &weftline_sim::engine::PathOutcome| path.windows_mbit[2];
     assert_eq!(slow.windows_mbit.len(), 3);
     assert!(
         last(fast) > 48.0 && (11.0..=12.1).contains(&last(slow)),

@@ -6,9 +6,9 @@ use serde_json::Value;
 use weftline_netem::LinkConfig;
 
 use super::record::{Flow, Record};
-use super::statistics::jain;
 use super::suite::{View, number};
-use crate::load::Pace;
+use weftline_sim::Pace;
+use weftline_sim::jain;
 
 /// A number of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -55,7 +55,7 @@ pub use results::{CaseResults, Results, Row, SuiteResults};
 pub use run::RunError;
 #[cfg(target_os = "linux")]
 pub use session::{Ended, Progress, SessionError, session};
-pub use statistics::{Spread, jain};
+pub use statistics::Spread;
 pub use suite::{Case, Scale, Suite, View};
 pub use table::markdown;
 #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! Records which messages of a stream have arrived, and their delays.
 
-use super::delays::Delays;
 use super::schedule::{HEADER, Schedule};
+use weftline_sim::Delays;
 
 /// The start of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::pace::Pace;
+    use weftline_sim::Pace;
 
     const MS: i64 = 1_000_000;
     const START: i64 = 77 * MS;

@@ -6,23 +6,19 @@
 
 mod arrivals;
 mod clock;
-mod delays;
 mod error;
 mod ext;
 mod filler;
 #[cfg(target_os = "linux")]
 mod os;
-mod pace;
 mod request;
 mod schedule;
 mod transport;
 mod workload;
 
 pub use clock::now;
-pub use delays::{Delays, Summary};
 pub use error::{Failed, LoadError};
 pub use ext::{External, NotExternal};
-pub use pace::Pace;
 pub use request::{Mode, Request, Side, UnknownMode};
 pub use transport::NAMES;
 

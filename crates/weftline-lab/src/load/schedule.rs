@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::LoadError;
 use super::clock::nanos;
-use super::pace::Pace;
 use weftline_proto::Settings;
+use weftline_sim::Pace;
 
 /// Most messages in a run: the receiver keeps one bit for each.
 const MOST: u64 = 100_000_000;

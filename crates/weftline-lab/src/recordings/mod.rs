@@ -45,7 +45,7 @@ pub enum App {
     Bulk,
     /// Messages at a constant rate, 40 % of the mean capacity.
     Stream,
-    /// A video of the same mean rate, 8 Mbit/s at most: [`Pace::Video`](crate::load::Pace::Video).
+    /// A video of the same mean rate, 8 Mbit/s at most: [`Pace::Video`](weftline_sim::Pace::Video).
     Video,
 }
 

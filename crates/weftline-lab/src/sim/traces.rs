@@ -6,9 +6,9 @@ use serde::Serialize;
 use weftline_emulator::Links;
 use weftline_proto::Config;
 
-use super::engine::{Application, Experiment, Outcome, Path};
 use super::parallel::in_parallel;
 use crate::recordings::{App, BACK, MESSAGE, Numbers, Recording, Worse, never_worse};
+use weftline_sim::engine::{Application, Experiment, Outcome, Path};
 
 /// What is run.
 #[derive(Clone, Debug)]

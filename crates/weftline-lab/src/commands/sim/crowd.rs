@@ -10,9 +10,9 @@ use weftline_cli::ui::{Exit, Failure, OutputOptions};
 use super::common::seconds;
 use crate::commands::links::links;
 use crate::compare::Spread;
-use crate::schemes;
-use crate::sim::crowd::{Crowd, CrowdOutcome, Member, Sender};
-use crate::sim::engine::{Application, check_paths};
+use weftline_sim::crowd::{Crowd, CrowdOutcome, Member, Sender};
+use weftline_sim::engine::{Application, check_paths};
+use weftline_sim::schemes;
 
 const HELP: &str = "\
 Settings are those of `weftline-lab sim engine`.

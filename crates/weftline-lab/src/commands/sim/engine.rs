@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::commands::links::links;
-use crate::sim::engine::{
-    self, Application, Experiment, LogLine, Outcome, PathOutcome, TooManyEntries, check_paths,
-    symbols,
-};
 use crate::sim::paths::Profile;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
+use weftline_sim::engine::{
+    self, Application, Experiment, LogLine, Outcome, PathOutcome, TooManyEntries, check_paths,
+    symbols,
+};
 
 use super::common::seconds;
-use crate::schemes;
 use weftline_cli::ui::{Exit, Failure, OutputOptions};
 use weftline_emulator::Links;
 use weftline_netem::units;
+use weftline_sim::schemes;
 
 const HELP: &str = "\
 Settings are those of `weftline-lab load`'s transport weftline, without its carrier: preset=NAME

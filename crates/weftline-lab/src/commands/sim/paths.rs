@@ -8,9 +8,9 @@ use serde_json::json;
 use weftline_cli::ui::{Exit, Failure, OutputOptions, output};
 
 use crate::recordings;
-use crate::schemes;
-use crate::sim::engine::check_paths;
 use crate::sim::paths::{Cut, Goal, Order, PROFILES, Recorded, Row, Shared, Studied, Study, goals};
+use weftline_sim::engine::check_paths;
+use weftline_sim::schemes;
 
 const HELP: &str = "\
 Sixteen pairs of paths with published results; delay, jitter and loss are the same in both directions,

@@ -10,8 +10,8 @@ use weftline_papers::theory::dcf::Cell;
 
 use super::common::{CodeName, RunOptions};
 use crate::commands::theory::show::{Computed, short};
-use crate::schemes;
-use crate::sim::first_repair::first_repair;
+use weftline_sim::first_repair::first_repair;
+use weftline_sim::schemes;
 
 const HELP: &str = "\
 One hop of 802.11b, 11 Mbit/s, 1500-byte packets, each sent once by the MAC.

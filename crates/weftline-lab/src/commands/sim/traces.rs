@@ -10,8 +10,8 @@ use weftline_cli::ui::{Exit, Failure, OutputOptions, output};
 use weftline_netem::LossModel;
 
 use crate::recordings::{self, App, GENERATED, LOSSES};
-use crate::schemes;
 use crate::sim::traces::{Compared, Comparison, Measured};
+use weftline_sim::schemes;
 
 const HELP: &str = "\
 Links: the trace forwards (20 ms one way, or as recorded in NAME.delay), a queue of 500 ms, 48 Mbit/s

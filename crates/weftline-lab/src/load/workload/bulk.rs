@@ -10,12 +10,12 @@ use super::stamps::{self, Stamps};
 use super::{Outcome, PIECE, dismissed, farewell, guest};
 use crate::load::LoadError;
 use crate::load::clock::{Timer, instant, nanos, now};
-use crate::load::delays::Summary;
 use crate::load::filler::Filler;
-use crate::load::pace::Pace;
 use crate::load::schedule::{HEADER, LARGEST, LONGEST, Schedule};
 use crate::load::transport::{ByteStream, Link, Listener, Messages, Symbols};
 use weftline_proto::Settings;
+use weftline_sim::Pace;
+use weftline_sim::Summary;
 
 /// How much longer than requested the sender sends, in seconds: the receiver starts its clock with
 /// the first byte, which arrives later by the path's delay.

@@ -8,10 +8,10 @@ use tokio::time::timeout_at;
 use crate::load::LoadError;
 use crate::load::arrivals::Header;
 use crate::load::clock::{instant, now};
-use crate::load::delays::Delays;
 use crate::load::filler::Filler;
 use crate::load::schedule::HEADER;
 use crate::load::transport::ByteStream;
+use weftline_sim::Delays;
 
 /// Writes pieces of `size` bytes until `amount` bytes are written or `end` has come, and returns
 /// the number of bytes that the transport accepted.

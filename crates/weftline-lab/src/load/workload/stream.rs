@@ -10,12 +10,12 @@ use super::{Outcome, PIECE, dismissed, farewell, guest};
 use crate::load::LoadError;
 use crate::load::arrivals::{Arrival, Arrivals, Header};
 use crate::load::clock::{Timer, instant, nanos, now};
-use crate::load::delays::{Delays, Summary};
 use crate::load::filler::Filler;
-use crate::load::pace::Pace;
 use crate::load::schedule::{LONGEST, Schedule};
 use crate::load::transport::{Link, Listener, Symbols};
 use weftline_proto::Settings;
+use weftline_sim::Pace;
+use weftline_sim::{Delays, Summary};
 
 /// Time from connecting to the first message, in nanoseconds.
 const LEAD_IN: i64 = 20_000_000;

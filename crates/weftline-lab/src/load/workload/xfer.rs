@@ -11,10 +11,10 @@ use tokio::time::{sleep, timeout};
 use super::{Outcome, PIECE};
 use crate::load::LoadError;
 use crate::load::clock::{instant, nanos, now};
-use crate::load::delays::{Delays, Summary, millis};
 use crate::load::filler::Filler;
 use crate::load::transport::{ByteStream, Link, Listener, Transport};
 use weftline_proto::Settings;
+use weftline_sim::{Delays, Summary, millis};
 
 /// Largest transfer in bytes.
 const LARGEST: u64 = 1 << 40;

@@ -6,8 +6,8 @@ use serde::Serialize;
 use weftline_netem::Outages;
 
 use super::{Bulk, MESSAGES, Order, Profile, SKIP, Study, median};
-use crate::sim::engine::{Application, Outcome, Path};
 use crate::sim::parallel::in_parallel;
+use weftline_sim::engine::{Application, Outcome, Path};
 
 /// The first path is down between these times.
 const DOWN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(10));

@@ -23,8 +23,8 @@ pub use shared::Shared;
 
 use crate::recordings::Recording;
 
-use super::engine::{Application, Experiment, Outcome, Path};
 use super::parallel::in_parallel;
+use weftline_sim::engine::{Application, Experiment, Outcome, Path};
 
 /// What is run.
 #[derive(Clone, Debug)]

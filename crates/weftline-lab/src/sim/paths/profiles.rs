@@ -2,7 +2,7 @@
 
 use weftline_netem::LinkConfig;
 
-use crate::sim::engine::Path;
+use weftline_sim::engine::Path;
 
 /// One side of a pair, the same in both directions: delay and jitter one way in ms, loss in percent,
 /// rate of IP packets in Mbit/s.

@@ -7,8 +7,8 @@ use weftline_emulator::Links;
 
 use super::{SKIP, Stream, Study};
 use crate::recordings::{BACK, MESSAGE, Recording};
-use crate::sim::engine::{Application, Path};
 use crate::sim::parallel::in_parallel;
+use weftline_sim::engine::{Application, Path};
 
 /// The stream's share of what both links carry on average.
 const LOAD: f64 = 0.6;

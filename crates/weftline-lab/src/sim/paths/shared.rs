@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{Study, median};
-use crate::sim::crowd::{Crowd, Member, Sender};
-use crate::sim::engine::Application;
 use crate::sim::parallel::in_parallel;
+use weftline_sim::crowd::{Crowd, Member, Sender};
+use weftline_sim::engine::Application;
 
 const BOTTLENECK: &str = "rate=40mbit delay=20ms queue=100ms";
 const LASTS: Duration = Duration::from_secs(30);

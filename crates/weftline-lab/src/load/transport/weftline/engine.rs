@@ -3,7 +3,7 @@
 use weftline::{Congestion, EndpointConfig};
 use weftline_proto::{Settings, TextError};
 
-use crate::schemes;
+use weftline_sim::schemes;
 
 /// What takes the datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use weftline_netem::units;
 
-use crate::load::Pace;
+use crate::Pace;
 
 /// The traffic of the writer's application.
 #[derive(Clone, Copy, Debug, PartialEq)]

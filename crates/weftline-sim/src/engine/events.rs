@@ -108,7 +108,7 @@ pub struct TooManyEntries {
 
 /// All lines of a run so far.
 #[derive(Debug)]
-pub(in crate::sim) struct Log {
+pub(crate) struct Log {
     lines: Vec<LogLine>,
     most: usize,
     full: bool,
@@ -145,7 +145,7 @@ impl Log {
 
 /// What one end adds to the log.
 #[derive(Debug)]
-pub(in crate::sim) struct Recording {
+pub(crate) struct Recording {
     end: Place,
     log: Rc<RefCell<Log>>,
     /// The newest datagram that left.
@@ -154,9 +154,9 @@ pub(in crate::sim) struct Recording {
 
 impl Recording {
     /// Entries of a session between two calls of its driver; there are never as many.
-    pub(in crate::sim) const CAPACITY: usize = 1 << 16;
+    pub(crate) const CAPACITY: usize = 1 << 16;
 
-    pub(in crate::sim) fn new(end: Place, log: &Rc<RefCell<Log>>) -> Self {
+    pub(crate) fn new(end: Place, log: &Rc<RefCell<Log>>) -> Self {
         Recording {
             end,
             log: Rc::clone(log),
@@ -165,7 +165,7 @@ impl Recording {
     }
 
     /// Takes what the session has logged.
-    pub(in crate::sim) fn take(&mut self, session: &mut Session) {
+    pub(crate) fn take(&mut self, session: &mut Session) {
         let mut log = self.log.borrow_mut();
         while let Some(entry) = session.poll_log() {
             self.newest = sent(&entry.event).or(self.newest);

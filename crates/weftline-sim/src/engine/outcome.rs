@@ -8,7 +8,7 @@ use weftline_proto::Stats;
 
 use super::Experiment;
 use super::end::{Reader, Writer};
-use crate::load::Summary;
+use crate::Summary;
 
 /// The result of an experiment. A delay is the time from when a message was due to when it was
 /// read in order.

@@ -5,7 +5,7 @@
 //! gives exactly the same result.
 
 mod application;
-pub(in crate::sim) mod end;
+pub(crate) mod end;
 mod events;
 mod outcome;
 mod symbols;

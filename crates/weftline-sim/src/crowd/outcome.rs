@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::run::{Run, WINDOW};
 use super::{Crowd, Member};
-use crate::compare::jain;
-use crate::load::Summary;
+use crate::Summary;
+use crate::fairness::jain;
 
 /// A window is fair from this index on.
 const FAIR: f64 = 0.95;

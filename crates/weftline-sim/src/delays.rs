@@ -101,7 +101,7 @@ impl Delays {
 }
 
 /// Nanoseconds in milliseconds, to the nanosecond.
-pub(crate) fn millis(nanos: f64) -> f64 {
+pub fn millis(nanos: f64) -> f64 {
     nanos.round() / 1e6
 }
 

@@ -8,7 +8,7 @@ use weftline_proto::Role;
 
 use super::competitor::Competitor;
 use super::{Crowd, Member, Sender};
-use crate::sim::engine::end::{Counting, Reader, Writer};
+use crate::engine::end::{Counting, Reader, Writer};
 
 /// Goodput is counted in windows of this length.
 pub(super) const WINDOW: Duration = Duration::from_secs(1);

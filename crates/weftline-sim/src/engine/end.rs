@@ -9,14 +9,14 @@ use weftline_proto::{
 
 use super::application::{Application, Timed};
 use super::events::Recording;
-use crate::load::Delays;
+use crate::Delays;
 
 fn time(now: Duration) -> Time {
     Time::from_micros(now.as_micros() as u64)
 }
 
 /// The longest datagram that a path takes, if its carrier knows.
-pub(in crate::sim) type Largest = Option<usize>;
+pub(crate) type Largest = Option<usize>;
 
 /// A session as a node: no application yet.
 struct End {
@@ -117,7 +117,7 @@ impl End {
 }
 
 /// The sending end.
-pub(in crate::sim) struct Writer {
+pub(crate) struct Writer {
     end: End,
     application: Application,
     duration: Duration,
@@ -136,7 +136,7 @@ pub(in crate::sim) struct Writer {
 const PIECE: usize = 16 << 10;
 
 impl Writer {
-    pub(in crate::sim) fn new(
+    pub(crate) fn new(
         role: Role,
         config: Config,
         paths: &[Largest],
@@ -163,33 +163,33 @@ impl Writer {
         }
     }
 
-    pub(in crate::sim) fn due(&self) -> u64 {
+    pub(crate) fn due(&self) -> u64 {
         self.due
     }
 
-    pub(in crate::sim) fn closed(&self) -> bool {
+    pub(crate) fn closed(&self) -> bool {
         self.end.closed
     }
 
-    pub(in crate::sim) fn is_drained(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         self.end.is_drained()
     }
 
-    pub(in crate::sim) fn close(&mut self, now: Duration) {
+    pub(crate) fn close(&mut self, now: Duration) {
         self.end.session.close(time(now), 0, "");
         self.end.record();
     }
 
-    pub(in crate::sim) fn is_acknowledged(&self) -> bool {
+    pub(crate) fn is_acknowledged(&self) -> bool {
         self.end.session.all_acknowledged()
     }
 
-    pub(in crate::sim) fn stats(&self) -> Stats {
+    pub(crate) fn stats(&self) -> Stats {
         self.end.session.stats()
     }
 
     /// What it knows of each path.
-    pub(in crate::sim) fn path_reports(&self) -> Vec<PathReport> {
+    pub(crate) fn path_reports(&self) -> Vec<PathReport> {
         let reports = self.end.session.paths();
         reports.map(|(_, report)| report).collect()
     }
@@ -349,15 +349,15 @@ impl Node for Writer {
 
 /// What the reader counts.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sim) struct Counting {
+pub(crate) struct Counting {
     /// Only messages that are due after this.
-    pub(in crate::sim) skip: Duration,
+    pub(crate) skip: Duration,
     /// Messages that are read later than this after their due time are late.
-    pub(in crate::sim) within: Option<Duration>,
+    pub(crate) within: Option<Duration>,
 }
 
 /// The receiving end.
-pub(in crate::sim) struct Reader {
+pub(crate) struct Reader {
     end: End,
     application: Application,
     counting: Counting,
@@ -374,7 +374,7 @@ pub(in crate::sim) struct Reader {
 }
 
 impl Reader {
-    pub(in crate::sim) fn new(
+    pub(crate) fn new(
         config: Config,
         paths: &[Largest],
         seed: u64,
@@ -399,47 +399,47 @@ impl Reader {
     }
 
     /// Whether everything was read, to the end of the stream.
-    pub(in crate::sim) fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.complete.is_some()
     }
 
-    pub(in crate::sim) fn is_drained(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         self.end.is_drained()
     }
 
-    pub(in crate::sim) fn completion(&self) -> Option<Duration> {
+    pub(crate) fn completion(&self) -> Option<Duration> {
         self.complete
     }
 
-    pub(in crate::sim) fn closed(&self) -> bool {
+    pub(crate) fn closed(&self) -> bool {
         self.end.closed
     }
 
-    pub(in crate::sim) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub(in crate::sim) fn counted(&self) -> u64 {
+    pub(crate) fn counted(&self) -> u64 {
         self.counted
     }
 
-    pub(in crate::sim) fn messages(&self) -> u64 {
+    pub(crate) fn messages(&self) -> u64 {
         self.messages
     }
 
     /// Share of counted messages that were not late.
-    pub(in crate::sim) fn on_time(&self) -> Option<f64> {
+    pub(crate) fn on_time(&self) -> Option<f64> {
         let all = self.delays.len();
         let told = self.counting.within.filter(|_| all > 0);
         told.map(|_| self.on_time as f64 / all as f64)
     }
 
-    pub(in crate::sim) fn delays(&self) -> &Delays {
+    pub(crate) fn delays(&self) -> &Delays {
         &self.delays
     }
 
     /// Missing messages count with the time they have waited.
-    pub(in crate::sim) fn count_missing(&mut self, due: u64, now: Duration) {
+    pub(crate) fn count_missing(&mut self, due: u64, now: Duration) {
         if let Some(timed) = self.application.timed() {
             for number in self.messages..due {
                 self.count(timed.due(number), now);

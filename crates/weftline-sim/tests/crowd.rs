@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use weftline_lab::schemes;
-use weftline_lab::sim::crowd::{Crowd, Member, Sender};
-use weftline_lab::sim::engine::Application;
+use weftline_sim::crowd::{Crowd, Member, Sender};
+use weftline_sim::engine::Application;
+use weftline_sim::schemes;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -9,9 +9,9 @@ mod support;
 use std::time::Duration;
 
 use support::{Peer, Script, run};
-use weftline_lab::schemes;
 use weftline_netem::{LinkConfig, Simulation};
 use weftline_proto::{Config, RateControl, Role, Stats};
+use weftline_sim::schemes;
 
 const MESSAGE: usize = 1000;
 const MESSAGES: u64 = 5000;
