@@ -1,0 +1,52 @@
+#![doc = include_str!("../README.md")]
+#![deny(unsafe_code)]
+
+mod bridge;
+#[allow(unsafe_code)]
+mod buffer;
+mod codec;
+mod config;
+mod connection;
+mod endpoint;
+mod errors;
+mod identity;
+mod runtime;
+mod stream;
+
+/// Python aligns its objects to 16 bytes, and does not ask what a class needs.
+const fn is_aligned<T>() -> bool {
+    align_of::<T>() <= 16
+}
+
+const _: () = {
+    assert!(is_aligned::<bridge::Operation>());
+    assert!(is_aligned::<codec::BlockDecoder>() && is_aligned::<codec::BlockEncoder>());
+    assert!(is_aligned::<codec::Coefficients>() && is_aligned::<codec::ReedSolomon>());
+    assert!(is_aligned::<codec::Recoder>());
+    assert!(is_aligned::<codec::WindowDecoder>() && is_aligned::<codec::WindowEncoder>());
+    assert!(is_aligned::<connection::Connection>() && is_aligned::<connection::Message>());
+    assert!(is_aligned::<connection::Receipt>() && is_aligned::<endpoint::Endpoint>());
+    assert!(is_aligned::<identity::Allowed>() && is_aligned::<identity::Fingerprint>());
+    assert!(is_aligned::<identity::Identity>());
+    assert!(is_aligned::<stream::ReadStream>() && is_aligned::<stream::WriteStream>());
+};
+
+/// The module below the Python package, which has the documentation.
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::bridge::Operation;
+    #[pymodule_export]
+    use crate::codec::{
+        BlockDecoder, BlockEncoder, Coefficients, Recoder, ReedSolomon, WindowDecoder,
+        WindowEncoder,
+    };
+    #[pymodule_export]
+    use crate::connection::{Connection, Message, Receipt};
+    #[pymodule_export]
+    use crate::endpoint::{Endpoint, bind, bind_insecure};
+    #[pymodule_export]
+    use crate::identity::{Allowed, Fingerprint, Identity};
+    #[pymodule_export]
+    use crate::stream::{ReadStream, WriteStream};
+}
