@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
+mod array;
 mod bridge;
 #[allow(unsafe_code)]
 mod buffer;
@@ -11,7 +12,9 @@ mod endpoint;
 mod errors;
 mod identity;
 mod runtime;
+mod sim;
 mod stream;
+mod theory;
 
 /// Python aligns its objects to 16 bytes, and does not ask what a class needs.
 const fn is_aligned<T>() -> bool {
@@ -28,6 +31,8 @@ const _: () = {
     assert!(is_aligned::<connection::Receipt>() && is_aligned::<endpoint::Endpoint>());
     assert!(is_aligned::<identity::Allowed>() && is_aligned::<identity::Fingerprint>());
     assert!(is_aligned::<identity::Identity>());
+    assert!(is_aligned::<sim::Link>());
+    assert!(is_aligned::<theory::Rlnc>() && is_aligned::<theory::Streaming>());
     assert!(is_aligned::<stream::ReadStream>() && is_aligned::<stream::WriteStream>());
 };
 
@@ -48,5 +53,17 @@ mod _native {
     #[pymodule_export]
     use crate::identity::{Allowed, Fingerprint, Identity};
     #[pymodule_export]
+    use crate::sim::{
+        Link, sim_answered, sim_arq, sim_block, sim_engine, sim_rest, sim_rlc_block, sim_streaming,
+        sim_udp_rc,
+    };
+    #[pymodule_export]
     use crate::stream::{ReadStream, WriteStream};
+    #[pymodule_export]
+    use crate::theory::{
+        Rlnc, Streaming, theory_bianchi, theory_block, theory_block_for_residual,
+        theory_blocks_for_residual, theory_fecframe_block_latency,
+        theory_fecframe_block_latency_cdf, theory_fecframe_block_residual, theory_fecframe_sizes,
+        theory_goodput, theory_rest_redundancy, theory_rest_spacing,
+    };
 }

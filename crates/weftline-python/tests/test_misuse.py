@@ -18,7 +18,7 @@ from conftest import pair, run
 
 import weftline
 from weftline import Allowed, Config, Fingerprint, Identity, InsecureEndpoint
-from weftline import codec
+from weftline import codec, sim, theory
 
 
 def values() -> list[Any]:
@@ -66,6 +66,8 @@ def test_classes_and_functions_take_anything() -> None:
     names = [name for name in weftline.__all__ if name not in {"Endpoint", "InsecureEndpoint"}]
     attack(weftline, names, rng, CALLS)
     attack(codec, list(codec.__all__), rng, CALLS)
+    for model in (sim, theory):
+        attack(model, list(model.__all__), rng, CALLS // 10)
 
 
 def test_codecs_take_anything() -> None:

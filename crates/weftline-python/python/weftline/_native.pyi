@@ -2,11 +2,15 @@ from collections.abc import Generator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Generic, Literal, Optional, TypeVar, Union, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ._config import Config
 from ._connection import PathChange
 from ._endpoint import RefusalKind
 from ._types import Buffer
 from .errors import CloseKind
+from .theory import Cell
 
 __all__ = [
     "Allowed",
@@ -17,17 +21,39 @@ __all__ = [
     "Endpoint",
     "Fingerprint",
     "Identity",
+    "Link",
     "Message",
     "Operation",
     "ReadStream",
     "Receipt",
     "Recoder",
     "ReedSolomon",
+    "Rlnc",
+    "Streaming",
     "WindowDecoder",
     "WindowEncoder",
     "WriteStream",
     "bind",
     "bind_insecure",
+    "sim_answered",
+    "sim_arq",
+    "sim_block",
+    "sim_engine",
+    "sim_rest",
+    "sim_rlc_block",
+    "sim_streaming",
+    "sim_udp_rc",
+    "theory_bianchi",
+    "theory_block",
+    "theory_block_for_residual",
+    "theory_blocks_for_residual",
+    "theory_fecframe_block_latency",
+    "theory_fecframe_block_latency_cdf",
+    "theory_fecframe_block_residual",
+    "theory_fecframe_sizes",
+    "theory_goodput",
+    "theory_rest_redundancy",
+    "theory_rest_spacing",
 ]
 
 _T = TypeVar("_T")
@@ -271,3 +297,148 @@ class Recoder:
     @property
     def window(self) -> tuple[int, int]: ...
     def forget_before(self, esi: int) -> None: ...
+
+@final
+class Link:
+    def __new__(cls, config: str, seed: int = 1) -> Link: ...
+    def send(self, now: float, length: int) -> Optional[float]: ...
+    def send_all(self, times: NDArray[np.float64], length: int) -> NDArray[np.float64]: ...
+    @property
+    def loss_rate(self) -> float: ...
+    @property
+    def queue_drops(self) -> int: ...
+
+def sim_engine(
+    settings: Sequence[str],
+    paths: Sequence[tuple[str, Optional[str]]],
+    app: str,
+    duration: float,
+    skip: float,
+    within: Optional[float],
+    overhead: int,
+    distribution: bool,
+    seed: int,
+) -> str: ...
+def sim_streaming(
+    loss: str, spacing: int, slots: int, code: str, rtt: int, seed: int, threads: Optional[int]
+) -> tuple[str, NDArray[np.uint64], NDArray[np.float64]]: ...
+def sim_answered(
+    loss: str,
+    share: float,
+    rtt: int,
+    answer: str,
+    slots: int,
+    bin: Optional[float],
+    seed: int,
+    threads: Optional[int],
+) -> tuple[str, NDArray[np.uint64]]: ...
+def sim_block(
+    loss: str,
+    k: int,
+    repairs: float,
+    rtt: Optional[int],
+    answer: str,
+    slots: int,
+    bin: Optional[float],
+    seed: int,
+    threads: Optional[int],
+) -> tuple[str, NDArray[np.uint64]]: ...
+def sim_arq(
+    loss: str, rtt: int, slots: int, bin: Optional[float], seed: int, threads: Optional[int]
+) -> tuple[str, NDArray[np.uint64]]: ...
+def sim_rest(
+    loss: str,
+    redundancy: Optional[float],
+    packets: int,
+    packet: float,
+    rtt: float,
+    ack: float,
+    window: Optional[int],
+    code: str,
+    alpha: float,
+    estimate: float,
+    runs: int,
+    seed: int,
+    threads: Optional[int],
+) -> str: ...
+def sim_udp_rc(
+    loss: str,
+    k: int,
+    q: int,
+    code: str,
+    extra: int,
+    pace: float,
+    packet: float,
+    rtt: float,
+    trials: int,
+    seed: int,
+    threads: Optional[int],
+) -> str: ...
+def sim_rlc_block(
+    cell: Cell,
+    ack_fer: Optional[float],
+    k: int,
+    q: int,
+    code: str,
+    header: str,
+    other_headers: int,
+    ack_bytes: int,
+    blocks: int,
+    seed: int,
+    threads: Optional[int],
+) -> str: ...
+@final
+class Streaming:
+    def __new__(cls, loss: str, spacing: int) -> Streaming: ...
+    @property
+    def mean_busy(self) -> float: ...
+    @property
+    def second_moment_busy(self) -> float: ...
+    @property
+    def third_moment_busy(self) -> float: ...
+    @property
+    def mean_busy_plus(self) -> float: ...
+    @property
+    def delay_bound(self) -> float: ...
+    @property
+    def mean_delay(self) -> float: ...
+    @property
+    def operations_per_packet(self) -> float: ...
+    @property
+    def undelayed(self) -> float: ...
+    @property
+    def tail_exponent(self) -> float: ...
+    def busy_time(self, count: int) -> NDArray[np.float64]: ...
+    def delays(self, count: int) -> NDArray[np.float64]: ...
+    def delay_quantile(self, share: float) -> Optional[int]: ...
+
+@final
+class Rlnc:
+    def __new__(cls, q: int, symbols: int, *, zero_vectors: bool = False) -> Rlnc: ...
+    def decode_probability(self, received: int) -> float: ...
+    def decode_probability_sent(self, sent: int, loss: float) -> float: ...
+    def ack_penalty(self, packets: float) -> float: ...
+    @property
+    def mean_receptions(self) -> float: ...
+    @property
+    def excess_packets(self) -> float: ...
+    @property
+    def excess_ratio(self) -> float: ...
+    @property
+    def vector_header(self) -> int: ...
+    @property
+    def seed_header(self) -> int: ...
+    @property
+    def crossover(self) -> int: ...
+
+def theory_block(loss: str, k: int, n: int) -> str: ...
+def theory_block_for_residual(loss: str, k: int, residual: float) -> str: ...
+def theory_blocks_for_residual(loss: str, residual: float, longest: int) -> str: ...
+def theory_bianchi(cell: Cell) -> str: ...
+def theory_goodput(cell: Cell, code: Rlnc, header: int, ack_packets: float) -> float: ...
+def theory_fecframe_sizes(max_latency: float, bitrate: int, symbol_size: int, code_rate: str) -> str: ...
+def theory_fecframe_block_latency(k: int, loss: float) -> float: ...
+def theory_fecframe_block_latency_cdf(k: int, loss: float) -> NDArray[np.float64]: ...
+def theory_fecframe_block_residual(k: int, repairs: int, loss: float) -> float: ...
+def theory_rest_redundancy(per: float) -> float: ...
+def theory_rest_spacing(redundancy: float) -> int: ...
