@@ -10,6 +10,7 @@ use weftline_proto::{ReadError, StreamId, WriteError};
 
 use crate::StreamError;
 use crate::handle::Handle;
+use crate::shared::State;
 
 /// A two-way stream of bytes, reliable and in order, apart from all other streams: a loss in one
 /// does not hold up another.
@@ -233,7 +234,8 @@ impl WriteHalf {
             if let Some(reason) = state.over() {
                 return Err(StreamError::Closed(reason.clone()));
             }
-            state.session.finish(self.id).map_err(stream_error)
+            let finished = state.session.finish(self.id);
+            finished.map_err(|error| stream_error(state, self.id, error))
         })?;
         self.end = Some(End::Finished);
         Ok(())
@@ -299,7 +301,7 @@ impl AsyncWrite for WriteHalf {
                     }
                     Poll::Pending
                 }
-                Err(error) => Poll::Ready(Err(stream_error(error))),
+                Err(error) => Poll::Ready(Err(stream_error(state, self.id, error))),
             }
         });
         written.map_err(io::Error::from)
@@ -331,10 +333,14 @@ impl std::fmt::Debug for WriteHalf {
     }
 }
 
-fn stream_error(error: WriteError) -> StreamError {
+fn stream_error(state: &mut State, id: StreamId, error: WriteError) -> StreamError {
     match error {
         WriteError::Stopped(code) => StreamError::Stopped(code),
         WriteError::Closed(reason) => StreamError::Closed(reason),
-        _ => StreamError::Finished,
+        // The session has forgotten a stream with both halves over, and with it that the peer stopped one.
+        _ => match state.writer_mut(id).and_then(|writer| writer.stopped) {
+            Some(code) => StreamError::Stopped(code),
+            None => StreamError::Finished,
+        },
     }
 }

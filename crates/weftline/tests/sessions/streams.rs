@@ -165,6 +165,24 @@ async fn finished_reports_a_stop() {
 }
 
 #[tokio::test]
+async fn a_stop_is_told_even_when_the_other_half_is_over_too() {
+    let pair = Pair::new(Kind::Quic).await;
+    let mut near = pair.client.open_stream().await.unwrap();
+    near.write_all(b"x").await.unwrap();
+    let mut far = soon(pair.server.accept_stream()).await.unwrap();
+    near.reset(7);
+    let error = soon(far.read_to_end(&mut Vec::new())).await.unwrap_err();
+    assert_eq!(inner(error), StreamError::Reset(7));
+    near.stop(9);
+    // The stop has arrived, and what answers it too: nothing is left of the stream.
+    soon(pair.client.flushed()).await.unwrap();
+    soon(pair.server.flushed()).await.unwrap();
+    let error = soon(far.write_all(b"y")).await.unwrap_err();
+    assert_eq!(inner(error), StreamError::Stopped(9));
+    assert_eq!(far.finish(), Err(StreamError::Stopped(9)));
+}
+
+#[tokio::test]
 async fn dropping_an_unfinished_stream_resets_it() {
     let pair = Pair::new(Kind::Quic).await;
     let mut near = pair.client.open_stream().await.unwrap();
