@@ -225,7 +225,7 @@ def test_a_connection_that_ends_ends_its_streams() -> None:
         async with pair() as (client, server):
             reader, writer = await client.open_stream()
             writer.write(b"x")
-            await server.accept_stream()
+            _theirs = await server.accept_stream()
             waiting = asyncio.ensure_future(reader.read(1))
             server.close(3, "enough")
             with pytest.raises(ConnectionClosed) as closed:
