@@ -17,6 +17,9 @@ use crate::stream::{self, ReadStream, WriteStream};
 #[pyclass(frozen, module = "weftline._native")]
 pub(crate) struct Connection(pub(crate) weftline::Connection);
 
+/// A path: name, request, remote address, whether it is silent, and the report as JSON.
+type Path = (String, String, Option<String>, bool, Option<String>);
+
 /// Codes of applications are below 2^60 (the others are QUIC's and the project's).
 pub(crate) fn check_code(code: u64) -> PyResult<()> {
     match code < 1 << 60 {
@@ -246,8 +249,7 @@ impl Connection {
         })
     }
 
-    /// The paths: name, request, remote address, whether it is silent, and the report as JSON.
-    fn paths(&self, py: Python<'_>) -> Vec<(String, String, Option<String>, bool, Option<String>)> {
+    fn paths(&self, py: Python<'_>) -> Vec<Path> {
         let paths = py.detach(|| self.0.paths());
         let each = paths.into_iter().map(|path| {
             let report = path.report.map(|report| {
