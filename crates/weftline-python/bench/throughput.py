@@ -117,7 +117,7 @@ def certificate() -> bytes:
     pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
     private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
     public: bytes = builder.sign(key, hashes.SHA256()).public_bytes(pem)
-    return bytes(private) + public
+    return public + bytes(private)
 
 
 def side(run: Side, pipe: Pipe, size: int) -> None:
@@ -133,6 +133,7 @@ def measure(reader: Side, writer: Side, size: int) -> tuple[float, float]:
     for run, (_, pipe) in zip((reader, writer), pipes):
         processes.append(context.Process(target=side, args=(run, pipe, size)))
         processes[-1].start()
+        pipe.close()  # so that an end that fails is noticed
     ours[1].send(ours[0].recv())  # where the reader is
     (seconds, one), (_, other) = ours[0].recv(), ours[1].recv()
     for process in processes:

@@ -15,7 +15,11 @@ use crate::errors;
 /// :param max_symbol_size: bytes of the longest payload, at most 65535.
 /// :param field_bits: the code is over GF(2^field_bits), 1 to 8.
 #[pyclass(frozen, module = "weftline.codec")]
-pub(crate) struct BlockEncoder(Shared<codec::BlockEncoder>);
+pub(crate) struct BlockEncoder {
+    inner: Shared<codec::BlockEncoder>,
+    /// Bytes that a full block has at most.
+    bytes: usize,
+}
 
 #[pymethods]
 impl BlockEncoder {
@@ -24,7 +28,10 @@ impl BlockEncoder {
     fn new(max_symbols: usize, max_symbol_size: usize, field_bits: u32) -> PyResult<Self> {
         let (symbols, size) = (bounded(max_symbols)?, size(max_symbol_size)?);
         let block = codec::BlockEncoder::with_field(symbols, size, field(field_bits)?);
-        Ok(BlockEncoder(Shared::new(block)))
+        Ok(BlockEncoder {
+            inner: Shared::new(block),
+            bytes: symbols * size,
+        })
     }
 
     /// Add a copy of the next source symbol to the block. Returns its index.
@@ -33,7 +40,7 @@ impl BlockEncoder {
     fn push(&self, py: Python<'_>, payload: Bytes) -> PyResult<usize> {
         let payload = payload.as_ref();
         let pushed = work(py, payload.len(), || {
-            self.0.with(|block| block.push(payload))
+            self.inner.with(|block| block.push(payload))
         });
         pushed.map_err(errors::codec)
     }
@@ -43,8 +50,8 @@ impl BlockEncoder {
     ///
     /// Raises ``CodecError``: the block is empty, or there are no such coefficients.
     fn repair<'py>(&self, py: Python<'py>, coefficients: Given) -> PyResult<Bound<'py, PyBytes>> {
-        let repair = py.detach(|| {
-            self.0.with(|block| {
+        let repair = work(py, self.bytes, || {
+            self.inner.with(|block| {
                 let mut repair = Vec::new();
                 block
                     .repair(coefficients.vector(), &mut repair)
@@ -65,7 +72,7 @@ impl BlockEncoder {
         let mut repairs = vec![Vec::new(); coefficients.len()];
         let vectors = Given::vectors(&coefficients);
         let made = py.detach(|| {
-            self.0
+            self.inner
                 .with(|block| block.repairs_with(&vectors, &mut repairs))
         });
         made.map_err(errors::codec)?;
@@ -75,7 +82,7 @@ impl BlockEncoder {
 
     /// The payload of a source symbol, else ``None``.
     fn symbol<'py>(&self, py: Python<'py>, index: usize) -> Option<Bound<'py, PyBytes>> {
-        self.0.with(|block| {
+        self.inner.with(|block| {
             let payload = block.symbol(index)?;
             Some(PyBytes::new(py, payload))
         })
@@ -83,11 +90,11 @@ impl BlockEncoder {
 
     /// Empty the block for the next one.
     fn clear(&self) {
-        self.0.with(|block| block.clear());
+        self.inner.with(|block| block.clear());
     }
 
     fn __len__(&self) -> usize {
-        self.0.with(|block| block.len())
+        self.inner.with(|block| block.len())
     }
 }
 

@@ -26,8 +26,9 @@ pub(crate) use window::{WindowDecoder, WindowEncoder};
 /// The most symbols of a block, of a window and of a recoder. A decoder needs memory for the square of its
 /// symbols.
 const MAX_SYMBOLS: usize = 8192;
-/// Bytes to work on that take longer than to release the interpreter's lock.
-const LONG: usize = 16 << 10;
+/// Bytes to work on that take long: several microseconds. Releasing the interpreter's lock takes a tenth of one, and
+/// longer when another thread takes it.
+const LONG: usize = 256 << 10;
 
 /// Works with the interpreter's lock released, if it may take long.
 fn work<T: Send>(py: Python<'_>, bytes: usize, work: impl FnOnce() -> T + Send) -> T {
