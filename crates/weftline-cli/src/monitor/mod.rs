@@ -80,6 +80,14 @@ impl MonitorOptions {
     }
 }
 
+/// The command has opened what it needs: a unit of systemd with `Type=notify` has started.
+fn tell_systemd() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = sd_notify::notify(&[sd_notify::NotifyState::Ready]) {
+        tracing::warn!(%error, "systemd cannot be told that the service has started");
+    }
+}
+
 /// Where a running command can be watched.
 pub(crate) struct Watch {
     http: Option<TcpListener>,
@@ -128,8 +136,10 @@ where
 }
 
 impl Watch {
-    /// Answers those who watch, for as long as it is polled. `counters` are those of the command.
+    /// Answers those who watch, for as long as it is polled: the command has started. `counters` are those
+    /// of the command.
     pub(crate) async fn serve(self, counters: impl Fn() -> Value) -> Infallible {
+        tell_systemd();
         let (asked, mut asks) = mpsc::channel(MOST);
         let views = Views(asked);
         if let Some(listener) = &self.http {

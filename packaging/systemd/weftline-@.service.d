@@ -1,0 +1,1 @@
+weftline-.service.d
