@@ -13,7 +13,7 @@ use crate::monitor::{status, top};
 use crate::tun;
 use crate::ui::program::{self, on_runtime};
 use crate::ui::{Exit, OutputOptions, exit};
-use crate::{cast, config, demo, forward, key, peers, recv, relay, send, serve};
+use crate::{cast, config, demo, event_logs, forward, key, peers, recv, relay, send, serve};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -107,6 +107,7 @@ fn run(cli: Cli, tables: Tables) -> Result<ExitCode> {
         Command::Cast(args) => on_runtime(cast::run(args, output)),
         Command::Serve(args) => on_runtime(serve::run(args, tables, output)),
     };
+    event_logs::flush();
     exit.map(ExitCode::from)
 }
 

@@ -9,6 +9,7 @@ mod cast;
 mod cli;
 mod config;
 mod demo;
+mod event_logs;
 mod forward;
 mod home;
 mod inbox;

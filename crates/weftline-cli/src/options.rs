@@ -8,12 +8,13 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use weftline::{
-    Congestion, EndpointConfig, Fingerprint, Identity, KnownPeers, MAX_PATHS, ParsePathError,
-    PathRequest, RateControl,
+    Congestion, EndpointConfig, EventLogs, Fingerprint, Identity, KnownPeers, MAX_PATHS,
+    ParsePathError, PathRequest, RateControl,
 };
 
 use weftline_apps::Memory;
 
+use crate::event_logs;
 use crate::home;
 use crate::peer::Peer;
 use crate::preset::PresetChoice;
@@ -51,6 +52,27 @@ pub(crate) struct SessionOptions {
     /// Give up when the peer is silent for this long
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = timeout)]
     pub timeout: Duration,
+    #[command(flatten)]
+    logs: LogOptions,
+}
+
+/// The event logs of the sessions.
+#[derive(Args, Clone, Debug)]
+struct LogOptions {
+    /// Write the event log of each session to a file of its own in this folder, as qlog: what was sent,
+    /// received, decoded and delivered, packet by packet (docs/reference/event-log.md)
+    #[arg(long, value_name = "DIR", help_heading = "Monitoring")]
+    log_dir: Option<PathBuf>,
+    /// Most bytes of the log of one session; of a longer log the newest half or more is kept
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "64MB",
+        value_parser = log_size,
+        requires = "log_dir",
+        help_heading = "Monitoring"
+    )]
+    log_size: u64,
 }
 
 /// The paths of a client's sessions.
@@ -248,6 +270,8 @@ impl SessionOptions {
         let mut config = EndpointConfig::new(session);
         config.congestion = self.congestion.map(Into::into);
         config.connect_timeout = config.connect_timeout.min(self.timeout);
+        let LogOptions { log_dir, log_size } = &self.logs;
+        config.event_logs = log_dir.as_ref().map(|dir| event_logs::of(dir, *log_size));
         Ok(config)
     }
 }
@@ -289,6 +313,14 @@ fn memory(text: &str) -> Result<u64, String> {
     match u64::try_from(size) {
         Ok(size) if size >= Memory::LEAST => Ok(size),
         _ => Err(format!("give {}MB or more", Memory::LEAST / 1_000_000)),
+    }
+}
+
+fn log_size(text: &str) -> Result<u64, String> {
+    let size = weftline_netem::units::parse_size(text).map_err(|e| e.to_string())? as u64;
+    match size >= EventLogs::LEAST_SIZE {
+        true => Ok(size),
+        false => Err("give 2MB or more".to_owned()),
     }
 }
 
@@ -454,6 +486,16 @@ mod tests {
         for bad in ["-1", "5", "x", "NaN", ""] {
             assert!(repair_share(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn event_logs_have_a_folder_and_a_size() {
+        let logs = |arguments| endpoint(arguments).unwrap().event_logs;
+        assert!(logs(&[]).is_none());
+        let given = logs(&["--log-dir", "logs", "--log-size", "2MB"]).expect("logs");
+        assert_eq!(given.folder(), std::path::Path::new("logs"));
+        assert!(Test::try_parse_from(["x", "--log-size", "2MB"]).is_err());
+        assert!(log_size("1MB").is_err());
     }
 
     #[test]

@@ -56,7 +56,7 @@ fn metric(text: &str, name: &str) -> f64 {
 struct Relay {
     home: TempDir,
     server: Running,
-    _client: Running,
+    client: Running,
     metrics: [String; 2],
 }
 
@@ -65,21 +65,17 @@ fn relay() -> Relay {
     let target = UdpSocket::bind("127.0.0.1:0").unwrap();
     target.set_read_timeout(Some(PATIENCE)).unwrap();
     let at = target.local_addr().unwrap().to_string();
-    let serve = [
-        "relay",
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--metrics",
-        "0",
-    ];
-    let mut server = start(home.path(), &[&serve[..], &["--allow", &at]].concat());
+    let watched = ["--metrics", "0", "--log-dir", "logs"];
+    let serve = ["relay", "serve", "--listen", "127.0.0.1:0", "--allow", &at];
+    let mut server = start(home.path(), &[&serve[..], &watched].concat());
     let hint = server.line("  weftline relay connect ");
     let words: Vec<&str> = hint.split_whitespace().collect();
     let rule = format!("0={at}");
     let connect = ["relay", "connect", words[3], "--peer", words[5]];
-    let more = ["--udp", &rule, "--metrics", "0"];
-    let mut client = start(home.path(), &[&connect[..], &more].concat());
+    let mut client = start(
+        home.path(),
+        &[&connect[..], &["--udp", &rule], &watched].concat(),
+    );
     let address = |running: &mut Running| {
         let line = running.line("metrics at http://");
         let (_, address) = line.split_once("http://").unwrap();
@@ -98,7 +94,7 @@ fn relay() -> Relay {
     Relay {
         home,
         server,
-        _client: client,
+        client,
         metrics,
     }
 }
@@ -143,6 +139,37 @@ fn metrics_count_what_the_programs_carry() {
     assert_eq!(json["counters"]["sent"]["datagrams"], 1);
     assert_eq!(json["open"].as_array().unwrap().len(), 1);
     assert!(get(&relay.metrics[0], "/").contains("<!doctype html>"));
+}
+
+#[test]
+fn each_program_leaves_a_log_of_the_whole_session() {
+    let relay = relay();
+    // The client first, so that it is the one that closes.
+    for program in [relay.client, relay.server] {
+        program.signal("-TERM");
+        program.end();
+    }
+    let logs = std::fs::read_dir(relay.home.path().join("logs")).unwrap();
+    let mut ends = BTreeSet::new();
+    for log in logs {
+        let text = std::fs::read_to_string(log.unwrap().path()).unwrap();
+        let records = text
+            .lines()
+            .map(|line| line.strip_prefix('\u{1e}').unwrap());
+        let mut records = records.map(|record| serde_json::from_str::<Value>(record).unwrap());
+        let head = records.next().unwrap();
+        assert_eq!(head["qlog_version"], "0.3");
+        let about = &head["trace"]["configuration"]["weftline"];
+        assert!(about["peer"].is_string() && about["remote"].is_string());
+        let names: Vec<Value> = records.map(|record| record["name"].clone()).collect();
+        // A datagram each way, and the end.
+        for name in ["written", "source_sent", "source_received", "closed"] {
+            let count = names.iter().filter(|n| **n == format!("weftline:{name}"));
+            assert!(count.count() >= 1, "{name}: {names:?}");
+        }
+        ends.insert(head["trace"]["vantage_point"]["type"].to_string());
+    }
+    assert_eq!(ends.len(), 2, "{ends:?}");
 }
 
 #[test]

@@ -191,9 +191,16 @@ mod events {
         let mut counts = BTreeMap::new();
         for line in log {
             let value = serde_json::to_value(line).unwrap();
-            assert!(value.as_object().unwrap().values().all(|v| !v.is_object()));
-            let text = |key: &str| value[key].as_str().unwrap().to_owned();
-            *counts.entry((text("end"), text("event"))).or_default() += 1;
+            let data = value["data"].as_object().unwrap();
+            assert!(data.values().all(|v| !v.is_object()));
+            assert_eq!(
+                &serde_json::from_value::<LogLine>(value.clone()).unwrap(),
+                line
+            );
+            let text = |key: &str| value[key].as_str().unwrap();
+            let name = text("name").strip_prefix("weftline:").unwrap();
+            let key = (text("group_id").to_owned(), name.to_owned());
+            *counts.entry(key).or_default() += 1;
         }
         counts
     }
@@ -204,8 +211,8 @@ mod events {
         let experiment = experiment(&["preset=streaming"], link, "file:200000", 20);
         let (outcome, log) = experiment.run_logged(1_000_000).unwrap();
         let times = log.iter().map(|line| match &line.entry {
-            Entry::Session(entry) => entry.time.as_micros(),
-            Entry::Path(entry) => entry.time_us,
+            Entry::Session(entry) => entry.time.as_micros() as f64 / 1e3,
+            Entry::Path(entry) => entry.time,
         });
         assert!(times.is_sorted());
         let counts = count(&log);
@@ -216,7 +223,8 @@ mod events {
         let path = |kind, wanted| {
             let fits = log.iter().filter(|line| match &line.entry {
                 Entry::Path(entry) => {
-                    (entry.from, entry.kind, entry.event) == (Place::Writer, kind, wanted)
+                    let datagram = entry.datagram;
+                    (datagram.from, datagram.kind, entry.event) == (Place::Writer, kind, wanted)
                 }
                 Entry::Session(_) => false,
             });
@@ -258,15 +266,23 @@ mod events {
     #[test]
     fn the_file_and_the_printed_array_are_the_same_log() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("events.jsonl");
+        let file = folder.path().join("events.sqlog");
         let wrote = lab(&["--app", "file:20000", "--events", file.to_str().unwrap()]);
         assert!(wrote.status.success(), "{wrote:?}");
         let text = std::fs::read_to_string(&file).unwrap();
-        let mut lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        let mut lines = text.lines().map(|line| {
+            let record = line.strip_prefix('\u{1e}').unwrap();
+            serde_json::from_str(record).unwrap()
+        });
         let head: Value = lines.next().unwrap();
         assert_eq!(
-            (&head["event"], &head["version"]),
-            (&"run".into(), &1.into())
+            (&head["qlog_version"], &head["qlog_format"]),
+            (&"0.3".into(), &"JSON-SEQ".into())
+        );
+        let run = &head["trace"]["configuration"]["weftline"];
+        assert_eq!(
+            (&run["version"], &run["app"]),
+            (&1.into(), &"file:20000".into())
         );
         let printed = lab(&["--app", "file:20000", "--json", "--with-events"]);
         let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
@@ -290,7 +306,7 @@ mod events {
             let events = run["events"].as_array().unwrap();
             events
                 .iter()
-                .filter(|entry| entry["event"] == event)
+                .filter(|entry| entry["name"] == format!("weftline:{event}"))
                 .count()
         };
         assert_eq!(count(&open, "close_sent"), 0);

@@ -136,17 +136,37 @@ fn a_log_says_on_which_path_a_datagram_left() {
     let text = printed(&[&["engine", "--paths", "baseline"][..], &log].concat());
     let value: Value = serde_json::from_str(&text).unwrap();
     let events = value["runs"][0]["events"].as_array().unwrap();
-    let on = |path: u64| {
-        events
-            .iter()
-            .filter(move |e| e["path"] == path && e["end"] == "path")
+    let on = |place: &'static str, path: u64| {
+        events.iter().filter(move |e| {
+            let of = e["path"].as_u64().unwrap_or(0);
+            of == path && e["group_id"] == place
+        })
     };
-    assert!(on(0).count() > 10 && on(1).count() > 10);
-    assert!(
-        events
-            .iter()
-            .all(|e| e["end"] != "path" || e["path"].is_u64())
-    );
+    for place in ["writer", "path", "reader"] {
+        assert!(
+            on(place, 0).count() > 10 && on(place, 1).count() > 10,
+            "{place}"
+        );
+    }
+    // What left on a path has its fate on it, and the transmissions of each path are counted from 0.
+    for path in [0, 1] {
+        let sent = on("writer", path).filter_map(|e| match e["name"].as_str() {
+            Some("weftline:source_sent" | "weftline:repair_sent" | "weftline:probe_sent") => {
+                e["data"]["number"].as_u64()
+            }
+            _ => None,
+        });
+        let fates = on("path", path).filter(|e| {
+            let data = &e["data"];
+            data["from"] == "writer"
+                && ["source", "repair", "probe"]
+                    .map(Value::from)
+                    .contains(&data["kind"])
+        });
+        let sent: Vec<u64> = sent.collect();
+        assert!(sent.iter().copied().eq(0..sent.len() as u64), "{path}");
+        assert_eq!(fates.count(), sent.len(), "{path}");
+    }
 }
 
 #[test]

@@ -54,7 +54,8 @@ pub use feedback::Feedback;
 pub use histogram::Histogram;
 pub use limits::{Limits, MIN_DATAGRAM};
 pub use log::{
-    CodingVectorKind, DropReason, EndReason, EsiRun, LogEntry, LogEvent, LogReport, RepairReason,
+    CodingVectorKind, DropReason, EndReason, EsiRun, HoldReason, LogEntry, LogEvent, LogReport,
+    RepairReason,
 };
 pub use output::Output;
 pub use path::{AddPathError, MAX_PATHS, PathId, PathOptions, PathReport};

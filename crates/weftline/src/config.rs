@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use weftline_proto::{Config, RateControl};
 
+#[cfg(feature = "event-log")]
+use crate::EventLogs;
 use crate::{BindError, Monitor};
 #[cfg(feature = "quic")]
 use crate::{KnownPeers, PathRequest};
@@ -92,6 +94,9 @@ pub struct EndpointConfig {
     pub all_interfaces: bool,
     /// Looks at the connections of endpoints with this configuration. Its clones share it.
     pub monitor: Monitor,
+    /// Writes the event log of each connection to a file; `None`, the default: there are no logs.
+    #[cfg(feature = "event-log")]
+    pub event_logs: Option<EventLogs>,
     /// What is remembered of peers. Clones of this configuration share it.
     #[cfg(feature = "quic")]
     pub known_peers: KnownPeers,
@@ -117,6 +122,8 @@ impl Default for EndpointConfig {
             #[cfg(feature = "quic")]
             all_interfaces: false,
             monitor: Monitor::new(),
+            #[cfg(feature = "event-log")]
+            event_logs: None,
             #[cfg(feature = "quic")]
             known_peers: KnownPeers::new(),
         }
@@ -147,6 +154,15 @@ impl EndpointConfig {
             self.max_sessions,
             "1 to 16777216; an endpoint that accepts nobody has Allowed::nobody()",
         )?;
+        #[cfg(feature = "event-log")]
+        if let Some(logs) = &self.event_logs {
+            check(
+                logs.size() >= EventLogs::LEAST_SIZE,
+                "the size of event logs",
+                format_args!("{} bytes", logs.size()),
+                "1 MiB at least",
+            )?;
+        }
         for name in &self.application_protocols {
             check(
                 (1..=LONGEST_PROTOCOL).contains(&name.len()),
@@ -174,6 +190,15 @@ impl EndpointConfig {
     pub(crate) fn session_of(&self, protocol: Option<&str>) -> &Config {
         let of_protocol = protocol.and_then(|name| self.sessions_by_protocol.get(name));
         of_protocol.unwrap_or(&self.session)
+    }
+
+    /// Event logs have a place from now on.
+    pub(crate) fn open_logs(&self) -> Result<(), BindError> {
+        #[cfg(feature = "event-log")]
+        if let Some(logs) = &self.event_logs {
+            logs.open()?;
+        }
+        Ok(())
     }
 
     /// Refuses what plain UDP cannot do.

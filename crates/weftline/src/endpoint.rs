@@ -63,6 +63,7 @@ impl Endpoint {
         Runtime::try_current().map_err(|_| BindError::NoRuntime)?;
         let listening = !allowed.is_nobody();
         let quic = Arc::new(Quic::new(socket, identity, allowed, &config)?);
+        config.open_logs()?;
         let backend = Backend::Quic(quic.clone());
         let port = Port::new(backend, config, listening, |door| {
             tokio::spawn(accept(quic.clone(), door)).abort_handle()

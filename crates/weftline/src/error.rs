@@ -46,6 +46,15 @@ pub enum BindError {
         /// The idle timeout.
         seconds: u64,
     },
+    /// Event logs cannot be written to the folder that was given.
+    #[cfg(feature = "event-log")]
+    #[error("cannot write event logs to {}: {source}", folder.display())]
+    EventLogs {
+        /// The folder.
+        folder: std::path::PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The endpoint was not made inside a tokio runtime.
     #[error("no tokio runtime: call this from a task, or inside Runtime::enter")]
     NoRuntime,

@@ -60,6 +60,7 @@ impl InsecureEndpoint {
         Runtime::try_current().map_err(|_| BindError::NoRuntime)?;
         let (udp, mut incoming) = Udp::new(socket, &config)?;
         let udp = Arc::new(udp);
+        config.open_logs()?;
         let backend = Backend::Udp(udp.clone());
         let port = Port::new(backend, config, true, |door| {
             let accept = async move {

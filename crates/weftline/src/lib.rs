@@ -23,6 +23,8 @@ mod insecure;
 #[cfg(feature = "quic")]
 mod known;
 mod lanes;
+#[cfg(feature = "event-log")]
+mod log;
 mod monitor;
 mod path;
 #[cfg(feature = "quic")]
@@ -52,6 +54,8 @@ pub use identity::{Identity, IdentityError, InvalidKey};
 pub use insecure::InsecureEndpoint;
 #[cfg(feature = "quic")]
 pub use known::KnownPeers;
+#[cfg(feature = "event-log")]
+pub use log::EventLogs;
 pub use monitor::{ConnectionInfo, Monitor, Overview, Packets, Totals};
 pub use path::{ParsePathError, PathChange, PathError, PathEvent, PathId, PathInfo, PathRequest};
 pub use port::Port;

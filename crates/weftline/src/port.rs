@@ -245,11 +245,17 @@ impl Registry {
         }
         let registry = self.clone();
         let number = self.config.monitor.enter(role, &shared);
+        #[cfg(feature = "event-log")]
+        let log = (self.config.event_logs.as_ref()).and_then(|logs| logs.begin(role, &shared));
         let ended = Arc::downgrade(&shared);
         driver::spawn(shared.clone(), move || {
             drop(permit);
             registry.lock().remove(&key);
             if let Some(ended) = ended.upgrade() {
+                #[cfg(feature = "event-log")]
+                if let (Some(logs), Some(number)) = (&registry.config.event_logs, log) {
+                    logs.end(number, &ended);
+                }
                 registry.config.monitor.leave(number, &ended);
                 #[cfg(feature = "quic")]
                 if let Some(bond) = ended.bond.get() {

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
+#[cfg(feature = "event-log")]
+use weftline_proto::LogEntry;
 use weftline_proto::{CloseReason, Config, Event, MessageId, Role, Session, StreamId, Time};
 
 use crate::carrier::Carrier;
@@ -164,13 +166,31 @@ impl Shared {
     fn change<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> (R, u32) {
         let mut state = self.lock();
         // Read under the lock: the engine's time must not go backwards.
-        let result = change(&mut state, self.now());
+        let now = self.now();
+        let result = change(&mut state, now);
+        state.session.time_log(now);
         let mut events = 0;
         while let Some(event) = state.session.poll_event() {
             self.dispatch(&mut state, event);
             events += 1;
         }
         (result, events)
+    }
+
+    #[cfg(feature = "event-log")]
+    pub(crate) fn start_log(&self, capacity: usize) {
+        self.lock().session.start_log(capacity);
+    }
+
+    #[cfg(feature = "event-log")]
+    pub(crate) fn stop_log(&self) {
+        self.lock().session.stop_log();
+    }
+
+    /// All entries of the event log that wait, in exchange for an empty queue.
+    #[cfg(feature = "event-log")]
+    pub(crate) fn take_log(&self, empty: &mut std::collections::VecDeque<LogEntry>) {
+        self.lock().session.take_log(empty);
     }
 
     /// Looks at the state without changing it.

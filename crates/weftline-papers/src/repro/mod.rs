@@ -14,6 +14,7 @@ mod garrido;
 mod garrido_ns3;
 mod karzand;
 mod kept;
+mod log;
 mod page;
 mod picture;
 mod point;

@@ -6,6 +6,7 @@ use weftline_codec::Esi;
 
 use super::entry::{LogEntry, LogEvent};
 use super::seen::{ReceiverState, Seen};
+use crate::path::PathId;
 use crate::time::Time;
 
 /// A bounded queue of entries, and what the hooks must remember between them.
@@ -16,6 +17,8 @@ pub(crate) struct EventLog {
     /// Entries that found no room, and the time of the newest.
     refused: u64,
     refused_at: Time,
+    /// The path that the next entries are of.
+    path: PathId,
     pub(super) seen: Seen,
 }
 
@@ -27,8 +30,18 @@ impl EventLog {
             capacity,
             refused: 0,
             refused_at: Time::ZERO,
+            path: PathId::FIRST,
             seen: Seen::new(edge, receiver),
         }
+    }
+
+    /// The next entries are of this path.
+    pub(crate) fn set_path(&mut self, path: PathId) {
+        self.path = path;
+    }
+
+    pub(super) fn path(&self) -> PathId {
+        self.path
     }
 
     pub(crate) fn push(&mut self, time: Time, event: LogEvent) {
@@ -38,7 +51,8 @@ impl EventLog {
             return;
         }
         self.push_gap();
-        self.entries.push_back(LogEntry { time, event });
+        let path = self.path;
+        self.entries.push_back(LogEntry { time, path, event });
     }
 
     /// The oldest entry. A gap comes where its entries would have been.
@@ -49,11 +63,19 @@ impl EventLog {
         self.entries.pop_front()
     }
 
+    /// All entries, in exchange for an empty queue.
+    pub(crate) fn take(&mut self, empty: &mut VecDeque<LogEntry>) {
+        debug_assert!(empty.is_empty(), "what is in it would be logged again");
+        self.push_gap();
+        core::mem::swap(&mut self.entries, empty);
+    }
+
     fn push_gap(&mut self) {
         let entries = core::mem::take(&mut self.refused);
         if entries > 0 {
             self.entries.push_back(LogEntry {
                 time: self.refused_at,
+                path: PathId::FIRST,
                 event: LogEvent::Gap { entries },
             });
         }
@@ -83,6 +105,20 @@ mod tests {
         let times: Vec<_> = rest.iter().map(|e| e.time.as_micros()).collect();
         assert_eq!(times, [1, 4, 7]);
         assert_eq!(rest[1].event, LogEvent::Gap { entries: 3 });
+    }
+
+    #[test]
+    fn all_entries_can_be_taken_at_once() {
+        let mut log = log(2);
+        (0..3).for_each(|n| push(&mut log, n));
+        let mut taken = VecDeque::new();
+        log.take(&mut taken);
+        let gap = LogEvent::Gap { entries: 1 };
+        assert_eq!((taken.len(), &taken[2].event), (3, &gap));
+        taken.clear();
+        push(&mut log, 7);
+        log.take(&mut taken);
+        assert_eq!(taken.len(), 1);
     }
 
     #[test]

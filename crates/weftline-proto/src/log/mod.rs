@@ -10,6 +10,7 @@ mod seen;
 
 pub(crate) use buffer::EventLog;
 pub use entry::{
-    CodingVectorKind, DropReason, EndReason, EsiRun, LogEntry, LogEvent, LogReport, RepairReason,
+    CodingVectorKind, DropReason, EndReason, EsiRun, HoldReason, LogEntry, LogEvent, LogReport,
+    RepairReason,
 };
 pub(crate) use seen::{Numbered, ReceiverState};

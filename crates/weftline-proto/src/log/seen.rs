@@ -1,11 +1,12 @@
 //! What a log remembers between its hooks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weftline_codec::Esi;
 
 use super::buffer::EventLog;
-use super::entry::{EsiRun, LogEvent, RepairReason};
+use super::entry::{EsiRun, HoldReason, LogEvent, RepairReason};
+use crate::path::{MAX_PATHS, PathId};
 use crate::time::Time;
 use crate::wire::complete;
 
@@ -27,9 +28,22 @@ pub(crate) struct ReceiverState {
 /// What has a number in the wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbered {
+    /// Each path has numbers of its own.
     Transmission,
     Report,
 }
+
+/// What is remembered of a path.
+#[derive(Debug, Default)]
+struct OnPath {
+    /// Largest numbers of transmissions, sent and received.
+    sent: Option<u64>,
+    received: Option<u64>,
+    held: Option<HoldReason>,
+}
+
+/// Paths that are remembered: those that are open, and some that have just gone.
+const REMEMBERED: usize = 2 * MAX_PATHS;
 
 /// Completes a number from its low 32 bits, and keeps the largest. The second is true if it is that.
 fn note(largest: &mut Option<u64>, low: u32) -> (u64, bool) {
@@ -50,9 +64,13 @@ pub(super) struct Seen {
     known: Vec<Esi>,
     /// Known symbols in which a stream ends, from the in-order edge on.
     fins: BTreeSet<Esi>,
-    /// Largest numbers: of transmissions and reports sent, and of those received.
-    sent: [Option<u64>; 2],
-    received: [Option<u64>; 2],
+    paths: BTreeMap<PathId, OnPath>,
+    /// Largest numbers of reports, sent and received.
+    reports_sent: Option<u64>,
+    reports_received: Option<u64>,
+    /// What the application wrote and no entry has told yet, since the time was not known: streams, and
+    /// bytes.
+    written: Vec<(u64, u64)>,
     /// Why the symbol being written is sent, if it is a repair symbol, or whether it was sent before.
     reason: RepairReason,
     again: bool,
@@ -67,8 +85,10 @@ impl Seen {
             stalled: None,
             known: Vec::new(),
             fins: BTreeSet::new(),
-            sent: [None; 2],
-            received: [None; 2],
+            paths: BTreeMap::new(),
+            reports_sent: None,
+            reports_received: None,
+            written: Vec::new(),
             reason: RepairReason::Scheduled,
             again: false,
             edge,
@@ -113,22 +133,75 @@ impl EventLog {
 
     /// The number of which `low` are the low 32 bits, and that this end sent just now.
     pub(crate) fn sent_number(&mut self, of: Numbered, low: u32) -> u64 {
-        note(&mut self.seen.sent[of as usize], low).0
+        note(self.largest_sent(of), low).0
     }
 
     /// The same, of a number that this end sent before.
-    pub(crate) fn sent_before(&self, of: Numbered, low: u32) -> u64 {
-        complete(low, self.seen.sent[of as usize].unwrap_or(0))
+    pub(crate) fn sent_before(&mut self, of: Numbered, low: u32) -> u64 {
+        complete(low, self.largest_sent(of).unwrap_or(0))
     }
 
     /// The same, of a number that arrived just now, and whether it is the largest.
     pub(crate) fn received_number(&mut self, of: Numbered, low: u32) -> (u64, bool) {
-        note(&mut self.seen.received[of as usize], low)
+        note(self.largest_received(of), low)
     }
 
     /// The same, of a number that arrived before.
-    pub(crate) fn received_before(&self, of: Numbered, low: u32) -> u64 {
-        complete(low, self.seen.received[of as usize].unwrap_or(0))
+    pub(crate) fn received_before(&mut self, of: Numbered, low: u32) -> u64 {
+        complete(low, self.largest_received(of).unwrap_or(0))
+    }
+
+    fn largest_sent(&mut self, of: Numbered) -> &mut Option<u64> {
+        match of {
+            Numbered::Transmission => &mut self.on_path().sent,
+            Numbered::Report => &mut self.seen.reports_sent,
+        }
+    }
+
+    fn largest_received(&mut self, of: Numbered) -> &mut Option<u64> {
+        match of {
+            Numbered::Transmission => &mut self.on_path().received,
+            Numbered::Report => &mut self.seen.reports_received,
+        }
+    }
+
+    /// What is remembered of the path of the next entries.
+    fn on_path(&mut self) -> &mut OnPath {
+        let (path, paths) = (self.path(), &mut self.seen.paths);
+        if paths.len() > REMEMBERED {
+            paths.pop_first();
+        }
+        paths.entry(path).or_default()
+    }
+
+    /// The application wrote to a stream, now or since the last call that knew the time.
+    pub(crate) fn on_written(&mut self, stream: u64, bytes: u64) {
+        match self.seen.written.last_mut() {
+            Some((last, sum)) if *last == stream => *sum += bytes,
+            _ => self.seen.written.push((stream, bytes)),
+        }
+    }
+
+    /// The time is known: tells what was written before.
+    pub(crate) fn on_time(&mut self, now: Time) {
+        self.set_path(PathId::FIRST);
+        for (stream, bytes) in core::mem::take(&mut self.seen.written) {
+            let written = LogEvent::Written {
+                stream: Some(stream),
+                message: None,
+                bytes,
+            };
+            self.push(now, written);
+        }
+    }
+
+    /// Data waits on this path for this reason, or does not.
+    pub(crate) fn on_held(&mut self, now: Time, path: PathId, by: Option<HoldReason>) {
+        self.set_path(path);
+        let before = core::mem::replace(&mut self.on_path().held, by);
+        if before != by {
+            self.push(now, LogEvent::Held { by });
+        }
     }
 
     /// A symbol became known; `fin`: a stream ends in it.

@@ -1,13 +1,16 @@
 //! The hooks of the event log. Each is one branch while the log is off.
 
+use std::collections::VecDeque;
+
 use weftline_codec::Esi;
 
 use super::{Drop, Session};
-use crate::event::CloseReason;
+use crate::event::{CloseReason, MessageId, StreamId};
 use crate::log::{
-    CodingVectorKind, DropReason, EndReason, EsiRun, EventLog, LogEntry, LogEvent, LogReport,
-    Numbered, ReceiverState, RepairReason,
+    CodingVectorKind, DropReason, EndReason, EsiRun, EventLog, HoldReason, LogEntry, LogEvent,
+    LogReport, Numbered, ReceiverState, RepairReason,
 };
+use crate::path::PathId;
 use crate::receiver::Receiver;
 use crate::sender::Action;
 use crate::time::{Time, micros};
@@ -54,6 +57,81 @@ impl Session {
         self.log.as_mut()?.pop()
     }
 
+    /// All entries that wait, in exchange for `empty`, which must be that: for a driver that takes many at
+    /// a time and has no time to lose. Without a log nothing is exchanged.
+    pub fn take_log(&mut self, empty: &mut VecDeque<LogEntry>) {
+        if let Some(log) = &mut self.log {
+            log.take(empty);
+        }
+    }
+
+    /// Tells the event log, if there is one, when the application's calls since the last call with a time
+    /// were: [`Self::write`] knows no time. Without this they seem to be as late as the next such call.
+    #[inline]
+    pub fn time_log(&mut self, now: Time) {
+        if let Some(log) = &mut self.log {
+            log.on_time(now);
+        }
+    }
+
+    /// The application wrote to a stream.
+    #[inline]
+    pub(super) fn log_written(&mut self, id: StreamId, bytes: usize) {
+        if let Some(log) = &mut self.log
+            && bytes > 0
+        {
+            log.on_written(id.0, bytes as u64);
+        }
+    }
+
+    /// The application gave a message.
+    #[inline]
+    pub(super) fn log_message(&mut self, now: Time, id: MessageId, bytes: u64) {
+        if let Some(log) = &mut self.log {
+            log.on_time(now);
+            let written = LogEvent::Written {
+                stream: None,
+                message: Some(id.0),
+                bytes,
+            };
+            log.push(now, written);
+        }
+    }
+
+    /// The session has nothing to send on this path now.
+    #[inline]
+    pub(super) fn log_held(&mut self, now: Time, path: usize) {
+        if self.log.is_some() && self.closing.is_none() {
+            let by = self.held_by(now, path);
+            let path = self.paths[path].id;
+            if let Some(log) = &mut self.log {
+                log.on_held(now, path, by);
+            }
+        }
+    }
+
+    /// Why data waits on this path, if it does.
+    fn held_by(&self, now: Time, index: usize) -> Option<HoldReason> {
+        // A stream that its peer holds up does not count as waiting there.
+        if self.payload.queued() == 0 && !self.payload.is_waiting() {
+            return None;
+        }
+        let (path, in_flight) = (&self.paths[index], self.sender.paths()[index].in_flight());
+        Some(if !self.payload.sendable() {
+            HoldReason::Credit
+        } else if !self.sender.has_room() {
+            HoldReason::Symbols
+        } else if !path.pacer.window_open(in_flight) {
+            HoldReason::Window
+        } else if path.pacer.next_departure().is_some_and(|at| at > now) {
+            HoldReason::Rate
+        } else if self.paths.len() > 1 {
+            HoldReason::OtherPath
+        } else {
+            HoldReason::Scheme
+        })
+    }
+
     /// The session writes what the scheme chose.
     #[inline]
     pub(super) fn log_action(&mut self, path: usize, action: &Action) {
@@ -70,8 +148,9 @@ impl Session {
 
     /// The session wrote `datagram`.
     #[inline]
-    pub(super) fn log_sent(&mut self, now: Time, datagram: &[u8]) {
+    pub(super) fn log_sent(&mut self, now: Time, path: usize, datagram: &[u8]) {
         if let Some(log) = &mut self.log {
+            log.set_path(self.paths[path].id);
             sent(log, now, datagram, self.sender.edge());
         }
     }
@@ -95,15 +174,28 @@ impl Session {
 
     /// The session took `datagram`, or refused it.
     #[inline]
-    pub(super) fn log_received(&mut self, now: Time, datagram: &[u8], outcome: Result<(), Drop>) {
+    pub(super) fn log_received(
+        &mut self,
+        now: Time,
+        path: usize,
+        datagram: &[u8],
+        outcome: Result<(), Drop>,
+    ) {
         if self.log.is_some() {
-            self.log_received_now(now, datagram, outcome);
+            self.log_received_now(now, path, datagram, outcome);
         }
     }
 
     #[cold]
-    fn log_received_now(&mut self, now: Time, datagram: &[u8], outcome: Result<(), Drop>) {
+    fn log_received_now(
+        &mut self,
+        now: Time,
+        path: usize,
+        datagram: &[u8],
+        outcome: Result<(), Drop>,
+    ) {
         let Some(log) = &mut self.log else { return };
+        log.set_path(self.paths[path].id);
         let size = datagram.len() as u32;
         if let Err(reason) = outcome {
             let reason = match reason {
@@ -116,7 +208,7 @@ impl Session {
         } else if let Ok(parsed) = Datagram::parse(datagram) {
             let news = received(log, now, &parsed, size, &self.receiver, self.sender.edge());
             if news {
-                let estimates = self.estimates();
+                let estimates = self.estimates(path);
                 if let Some(log) = &mut self.log {
                     log.push(now, estimates);
                 }
@@ -169,6 +261,7 @@ impl Session {
     /// The session is over.
     pub(super) fn log_closed(&mut self, now: Time, reason: &CloseReason) {
         if let Some(log) = &mut self.log {
+            log.set_path(PathId::FIRST);
             let reason = match reason {
                 CloseReason::Local => EndReason::Local,
                 CloseReason::Peer { .. } => EndReason::Peer,
@@ -181,13 +274,13 @@ impl Session {
         }
     }
 
-    fn estimates(&self) -> LogEvent {
-        let (sender, plan) = (&self.sender, self.sender.redundancy());
+    fn estimates(&self, path: usize) -> LogEvent {
+        let (path, plan) = (&self.sender.paths()[path], self.sender.redundancy());
         LogEvent::Estimates {
-            loss: sender.loss().rate(),
-            mean_burst: sender.loss().mean_burst(),
-            rtt_us: micros(sender.rtt().smoothed()),
-            in_flight: sender.in_flight(),
+            loss: path.loss().rate(),
+            mean_burst: path.loss().mean_burst(),
+            rtt_us: micros(path.rtt().smoothed()),
+            in_flight: path.in_flight(),
             planned_loss: plan.and_then(|plan| plan.loss),
             share: plan.map(|plan| plan.share),
             apart: plan.map(|plan| 1.0 / plan.share).filter(|k| k.is_finite()),
@@ -213,6 +306,33 @@ fn state(receiver: &Receiver) -> ReceiverState {
 fn is_end(symbol: &[u8]) -> bool {
     let mut frames = Frames::new(symbol);
     frames.any(|frame| matches!(frame, Ok(Frame::Stream { fin: true, .. })))
+}
+
+/// What is in a source symbol.
+#[derive(Default)]
+struct Content {
+    /// A stream ends in it.
+    fin: bool,
+    /// Streams, and how many of their bytes.
+    streams: Vec<(u64, u64)>,
+    messages: Vec<u64>,
+}
+
+impl Content {
+    fn of(symbol: &[u8]) -> Self {
+        let mut content = Content::default();
+        for frame in Frames::new(symbol) {
+            match frame {
+                Ok(Frame::Stream { id, fin, data, .. }) => {
+                    content.fin |= fin;
+                    content.streams.push((id, data.len() as u64));
+                }
+                Ok(Frame::Message { id, .. }) => content.messages.push(id),
+                _ => {}
+            }
+        }
+        content
+    }
 }
 
 /// Logs a datagram that this end wrote. `first` is the sender's lower edge.
@@ -272,7 +392,12 @@ fn sent(log: &mut EventLog, now: Time, datagram: &[u8], first: Esi) {
         } => {
             let riders = riders.map_or(0, |r| r.count());
             let (number, esi, edge) = header(log, &coded);
-            let (again, fin) = (log.is_again(), is_end(payload));
+            let (again, content) = (log.is_again(), Content::of(payload));
+            let fin = content.fin;
+            let (streams, messages) = match again {
+                true => (Vec::new(), Vec::new()),
+                false => (content.streams, content.messages),
+            };
             log.push(
                 now,
                 LogEvent::SourceSent {
@@ -283,6 +408,8 @@ fn sent(log: &mut EventLog, now: Time, datagram: &[u8], first: Esi) {
                     again,
                     fin,
                     riders,
+                    streams,
+                    messages,
                 },
             );
             if !again {

@@ -177,6 +177,7 @@ impl Session {
         let Some(path) = self.index(path) else {
             return;
         };
+        self.time_log(now);
         if let Some(closing) = &mut self.closing {
             closing.datagram_arrived(now);
             return;
@@ -201,7 +202,7 @@ impl Session {
             Err(error) => {
                 trace!(%error, len = datagram.len(), "datagram dropped");
                 self.dropped.malformed += 1;
-                self.log_received(now, datagram, Err(Drop::Malformed));
+                self.log_received(now, path, datagram, Err(Drop::Malformed));
                 return;
             }
         };
@@ -288,7 +289,7 @@ impl Session {
             Err(Drop::OutOfWindow) => self.dropped.out_of_window += 1,
             Err(Drop::Inconsistent) => self.dropped.inconsistent += 1,
         }
-        self.log_received(now, datagram, outcome);
+        self.log_received(now, path, datagram, outcome);
         self.deliver(now);
         self.log_handled(now, datagram);
     }
@@ -405,6 +406,7 @@ impl Session {
 
     /// A timer that [`Self::poll_timeout`] named has come.
     pub fn handle_timeout(&mut self, now: Time) {
+        self.time_log(now);
         if let Some(closing) = &mut self.closing {
             closing.timer(now);
             return;
@@ -517,7 +519,9 @@ impl Session {
     /// Writes bytes to a stream; returns how many were taken, at least one unless `data` is empty.
     pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
         self.alive().map_err(WriteError::Closed)?;
-        self.payload.write(id, data)
+        let taken = self.payload.write(id, data)?;
+        self.log_written(id, taken);
+        Ok(taken)
     }
 
     /// Ends a stream after what was written; [`Event::StreamFinished`] follows when the peer has
@@ -565,8 +569,11 @@ impl Session {
         deadline: Option<Duration>,
     ) -> Result<MessageId, SendMessageError> {
         self.alive().map_err(SendMessageError::Closed)?;
-        let latest = self.latest(now, deadline);
-        self.payload.send_message(data.into(), latest)
+        let (latest, data) = (self.latest(now, deadline), data.into());
+        let bytes = data.len() as u64;
+        let id = self.payload.send_message(data, latest)?;
+        self.log_message(now, id, bytes);
+        Ok(id)
     }
 
     /// As [`Self::send_message`], but the message has a source symbol to itself: it is never cut
@@ -580,8 +587,11 @@ impl Session {
     ) -> Result<MessageId, SendMessageError> {
         self.alive().map_err(SendMessageError::Closed)?;
         let latest = self.latest(now, deadline);
-        let size = usize::from(self.fitted(self.agreed_size));
-        self.payload.send_message_alone(data.into(), latest, size)
+        let (size, data) = (usize::from(self.fitted(self.agreed_size)), data.into());
+        let bytes = data.len() as u64;
+        let id = self.payload.send_message_alone(data, latest, size)?;
+        self.log_message(now, id, bytes);
+        Ok(id)
     }
 
     /// Bytes of the longest message that [`Self::send_message_alone`] takes: the symbol size

@@ -31,6 +31,7 @@ impl Session {
         let Some(path) = self.index(path) else {
             return false;
         };
+        self.time_log(now);
         let mut sized = false;
         let wrote = self.paths[path].cutter.write(out)
             || match &mut self.closing {
@@ -42,8 +43,9 @@ impl Session {
                     }
                 }
             };
-        if wrote {
-            self.log_sent(now, out);
+        match wrote {
+            true => self.log_sent(now, path, out),
+            false => self.log_held(now, path),
         }
         let state = &mut self.paths[path];
         if wrote

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::support::pair::Pair;
+use crate::support::pair::{Pair, transmit_all};
 use crate::support::{Outcome, Peer, Script, run};
 use weftline_netem::LinkConfig;
 use weftline_proto::{
-    Config, DropReason, EndReason, LogEntry, LogEvent, Preset, RateControl, Role, Session,
+    Config, DropReason, EndReason, HoldReason, LogEntry, LogEvent, Preset, RateControl, Role,
+    Session,
 };
 
 const CAPACITY: usize = 1 << 20;
@@ -237,6 +238,84 @@ fn a_log_agrees_with_the_counters_and_with_itself_in_every_preset() {
 }
 
 #[test]
+fn a_log_says_when_data_was_written_and_what_holds_it_back() {
+    let mut config = Config::default();
+    config.rate = RateControl::Fixed {
+        rate: Some(1_000_000),
+        window: None,
+    };
+    let mut pair = Pair::connected(config);
+    pair.client.start_log(1000);
+    let stream = pair.client.open_stream().expect("a stream");
+    let written = pair.client.write(stream, &[7; 6000]).expect("room");
+    assert_eq!(written, 6000);
+    pair.client.time_log(pair.now);
+    let message = pair.client.send_message(pair.now, vec![7; 100], None);
+    let message = message.expect("room").0;
+    let began = pair.now;
+    for millis in 0..200 {
+        pair.at(1000 * millis).exchange();
+    }
+    let log = entries(&mut pair.client);
+    let tell = |stream, message, bytes| LogEvent::Written {
+        stream,
+        message,
+        bytes,
+    };
+    let first: Vec<_> = log.iter().take(2).map(|e| (e.time, &e.event)).collect();
+    let expected = [
+        tell(Some(stream.0), None, 6000),
+        tell(None, Some(message), 100),
+    ];
+    assert_eq!(first, [(began, &expected[0]), (began, &expected[1])]);
+    let (mut bytes, mut with_message, mut held) = (0, 0, Vec::new());
+    for entry in &log {
+        match &entry.event {
+            LogEvent::SourceSent {
+                streams, messages, ..
+            } => {
+                bytes += streams.iter().map(|(_, bytes)| bytes).sum::<u64>();
+                with_message += messages.iter().filter(|id| **id == message).count();
+            }
+            LogEvent::Held { by } => held.push(*by),
+            _ => {}
+        }
+    }
+    assert_eq!((bytes, with_message), (6000, 1));
+    assert_eq!(held, [Some(HoldReason::Rate), None]);
+}
+
+#[test]
+fn a_log_names_the_full_window_and_flow_control() {
+    let held = |config: Config| {
+        let mut pair = Pair::connected(config);
+        pair.client.start_log(10_000);
+        let stream = pair.client.open_stream().expect("a stream");
+        pair.client.write(stream, &[7; 400_000]).expect("room");
+        // Nothing arrives.
+        transmit_all(&mut pair.client, pair.now);
+        let held = entries(&mut pair.client)
+            .into_iter()
+            .filter_map(|entry| match entry.event {
+                LogEvent::Held { by } => Some(by),
+                _ => None,
+            });
+        held.collect::<Vec<_>>()
+    };
+    let mut window = Config::default();
+    window.rate = RateControl::Fixed {
+        rate: None,
+        window: Some(10_000),
+    };
+    assert_eq!(held(window), [Some(HoldReason::Window)]);
+    let mut credit = Config::default();
+    credit.rate = RateControl::Carrier;
+    credit.limits.stream_data = 262_144;
+    credit.send_buffer = 1 << 20;
+    assert_eq!(held(credit), [Some(HoldReason::Credit)]);
+}
+
+#[test]
 fn reports_arrive_as_they_were_sent() {
     let mut outcome = transfer(&config("streaming"), 60_000, "iid:10%", 3, Some(CAPACITY));
     let sent = entries(&mut outcome.server.session).into_iter();
@@ -286,7 +365,7 @@ fn a_refused_datagram_and_the_end_are_told_without_the_peers_words() {
 
 #[cfg(feature = "serde")]
 #[test]
-fn an_entry_is_one_flat_object_and_unknown_ones_can_be_read() {
+fn an_entry_is_an_event_of_qlog_and_unknown_ones_can_be_read() {
     use serde_json::{from_str, from_value, json, to_value};
     use weftline_proto::Time;
 
@@ -294,16 +373,17 @@ fn an_entry_is_one_flat_object_and_unknown_ones_can_be_read() {
     for session in [&mut outcome.client.session, &mut outcome.server.session] {
         for entry in entries(session) {
             let value = to_value(&entry).unwrap();
-            assert_eq!(value["time_us"], json!(entry.time.as_micros()));
-            let object = value.as_object().unwrap();
-            assert!(object.values().all(|v| !v.is_object()), "{value}");
+            assert_eq!(value["time"], json!(entry.time.as_micros() as f64 / 1e3));
+            assert!(value["name"].as_str().unwrap().starts_with("weftline:"));
+            let data = value["data"].as_object().unwrap();
+            assert!(data.values().all(|v| !v.is_object()), "{value}");
             assert_eq!(from_value::<LogEntry>(value).unwrap(), entry);
         }
     }
-    let later = r#"{"time_us":7,"event":"teleported","distance":3}"#;
+    let later = r#"{"time":7.001,"path":2,"name":"weftline:teleported","data":{"distance":3}}"#;
     let read: LogEntry = from_str(later).unwrap();
     assert_eq!(
-        (read.time, read.event),
-        (Time::from_micros(7), LogEvent::Unknown)
+        (read.time, read.path.index(), read.event),
+        (Time::from_micros(7001), 2, LogEvent::Unknown)
     );
 }

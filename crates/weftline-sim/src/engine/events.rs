@@ -4,14 +4,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use weftline_netem::Fate;
 use weftline_proto::{LogEntry, LogEvent, Session, Time};
 
-/// A line of the log: one flat JSON object.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// A record of the log: an event of qlog, of one of three groups.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogLine {
     /// Where it happened.
+    #[serde(rename = "group_id")]
     pub end: Place,
     /// What happened, and when.
     #[serde(flatten)]
@@ -19,7 +20,7 @@ pub struct LogLine {
 }
 
 /// Where something happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     /// The end with the application that writes.
@@ -31,55 +32,67 @@ pub enum Place {
 }
 
 /// What happened at an end or on the path.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Entry {
-    /// In a session.
-    Session(LogEntry),
     /// To a datagram on a link.
     Path(PathEntry),
+    /// In a session.
+    Session(LogEntry),
 }
 
 /// The fate of a datagram, told when it is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathEntry {
-    /// When it was sent.
-    pub time_us: u64,
+    /// When it was sent, in milliseconds.
+    pub time: f64,
+    /// The path's number, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<usize>,
     /// What became of it.
+    #[serde(rename = "name")]
     pub event: PathEvent,
+    /// Which datagram it is.
+    #[serde(rename = "data")]
+    pub datagram: PathDatagram,
+}
+
+/// A datagram on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathDatagram {
     /// Who sent it.
     pub from: Place,
-    /// The path's number, if there are several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<usize>,
     /// What it is.
     pub kind: DatagramKind,
     /// Its transmission number, or for a report the report's number.
     pub number: Option<u64>,
     /// Bytes of the datagram, without the headers that the link counts.
     pub size: u32,
-    /// When it arrives.
+    /// When it arrives, in microseconds.
     pub arrives_us: Option<u64>,
     /// When a second copy arrives.
     pub copy_arrives_us: Option<u64>,
 }
 
 /// What becomes of a datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PathEvent {
     /// It arrives.
+    #[serde(rename = "weftline:path_delivered")]
     PathDelivered,
     /// The link's loss model dropped it.
+    #[serde(rename = "weftline:path_lost")]
     PathLost,
     /// The queue was full, or the link was down.
+    #[serde(rename = "weftline:path_queue_drop")]
     PathQueueDrop,
     /// It is longer than the MTU.
+    #[serde(rename = "weftline:path_too_big")]
     PathTooBig,
 }
 
 /// What a datagram is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DatagramKind {
     /// HELLO.
@@ -192,15 +205,17 @@ impl Recording {
             _ => (PathEvent::PathLost, None, None),
         };
         let entry = PathEntry {
-            time_us: now.as_micros(),
-            event,
-            from: self.end,
+            time: now.as_micros() as f64 / 1e3,
             path,
-            kind,
-            number,
-            size,
-            arrives_us: at.map(micros),
-            copy_arrives_us: copy.map(micros),
+            event,
+            datagram: PathDatagram {
+                from: self.end,
+                kind,
+                number,
+                size,
+                arrives_us: at.map(micros),
+                copy_arrives_us: copy.map(micros),
+            },
         };
         self.log.borrow_mut().push(LogLine {
             end: Place::Path,

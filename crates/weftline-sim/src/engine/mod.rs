@@ -18,7 +18,9 @@ use weftline_netem::{LinkConfig, RunEnd, Simulation};
 use weftline_proto::{AddPathError, Config, PathOptions, Role, Session, Time};
 
 pub use application::{Application, UnknownApplication};
-pub use events::{DatagramKind, Entry, LogLine, PathEntry, PathEvent, Place, TooManyEntries};
+pub use events::{
+    DatagramKind, Entry, LogLine, PathDatagram, PathEntry, PathEvent, Place, TooManyEntries,
+};
 pub use outcome::{Outcome, PathOutcome};
 pub use symbols::{SymbolSeries, Symbols, symbols};
 

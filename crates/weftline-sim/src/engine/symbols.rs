@@ -245,35 +245,51 @@ mod tests {
 
     /// Two sources, of which the second is lost; a repair that decodes it, and one of no use.
     fn log() -> Vec<LogLine> {
-        let sent = |time_us: u64, number: u64, esi: u64| {
-            json!({"time_us": time_us, "event": "source_sent", "number": number, "size": 480,
-                "esi": esi, "edge": 0, "again": false, "fin": false})
+        let entry = |time: u64, name: &str, data: serde_json::Value| json!({"time": time, "name": format!("weftline:{name}"), "data": data});
+        let sent = |time, number: u64, esi: u64| {
+            entry(
+                time,
+                "source_sent",
+                json!({"number": number, "size": 480, "esi": esi, "edge": 0,
+                "again": false, "fin": false}),
+            )
         };
-        let repair = |time_us: u64, number: u64| {
-            json!({"time_us": time_us, "event": "repair_sent", "number": number, "size": 480,
-                "first": 0, "count": 2, "edge": 0, "reason": "scheduled", "vector": "key",
-                "key": 1, "field_bits": 8})
+        let repair = |time, number: u64| {
+            entry(
+                time,
+                "repair_sent",
+                json!({"number": number, "size": 480, "first": 0, "count": 2,
+                "edge": 0, "reason": "scheduled", "vector": "key", "key": 1, "field_bits": 8}),
+            )
         };
-        let arrived = |time_us: u64, number: u64, useful: bool| {
-            json!({"time_us": time_us, "event": "repair_received", "number": number, "size": 480,
-                "first": 0, "count": 2, "useful": useful, "unknowns": 0, "rank": 0})
+        let arrived = |time, number: u64, useful: bool| {
+            entry(
+                time,
+                "repair_received",
+                json!({"number": number, "size": 480, "first": 0,
+                "count": 2, "useful": useful, "unknowns": 0, "rank": 0}),
+            )
         };
-        let writer = [
-            sent(0, 0, 0),
-            sent(8_000, 1, 1),
-            repair(16_000, 2),
-            repair(24_000, 3),
-        ];
+        let writer = [sent(0, 0, 0), sent(8, 1, 1), repair(16, 2), repair(24, 3)];
         let reader = [
-            json!({"time_us": 150_000, "event": "source_received", "number": 0, "size": 480,
-                "esi": 0, "useful": true}),
-            arrived(166_000, 2, true),
-            json!({"time_us": 166_000, "event": "decoded", "symbols": [[1, 1]], "count": 1,
-                "unknowns": 0, "rank": 0}),
-            arrived(174_000, 3, false),
-            json!({"time_us": 200_000, "event": "report_sent", "report": 0, "size": 60,
-                "largest": 3, "next": 2, "extent": 0, "missing": [], "rank": 0, "credit": 100,
-                "delay_us": 0, "queue_us": 0}),
+            entry(
+                150,
+                "source_received",
+                json!({"number": 0, "size": 480, "esi": 0, "useful": true}),
+            ),
+            arrived(166, 2, true),
+            entry(
+                166,
+                "decoded",
+                json!({"symbols": [[1, 1]], "count": 1, "unknowns": 0, "rank": 0}),
+            ),
+            arrived(174, 3, false),
+            entry(
+                200,
+                "report_sent",
+                json!({"report": 0, "size": 60, "largest": 3, "next": 2,
+                "extent": 0, "missing": [], "rank": 0, "credit": 100, "delay_us": 0, "queue_us": 0}),
+            ),
         ];
         let line = |end, value: &serde_json::Value| LogLine {
             end,

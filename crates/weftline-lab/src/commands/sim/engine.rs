@@ -38,7 +38,7 @@ Examples:
   weftline-lab sim engine preset=streaming l=5 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --seeds 9
   weftline-lab sim engine deadline=100 --link 'rate=25mbit delay=30ms loss=ge:10%,4' --within 100
   weftline-lab sim engine --link 'rate=25mbit delay=30ms queue=60ms loss=iid:1%' --app bulk
-  weftline-lab sim engine preset=rest encoding=mobile:4 --app file:20000 --events exchange.jsonl
+  weftline-lab sim engine preset=rest encoding=mobile:4 --app file:20000 --events exchange.sqlog
   weftline-lab sim engine preset=streaming l=4 --app file:20000 --json --with-events";
 
 /// Entries of a log that are written to a file.
@@ -95,7 +95,7 @@ pub(super) struct EngineArgs {
     /// Number of runs, each with the next seed; medians are printed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
-    /// Write the event log of the run to this file, a JSON object in each line
+    /// Write the event log of the run to this file, as qlog (.sqlog)
     #[arg(long, value_name = "FILE", conflicts_with = "with_events")]
     events: Option<PathBuf>,
     /// With --json: print the event log of each run as `events`, at most 100,000 entries in all
@@ -241,24 +241,34 @@ fn link(args: &EngineArgs) -> serde_json::Value {
     }
 }
 
-/// The first line of a file: what was run.
+/// The head of a file: what was run.
 fn head(args: &EngineArgs) -> serde_json::Value {
     json!({
-        "event": "run",
-        "version": 1,
-        "settings": args.settings,
-        "link": link(args),
-        "back": typed(&args.back),
-        "app": args.app.to_string(),
-        "secs": args.secs,
-        "seed": args.seed,
+        "qlog_version": "0.3",
+        "qlog_format": "JSON-SEQ",
+        "title": "weftline-lab sim engine",
+        "trace": {
+            "vantage_point": { "type": "unknown" },
+            "common_fields": { "time_format": "relative", "reference_time": 0 },
+            "configuration": { "weftline": {
+                "version": 1,
+                "settings": args.settings,
+                "link": link(args),
+                "back": typed(&args.back),
+                "app": args.app.to_string(),
+                "secs": args.secs,
+                "seed": args.seed,
+            }},
+        },
     })
 }
 
+/// A JSON text sequence (RFC 7464).
 fn write(file: &Path, head: &serde_json::Value, log: &[LogLine]) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(file)?);
-    writeln!(out, "{head}")?;
+    writeln!(out, "\x1e{head}")?;
     for line in log {
+        out.write_all(b"\x1e")?;
         serde_json::to_writer(&mut out, line)?;
         out.write_all(b"\n")?;
     }

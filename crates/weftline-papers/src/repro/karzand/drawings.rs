@@ -1,8 +1,8 @@
 //! Figs 3, 4 and 5: drawings, made from the event log of a small session.
 
-use serde_json::Value;
 use weftline_plot::{Anchor, Canvas, Ink};
 
+use crate::repro::log::Entry;
 use crate::repro::picture::{Drawing, Picture};
 use crate::repro::{Figure, Missing, Paper, Point, Scale, Shown, Values};
 
@@ -57,24 +57,15 @@ struct Trace {
 
 impl Trace {
     fn read(values: &Values, point: &Point) -> Result<Self, Missing> {
-        let events = values.object(point)?.pointer("/runs/0/events");
-        let events = events.and_then(Value::as_array);
-        events
-            .map(|events| Trace::of(events))
-            .ok_or_else(|| Missing::Key {
-                point: point.to_string(),
-                key: "runs/0/events".to_owned(),
-            })
+        Ok(Trace::of(&Entry::all(values, point)?))
     }
 
-    fn of(events: &[Value]) -> Self {
+    fn of(log: &[Entry<'_>]) -> Self {
         let mut trace = Trace::default();
-        for event in events {
-            let number = |key: &str| event[key].as_u64();
-            let is = |name: &str, end: &str| event["event"] == name && event["end"] == end;
-            let Some(time) = number("time_us") else {
-                continue;
-            };
+        for entry in log {
+            let number = |key: &str| entry.number(key);
+            let is = |name: &str, end: &str| entry.is(name, end);
+            let time = entry.micros();
             let carries = if is("source_sent", "writer") {
                 number("esi").map(Carries::Source)
             } else if is("repair_sent", "writer") {
@@ -92,7 +83,7 @@ impl Trace {
                     sent_us,
                     arrives_us,
                 });
-            } else if is("path_delivered", "path") && event["from"] == "writer" {
+            } else if is("path_delivered", "path") && entry.word("from") == "writer" {
                 let packet = number("number").and_then(|n| trace.packets.get_mut(n as usize));
                 if let Some(packet) = packet {
                     packet.arrives_us = number("arrives_us");
@@ -434,18 +425,30 @@ fn draw_triangles(trace: &Trace) -> Drawing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     /// Three information packets, the second of which is lost, and a coded one.
     fn log() -> Vec<Value> {
-        let source = |n: u64| json!({ "event": "source_sent", "end": "writer", "time_us": 100 * n, "esi": n, "edge": 0 });
-        let path = |n: u64, event: &str| {
-            json!({ "event": event, "end": "path", "from": "writer", "time_us": 100 * n, "number": n,
-                    "arrives_us": 100 * n + 50 })
+        let entry = |micros: u64, end: &str, name: &str, data: Value| json!({ "time": micros as f64 / 1e3, "group_id": end, "name": format!("weftline:{name}"), "data": data });
+        let source = |n: u64| {
+            entry(
+                100 * n,
+                "writer",
+                "source_sent",
+                json!({ "esi": n, "edge": 0 }),
+            )
         };
-        let delivered = |time: u64, first: u64, count: u64| {
-            json!({ "event": "delivered", "end": "reader", "time_us": time, "first": first,
-                    "count": count })
+        let path = |n: u64, name: &str| {
+            let data = json!({ "from": "writer", "number": n, "arrives_us": 100 * n + 50 });
+            entry(100 * n, "path", name, data)
+        };
+        let delivered = |micros, first: u64, count: u64| {
+            entry(
+                micros,
+                "reader",
+                "delivered",
+                json!({ "first": first, "count": count }),
+            )
         };
         vec![
             source(0),
@@ -455,7 +458,12 @@ mod tests {
             path(1, "path_lost"),
             source(2),
             path(2, "path_delivered"),
-            json!({ "event": "repair_sent", "end": "writer", "time_us": 300, "first": 0, "count": 3, "edge": 0 }),
+            entry(
+                300,
+                "writer",
+                "repair_sent",
+                json!({ "first": 0, "count": 3, "edge": 0 }),
+            ),
             path(3, "path_delivered"),
             delivered(350, 1, 2),
         ]
@@ -463,7 +471,7 @@ mod tests {
 
     #[test]
     fn packets_stalls_and_deliveries_are_read_from_the_log() {
-        let trace = Trace::of(&log());
+        let trace = Trace::of(&Entry::of(&log()));
         assert_eq!(trace.packets.len(), 4);
         assert_eq!(trace.packets[1].arrives_us, None);
         assert_eq!(
@@ -477,7 +485,7 @@ mod tests {
 
     #[test]
     fn each_drawing_has_its_packets() {
-        let trace = Trace::of(&log());
+        let trace = Trace::of(&Entry::of(&log()));
         let matrix = draw_matrix(&trace).svg;
         assert_eq!(
             matrix.matches("<rect").count(),

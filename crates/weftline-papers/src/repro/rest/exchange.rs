@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use weftline_plot::{Anchor, Canvas, Ink};
 
+use super::super::log::Entry;
 use super::super::picture::Drawing;
 use super::{Figure, Missing, Paper, Point, Scale, Shown, Values};
 
@@ -55,17 +56,22 @@ pub(super) fn figure(scale: Scale) -> Figure {
 const LOSSES: &str = "0001010001000000000000000";
 
 /// Names of the packets, by kind and number.
-fn names(events: &[Value]) -> (HashMap<(String, u64), String>, Option<u64>) {
+fn names(log: &[Entry<'_>]) -> HashMap<(String, u64), String> {
     let mut names = HashMap::new();
     let mut end = None;
-    for event in events {
-        let of = |key: &str| event.get(key).and_then(Value::as_u64);
-        let name = event["event"].as_str().unwrap_or_default();
-        let at_writer = event["end"] == "writer";
-        match (name, of("number"), of("esi"), of("first"), of("count")) {
+    for entry in log {
+        let of = |key: &str| entry.number(key);
+        match (
+            entry.name(),
+            of("number"),
+            of("esi"),
+            of("first"),
+            of("count"),
+        ) {
             ("source_sent", Some(number), Some(esi), _, _) => {
-                let flag = if event["fin"] == true { " F" } else { "" };
-                if event["fin"] == true {
+                let fin = entry.value("fin") == true;
+                let flag = if fin { " F" } else { "" };
+                if fin {
                     end = Some(esi + 1);
                 }
                 names.insert(("source".to_owned(), number), format!("P{esi}{flag}"));
@@ -79,44 +85,37 @@ fn names(events: &[Value]) -> (HashMap<(String, u64), String>, Option<u64>) {
                 };
                 names.insert(("repair".to_owned(), number), covered);
             }
-            ("end_of_data", _, Some(esi), _, _) if at_writer => end = Some(esi + 1),
+            ("end_of_data", _, Some(esi), _, _) if entry.end() == "writer" => {
+                end = Some(esi + 1);
+            }
             _ => {}
         }
     }
-    for event in events
-        .iter()
-        .filter(|event| event["event"] == "report_sent")
-    {
-        let of = |key: &str| event.get(key).and_then(Value::as_u64);
-        if let (Some(report), Some(next)) = (of("report"), of("next")) {
+    for entry in log.iter().filter(|entry| entry.name() == "report_sent") {
+        if let (Some(report), Some(next)) = (entry.number("report"), entry.number("next")) {
             let flag = if Some(next) == end { " F" } else { "" };
             names.insert(("report".to_owned(), report), format!("ACK {next}{flag}"));
         }
     }
-    (names, end)
+    names
 }
 
 fn drawing(values: &Values, point: &Point) -> Result<String, Missing> {
-    let missing = || Missing::Key {
+    let log = Entry::all(values, point)?;
+    let names = names(&log);
+    let millis = |micros: u64| micros as f64 / 1e3;
+    let of_path = log.iter().copied().filter(|entry| {
+        entry.end() == "path" && !["hello", "close", "piece"].contains(&entry.word("kind"))
+    });
+    let of_path: Vec<Entry<'_>> = of_path.collect();
+    let begin = of_path.first().ok_or_else(|| Missing::Key {
         point: point.to_string(),
         key: "runs/0/events".to_owned(),
-    };
-    let object = values.object(point)?;
-    let events = object.pointer("/runs/0/events").and_then(Value::as_array);
-    let events = events.ok_or_else(missing)?;
-    let (names, _) = names(events);
-    let micros = |event: &Value, key: &str| event.get(key).and_then(Value::as_u64);
-    let millis = |micros: u64| micros as f64 / 1e3;
-    let of_path: Vec<&Value> = events
-        .iter()
-        .filter(|event| event["end"] == "path")
-        .filter(|event| !matches!(event["kind"].as_str(), Some("hello" | "close" | "piece")))
-        .collect();
-    let begin = of_path.first().and_then(|event| micros(event, "time_us"));
-    let begin = millis(begin.ok_or_else(missing)?);
+    })?;
+    let begin = millis(begin.micros());
     let last = of_path
         .iter()
-        .filter_map(|event| micros(event, "arrives_us").or(micros(event, "time_us")))
+        .map(|entry| entry.number("arrives_us").unwrap_or(entry.micros()))
         .max();
     let height = TOP + MILLISECOND * (millis(last.unwrap_or(0)) - begin) + 24.0;
     let y = |micros: u64| TOP + MILLISECOND * (millis(micros) - begin);
@@ -127,22 +126,19 @@ fn drawing(values: &Values, point: &Point) -> Result<String, Missing> {
     for x in [SENDER, RECEIVER] {
         canvas.line((x, TOP - 14.0), (x, height - 8.0), Ink::Axis);
     }
-    for event in &of_path {
-        packet(&mut canvas, event, &y);
+    for entry in &of_path {
+        packet(&mut canvas, *entry, &y);
     }
     write_names(&mut canvas, &of_path, &names, &y);
-    plans(&mut canvas, events, &y);
-    decodings(&mut canvas, events, &y);
+    plans(&mut canvas, &log, &y);
+    decodings(&mut canvas, &log, &y);
     Ok(canvas.svg("An exchange of preset rest with a window of four packets"))
 }
 
 /// The arrow of a packet.
-fn packet(canvas: &mut Canvas, event: &Value, y: &dyn Fn(u64) -> f64) {
-    let of = |key: &str| event.get(key).and_then(Value::as_u64);
-    let (Some(sent), Some(kind)) = (of("time_us"), event["kind"].as_str()) else {
-        return;
-    };
-    let forward = event["from"] == "writer";
+fn packet(canvas: &mut Canvas, entry: Entry<'_>, y: &dyn Fn(u64) -> f64) {
+    let (sent, kind) = (entry.micros(), entry.word("kind"));
+    let forward = entry.word("from") == "writer";
     let (from, to) = if forward {
         (SENDER, RECEIVER)
     } else {
@@ -155,7 +151,7 @@ fn packet(canvas: &mut Canvas, event: &Value, y: &dyn Fn(u64) -> f64) {
         _ => Ink::Colour(0),
     };
     let start = (from, y(sent));
-    match of("arrives_us") {
+    match entry.number("arrives_us") {
         Some(arrives) => canvas.arrow(start, (to, y(arrives)), ink),
         None => {
             // Lost: it ends between the lines, as far down as a packet takes for that.
@@ -170,7 +166,7 @@ fn packet(canvas: &mut Canvas, event: &Value, y: &dyn Fn(u64) -> f64) {
 /// text.
 fn write_names(
     canvas: &mut Canvas,
-    events: &[&Value],
+    log: &[Entry<'_>],
     names: &HashMap<(String, u64), String>,
     y: &dyn Fn(u64) -> f64,
 ) {
@@ -180,12 +176,9 @@ fn write_names(
         ("reader", RECEIVER + 8.0, Anchor::Start),
     ] {
         let mut texts: Vec<(f64, Vec<String>)> = Vec::new();
-        for event in events.iter().filter(|event| event["from"] == from) {
-            let of = |key: &str| event.get(key).and_then(Value::as_u64);
-            let (Some(sent), Some(kind)) = (of("time_us"), event["kind"].as_str()) else {
-                continue;
-            };
-            let name = names.get(&(kind.to_owned(), of("number").unwrap_or(0)));
+        for entry in log.iter().filter(|entry| entry.word("from") == from) {
+            let (sent, kind) = (entry.micros(), entry.word("kind"));
+            let name = names.get(&(kind.to_owned(), entry.number("number").unwrap_or(0)));
             let name = name.map_or(kind, String::as_str).to_owned();
             match texts.last_mut() {
                 Some((at, together)) if y(sent) - *at < APART => together.push(name),
@@ -199,10 +192,10 @@ fn write_names(
 }
 
 /// k, where the sender changes it.
-fn plans(canvas: &mut Canvas, events: &[Value], y: &dyn Fn(u64) -> f64) {
+fn plans(canvas: &mut Canvas, log: &[Entry<'_>], y: &dyn Fn(u64) -> f64) {
     let mut shown = None;
-    for event in events.iter().filter(|event| event["event"] == "estimates") {
-        let (Some(time), Some(apart)) = (event["time_us"].as_u64(), event["apart"].as_f64()) else {
+    for entry in log.iter().filter(|entry| entry.name() == "estimates") {
+        let (time, Some(apart)) = (entry.micros(), entry.value("apart").as_f64()) else {
             continue;
         };
         let k = apart.round();
@@ -218,13 +211,9 @@ fn plans(canvas: &mut Canvas, events: &[Value], y: &dyn Fn(u64) -> f64) {
 }
 
 /// What the receiver decodes.
-fn decodings(canvas: &mut Canvas, events: &[Value], y: &dyn Fn(u64) -> f64) {
-    for event in events
-        .iter()
-        .filter(|event| event["event"] == "decoded" && event["end"] == "reader")
-    {
-        let (Some(time), Some(runs)) = (event["time_us"].as_u64(), event["symbols"].as_array())
-        else {
+fn decodings(canvas: &mut Canvas, log: &[Entry<'_>], y: &dyn Fn(u64) -> f64) {
+    for entry in log.iter().filter(|entry| entry.is("decoded", "reader")) {
+        let (time, Some(runs)) = (entry.micros(), entry.value("symbols").as_array()) else {
             continue;
         };
         let run = |run: &Value| {

@@ -1,10 +1,10 @@
 //! Fig. 1: the flow of packets, drawn from the event log of a session.
 
-use serde_json::Value;
 use weftline_plot::{Anchor, Canvas, Ink};
 
+use super::super::log::Entry;
 use super::super::picture::Drawing;
-use super::super::{Figure, Missing, Paper, Scale, Shown};
+use super::super::{Figure, Paper, Scale, Shown};
 use super::path::{MICROWAVE, Path, Rate};
 
 /// Bytes of the message: eight source symbols.
@@ -36,14 +36,7 @@ pub(super) fn figure(scale: Scale) -> Figure {
                 25 % so that something is lost. What the paper calls EXIT is the session's CLOSE.",
         points: vec![point.clone()],
         show: Box::new(move |values| {
-            let events = values.object(&point)?.pointer("/runs/0/events");
-            let events = events
-                .and_then(Value::as_array)
-                .ok_or_else(|| Missing::Key {
-                    point: point.to_string(),
-                    key: "runs/0/events".to_owned(),
-                })?;
-            let flow = Flow::of(events);
+            let flow = Flow::of(&Entry::all(values, &point)?);
             Ok(Shown {
                 pictures: vec![
                     Drawing {
@@ -82,25 +75,21 @@ struct Flow {
 }
 
 impl Flow {
-    fn of(events: &[Value]) -> Self {
+    fn of(log: &[Entry<'_>]) -> Self {
         let mut flow = Flow::default();
         // The entry of what was sent is right before that of the path.
         let mut esi = None;
-        for entry in events {
-            let word = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
-            let number = |key: &str| entry.get(key).and_then(Value::as_u64);
-            let millis = |key: &str| number(key).map(|micros| micros as f64 / 1e3);
-            let Some(at) = millis("time_us") else {
-                continue;
-            };
-            match (word("end"), word("event")) {
-                ("writer", "source_sent") => esi = number("esi"),
+        for entry in log {
+            let millis = |micros: u64| micros as f64 / 1e3;
+            let at = millis(entry.micros());
+            match (entry.end(), entry.name()) {
+                ("writer", "source_sent") => esi = entry.number("esi"),
                 ("reader", "end_of_data") => flow.received = flow.received.or(Some(at)),
                 ("writer", "all_acknowledged") => flow.known = flow.known.or(Some(at)),
                 ("path", _) => {
-                    let kind = word("kind").to_owned();
+                    let kind = entry.word("kind").to_owned();
                     flow.packets.push(Packet {
-                        to_receiver: word("from") == "writer",
+                        to_receiver: entry.word("from") == "writer",
                         label: match (kind.as_str(), esi) {
                             ("source", Some(esi)) => format!("symbol {esi}"),
                             ("repair", _) => "combination".to_owned(),
@@ -111,7 +100,7 @@ impl Flow {
                         },
                         kind,
                         sent: at,
-                        arrives: millis("arrives_us"),
+                        arrives: entry.number("arrives_us").map(millis),
                     });
                 }
                 _ => {}
@@ -237,24 +226,39 @@ impl Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn packets_losses_and_the_end_are_found_in_the_log() {
-        let log = json!([
-            { "event": "run", "version": 1 },
-            { "time_us": 0, "end": "writer", "event": "source_sent", "number": 0, "esi": 0 },
-            { "time_us": 0, "end": "path", "event": "path_lost", "from": "writer", "kind": "source",
-              "number": 0, "arrives_us": null },
-            { "time_us": 5000, "end": "writer", "event": "repair_sent", "number": 1 },
-            { "time_us": 5000, "end": "path", "event": "path_delivered", "from": "writer",
-              "kind": "repair", "number": 1, "arrives_us": 20000 },
-            { "time_us": 20000, "end": "reader", "event": "end_of_data", "esi": 0 },
-            { "time_us": 20000, "end": "path", "event": "path_delivered", "from": "reader",
-              "kind": "report", "number": 0, "arrives_us": 30000 },
-            { "time_us": 30000, "end": "writer", "event": "all_acknowledged", "next": 1 },
-        ]);
-        let flow = Flow::of(log.as_array().unwrap());
+        let entry = |time: u64, end: &str, name: &str, data: Value| json!({ "time": time, "group_id": end, "name": format!("weftline:{name}"), "data": data });
+        let log = [
+            entry(0, "writer", "source_sent", json!({ "number": 0, "esi": 0 })),
+            entry(
+                0,
+                "path",
+                "path_lost",
+                json!({ "from": "writer", "kind": "source", "number": 0,
+                "arrives_us": null }),
+            ),
+            entry(5, "writer", "repair_sent", json!({ "number": 1 })),
+            entry(
+                5,
+                "path",
+                "path_delivered",
+                json!({ "from": "writer", "kind": "repair",
+                "number": 1, "arrives_us": 20000 }),
+            ),
+            entry(20, "reader", "end_of_data", json!({ "esi": 0 })),
+            entry(
+                20,
+                "path",
+                "path_delivered",
+                json!({ "from": "reader", "kind": "report",
+                "number": 0, "arrives_us": 30000 }),
+            ),
+            entry(30, "writer", "all_acknowledged", json!({ "next": 1 })),
+        ];
+        let flow = Flow::of(&Entry::of(&log));
         assert_eq!((flow.received, flow.known), (Some(20.0), Some(30.0)));
         let seen: Vec<(&str, Option<f64>)> = flow
             .packets
