@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use weftline_cli::ui::program::{self, on_runtime};
 use weftline_cli::ui::{Exit, OutputOptions, exit};
 
-use crate::commands::{attack, bench, chaos, lab, load, repro, sim, theory, vectors};
+use crate::commands::{attack, bench, chaos, lab, load, repro, sim, theory, vectors, why};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,6 +44,7 @@ enum Command {
     Repro(repro::ReproArgs),
     Bench(bench::BenchArgs),
     Vectors(vectors::VectorsArgs),
+    Why(why::WhyArgs),
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  weftline-lab completions bash > ~/.local/share/bash-completion/completions/weftline-lab"
@@ -83,6 +84,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Repro(args) => repro::run(&args, output),
         Command::Bench(args) => bench::run(&args, output),
         Command::Vectors(args) => vectors::run(&args, output),
+        Command::Why(args) => why::run(&args, output),
         Command::Completions { shell } => {
             clap_complete::generate(
                 shell,

@@ -10,6 +10,7 @@ pub(crate) mod repro;
 pub(crate) mod sim;
 pub(crate) mod theory;
 pub mod vectors;
+pub(crate) mod why;
 
 use std::io;
 use std::path::PathBuf;

@@ -29,7 +29,7 @@ Additional presets for comparison: ac-rlnc, flec-bulk, flec-message, uncoded.
 The session controls its rate itself, as on any carrier, unless fixed_rate= (Mbit/s) is given.
 
 --events and --with-events give the event log: what each end sent, received, decoded and delivered,
-and what the path did, entry by entry (docs/reference/event-log.md).
+and what the path did, entry by entry (docs/reference/event-log.md). `weftline-lab why` explains it.
 
 A delay is the time from when a message was due until it was read in order, with the path's delay.
 
