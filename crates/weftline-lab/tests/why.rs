@@ -71,7 +71,7 @@ fn causes_agree_with_what_the_links_did() {
             &["decoding"],
         ),
         ("preset=auto", jitter, stream, &["queue"]),
-        ("preset=auto", overtaking, stream, &["reordered"]),
+        ("preset=arq", overtaking, stream, &["reordered"]),
         ("preset=arq fixed_window=20000", whole, stream, &["window"]),
         ("preset=arq", down, stream, &["outage"]),
         (

@@ -77,36 +77,23 @@ impl Server {
 
     /// Seconds of processor time that it used.
     pub(super) fn processor(&self) -> Result<f64> {
-        let text = self.proc("stat")?;
-        // The name, in parentheses, may have spaces.
-        let after = text.rsplit_once(')').map_or("", |(_, after)| after);
-        let fields: Vec<&str> = after.split_whitespace().collect();
-        let ticks = |at: usize| fields.get(at).and_then(|f| f.parse::<f64>().ok());
-        let (user, system) = (ticks(11), ticks(12));
-        let both = user
-            .zip(system)
-            .ok_or_else(|| anyhow!("unreadable: {text}"))?;
-        let each = rustix::param::clock_ticks_per_second() as f64;
-        Ok((both.0 + both.1) / each)
+        self.program
+            .processor()
+            .context("the server is not running")
     }
 
     /// Bytes of memory that it uses.
     pub(super) fn memory(&self) -> Result<u64> {
-        let text = self.proc("statm")?;
+        let text = self
+            .program
+            .proc("statm")
+            .context("the server is not running")?;
         let pages = text
             .split_whitespace()
             .nth(1)
             .and_then(|f| f.parse::<u64>().ok());
         let pages = pages.ok_or_else(|| anyhow!("unreadable: {text}"))?;
         Ok(pages * rustix::param::page_size() as u64)
-    }
-
-    fn proc(&self, file: &str) -> Result<String> {
-        let id = self
-            .program
-            .id()
-            .ok_or_else(|| anyhow!("the server is not running"))?;
-        Ok(std::fs::read_to_string(format!("/proc/{id}/{file}"))?)
     }
 
     /// # Errors

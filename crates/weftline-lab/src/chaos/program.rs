@@ -141,6 +141,30 @@ impl Program {
         self.child.as_ref().map(Child::id)
     }
 
+    /// What the kernel tells of it in this file of /proc.
+    ///
+    /// # Errors
+    /// It is not running.
+    pub(crate) fn proc(&self, file: &str) -> io::Result<String> {
+        let id = self.id().ok_or(io::ErrorKind::NotFound)?;
+        std::fs::read_to_string(format!("/proc/{id}/{file}"))
+    }
+
+    /// Seconds of processor time that it used.
+    ///
+    /// # Errors
+    /// It is not running.
+    pub(crate) fn processor(&self) -> io::Result<f64> {
+        let text = self.proc("stat")?;
+        // The name, in parentheses, may have spaces.
+        let after = text.rsplit_once(')').map_or("", |(_, after)| after);
+        let fields: Vec<&str> = after.split_whitespace().collect();
+        let ticks = |at: usize| fields.get(at).and_then(|f| f.parse::<f64>().ok());
+        let both = ticks(11).zip(ticks(12));
+        let (user, system) = both.ok_or(io::ErrorKind::InvalidData)?;
+        Ok((user + system) / rustix::param::clock_ticks_per_second() as f64)
+    }
+
     /// How many lines it printed.
     pub(crate) fn lines(&self) -> u64 {
         self.lines.load(Ordering::Relaxed)

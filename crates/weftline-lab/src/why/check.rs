@@ -7,7 +7,7 @@ use weftline_proto::LogEvent;
 
 use super::cause::{Cause, Late, split};
 use super::{Explanation, Logs};
-use crate::sim::engine::{DatagramKind, PathEntry, PathEvent, Place};
+use weftline_sim::engine::{DatagramKind, PathEntry, PathEvent, Place};
 
 /// What the links did in an outage: so many datagrams in a row were not delivered, for this long
 /// (microseconds).

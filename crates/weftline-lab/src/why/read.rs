@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weftline_proto::{LogEntry, LogEvent};
 
-use crate::sim::engine::{Entry, PathEntry, Place};
+use weftline_sim::engine::{Entry, PathEntry, Place};
 
 /// Why logs cannot be explained.
 #[derive(Debug, thiserror::Error)]
