@@ -75,6 +75,8 @@ const SHARED: &[&str] = &[
     "congestion",
     "identity",
     "listen",
+    "log-dir",
+    "log-size",
     "metrics",
     "stats",
     "timeout",

@@ -58,7 +58,7 @@ pub(crate) struct SessionOptions {
 
 /// The event logs of the sessions.
 #[derive(Args, Clone, Debug)]
-struct LogOptions {
+pub(crate) struct LogOptions {
     /// Write the event log of each session to a file of its own in this folder, as qlog: what was sent,
     /// received, decoded and delivered, packet by packet (docs/reference/event-log.md)
     #[arg(long, value_name = "DIR", help_heading = "Monitoring")]
@@ -73,6 +73,14 @@ struct LogOptions {
         help_heading = "Monitoring"
     )]
     log_size: u64,
+}
+
+impl LogOptions {
+    /// Adds the logs to `config`.
+    pub(crate) fn complete(&self, config: &mut EndpointConfig) {
+        let dir = self.log_dir.as_ref();
+        config.event_logs = dir.map(|dir| event_logs::of(dir, self.log_size));
+    }
 }
 
 /// The paths of a client's sessions.
@@ -270,8 +278,7 @@ impl SessionOptions {
         let mut config = EndpointConfig::new(session);
         config.congestion = self.congestion.map(Into::into);
         config.connect_timeout = config.connect_timeout.min(self.timeout);
-        let LogOptions { log_dir, log_size } = &self.logs;
-        config.event_logs = log_dir.as_ref().map(|dir| event_logs::of(dir, *log_size));
+        self.logs.complete(&mut config);
         Ok(config)
     }
 }

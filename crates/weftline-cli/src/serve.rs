@@ -15,7 +15,7 @@ use weftline_apps::{Protocol, SessionError, Stopper};
 use crate::config::Tables;
 use crate::listen::{Door, ListenOptions, OwnKey, warn_of_outdated_list};
 use crate::offer::{Offer, Start};
-use crate::options::{AgainOptions, CongestionName, SessionOptions, stats, timeout};
+use crate::options::{AgainOptions, CongestionName, LogOptions, SessionOptions, stats, timeout};
 use crate::recv::RecvArgs;
 use crate::supervise::{Opened, Reload, StayOptions, supervise};
 #[cfg(target_os = "linux")]
@@ -78,6 +78,8 @@ pub(crate) struct ServeArgs {
     /// State that a session inherits from the previous one.
     #[command(flatten)]
     again: AgainOptions,
+    #[command(flatten)]
+    logs: LogOptions,
     /// What every command that stays has.
     #[command(flatten)]
     stay: StayOptions,
@@ -120,6 +122,7 @@ async fn open(
     config.sessions_by_protocol = sessions.collect();
     config.congestion = args.congestion.map(Into::into);
     args.again.complete(&mut config);
+    args.logs.complete(&mut config);
     args.stay.monitor.complete(&mut config);
     Protocol::offer(&mut config);
 
