@@ -104,7 +104,7 @@ async fn open(
 {
     let usage = |message: &str| Failure::new(Exit::Usage, message);
     if args.insecure_udp {
-        return Err(usage("serve has to authenticate its peers: omit --insecure-udp").into());
+        return Err(insecure().into());
     }
     let mut ready = Vec::new();
     for (name, table) in tables {
@@ -172,6 +172,13 @@ async fn open(
     })
 }
 
+fn insecure() -> Failure {
+    Failure::new(
+        Exit::Usage,
+        "serve has to authenticate its peers: omit --insecure-udp",
+    )
+}
+
 /// An [`Offer`] of any service.
 struct Ready {
     /// Of its table.
@@ -202,23 +209,23 @@ fn one(
     match name {
         "recv" => {
             let mut recv: RecvArgs = config.options(name, table)?;
-            args.share(&mut recv.listen, &mut recv.session);
+            args.share(&mut recv.listen, &mut recv.session)?;
             Ok(Ready::new("recv", recv.offer(output)?, |_| None))
         }
         "relay" => {
             let mut relay: relay::serve::ServeArgs = config.options(name, table)?;
-            args.share(&mut relay.listen, &mut relay.session);
+            args.share(&mut relay.listen, &mut relay.session)?;
             Ok(Ready::seen("relay", relay.offer(reporter)?))
         }
         "forward" => {
             let mut forward: forward::serve::ServeArgs = config.options(name, table)?;
-            args.share(&mut forward.listen, &mut forward.session);
+            args.share(&mut forward.listen, &mut forward.session)?;
             Ok(Ready::seen("forward", forward.offer(reporter)?))
         }
         #[cfg(target_os = "linux")]
         "tun" => {
             let mut tun: tun::serve::ServeArgs = config.options(name, table)?;
-            args.share(&mut tun.listen, &mut tun.session);
+            args.share(&mut tun.listen, &mut tun.session)?;
             Ok(Ready::seen("tun", tun.offer(reporter)?))
         }
         name => {
@@ -232,10 +239,21 @@ fn one(
 
 impl ServeArgs {
     /// Adds to a service's options what is for all services.
-    fn share(&self, listen: &mut ListenOptions, session: &mut SessionOptions) {
+    ///
+    /// # Errors
+    /// The service is to be on plain UDP.
+    fn share(
+        &self,
+        listen: &mut ListenOptions,
+        session: &mut SessionOptions,
+    ) -> Result<(), Failure> {
+        if session.insecure_udp {
+            return Err(insecure());
+        }
         listen.peer.extend(self.listen.peer.iter().cloned());
         listen.peer_anyone |= self.listen.peer_anyone;
         session.timeout = self.timeout;
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@
 //! results over to the loop, loses the result of a future that was ready when its task was cancelled.) What
 //! is ready at once costs no change of threads.
 //!
-//! While the future is pending, the task waits for a future of asyncio. Whoever wakes the first must not wait for
+//! While the future is pending, the task waits for a future of asyncio. What wakes the first must not wait for
 //! the interpreter's lock: it may be a thread of the runtime that holds a connection's own lock. It tells the thread
 //! of this module, which asks the loop with `call_soon_threadsafe` to end the second.
 

@@ -132,7 +132,7 @@ impl Work {
                 Ok(Order::End(number, left)) => self.end(number, left),
                 Ok(Order::Flush(done)) => {
                     self.take_all();
-                    // Whoever waited may have gone.
+                    // The one who waited may have gone.
                     done.send(()).ok();
                 }
                 Err(RecvTimeoutError::Timeout) => {}
