@@ -173,7 +173,8 @@ fn one_port_serves_files_udp_and_tcp() {
     accepted.set_nonblocking(false).unwrap();
     accepted.read_to_string(&mut text).unwrap();
     assert_eq!(text, "bytes");
-    drop(stream);
+    // An open connection would be waited for.
+    drop((stream, accepted));
 
     for client in [relay, forward] {
         client.signal("-TERM");
