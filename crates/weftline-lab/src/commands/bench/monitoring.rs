@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -161,25 +162,25 @@ impl Relay {
             let (done, arrived, far) = (done.clone(), arrived.clone(), self.far.try_clone()?);
             thread::spawn(move || {
                 let mut buffer = [0; 2 * DATAGRAM];
-                while !done.load(Ordering::Relaxed) {
-                    // It waits 100 ms at most.
-                    if far.recv(&mut buffer).is_ok_and(|len| len == DATAGRAM) {
-                        arrived.fetch_add(1, Ordering::Relaxed);
+                loop {
+                    match far.recv(&mut buffer) {
+                        Ok(DATAGRAM) => drop(arrived.fetch_add(1, Ordering::Relaxed)),
+                        Ok(_) => {}
+                        // Nothing came for 100 ms: what was on its way has arrived.
+                        Err(_) if done.load(Ordering::Relaxed) => return,
+                        Err(_) => {}
                     }
                 }
             })
         };
-        let watcher = self.metrics.map(|metrics| {
-            let done = done.clone();
-            thread::spawn(move || watch(metrics, &done))
-        });
+        let (stop, stopped) = channel();
+        let watcher = (self.metrics).map(|metrics| thread::spawn(move || watch(metrics, &stopped)));
         let before = self.processor()?;
         let began = Instant::now();
         let sent = send(self.near, rate, time)?;
         let (after, took) = (self.processor()?, began.elapsed().as_secs_f64());
-        // What is on its way arrives.
-        thread::sleep(Duration::from_millis(200));
         done.store(true, Ordering::Relaxed);
+        drop(stop);
         let threads = [Some(sink), watcher];
         if threads.into_iter().flatten().any(|t| t.join().is_err()) {
             bail!("a thread of this measurement has failed");
@@ -229,14 +230,11 @@ fn send(to: SocketAddr, rate: u64, time: Duration) -> Result<u64> {
     Ok(sent)
 }
 
-/// Asks both ends for their metrics and figures, once a second.
-fn watch(metrics: [SocketAddr; 2], done: &AtomicBool) {
+/// Asks both ends for their metrics and figures, once a second until the sender of `stopped` is dropped.
+fn watch(metrics: [SocketAddr; 2], stopped: &Receiver<()>) {
     let mut due = Instant::now();
-    while !done.load(Ordering::Relaxed) {
-        if Instant::now() < due {
-            thread::sleep(Duration::from_millis(10));
-            continue;
-        }
+    let left = |due: Instant| due.saturating_duration_since(Instant::now());
+    while stopped.recv_timeout(left(due)) == Err(RecvTimeoutError::Timeout) {
         due += Duration::from_secs(1);
         for at in metrics {
             for path in ["/metrics", "/status.json"] {
