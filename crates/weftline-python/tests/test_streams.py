@@ -189,7 +189,7 @@ def test_stop_ends_a_read_that_waits() -> None:
         async with pair() as (client, _):
             reader, _writer = await client.open_stream()
             read = asyncio.ensure_future(reader.read(1))
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0)
             with pytest.raises(RuntimeError, match="another task"):
                 await reader.read(1)
             reader.stop()
