@@ -200,7 +200,7 @@ async fn accept(quic: Arc<Quic>, door: Door) {
             let opened = guest.open(inside.sessions()).await;
             inside.greet(opened).await;
         };
-        if let Err(refusal) = knock.admit(&mut handshakes, greet) {
+        if let Err(refusal) = knock.admit(quic.gate(), &mut handshakes, greet) {
             door.refuse(refusal);
         }
     }

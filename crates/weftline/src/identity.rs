@@ -111,14 +111,7 @@ impl Identity {
     /// The port is in it because processes that share an identity must not be able to end each
     /// other's connections (RFC 9000, section 21.11).
     pub(crate) fn secret(&self, purpose: &str, port: u16) -> [u8; 32] {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.pkcs8);
-        let mut context = hmac::Context::with_key(&key);
-        context.update(b"weftline 1 ");
-        context.update(purpose.as_bytes());
-        context.update(&port.to_be_bytes());
-        let mut secret = [0; 32];
-        secret.copy_from_slice(context.sign().as_ref());
-        secret
+        secret(&self.pkcs8, purpose, port)
     }
 
     /// Shows another's public key without having its private key.
@@ -196,6 +189,19 @@ pub enum IdentityError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// A secret that only the holder of this private key can have; it is the same each time for a purpose at a
+/// port.
+pub(crate) fn secret(private_key: &[u8], purpose: &str, port: u16) -> [u8; 32] {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, private_key);
+    let mut context = hmac::Context::with_key(&key);
+    context.update(b"weftline 1 ");
+    context.update(purpose.as_bytes());
+    context.update(&port.to_be_bytes());
+    let mut secret = [0; 32];
+    secret.copy_from_slice(context.sign().as_ref());
+    secret
 }
 
 fn new_pkcs8() -> Vec<u8> {

@@ -167,8 +167,9 @@ impl Quic {
         }
         let interface = request.interface.as_deref();
         let socket = socket::bind_to(local, interface, &self.config);
-        let outlet =
-            socket.and_then(|socket| Outlet::new(socket, &self.identity(), Arc::default()));
+        let identity = self.identity();
+        let secret = |purpose: &str, port| identity.secret(purpose, port);
+        let outlet = socket.and_then(|socket| Outlet::new(socket, secret, Arc::default()));
         outlet.map(Some).map_err(|error| failed(error.to_string()))
     }
 

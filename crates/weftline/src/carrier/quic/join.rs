@@ -194,7 +194,7 @@ impl Link {
 
     async fn asked(&self) -> Option<Join> {
         loop {
-            let datagram = self.connection.read_datagram().await.ok()?;
+            let datagram = self.wire.connection.read_datagram().await.ok()?;
             if let Some(join) = Join::read(&datagram) {
                 return Some(join);
             }
@@ -204,13 +204,13 @@ impl Link {
     /// Ends a connection that wants to join.
     pub(crate) fn refuse(&self, reason: &str) {
         let code = VarInt::from_u64(PATH_REFUSED).unwrap_or(VarInt::MAX);
-        self.connection.close(code, reason.as_bytes());
+        self.wire.connection.close(code, reason.as_bytes());
     }
 
     /// Tells the client that it has joined, each time that it asks.
     pub(crate) fn tell_joined(&self) {
         if let Some(answer) = self.answer.get() {
-            self.connection.send_datagram(answer.clone()).ok();
+            self.wire.connection.send_datagram(answer.clone()).ok();
         }
     }
 
@@ -237,12 +237,12 @@ impl Link {
             cost,
         };
         let join = join.write();
-        let mut pause = (self.connection.rtt() * 3 / 2).max(FIRST_PAUSE);
+        let mut pause = (self.wire.connection.rtt() * 3 / 2).max(FIRST_PAUSE);
         loop {
             // An error is met again by reading.
-            self.connection.send_datagram(join.clone()).ok();
+            self.wire.connection.send_datagram(join.clone()).ok();
             let next = Instant::now() + pause;
-            while let Ok(datagram) = timeout_at(next, self.connection.read_datagram()).await {
+            while let Ok(datagram) = timeout_at(next, self.wire.connection.read_datagram()).await {
                 let datagram = datagram.map_err(|error| refused(&self.end(error).to_string()))?;
                 let Some(Ok(proof)) = datagram.strip_prefix(&[JOINED]).map(TryInto::try_into)
                 else {

@@ -1,7 +1,7 @@
 //! Peers that want to connect, and their handshakes.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quinn::{Connecting, ConnectionError, VarInt};
@@ -10,82 +10,44 @@ use tokio::time::timeout;
 use weftline_proto::printable;
 
 use super::super::{NOT_ALLOWED, canonical, tls};
-use super::crowd::{Crowd, Entry, Place};
 use super::early::{self, Admission, Handshake, Outcome, Pass};
+use super::gate::{FINISH_WITHIN, Gate, Seat};
 use super::join::{Joined, Sessions};
 use super::link::{self, Early, Link};
 use super::outlet::Outlet;
 use super::{Listener, jumbo, quic_server};
 use crate::{Identity, Refusal};
 
-/// A client's answer is waited for this long: several round trips of a bad path.
-const FINISH_WITHIN: Duration = Duration::from_secs(5);
-
 /// A peer that wants to connect.
 pub(crate) struct Knock {
     pub(super) incoming: quinn::Incoming,
+    pub(super) host: Host,
+}
+
+/// What a peer meets that knocks.
+pub(super) struct Host {
     pub(super) listener: Listener,
     pub(super) identity: Identity,
     pub(super) idle: Duration,
-    pub(super) crowd: Arc<Mutex<Crowd>>,
     pub(super) outlet: Outlet,
 }
 
-/// The place of a handshake, until this is dropped.
-struct Seat {
-    crowd: Arc<Mutex<Crowd>>,
-    place: Place,
-    welcome: bool,
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        lock(&self.crowd).leave(self.place, self.welcome);
-    }
-}
-
-fn lock(crowd: &Mutex<Crowd>) -> MutexGuard<'_, Crowd> {
-    crowd.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Knock {
-    /// Gives the peer's handshake a place and spawns `greet` with it, unless the peer must first
-    /// prove that its address is its own, or has too many handshakes that it does not finish.
+    /// Gives the peer's handshake a place at `gate` and spawns `greet` with it, or turns the peer away.
     pub(crate) fn admit<F>(
         self,
+        gate: &Gate,
         tasks: &mut JoinSet<()>,
         greet: impl FnOnce(Guest) -> F,
     ) -> Result<(), Refusal>
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let addr = self.incoming.remote_address();
-        let proved = self.incoming.remote_address_validated();
-        let crowd = self.crowd.clone();
-        let entry = lock(&crowd).enter(addr.ip(), proved, Instant::now());
-        match entry {
-            Entry::Place(place) => {
-                let seat = Seat {
-                    crowd: crowd.clone(),
-                    place,
-                    welcome: false,
-                };
-                let task = tasks.spawn(greet(Guest { knock: self, seat }));
-                lock(&crowd).occupy(place, task);
-                Ok(())
-            }
-            Entry::Prove => {
-                // This fails only for a client that has answered a Retry before.
-                self.incoming.retry().ok();
-                Ok(())
-            }
-            Entry::TooMany => {
-                self.incoming.refuse();
-                Err(Refusal::Crowded {
-                    addr: canonical(addr),
-                })
-            }
-        }
+        let Knock { incoming, host } = self;
+        gate.admit(incoming, tasks, |incoming, seat| {
+            let knock = Knock { incoming, host };
+            greet(Guest { knock, seat })
+        })
     }
 }
 
@@ -110,8 +72,8 @@ impl Guest {
     /// path keeps its place until it has joined its session.
     pub(crate) async fn open(self, sessions: &Sessions) -> Option<Result<Arrival, Refusal>> {
         let Guest { knock, mut seat } = self;
-        let limit = FINISH_WITHIN.min(knock.listener.limit);
-        let strangers = knock.listener.strangers();
+        let limit = FINISH_WITHIN.min(knock.host.listener.limit);
+        let strangers = knock.host.listener.strangers();
         let open = async {
             let link = knock.open().await?;
             match (link.is_path(), link.is_of(strangers.as_deref())) {
@@ -132,16 +94,17 @@ impl Knock {
     /// what strangers may ask for. One that was here
     /// before has done that; then the link is there at once, and the handshake goes on.
     pub(super) async fn open(self) -> Result<Link, Refusal> {
-        let addr = canonical(self.incoming.remote_address());
+        let Knock { incoming, host } = self;
+        let addr = canonical(incoming.remote_address());
         let failed = |reason: String| Refusal::Handshake {
             addr,
             reason: printable(&reason),
         };
-        let strangers = self.listener.strangers();
-        let (again, id) = (self.listener.again, self.incoming.orig_dst_cid());
+        let strangers = host.listener.strangers();
+        let (again, id) = (host.listener.again, incoming.orig_dst_cid());
         let pass = match again.as_ref().map(|a| a.guard.enter(id, Instant::now())) {
             Some(Admission::Replay) => {
-                self.incoming.refuse();
+                incoming.refuse();
                 return Err(failed("its first packets have been here before".to_owned()));
             }
             Some(Admission::Early(pass)) => Some(pass),
@@ -153,20 +116,19 @@ impl Knock {
         });
         // A TLS configuration of its own lets this handshake say which peer it refused.
         let refused = tls::Refused::default();
-        let (mut config, allowed) = (self.listener.config, self.listener.allowed);
-        let alpn = &self.listener.alpn;
+        let (mut config, allowed) = (host.listener.config, host.listener.allowed);
+        let alpn = &host.listener.alpn;
         if jumbo::is_likely(addr) {
-            config.transport_config(self.listener.jumbo);
+            config.transport_config(host.listener.jumbo);
         }
-        config.crypto = quic_server(&self.identity, &allowed, alpn, &refused, tickets)
+        config.crypto = quic_server(&host.identity, &allowed, alpn, &refused, tickets)
             .map_err(|e| failed(e.to_string()))?;
-        let incoming = self.incoming;
-        let begun = self
+        let begun = host
             .outlet
             .begin(|_| incoming.accept_with(Arc::new(config)));
         let (connecting, place) = begun.map_err(|e| failed(e.to_string()))?;
-        let ours = self.identity.fingerprint();
-        let limit = self.listener.limit.min(early::LONGEST);
+        let ours = host.identity.fingerprint();
+        let limit = host.listener.limit.min(early::LONGEST);
         let opened = match pass {
             Some(pass) => resume(connecting, pass, limit).await,
             None => connecting.await.map(Opened::Ended),
@@ -201,7 +163,7 @@ impl Knock {
             connection.close(code, b"not allowed any more");
             return Err(Refusal::UnknownPeer { peer, addr });
         }
-        let link = Link::new(connection, place, ours, self.idle, early);
+        let link = Link::new(connection, place, ours, host.idle, early);
         link.ok_or_else(|| failed("it takes no datagrams".to_owned()))
     }
 }

@@ -1,51 +1,37 @@
 //! One QUIC connection.
 
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
 use quinn::crypto::rustls::HandshakeData;
-use quinn::{ConnectionError, SendDatagramError, TransportErrorCode, VarInt};
+use quinn::{ConnectionError, TransportErrorCode, VarInt};
 use rustls::AlertDescription;
 use rustls::pki_types::CertificateDer;
 use tokio::time::timeout;
 use weftline_proto::{CloseReason, printable};
 
-use super::super::congestion::Unlimited;
-use super::super::{BUSY, NOT_ALLOWED, PATH_REMOVED, RESERVED_CODES, TIMED_OUT, tls};
+use super::super::{BUSY, NOT_ALLOWED, PATH_REMOVED, tls};
 use super::dial::Dialled;
 use super::early::{Handshake, Outcome};
 use super::join::Bond;
 use super::outlet::Outlet;
 use super::together::Place;
+use super::wire::{ANSWERED, Wire};
 use crate::{ConnectError, ExportError, Fingerprint, Packets};
 
 /// Bytes by which the header of early data is longer than that of other packets: version, source
 /// connection ID, the lengths of both IDs, and that of the packet (RFC 9000, section 17.2.3).
 const LONG_HEADER: usize = 4 + 20 + 2 + 4;
 
-/// A close is answered within two round trips and this, or not at all.
-const ANSWERED: Duration = Duration::from_millis(100);
-
-const NO_DATAGRAMS: &str = "the peer takes no QUIC datagrams";
-
 /// A QUIC connection whose peer is known.
 pub(crate) struct Link {
-    pub(super) connection: quinn::Connection,
-    /// Beside QUIC's own task.
-    place: Place,
-    /// Bytes that QUIC takes while nothing waits.
-    room: usize,
+    pub(super) wire: Wire,
     peer: Fingerprint,
     ours: Fingerprint,
-    idle: Duration,
-    /// How the connection ended, before this end's own close hides it.
-    ended: OnceLock<ConnectionError>,
     early: Option<Early>,
     /// Where it was dialled from, on the client's side.
     pub(super) dialled: Option<Box<Dialled>>,
@@ -88,26 +74,21 @@ impl Link {
         idle: Duration,
         early: Option<Early>,
     ) -> Option<Self> {
-        connection.max_datagram_size()?;
         Some(Link {
             is_path: alpn(&connection).is_some_and(|name| tls::is_path(&name)),
             dialled: None,
             own: Mutex::new(None),
             answer: OnceLock::new(),
-            room: connection.datagram_send_buffer_space(),
-            connection,
-            place,
+            wire: Wire::new(connection, place, idle)?,
             peer,
             ours,
-            idle,
-            ended: OnceLock::new(),
             early,
         })
     }
 
     /// Runs the engine's work.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.place.spawn(work);
+        self.wire.spawn(work);
     }
 
     /// Waits until the peer has proved that it is live.
@@ -117,7 +98,9 @@ impl Link {
         };
         match early.handshake.ended().await {
             Outcome::Confirmed { .. } => Ok(()),
-            Outcome::Failed | Outcome::TimedOut => Err(self.end(self.connection.closed().await)),
+            Outcome::Failed | Outcome::TimedOut => {
+                Err(self.end(self.wire.connection.closed().await))
+            }
         }
     }
 
@@ -136,24 +119,11 @@ impl Link {
     }
 
     pub(crate) fn room(&self) -> usize {
-        self.connection.datagram_send_buffer_space()
+        self.wire.room()
     }
 
     pub(crate) async fn send(&self, datagrams: &mut VecDeque<Bytes>) -> Result<(), CloseReason> {
-        while let Some(datagram) = datagrams.front() {
-            match self.connection.send_datagram_wait(datagram.clone()).await {
-                Ok(()) => {}
-                Err(SendDatagramError::TooLarge) => {
-                    tracing::debug!("the path shrank below the symbol size; datagram dropped");
-                }
-                Err(SendDatagramError::ConnectionLost(error)) => return Err(self.end(error)),
-                Err(SendDatagramError::UnsupportedByPeer | SendDatagramError::Disabled) => {
-                    return Err(CloseReason::Carrier(NO_DATAGRAMS.to_owned()));
-                }
-            }
-            datagrams.pop_front();
-        }
-        Ok(())
+        self.wire.send(datagrams, |error| self.end(error)).await
     }
 
     pub(crate) async fn recv(
@@ -161,34 +131,18 @@ impl Link {
         batch: &mut Vec<Bytes>,
         limit: usize,
     ) -> Result<(), CloseReason> {
-        let first = self.connection.read_datagram().await;
-        batch.push(first.map_err(|error| self.end(error))?);
-        while batch.len() < limit {
-            let mut more = pin!(self.connection.read_datagram());
-            match poll_fn(|cx| Poll::Ready(more.as_mut().poll(cx))).await {
-                Poll::Ready(Ok(datagram)) => batch.push(datagram),
-                // An error is met again by the next call, after this batch was handled.
-                Poll::Ready(Err(_)) | Poll::Pending => break,
-            }
-        }
+        let received = self.wire.recv(batch, limit).await;
+        received.map_err(|error| self.end(error))?;
         if self.is_path {
             self.take_joins(batch);
         }
         Ok(())
     }
 
-    /// QUIC drops what it has queued when it closes, so this waits until the queue is empty.
     pub(crate) async fn close(&self, code: u64, reason: &str) {
-        const STEP: Duration = Duration::from_millis(1);
-        for _ in 0..100 {
-            let space = self.connection.datagram_send_buffer_space();
-            if self.connection.close_reason().is_some() || space + size_of::<Bytes>() >= self.room {
-                break;
-            }
-            tokio::time::sleep(STEP).await;
-        }
+        self.wire.drained().await;
         let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
-        self.connection.close(code, reason.as_bytes());
+        self.wire.connection.close(code, reason.as_bytes());
         let own = self
             .own
             .lock()
@@ -196,7 +150,7 @@ impl Link {
             .take();
         if let Some(own) = own {
             // The peer answers at once, if it is there.
-            let answer = 2 * self.connection.rtt() + ANSWERED;
+            let answer = 2 * self.wire.rtt() + ANSWERED;
             timeout(answer, own.endpoint.wait_idle()).await.ok();
         }
     }
@@ -211,7 +165,7 @@ impl Link {
     }
 
     pub(crate) fn application_protocol(&self) -> Option<String> {
-        tls::application(&alpn(&self.connection)?)
+        tls::application(&alpn(&self.wire.connection)?)
     }
 
     pub(crate) fn dialled(&self) -> Option<&Dialled> {
@@ -226,12 +180,12 @@ impl Link {
             }
             _ => false,
         };
-        self.ended.get().is_some_and(removed)
+        self.wire.ended().is_some_and(removed)
     }
 
     /// Both ends have agreed on this name in TLS.
     pub(super) fn is_of(&self, name: Option<&[u8]>) -> bool {
-        is_of(&self.connection, name)
+        is_of(&self.wire.connection, name)
     }
 
     /// It wants to be a further path of a session.
@@ -254,42 +208,33 @@ impl Link {
         if self.is_early() {
             return Err(ExportError::TooEarly);
         }
-        let length = output.len();
-        self.connection
-            .export_keying_material(output, label, context)
-            .map_err(|_| ExportError::TooLong { length })
+        self.wire.export_keying_material(output, label, context)
     }
 
     pub(crate) fn remote_addr(&self) -> SocketAddr {
-        self.connection.remote_address()
+        self.wire.remote_addr()
     }
 
     pub(crate) fn rtt(&self) -> Option<Duration> {
         match &self.early {
             Some(early) if self.is_early() => early.rtt,
-            _ => Some(self.connection.rtt()),
+            _ => Some(self.wire.rtt()),
         }
     }
 
     pub(crate) fn packets(&self) -> Packets {
-        let stats = self.connection.stats();
-        Packets {
-            sent: stats.udp_tx.datagrams,
-            sent_bytes: stats.udp_tx.bytes,
-            received: stats.udp_rx.datagrams,
-            received_bytes: stats.udp_rx.bytes,
-        }
+        self.wire.packets()
     }
 
     /// How often the path has marked datagrams (ECN), as far as acknowledgements tell.
     pub(crate) fn congestion_marks(&self) -> u64 {
-        Unlimited::marks(self.connection.congestion_state())
+        self.wire.congestion_marks()
     }
 
     /// The largest datagram now: path MTU discovery raises it, a black hole or another path
     /// lowers it. 0 when the connection is over.
     pub(crate) fn max_datagram(&self) -> usize {
-        let most = self.connection.max_datagram_size().unwrap_or(0);
+        let most = self.wire.max_datagram();
         match self.is_early() {
             // quinn 0.11 reckons with the short header; a datagram that does not fit behind the
             // long one of early data would make it send empty packets without end.
@@ -299,7 +244,7 @@ impl Link {
     }
 
     pub(crate) fn connect_error(&self, addr: SocketAddr) -> Option<ConnectError> {
-        let error = self.ended.get()?;
+        let error = self.wire.ended()?;
         if let Some(got) = self.early.as_ref().and_then(|early| early.refused.take()) {
             let expected = self.peer;
             return Some(ConnectError::PeerMismatch {
@@ -308,43 +253,19 @@ impl Link {
                 got,
             });
         }
-        Some(connect_error(error, addr, self.ours, self.idle))
+        Some(connect_error(error, addr, self.ours, self.wire.idle()))
     }
 
     pub(super) fn end(&self, error: ConnectionError) -> CloseReason {
-        match self.ended.get_or_init(|| error) {
-            ConnectionError::ApplicationClosed(close) => {
-                let code = close.error_code.into_inner();
-                let reason = printable(&String::from_utf8_lossy(&close.reason));
-                if code < RESERVED_CODES {
-                    CloseReason::Peer { code, reason }
-                } else if code == TIMED_OUT {
-                    // It heard nothing from here, as this end would have of it before long.
-                    CloseReason::TimedOut {
-                        seconds: self.idle.as_secs(),
-                    }
-                } else {
-                    CloseReason::Refused(reason)
+        match (self.wire.end(error), &self.early) {
+            (CloseReason::Local, Some(early))
+                if early.handshake.outcome() == Some(Outcome::TimedOut) =>
+            {
+                CloseReason::TimedOut {
+                    seconds: early.limit.as_secs(),
                 }
             }
-            ConnectionError::LocallyClosed => match &self.early {
-                Some(early) if early.handshake.outcome() == Some(Outcome::TimedOut) => {
-                    CloseReason::TimedOut {
-                        seconds: early.limit.as_secs(),
-                    }
-                }
-                _ => CloseReason::Local,
-            },
-            ConnectionError::TimedOut => CloseReason::TimedOut {
-                seconds: self.idle.as_secs(),
-            },
-            ConnectionError::Reset => {
-                CloseReason::Refused("it no longer knows this connection".to_owned())
-            }
-            ConnectionError::TransportError(error) => {
-                CloseReason::Carrier(printable(&error.to_string()))
-            }
-            other => CloseReason::Refused(printable(&other.to_string())),
+            (reason, _) => reason,
         }
     }
 }

@@ -6,6 +6,7 @@
 mod crowd;
 mod dial;
 mod early;
+mod gate;
 mod join;
 mod jumbo;
 mod knock;
@@ -14,6 +15,7 @@ mod outlet;
 mod together;
 mod transport;
 mod twice;
+mod wire;
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -22,29 +24,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{ServerConfig, TransportConfig};
+use quinn::{ServerConfig, TransportConfig, ValidationTokenConfig};
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
 use super::tls;
 use crate::config::LONGEST_PROTOCOL;
 use crate::{Allowed, BindError, EndpointConfig, Fingerprint, Identity};
 
-use crowd::Crowd;
 use early::Guard;
-use outlet::Outlet;
-use transport::transport;
+use knock::Host;
 
 pub(crate) use dial::Dialler;
+pub(crate) use gate::Gate;
 pub(crate) use join::{Bond, Joined, Sessions};
 pub(crate) use knock::{Arrival, Guest, Knock};
 pub(crate) use link::Link;
+pub(crate) use outlet::Outlet;
+pub(crate) use transport::transport;
 
 /// What QUIC adds to a datagram: short header with 8-byte connection ID and a packet number of
 /// at most 4 bytes, AEAD tag, and the frame's type and length.
 pub(crate) const OVERHEAD: u16 = 1 + 8 + 4 + 16 + 3;
 
 /// QUIC outlives the engine's idle timeout by this much, so that the engine reports it.
-const IDLE_MARGIN: Duration = Duration::from_secs(5);
+pub(crate) const IDLE_MARGIN: Duration = Duration::from_secs(5);
 /// Clients that QUIC holds until [`Quic::knock`] takes them, and the bytes of theirs that it holds.
 const KNOCKING: usize = 4096;
 const KNOCKING_BYTES: u64 = 16 << 10;
@@ -68,7 +71,7 @@ pub(crate) struct Quic {
     listener: Mutex<Option<Listener>>,
     /// There is a listener.
     serves: Arc<AtomicBool>,
-    crowd: Arc<Mutex<Crowd>>,
+    gate: Gate,
 }
 
 #[derive(Clone)]
@@ -107,7 +110,8 @@ impl Quic {
         // Before anything is bound to it: the settings may contradict each other.
         transport(config, None, false)?;
         let serves = Arc::new(AtomicBool::new(false));
-        let outlet = Outlet::new(socket, &identity, serves.clone()).map_err(BindError::Given)?;
+        let secret = |purpose: &str, port| identity.secret(purpose, port);
+        let outlet = Outlet::new(socket, secret, serves.clone()).map_err(BindError::Given)?;
         let quic = Quic {
             outlet,
             identity: Mutex::new(identity),
@@ -121,7 +125,7 @@ impl Quic {
             })),
             listener: Mutex::new(None),
             serves,
-            crowd: Arc::default(),
+            gate: Gate::default(),
         };
         quic.set_allowed(allowed)?;
         Ok(quic)
@@ -170,14 +174,8 @@ impl Quic {
         }
         let refused = tls::Refused::default();
         let tls = quic_server(&self.identity(), &allowed, &alpn, &refused, None)?;
-        let mut config = ServerConfig::with_crypto(tls);
-        config.transport_config(Arc::new(transport(&self.config, None, false)?));
-        config
-            .max_incoming(KNOCKING)
-            .incoming_buffer_size(KNOCKING_BYTES)
-            .incoming_buffer_size_total(ALL_KNOCKING_BYTES);
         Ok(Listener {
-            config,
+            config: server_config(tls, transport(&self.config, None, false)?),
             allowed,
             alpn: alpn.into(),
             again: lock(&self.again).clone(),
@@ -216,13 +214,19 @@ impl Quic {
             };
             return Some(Knock {
                 incoming,
-                listener,
-                identity: self.identity(),
-                idle: self.idle,
-                crowd: self.crowd.clone(),
-                outlet: self.outlet.clone(),
+                host: Host {
+                    listener,
+                    identity: self.identity(),
+                    idle: self.idle,
+                    outlet: self.outlet.clone(),
+                },
             });
         }
+    }
+
+    /// Where peers get places for their handshakes.
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
     }
 
     /// Answers no further peers.
@@ -237,6 +241,24 @@ impl Quic {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The settings of a port that answers clients.
+pub(crate) fn server_config(
+    tls: Arc<QuicServerConfig>,
+    transport: TransportConfig,
+) -> ServerConfig {
+    // Whatever quinn's features are in this build: clients get no tokens, which would need a memory.
+    let mut tokens = ValidationTokenConfig::default();
+    tokens.sent(0);
+    let mut config = ServerConfig::with_crypto(tls);
+    config
+        .transport_config(Arc::new(transport))
+        .validation_token_config(tokens)
+        .max_incoming(KNOCKING)
+        .incoming_buffer_size(KNOCKING_BYTES)
+        .incoming_buffer_size_total(ALL_KNOCKING_BYTES);
+    config
 }
 
 /// What strangers may ask for is nothing that others do.

@@ -12,26 +12,26 @@ use quinn_proto::HashedConnectionIdGenerator;
 use super::jumbo;
 use super::together::{Place, Together};
 use super::twice::Twice;
-use crate::Identity;
 
 /// A socket with QUIC's endpoint. Clones are handles to the same.
 #[derive(Clone)]
-pub(super) struct Outlet {
-    pub(super) endpoint: quinn::Endpoint,
+pub(crate) struct Outlet {
+    pub(crate) endpoint: quinn::Endpoint,
     runtime: Arc<Together>,
 }
 
 impl Outlet {
-    /// `serves`: whether it answers clients.
-    pub(super) fn new(
+    /// `secret` gives one that is always the same for a purpose and a port, and `serves` says whether
+    /// the port answers clients.
+    pub(crate) fn new(
         socket: UdpSocket,
-        identity: &Identity,
+        secret: impl Fn(&str, u16) -> [u8; 32],
         serves: Arc<AtomicBool>,
     ) -> io::Result<Outlet> {
         let port = socket.local_addr()?.port();
         let runtime = Arc::new(Together::default());
         let endpoint = quinn::Endpoint::new_with_abstract_socket(
-            reset_config(identity, port),
+            reset_config(|purpose| secret(purpose, port)),
             None,
             wrap(socket, serves)?,
             runtime.clone(),
@@ -40,7 +40,7 @@ impl Outlet {
     }
 
     /// Lets QUIC begin a connection, and gives the place beside its task.
-    pub(super) fn begin<C, E>(
+    pub(crate) fn begin<C, E>(
         &self,
         begin: impl FnOnce(&quinn::Endpoint) -> Result<C, E>,
     ) -> Result<(C, Place), E> {
@@ -48,16 +48,16 @@ impl Outlet {
     }
 
     /// Moves to another socket.
-    pub(super) fn rebind(&self, socket: UdpSocket, serves: Arc<AtomicBool>) -> io::Result<()> {
+    pub(crate) fn rebind(&self, socket: UdpSocket, serves: Arc<AtomicBool>) -> io::Result<()> {
         self.endpoint.rebind_abstract(wrap(socket, serves)?)
     }
 }
 
 /// Lets a server that was restarted at this port tell its earlier clients at once that it no longer
 /// knows them (stateless reset, RFC 9000, section 10.3).
-fn reset_config(identity: &Identity, port: u16) -> quinn::EndpointConfig {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, &identity.secret("reset", port));
-    let ids = identity.secret("connection id", port);
+fn reset_config(secret: impl Fn(&str) -> [u8; 32]) -> quinn::EndpointConfig {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &secret("reset"));
+    let ids = secret("connection id");
     let ids = u64::from_be_bytes(std::array::from_fn(|n| ids[n]));
     let mut config = quinn::EndpointConfig::new(Arc::new(key));
     if config.max_udp_payload_size(jumbo::LONGEST).is_err() {

@@ -67,7 +67,7 @@ impl Runtime for Together {
 
 /// A place beside QUIC's task of a connection.
 #[derive(Clone, Debug)]
-pub(super) struct Place(Arc<Bells>);
+pub(crate) struct Place(Arc<Bells>);
 
 impl Place {
     /// Beside no task.

@@ -42,7 +42,7 @@ const SHORTEST_RTT: Duration = Duration::from_millis(20);
 
 /// The settings of a connection on which a round trip probably takes `rtt`, if that is known; `jumbo`:
 /// the path may take jumbo frames.
-pub(super) fn transport(
+pub(crate) fn transport(
     config: &EndpointConfig,
     rtt: Option<Duration>,
     jumbo: bool,

@@ -63,7 +63,7 @@ async fn meet(client: &Endpoint, server: &Endpoint) -> (Connection, Connection) 
 fn link(of: &Connection) -> &Link {
     match &of.shared().first.carrier {
         Carrier::Quic(link) => link,
-        Carrier::Udp(_) => panic!("it is encrypted"),
+        _ => panic!("it is QUIC's"),
     }
 }
 
@@ -140,17 +140,21 @@ async fn what_was_seen_on_one_connection_is_worth_nothing_on_another() {
         proof: bond(&world.near).prove(&seen, BY_CLIENT).unwrap(),
         cost: 0,
     };
-    other.connection.send_datagram(join.write()).unwrap();
-    other.connection.closed().await;
+    other.wire.connection.send_datagram(join.write()).unwrap();
+    other.wire.connection.closed().await;
     is_told(&world, &other).await;
     // The server's own proof is not the client's.
     let other = world.beside(&world.near).await;
     let proof = bond(&world.near).prove(&other, BY_SERVER).unwrap();
     let reflected = Join { proof, ..join };
-    other.connection.send_datagram(reflected.write()).unwrap();
-    other.connection.closed().await;
+    other
+        .wire
+        .connection
+        .send_datagram(reflected.write())
+        .unwrap();
+    other.wire.connection.closed().await;
     is_told(&world, &other).await;
-    assert!(seen.connection.close_reason().is_none());
+    assert!(seen.wire.connection.close_reason().is_none());
 }
 
 #[tokio::test]
@@ -182,6 +186,7 @@ async fn what_comes_before_the_proof_is_dropped() {
         b"\x0c",
     ] {
         let sent = link
+            .wire
             .connection
             .send_datagram(Bytes::copy_from_slice(datagram));
         sent.unwrap();
@@ -208,7 +213,7 @@ async fn nobody_joins_with_early_data() {
         if again.is_early() {
             break again;
         }
-        again.connection.close(VarInt::from_u32(0), b"");
+        again.wire.connection.close(VarInt::from_u32(0), b"");
         tokio::task::yield_now().await;
     };
     let junk = Join {
@@ -216,8 +221,8 @@ async fn nobody_joins_with_early_data() {
         proof: [0; 32],
         cost: 0,
     };
-    again.connection.send_datagram(junk.write()).unwrap();
-    let reason = again.end(again.connection.closed().await);
+    again.wire.connection.send_datagram(junk.write()).unwrap();
+    let reason = again.end(again.wire.connection.closed().await);
     assert_eq!(reason, CloseReason::Refused(NO_SUCH_SESSION.to_owned()));
     assert_eq!(world.far.paths().len(), 2);
 }
