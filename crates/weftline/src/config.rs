@@ -68,7 +68,8 @@ pub struct EndpointConfig {
     /// the TLS handshake (ALPN, RFC 7301); when they have none in common, connecting fails with
     /// [`ConnectError::ApplicationProtocol`](crate::ConnectError::ApplicationProtocol). Without names,
     /// the default, only ends without names connect. A name takes 1 to 244 bytes. Plain UDP has no
-    /// handshake that would check it, and refuses names.
+    /// handshake that would check it, and refuses names, as does WebTransport, where a URL says what is
+    /// wanted.
     pub application_protocols: Vec<String>,
     /// The engine's configuration for connections of these application protocols, in place of
     /// [`session`](Self::session): for a port that serves several. It has the same `idle_timeout`, and its
@@ -203,11 +204,21 @@ impl EndpointConfig {
 
     /// Refuses what plain UDP cannot do.
     pub(crate) fn check_insecure(&self) -> Result<(), BindError> {
+        self.check_no_protocols("none on plain UDP, which has no handshake that checks them")
+    }
+
+    /// Refuses what WebTransport cannot do.
+    #[cfg(feature = "web")]
+    pub(crate) fn check_web(&self) -> Result<(), BindError> {
+        self.check_no_protocols("none over WebTransport, where a page's URL says what it wants")
+    }
+
+    fn check_no_protocols(&self, allowed: &'static str) -> Result<(), BindError> {
         check(
             self.application_protocols.is_empty(),
             "application_protocols",
             format_args!("{:?}", self.application_protocols),
-            "none on plain UDP, which has no handshake that checks them",
+            allowed,
         )
     }
 

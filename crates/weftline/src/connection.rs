@@ -256,7 +256,7 @@ impl Connection {
 
     /// Closes the connection at once: everything that waits on either end gets the [`CloseReason`],
     /// and what the peer has not acknowledged may be lost. Code 0 means that all went well; codes
-    /// must be below 2^60. `reason` is for people.
+    /// must be below 2^60, and for a page's browser below 2^32 - 16. `reason` is for people.
     ///
     /// Before the process ends, wait for [`Port::wait_idle`](crate::Port::wait_idle), so that the
     /// peer learns of it.
@@ -276,7 +276,14 @@ impl Connection {
         self.shared().look(|state| state.over().cloned())
     }
 
-    /// The peer's fingerprint, which it proved; `None` on plain UDP.
+    /// Path and query of the URL that a page has asked for, on the server's end over WebTransport:
+    /// `/view?token=TOKEN`. It may hold a secret.
+    #[cfg(feature = "web")]
+    pub fn web_path(&self) -> Option<String> {
+        self.shared().first.carrier.web_path().map(str::to_owned)
+    }
+
+    /// The peer's fingerprint, which it proved; `None` on plain UDP, and of a page.
     pub fn peer(&self) -> Option<Fingerprint> {
         self.shared().first.carrier.peer()
     }

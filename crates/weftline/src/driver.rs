@@ -131,12 +131,14 @@ struct Outbox {
 }
 
 impl Outbox {
-    /// Takes what the session has to send now and the carrier has room for; false: nothing.
+    /// Takes what the session has to send now and the carrier has room for; false: nothing. `prefix` goes
+    /// before each datagram.
     fn fill(
         &mut self,
         session: &mut Session,
         path: PathId,
         now: Time,
+        prefix: &[u8],
         (largest, room): (usize, usize),
     ) -> bool {
         let mut bytes = 0_usize;
@@ -145,12 +147,14 @@ impl Outbox {
             && (bytes == 0 || bytes.saturating_add(largest) <= room)
             && session.poll_transmit_on(now, path, &mut self.datagram)
         {
-            if self.memory.capacity() < self.datagram.len() {
-                self.memory.reserve(MEMORY.max(self.datagram.len()));
+            let length = prefix.len() + self.datagram.len();
+            if self.memory.capacity() < length {
+                self.memory.reserve(MEMORY.max(length));
             }
+            self.memory.extend_from_slice(prefix);
             self.memory.extend_from_slice(&self.datagram);
             self.datagrams.push_back(self.memory.split().freeze());
-            bytes += self.datagram.len();
+            bytes += length;
         }
         self.in_batches = self.datagrams.len() >= LARGE;
         bytes > 0
@@ -198,6 +202,7 @@ enum Step {
 
 fn next(shared: &Shared, lane: &Lane, outbox: &mut Outbox) -> Step {
     let (largest, room) = (lane.carrier.max_datagram(), lane.carrier.room());
+    let prefix = lane.carrier.prefix();
     let mut worked = false;
     let step = shared.with_as_driver(|state, now| {
         worked |= serve_timers(shared, state, now);
@@ -211,7 +216,7 @@ fn next(shared: &Shared, lane: &Lane, outbox: &mut Outbox) -> Step {
         let largest = state.session.largest_datagram();
         if lane.is_over(state) {
             Step::Over
-        } else if outbox.fill(&mut state.session, lane.path, now, (largest, room)) {
+        } else if outbox.fill(&mut state.session, lane.path, now, prefix, (largest, room)) {
             worked = true;
             Step::Send
         } else if lane.is_over(state) {

@@ -202,6 +202,13 @@ pub enum Refusal {
         /// Where it came from.
         addr: SocketAddr,
     },
+    /// A page asked for what [`WebAllowed`](crate::WebAllowed) does not allow.
+    #[cfg(feature = "web")]
+    #[error("refused a page at {addr}: its address, or the token in it, is not allowed")]
+    Page {
+        /// Where it came from.
+        addr: SocketAddr,
+    },
     /// Other peers were turned away, too many to tell of each of them.
     #[error("turned away {count} more peers from {addresses} addresses within {seconds} s")]
     More {
@@ -223,6 +230,8 @@ impl Refusal {
             | Refusal::Crowded { addr }
             | Refusal::Path { addr, .. }
             | Refusal::Handshake { addr, .. } => Some(*addr),
+            #[cfg(feature = "web")]
+            Refusal::Page { addr } => Some(*addr),
             Refusal::More { .. } => None,
         }
     }

@@ -35,6 +35,8 @@ mod random;
 mod receipt;
 mod shared;
 mod stream;
+#[cfg(feature = "web")]
+mod web;
 
 #[cfg(feature = "quic")]
 pub use allowed::Allowed;
@@ -61,6 +63,8 @@ pub use path::{ParsePathError, PathChange, PathError, PathEvent, PathId, PathInf
 pub use port::Port;
 pub use receipt::Receipt;
 pub use stream::{ReadHalf, Stream, WriteHalf};
+#[cfg(feature = "web")]
+pub use web::{WebAllowed, WebCertificate, WebCertificateError, WebEndpoint, WebRequest};
 
 #[doc(no_inline)]
 pub use bytes::Bytes;

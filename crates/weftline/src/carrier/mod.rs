@@ -15,6 +15,8 @@ pub(crate) mod socket;
 #[cfg(feature = "quic")]
 pub(crate) mod tls;
 pub(crate) mod udp;
+#[cfg(feature = "web")]
+pub(crate) mod web;
 
 use std::collections::VecDeque;
 use std::io;
@@ -50,6 +52,8 @@ pub(crate) enum Backend {
     #[cfg(feature = "quic")]
     Quic(Arc<quic::Quic>),
     Udp(Arc<udp::Udp>),
+    #[cfg(feature = "web")]
+    Web(Arc<web::Web>),
 }
 
 impl Backend {
@@ -58,6 +62,8 @@ impl Backend {
             #[cfg(feature = "quic")]
             Backend::Quic(quic) => quic.local_addr(),
             Backend::Udp(udp) => udp.local_addr(),
+            #[cfg(feature = "web")]
+            Backend::Web(web) => web.local_addr(),
         }
     }
 
@@ -66,6 +72,8 @@ impl Backend {
             #[cfg(feature = "quic")]
             Backend::Quic(quic) => Some(quic.fingerprint()),
             Backend::Udp(_) => None,
+            #[cfg(feature = "web")]
+            Backend::Web(_) => None,
         }
     }
 
@@ -75,6 +83,8 @@ impl Backend {
             #[cfg(feature = "quic")]
             Backend::Quic(quic) => quic.stop_listening(),
             Backend::Udp(udp) => udp.stop_listening(),
+            #[cfg(feature = "web")]
+            Backend::Web(web) => web.stop_listening(),
         }
     }
 
@@ -84,6 +94,8 @@ impl Backend {
             #[cfg(feature = "quic")]
             Backend::Quic(quic) => quic.wait_idle().await,
             Backend::Udp(_) => {}
+            #[cfg(feature = "web")]
+            Backend::Web(web) => web.wait_idle().await,
         }
     }
 }
@@ -93,6 +105,8 @@ pub(crate) enum Carrier {
     #[cfg(feature = "quic")]
     Quic(quic::Link),
     Udp(udp::Link),
+    #[cfg(feature = "web")]
+    Web(web::Link),
 }
 
 impl Carrier {
@@ -102,6 +116,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.spawn(work),
             Carrier::Udp(_) => drop(tokio::spawn(work)),
+            #[cfg(feature = "web")]
+            Carrier::Web(link) => link.spawn(work),
         }
     }
 
@@ -111,6 +127,29 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.room(),
             Carrier::Udp(_) => udp::ROOM,
+            #[cfg(feature = "web")]
+            Carrier::Web(link) => link.room(),
+        }
+    }
+
+    /// Bytes that go before each datagram that [`Carrier::send`] is given.
+    pub(crate) fn prefix(&self) -> &'static [u8] {
+        match self {
+            #[cfg(feature = "quic")]
+            Carrier::Quic(_) => &[],
+            // It has a header of its own.
+            Carrier::Udp(_) => &[],
+            #[cfg(feature = "web")]
+            Carrier::Web(_) => web::PREFIX,
+        }
+    }
+
+    /// Path and query of the URL that a page has asked for.
+    #[cfg(feature = "web")]
+    pub(crate) fn web_path(&self) -> Option<&str> {
+        match self {
+            Carrier::Web(link) => Some(link.path()),
+            _ => None,
         }
     }
 
@@ -121,6 +160,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.send(datagrams).await,
             Carrier::Udp(link) => link.send(datagrams).await,
+            #[cfg(feature = "web")]
+            Carrier::Web(link) => link.send(datagrams).await,
         }
     }
 
@@ -134,6 +175,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.recv(batch, limit).await,
             Carrier::Udp(link) => link.recv(batch, limit).await,
+            #[cfg(feature = "web")]
+            Carrier::Web(link) => link.recv(batch, limit).await,
         }
     }
 
@@ -143,6 +186,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.packets(),
             Carrier::Udp(link) => link.packets(),
+            #[cfg(feature = "web")]
+            Carrier::Web(link) => link.packets(),
         }
     }
 
@@ -152,6 +197,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.close(code, reason).await,
             Carrier::Udp(link) => link.close(),
+            #[cfg(feature = "web")]
+            Carrier::Web(link) => link.close(code, reason).await,
         }
     }
 
@@ -164,6 +211,8 @@ impl Carrier {
                 .map(|d| d.request.clone())
                 .unwrap_or_default(),
             Carrier::Udp(_) => PathRequest::default(),
+            #[cfg(feature = "web")]
+            Carrier::Web(_) => PathRequest::default(),
         }
     }
 
@@ -173,6 +222,8 @@ impl Carrier {
         match self {
             Carrier::Quic(link) => link.tell_joined(),
             Carrier::Udp(_) => {}
+            #[cfg(feature = "web")]
+            Carrier::Web(_) => {}
         }
     }
 
@@ -182,6 +233,8 @@ impl Carrier {
         match self {
             Carrier::Quic(link) => link.refuse(reason),
             Carrier::Udp(_) => {}
+            #[cfg(feature = "web")]
+            Carrier::Web(_) => {}
         }
     }
 
@@ -191,6 +244,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.is_removed(),
             Carrier::Udp(_) => false,
+            #[cfg(feature = "web")]
+            Carrier::Web(_) => false,
         }
     }
 
@@ -199,6 +254,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => Some(link.peer()),
             Carrier::Udp(_) => None,
+            #[cfg(feature = "web")]
+            Carrier::Web(_) => None,
         }
     }
 
@@ -207,6 +264,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.remote_addr(),
             Carrier::Udp(link) => link.remote_addr(),
+            #[cfg(feature = "web")]
+            Carrier::Web(link) => link.remote_addr(),
         };
         canonical(addr)
     }
@@ -217,6 +276,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.rtt(),
             Carrier::Udp(_) => None,
+            #[cfg(feature = "web")]
+            Carrier::Web(link) => Some(link.rtt()),
         }
     }
 
@@ -226,6 +287,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.confirmed().await,
             Carrier::Udp(_) => Ok(()),
+            #[cfg(feature = "web")]
+            Carrier::Web(_) => Ok(()),
         }
     }
 
@@ -235,6 +298,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.is_early(),
             Carrier::Udp(_) => false,
+            #[cfg(feature = "web")]
+            Carrier::Web(_) => false,
         }
     }
 
@@ -244,6 +309,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.early_data_refused().await,
             Carrier::Udp(_) => false,
+            #[cfg(feature = "web")]
+            Carrier::Web(_) => false,
         }
     }
 
@@ -253,6 +320,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.application_protocol(),
             Carrier::Udp(_) => None,
+            #[cfg(feature = "web")]
+            Carrier::Web(_) => None,
         }
     }
 
@@ -267,6 +336,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.export_keying_material(output, label, context),
             Carrier::Udp(_) => Err(ExportError::Insecure),
+            #[cfg(feature = "web")]
+            Carrier::Web(link) => link.export_keying_material(output, label, context),
         }
     }
 
@@ -276,6 +347,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.congestion_marks(),
             Carrier::Udp(_) => 0,
+            #[cfg(feature = "web")]
+            Carrier::Web(link) => link.congestion_marks(),
         }
     }
 
@@ -285,6 +358,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => link.connect_error(addr),
             Carrier::Udp(_) => None,
+            #[cfg(feature = "web")]
+            Carrier::Web(_) => None,
         }
     }
 
@@ -295,6 +370,8 @@ impl Carrier {
             #[cfg(feature = "quic")]
             Carrier::Quic(link) => Some(link.max_datagram()),
             Carrier::Udp(link) => link.may_fragment().then_some(udp::MAX_DATAGRAM),
+            #[cfg(feature = "web")]
+            Carrier::Web(link) => Some(link.max_datagram()),
         }
     }
 
@@ -307,6 +384,11 @@ impl Carrier {
                 quic::OVERHEAD
             }
             Carrier::Udp(_) => udp::OVERHEAD,
+            #[cfg(feature = "web")]
+            Carrier::Web(_) => {
+                config.rate = endpoint.quic_rate(config.rate);
+                web::OVERHEAD
+            }
         };
         let ip_and_udp = if self.remote_addr().is_ipv4() { 28 } else { 48 };
         config.datagram_overhead = ip_and_udp + overhead;

@@ -206,7 +206,7 @@ pub(crate) fn server(
 }
 
 /// One for all handshakes.
-fn provider() -> Arc<CryptoProvider> {
+pub(crate) fn provider() -> Arc<CryptoProvider> {
     static PROVIDER: OnceLock<Arc<CryptoProvider>> = OnceLock::new();
     let provider = PROVIDER.get_or_init(|| Arc::new(aws_lc_rs::default_provider()));
     provider.clone()

@@ -120,6 +120,8 @@ impl Opener {
         let first = match &shared.first.carrier {
             Carrier::Quic(link) => link,
             Carrier::Udp(_) => return Err(PathError::Insecure),
+            #[cfg(feature = "web")]
+            Carrier::Web(_) => return Err(PathError::NotClient),
         };
         let dialler = first.dialled().ok_or(PathError::NotClient)?.opener()?;
         first.confirmed().await.map_err(PathError::Closed)?;

@@ -36,11 +36,15 @@ use knock::Host;
 
 pub(crate) use dial::Dialler;
 pub(crate) use gate::Gate;
+#[cfg(feature = "web")]
+pub(crate) use gate::{FINISH_WITHIN, Seat};
 pub(crate) use join::{Bond, Joined, Sessions};
 pub(crate) use knock::{Arrival, Guest, Knock};
 pub(crate) use link::Link;
 pub(crate) use outlet::Outlet;
 pub(crate) use transport::transport;
+#[cfg(feature = "web")]
+pub(crate) use wire::{ANSWERED, Wire, closed_by_peer};
 
 /// What QUIC adds to a datagram: short header with 8-byte connection ID and a packet number of
 /// at most 4 bytes, AEAD tag, and the frame's type and length.
