@@ -8,8 +8,10 @@
 pub(crate) struct Tables {
     pub(crate) bits: u32,
     pub(crate) polynomial: u16,
-    /// `rows[c][x]` is `c` times every element of the byte `x`.
-    pub(crate) rows: &'static [[u8; 256]],
+    /// `rows[c][x]` is `c` times every element of the byte `x`. Not in a module for browsers, which is
+    /// loaded over the network: all fields have 127 KiB of them.
+    #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+    rows: &'static [[u8; 256]],
     /// The rows, split for byte-shuffle instructions.
     #[cfg_attr(
         not(any(
@@ -21,10 +23,7 @@ pub(crate) struct Tables {
     )]
     pub(crate) nibbles: &'static [Nibbles],
     /// The rows as bit matrices, as the affine instruction of x86 takes them.
-    #[cfg_attr(
-        not(target_arch = "x86_64"),
-        expect(dead_code, reason = "other instruction sets have no such instruction")
-    )]
+    #[cfg(target_arch = "x86_64")]
     pub(crate) matrices: &'static [u64],
     /// `powers[n]` is the generator to the power `n`.
     pub(crate) powers: &'static [u8; 256],
@@ -46,16 +45,20 @@ macro_rules! tables {
         $(
             pub(crate) static $name: Tables = {
                 const ORDER: usize = 1 << $bits;
+                #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
                 static ROWS: [[u8; 256]; ORDER] = rows($bits, $polynomial);
                 static NIBBLES: [Nibbles; ORDER] = nibbles(&rows($bits, $polynomial));
+                #[cfg(target_arch = "x86_64")]
                 static MATRICES: [u64; ORDER] = matrices(&rows($bits, $polynomial));
                 static POWERS: [u8; 256] = powers($bits, $polynomial, $generator);
                 static INVERSES: [u8; ORDER] = inverses($bits, &powers($bits, $polynomial, $generator));
                 Tables {
                     bits: $bits,
                     polynomial: $polynomial,
+                    #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
                     rows: &ROWS,
                     nibbles: &NIBBLES,
+                    #[cfg(target_arch = "x86_64")]
                     matrices: &MATRICES,
                     powers: &POWERS,
                     inverses: &INVERSES,
@@ -85,7 +88,49 @@ tables! {
     GF256: 8, 0x11D, 2;
 }
 
+/// The products of one coefficient.
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+#[derive(Clone, Copy)]
+pub(crate) struct Row(&'static [u8; 256]);
+
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+impl Row {
+    /// The product with every element of the byte `x`.
+    #[inline(always)]
+    pub(crate) fn with(self, x: u8) -> u8 {
+        self.0[usize::from(x)]
+    }
+}
+
+/// The products of one coefficient.
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+#[derive(Clone, Copy)]
+pub(crate) struct Row(&'static Nibbles);
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+impl Row {
+    /// The product with every element of the byte `x`.
+    #[inline(always)]
+    pub(crate) fn with(self, x: u8) -> u8 {
+        self.0.low[usize::from(x & 15)] ^ self.0.high[usize::from(x >> 4)]
+    }
+}
+
 impl Tables {
+    /// The products of `c`.
+    #[inline(always)]
+    pub(crate) fn row(&self, c: u8) -> Row {
+        #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+        return Row(&self.rows[usize::from(c)]);
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        return Row(&self.nibbles[usize::from(c)]);
+    }
+
+    /// How many elements the field has.
+    pub(crate) const fn order(&self) -> usize {
+        self.inverses.len()
+    }
+
     /// The element whose powers are all non-zero elements.
     pub(crate) const fn generator(&self) -> u8 {
         self.powers[1]
@@ -157,6 +202,7 @@ const fn nibbles<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [Nibbles; ORD
 
 /// Byte `7 - i` of a matrix is its row `i`: it marks the bits of the argument
 /// whose sum is bit `i` of the product.
+#[cfg(target_arch = "x86_64")]
 const fn matrices<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [u64; ORDER] {
     let mut table = [0; ORDER];
     let mut c = 0;

@@ -65,16 +65,16 @@ pub(super) fn xor(dst: &mut [u8], src: &[u8]) {
 
 /// Multiplies `dst` by `c` in place.
 pub(super) fn mul(tables: &Tables, dst: &mut [u8], c: u8) {
-    let products = &tables.rows[usize::from(c)];
+    let products = tables.row(c);
     for d in dst {
-        *d = products[usize::from(*d)];
+        *d = products.with(*d);
     }
 }
 
 /// Adds `c * src` to the start of `dst`.
 pub(super) fn mul_add(tables: &Tables, dst: &mut [u8], src: &[u8], c: u8) {
-    let products = &tables.rows[usize::from(c)];
+    let products = tables.row(c);
     for (d, s) in dst.iter_mut().zip(src) {
-        *d ^= products[usize::from(*s)];
+        *d ^= products.with(*s);
     }
 }

@@ -48,7 +48,7 @@ impl Arithmetic {
     #[inline]
     #[must_use]
     pub fn order(self) -> usize {
-        self.tables.rows.len()
+        self.tables.order()
     }
 
     /// The reduction polynomial, with the x^q term.
@@ -92,7 +92,7 @@ impl Arithmetic {
     #[inline]
     #[must_use]
     pub fn product(self, a: u8, b: u8) -> u8 {
-        self.tables.rows[usize::from(a)][usize::from(b)]
+        self.tables.row(a).with(b)
     }
 
     /// The element that times `a` is 1.
