@@ -6,11 +6,15 @@
 //! a number of a symbol is expected.
 #![forbid(unsafe_code)]
 
+#[cfg(any(feature = "codec", feature = "session"))]
+mod bytes;
 #[cfg(feature = "codec")]
 mod codec;
+#[cfg(any(feature = "codec", feature = "session"))]
 mod objects;
 #[cfg(feature = "session")]
 mod session;
+#[cfg(any(feature = "codec", feature = "session"))]
 mod whole;
 
 #[cfg(feature = "codec")]

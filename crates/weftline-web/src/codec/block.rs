@@ -6,6 +6,7 @@ use weftline_codec as codec;
 
 use super::coefficients::Vector;
 use super::{CodeOptions, bounded, field_of, innovative, push_error, size};
+use crate::bytes::Input;
 use crate::objects::argument;
 use crate::whole::small;
 
@@ -16,6 +17,7 @@ use crate::whole::small;
 pub struct BlockEncoder {
     block: codec::BlockEncoder,
     repair: Vec<u8>,
+    input: Input,
 }
 
 #[wasm_bindgen]
@@ -31,14 +33,22 @@ impl BlockEncoder {
         let (symbols, size) = (bounded(max_symbols, "maxSymbols")?, size(max_symbol_size)?);
         let field = field_of(options.as_ref())?;
         let block = codec::BlockEncoder::with_field(symbols, size, field);
-        let repair = Vec::new();
-        Ok(BlockEncoder { block, repair })
+        Ok(BlockEncoder {
+            block,
+            repair: Vec::new(),
+            input: Input::default(),
+        })
     }
 
     /// Adds a copy of the next source symbol to the block, and returns its index. Throws `full` when the block has
     /// all its symbols.
-    pub fn push(&mut self, payload: &[u8]) -> Result<usize, JsValue> {
-        self.block.push(payload).map_err(push_error)
+    pub fn push(
+        &mut self,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array")] payload: &JsValue,
+    ) -> Result<usize, JsValue> {
+        self.block
+            .push(self.input.read(payload)?)
+            .map_err(push_error)
     }
 
     /// How many symbols the block has.
@@ -69,7 +79,10 @@ impl BlockEncoder {
 /// Recovers a block from as many of its symbols as suffice, whichever they are.
 #[wasm_bindgen]
 #[derive(Debug)]
-pub struct BlockDecoder(codec::BlockDecoder);
+pub struct BlockDecoder {
+    decoder: codec::BlockDecoder,
+    input: Input,
+}
 
 #[wasm_bindgen]
 impl BlockDecoder {
@@ -82,14 +95,22 @@ impl BlockDecoder {
     ) -> Result<BlockDecoder, JsValue> {
         let (symbols, size) = (bounded(symbols, "symbols")?, size(max_symbol_size)?);
         let field = field_of(options.as_ref())?;
-        Ok(BlockDecoder(codec::BlockDecoder::with_field(
-            symbols, size, field,
-        )))
+        Ok(BlockDecoder {
+            decoder: codec::BlockDecoder::with_field(symbols, size, field),
+            input: Input::default(),
+        })
     }
 
     /// Gives the decoder a source symbol, which it copies. Returns whether the symbol was new to it.
-    pub fn source(&mut self, index: f64, payload: &[u8]) -> Result<bool, JsValue> {
-        innovative(self.0.source(small(index, "the index")?, payload))
+    pub fn source(
+        &mut self,
+        index: f64,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array")] payload: &JsValue,
+    ) -> Result<bool, JsValue> {
+        innovative(
+            self.decoder
+                .source(small(index, "the index")?, self.input.read(payload)?),
+        )
     }
 
     /// Gives the decoder a repair symbol that was made with these coefficients. Returns whether it told the decoder
@@ -98,33 +119,33 @@ impl BlockDecoder {
     pub fn repair(
         &mut self,
         #[wasm_bindgen(unchecked_param_type = "Coefficients")] coefficients: &JsValue,
-        data: &[u8],
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array")] data: &JsValue,
     ) -> Result<bool, JsValue> {
         let vector = Vector::read(coefficients)?;
-        innovative(self.0.repair(vector.codec(), data))
+        innovative(self.decoder.repair(vector.codec(), self.input.read(data)?))
     }
 
     /// How many more innovative symbols the decoder needs; 0 when every symbol is known.
     #[wasm_bindgen(getter)]
     pub fn deficit(&self) -> usize {
-        self.0.deficit()
+        self.decoder.deficit()
     }
 
     /// How many source symbols are missing.
     #[wasm_bindgen(getter)]
     pub fn missing(&self) -> usize {
-        self.0.unknowns()
+        self.decoder.unknowns()
     }
 
     /// The payload of a known symbol; `undefined` for another one.
     pub fn symbol(&self, index: f64) -> Result<Option<Uint8Array>, JsValue> {
-        let symbol = self.0.symbol(small(index, "the index")?);
+        let symbol = self.decoder.symbol(small(index, "the index")?);
         Ok(symbol.map(Uint8Array::from))
     }
 
     /// Forgets everything, so that the next block of the same number of symbols can begin. The memory is used
     /// again.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.decoder.clear();
     }
 }

@@ -7,6 +7,7 @@ use weftline_codec::RepairError;
 
 use super::coefficients::Vector;
 use super::{CodeOptions, bounded, field_of, innovative, size};
+use crate::bytes::Input;
 use crate::objects::argument;
 use crate::whole::{small, whole};
 
@@ -32,6 +33,7 @@ pub struct Recoder {
     recoder: codec::Recoder,
     vector: Vec<u8>,
     data: Vec<u8>,
+    input: Input,
 }
 
 #[wasm_bindgen]
@@ -53,12 +55,20 @@ impl Recoder {
             recoder: codec::Recoder::with_field(symbols, most, size, field),
             vector: Vec::new(),
             data: Vec::new(),
+            input: Input::default(),
         })
     }
 
     /// Gives the relay a source symbol that it received. Returns whether it told the relay something new.
-    pub fn source(&mut self, esi: f64, payload: &[u8]) -> Result<bool, JsValue> {
-        innovative(self.recoder.source(whole(esi, "the ESI")?, payload))
+    pub fn source(
+        &mut self,
+        esi: f64,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array")] payload: &JsValue,
+    ) -> Result<bool, JsValue> {
+        innovative(
+            self.recoder
+                .source(whole(esi, "the ESI")?, self.input.read(payload)?),
+        )
     }
 
     /// Gives the relay a repair symbol that it received, over the symbols from `first` up to and without `end`.
@@ -69,11 +79,14 @@ impl Recoder {
         first: f64,
         end: f64,
         #[wasm_bindgen(unchecked_param_type = "Coefficients")] coefficients: &JsValue,
-        data: &[u8],
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array")] data: &JsValue,
     ) -> Result<bool, JsValue> {
         let window = whole(first, "first")?..whole(end, "end")?;
         let vector = Vector::read(coefficients)?;
-        innovative(self.recoder.repair(window, vector.codec(), data))
+        innovative(
+            self.recoder
+                .repair(window, vector.codec(), self.input.read(data)?),
+        )
     }
 
     /// A new repair symbol; `undefined` while the relay holds nothing. Use a new key for each.

@@ -96,7 +96,10 @@ impl ReedSolomon {
         let given = cut(&self.given, length, k);
         let mut made = cut_mut(&mut self.made, length, m);
         code.encode(&given, &mut made).map_err(argument)?;
-        Ok(made.iter().map(|shard| Uint8Array::from(&**shard)).collect())
+        Ok(made
+            .iter()
+            .map(|shard| Uint8Array::from(&**shard))
+            .collect())
     }
 
     /// The source shards, from at least as many shards of any kind: `shards` has the source shards and then the

@@ -7,6 +7,7 @@ use weftline_codec::DecoderConfig;
 
 use super::coefficients::Vector;
 use super::{CodeOptions, bounded, field_of, innovative, push_error, size, span};
+use crate::bytes::Input;
 use crate::objects::argument;
 use crate::whole::whole;
 
@@ -26,6 +27,7 @@ extern "C" {
 pub struct WindowEncoder {
     window: codec::WindowEncoder,
     repair: Vec<u8>,
+    input: Input,
 }
 
 #[wasm_bindgen]
@@ -44,14 +46,23 @@ impl WindowEncoder {
         if options.and_then(|options| options.evict()) == Some(true) {
             window = window.evicting();
         }
-        let repair = Vec::new();
-        Ok(WindowEncoder { window, repair })
+        Ok(WindowEncoder {
+            window,
+            repair: Vec::new(),
+            input: Input::default(),
+        })
     }
 
     /// Adds a copy of the next source symbol, and returns its ESI. Throws `full` while the encoder holds as many
     /// symbols as it may.
-    pub fn push(&mut self, payload: &[u8]) -> Result<f64, JsValue> {
-        let esi = self.window.push(payload).map_err(push_error)?;
+    pub fn push(
+        &mut self,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array")] payload: &JsValue,
+    ) -> Result<f64, JsValue> {
+        let esi = self
+            .window
+            .push(self.input.read(payload)?)
+            .map_err(push_error)?;
         Ok(esi as f64)
     }
 
@@ -88,7 +99,10 @@ impl WindowEncoder {
 /// Recovers source symbols from repair symbols, each as soon as the symbols that arrived determine it.
 #[wasm_bindgen]
 #[derive(Debug)]
-pub struct WindowDecoder(codec::WindowDecoder);
+pub struct WindowDecoder {
+    decoder: codec::WindowDecoder,
+    input: Input,
+}
 
 #[wasm_bindgen]
 impl WindowDecoder {
@@ -103,15 +117,23 @@ impl WindowDecoder {
         let (most, size) = (bounded(max_span, "maxSpan")?, size(max_symbol_size)?);
         let config = DecoderConfig::new(most, size, most, most);
         let field = field_of(options.as_ref())?;
-        Ok(WindowDecoder(codec::WindowDecoder::with_field(
-            config, field,
-        )))
+        Ok(WindowDecoder {
+            decoder: codec::WindowDecoder::with_field(config, field),
+            input: Input::default(),
+        })
     }
 
     /// Gives the decoder a source symbol, which it copies. Returns whether the symbol was new to it. Throws `full`
     /// for a symbol too far above the oldest one that the decoder keeps: forget older symbols.
-    pub fn source(&mut self, esi: f64, payload: &[u8]) -> Result<bool, JsValue> {
-        innovative(self.0.source(whole(esi, "the ESI")?, payload))
+    pub fn source(
+        &mut self,
+        esi: f64,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array")] payload: &JsValue,
+    ) -> Result<bool, JsValue> {
+        innovative(
+            self.decoder
+                .source(whole(esi, "the ESI")?, self.input.read(payload)?),
+        )
     }
 
     /// Gives the decoder a repair symbol over the symbols from `first` up to and without `end`. Returns whether it
@@ -123,48 +145,51 @@ impl WindowDecoder {
         first: f64,
         end: f64,
         #[wasm_bindgen(unchecked_param_type = "Coefficients")] coefficients: &JsValue,
-        data: &[u8],
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array")] data: &JsValue,
     ) -> Result<bool, JsValue> {
         let window = whole(first, "first")?..whole(end, "end")?;
         let vector = Vector::read(coefficients)?;
-        innovative(self.0.repair(window, vector.codec(), data))
+        innovative(
+            self.decoder
+                .repair(window, vector.codec(), self.input.read(data)?),
+        )
     }
 
     /// The ESI of the next symbol that became known, received or recovered, each symbol once; `undefined` when
     /// there is none now.
     #[wasm_bindgen(js_name = nextKnown)]
     pub fn next_known(&mut self) -> Option<f64> {
-        self.0.next_known().map(|esi| esi as f64)
+        self.decoder.next_known().map(|esi| esi as f64)
     }
 
     /// The payload of a known symbol; `undefined` for another one.
     pub fn symbol(&self, esi: f64) -> Result<Option<Uint8Array>, JsValue> {
-        let symbol = self.0.symbol(whole(esi, "the ESI")?);
+        let symbol = self.decoder.symbol(whole(esi, "the ESI")?);
         Ok(symbol.map(Uint8Array::from))
     }
 
     /// The in-order edge: the lowest ESI that is not known.
     #[wasm_bindgen(getter)]
     pub fn contiguous(&self) -> f64 {
-        self.0.contiguous() as f64
+        self.decoder.contiguous() as f64
     }
 
     /// How many symbols are missing.
     #[wasm_bindgen(getter)]
     pub fn missing(&self) -> usize {
-        self.0.unknowns()
+        self.decoder.unknowns()
     }
 
     /// How many more innovative symbols the decoder needs until nothing is missing.
     #[wasm_bindgen(getter)]
     pub fn deficit(&self) -> usize {
-        self.0.deficit()
+        self.decoder.deficit()
     }
 
     /// Forgets all symbols below `esi`, and gives up those of them that are missing.
     #[wasm_bindgen(js_name = forgetBefore)]
     pub fn forget_before(&mut self, esi: f64) -> Result<(), JsValue> {
-        self.0.forget_before(whole(esi, "the ESI")?);
+        self.decoder.forget_before(whole(esi, "the ESI")?);
         Ok(())
     }
 }

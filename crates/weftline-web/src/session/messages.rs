@@ -5,6 +5,7 @@ use wasm_bindgen::prelude::*;
 use weftline_proto::{MessageId, SendMessageError};
 
 use super::{Session, duration};
+use crate::bytes::array;
 use crate::objects::{argument, error};
 use crate::whole::small;
 
@@ -35,12 +36,13 @@ impl Session {
     pub fn send_message(
         &mut self,
         now: f64,
-        data: Vec<u8>,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array")] data: &JsValue,
         deadline: Option<f64>,
     ) -> Result<Option<f64>, JsValue> {
         let deadline = deadline.map(|millis| duration(millis, "the deadline"));
+        let (data, deadline) = (array(data)?.to_vec(), deadline.transpose()?);
         let now = self.at(now);
-        sent(self.session.send_message(now, data, deadline.transpose()?))
+        sent(self.session.send_message(now, data, deadline))
     }
 
     /// Sends a message as `sendMessage` does, but in a source symbol of its own: it is never cut, and no other
@@ -49,12 +51,12 @@ impl Session {
     pub fn send_message_alone(
         &mut self,
         now: f64,
-        data: Vec<u8>,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array")] data: &JsValue,
         deadline: Option<f64>,
     ) -> Result<Option<f64>, JsValue> {
         let deadline = deadline.map(|millis| duration(millis, "the deadline"));
+        let (data, deadline) = (array(data)?.to_vec(), deadline.transpose()?);
         let now = self.at(now);
-        let deadline = deadline.transpose()?;
         sent(self.session.send_message_alone(now, data, deadline))
     }
 
@@ -85,7 +87,11 @@ impl Session {
     pub fn recv_message(&mut self) -> JsValue {
         let next = self.session.recv_message();
         next.map_or(JsValue::UNDEFINED, |next| {
-            message(next.id.0 as f64, Uint8Array::from(&next.data[..]), next.late)
+            message(
+                next.id.0 as f64,
+                Uint8Array::from(&next.data[..]),
+                next.late,
+            )
         })
     }
 }

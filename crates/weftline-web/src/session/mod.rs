@@ -11,6 +11,7 @@ use wasm_bindgen::prelude::*;
 use weftline_proto as proto;
 use weftline_proto::{Role, Time};
 
+use crate::bytes::Input;
 use crate::objects::argument;
 use crate::whole::{small, whole};
 
@@ -43,6 +44,7 @@ pub struct Session {
     /// The newest time given: time must never go backwards.
     now: Time,
     datagram: Vec<u8>,
+    input: Input,
     /// For reading streams.
     buffer: Vec<u8>,
 }
@@ -78,6 +80,7 @@ impl Session {
             session,
             now,
             datagram: Vec::new(),
+            input: Input::default(),
             buffer: Vec::new(),
         })
     }
@@ -85,9 +88,15 @@ impl Session {
     /// Takes a datagram that arrived. It may hold anything: the session drops an invalid one, and ends if the peer
     /// breaks the protocol.
     #[wasm_bindgen(js_name = handleDatagram)]
-    pub fn handle_datagram(&mut self, now: f64, datagram: &[u8]) {
+    pub fn handle_datagram(
+        &mut self,
+        now: f64,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array")] datagram: &JsValue,
+    ) -> Result<(), JsValue> {
         let now = self.at(now);
+        let datagram = self.input.read(datagram)?;
         self.session.handle_datagram(now, datagram);
+        Ok(())
     }
 
     /// The next datagram to send; `undefined` when there is none now. The session decides at this moment what to
@@ -187,8 +196,11 @@ impl Session {
 
 /// Milliseconds of JavaScript. What is no time counts as the beginning.
 fn time(millis: f64) -> Time {
-    // Rounded, so that a time of `pollTimeout` comes back as it was.
-    Time::from_micros((millis * 1000.0).round().min(9e15) as u64)
+    match millis > 0.0 {
+        // Rounded, so that a time of `pollTimeout` comes back as it was.
+        true => Time::from_micros((millis * 1000.0).round().min(9e15) as u64),
+        false => Time::ZERO,
+    }
 }
 
 fn millis(time: Time) -> f64 {
@@ -197,8 +209,10 @@ fn millis(time: Time) -> f64 {
 
 /// A duration of JavaScript.
 fn duration(millis: f64, what: &str) -> Result<std::time::Duration, JsValue> {
-    match millis >= 0.0 && millis <= 9e12 {
-        true => Ok(std::time::Duration::from_micros((millis * 1000.0).round() as u64)),
+    match (0.0..=9e12).contains(&millis) {
+        true => Ok(std::time::Duration::from_micros(
+            (millis * 1000.0).round() as u64
+        )),
         false => Err(argument(format_args!(
             "{what} is {millis}: give milliseconds, 0 or more"
         ))),

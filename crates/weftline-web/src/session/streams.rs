@@ -38,8 +38,12 @@ impl Session {
 
     /// Writes bytes to a stream. Returns how many the session has accepted: 0 while there is no room, and
     /// `streamWritable` follows. Throws `reset` if the peer reads no more.
-    pub fn write(&mut self, stream: f64, data: &[u8]) -> Result<usize, JsValue> {
-        match self.session.write(id(stream)?, data) {
+    pub fn write(
+        &mut self,
+        stream: f64,
+        #[wasm_bindgen(unchecked_param_type = "Uint8Array")] data: &JsValue,
+    ) -> Result<usize, JsValue> {
+        match self.session.write(id(stream)?, self.input.read(data)?) {
             Err(WriteError::Blocked) => Ok(0),
             written => written.map_err(write_error),
         }
