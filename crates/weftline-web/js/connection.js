@@ -248,9 +248,9 @@ export class Connection {
      * @param {string} [reason] for people
      * @returns {Promise<void>}
      */
-    close(code = 0, reason = "") {
+    async close(code = 0, reason = "") {
         this.#driver.close(code, reason);
-        return this.#gone;
+        await this.#gone;
     }
 
     /** Throws if the connection is over. */

@@ -11,8 +11,16 @@ const BATCH = 64;
 const BURST = 32;
 /** A timer that stays due after it was served must not spin, in milliseconds. */
 const MIN_SLEEP = 0.1;
+/** Datagrams that the browser keeps until they are read: a worker may decode a picture meanwhile. */
+const ARRIVED = 1024;
+/** Datagrams that the browser takes before it has sent them: few, so that what leaves is decided late. */
+const LEAVING = 8;
 /** Bytes of the longest reason that a browser sends. */
 const LONGEST_REASON = 1024;
+/** Codes of a transport from here on are not an application's (docs/protocol.md, section 11). */
+const PROTOCOL_ERROR = 0xfffffff0;
+const BUSY = PROTOCOL_ERROR + 1;
+const TIMED_OUT = PROTOCOL_ERROR + 2;
 
 /** @typedef {import("./weftline_session.js").CloseReason} CloseReason */
 /** @typedef {import("./weftline_session.js").SessionEvent} SessionEvent */
@@ -27,6 +35,8 @@ const LONGEST_REASON = 1024;
  *         readonly writable?: WritableStream<Uint8Array>,
  *         createWritable?: () => WritableStream<Uint8Array>,
  *         readonly maxDatagramSize: number,
+ *         incomingHighWaterMark?: number,
+ *         outgoingHighWaterMark?: number,
  *     },
  *     readonly closed: Promise<{ closeCode?: number, reason?: string }>,
  *     close(info?: { closeCode?: number, reason?: string }): void,
@@ -75,6 +85,9 @@ export class Driver {
         this.#onEvent = onEvent;
         this.#onOver = onOver;
         const { readable, writable } = transport.datagrams;
+        // Browsers keep a single datagram unless told otherwise, and drop the others of a burst.
+        transport.datagrams.incomingHighWaterMark = ARRIVED;
+        transport.datagrams.outgoingHighWaterMark = LEAVING;
         this.#reader = readable.getReader();
         const sink = transport.datagrams.createWritable?.() ?? writable;
         if (sink === undefined) {
@@ -84,7 +97,7 @@ export class Driver {
         // Failures are seen where it is written, and by the transport.
         this.#writer.closed.catch(() => {});
         transport.closed.then(
-            ({ closeCode = 0, reason = "" } = {}) => this.#lose({ by: "peer", code: closeCode, reason }),
+            ({ closeCode = 0, reason = "" } = {}) => this.#lose(reasonOf(closeCode, printable(reason))),
             (error) => this.#fail(error),
         );
         this.#receive();
@@ -112,9 +125,8 @@ export class Driver {
     /** @param {number} code @param {string} reason */
     close(code, reason) {
         if (!this.#over && this.#session.closeReason === undefined) {
-            // A reason is cut where the engine cuts it. The transport's codes have 32 bits.
-            this.#farewell = { closeCode: Math.min(code, 0xffffffff), reason };
             this.#session.close(performance.now(), code, reason);
+            this.#farewell = { closeCode: Math.min(code, PROTOCOL_ERROR - 1), reason };
             this.changed();
         }
     }
@@ -242,6 +254,11 @@ export class Driver {
         this.#tell();
         // The transport's own words count only where the session has none.
         const reason = this.#session.closeReason ?? this.#lost;
+        if (reason?.by === "violation" || reason?.by === "carrier") {
+            this.#farewell = { closeCode: PROTOCOL_ERROR, reason: reason.reason };
+        } else if (reason?.by === "timeout") {
+            this.#farewell = { closeCode: TIMED_OUT, reason: reason.reason };
+        }
         this.#onOver(reason ?? { by: "local", code: undefined, reason: "closed by this end" });
         this.#reader.cancel().catch(() => {});
         try {
@@ -252,6 +269,33 @@ export class Driver {
         }
     }
 }
+
+/**
+ * Why a peer closed the transport.
+ *
+ * @param {number} code
+ * @param {string} words
+ * @returns {CloseReason}
+ */
+const reasonOf = (code, words) => {
+    switch (code) {
+        case BUSY:
+            return { by: "refused", code: undefined, reason: "all connections of the server are taken: try again later" };
+        case TIMED_OUT:
+            return { by: "timeout", code: undefined, reason: "the peer heard nothing of this end" };
+        default:
+            return code < PROTOCOL_ERROR
+                ? { by: "peer", code, reason: words }
+                : { by: "refused", code: undefined, reason: `the peer refused the session: ${words}` };
+    }
+};
+
+/**
+ * A peer's words, without what would change how they are shown.
+ *
+ * @param {string} words
+ */
+const printable = (words) => words.replace(/\p{C}/gu, "\ufffd");
 
 /**
  * As much of a reason as a browser sends.

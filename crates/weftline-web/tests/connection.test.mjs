@@ -15,15 +15,19 @@ const isError = (code, words) => (error) => {
     return true;
 };
 
-/** Both ends, which the end of the test closes. */
+/** Pairs of ends, which the end of the test closes. */
 const open = [];
 const pair = async (options = {}, client = {}, server = {}) => {
     const ends = transports(options);
     const made = await Promise.all([connectOver(ends[0], client), connectOver(ends[1], { role: "server", ...server })]);
-    open.push(...made);
+    open.push(made);
     return [...made, ...ends];
 };
-afterEach(() => Promise.all(open.splice(0).map((connection) => connection.close())));
+afterEach(() => Promise.all(open.splice(0).map(async ([client, server]) => {
+    // The other end learns it, and does not wait.
+    await server.close();
+    await client.closed;
+})));
 
 const losing = (share) => {
     const next = random(seed);
@@ -202,6 +206,14 @@ describe("the end", () => {
         await assert.rejects(client.recvMessage(), isError("closed"));
     });
 
+    test("a code that the wire cannot carry is refused, and the connection goes on", async () => {
+        const [client, server] = await pair();
+        await assert.rejects(client.close(-1), isError("argument"));
+        await assert.rejects(client.close(0.5), isError("argument"));
+        await server.sendMessage(new Uint8Array(1));
+        await client.recvMessage();
+    });
+
     test("a transport that fails ends the connection, with its words", async () => {
         const [client, , end] = await pair();
         const { writable } = await client.openStream();
@@ -219,6 +231,25 @@ describe("the end", () => {
         assert.deepEqual(await client.closed, { by: "peer", code: 77, reason: "restarting" });
     });
 
+    test("codes of the runtime are not codes of the application", async () => {
+        for (const [closeCode, by, words] of [
+            [0xffffffef, "peer", /^a\ufffdb$/],
+            [0xfffffff0, "refused", /refused the session: a\ufffdb/],
+            [0xfffffff1, "refused", /taken: try again later/],
+            [0xfffffff2, "timeout", /heard nothing/],
+        ]) {
+            const [client, , , end] = await pair();
+            end.close({ closeCode, reason: "a\u0007b" });
+            const reason = await client.closed;
+            assert.equal(reason.by, by);
+            assert.equal(reason.code, by === "peer" ? closeCode : undefined);
+            assert.match(reason.reason, words);
+        }
+        const [client, , end] = await pair();
+        await client.close(2 ** 40, "");
+        assert.equal(end.closedWith.closeCode, 0xffffffef);
+    });
+
     test("a path that takes only tiny datagrams is refused", async () => {
         const ends = transports({ maxDatagramSize: 100 });
         await assert.rejects(connectOver(ends[0]), isError("closed", /256 or more/));
@@ -227,6 +258,8 @@ describe("the end", () => {
 
 test("no datagram is longer than the transport takes, also when that changes", async () => {
     const [client, server, , end] = await pair({ maxDatagramSize: 1024 });
+    // A browser drops what it does not keep.
+    assert.ok(end.datagrams.incomingHighWaterMark > 100 && end.datagrams.outgoingHighWaterMark > 1);
     assert.ok(end.sent.length > 0 && Math.max(...end.sent) <= 1024);
     end.datagrams.maxDatagramSize = 700;
     end.sent.length = 0;
@@ -285,7 +318,7 @@ describe("connect", () => {
             connect(new URL("https://example.org:4433/view?token=secret"), { certificateHash, preset: "auto,delay=20" }),
             connectOver(ends[1], { role: "server" }),
         ]);
-        open.push(client, server);
+        open.push([client, server]);
         assert.equal(given[0], "https://example.org:4433/view?token=secret");
         assert.deepEqual(given[1].serverCertificateHashes, [{ algorithm: "sha-256", value: certificateHash }]);
         assert.equal(given[1].requireUnreliable, true);

@@ -36,7 +36,7 @@ class End {
                 return Number.isFinite(room) ? new Promise((resolve) => setTimeout(resolve, 1 / room)) : undefined;
             },
         });
-        this.datagrams = { readable, writable, maxDatagramSize };
+        this.datagrams = { readable, writable, maxDatagramSize, incomingHighWaterMark: 1, outgoingHighWaterMark: 1 };
     }
 
     arrive(datagram) {
