@@ -35,7 +35,7 @@ extern "C" {
 #[derive(Debug)]
 pub struct ReedSolomon {
     decoder: Decoder,
-    /// The shards given, one after the other, and the shards made.
+    /// The shards given, one after the other, and the shards made; longer ones may have been here.
     given: Vec<u8>,
     made: Vec<u8>,
 }
@@ -85,14 +85,11 @@ impl ReedSolomon {
                 sources.length()
             )));
         }
-        let mut length = None;
-        self.given.clear();
+        let mut taking = Taking::new(&mut self.given);
         for (index, shard) in sources.iter().enumerate() {
-            take(&mut self.given, &mut length, index, &shard)?;
+            taking.take(index, &shard)?;
         }
-        let length = length.unwrap_or(0);
-        self.made.clear();
-        self.made.resize(m * length, 0);
+        let length = taking.length();
         let given = cut(&self.given, length, k);
         let mut made = cut_mut(&mut self.made, length, m);
         code.encode(&given, &mut made).map_err(argument)?;
@@ -121,8 +118,8 @@ impl ReedSolomon {
             )));
         }
         let sources: Array = (0..k as u32).map(|index| shards.get(index)).collect();
-        let (mut length, mut received, mut wanted) = (None, Vec::new(), Vec::new());
-        self.given.clear();
+        let (mut received, mut wanted) = (Vec::new(), Vec::new());
+        let mut taking = Taking::new(&mut self.given);
         for index in 0..all {
             let shard = shards.get(index as u32);
             if shard.is_undefined() || shard.is_null() {
@@ -130,7 +127,7 @@ impl ReedSolomon {
                     wanted.push(index);
                 }
             } else if received.len() < k {
-                take(&mut self.given, &mut length, index, &shard)?;
+                taking.take(index, &shard)?;
                 received.push(index);
             }
         }
@@ -140,9 +137,7 @@ impl ReedSolomon {
                 format_args!("{} shards are here: {k} are needed", received.len()),
             ));
         }
-        let length = length.unwrap_or(0);
-        self.made.clear();
-        self.made.resize(wanted.len() * length, 0);
+        let length = taking.length();
         let given = cut(&self.given, length, received.len());
         let mut made = cut_mut(&mut self.made, length, wanted.len());
         let received = received.into_iter().zip(given);
@@ -162,27 +157,51 @@ fn list(value: &JsValue) -> Result<Array, JsValue> {
     }
 }
 
-/// Appends a shard; the first one says how long all are.
-fn take(
-    memory: &mut Vec<u8>,
-    length: &mut Option<usize>,
-    index: usize,
-    shard: &JsValue,
-) -> Result<(), JsValue> {
-    let Some(shard) = shard.dyn_ref::<Uint8Array>() else {
-        return Err(argument(format_args!("shard {index} is not a Uint8Array")));
-    };
-    let bytes = shard.length() as usize;
-    let expected = *length.get_or_insert(bytes);
-    if bytes != expected {
-        return Err(argument(format_args!(
-            "shard {index} has {bytes} bytes, and those before it {expected}: give equal ones"
-        )));
+/// Copies shards, one after the other; the first one says how long all are.
+struct Taking<'a> {
+    memory: &'a mut Vec<u8>,
+    length: Option<usize>,
+    count: usize,
+}
+
+impl<'a> Taking<'a> {
+    fn new(memory: &'a mut Vec<u8>) -> Self {
+        Taking {
+            memory,
+            length: None,
+            count: 0,
+        }
     }
-    let start = memory.len();
-    memory.resize(start + bytes, 0);
-    shard.copy_to(&mut memory[start..]);
-    Ok(())
+
+    /// Takes shard `index` of the code.
+    fn take(&mut self, index: usize, shard: &JsValue) -> Result<(), JsValue> {
+        let Some(shard) = shard.dyn_ref::<Uint8Array>() else {
+            return Err(argument(format_args!("shard {index} is not a Uint8Array")));
+        };
+        let bytes = shard.length() as usize;
+        let length = *self.length.get_or_insert(bytes);
+        if bytes != length {
+            return Err(argument(format_args!(
+                "shard {index} has {bytes} bytes, and those before it {length}: give equal ones"
+            )));
+        }
+        let start = self.count * length;
+        room(self.memory, start + length);
+        shard.copy_to(&mut self.memory[start..start + length]);
+        self.count += 1;
+        Ok(())
+    }
+
+    fn length(&self) -> usize {
+        self.length.unwrap_or(0)
+    }
+}
+
+/// Makes the memory long enough. What is there is not cleared: it is overwritten.
+fn room(memory: &mut Vec<u8>, bytes: usize) {
+    if memory.len() < bytes {
+        memory.resize(bytes, 0);
+    }
 }
 
 /// `count` shards of `length` bytes, which may be 0.
@@ -192,7 +211,9 @@ fn cut(memory: &[u8], length: usize, count: usize) -> Vec<&[u8]> {
         .collect()
 }
 
-fn cut_mut(mut memory: &mut [u8], length: usize, count: usize) -> Vec<&mut [u8]> {
+fn cut_mut(memory: &mut Vec<u8>, length: usize, count: usize) -> Vec<&mut [u8]> {
+    room(memory, length * count);
+    let mut memory = &mut memory[..];
     let mut cut = Vec::with_capacity(count);
     for _ in 0..count {
         let (shard, rest) = memory.split_at_mut(length);
