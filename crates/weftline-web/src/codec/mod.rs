@@ -46,7 +46,7 @@ export interface Span {
 
 #[wasm_bindgen]
 extern "C" {
-    /// See [`TYPES`].
+    /// Options of a code.
     #[wasm_bindgen(typescript_type = "CodeOptions")]
     pub type CodeOptions;
     #[wasm_bindgen(method, getter, structural)]
