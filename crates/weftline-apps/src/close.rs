@@ -13,3 +13,5 @@ pub const BUSY: u64 = 3;
 pub const OTHER_PROTOCOL: u64 = 4;
 /// The server does not let this client use what it asks for; the reason is the protocol's name.
 pub const NOT_ALLOWED: u64 = 5;
+/// The same client has a newer session.
+pub const REPLACED: u64 = 6;

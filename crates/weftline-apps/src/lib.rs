@@ -30,6 +30,8 @@ mod stopper;
 mod target;
 pub mod transfer;
 pub mod tun;
+#[cfg(feature = "view")]
+pub mod view;
 
 pub use address::{Address, BadAddress, DEFAULT_PORT, UnknownHost};
 pub use allow::{Allow, BadAllow};

@@ -254,6 +254,14 @@ impl Connection {
         flushed.await
     }
 
+    /// Takes all that is on its way to the peer for lost, so that nothing waits for news of it: for an
+    /// application that knows that the path was gone, and is back. What is still worth something leaves again
+    /// at once. Nothing is concluded about the path.
+    pub fn presume_lost(&self) {
+        self.shared()
+            .with_all(|state, now| state.session.carrier_dropped_all(now));
+    }
+
     /// Closes the connection at once: everything that waits on either end gets the [`CloseReason`],
     /// and what the peer has not acknowledged may be lost. Code 0 means that all went well; codes
     /// must be below 2^60, and for a page's browser below 2^32 - 16. `reason` is for people.
