@@ -13,7 +13,7 @@ use crate::monitor::{status, top};
 use crate::tun;
 use crate::ui::program::{self, on_runtime};
 use crate::ui::{Exit, OutputOptions, exit};
-use crate::{cast, config, demo, event_logs, forward, key, peers, recv, relay, send, serve};
+use crate::{cast, config, demo, event_logs, forward, key, peers, recv, relay, send, serve, view};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,6 +44,7 @@ enum Command {
     #[cfg(target_os = "linux")]
     Tun(Box<tun::TunArgs>),
     Cast(cast::CastArgs),
+    View(Box<view::ViewArgs>),
     Serve(serve::ServeArgs),
     Status(status::StatusArgs),
     Top(top::TopArgs),
@@ -105,6 +106,7 @@ fn run(cli: Cli, tables: Tables) -> Result<ExitCode> {
         #[cfg(target_os = "linux")]
         Command::Tun(args) => on_runtime(tun::run(*args, output)),
         Command::Cast(args) => on_runtime(cast::run(args, output)),
+        Command::View(args) => on_runtime(view::run(*args, output)),
         Command::Serve(args) => on_runtime(serve::run(args, tables, output)),
     };
     event_logs::flush();

@@ -31,5 +31,6 @@ mod supervise;
 #[cfg(target_os = "linux")]
 mod tun;
 pub mod ui;
+mod view;
 
 pub use cli::{command, main};
