@@ -307,7 +307,8 @@ const MIN_RATE: u64 = 8_000;
 /// The smallest window that holds a few packets, in bytes.
 const MIN_WINDOW: usize = 3_000;
 
-fn rate(text: &str) -> Result<u64, String> {
+/// The rate of a session, which must get through.
+pub(crate) fn rate(text: &str) -> Result<u64, String> {
     let rate = weftline_netem::units::parse_rate(text).map_err(|e| e.to_string())?;
     if rate < MIN_RATE {
         return Err("nothing would get through: give 8kbit or more".into());

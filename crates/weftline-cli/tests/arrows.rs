@@ -7,14 +7,13 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Packages that measure, and what comes with them.
-const MEASURE: [&str; 8] = [
+const MEASURE: [&str; 7] = [
     "weftline-lab",
     "weftline-bench",
     "weftline-papers",
     "weftline-emulator",
     "hdrhistogram",
     "tokio_kcp",
-    "rcgen",
     "raptorq",
 ];
 

@@ -2,8 +2,6 @@
 
 const MOST = 1200;
 const MOST_BYTES = 48 << 20;
-// A key frame overtakes the pictures before it. Without a chosen delay they get this long to arrive.
-const PATIENCE = 100;
 
 export class Order {
     #waiting = new Map();
@@ -12,6 +10,8 @@ export class Order {
     #group;
     // Pictures that were given up.
     skipped = 0;
+    // A key frame overtakes the pictures before it. Without a chosen delay they get this long to arrive, in milliseconds.
+    patience = 200;
 
     // A picture has arrived now.
     add(frame, now) {
@@ -38,7 +38,7 @@ export class Order {
             return undefined;
         }
         const first = this.#last === undefined;
-        if (due ? !due(key) : !first && now - key.arrived < PATIENCE) {
+        if (due ? !due(key) : !first && now - key.arrived < this.patience) {
             return undefined;
         }
         this.skipped += first ? 0 : key.number - this.#last - 1;

@@ -137,6 +137,8 @@ const tellNumbers = () => {
         bytes = 0;
         return;
     }
+    // A repair that is asked for takes a round trip.
+    order.patience = Math.min(600, Math.max(150, 2 * stats.path.rtt));
     const { sourceSymbols, repairSymbols, recoveredSymbols, abandonedSymbols } = stats.received;
     const now = { sourceSymbols, repairSymbols, lost: recoveredSymbols + abandonedSymbols, bytes, time: performance.now() };
     // Another connection counts from zero.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use weftline::EndpointConfig;
+use weftline::{EndpointConfig, RateControl};
 use weftline_apps::SessionError;
 use weftline_apps::view::{
     Counts, Format, Source, SourceOptions, TokenRules, View, ViewEvent, ViewOptions,
@@ -19,7 +19,7 @@ use weftline_apps::view::{
 use weftline_apps::{Stopper, printable};
 
 use crate::listen::reachable;
-use crate::options::{LogOptions, stats, timeout};
+use crate::options::{LogOptions, rate, stats, timeout};
 use crate::preset::PresetChoice;
 use crate::supervise::{Opened, Reload, StayOptions, supervise};
 use crate::ui::failure::There;
@@ -111,6 +111,10 @@ pub(crate) struct ViewArgs {
         help_heading = "Session"
     )]
     preset: PresetChoice,
+    /// Send to each viewer at most at this rate, whatever the network signals: for links you own, and
+    /// well above the stream's rate, for example 20mbit
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Session")]
+    rate: Option<u64>,
     /// Give up a viewer whose browser is silent for this long
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = timeout, help_heading = "Session")]
     timeout: Duration,
@@ -157,6 +161,12 @@ impl ViewArgs {
     fn options(&self) -> Result<(ViewOptions, SourceOptions), Failure> {
         let usage = |message: String| Failure::new(Exit::Usage, message);
         let mut session = self.preset.config().map_err(usage)?;
+        if self.rate.is_some() {
+            session.rate = RateControl::Fixed {
+                rate: self.rate,
+                window: None,
+            };
+        }
         session.idle_timeout = self.timeout;
         session.keep_alive = Some((self.timeout / 4).min(Duration::from_secs(5)));
         let mut endpoint = EndpointConfig::new(session);
