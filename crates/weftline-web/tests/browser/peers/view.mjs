@@ -1,0 +1,21 @@
+// Weftline: `weftline view` and its page.
+
+/** How the page shows frames: each as soon as it can. Another delay smooths, and measures only itself. */
+const SOONEST = 'asap';
+
+/** For `measure.mjs`; `options` are added to the command line, `delay` is that of the page. */
+export function view({ options = [], delay = SOONEST }) {
+  return {
+    framed: false,
+    server: ({ programs, address, port, page }) => [
+      `${programs}/weftline`,
+      ['view', '--listen', `${address}:${port}`, ...(page ? ['--page', page] : []), ...options],
+    ],
+    page: async ({ page, said }) => {
+      const [url] = (await said(/https:\/\/\S+#/)).match(/https:\/\/\S+/);
+      await page.goto(url.replace('#', `?log=1&delay=${delay}#`), { waitUntil: 'commit', timeout: 60_000 });
+    },
+    statistics: (page) =>
+      page.evaluate(() => ({ state: globalThis.weftlineView?.state, ...globalThis.weftlineView?.numbers })),
+  };
+}
