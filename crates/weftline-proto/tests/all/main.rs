@@ -12,6 +12,7 @@ mod early_data;
 mod event_log;
 mod farewell;
 mod fates;
+mod frames;
 mod held;
 mod hostile_peer;
 mod liveness;

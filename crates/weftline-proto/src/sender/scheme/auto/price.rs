@@ -47,6 +47,10 @@ const RARE: f64 = 0.01;
 /// Repairs after the last symbol cost this part of the price: they delay nothing, and without them a
 /// loss would wait for the timer.
 const TAIL: f64 = 0.02;
+/// Symbols come in bursts if each round trip has a gap of more than this many mean gaps.
+const BURST: u32 = 3;
+/// The pause after a burst begins in this part of the usual gap.
+const EARLY: u32 = 8;
 /// Prices stay within these bounds.
 const PRICES: core::ops::RangeInclusive<f64> = 0.02..=5.0;
 /// Round trips over which the share of repairs is measured.
@@ -81,6 +85,8 @@ struct Round {
     sources: u32,
     /// One that rides counts as the share that it costs of one in a datagram of its own.
     repairs: f64,
+    /// The longest time between two sources, in microseconds.
+    gap: u32,
 }
 
 /// What the newest report said.
@@ -240,7 +246,14 @@ impl Price {
     /// After a pause of this length, the newest source symbol counts as the last.
     fn pause(&self, srtt: Duration) -> Duration {
         let period = srtt.div_f64(self.per_round().max(1.0));
-        (2 * period).max(srtt / 8)
+        let pause = (2 * period).max(srtt / 8);
+        // Symbols that come in bursts, as the frames of a video: the pause after one is usual.
+        let usual = self.rounds.iter().map(|round| round.gap).min();
+        let usual = usual.map(|gap| Duration::from_micros(gap.into()));
+        match usual.filter(|gap| *gap > BURST * period) {
+            Some(gap) => pause.min(gap / EARLY),
+            None => pause,
+        }
     }
 
     /// When the price falls without an event.
@@ -365,6 +378,9 @@ impl Price {
         }
         let mut cost = 1.0;
         if effect.is_source {
+            // The time before the first of a round belongs to that round, too.
+            let gap = now.since(self.last_source).as_micros();
+            self.round.gap = self.round.gap.max(u32::try_from(gap).unwrap_or(u32::MAX));
             self.last_source = now;
             self.round.sources += 1;
             let limit = LEEWAY * self.limit(srtt);

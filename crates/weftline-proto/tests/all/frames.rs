@@ -1,0 +1,128 @@
+//! The frames of a live video as messages: each is a burst of symbols, and a pause follows.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use weftline_netem::{LinkConfig, Node, Simulation};
+use weftline_proto::{Config, Role, Session, Time};
+
+const FRAMES: u64 = 3600;
+const LONG: Duration = Duration::from_secs(1);
+/// IP, UDP, QUIC and WebTransport.
+const HEADERS: usize = 54;
+
+/// 2 Mbit/s at 30 frames a second; each 60th is a key frame of five times the usual size.
+fn size(frame: u64) -> usize {
+    let parts = match frame % 60 {
+        0 => 40,
+        place => 4 + (place * 7) % 9,
+    };
+    969 * parts as usize
+}
+
+fn due(frame: u64) -> Duration {
+    LONG + Duration::from_nanos(frame * 1_000_000_000 / 30)
+}
+
+fn time(now: Duration) -> Time {
+    Time::from_micros(now.as_micros() as u64)
+}
+
+struct End {
+    session: Session,
+    next: u64,
+    last: u64,
+    /// When each frame was here, after it was due.
+    delays: BTreeMap<u64, Duration>,
+}
+
+impl End {
+    fn new(role: Role, config: &Config, last: u64) -> Self {
+        let mut session = Session::new(role, config.clone(), 1, Time::ZERO).expect("possible");
+        session.set_largest_datagram(1180).expect("long enough");
+        End {
+            session,
+            next: 0,
+            last,
+            delays: BTreeMap::new(),
+        }
+    }
+
+    fn run(&mut self, now: Duration) {
+        while self.next < self.last && due(self.next) <= now {
+            let mut frame = vec![7; size(self.next)];
+            frame[..8].copy_from_slice(&self.next.to_be_bytes());
+            let sent = self.session.send_message(time(now), frame, Some(LONG));
+            sent.expect("there is room for a frame");
+            self.next += 1;
+        }
+        while self.session.poll_event().is_some() {}
+        while let Some(message) = self.session.recv_message() {
+            let frame = u64::from_be_bytes(message.data[..8].try_into().expect("eight bytes"));
+            self.delays.insert(frame, now - due(frame));
+        }
+    }
+}
+
+impl Node for End {
+    fn receive(&mut self, now: Duration, datagram: &[u8]) {
+        self.session.handle_datagram(time(now), datagram);
+        self.run(now);
+    }
+
+    fn timeout(&mut self, now: Duration) {
+        self.session.handle_timeout(time(now));
+        self.run(now);
+    }
+
+    fn transmit(&mut self, now: Duration) -> Option<Vec<u8>> {
+        let mut datagram = Vec::new();
+        let wrote = self.session.poll_transmit(time(now), &mut datagram);
+        wrote.then_some(datagram)
+    }
+
+    fn next_timeout(&self) -> Option<Duration> {
+        let timer = self.session.poll_timeout();
+        let timer = timer.map(|at| Duration::from_micros(at.as_micros()));
+        let frame = (self.next < self.last).then(|| due(self.next));
+        timer.into_iter().chain(frame).min()
+    }
+}
+
+/// How long after the path's own delay 99 % of the frames are here, and bytes on the wire for each
+/// byte of video.
+fn play(preset: &str, delay: u64, loss: &str) -> (Duration, f64) {
+    let config: Config = preset.parse().expect("a preset");
+    let link = |loss: &str| -> LinkConfig {
+        let text = format!("rate=25mbit delay={delay}ms queue=100ms loss={loss}");
+        text.parse().expect("well-formed")
+    };
+    let mut sim = Simulation::new(
+        End::new(Role::Server, &config, FRAMES),
+        End::new(Role::Client, &config, 0),
+        link(loss),
+        link("none"),
+        1,
+    );
+    sim.per_datagram_overhead = HEADERS;
+    sim.run_until(due(FRAMES) + 3 * LONG);
+    let delays = &sim.b.delays;
+    assert_eq!(delays.len() as u64, FRAMES, "no frame is lost");
+    let mut sorted: Vec<Duration> = delays.values().copied().collect();
+    sorted.sort();
+    let most = sorted[sorted.len() * 99 / 100];
+    let wire = sim.a_to_b.link().counters().offered_bytes as f64;
+    let video: usize = (0..FRAMES).map(size).sum();
+    (most - Duration::from_millis(delay), wire / video as f64)
+}
+
+/// Far away, 6 % lost: nobody can ask for what is missing within 50 ms. Repairs that leave just before
+/// the next frame are of use only with that one.
+#[test]
+fn the_repairs_of_a_frame_follow_its_last_symbol() {
+    for (preset, most) in [("auto,share=0.22", 1.4), ("auto", 1.48)] {
+        let (beyond, wire) = play(preset, 120, "iid:6%");
+        assert!(beyond < Duration::from_millis(50), "{preset}: {beyond:?}");
+        assert!(wire < most, "{preset}: {wire}");
+    }
+}
