@@ -1,6 +1,6 @@
 // Measures live video in Chromium over emulated paths: scenarios x transports, and a table.
 //
-//     node measure.mjs [--programs DIR] [--only SCENARIO,...] [--peers NAME,...] [--seconds N]
+//     node measure.mjs [--programs DIR] [--only SCENARIO,...] [--peers 'NAME ...'] [--seconds N]
 //                      [--rounds N] [--out DIR]
 //
 // Needs root, /dev/net/tun, ffmpeg, Chromium, and the programs in DIR (target/release unless given).
@@ -22,6 +22,7 @@ export const ROOT = resolve(fileURLToPath(new URL('../../../..', import.meta.url
 export const SCENARIOS = {
   far: { link: 'rate=25mbit delay=120ms queue=100ms loss=iid:6%', path: 120, seconds: 600 },
   bursts: { link: 'rate=25mbit delay=30ms queue=100ms loss=ge:10%,4', path: 30, seconds: 180 },
+  clean: { link: 'rate=25mbit delay=120ms queue=100ms', path: 120, seconds: 30 },
   outage: { link: 'rate=25mbit delay=30ms queue=100ms', path: 30, seconds: 60, outage: 5 },
 };
 
@@ -32,7 +33,7 @@ export function pageFolder() {
 }
 
 /** Runs one measurement in a lab of its own; returns its figures. */
-export async function measure({ programs, scenario, peer, seconds, folder, clip, seed = 1, outageAt = 30 }) {
+export async function measure({ programs, scenario, peer, seconds, folder, clip, seed = 1, outageAt = 30, until }) {
   mkdirSync(folder, { recursive: true });
   const { outage } = scenario;
   const file = (name) => join(folder, name);
@@ -46,6 +47,8 @@ export async function measure({ programs, scenario, peer, seconds, folder, clip,
     log: file('given.bin'),
     skip: 3,
     seconds,
+    // The end of the measured time, if it is fixed: seconds after the lab began.
+    until,
     drain: 3,
     patience: 60,
     picture: file('page.png'),
@@ -132,7 +135,7 @@ async function main() {
     options: {
       programs: { type: 'string', default: join(ROOT, 'target/release') },
       only: { type: 'string', default: Object.keys(SCENARIOS).join(',') },
-      peers: { type: 'string', default: NAMES.join(',') },
+      peers: { type: 'string', default: NAMES.join(' ') },
       seconds: { type: 'string' },
       rounds: { type: 'string', default: '1' },
       out: { type: 'string', default: join(ROOT, 'target/browser') },
@@ -144,7 +147,7 @@ async function main() {
     const scenario = SCENARIOS[name];
     if (!scenario) throw new Error(`unknown scenario ${name}: use ${Object.keys(SCENARIOS).join(', ')}`);
     for (let round = 1; round <= Number(values.rounds); round++) {
-      for (const peer of values.peers.split(',')) {
+      for (const peer of values.peers.split(' ')) {
         const folder = join(values.out, `${name}-${peer.replace(/[^\w.=-]+/g, '_')}-${round}`);
         const seconds = Number(values.seconds ?? scenario.seconds);
         try {

@@ -58,9 +58,13 @@ function start(chosen) {
     wake();
   });
   const said = async (pattern) => {
+    const end = now() + 10_000;
+    const timer = setTimeout(() => wake(), 10_100);
+    timer.unref();
     for (;;) {
       const line = lines.find((text) => pattern.test(text));
       if (line !== undefined) return line;
+      if (now() > end) throw new Error(`${program} says only: ${lines.join(' | ')}`);
       if (gone) throw new Error(`${program} ended: ${lines.join(' | ')}`);
       await new Promise((resolve) => (wake = resolve));
     }
@@ -98,7 +102,7 @@ try {
   await sleep(order.skip * 1000);
   result.from = now();
   const before = bytes();
-  await sleep(order.seconds * 1000);
+  await sleep(order.until ? Math.max(0, began + order.until * 1000 - now()) : order.seconds * 1000);
   result.to = now();
   const after = bytes();
   result.wire = { sent: after.sent - before.sent, received: after.received - before.received };

@@ -9,10 +9,10 @@ export function view({ options = [], delay = SOONEST }) {
     framed: false,
     server: ({ programs, address, port, page }) => [
       `${programs}/weftline`,
-      ['view', '--listen', `${address}:${port}`, ...(page ? ['--page', page] : []), ...options],
+      ['view', '--json', '--listen', `${address}:${port}`, ...(page ? ['--page', page] : []), ...options],
     ],
     page: async ({ page, said }) => {
-      const [url] = (await said(/https:\/\/\S+#/)).match(/https:\/\/\S+/);
+      const [url] = (await said(/"links"/)).match(/https:[^"]+/);
       await page.goto(url.replace('#', `?log=1&delay=${delay}#`), { waitUntil: 'commit', timeout: 60_000 });
     },
     statistics: (page) =>
