@@ -339,8 +339,12 @@ export class Connection {
         if (this.#reason !== undefined) {
             return;
         }
-        // What arrived is the application's.
-        serve(this.#receivers, () => this.#session.recvMessage(), (message) => message);
+        try {
+            // What arrived is the application's.
+            serve(this.#receivers, () => this.#session.recvMessage(), (message) => message);
+        } catch {
+            // The module has failed: nothing more can be had of it.
+        }
         this.#reason = reason;
         const error = /** @type {WeftlineError} */ (this.#error());
         this.#connecting?.reject(error);

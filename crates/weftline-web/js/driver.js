@@ -56,7 +56,7 @@ export class Driver {
     #reader;
     /** @type {WritableStreamDefaultWriter<Uint8Array>} */
     #writer;
-    #tasks = new Tasks(() => this.#turn());
+    #tasks = new Tasks(() => this.#guard(() => this.#turn()));
     /** What the transport was last known to take. */
     #largest = 0;
     /** Datagrams handled, and sent, since the last turn. */
@@ -115,10 +115,12 @@ export class Driver {
             if (this.#over) {
                 return;
             }
-            this.#tell();
-            if (this.#session.wantsToSend) {
-                this.#turn();
-            }
+            this.#guard(() => {
+                this.#tell();
+                if (this.#session.wantsToSend) {
+                    this.#turn();
+                }
+            });
         });
     }
 
@@ -148,6 +150,19 @@ export class Driver {
             }
         } catch (error) {
             this.#fail(error);
+        }
+    }
+
+    /**
+     * Should the engine's module fail, the connection is over: it must not stay half alive.
+     *
+     * @param {() => void} work
+     */
+    #guard(work) {
+        try {
+            work();
+        } catch (error) {
+            this.#fail(error, "the engine");
         }
     }
 
@@ -186,7 +201,8 @@ export class Driver {
                 this.#writer.ready.then(
                     () => {
                         this.#blocked = false;
-                        this.#send();
+                        // A closed one says that it is ready without end: other tasks must have their turns.
+                        this.#tasks.soon();
                     },
                     (error) => this.#fail(error),
                 );
@@ -227,10 +243,10 @@ export class Driver {
         }
     }
 
-    /** @param {unknown} error */
-    #fail(error) {
+    /** @param {unknown} error @param {string} what has failed */
+    #fail(error, what = "the transport") {
         const words = error instanceof Error ? error.message : String(error);
-        this.#lose({ by: "carrier", code: undefined, reason: `the transport failed: ${words}` });
+        this.#lose({ by: "carrier", code: undefined, reason: `${what} failed: ${words}` });
     }
 
     /**
@@ -251,9 +267,14 @@ export class Driver {
         }
         this.#over = true;
         this.#tasks.stop();
-        this.#tell();
-        // The transport's own words count only where the session has none.
-        const reason = this.#session.closeReason ?? this.#lost;
+        let reason = this.#lost;
+        try {
+            this.#tell();
+            // The transport's own words count only where the session has none.
+            reason = this.#session.closeReason ?? reason;
+        } catch {
+            // The module has failed, as `#lost` says.
+        }
         if (reason?.by === "violation" || reason?.by === "carrier") {
             this.#farewell = { closeCode: PROTOCOL_ERROR, reason: reason.reason };
         } else if (reason?.by === "timeout") {

@@ -55,9 +55,12 @@ export class Ends {
     #changed;
     #closed;
     #gone;
-    #open = 2;
+    /** The halves that are not over. @type {Set<"read" | "write">} */
+    #open = new Set(/** @type {const} */ (["read", "write"]));
     /** @type {WritableStreamDefaultController | undefined} */
     #controller;
+    /** Why nothing more is written. @type {WeftlineError | undefined} */
+    #stopped;
     /** @type {Stream} */
     stream;
 
@@ -84,10 +87,11 @@ export class Ends {
         const writable = new WritableStream({
             start: (controller) => {
                 this.#controller = controller;
+                // At once: `abort` of the sink is called only after a write that waits, which would wait on.
+                controller.signal.addEventListener("abort", () => this.#abort(controller.signal.reason));
             },
             write: (chunk) => this.#write(chunk),
             close: () => this.#finish(),
-            abort: (reason) => this.#abort(reason),
         });
         this.stream = { id, readable, writable };
     }
@@ -95,9 +99,10 @@ export class Ends {
     /** The peer reads no more. @param {number} code */
     stopped(code) {
         const words = `the peer no longer reads this stream (code ${code})`;
-        this.#controller?.error(new WeftlineError("reset", words, { peerCode: code }));
+        this.#stopped = new WeftlineError("reset", words, { peerCode: code });
+        this.#controller?.error(this.#stopped);
         this.writable.notify();
-        this.#end();
+        this.#end("write");
     }
 
     /** The session is over: what waits learns it. */
@@ -107,11 +112,24 @@ export class Ends {
         this.#controller?.error(this.#closed());
     }
 
-    #end() {
-        this.#open -= 1;
-        if (this.#open === 0) {
+    /** @param {"read" | "write"} half */
+    #end(half) {
+        if (this.#open.delete(half) && this.#open.size === 0) {
             this.#gone();
         }
+    }
+
+    /** Waits until the stream's writing half may go on. */
+    async #turn() {
+        await this.writable.wait();
+        if (this.finished) {
+            return;
+        }
+        const over = this.#stopped ?? this.#closed();
+        if (over !== undefined) {
+            throw over;
+        }
+        this.#controller?.signal.throwIfAborted();
     }
 
     /** @param {ReadableByteStreamController} controller */
@@ -121,13 +139,13 @@ export class Ends {
             try {
                 chunk = this.#session.read(this.#id, CHUNK);
             } catch (error) {
-                this.#end();
+                this.#end("read");
                 throw error;
             }
             if (chunk !== undefined) {
                 this.#changed();
                 if (chunk === null) {
-                    this.#end();
+                    this.#end("read");
                     controller.close();
                     controller.byobRequest?.respond(0);
                 } else {
@@ -144,19 +162,26 @@ export class Ends {
         this.#session.stopStream(this.#id, codeOf(reason));
         this.#changed();
         this.readable.notify();
-        this.#end();
+        this.#end("read");
     }
 
     /** @param {unknown} chunk */
     async #write(chunk) {
-        let rest = bytesOf(chunk);
+        let rest;
+        try {
+            rest = bytesOf(chunk);
+        } catch (error) {
+            // It ends the stream, so the peer must not wait for more.
+            this.#abort(undefined);
+            throw error;
+        }
         while (rest.length > 0) {
             const written = this.#session.write(this.#id, rest.subarray(0, CHUNK));
             rest = rest.subarray(written);
             if (written > 0) {
                 this.#changed();
             } else {
-                await this.writable.wait();
+                await this.#turn();
             }
         }
     }
@@ -165,13 +190,9 @@ export class Ends {
         this.#session.finish(this.#id);
         this.#changed();
         while (!this.finished) {
-            const closed = this.#closed();
-            if (closed !== undefined) {
-                throw closed;
-            }
-            await this.writable.wait();
+            await this.#turn();
         }
-        this.#end();
+        this.#end("write");
     }
 
     /** @param {unknown} reason */
@@ -179,7 +200,7 @@ export class Ends {
         this.#session.resetStream(this.#id, codeOf(reason));
         this.#changed();
         this.writable.notify();
-        this.#end();
+        this.#end("write");
     }
 }
 

@@ -149,6 +149,64 @@ describe("streams", () => {
         })(), (error) => isError("reset")(error) && error.peerCode === 9);
     });
 
+    test("a read that is cancelled while it waits leaves the writing half as it is", async () => {
+        const [client, server] = await pair();
+        const ours = await client.openStream();
+        const writer = ours.writable.getWriter();
+        await writer.write(Uint8Array.of(1));
+        const theirs = await server.acceptStream();
+        const reader = ours.readable.getReader();
+        const reading = reader.read();
+        await reader.cancel();
+        assert.equal((await reading).done, true);
+        await writer.write(Uint8Array.of(2));
+        const closing = writer.close();
+        const got = [];
+        for await (const chunk of theirs.readable) {
+            got.push(...chunk);
+        }
+        await closing;
+        assert.deepEqual(got, [1, 2]);
+    });
+
+    test("an abort ends a write that waits for credit, and the peer learns the code", async () => {
+        const [client, server] = await pair();
+        const ours = await client.openStream();
+        const writer = ours.writable.getWriter();
+        // More than the peer's credit and the buffers take.
+        const writing = assert.rejects(writer.write(new Uint8Array(64 << 20)));
+        const theirs = await server.acceptStream();
+        await writer.abort(9);
+        await writing;
+        await assert.rejects((async () => {
+            for await (const _ of theirs.readable);
+        })(), (error) => isError("reset")(error) && error.peerCode === 9);
+    });
+
+    test("a close that waits is told that the peer reads no more", async () => {
+        // Nothing of what is written is read, so the close waits.
+        const [client, server] = await pair();
+        const ours = await client.openStream();
+        const writer = ours.writable.getWriter();
+        await writer.write(new Uint8Array(1 << 20));
+        const closing = assert.rejects(writer.close(), isError("reset", /code 7/));
+        const theirs = await server.acceptStream();
+        await theirs.readable.cancel(7);
+        await closing;
+    });
+
+    test("what is not bytes ends the stream for the peer, too", async () => {
+        const [client, server] = await pair();
+        const ours = await client.openStream();
+        const writer = ours.writable.getWriter();
+        await writer.write(Uint8Array.of(1));
+        const theirs = await server.acceptStream();
+        await assert.rejects(writer.write("text"), isError("argument"));
+        await assert.rejects((async () => {
+            for await (const _ of theirs.readable);
+        })(), isError("reset"));
+    });
+
     test("who opens more than the peer allows waits until one is over", async () => {
         const [client, server] = await pair({}, {}, { session: { streams: 8 } });
         const streams = [];
