@@ -47,7 +47,7 @@ const compiled = async (source) => {
     try {
         return await WebAssembly.compile(bytes);
     } catch (cause) {
-        const advice = "it needs SIMD: Chrome 91, Firefox 89, Safari 16.4, Node.js 16.4 or later";
+        const advice = "it needs SIMD: Chrome 91, Firefox 89, Safari 16.4, Node.js 20.16 or later";
         throw new WeftlineError("unsupported", `the module of Weftline cannot be compiled here: ${advice}`, { cause });
     }
 };
