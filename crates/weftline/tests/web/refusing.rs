@@ -231,6 +231,28 @@ async fn unknown_capsules_without_end_do_no_harm() {
     open(&endpoint, certificate.hash()).await;
 }
 
+/// The reader of capsules waits for more of a close whose length is under 4, though nothing is missing.
+#[tokio::test]
+async fn a_close_that_is_too_short_is_not_collected_without_end() {
+    let certificate = certificate();
+    let endpoint = server(&certificate);
+    let http = soon(Http::to(endpoint.local_addr().unwrap(), certificate.hash()));
+    let http = http.await.unwrap();
+    let (mut send, _recv) = soon(http.ask(URL)).await.unwrap();
+    send.write_all(&[0, 3, 0x68, 0x43, 0]).await.unwrap();
+    let frame = [&[0, 0x80, 0, 0x40, 0][..], &[0; 0x4000]].concat();
+    let endless = async {
+        let mut frames = 0;
+        while send.write_all(&frame).await.is_ok() {
+            frames += 1;
+            assert!(frames < 64, "it took a megabyte");
+        }
+    };
+    soon(endless).await;
+    soon(http.connection.closed()).await;
+    open(&endpoint, certificate.hash()).await;
+}
+
 #[tokio::test]
 async fn a_flood_of_datagrams_before_the_request_keeps_nobody_out() {
     let certificate = certificate();

@@ -1,10 +1,15 @@
 //! As much of HTTP/3 (RFC 9114) as a session of WebTransport needs: each end's settings, the page's request
 //! and the answer, and capsules (RFC 9297) on the request's stream, which then stands for the session.
 
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use quinn::{Connection, RecvStream, SendStream};
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::task::AbortHandle;
 use web_transport_proto::http::StatusCode;
 use web_transport_proto::{
@@ -19,6 +24,8 @@ use super::code;
 const SESSIONS: u32 = 1;
 /// Bytes of a close's reason (draft-ietf-webtrans-http3, section 6).
 const REASON: usize = 1024;
+/// Bytes of the request's stream in which a capsule has to end: one of 64 KiB does, in frames of one byte each.
+const CAPSULE: usize = 256 << 10;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -143,6 +150,35 @@ fn beginning(text: &str, bytes: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
+/// A stream that fails when no capsule ends in time: until then its reader keeps all that comes.
+struct Metered {
+    recv: RecvStream,
+    left: Arc<AtomicUsize>,
+}
+
+impl AsyncRead for Metered {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let left = self.left.load(Ordering::Relaxed);
+        if left == 0 {
+            return Poll::Ready(Err(io::Error::other("a capsule does not end")));
+        }
+        let before = buffer.filled().len();
+        ready!(AsyncRead::poll_read(
+            Pin::new(&mut self.recv),
+            context,
+            buffer
+        ))?;
+        let read = buffer.filled().len() - before;
+        self.left
+            .store(left.saturating_sub(read), Ordering::Relaxed);
+        Poll::Ready(Ok(()))
+    }
+}
+
 /// Waits until the page ends the session; then ends the connection.
 async fn listen(
     connection: Connection,
@@ -150,14 +186,18 @@ async fn listen(
     idle: Duration,
     closed: Arc<OnceLock<CloseReason>>,
 ) {
-    let mut capsules = Http3CapsuleReader::new(recv);
+    let left = Arc::new(AtomicUsize::new(CAPSULE));
+    let mut capsules = Http3CapsuleReader::new(Metered {
+        recv,
+        left: left.clone(),
+    });
     let reason = loop {
         match capsules.read().await {
             Ok(Some(Capsule::CloseWebTransportSession { code, reason })) => {
                 break code::closed_by_page(code, &reason, idle);
             }
             // What is not known is passed over (RFC 9297, section 3.2).
-            Ok(Some(_)) => {}
+            Ok(Some(_)) => left.store(CAPSULE, Ordering::Relaxed),
             // Without a word it stands for code 0.
             Ok(None) => break code::closed_by_page(0, "", idle),
             // That is met elsewhere.
