@@ -20,7 +20,7 @@ use super::http::Site;
 use super::hub::Hub;
 use super::options::{MOST_VIEWERS, OpenError, SourceOptions, ViewOptions};
 use super::page::Pages;
-use super::session::{self, Ended};
+use super::session::{self, Ended, NoEntry};
 use super::source::{Opened, SourceError};
 use super::tokens::{NoToken, Secret, Tokens};
 use super::wire::{LONGEST_DELAY, SHORTEST_DELAY};
@@ -215,15 +215,18 @@ impl View {
     fn welcome(&self, connection: Connection, sessions: &mut JoinSet<()>) {
         let remote = connection.remote_addr();
         let path = connection.web_path().unwrap_or_default();
-        // Of two that came at once with a token for one page, one is late.
-        let Some(admitted) = self.tokens.admit(&path, Instant::now()) else {
-            self.hub.count(|counts| counts.refused_tokens += 1);
-            (self.on_event)(ViewEvent::NotAdmitted { remote });
-            return connection.close(close::NOT_ALLOWED, "the link was used, or has expired");
-        };
-        let Some(seat) = self.hub.join() else {
-            (self.on_event)(ViewEvent::Full { remote });
-            return connection.close(close::BUSY, "all places are taken");
+        let (seat, admitted) = match session::enter(&self.hub, &self.tokens, &path) {
+            Ok(entry) => entry,
+            // Of two that came at once with a token for one page, one is late.
+            Err(NoEntry::Token) => {
+                self.hub.count(|counts| counts.refused_tokens += 1);
+                (self.on_event)(ViewEvent::NotAdmitted { remote });
+                return connection.close(close::NOT_ALLOWED, "the link was used, or has expired");
+            }
+            Err(NoEntry::Full) => {
+                (self.on_event)(ViewEvent::Full { remote });
+                return connection.close(close::BUSY, "all places are taken");
+            }
         };
         (self.on_event)(ViewEvent::Joined { remote });
         let (tokens, on_event) = (self.tokens.clone(), self.on_event.clone());

@@ -3,13 +3,13 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use weftline::{CloseReason, Connection, Receipt, SendError};
 
-use super::hub::Seat;
+use super::hub::{Hub, Seat};
 use super::outbox::Repeat;
 use super::tokens::{Admitted, Tokens};
 use super::wire::{self, Frame, Request, Track};
@@ -36,6 +36,31 @@ pub(super) enum Ended {
     Replaced,
 }
 
+/// Why a page gets no session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoEntry {
+    /// Its token admits nobody, or not this page.
+    Token,
+    /// All places are taken.
+    Full,
+}
+
+/// A place for the page with this path, and what its token gives. A token for one page is not used up where
+/// there is no place.
+pub(super) fn enter(
+    hub: &Arc<Hub>,
+    tokens: &Tokens,
+    path: &str,
+) -> Result<(Seat, Admitted), NoEntry> {
+    let now = std::time::Instant::now();
+    if !tokens.admits(path, now) {
+        return Err(NoEntry::Token);
+    }
+    let seat = hub.join().ok_or(NoEntry::Full)?;
+    let admitted = tokens.admit(path, now).ok_or(NoEntry::Token)?;
+    Ok((seat, admitted))
+}
+
 /// A picture that was sent.
 struct Fate {
     frame: Arc<Frame>,
@@ -51,9 +76,25 @@ pub(super) async fn serve(
 ) -> Ended {
     connection.set_message_buffer(BUFFER);
     let welcome = wire::welcome(&admitted.secret, seat.hub().delay());
-    if let Err(SendError::Closed(reason)) = connection.send_message(welcome, None).await {
-        return Ended::Closed(reason);
+    let mut welcome = match connection.send_message(welcome, None).await {
+        Err(SendError::Closed(reason)) => {
+            tokens.give_back(admitted);
+            return Ended::Closed(reason);
+        }
+        sent => sent.ok(),
+    };
+    let ended = play(connection, seat, tokens, admitted).await;
+    let fate = welcome
+        .as_mut()
+        .map(|receipt| Pin::new(receipt).poll(&mut Context::from_waker(Waker::noop())));
+    // A page that does not know its secret cannot come again.
+    if !matches!(fate, Some(Poll::Ready(Ok(())))) {
+        tokens.give_back(admitted);
     }
+    ended
+}
+
+async fn play(connection: &Connection, seat: &Seat, tokens: &Tokens, admitted: &Admitted) -> Ended {
     let mut viewer = Viewer {
         connection,
         seat,

@@ -174,6 +174,15 @@ impl Tokens {
         })
     }
 
+    /// The page that was admitted does not know its secret: if this was its only session, the token admits
+    /// a page as before.
+    pub(super) fn give_back(&self, admitted: &Admitted) {
+        let is_its = |page: &Page| page.secret == admitted.secret && page.session == 1;
+        for token in self.lock().iter_mut() {
+            token.page.take_if(|page| is_its(page));
+        }
+    }
+
     /// Whether the same page has come again since: then this session of it is over.
     pub(super) fn is_replaced(&self, admitted: &Admitted) -> bool {
         let Some(session) = admitted.session else {
@@ -275,6 +284,22 @@ mod tests {
         let taken = tokens.admit(&super::tests::path(&other), now).unwrap();
         let swapped = format!("{path}&resume={}", taken.secret.as_text());
         assert!(tokens.admit(&swapped, now).is_none());
+    }
+
+    #[test]
+    fn a_token_is_given_back_by_the_only_session_of_its_page() {
+        let (tokens, now) = (tokens(true), Instant::now());
+        let token = tokens.add(now).unwrap();
+        let path = path(&token);
+        let first = tokens.admit(&path, now).unwrap();
+        tokens.give_back(&first);
+        assert!(tokens.admits(&path, now));
+        let first = tokens.admit(&path, now).unwrap();
+        let again = format!("{path}&resume={}", first.secret.as_text());
+        let second = tokens.admit(&again, now).unwrap();
+        tokens.give_back(&first);
+        tokens.give_back(&second);
+        assert!(!tokens.admits(&path, now) && tokens.admits(&again, now));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use weftline::{Allowed, Config, Connection, Endpoint, EndpointConfig, Identity};
 
 use super::super::hub::Hub;
-use super::super::session::{self, Ended};
+use super::super::session::{self, Ended, NoEntry};
 use super::super::tokens::{TokenRules, Tokens};
 use super::unit;
 
@@ -59,8 +59,7 @@ impl Server {
         let (connected, accepted) =
             soon(async { tokio::join!(connecting, self.endpoint.accept()) }).await;
         let (tokens, accepted) = (self.tokens.clone(), accepted.unwrap());
-        let admitted = tokens.admit(path, Instant::now()).expect("admitted");
-        let seat = self.hub.join().expect("a place");
+        let (seat, admitted) = session::enter(&self.hub, &tokens, path).expect("a place");
         let serving =
             tokio::spawn(async move { session::serve(&accepted, &seat, &tokens, &admitted).await });
         let connection = connected.unwrap();
@@ -205,6 +204,22 @@ async fn places_are_bounded_and_given_back() {
         (counts.viewers, counts.sessions, counts.refused_viewers),
         (0, 2, 1)
     );
+}
+
+#[tokio::test]
+async fn a_link_is_not_used_up_by_a_page_that_never_knew_its_secret() {
+    let server = Server::new(1, true);
+    let enter = || session::enter(&server.hub, &server.tokens, &server.path).err();
+    // There was no place.
+    let seat = server.hub.join().unwrap();
+    assert_eq!(enter(), Some(NoEntry::Full));
+    drop(seat);
+    // The path was lost at once.
+    let (viewer, serving) = server.viewer(&server.path).await;
+    assert_eq!(enter(), Some(NoEntry::Token));
+    viewer.connection.close(0, "bye");
+    assert!(matches!(soon(serving).await.unwrap(), Ended::Closed(_)));
+    assert_eq!(enter(), None);
 }
 
 #[tokio::test]
