@@ -4,7 +4,7 @@
 //! the viewer will not get is not sent. What was lost may be sent once more: the rest of the group then
 //! makes sense again.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,9 +32,9 @@ pub(super) struct Outbox {
     pictures: VecDeque<Waiting>,
     bytes: usize,
     chain: Chain,
-    /// Of the newest group, pictures that the viewer has, and those that are on their way.
+    /// Of the newest group, pictures that the viewer has, and how many copies of others are on their way.
     arrived: BTreeSet<u32>,
-    under_way: BTreeSet<u32>,
+    under_way: BTreeMap<u32, u32>,
     repeats: u32,
     dropped: u64,
 }
@@ -87,7 +87,7 @@ impl Outbox {
             bytes: 0,
             chain: Chain::None,
             arrived: BTreeSet::new(),
-            under_way: BTreeSet::new(),
+            under_way: BTreeMap::new(),
             repeats: 0,
             dropped: 0,
         }
@@ -198,7 +198,7 @@ impl Outbox {
         let picture = self.pictures.remove(first)?;
         self.bytes -= picture.frame.message.len();
         if self.chain.key() == Some(key_of(&picture.frame)) {
-            self.under_way.insert(picture.frame.number);
+            *self.under_way.entry(picture.frame.number).or_default() += 1;
         }
         Some(picture)
     }
@@ -208,23 +208,32 @@ impl Outbox {
         if let Track::Sound { .. } = waiting.frame.track {
             return self.sound.push_front(waiting);
         }
-        self.under_way.remove(&waiting.frame.number);
+        self.copy_ended(waiting.frame.number);
         self.bytes += waiting.frame.message.len();
         self.pictures.push_front(waiting);
+    }
+
+    /// One copy less is on its way. Whether no other one is, nor waits.
+    fn copy_ended(&mut self, number: u32) -> bool {
+        if let Some(copies @ 2..) = self.under_way.get_mut(&number) {
+            *copies -= 1;
+            return false;
+        }
+        self.under_way.remove(&number);
+        let mut waiting = self.pictures.iter();
+        !waiting.any(|waiting| waiting.frame.number == number)
     }
 
     /// A picture that was sent has arrived, or is lost.
     pub(super) fn on_fate(&mut self, frame: &Frame, arrived: bool) {
         let key = key_of(frame);
         let is_newest = self.chain.key() == Some(key);
-        if is_newest {
-            self.under_way.remove(&frame.number);
-        }
+        let is_last = !is_newest || self.copy_ended(frame.number);
         match arrived {
             true if is_newest => drop(self.arrived.insert(frame.number)),
             true => {}
-            // Sent twice, it may have arrived the other time.
-            false if is_newest && self.arrived.contains(&frame.number) => {}
+            // Sent twice, it may have arrived or arrive the other time.
+            false if !is_last || is_newest && self.arrived.contains(&frame.number) => {}
             false => {
                 self.dropped += 1;
                 self.cut(key, frame.number, true);
@@ -236,7 +245,7 @@ impl Outbox {
     pub(super) fn on_unsendable(&mut self, frame: &Frame) {
         if !matches!(frame.track, Track::Sound { .. }) {
             self.dropped += 1;
-            self.under_way.remove(&frame.number);
+            self.copy_ended(frame.number);
             self.cut(key_of(frame), frame.number, false);
         }
     }
@@ -261,15 +270,11 @@ impl Outbox {
             self.begin(key);
         }
         match what {
-            Repeat::Lost => {}
-            Repeat::Silent => self.under_way.clear(),
-            Repeat::All => {
-                self.under_way.clear();
-                self.arrived.clear();
-            }
+            Repeat::Lost => self.repeats += 1,
+            Repeat::Silent => {}
+            Repeat::All => self.arrived.clear(),
         }
         self.chain = Chain::Whole(key);
-        self.repeats += 1;
         let bytes = &mut self.bytes;
         self.pictures.retain(|waiting| {
             let keep = key_of(&waiting.frame) != key;
@@ -279,8 +284,8 @@ impl Outbox {
             keep
         });
         for frame in group {
-            let has =
-                self.arrived.contains(&frame.number) || self.under_way.contains(&frame.number);
+            let comes = what == Repeat::Lost && self.under_way.contains_key(&frame.number);
+            let has = comes || self.arrived.contains(&frame.number);
             if !has && self.chain == Chain::Whole(key) {
                 self.add(frame, spacing, now);
             }

@@ -97,9 +97,51 @@ fn what_was_lost_is_sent_again_with_what_depends_on_it() {
     assert_eq!(sent(&mut outbox, now), [1, 3, 4, 5]);
     outbox.repeat(&group, Repeat::All, SPACING, now);
     assert_eq!(sent(&mut outbox, now), [0, 1, 2, 3, 4, 5]);
-    // Three times is enough: the next key frame comes anyway.
-    outbox.on_fate(&group[3], false);
+}
+
+#[test]
+fn what_is_lost_again_and_again_is_sent_three_times_more() {
+    let (mut outbox, now) = (Outbox::new(DELAY), Instant::now());
+    let group = [frame(0, 0), frame(1, 0)];
+    // Neither a newcomer's group nor one after a silence counts.
+    outbox.repeat(&group, Repeat::All, SPACING, now);
+    assert_eq!(sent(&mut outbox, now), [0, 1]);
+    outbox.repeat(&group, Repeat::Silent, SPACING, now);
+    assert_eq!(sent(&mut outbox, now), [0, 1]);
+    outbox.on_fate(&group[1], false);
+    for _ in 0..3 {
+        outbox.on_fate(&group[1], false);
+        assert!(outbox.may_repeat());
+        outbox.repeat(&group, Repeat::Lost, SPACING, now);
+        assert_eq!(sent(&mut outbox, now), [1]);
+    }
+    // The next key frame comes anyway.
+    outbox.on_fate(&group[1], false);
     assert!(!outbox.may_repeat());
+}
+
+#[test]
+fn the_loss_of_one_copy_ends_nothing_while_another_one_may_arrive() {
+    let (mut outbox, now) = (Outbox::new(DELAY), Instant::now());
+    let group: Vec<_> = (0..4).map(|number| frame(number, 0)).collect();
+    let push = |outbox: &mut Outbox, number: usize| outbox.push(&group[number], SPACING, now);
+    (0..2).for_each(|number| push(&mut outbox, number));
+    assert_eq!(sent(&mut outbox, now), [0, 1]);
+    outbox.on_fate(&group[0], true);
+    // The second copy waits, and then it is on its way.
+    outbox.repeat(&group[..2], Repeat::Silent, SPACING, now);
+    outbox.on_fate(&group[1], false);
+    push(&mut outbox, 2);
+    assert_eq!(sent(&mut outbox, now), [1, 2]);
+    outbox.repeat(&group[..3], Repeat::Silent, SPACING, now);
+    assert_eq!(sent(&mut outbox, now), [1, 2]);
+    outbox.on_fate(&group[1], false);
+    outbox.on_fate(&group[2], false);
+    push(&mut outbox, 3);
+    assert_eq!(sent(&mut outbox, now), [3]);
+    assert!(outbox.dropped() == 0 && !outbox.may_repeat());
+    outbox.on_fate(&group[1], false);
+    assert!(outbox.dropped() == 1 && outbox.may_repeat());
 }
 
 #[test]
