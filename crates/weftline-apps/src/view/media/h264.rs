@@ -30,8 +30,8 @@ pub(super) struct Pictures {
     sets: BTreeMap<u32, Bytes>,
     codec: Option<Arc<str>>,
     frame_time: Option<u64>,
-    /// Something was lost; the next picture that can be decoded is a key frame.
-    broken: bool,
+    /// There was a key frame, and nothing was lost since: pictures that need others can be decoded.
+    is_whole: bool,
 }
 
 /// The access unit that is being collected.
@@ -101,8 +101,8 @@ impl Pictures {
     /// The picture is complete.
     pub(super) fn flush(&mut self, out: &mut Vec<Unit>) {
         let picture = std::mem::take(&mut self.picture);
-        if picture.is_damaged && !self.broken {
-            self.broken = true;
+        if picture.is_damaged && self.is_whole {
+            self.is_whole = false;
             out.push(Unit {
                 kind: Kind::Gap,
                 pts: None,
@@ -116,7 +116,7 @@ impl Pictures {
         let codec = self.codec.clone().filter(|_| picture.is_key);
         let Some(codec) = codec else {
             // A key frame cannot be decoded either before there are parameter sets.
-            if !picture.is_key && !self.broken {
+            if !picture.is_key && self.is_whole {
                 out.push(Unit {
                     kind: Kind::Delta,
                     pts: picture.pts,
@@ -129,7 +129,7 @@ impl Pictures {
         if self.sets.is_empty() {
             return;
         }
-        self.broken = false;
+        self.is_whole = true;
         let mut data = Vec::new();
         let missing = [
             (!picture.has_sequence).then_some(&self.sequences),

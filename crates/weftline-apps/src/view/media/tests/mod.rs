@@ -81,6 +81,18 @@ fn a_byte_stream_is_cut_into_its_pictures_however_it_comes() {
 }
 
 #[test]
+fn nothing_comes_before_the_first_key_frame() {
+    let Some(Clip { bytes, .. }) = clip(Format::H264) else {
+        return;
+    };
+    let whole = units(&mut AnnexB::default(), &bytes, bytes.len());
+    // A recording that began in the middle of a group.
+    let cut = stream(&whole[1..]);
+    let rest = units(&mut Detect::new(None), &cut, 1000);
+    assert_eq!((rest.len(), keys(&rest)), (30, vec![0]));
+}
+
+#[test]
 fn a_picture_is_complete_when_a_live_source_is_quiet() {
     let Some(Clip { bytes, .. }) = clip(Format::H264) else {
         return;
