@@ -4,6 +4,8 @@
 const JUMP: i64 = 2_000_000;
 /// A source's clock that runs slow or fast is followed by one part in this of the difference per frame.
 const FOLLOW: i64 = 512;
+/// A time stamp this far away is none, and nothing overflows.
+const FURTHEST: u64 = u64::MAX / 8;
 
 /// Maps time stamps of one source to the server's clock. Both are in microseconds.
 #[derive(Debug, Default)]
@@ -14,9 +16,10 @@ pub(super) struct Timeline {
 impl Timeline {
     /// When a frame is to be shown that came in at `came`.
     pub(super) fn show(&mut self, pts: Option<u64>, came: u64) -> u64 {
-        let Some(pts) = pts.and_then(|pts| i64::try_from(pts).ok()) else {
+        let Some(pts) = pts.filter(|pts| *pts < FURTHEST) else {
             return came;
         };
+        let pts = pts.cast_signed();
         let came = i64::try_from(came).unwrap_or(i64::MAX);
         let fresh = came - pts;
         let offset = match self.offset {
@@ -55,6 +58,9 @@ mod tests {
         assert_eq!(line.show(Some(0), 34_000), 34_000);
         assert_eq!(line.show(Some(33_000), 67_000), 67_000);
         assert_eq!(line.show(None, 80_000), 80_000);
-        assert_eq!(line.show(Some(u64::MAX), 80_000), 80_000);
+        let far = [u64::MAX, i64::MAX as u64, FURTHEST - 1, 0];
+        for (pts, came) in far.into_iter().zip(80_000..) {
+            assert_eq!(line.show(Some(pts), came), came);
+        }
     }
 }
