@@ -119,9 +119,6 @@ impl Parse for Detect {
         if let Some(parser) = &mut self.parser {
             return parser.push(bytes, at, out);
         }
-        if self.is_unknown {
-            return;
-        }
         self.start.extend_from_slice(bytes);
         match Format::of(&self.start) {
             Ok(None) => {}
@@ -131,8 +128,9 @@ impl Parse for Detect {
                 self.parser = Some(parser);
             }
             Err(()) => {
+                // A stray datagram, perhaps.
                 self.is_unknown = true;
-                self.start = Vec::new();
+                self.start.clear();
             }
         }
     }

@@ -7,6 +7,8 @@ use super::{Kind, LONGEST_FRAME, Parse, Unit, opus};
 
 /// Packets that arrived before an earlier one are kept up to this number.
 const MOST_EARLY: usize = 64;
+/// And for this long, in microseconds.
+const PATIENCE: u64 = 50_000;
 /// A jump of more than this many numbers is another stream, not loss: RFC 3550, appendix A.1.
 const JUMP: u16 = 3000;
 
@@ -67,13 +69,18 @@ impl Rtp {
         }
     }
 
-    /// Takes the packets that are next, and gives up missing ones when too many wait for them.
-    fn advance(&mut self, out: &mut Vec<Unit>) {
+    /// Takes the packets that are next, and gives up missing ones when too many wait for them, or for too long.
+    fn advance(&mut self, at: u64, out: &mut Vec<Unit>) {
         loop {
             if let Some(packet) = self.early.remove(&self.next) {
                 self.next = self.next.wrapping_add(1);
                 self.take(&packet, out);
-            } else if self.early.len() > MOST_EARLY {
+            } else if self.early.len() > MOST_EARLY
+                || self
+                    .early
+                    .values()
+                    .any(|packet| at.saturating_sub(packet.at) > PATIENCE)
+            {
                 let next = self.next;
                 let nearest = self
                     .early
@@ -235,7 +242,7 @@ impl Parse for Rtp {
             self.next = number;
         }
         self.early.insert(number, packet);
-        self.advance(out);
+        self.advance(at, out);
     }
 
     fn end(&mut self, out: &mut Vec<Unit>) {

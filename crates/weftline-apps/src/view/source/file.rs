@@ -17,6 +17,8 @@ use crate::view::options::SourceOptions;
 const USUAL: u64 = 40_000;
 /// A time stamp that is further ahead than this is not waited for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// Nor is one that is further behind late: pictures out of order, and sound beside them, are closer together.
+const LONGEST_BACK: Duration = Duration::from_secs(2);
 
 /// A file that is open.
 pub(super) struct Reader(File);
@@ -121,8 +123,9 @@ impl Pace {
             (None, _) => self.unstamped * frame_time,
         };
         let mut due = self.begin + Duration::from_micros(line);
-        if due > self.next + LONGEST_PAUSE {
+        if due > self.next + LONGEST_PAUSE || due + LONGEST_BACK < self.next {
             // The time stamps jump: they go on from here.
+            self.unstamped = 1;
             self.first = unit.pts;
             self.begin = self.next;
             due = self.next;
@@ -182,5 +185,17 @@ mod tests {
         assert_eq!(pace.due(&unit(Some(3_600_000_000)), 40_000), next);
         let then = next + Duration::from_micros(40_000);
         assert_eq!(pace.due(&unit(Some(3_600_040_000)), 40_000), then);
+    }
+
+    #[test]
+    fn time_stamps_that_jump_back_are_played_in_real_time() {
+        let begin = Instant::now();
+        let mut pace = Pace::new(begin);
+        for frame in 0..200 {
+            // Two recordings of four seconds, one behind the other.
+            let pts = Some(7_000_000 + frame % 100 * 40_000);
+            let due = begin + Duration::from_micros(frame * 40_000);
+            assert_eq!(pace.due(&unit(pts), 40_000), due, "{frame}");
+        }
     }
 }

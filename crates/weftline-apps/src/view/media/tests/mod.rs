@@ -255,6 +255,21 @@ fn rtp_has_sound() {
 }
 
 #[test]
+fn a_lost_packet_of_sound_is_soon_given_up() {
+    let (mut parser, mut out) = (Rtp::opus(), Vec::new());
+    let mut counts = Vec::new();
+    for number in (0..10_u8).filter(|number| *number != 3) {
+        // 20 ms each.
+        let stamp = u32::from(number) * 960;
+        let head = [&[0x80, 111, 0, number][..], &stamp.to_be_bytes(), &[7; 4]];
+        let packet = [&head.concat()[..], &[0xf8, 1, 2]].concat();
+        parser.push(&packet, u64::from(number) * 20_000, &mut out);
+        counts.push(out.len());
+    }
+    assert_eq!(counts, [1, 2, 3, 3, 3, 3, 7, 8, 9]);
+}
+
+#[test]
 fn av1_is_cut_into_its_temporal_units() {
     for format in [Format::Ivf, Format::Obu] {
         let Some(Clip { bytes, decoded }) = clip(format) else {
@@ -286,5 +301,18 @@ fn what_is_no_stream_is_told_once() {
     let mut parser = Detect::new(None);
     assert!(units(&mut parser, b"GET / HTTP/1.1\r\n", 3).is_empty());
     assert!(parser.trouble().unwrap().contains("--format"));
+    assert_eq!(parser.trouble(), None);
+}
+
+#[test]
+fn a_stray_datagram_does_not_end_the_stream() {
+    let Some(Clip { bytes, .. }) = clip(Format::MpegTs) else {
+        return;
+    };
+    let (mut parser, mut out) = (Detect::new(None), Vec::new());
+    parser.push(b"is there anybody?", 0, &mut out);
+    assert!(parser.trouble().is_some());
+    out.extend(units(&mut parser, &bytes, 1316));
+    assert_eq!(out.iter().filter(is_picture).count(), 60);
     assert_eq!(parser.trouble(), None);
 }
