@@ -37,7 +37,7 @@ pub enum ViewEvent<'a> {
     Source(&'a str),
     /// The source has ended.
     SourceEnded,
-    /// The certificate of the sessions cannot be renewed; the old one is used on.
+    /// A certificate, of the sessions or of the page, cannot be renewed; the old one is used on.
     NotRenewed(&'a str),
 }
 

@@ -1,7 +1,9 @@
 //! The page over HTTP or HTTPS: reading only, a bounded number of clients, and none for long.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,8 +27,9 @@ use tokio_rustls::rustls::ServerConfig;
 
 use super::page::Pages;
 
-/// Connections at a time; a browser opens up to six.
-const MOST: usize = 128;
+/// Connections at a time, and those of one host; a browser opens up to six.
+const MOST: usize = 256;
+const OF_ONE: usize = 32;
 /// A client is let go after this time.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a handshake, and the head of a request, may take.
@@ -69,10 +72,14 @@ impl Site {
         }
     }
 
-    /// The certificate of the sessions is another one from now on; that of the page too, unless `None`.
-    pub(super) fn renew(&self, tls: Option<Arc<ServerConfig>>, hash: &[u8]) {
+    /// The certificate of the sessions is the one with this hash from now on.
+    pub(super) fn set_hash(&self, hash: &[u8]) {
         *self.hash.lock().unwrap_or_else(PoisonError::into_inner) = BASE64.encode(hash);
-        if let (Some(current), Some(tls)) = (&self.tls, tls) {
+    }
+
+    /// The page's certificate is this one from now on, if the page is encrypted.
+    pub(super) fn set_tls(&self, tls: Arc<ServerConfig>) {
+        if let Some(current) = &self.tls {
             *current.lock().unwrap_or_else(PoisonError::into_inner) = tls;
         }
     }
@@ -90,18 +97,20 @@ impl Site {
 
     /// Serves the page for as long as it is polled.
     pub(super) async fn serve(self: &Arc<Self>, listener: &TcpListener) -> Infallible {
-        let places = Arc::new(Semaphore::new(MOST));
+        let (places, hosts) = (Arc::new(Semaphore::new(MOST)), Hosts::default());
         loop {
-            let Ok((stream, _)) = listener.accept().await else {
+            // Without a place clients wait in the system.
+            let place = places.clone().acquire_owned().await;
+            let Ok((stream, from)) = listener.accept().await else {
                 sleep(PAUSE).await;
                 continue;
             };
-            let Ok(place) = places.clone().try_acquire_owned() else {
+            let Some(of_host) = hosts.take(from.ip()) else {
                 continue;
             };
             let site = self.clone();
             tokio::spawn(async move {
-                let _place = place;
+                let _places = (place, of_host);
                 let _ = timeout(PATIENCE, site.encrypt(stream)).await;
             });
         }
@@ -171,6 +180,46 @@ impl Site {
     }
 }
 
+/// How many connections hosts have.
+#[derive(Clone, Debug, Default)]
+struct Hosts(Arc<Mutex<HashMap<IpAddr, usize>>>);
+
+impl Hosts {
+    /// A place for a connection of this host; `None`: it has its share.
+    fn take(&self, addr: IpAddr) -> Option<OfHost> {
+        let host = match addr.to_canonical() {
+            // The 64 bits that a host does not choose.
+            IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() >> 64 << 64).into()),
+            v4 => v4,
+        };
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = all.entry(host).or_default();
+        if *taken >= OF_ONE {
+            return None;
+        }
+        *taken += 1;
+        let hosts = self.clone();
+        Some(OfHost { hosts, host })
+    }
+}
+
+/// A place of a host. Dropping it gives the place back.
+#[derive(Debug)]
+struct OfHost {
+    hosts: Hosts,
+    host: IpAddr,
+}
+
+impl Drop for OfHost {
+    fn drop(&mut self) {
+        let mut all = self.hosts.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.get_mut(&self.host) {
+            Some(taken @ 2..) => *taken -= 1,
+            _ => drop(all.remove(&self.host)),
+        }
+    }
+}
+
 fn debug(error: &io::Error) {
     tracing::debug!(%error, "a client of the page");
 }
@@ -194,5 +243,25 @@ fn secure(headers: &mut HeaderMap, kind: &'static str) {
         (CACHE_CONTROL, "no-cache"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_host_takes_its_share_of_the_places() {
+        let hosts = Hosts::default();
+        let take = |addr: &str| hosts.take(addr.parse().unwrap());
+        let mut taken: Vec<_> = (0..OF_ONE).map(|_| take("192.0.2.7").unwrap()).collect();
+        assert!(take("192.0.2.7").is_none() && take("::ffff:192.0.2.7").is_none());
+        taken.extend((0..OF_ONE).map(|n| take(&format!("2001:db8::{n}")).unwrap()));
+        assert!(take("2001:db8::ffff:0").is_none());
+        assert!(take("192.0.2.8").is_some() && take("2001:db8:0:1::").is_some());
+        taken.remove(0);
+        assert!(take("192.0.2.7").is_some());
+        drop(taken);
+        assert!(hosts.0.lock().unwrap().is_empty());
     }
 }

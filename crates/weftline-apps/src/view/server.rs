@@ -11,7 +11,8 @@ use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::rustls::ServerConfig;
 use weftline::{
-    CloseReason, Connection, Limits, Port, WebAllowed, WebCertificate, WebEndpoint, printable,
+    CloseReason, Connection, Limits, Port, Refusal, WebAllowed, WebCertificate, WebEndpoint,
+    printable,
 };
 
 use super::counts::Counts;
@@ -205,7 +206,10 @@ impl View {
                     Some(connection) => self.welcome(connection, sessions),
                 },
                 Some(refusal) = self.web.refused() => {
-                    (self.on_event)(ViewEvent::TurnedAway(&refusal));
+                    // That a page was not admitted was told already.
+                    if !matches!(refusal, Refusal::Page { .. }) {
+                        (self.on_event)(ViewEvent::TurnedAway(&refusal));
+                    }
                 }
                 Some(_) = sessions.join_next() => {}
             }
@@ -250,25 +254,35 @@ impl View {
         });
     }
 
-    /// Renews the certificate of the sessions, for as long as it is polled.
+    /// Reads the page's own certificate once more: somebody else renews it.
+    pub(super) fn read_again(&self) -> Result<(), OpenError> {
+        if let Some((chain, key)) = &self.options.certificate {
+            self.site.set_tls(read(chain, key)?);
+        }
+        Ok(())
+    }
+
+    /// Renews the certificates, for as long as it is polled.
     async fn renew(&self) -> Infallible {
         let mut until = self.until;
         let mut check = interval(CHECK);
         loop {
             check.tick().await;
+            if let Err(error) = self.read_again() {
+                (self.on_event)(ViewEvent::NotRenewed(&error.to_string()));
+            }
             let left = until.duration_since(SystemTime::now());
             if left.is_ok_and(|left| left > RENEWAL) {
                 continue;
             }
             let renewed = generate(self.options.listen).and_then(|certificate| {
-                let is_own = self.options.certificate.is_some();
-                let tls = match self.options.http || is_own {
-                    true => None,
-                    false => Some(tls_of(&certificate)?),
-                };
+                let tls = tls_of(&certificate)?;
                 let (hash, end) = (certificate.hash(), certificate.not_after());
                 self.web.set_certificate(certificate)?;
-                self.site.renew(tls, &hash);
+                self.site.set_hash(&hash);
+                if self.options.certificate.is_none() {
+                    self.site.set_tls(tls);
+                }
                 Ok(end)
             });
             match renewed {

@@ -210,7 +210,10 @@ fn announce(args: &ViewArgs, view: &View, output: OutputOptions) -> Result<()> {
             "warning: this build has no page: run packaging/web and build again, or give a page with --page DIR",
         );
     }
+    let show = |link: &String| output::line(&format!("  {link}"));
     if output.quiet {
+        // Without them nobody can watch.
+        links.iter().for_each(show);
         return Ok(());
     }
     let whom = match (args.once, links.len()) {
@@ -219,12 +222,10 @@ fn announce(args: &ViewArgs, view: &View, output: OutputOptions) -> Result<()> {
         (false, _) => "those who have the link may watch",
     };
     output::line(&format!("{} at {}; {whom}:", args.from, view.local_addr()));
-    for link in &links {
-        output::line(&format!("  {link}"));
-    }
+    links.iter().for_each(show);
     if args.cert.is_none() && !args.http {
         output::line(
-            "the page's certificate is this program's own: the browser warns of it once; --cert and --key give another",
+            "the page's certificate is this program's own: browsers warn of it, and again after each start and about every 11 days; --cert and --key give another",
         );
     }
     Ok(())
