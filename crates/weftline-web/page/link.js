@@ -10,6 +10,8 @@ const ATTEMPT = 5000;
 const CHECK = 250;
 // In a silence the server is asked so often whether the path is back. While pictures come, reports take their place.
 const PROBE = 100;
+// What played for so long was no failure.
+const STEADY = 5000;
 // Codes with which the server closes.
 const DONE = 0;
 const BUSY = 3;
@@ -34,16 +36,22 @@ export class Link {
     #secret;
     #hash;
     #heard = 0;
+    // A short silence is enough to try a second connection.
+    #hasty = false;
+    // A second one was asked for: by it the server may have replaced this one.
+    #rival = false;
     #running = false;
     #hurry = () => {};
     // The message that follows a welcome.
     greeting = () => undefined;
     onWelcome = () => {};
 
-    constructor(url, token, events) {
+    // `secret` is that of an earlier welcome, if there was one.
+    constructor(url, token, events, secret) {
         this.#url = url;
         this.#token = token;
         this.#events = events;
+        this.#secret = secret;
     }
 
     // Plays until there is no use in further attempts.
@@ -56,9 +64,10 @@ export class Link {
         this.#events.onState("connecting", "Connecting");
         try {
             for (;;) {
+                let since = Infinity;
                 try {
                     this.#use(await this.#open());
-                    failures = 0;
+                    since = performance.now();
                     await this.#play();
                 } catch (error) {
                     if (error instanceof Stop) {
@@ -66,7 +75,10 @@ export class Link {
                     }
                     console.info(error.message ?? error);
                 }
-                this.#connection = undefined;
+                this.#close();
+                if (performance.now() - since > STEADY) {
+                    failures = 0;
+                }
                 const pause = PAUSES[Math.min(failures, PAUSES.length - 1)];
                 failures += 1;
                 this.#events.onState("waiting", "The connection is lost", "Trying to connect again.");
@@ -76,8 +88,7 @@ export class Link {
                 });
             }
         } catch (stop) {
-            void this.#connection?.close(0, "").catch(() => {});
-            this.#connection = undefined;
+            this.#close();
             this.#events.onState("stopped", stop.message, stop.details ?? "");
         }
         this.#running = false;
@@ -86,9 +97,7 @@ export class Link {
     // The page is seen again, or there is a network again.
     wake() {
         this.#hurry();
-        if (this.#connection && this.#silence() > CHECK) {
-            this.#heard = Math.min(this.#heard, performance.now() - SILENCE);
-        }
+        this.#hasty = true;
     }
 
     // There is a connection, and it is not silent.
@@ -106,7 +115,7 @@ export class Link {
 
     welcome({ secret, delay }) {
         this.#secret = secret;
-        this.onWelcome({ delay });
+        this.onWelcome({ secret, delay });
         this.send(this.greeting());
     }
 
@@ -116,8 +125,14 @@ export class Link {
 
     #fail;
 
+    // Milliseconds since anything was heard: where no picture comes, probes are answered.
     #silence() {
-        return performance.now() - this.#heard;
+        return performance.now() - Math.max(this.#heard, this.#connection?.stats().received.lastHeard ?? 0);
+    }
+
+    #close() {
+        this.#connection?.close(0, "").catch(() => {});
+        this.#connection = undefined;
     }
 
     #query() {
@@ -167,52 +182,60 @@ export class Link {
     }
 
     #use(connection) {
-        this.#connection?.close(0, "replaced by the page");
+        this.#connection?.close(0, "replaced by the page").catch(() => {});
         this.#connection = connection;
         this.#heard = performance.now();
+        this.#hasty = false;
+        this.#rival = false;
     }
 
     // Takes messages until the connection is over, or replaced by none.
     async #play() {
         let opening;
-        let check;
+        let over = false;
         const failed = new Promise((_, reject) => {
             this.#fail = reject;
         });
         failed.catch(() => {});
         const pump = async (connection) => {
             for await (const message of connection.messages()) {
-                this.#heard = performance.now();
                 if (connection === this.#connection) {
                     this.#events.onMessage(message);
                 }
             }
+            const reason = await connection.closed;
+            // The server closes the first one when it admits the second.
+            await opening;
             if (connection === this.#connection) {
-                throw this.#judge(await connection.closed);
+                throw this.#judge(reason);
             }
         };
         const start = (connection) => pump(connection).catch((error) => this.#fail(error));
         start(this.#connection);
-        check = setInterval(() => {
-            if (opening || this.#silence() < SILENCE) {
+        const check = setInterval(() => {
+            const silence = this.#silence();
+            this.#hasty &&= silence > CHECK;
+            if (opening || silence < (this.#hasty ? CHECK : SILENCE)) {
                 return;
             }
+            this.#rival = true;
             this.#events.onState("waiting", "The connection is silent", "Trying to connect again.");
             opening = this.#open().then((connection) => {
-                // The first one may have come back.
-                if (this.#silence() < SILENCE) {
-                    connection.close(0, "not needed");
+                if (over) {
+                    connection.close(0, "not needed").catch(() => {});
                     return;
                 }
+                // Even if the first one has come back: for the server it may be replaced.
                 this.#use(connection);
                 start(connection);
-            }).catch((error) => error instanceof Stop && this.#fail(error)).finally(() => {
+            }).catch((error) => !over && error instanceof Stop && this.#fail(error)).finally(() => {
                 opening = undefined;
             });
         }, CHECK);
         try {
             await failed;
         } finally {
+            over = true;
             clearInterval(check);
         }
     }
@@ -225,8 +248,15 @@ export class Link {
                 case NOT_ALLOWED:
                     return new Stop(...REFUSED);
                 case REPLACED:
+                    if (this.#rival) {
+                        break;
+                    }
                     return new Stop("This link is open in another place", "It was opened again with the same page.");
                 case BUSY:
+                    // The place of a session that was lost is free after a while.
+                    if (this.#secret) {
+                        break;
+                    }
                     return new Stop("All places are taken", "Try again when another viewer has left.");
                 default:
             }

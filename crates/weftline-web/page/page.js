@@ -50,13 +50,32 @@ const missing = () => {
 
 const fatal = missing();
 
+// With the secret of its welcome a page that is loaded again is the same page. A browser may keep nothing.
+const kept = (token, secret) => {
+    try {
+        if (secret) {
+            sessionStorage.setItem(token, secret);
+        }
+        return sessionStorage.getItem(token) ?? undefined;
+    } catch {
+        return undefined;
+    }
+};
+
+// The screen does not go dark while pictures come. A hidden page loses that.
+let awake;
+const stayAwake = () => {
+    void awake?.then((lock) => lock?.release());
+    awake = entries.state === "playing" ? navigator.wakeLock?.request("screen").catch(() => {}) : undefined;
+};
+
 const begin = () => {
     const worker = new Worker("worker.js", { type: "module" });
     const speaker = new Speaker();
     const canvas = by("screen").transferControlToOffscreen();
     const asked = parameters.get("delay");
     const number = Math.min(10_000, Math.max(50, Number(asked)));
-    const chosen = asked === "asap" || !Number.isFinite(number) ? undefined : number;
+    const chosen = asked === null || asked === "asap" || !Number.isFinite(number) ? undefined : number;
     let delay = asked === null ? null : chosen;
 
     const showDelay = (ms) => {
@@ -65,12 +84,16 @@ const begin = () => {
         const steps = DELAYS.map((step) => Math.abs((step ?? 0) - (ms ?? 0)));
         by("delay").value = steps.indexOf(Math.min(...steps));
     };
+    const setDelay = (ms) => {
+        delay = ms;
+        showDelay(ms);
+        worker.postMessage({ delay });
+        speaker.clear();
+    };
     by("delay").max = DELAYS.length - 1;
     showDelay(delay ?? undefined);
     by("delay").addEventListener("input", () => {
-        delay = DELAYS[by("delay").valueAsNumber];
-        showDelay(delay);
-        worker.postMessage({ delay });
+        setDelay(DELAYS[by("delay").valueAsNumber]);
     });
 
     const setSound = async (on) => {
@@ -86,8 +109,14 @@ const begin = () => {
     by("full").addEventListener("click", () => {
         void (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen());
     });
-    by("again").addEventListener("click", () => worker.postMessage({ again: true }));
-    const wake = () => document.visibilityState === "visible" && worker.postMessage({ wake: true });
+    let failed = false;
+    by("again").addEventListener("click", () => (failed ? location.reload() : worker.postMessage({ again: true })));
+    const wake = () => {
+        if (document.visibilityState === "visible") {
+            worker.postMessage({ wake: true });
+            stayAwake();
+        }
+    };
     document.addEventListener("visibilitychange", wake);
     window.addEventListener("online", wake);
 
@@ -108,19 +137,23 @@ const begin = () => {
             by("picture").textContent = size || "–";
             by("skipped").textContent = skipped;
         } else if ("suggested" in data) {
+            kept(token, data.secret);
             // The server's choice, unless the viewer has made one.
             if (delay === null) {
-                delay = data.suggested;
-                showDelay(delay);
-                worker.postMessage({ delay });
+                setDelay(data.suggested);
             }
         } else if (data.state) {
             show(data);
+            stayAwake();
         }
     };
-    worker.onerror = (event) => show({ state: "stopped", headline: "The page failed", details: event.message });
-    const token = location.hash.slice(1);
-    worker.postMessage({ begin: { canvas, url: location.origin, token, delay: chosen, logs: log } }, [canvas]);
+    worker.onerror = (event) => {
+        failed = true;
+        show({ state: "stopped", headline: "The page failed", details: event.message });
+    };
+    const [url, token] = [location.origin, location.hash.slice(1)];
+    const secret = kept(token);
+    worker.postMessage({ begin: { canvas, url, token, secret, delay: chosen, logs: log } }, [canvas]);
 };
 
 if (fatal) {

@@ -7,6 +7,8 @@ const LATE = 20;
 const MOST_DECODED = 60;
 // Decoders give pictures out of order by less than this.
 const MOST_REORDERED = 32;
+// A decoder that is full and gives nothing for so long has failed.
+const STALL = 2000;
 
 export class Screen {
     #canvas;
@@ -18,6 +20,7 @@ export class Screen {
     // What is in the decoder, by time stamp.
     #inside = new Map();
     #timer;
+    #stalled;
     #onError;
     // A shown picture, or one that was decoded and not shown.
     onShown = () => {};
@@ -50,6 +53,10 @@ export class Screen {
             this.#decoder.decode(new EncodedVideoChunk({ type, timestamp, data: frame.data }));
             frame.bytes = frame.data.length;
             frame.data = undefined;
+            clearTimeout(this.#stalled);
+            if (!this.ready) {
+                this.#stalled = setTimeout(() => this.ready || this.#fail(new Error("it gives no pictures")), STALL);
+            }
         } catch (error) {
             this.#fail(error);
         }
@@ -88,6 +95,7 @@ export class Screen {
     }
 
     reset() {
+        clearTimeout(this.#stalled);
         if (this.#decoder && this.#decoder.state !== "closed") {
             this.#decoder.close();
         }
@@ -104,8 +112,8 @@ export class Screen {
             });
             this.#decoder = decoder;
         }
-        this.#decoder.configure({ codec, optimizeForLatency: true });
         this.#codec = codec;
+        this.#decoder.configure({ codec, optimizeForLatency: true });
     }
 
     #output(picture) {

@@ -29,7 +29,7 @@ const tellState = (state, headline, details = "") => {
     post({ state, headline, details });
 };
 
-const begin = ({ canvas, url, token, delay, logs }) => {
+const begin = ({ canvas, url, token, secret, delay, logs }) => {
     log = logs;
     screen = new Screen(canvas, clock, onDecoderError);
     screen.onRoom = decode;
@@ -39,10 +39,10 @@ const begin = ({ canvas, url, token, delay, logs }) => {
         const wait = state === "stopped" && isPlaying ? clock.delay ?? 0 : 0;
         setTimeout(() => tellState(state, ...words), wait);
     };
-    link = new Link(url, token, { onMessage, onState });
+    link = new Link(url, token, { onMessage, onState }, secret);
     clock.delay = delay;
     link.greeting = () => delayMessage(clock.delay ?? PATIENCE);
-    link.onWelcome = ({ delay: suggested }) => post({ suggested });
+    link.onWelcome = ({ secret, delay: suggested }) => post({ secret, suggested });
     void link.run();
     setInterval(tellNumbers, TELL);
 };
@@ -70,7 +70,7 @@ const onMessage = (message) => {
     bytes += frame.data.length;
     clock.on(frame, now);
     if (frame.kind === "sound") {
-        listen.decode(frame);
+        listen.add(frame, now);
         return;
     }
     frame.late = message.late;
@@ -172,7 +172,7 @@ self.onmessage = ({ data }) => {
     } else if ("sound" in data) {
         listen.on = data.sound;
         if (!data.sound) {
-            listen.reset();
+            listen.stop();
         }
     } else if (data.wake) {
         link.wake();
