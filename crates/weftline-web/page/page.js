@@ -92,9 +92,7 @@ const begin = () => {
     };
     by("delay").max = DELAYS.length - 1;
     showDelay(delay ?? undefined);
-    by("delay").addEventListener("input", () => {
-        setDelay(DELAYS[by("delay").valueAsNumber]);
-    });
+    by("delay").addEventListener("input", () => setDelay(DELAYS[by("delay").valueAsNumber]));
 
     const setSound = async (on) => {
         by("sound").setAttribute("aria-pressed", on);
