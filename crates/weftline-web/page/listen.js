@@ -17,7 +17,8 @@ export class Listen {
     // The number that follows the last packet.
     #next;
     #timer;
-    #inside = new Map();
+    // What is in the decoder, oldest first: the time stamps of what it gives count samples, and not packets.
+    #inside = [];
     on = false;
 
     constructor(clock, post) {
@@ -79,9 +80,9 @@ export class Listen {
             this.#decoder.configure({ codec: "opus", sampleRate: 48000, numberOfChannels: frame.channels });
         }
         const timestamp = Math.round(frame.show * 1000);
-        this.#inside.set(timestamp, frame);
-        if (this.#inside.size > 200) {
-            this.#inside.delete(this.#inside.keys().next().value);
+        this.#inside.push(frame);
+        if (this.#inside.length > 200) {
+            this.#inside.shift();
         }
         this.#decoder.decode(new EncodedAudioChunk({ type: "key", timestamp, data: frame.data }));
     }
@@ -91,13 +92,12 @@ export class Listen {
             this.#decoder.close();
         }
         this.#decoder = undefined;
-        this.#inside.clear();
+        this.#inside.length = 0;
     }
 
     #output(sound) {
         try {
-            const frame = this.#inside.get(sound.timestamp);
-            this.#inside.delete(sound.timestamp);
+            const frame = this.#inside.shift();
             if (!frame) {
                 return;
             }

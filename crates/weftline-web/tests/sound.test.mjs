@@ -23,7 +23,11 @@ class FakeDecoder {
             throw new TypeError("no channels");
         }
     }
-    decode({ timestamp }) {
+    // As Chromium does, it counts samples from the first time stamp on.
+    decode(chunk) {
+        this.next ??= chunk.timestamp;
+        const timestamp = this.next;
+        this.next += 20_000;
         this.output({ timestamp, numberOfChannels: 1, numberOfFrames: 960, sampleRate: 48000, copyTo: () => {}, close: () => {} });
     }
     close() {
@@ -86,7 +90,7 @@ const pass = (ms) => {
         mock.timers.tick(1);
     }
 };
-const packet = (number, channels = 1) => ({ number, channels, show: number * 20, data: new Uint8Array(9) });
+const packet = (number, channels = 1) => ({ number, channels, show: number * 20.1, data: new Uint8Array(9) });
 
 const listening = (delay) => {
     const numbers = [];
