@@ -104,7 +104,7 @@ const DRAIN_EVERY_ROUNDS: u32 = 40;
 /// other flows filled it meanwhile.
 const SOONER: u32 = 4;
 
-/// A flow that the window held up for this many rounds fills any window.
+/// A flow that always had more to send for this many rounds fills any window.
 const BACKLOGGED: u32 = 6;
 /// A round with marks (ECN) leaves this part of the window (RFC 8511 allows it).
 const MARKED: f64 = 0.8;
@@ -180,7 +180,7 @@ pub(super) struct Adaptive {
     round: Round,
     /// Rounds in a row that saw hardly any queue.
     calm: u32,
-    /// Rounds in a row that the window held up.
+    /// Rounds in a row in which there always was more to send.
     backlogged: u32,
     /// When the queue was last seen empty, and when it was last drained.
     emptied: Time,
@@ -336,9 +336,15 @@ impl Adaptive {
         gain.min(STEADY_GAIN)
     }
 
-    /// The window or the pace held a datagram back.
-    pub(super) fn on_limited(&mut self) {
+    /// The window, or only the pace, held a datagram back.
+    pub(super) fn on_limited(&mut self, by_window: bool) {
         self.round.limited = true;
+        self.round.full |= by_window;
+    }
+
+    /// There was nothing to send.
+    pub(super) fn on_idle(&mut self) {
+        self.round.idle = true;
     }
 
     pub(super) fn on_sent(&mut self, now: Time, bytes: usize) {
@@ -460,7 +466,7 @@ impl Adaptive {
             Phase::Start if self.late > Duration::ZERO && queue <= target / 2 => {
                 self.losses.on_rested_round(round, self.packet);
             }
-            Phase::Start if found.moves && round.limited => {
+            Phase::Start if found.moves && round.limited && !round.idle => {
                 let rate = round.mean_rate().unwrap_or(0.0);
                 if self.jitter.is_full(rate) {
                     self.rates.add(rate);
@@ -488,13 +494,17 @@ impl Adaptive {
             }
             Phase::Rested => self.end_drain(now, round, &found),
             Phase::Steady if !round.limited => self.backlogged = 0,
+            Phase::Steady if found.moves && round.idle => self.backlogged = 0,
             Phase::Steady if found.moves && self.jitter.own().is_none() => {
                 self.drain(found.rate, base + found.delay);
             }
             // There is no mean since the last drain.
             Phase::Steady if found.moves && self.jitter.rate().is_none() => {}
             Phase::Steady => {
-                self.backlogged += 1;
+                self.backlogged = match round.idle {
+                    true => 0,
+                    false => self.backlogged + 1,
+                };
                 if self.competition.is_some() {
                     self.compete(now, round, &found);
                 } else if let Some(window) = before_jump {
@@ -594,7 +604,7 @@ impl Adaptive {
         let wants = now.since(self.emptied) >= pause
             || self.watch.is_suspicious()
             || excess != Some(0.0) && !rested;
-        // A flow that the window rarely holds up does not fill the queue, and a drain would delay it.
+        // A flow that is idle now and then does not fill the queue, and a drain would delay it.
         if wants && self.backlogged >= BACKLOGGED {
             self.drain(rate, base + self.jitter.own().unwrap_or_default());
             return;
@@ -604,6 +614,11 @@ impl Adaptive {
             self.set_window(self.window * (1.0 - excess.min(MOST_SHRINK)));
             return;
         }
+        // The queue of a video lasts as long as a frame, not a round.
+        let queue = match round.is_spread() && !found.moves {
+            true => queue.max(round.longest),
+            false => queue,
+        };
         self.calm = match queue > target / 4 {
             true => 0,
             false => (self.calm + 1).min(CALM),
@@ -645,6 +660,12 @@ impl Adaptive {
         let most = match at_limit && round.loss() > START_LOSS.max(random) {
             true => most / (1.0 - random),
             false => most + SLACK_PACKETS * self.packet,
+        };
+        // The pace spreads each frame of a video. What arrives of such a flow does not show what the path can
+        // carry.
+        let most = match round.is_spread() {
+            true => most.max(self.window),
+            false => most,
         };
         self.set_window((self.window + step).min(most));
     }

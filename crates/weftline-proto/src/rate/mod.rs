@@ -120,10 +120,17 @@ impl Pacer {
         }
     }
 
-    /// The pacer held a datagram back.
-    pub(crate) fn limited(&mut self) {
+    /// The window, or only the pace, held a datagram back.
+    pub(crate) fn limited(&mut self, by_window: bool) {
         if let Control::Adaptive(adaptive) = &mut self.control {
-            adaptive.on_limited();
+            adaptive.on_limited(by_window);
+        }
+    }
+
+    /// There was nothing to send.
+    pub(crate) fn idle(&mut self) {
+        if let Control::Adaptive(adaptive) = &mut self.control {
+            adaptive.on_idle();
         }
     }
 

@@ -56,12 +56,18 @@ pub(super) struct Round {
     first: Option<Point>,
     newest: Option<Point>,
     recent: [Duration; RECENT],
-    reports: usize,
+    reports: u32,
     total: Duration,
     /// The shortest queue seen.
     pub(super) queue: Option<Duration>,
+    /// The longest one that some reports in a row have seen.
+    pub(super) longest: Duration,
     /// The window or the pace held a datagram back.
     pub(super) limited: bool,
+    /// The window did.
+    pub(super) full: bool,
+    /// There was nothing to send for a time.
+    pub(super) idle: bool,
     /// The path has marked datagrams.
     pub(super) marked: bool,
 }
@@ -76,9 +82,17 @@ impl Round {
             reports: 0,
             total: Duration::ZERO,
             queue: None,
+            longest: Duration::ZERO,
             limited: false,
+            full: false,
+            idle: false,
             marked: false,
         }
+    }
+
+    /// Only the pace held datagrams back, and not all the time: the application sends bursts.
+    pub(super) fn is_spread(&self) -> bool {
+        self.idle && !self.full
     }
 
     pub(super) fn newest(&self) -> Option<Point> {
@@ -88,10 +102,11 @@ impl Round {
     pub(super) fn add(&mut self, point: Point) {
         self.first.get_or_insert(point);
         self.newest = Some(point);
-        self.recent[self.reports % RECENT] = point.queue;
-        self.reports += 1;
+        self.recent[self.reports as usize % RECENT] = point.queue;
+        self.reports = self.reports.saturating_add(1);
         self.total += point.queue;
         self.queue = Some(self.queue.map_or(point.queue, |q| q.min(point.queue)));
+        self.longest = self.longest.max(self.recent_queue());
     }
 
     /// The shortest queue of the newest reports; zero before there were enough.
@@ -105,7 +120,7 @@ impl Round {
     }
 
     pub(super) fn mean_queue(&self) -> Duration {
-        self.total / u32::try_from(self.reports).unwrap_or(u32::MAX).max(1)
+        self.total / self.reports.max(1)
     }
 
     fn span(&self) -> Option<(u64, u64, Duration)> {

@@ -88,6 +88,9 @@ impl Session {
         let kept_alive = self.paths[path].probe_due;
         let action = self.sender.next_action(now, path, pending);
         let action = self.mine(now, path, action, pending);
+        if !pending {
+            self.paths[path].pacer.idle();
+        }
         let Some(action) = action.or(kept_alive.then_some(Action::Probe)) else {
             return false;
         };
@@ -101,14 +104,14 @@ impl Session {
         };
         let asks = asks || action == Action::Probe;
         if !asks && shut {
-            self.paths[path].pacer.limited();
+            self.paths[path].pacer.limited(true);
             self.sender.path_mut(path).on_window_shut();
             return self.ask(now, path, out);
         }
         if let Some(departure) = self.paths[path].pacer.next_departure()
             && departure > now
         {
-            self.paths[path].pacer.limited();
+            self.paths[path].pacer.limited(false);
             let asked = self.ask(now, path, out);
             self.paths[path].paced_until = Some(departure);
             return asked;
