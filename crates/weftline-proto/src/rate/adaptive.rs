@@ -55,7 +55,7 @@ const START_QUEUE: Duration = Duration::from_millis(50);
 const LATE_CALM: u32 = 3;
 /// While the start waits for late reports, it asks for them this many times in a row without a new
 /// rate.
-const ASKS: u32 = 4;
+const ASKS: u8 = 4;
 
 /// A datagram counts for this many later, shorter ones, if it was longer than usual.
 const USUAL_LONGEST: f64 = 1540.0;
@@ -157,8 +157,10 @@ pub(super) struct Adaptive {
     phase: Phase,
     /// Bytes that may be in flight.
     window: f64,
-    /// The window after the drain.
+    /// The window after the drain, or before the silence.
     after: f64,
+    /// The peer has not answered repeated probes.
+    is_silent: bool,
     /// Bytes of the longest datagram; one longer than usual is forgotten.
     packet: f64,
     base: Base,
@@ -174,7 +176,7 @@ pub(super) struct Adaptive {
     /// How much faster the start sends.
     start_gain: f64,
     /// Requests for a report that are left, and the time of the last one.
-    asks: u32,
+    asks: u8,
     asked: Option<Time>,
     measured: bool,
     round: Round,
@@ -214,6 +216,7 @@ impl Adaptive {
             phase: Phase::Start,
             window: 0.0,
             after: 0.0,
+            is_silent: false,
             packet: USUAL_PACKET,
             base: Base::default(),
             srtt: rtt,
@@ -383,7 +386,12 @@ impl Adaptive {
         self.phase = Phase::Start;
         self.proven = 0.0;
         self.start_gain = LATE_START_GAIN;
-        self.window = MIN_PACKETS * self.packet;
+        let least = MIN_PACKETS * self.packet;
+        if self.window > least {
+            self.after = self.window;
+        }
+        self.window = least;
+        self.is_silent = true;
         // What was measured before the silence says nothing about the path after it.
         self.round = Round::new(self.round.end, None);
         self.jitter = Jitter::default();
@@ -407,6 +415,10 @@ impl Adaptive {
             self.window = self.window.min(self.initial());
         }
         self.measured = true;
+        if core::mem::take(&mut self.is_silent) {
+            // A link is back from an outage.
+            self.window = self.window.max(self.after / 2.0);
+        }
         let before = self.round.newest();
         let point = Point::new(sent, progress, queue);
         self.round.add(point);

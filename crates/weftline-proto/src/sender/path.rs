@@ -15,10 +15,10 @@ const UNHEARD: usize = 3;
 const UNANSWERED: u32 = 2;
 /// A path is probed until its round trip was measured this often.
 const MEASURED: u32 = 8;
-/// Probes of a silent path are no further apart than the first time for as many probes as this, and then
-/// than the second.
-const PROBE_EVERY: Duration = Duration::from_millis(250);
-const PROBES: u32 = 40;
+/// Probes of a path that does not answer are no further apart than the first time, or two round trips, for as
+/// many probes as this, and then than the second: after an outage a session must not stay silent for long.
+const PROBE_EVERY: Duration = Duration::from_millis(100);
+const PROBES: u32 = 100;
 const PROBE_LATER: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -187,13 +187,16 @@ impl Path {
 
     /// When a silent path is probed again.
     pub(super) fn silent_probe_time(&self, timeout: Duration) -> Time {
-        let interval = match self.backoff < PROBES {
-            true => timeout
-                .saturating_mul(1 << self.backoff.min(8))
-                .min(PROBE_EVERY),
+        let backed_off = timeout.saturating_mul(1 << self.backoff.min(8));
+        self.last_activity + backed_off.min(self.probe_spacing())
+    }
+
+    /// Probes of a path that does not answer are no further apart than this.
+    pub(super) fn probe_spacing(&self) -> Duration {
+        match self.backoff < PROBES {
+            true => PROBE_EVERY,
             false => PROBE_LATER,
-        };
-        self.last_activity + interval
+        }
     }
 
     /// Something arrived on it, or nothing is in flight on it any more.

@@ -8,16 +8,13 @@ use super::path::Path;
 use super::situation::Situation;
 use crate::time::Time;
 
-/// The retransmission timer does not back off beyond this: after an outage a session must not
-/// stay silent for long.
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(2);
-/// Nor does it exceed this when the round trip seems longer: an outage may have spoiled the estimate.
+/// The retransmission timer does not exceed this: an outage may have spoiled the estimate of the round trip.
 const LONGEST_TIMEOUT_EVER: Duration = Duration::from_secs(5);
 
 /// This many timeouts in a row come at equal intervals; then each interval is twice the last. A run
 /// of losses that spans a number of packets, not a time, lasts longer when less is sent.
 const EQUAL_TIMEOUTS: u32 = 6;
-/// Probes at the first timeout (RFC 9002, section 6.2.4), and at each later one.
+/// Probes at the first timeout (RFC 9002, section 6.2.4), and at each later one of the equal intervals.
 const PROBES: u8 = 2;
 const LATER_PROBES: u8 = 4;
 
@@ -104,13 +101,15 @@ impl Sender {
         };
         let doublings = state.backoff.saturating_sub(equal);
         let backed_off = timeout.saturating_mul(1 << doublings.min(16));
-        let longest = (state.rtt.smoothed() * 2).clamp(LONGEST_TIMEOUT, LONGEST_TIMEOUT_EVER);
+        let longest = (state.rtt.smoothed() * 2)
+            .max(state.probe_spacing())
+            .max(timeout);
         // What is unacknowledged may be under way on any path.
         let last = match leads && state.flight.is_empty() {
             true => state.last_activity.max(self.flow.last_symbol),
             false => state.last_activity,
         };
-        Some(last + backed_off.min(longest))
+        Some(last + backed_off.min(longest).min(LONGEST_TIMEOUT_EVER))
     }
 
     /// When an unused path is to be measured, so that its delay is known when it is needed.
@@ -176,7 +175,8 @@ impl Sender {
             _ if !leads => 1,
             0 => PROBES,
             _ if self.rule.has_own_pace() => PROBES,
-            _ => LATER_PROBES,
+            1..EQUAL_TIMEOUTS => LATER_PROBES,
+            _ => 1,
         };
         state.backoff += 1;
         state.last_activity = now;
