@@ -383,15 +383,16 @@ impl Adaptive {
 
     /// The peer did not answer repeated probes.
     pub(super) fn on_timeouts(&mut self) {
+        if !core::mem::replace(&mut self.is_silent, true) {
+            self.after = match self.phase {
+                Phase::Drain(_) => self.after,
+                _ => self.window(),
+            };
+        }
         self.phase = Phase::Start;
         self.proven = 0.0;
         self.start_gain = LATE_START_GAIN;
-        let least = MIN_PACKETS * self.packet;
-        if self.window > least {
-            self.after = self.window;
-        }
-        self.window = least;
-        self.is_silent = true;
+        self.window = MIN_PACKETS * self.packet;
         // What was measured before the silence says nothing about the path after it.
         self.round = Round::new(self.round.end, None);
         self.jitter = Jitter::default();
@@ -417,7 +418,11 @@ impl Adaptive {
         self.measured = true;
         if core::mem::take(&mut self.is_silent) {
             // A link is back from an outage.
-            self.window = self.window.max(self.after / 2.0);
+            let half = self.after / 2.0;
+            match self.late.is_zero() {
+                true => self.window = self.window.max(half),
+                false => self.proven = half / self.span().as_secs_f64().max(1e-4),
+            }
         }
         let before = self.round.newest();
         let point = Point::new(sent, progress, queue);
@@ -506,7 +511,7 @@ impl Adaptive {
             }
             Phase::Rested => self.end_drain(now, round, &found),
             Phase::Steady if !round.limited => self.backlogged = 0,
-            Phase::Steady if found.moves && round.idle => self.backlogged = 0,
+            Phase::Steady if found.moves && round.is_spread() => self.backlogged = 0,
             Phase::Steady if found.moves && self.jitter.own().is_none() => {
                 self.drain(found.rate, base + found.delay);
             }
@@ -531,7 +536,7 @@ impl Adaptive {
 
     /// The measurements at the end of a round.
     fn measure(&mut self, round: &Round, base: Duration) -> Found {
-        let at_full_rate = self.phase == Phase::Steady && round.limited;
+        let at_full_rate = self.phase == Phase::Steady && round.limited && !round.is_spread();
         self.jitter
             .on_round(round, at_full_rate.then_some(self.window));
         if self.late > Duration::ZERO || self.competition.is_some() {
@@ -675,7 +680,7 @@ impl Adaptive {
         };
         // The pace spreads each frame of a video. What arrives of such a flow does not show what the path can
         // carry.
-        let most = match round.is_spread() {
+        let most = match round.is_spread() && round.loss() <= START_LOSS.max(random) {
             true => most.max(self.window),
             false => most,
         };
@@ -727,6 +732,45 @@ mod tests {
         let before = adaptive.window();
         adaptive.on_marks(5);
         assert_eq!(adaptive.window(), MARKED * before);
+    }
+
+    /// The peer answers at `at`, after a silence.
+    fn answered(mut adaptive: Adaptive, at: u64) -> Adaptive {
+        (0..5).for_each(|_| adaptive.on_timeouts());
+        let progress = Progress {
+            newest: Some((7, Time::from_micros(at - 60_000))),
+            count: 1,
+            rtt: Duration::from_millis(60),
+            queue: Duration::ZERO,
+            arrived: 1200,
+            lost: 0,
+            burst: 1.0,
+            next: 8,
+        };
+        adaptive.on_report(Time::from_micros(at), &progress);
+        adaptive
+    }
+
+    #[test]
+    fn after_a_silence_half_of_the_window_is_back_at_the_pace_of_the_path() {
+        let rtt = Duration::from_millis(60);
+        for late in [Duration::ZERO, Duration::from_secs(1)] {
+            let mut adaptive = Adaptive::new(rtt, late, late, Time::ZERO);
+            adaptive.phase = Phase::Steady;
+            adaptive.measured = true;
+            adaptive.window = 400_000.0;
+            let span = adaptive.span().as_secs_f64();
+            let after = answered(adaptive.clone(), 5_000_000);
+            assert!(
+                after.pace(0) <= START_GAIN * 200_000.0 / span + 1.0,
+                "{late:?}"
+            );
+            assert!(after.window() >= 200_000.0 - 1.0, "{late:?}");
+            // In a drain the window is smaller than what the path has shown.
+            adaptive.drain(1e6, rtt);
+            let after = answered(adaptive, 5_000_000);
+            assert!(after.window() >= 200_000.0 - 1.0, "{late:?}");
+        }
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(super) struct Round {
     total: Duration,
     /// The shortest queue seen.
     pub(super) queue: Option<Duration>,
-    /// The longest one that some reports in a row have seen.
+    /// The longest queue that four reports in a row have all shown.
     pub(super) longest: Duration,
     /// The window or the pace held a datagram back.
     pub(super) limited: bool,

@@ -15,10 +15,10 @@ const UNHEARD: usize = 3;
 const UNANSWERED: u32 = 2;
 /// A path is probed until its round trip was measured this often.
 const MEASURED: u32 = 8;
-/// Probes of a path that does not answer are no further apart than the first time, or two round trips, for as
-/// many probes as this, and then than the second: after an outage a session must not stay silent for long.
+/// A path that does not answer is probed this often, for so many probes: after an outage a session must not
+/// stay silent for long. Then it is probed at the last of these times.
 const PROBE_EVERY: Duration = Duration::from_millis(100);
-const PROBES: u32 = 100;
+const PROBES: u32 = 60;
 const PROBE_LATER: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -191,7 +191,7 @@ impl Path {
         self.last_activity + backed_off.min(self.probe_spacing())
     }
 
-    /// Probes of a path that does not answer are no further apart than this.
+    /// The time between two probes of a path that does not answer.
     pub(super) fn probe_spacing(&self) -> Duration {
         match self.backoff < PROBES {
             true => PROBE_EVERY,

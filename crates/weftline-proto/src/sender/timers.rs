@@ -8,8 +8,10 @@ use super::path::Path;
 use super::situation::Situation;
 use crate::time::Time;
 
-/// The retransmission timer does not exceed this: an outage may have spoiled the estimate of the round trip.
-const LONGEST_TIMEOUT_EVER: Duration = Duration::from_secs(5);
+/// The retransmission timer does not exceed the first of these, or twice the round trip, and never the second: an
+/// outage may have spoiled the estimates.
+const LONG_TIMEOUT: Duration = Duration::from_secs(2);
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// This many timeouts in a row come at equal intervals; then each interval is twice the last. A run
 /// of losses that spans a number of packets, not a time, lasts longer when less is sent.
@@ -101,15 +103,14 @@ impl Sender {
         };
         let doublings = state.backoff.saturating_sub(equal);
         let backed_off = timeout.saturating_mul(1 << doublings.min(16));
-        let longest = (state.rtt.smoothed() * 2)
-            .max(state.probe_spacing())
-            .max(timeout);
+        let spacing = state.probe_spacing().max(timeout.min(LONG_TIMEOUT));
+        let longest = (state.rtt.smoothed() * 2).max(spacing);
         // What is unacknowledged may be under way on any path.
         let last = match leads && state.flight.is_empty() {
             true => state.last_activity.max(self.flow.last_symbol),
             false => state.last_activity,
         };
-        Some(last + backed_off.min(longest).min(LONGEST_TIMEOUT_EVER))
+        Some(last + backed_off.min(longest).min(LONGEST_TIMEOUT))
     }
 
     /// When an unused path is to be measured, so that its delay is known when it is needed.

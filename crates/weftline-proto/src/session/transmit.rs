@@ -88,7 +88,7 @@ impl Session {
         let kept_alive = self.paths[path].probe_due;
         let action = self.sender.next_action(now, path, pending);
         let action = self.mine(now, path, action, pending);
-        if !pending {
+        if !pending && action.is_none() {
             self.paths[path].pacer.idle();
         }
         let Some(action) = action.or(kept_alive.then_some(Action::Probe)) else {
