@@ -39,6 +39,11 @@ impl Trains {
         self.points.push_front(point);
     }
 
+    /// The highest rate seen in the train under way, or 0.
+    pub(super) fn best(&self) -> f64 {
+        self.best
+    }
+
     /// Ends the train.
     pub(super) fn end(&mut self) {
         self.points.clear();

@@ -8,6 +8,8 @@ use weftline_proto::{Config, Role, Session, Time};
 
 const FRAMES: u64 = 3600;
 const LONG: Duration = Duration::from_secs(1);
+/// A path that loses 6 % and, once, holds all packets for 30 ms.
+const HOLD: &str = "0s rate=25mbit loss=iid:6%\n20s rate=0bit\n20.03s rate=25mbit\n";
 /// IP, UDP, QUIC and WebTransport.
 const HEADERS: usize = 54;
 
@@ -135,7 +137,7 @@ fn play(preset: &str, delay: u64, loss: &str, stalls: bool) -> (Duration, f64) {
     let config: Config = preset.parse().expect("a preset");
     let link = |loss: &str| -> LinkConfig {
         let text = format!("rate=25mbit delay={delay}ms queue=100ms loss={loss}");
-        text.parse().expect("well-formed")
+        LinkConfig::parse_with(&text, &mut |_| Ok(HOLD.to_owned())).expect("well-formed")
     };
     let mut sim = Simulation::new(
         End::new(Role::Server, &config, FRAMES),
@@ -235,4 +237,12 @@ fn a_viewer_that_stalls_is_not_a_queue() {
             "{delay} ms, {loss}: {beyond:?}"
         );
     }
+}
+
+/// One short hold looks like a queue and ends the start. The rate of that round is the video's, not the path's.
+#[test]
+fn one_hold_does_not_slow_a_video_for_good() {
+    let (beyond, wire) = play("auto,share=0.22", 120, "trace:hold", false);
+    assert!(beyond < Duration::from_millis(50), "{beyond:?}");
+    assert!(wire < 1.4, "{wire}");
 }

@@ -93,7 +93,12 @@ impl Adaptive {
         if full || overloaded {
             self.phase = Phase::Steady;
             self.rates.add(rate);
-            let holds = sustained * (base + self.interval + target / 2).as_secs_f64();
+            // The mean rate of an application that pauses is its own. A burst of it has shown the path's.
+            let burst = match self.round.idle && !overloaded && self.late.is_zero() {
+                true => self.rates.trains.best() / kept,
+                false => 0.0,
+            };
+            let holds = sustained.max(burst) * (base + self.interval + target / 2).as_secs_f64();
             self.set_window(holds);
         } else if self.late > Duration::ZERO {
             if sustained > NEW_RATE * self.proven {
