@@ -174,6 +174,8 @@ fn round_trips(peer: &str) {
     // A dual-stack socket wants IPv4 addresses in their IPv6 form.
     let address = match peer {
         "b4" => "[::ffff:10.77.0.2]:7000".to_owned(),
+        "b.lab1-4" => "[::ffff:10.77.1.2]:7000".to_owned(),
+        "b.lab1-6" => "[fd77:0:0:1::2]:7000".to_owned(),
         name => format!("{name}:7000"),
     };
     socket
@@ -227,6 +229,117 @@ fn a_round_trip_takes_twice_the_delay_in_both_families() {
     }
     assert_eq!(counters["a_to_b"]["packets"], 30);
     assert_eq!(counters["b_to_a"]["link"], "delay=15ms");
+}
+
+#[test]
+fn two_links_are_two_ways_with_their_own_delay_and_addresses() {
+    let Some(_alone) = alone() else { return };
+    let links = ["--link", "delay=5ms", "--link", "delay=20ms"];
+    let peers = "round-trips b4 b.lab1-4 b6 b.lab1-6";
+    let (rtts, _, counters) = run_tasks(&links, peers, "echo");
+    let rtts: Vec<u64> = rtts.iter().map(|rtt| rtt.parse().unwrap()).collect();
+    for (rtt, delay) in rtts.iter().zip([5, 20, 5, 20]) {
+        assert!(
+            (2000 * delay..2000 * delay + 1000).contains(rtt),
+            "{rtts:?} us"
+        );
+    }
+    assert_eq!(counters["a_to_b"]["packets"], 30);
+    assert_eq!(counters["more"][0]["a_to_b"]["packets"], 30);
+    assert_eq!(counters["more"][0]["b_to_a"]["link"], "delay=20ms");
+    // A named pair is the same; a host's names and default routes are there.
+    let script = "getent ahostsv4 b.lab1; ip route";
+    let output = run(&["--paths", "lte_geo", "--", "sh", "-c", script]);
+    let (out, told) = (text(&output.stdout), text(&output.stderr));
+    for part in [
+        "10.77.1.2",
+        "default dev lab0 scope link metric 100",
+        "default dev lab1 scope link metric 200",
+    ] {
+        assert!(out.contains(part), "{out}");
+    }
+    assert!(told.contains("lab1 a -> b: "), "{told}");
+    let many = ["--link", "perfect"].repeat(5);
+    let output = run(&[&many[..], &["--", "true"]].concat());
+    assert_eq!(output.status.code(), Some(125));
+    assert!(text(&output.stderr).contains("give 1 to 4"));
+}
+
+/// Runs `load` over two links of 10 Mbit/s. Returns the receiver's result and the counters.
+fn load_over_two_links(transport: &str, workload: &str, more: &[&str]) -> (Value, Value) {
+    let program = env!("CARGO_BIN_EXE_weftline-lab");
+    let (transport, paths) = transport.split_once('/').unwrap();
+    let (mode, settings) = workload.split_once(' ').unwrap();
+    let end = |end: &str| {
+        format!("exec {program} load {end} {transport} {mode} b 5000 {paths} {settings}")
+    };
+    let (send, recv) = (end("send"), end("recv"));
+    let link = "rate=10mbit delay=10ms";
+    let links = ["--json", "--linger", "5s", "--link", link, "--link", link];
+    let command = ["--b", &recv, "--", "sh", "-c", &send];
+    let output = run(&[&links[..], more, &command].concat());
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}\n{err}");
+    let last = |text: &str| -> Value {
+        let line = text.lines().rfind(|line| line.starts_with('{'));
+        serde_json::from_str(line.unwrap()).unwrap()
+    };
+    (last(&err), last(&out))
+}
+
+#[test]
+fn transports_take_both_links_or_the_one_that_is_named() {
+    let Some(_alone) = alone() else { return };
+    let has_mptcp = fs::read_to_string("/proc/sys/net/mptcp/enabled").is_ok();
+    if !has_mptcp {
+        weftline_testkit::unable("mptcp", "this kernel has no multipath TCP");
+    }
+    let mut cases = vec![
+        ("weftline/paths=lab0+lab1", [true, true]),
+        ("weftline/paths=lab1", [false, true]),
+        ("weftline/paths=all", [true, true]),
+        ("tcp/paths=lab1", [false, true]),
+    ];
+    if has_mptcp {
+        cases.push(("tcp/paths=all", [true, true]));
+    }
+    for (transport, used) in cases {
+        let (received, counters) = load_over_two_links(transport, "bulk secs=2", &[]);
+        let bytes = [&counters["a_to_b"], &counters["more"][0]["a_to_b"]];
+        let bytes = bytes.map(|link| link["delivered_bytes"].as_u64().unwrap());
+        // A link carries 2.5 MB in that time.
+        let is_used = bytes.map(|bytes| bytes > 600_000);
+        assert_eq!(is_used, used, "{transport}: {bytes:?}, {received}");
+    }
+}
+
+#[test]
+fn an_interface_goes_down_and_comes_back_at_the_times_given() {
+    let Some(_alone) = alone() else { return };
+    let events = [
+        "--at",
+        "1s ip link set lab0 down",
+        "--at",
+        "2s ip link set lab0 up",
+    ];
+    let workload = "stream secs=3.5 rate=4 size=1000";
+    let (received, counters) = load_over_two_links("weftline/paths=lab0+lab1", workload, &events);
+    assert_eq!(received["missing"], 0, "{received}");
+    assert_eq!(counters["valid"], true, "{counters}");
+    let other = &counters["more"][0]["a_to_b"]["delivered_bytes"];
+    assert!(other.as_u64() > Some(400_000), "{counters}");
+    // The command that fails is told, and decides the exit code.
+    let output = run(&[
+        "--link",
+        "perfect",
+        "--at",
+        "10ms exit 9",
+        "--",
+        "sleep",
+        "0.3",
+    ]);
+    assert_eq!(output.status.code(), Some(9));
+    assert!(text(&output.stderr).contains("a command of --at failed: exit status: 9"));
 }
 
 #[test]

@@ -13,9 +13,9 @@ use super::direction::Direction;
 use super::error::PathError;
 use super::os;
 use super::pcap::Capture;
-use super::report::{DirectionReport, Report};
+use super::report::{LinkReport, Report};
 
-/// Packets read from, or written to, one device before the other device gets its turn.
+/// Packets read from, or written to, one device before the next device gets its turn.
 const BATCH: usize = 32;
 /// Longest packet.
 const MAX_PACKET: usize = 65_535;
@@ -38,8 +38,8 @@ enum Request {
 }
 
 impl Emulator {
-    /// Starts the emulator between the devices of side A and side B.
-    pub(crate) fn start(config: &PathConfig, devices: [OwnedFd; 2]) -> Result<Self, PathError> {
+    /// Starts the emulator between the devices: for each link that of side A and that of side B.
+    pub(crate) fn start(config: &PathConfig, devices: Vec<OwnedFd>) -> Result<Self, PathError> {
         let no = |e: Errno| PathError::Emulator(e.to_string());
         let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).map_err(no)?;
         let woken = wake
@@ -48,19 +48,23 @@ impl Emulator {
         let (requests, asked) = channel();
         let capture = config.pcap.as_deref().map(Capture::create).transpose()?;
         let config = config.clone();
+        let directions = config.links.iter().zip(0u64..).flat_map(|(links, n)| {
+            // As in a simulation: the losses of the links and their directions must be independent.
+            let seed = config.seed ^ n << 32;
+            [
+                Direction::new(links.forward.clone(), seed),
+                Direction::new(links.back.clone(), !seed),
+            ]
+        });
         let mut work = Work {
-            directions: [
-                // As in a simulation: the losses of the directions must be independent.
-                Direction::new(config.links.forward.clone(), config.seed),
-                Direction::new(config.links.back.clone(), !config.seed),
-            ],
+            directions: directions.collect(),
+            seen_empty: vec![Duration::ZERO; devices.len()],
             config,
             devices,
             woken,
             asked,
             epoch: Instant::now(),
             capture,
-            seen_empty: [Duration::ZERO; 2],
         };
         let run = move || {
             os::hurry();
@@ -120,23 +124,24 @@ impl Drop for Emulator {
     }
 }
 
-/// The thread's state. Direction 0 goes from device 0 to device 1.
+/// The thread's state. Link n has the devices 2n, on side A, and 2n + 1; the direction from a device
+/// has its number.
 struct Work {
     config: PathConfig,
-    directions: [Direction; 2],
-    devices: [OwnedFd; 2],
+    directions: Vec<Direction>,
+    devices: Vec<OwnedFd>,
     woken: OwnedFd,
     asked: Receiver<Request>,
     epoch: Instant,
     capture: Option<Capture>,
     /// When each device was last known to have no unread packet.
-    seen_empty: [Duration; 2],
+    seen_empty: Vec<Duration>,
 }
 
 impl Work {
     fn run(&mut self) -> Result<(), PathError> {
         let mut buffer = vec![0; MAX_PACKET];
-        let mut readable = [true; 2];
+        let mut readable = vec![true; self.devices.len()];
         loop {
             for (from, readable) in readable.iter_mut().enumerate() {
                 if *readable {
@@ -144,24 +149,23 @@ impl Work {
                 }
             }
             let mut due = false;
-            for from in 0..2 {
+            for from in 0..self.devices.len() {
                 due |= self.write(from);
             }
-            if due || readable != [false; 2] {
+            if due || readable.contains(&true) {
                 // Busy: look for new packets without sleeping.
                 if !self.answer() {
                     return Ok(());
                 }
-                readable = [true; 2];
+                readable.fill(true);
                 continue;
             }
             let next = self.directions.iter().filter_map(Direction::next_due).min();
             let sleep = next.map_or(IDLE, |at| at.saturating_sub(self.now()));
-            let [a, b, asked] = self.sleep(sleep)?;
+            let asked = self.sleep(sleep, &mut readable)?;
             if asked && !self.answer() {
                 return Ok(());
             }
-            readable = [a, b];
         }
     }
 
@@ -198,7 +202,7 @@ impl Work {
             let Some((due, packet)) = self.directions[from].take_due(now) else {
                 return false;
             };
-            let taken = rustix::io::write(&self.devices[1 - from], &packet).is_ok();
+            let taken = rustix::io::write(&self.devices[from ^ 1], &packet).is_ok();
             let now = self.now();
             self.directions[from].wrote(due, now, taken);
             if let Some(capture) = &mut self.capture
@@ -210,23 +214,30 @@ impl Work {
         true
     }
 
-    /// Sleeps until a packet can be read, a request comes, or `most` has passed.
-    fn sleep(&mut self, most: Duration) -> Result<[bool; 3], PathError> {
+    /// Sleeps until a packet can be read, a request comes, or `most` has passed. Tells which devices are
+    /// readable, and whether there is a request.
+    fn sleep(&mut self, most: Duration, readable: &mut [bool]) -> Result<bool, PathError> {
         let most = most.min(IDLE);
         let timeout = Timespec {
             tv_sec: most.as_secs() as i64,
             tv_nsec: i64::from(most.subsec_nanos()),
         };
-        let fds = [&self.devices[0], &self.devices[1], &self.woken];
-        let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN));
+        let asked = PollFd::new(&self.woken, PollFlags::IN);
+        let devices = self.devices.iter();
+        let devices = devices.map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN));
+        let mut fds: Vec<PollFd<'_>> = devices.chain([asked]).collect();
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(PathError::Emulator(format!("waiting: {error}"))),
         }
-        let ready = fds.map(|fd| !fd.revents().is_empty());
+        for (readable, fd) in readable.iter_mut().zip(&fds) {
+            *readable = !fd.revents().is_empty();
+        }
+        let is_asked = fds.last().is_some_and(|fd| !fd.revents().is_empty());
         // An earlier packet would have ended the sleep earlier.
-        self.seen_empty = [self.now(); 2];
-        Ok(ready)
+        let now = self.now();
+        self.seen_empty.fill(now);
+        Ok(is_asked)
     }
 
     /// Answers requests. Returns whether to continue.
@@ -249,9 +260,14 @@ impl Work {
     }
 
     fn report(&self) -> Report {
-        let links = [&self.config.links.forward, &self.config.links.back];
-        let both = [0, 1].map(|i| DirectionReport::new(links[i], &self.directions[i]));
-        let mut report = Report::new(self.config.seed, self.now(), os::thread_time(), both);
+        let links = self.config.links.iter();
+        let mut links = links
+            .zip(self.directions.chunks(2))
+            .map(|(links, both)| LinkReport::new(links, both));
+        let first = links.next().expect("a lab has a link");
+        let more = links.collect();
+        let (seed, busy) = (self.config.seed, os::thread_time());
+        let mut report = Report::new(seed, self.now(), busy, first, more);
         report.capture_missed = self.capture.as_ref().map_or(0, Capture::missed);
         report
     }

@@ -30,11 +30,17 @@ pub enum Side {
 
 /// An open emulated path. Both sides know each other as `a` and `b` (and `a4`, `b4`, `a6`, `b6`
 /// for one family). Dropping it removes it, with every process inside.
+///
+/// With several links each side has a device for each of them, `lab0`, `lab1` and so on, with addresses of
+/// its own, which have the names `a.lab1` and `b.lab1`, and with a default route, that of the first one
+/// preferred, as on a host with several modems. The kernel's multipath TCP knows all addresses, where it is
+/// there.
 #[derive(Debug)]
 pub struct Lab {
     name: LabName,
     emulator: Emulator,
     namespaces: [Namespace; 2],
+    devices_go_down: bool,
     leftovers: Vec<String>,
 }
 
@@ -45,9 +51,14 @@ impl Lab {
     /// There is no root, TUN device or `ip`, or one of them fails. Then nothing is left behind.
     pub fn open(config: &PathConfig) -> Result<Self, PathError> {
         static MADE: AtomicU32 = AtomicU32::new(0);
-        let mtu = [&config.links.forward, &config.links.back].map(|link| config.device_mtu(link));
-        let [mtu_a, mtu_b] = mtu;
-        let mtu = [mtu_a?, mtu_b?];
+        config.check_links()?;
+        let ends = config
+            .links
+            .iter()
+            .flat_map(|links| [&links.forward, &links.back]);
+        let mtus: Vec<u16> = ends
+            .map(|link| config.device_mtu(link))
+            .collect::<Result<_, _>>()?;
         if !rustix::process::geteuid().is_root() {
             return Err(PathError::NotRoot);
         }
@@ -55,20 +66,27 @@ impl Lab {
         tun.map_err(|source| PathError::NoTun { source })?;
         let leftovers = remove_leftovers();
         let name = LabName::own(MADE.fetch_add(1, Ordering::Relaxed));
-        let [a, b] = ENDS.map(|(side, _)| Namespace::create(name, side));
+        let count = config.links.len();
+        let [a, b] = ENDS.map(|(side, _)| Namespace::create(name, side, count));
         let namespaces = [a?, b?];
-        let device = |i: usize| {
+        let mut devices = Vec::with_capacity(2 * count);
+        for (index, mtu) in mtus.into_iter().enumerate() {
             let (file, device) =
                 os::open_tun("wl%d").map_err(|source| PathError::NoTun { source })?;
-            namespaces[i].adopt(&device, ENDS[i].1, mtu[i])?;
-            Ok::<_, PathError>(file)
-        };
-        let devices = [device(0)?, device(1)?];
+            namespaces[index % 2].adopt(&device, index / 2, ENDS[index % 2].1, mtu)?;
+            devices.push(file);
+        }
+        if count > 1 {
+            for (namespace, (_, digit)) in namespaces.iter().zip(ENDS) {
+                namespace.join(count, digit)?;
+            }
+        }
         let emulator = Emulator::start(config, devices)?;
         Ok(Self {
             name,
             emulator,
             namespaces,
+            devices_go_down: config.devices_go_down,
             leftovers,
         })
     }
@@ -125,10 +143,12 @@ impl Lab {
     /// The emulator has stopped early.
     pub fn report(&self) -> Result<Report, PathError> {
         let mut report = self.emulator.report()?;
-        let [a, b] = &self.namespaces;
-        report.a_to_b.device_drops = a.device_drops();
-        report.b_to_a.device_drops = b.device_drops();
-        report.judge();
+        for (link, both) in report.each_mut().enumerate() {
+            for (direction, namespace) in both.into_iter().zip(&self.namespaces) {
+                direction.device_drops = namespace.device_drops(link);
+            }
+        }
+        report.judge(self.devices_go_down);
         Ok(report)
     }
 

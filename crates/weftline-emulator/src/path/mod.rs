@@ -1,9 +1,9 @@
 //! An emulated path between two network namespaces, for real programs.
 //!
-//! A [`Lab`] has two sides, [`Side::A`] and [`Side::B`]: network namespaces, each with one TUN
-//! device as its only connection. The emulator, one thread of this process, reads every packet
-//! from one device, lets a [`weftline_netem::Link`] decide its fate, and writes it to the other
-//! device when it is due. Everything is removed when the `Lab` is closed or dropped. The next
+//! A [`Lab`] has two sides, [`Side::A`] and [`Side::B`]: network namespaces, each with a TUN
+//! device for each link as its only connection. The emulator, one thread of this process, reads
+//! every packet from one device, lets a [`weftline_netem::Link`] decide its fate, and writes it to
+//! the device at the link's other end when it is due. Everything is removed when the `Lab` is closed or dropped. The next
 //! `Lab` removes the remains of a killed process.
 //!
 //! | file | contents |
@@ -11,6 +11,7 @@
 //! | `lab` | namespaces and emulator together: open, run commands inside, close |
 //! | `config` | the configuration of the path |
 //! | `run` | a command on each side, from start to end |
+//! | `script` | shell commands at given times of a run |
 //! | `namespace` | creates, fills and removes a namespace |
 //! | `files` | the folder of a namespace's own `/etc` |
 //! | `name` | names that identify a namespace's owner, and whether it is alive |
@@ -36,9 +37,11 @@ mod packet;
 mod pcap;
 mod report;
 mod run;
+mod script;
 
-pub use config::PathConfig;
+pub use config::{MAX_LINKS, PathConfig};
 pub use error::PathError;
 pub use lab::{Lab, Side, running};
-pub use report::{Delay, DirectionReport, Report};
+pub use report::{Delay, DirectionReport, LinkReport, Report};
 pub use run::{Ended, Outcome, Programs, Stop};
+pub use script::Script;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -14,8 +15,6 @@ use super::name::LabName;
 
 /// Where iproute2 keeps namespaces.
 const NAMESPACES: &str = "/run/netns";
-/// The name of the device inside.
-const DEVICE: &str = "lab0";
 /// Packets that may wait for the emulator: more than it ever leaves unread, so that only the
 /// emulator drops packets.
 const DEVICE_QUEUE: u32 = 10_000;
@@ -32,8 +31,9 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
-    /// An empty namespace for `side` ("a" or "b") that resolves the names of both sides.
-    pub(crate) fn create(lab: LabName, side: &str) -> Result<Self, PathError> {
+    /// An empty namespace for `side` ("a" or "b") that resolves the names of both sides, which will have
+    /// this number of links between them.
+    pub(crate) fn create(lab: LabName, side: &str, links: usize) -> Result<Self, PathError> {
         // From here on, a failure removes everything created so far.
         let namespace = Self {
             name: format!("{lab}-{side}"),
@@ -45,7 +45,7 @@ impl Namespace {
             let file = files.join(name);
             fs::write(&file, content).map_err(PathError::file(file))
         };
-        write("hosts", &hosts())?;
+        write("hosts", &hosts(links))?;
         // Only files that exist in /etc can be replaced.
         if Path::new("/etc/gai.conf").exists() {
             write("gai.conf", "# IPv4 first\nprecedence ::ffff:0:0/96 100\n")?;
@@ -54,31 +54,76 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Moves `device` in, gives it the address that ends in `digit`, and brings it up.
-    pub(crate) fn adopt(&self, device: &str, digit: u8, mtu: u16) -> Result<(), PathError> {
-        let name = &self.name;
+    /// Moves the `device` of this link in, gives it the address that ends in `digit`, and brings it up.
+    pub(crate) fn adopt(
+        &self,
+        device: &str,
+        link: usize,
+        digit: u8,
+        mtu: u16,
+    ) -> Result<(), PathError> {
+        let (name, own) = (&self.name, device_name(link));
         ip(
-            &["link", "set", "dev", device, "netns", name, "name", DEVICE],
+            &["link", "set", "dev", device, "netns", name, "name", &own],
             "",
         )?;
         let mut commands = format!(
             "link set dev lo up\n\
-             link set dev {DEVICE} mtu {mtu} txqueuelen {DEVICE_QUEUE} multicast off\n"
+             link set dev {own} mtu {mtu} txqueuelen {DEVICE_QUEUE} multicast off\n"
         );
         let ipv6 = has_ipv6(mtu);
         if ipv6 {
             // No automatic addresses, and no packets about them on the path.
-            commands += &format!("link set dev {DEVICE} addrgenmode none\n");
+            commands += &format!("link set dev {own} addrgenmode none\n");
         }
+        let [v4, v6] = addresses(link, digit);
         commands += &format!(
-            "link set dev {DEVICE} up\n\
-             addr add 10.77.0.{digit}/24 dev {DEVICE}\n\
-             route add 224.0.0.0/4 dev {DEVICE}\n"
+            "link set dev {own} up\n\
+             addr add {v4}/24 dev {own}\n"
         );
+        if link == 0 {
+            commands += &format!("route add 224.0.0.0/4 dev {own}\n");
+        }
         if ipv6 {
-            commands += &format!("addr add fd77::{digit}/64 dev {DEVICE} nodad\n");
+            commands += &format!("addr add {v6}/64 dev {own} nodad\n");
         }
         ip(&["-n", name, "-batch", "-"], &commands)
+    }
+
+    /// Makes the side a host with several modems, as network managers do: each device has a default route,
+    /// the first one the best, and what comes over one device for the address of another is taken.
+    pub(crate) fn join(&self, links: usize, digit: u8) -> Result<(), PathError> {
+        let mut routes = String::new();
+        for link in 0..links {
+            let (own, metric) = (device_name(link), 100 * (link + 1));
+            routes += &format!("route add 0.0.0.0/0 dev {own} metric {metric}\n");
+            if self.has_address_v6(link) {
+                routes += &format!("route add ::/0 dev {own} metric {metric}\n");
+            }
+        }
+        ip(&["-n", &self.name, "-batch", "-"], &routes)?;
+        let loose = "echo 2 >/proc/sys/net/ipv4/conf/all/rp_filter";
+        let loose = self.command().args(["sh", "-c", loose]).status();
+        loose.map_err(|source| PathError::Start {
+            program: "sh".to_owned(),
+            source,
+        })?;
+        let mut subflows = format!("mptcp limits set subflows {links} add_addr_accepted {links}\n");
+        for link in 1..links {
+            let own = device_name(link);
+            for address in addresses(link, digit) {
+                subflows += &format!("mptcp endpoint add {address} dev {own} subflow\n");
+            }
+        }
+        // A kernel without multipath TCP carries everything else.
+        let _ = ip(&["-n", &self.name, "-batch", "-"], &subflows);
+        Ok(())
+    }
+
+    fn has_address_v6(&self, link: usize) -> bool {
+        let mut show = self.command();
+        show.args(["ip", "-6", "addr", "show", "dev", &device_name(link)]);
+        show.output().is_ok_and(|output| !output.stdout.is_empty())
     }
 
     /// A command that runs inside; the caller adds program and arguments.
@@ -88,10 +133,10 @@ impl Namespace {
         command
     }
 
-    /// Packets that the device dropped: because its queue was full, or because it could not pass
-    /// them to the kernel.
-    pub(crate) fn device_drops(&self) -> u64 {
-        let statistics = format!("/sys/class/net/{DEVICE}/statistics");
+    /// Packets that the device of this link dropped: because its queue was full, or because it could not
+    /// pass them to the kernel.
+    pub(crate) fn device_drops(&self, link: usize) -> u64 {
+        let statistics = format!("/sys/class/net/{}/statistics", device_name(link));
         let files = ["tx_dropped", "rx_dropped"].map(|file| format!("{statistics}/{file}"));
         let read = self.command().arg("cat").args(files).output();
         let text = read.map(|o| o.stdout).unwrap_or_default();
@@ -153,10 +198,31 @@ fn ours() -> impl Iterator<Item = (LabName, String)> {
     names.filter_map(|name| Some((LabName::of_namespace(&name)?, name)))
 }
 
-fn hosts() -> String {
+/// The name of a link's device inside.
+fn device_name(link: usize) -> String {
+    format!("lab{link}")
+}
+
+/// Both addresses of the end with this digit on a link.
+fn addresses(link: usize, digit: u8) -> [IpAddr; 2] {
+    let link = u8::try_from(link).unwrap_or(u8::MAX);
+    let v6 = [0xfd77, 0, 0, u16::from(link), 0, 0, 0, u16::from(digit)];
+    [[10, 77, link, digit].into(), v6.into()]
+}
+
+fn hosts(links: usize) -> String {
     let mut hosts = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
     for (side, digit) in ENDS {
-        hosts += &format!("10.77.0.{digit} {side} {side}4\nfd77::{digit} {side} {side}6\n");
+        let [v4, v6] = addresses(0, digit);
+        hosts += &format!("{v4} {side} {side}4\n{v6} {side} {side}6\n");
+        if links > 1 {
+            for link in 0..links {
+                let device = device_name(link);
+                for address in addresses(link, digit) {
+                    hosts += &format!("{address} {side}.{device}\n");
+                }
+            }
+        }
     }
     hosts
 }
@@ -204,12 +270,15 @@ mod tests {
 
     #[test]
     fn both_sides_have_names_in_both_families() {
-        let hosts = hosts();
+        assert!(!hosts(1).contains("lab"), "{}", hosts(1));
+        let hosts = hosts(2);
         for line in [
             "10.77.0.1 a a4",
             "fd77::1 a a6",
             "10.77.0.2 b b4",
             "fd77::2 b b6",
+            "10.77.1.2 b.lab1",
+            "fd77:0:0:1::1 a.lab1",
         ] {
             assert!(hosts.lines().any(|l| l == line), "{line}");
         }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use weftline_netem::{Histogram, LinkConfig};
 
 use super::direction::Direction;
+use crate::links::Links;
 
 /// Lateness above which a run does not represent the path.
 const MAX_LATENESS: Duration = Duration::from_millis(1);
@@ -24,12 +25,25 @@ pub struct Report {
     pub seconds: f64,
     /// Share of one processor that the emulator used, 0 to 1.
     pub emulator_cpu: f64,
+    /// From side A to side B, on the first link.
+    pub a_to_b: DirectionReport,
+    /// From side B to side A, on the first link.
+    pub b_to_a: DirectionReport,
+    /// The other links, if there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<LinkReport>,
+    /// Packets missing from the capture file because the disk was slow.
+    pub capture_missed: u64,
+}
+
+/// Counters of a further link.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct LinkReport {
     /// From side A to side B.
     pub a_to_b: DirectionReport,
     /// From side B to side A.
     pub b_to_a: DirectionReport,
-    /// Packets missing from the capture file because the disk was slow.
-    pub capture_missed: u64,
 }
 
 /// Counters of one direction.
@@ -96,15 +110,16 @@ pub struct Delay {
 }
 
 impl Report {
-    /// Summarises both directions, A to B first, after `elapsed`, of which the emulator was busy
-    /// for `busy`.
+    /// Summarises the first link and the others after `elapsed`, of which the emulator was busy for
+    /// `busy`.
     pub(crate) fn new(
         seed: u64,
         elapsed: Duration,
         busy: Duration,
-        reports: [DirectionReport; 2],
+        first: LinkReport,
+        more: Vec<LinkReport>,
     ) -> Self {
-        let [a_to_b, b_to_a] = reports;
+        let LinkReport { a_to_b, b_to_a } = first;
         Self {
             valid: true,
             problems: Vec::new(),
@@ -113,18 +128,42 @@ impl Report {
             emulator_cpu: busy.as_secs_f64() / elapsed.as_secs_f64().max(1e-9),
             a_to_b,
             b_to_a,
+            more,
             capture_missed: 0,
         }
     }
 
-    /// Judges whether the emulator kept up.
-    pub(crate) fn judge(&mut self) {
+    /// The directions of every link, from A to B first, by their names.
+    fn directions(&self) -> impl Iterator<Item = (String, &DirectionReport)> {
+        let first = [(&self.a_to_b, &self.b_to_a)].into_iter();
+        let links = first.chain(self.more.iter().map(|link| (&link.a_to_b, &link.b_to_a)));
+        let names = move |n: usize, name: &str| match self.more.is_empty() {
+            true => name.to_owned(),
+            false => format!("link {}, {name}", n + 1),
+        };
+        links
+            .enumerate()
+            .flat_map(move |(n, (to, back))| [(names(n, "a to b"), to), (names(n, "b to a"), back)])
+    }
+
+    /// The directions of every link, to count what the emulator does not see.
+    pub(crate) fn each_mut(&mut self) -> impl Iterator<Item = [&mut DirectionReport; 2]> {
+        let first = [[&mut self.a_to_b, &mut self.b_to_a]].into_iter();
+        first.chain(
+            self.more
+                .iter_mut()
+                .map(|link| [&mut link.a_to_b, &mut link.b_to_a]),
+        )
+    }
+
+    /// Judges whether the emulator kept up. Devices that go down drop packets in any case.
+    pub(crate) fn judge(&mut self, devices_go_down: bool) {
         let limit = MAX_LATENESS.as_secs_f64() * 1e3;
-        self.problems.clear();
-        for (name, d) in [("a to b", &self.a_to_b), ("b to a", &self.b_to_a)] {
+        let mut problems = Vec::new();
+        for (name, d) in self.directions() {
             let mut problem = |is: bool, text: String| {
                 if is {
-                    self.problems.push(format!("{name}: {text}"));
+                    problems.push(format!("{name}: {text}"));
                 }
             };
             let late = d.lateness_ms.p99;
@@ -145,11 +184,21 @@ impl Report {
                 ),
             );
             problem(
-                d.device_drops > 0,
+                d.device_drops > 0 && !devices_go_down,
                 format!("{} packets were dropped by a device", d.device_drops),
             );
         }
-        self.valid = self.problems.is_empty();
+        self.valid = problems.is_empty();
+        self.problems = problems;
+    }
+}
+
+impl LinkReport {
+    pub(crate) fn new(links: &Links, directions: &[Direction]) -> Self {
+        Self {
+            a_to_b: DirectionReport::new(&links.forward, &directions[0]),
+            b_to_a: DirectionReport::new(&links.back, &directions[1]),
+        }
     }
 }
 
@@ -200,20 +249,43 @@ impl Delay {
 mod tests {
     use super::*;
 
-    fn report(lateness: &[u64]) -> Report {
+    /// A link whose packets from A to B were so late, in us.
+    fn link(lateness: &[u64]) -> LinkReport {
         let link = LinkConfig::default();
         let mut late = Direction::new(link.clone(), 1);
         for us in lateness {
             late.wrote(Duration::ZERO, Duration::from_micros(*us), true);
         }
-        let fine = Direction::new(link.clone(), 1);
-        let both = [
-            DirectionReport::new(&link, &late),
-            DirectionReport::new(&link, &fine),
-        ];
-        let mut report = Report::new(1, Duration::from_secs(1), Duration::ZERO, both);
-        report.judge();
+        let links = Links {
+            forward: link.clone(),
+            back: link.clone(),
+        };
+        LinkReport::new(&links, &[late, Direction::new(link, 1)])
+    }
+
+    fn report_of(first: LinkReport, more: Vec<LinkReport>) -> Report {
+        let mut report = Report::new(1, Duration::from_secs(1), Duration::ZERO, first, more);
+        report.judge(false);
         report
+    }
+
+    fn report(lateness: &[u64]) -> Report {
+        report_of(link(lateness), Vec::new())
+    }
+
+    #[test]
+    fn every_link_is_judged_and_named() {
+        let report = report_of(link(&[50; 100]), vec![link(&[2000; 100])]);
+        assert!(!report.valid);
+        assert!(
+            report.problems[0].starts_with("link 2, a to b: 1 in 100"),
+            "{:?}",
+            report.problems
+        );
+        let json = serde_json::to_value(report).unwrap();
+        assert_eq!(json["more"][0]["a_to_b"]["lateness_ms"]["p99"], 2.0);
+        let json = serde_json::to_value(self::report(&[])).unwrap();
+        assert_eq!(json.get("more"), None);
     }
 
     #[test]
@@ -232,12 +304,14 @@ mod tests {
     fn a_run_is_invalid_when_the_emulator_itself_lost_packets() {
         let mut report = report(&[]);
         report.b_to_a.device_drops = 3;
-        report.judge();
+        report.judge(false);
         assert_eq!(
             report.problems,
             ["b to a: 3 packets were dropped by a device"]
         );
         assert!(!report.valid);
+        report.judge(true);
+        assert!(report.valid, "what a device drops that goes down");
     }
 
     #[test]

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use super::error::PathError;
 use super::lab::{Lab, Side};
+use super::script::Script;
+use crate::event::Event;
 
 /// Time between two checks.
 const LOOK: Duration = Duration::from_millis(2);
@@ -30,6 +32,8 @@ pub struct Programs {
     pub ready: Duration,
     /// How long side B may go on after side A has ended, before it is asked to end.
     pub linger: Duration,
+    /// What happens while the main command runs.
+    pub events: Vec<Event>,
 }
 
 /// A request to stop before the main command has ended.
@@ -57,14 +61,24 @@ pub struct Outcome {
     pub a: Ended,
     /// The command on side B, if it ended before it was asked to.
     pub b: Option<ExitStatus>,
+    /// The first command of an event that failed.
+    pub event: Option<ExitStatus>,
 }
 
 impl Outcome {
     /// The exit code that a shell would return for the main command: its own, or 128 plus the number
-    /// of the signal that ended it. If that is 0, the one for the command on side B.
+    /// of the signal that ended it. If that is 0, the one for the command on side B; if that is 0 too,
+    /// the one for the first event that failed.
     pub fn code(self) -> u8 {
         match self.a {
-            Ended::Command(status) if status.success() => self.b.map_or(0, code),
+            Ended::Command(status) if status.success() => {
+                let b = self.b.map_or(0, code);
+                if b == 0 {
+                    self.event.map_or(0, code)
+                } else {
+                    b
+                }
+            }
             Ended::Command(status) => code(status),
             Ended::Stopped(Stop::Interrupt) => 130,
             Ended::Stopped(Stop::Terminate) => 143,
@@ -98,8 +112,8 @@ impl Programs {
             let go_on = || stop().is_none() && !has_ended(child);
             lab.wait_for_port(Side::B, self.ready, go_on);
         }
-        let ended = match stop() {
-            Some(stop) => Ended::Stopped(stop),
+        let (ended, event) = match stop() {
+            Some(stop) => (Ended::Stopped(stop), None),
             None => self.run_main(lab, &mut stop)?,
         };
         if let (Some(child), Ended::Command(_)) = (&mut b, ended) {
@@ -119,6 +133,7 @@ impl Programs {
         Ok(Outcome {
             a: ended,
             b: by_itself,
+            event,
         })
     }
 
@@ -126,26 +141,28 @@ impl Programs {
         &self,
         lab: &Lab,
         stop: &mut impl FnMut() -> Option<Stop>,
-    ) -> Result<Ended, PathError> {
+    ) -> Result<(Ended, Option<ExitStatus>), PathError> {
         let mut command = lab.command(Side::A);
         command.args(&self.a);
         lab.begin_traces();
         let mut child = spawn(&mut command, self.a.first())?;
+        let mut script = Script::begin(&self.events);
         let mut stopped: Option<(Stop, Instant)> = None;
         loop {
+            script.play(lab)?;
             let status = child.try_wait().map_err(|source| PathError::Start {
                 program: "the command".to_owned(),
                 source,
             })?;
             let now = Instant::now();
             match (status, stopped) {
-                (Some(status), None) => return Ok(Ended::Command(status)),
-                (Some(_), Some((stop, _))) => return Ok(Ended::Stopped(stop)),
+                (Some(status), None) => return Ok((Ended::Command(status), script.failed())),
+                (Some(_), Some((stop, _))) => return Ok((Ended::Stopped(stop), None)),
                 (None, Some((Stop::Interrupt, since))) if now - since < AFTER_INTERRUPT => {}
                 (None, Some((stop, _))) => {
                     lab.end(Side::A, GRACE);
                     let _ = child.try_wait();
-                    return Ok(Ended::Stopped(stop));
+                    return Ok((Ended::Stopped(stop), None));
                 }
                 (None, None) => {}
             }

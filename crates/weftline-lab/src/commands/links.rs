@@ -2,6 +2,9 @@
 
 use weftline_cli::ui::{Exit, Failure};
 use weftline_emulator::{Links, UnreadableLink};
+use weftline_sim::engine::Path;
+
+use crate::sim::paths::Profile;
 
 /// Both directions, as they were typed.
 ///
@@ -15,4 +18,32 @@ pub(super) fn links(link: &str, back: Option<&str>) -> Result<Links, Failure> {
         };
         Failure::new(Exit::Usage, message)
     })
+}
+
+/// Several links: the pair of this name, or those that were typed; the return path of each is the one
+/// given in the same place.
+///
+/// # Errors
+/// Names the option that cannot be read; there are more return paths than links.
+pub(super) fn several(
+    pair: Option<&str>,
+    links: &[String],
+    back: &[String],
+) -> Result<Vec<Links>, Failure> {
+    if let Some(name) = pair {
+        let found = Profile::find(name);
+        let found =
+            found.map_err(|error| Failure::new(Exit::Usage, format!("--paths: {error}")))?;
+        let paths = found.0.paths(found.1).into_iter();
+        return Ok(paths
+            .map(|Path { forward, back }| Links { forward, back })
+            .collect());
+    }
+    if back.len() > links.len() {
+        let message = "give --link once for each path, and --back not more often";
+        return Err(Failure::new(Exit::Usage, message.to_owned()));
+    }
+    let back = back.iter().map(|back| Some(back.as_str()));
+    let pairs = links.iter().zip(back.chain(std::iter::repeat(None)));
+    pairs.map(|(link, back)| self::links(link, back)).collect()
 }

@@ -77,6 +77,27 @@ pub(super) fn figures(suite: &SuiteResults) -> String {
                 html += &scatter(&peers, case, suite.view, x, y, words);
             }
         }
+        View::Paths => {
+            for case in &suite.cases {
+                html += &match case.mode.as_str() {
+                    "bulk" => bar_chart(
+                        &peers,
+                        case,
+                        suite.view,
+                        "goodput",
+                        "Further right is better.",
+                    ),
+                    _ => scatter(
+                        &peers,
+                        case,
+                        suite.view,
+                        "wire",
+                        "p99",
+                        "Further down and left is better.",
+                    ),
+                };
+            }
+        }
         View::Window => {
             for case in &suite.cases {
                 html += &block_sizes(case);

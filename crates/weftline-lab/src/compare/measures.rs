@@ -1,12 +1,15 @@
 //! The numbers by which a run is judged.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde_json::Value;
 use weftline_netem::LinkConfig;
+use weftline_proto::Config;
 
 use super::record::{Flow, Record};
 use super::suite::{View, number};
+use crate::sim::paths::payload_share;
 use weftline_sim::Pace;
 use weftline_sim::jain;
 
@@ -86,6 +89,18 @@ pub fn measures(view: View) -> Vec<Measure> {
             m("repairs", "repairs/source symbol"),
             m("tool", "tool late, ms"),
         ],
+        View::Paths => &[
+            m("goodput", "goodput, Mbit/s"),
+            m("ceiling", "share of what all links carry"),
+            m("p50", "p50, ms"),
+            m("p99", "p99, ms"),
+            m("max", "max, ms"),
+            m("missing", "missing, %"),
+            m("second share", "share of the second link"),
+            m("second delay", "the second link's delay, ms"),
+            m("repairs", "repairs/source symbol"),
+            m("tool", "tool late, ms"),
+        ],
     };
     [own, &COMMON].concat()
 }
@@ -97,11 +112,21 @@ pub(super) fn value(record: &Record, view: View, measure: Measure) -> Option<f64
     let sent = |name: &str| flow.sent.as_ref()?.get(name)?.as_f64();
     let counter = |pointer: &str| record.counter(pointer);
     match measure.key {
-        "wire" => Some(counter("/a_to_b/bytes")? / delivered(record)?),
-        "back" => Some(counter("/b_to_a/bytes")? / delivered(record)?),
+        "wire" => Some(sum(record, "/a_to_b/bytes")? / delivered(record)?),
+        "back" => Some(sum(record, "/b_to_a/bytes")? / delivered(record)?),
         "late" => {
             let pointers = ["/a_to_b/lateness_ms/p99", "/b_to_a/lateness_ms/p99"];
-            pointers.iter().filter_map(|p| counter(p)).reduce(f64::max)
+            let each = pointers.iter().flat_map(|p| record.counters(p));
+            each.reduce(f64::max)
+        }
+        "ceiling" => Some(received("goodput")? / ceiling(record)?),
+        "second share" => {
+            let all = record.counters("/a_to_b/delivered_bytes");
+            Some(all.get(1)? / all.iter().sum::<f64>())
+        }
+        "second delay" => {
+            let second: LinkConfig = record.what.more.first()?.link.parse().ok()?;
+            Some(second.delay.as_secs_f64() * 1e3)
         }
         "cpu" => Some(record.cpu),
         "queue" => counter("/a_to_b/queue_delay_ms/mean"),
@@ -129,8 +154,8 @@ pub(super) fn value(record: &Record, view: View, measure: Measure) -> Option<f64
         }
         // Delays and times.
         name if view == View::Times => sent(name),
-        // The path's own delay changes with time.
-        name if view == View::Recorded => received(name),
+        // The path's own delay changes with time, or there are several.
+        name if matches!(view, View::Recorded | View::Paths) => received(name),
         name => Some((received(name)? - path_delay(record)).max(0.0)),
     }
 }
@@ -164,6 +189,26 @@ pub(super) fn distribution(record: &Record) -> Option<Vec<(f64, f64)>> {
 pub(super) fn transfers(record: &Record) -> Option<Vec<Option<f64>>> {
     let times = record.flow()?.sent.as_ref()?.get("times")?.as_array()?;
     Some(times.iter().map(Value::as_f64).collect())
+}
+
+/// A counter of all links together.
+fn sum(record: &Record, pointer: &str) -> Option<f64> {
+    let all = record.counters(pointer);
+    (!all.is_empty()).then(|| all.iter().sum())
+}
+
+/// What full datagrams of ours carry over all links together, without what these lose, in Mbit/s;
+/// `None` if a link has no rate or its rate changes.
+fn ceiling(record: &Record) -> Option<f64> {
+    static PAYLOAD: OnceLock<f64> = OnceLock::new();
+    let more = record.what.more.iter().map(|more| &more.link);
+    let links = [&record.what.link].into_iter().chain(more);
+    let carried = links.map(|text| {
+        let link: LinkConfig = text.parse().ok()?;
+        Some(link.rate? as f64 / 1e6 * (1.0 - link.loss.mean_loss()))
+    });
+    let payload = PAYLOAD.get_or_init(|| payload_share(&Config::default()));
+    Some(carried.sum::<Option<f64>>()? * payload)
 }
 
 /// The delay of the link itself, in ms.
@@ -273,6 +318,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::record::tests::record;
+    use super::super::suite::LinkText;
     use super::*;
 
     fn flow(received: Value, sent: Value) -> Flow {
@@ -354,6 +400,34 @@ mod tests {
             (of(&record, "p99"), of(&record, "goodput")),
             (Some(90.0), Some(2.0))
         );
+    }
+
+    #[test]
+    fn what_several_links_carry_counts_together() {
+        let received = json!({"goodput": 40.0, "total": 4_000_000});
+        let mut record = with(
+            "bulk",
+            &["secs=10", "skip=0"],
+            vec![flow(received, json!({}))],
+        );
+        record.what.link = "rate=30mbit delay=20ms".into();
+        record.what.more = vec![LinkText {
+            link: "rate=20mbit delay=45ms loss=iid:10%".into(),
+            back: None,
+        }];
+        record.path = Some(json!({
+            "a_to_b": {"bytes": 3_000_000, "delivered_bytes": 3_000_000, "lateness_ms": {"p99": 0.2}},
+            "b_to_a": {"bytes": 100_000, "lateness_ms": {"p99": 0.3}},
+            "more": [{
+                "a_to_b": {"bytes": 1_500_000, "delivered_bytes": 1_000_000, "lateness_ms": {"p99": 0.1}},
+                "b_to_a": {"bytes": 100_000, "lateness_ms": {"p99": 0.7}},
+            }],
+        }));
+        let get = |key: &str| get(&record, View::Paths, key).unwrap();
+        // 48 Mbit/s of packets, of which some 7 % are headers.
+        assert!((0.88..0.91).contains(&get("ceiling")), "{}", get("ceiling"));
+        assert_eq!((get("second share"), get("second delay")), (0.25, 45.0));
+        assert_eq!((get("wire"), get("back"), get("late")), (1.125, 0.05, 0.7));
     }
 
     #[test]

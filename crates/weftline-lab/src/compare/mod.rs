@@ -17,7 +17,7 @@
 //! | `session` | all runs, with repeats, continued after an interruption |
 //! | `measures`, `statistics` | the numbers of a run, and of several runs |
 //! | `results` | the runs by suite, case and peer |
-//! | `verdict` | what suite R promises, and where it is not kept |
+//! | `verdict` | what suites R and M promise, and where it is not kept |
 //! | `table`, `figures`, `page` | the same for people |
 
 #[cfg(target_os = "linux")]
@@ -56,7 +56,7 @@ pub use run::RunError;
 #[cfg(target_os = "linux")]
 pub use session::{Ended, Progress, SessionError, session};
 pub use statistics::Spread;
-pub use suite::{Case, Scale, Suite, View};
+pub use suite::{Case, LinkText, Scale, Suite, View};
 pub use table::markdown;
 #[cfg(target_os = "linux")]
 pub use tools::{Missing, Tools};

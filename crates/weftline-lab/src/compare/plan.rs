@@ -43,6 +43,8 @@ fn job(suite: &str, case: &Case, peer: &Peer, seed: u64) -> Job {
             seed,
             link: case.link.clone(),
             back: case.back.clone(),
+            more: case.more.clone(),
+            events: case.events.clone(),
             mode: case.mode.name().to_owned(),
             settings: case.settings.clone(),
             engine: case.engine_for(peer).to_vec(),

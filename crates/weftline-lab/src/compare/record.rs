@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::suite::LinkText;
+
 /// One run, with everything needed to judge and repeat it. One line of `runs.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -63,6 +65,12 @@ pub struct Identity {
     pub link: String,
     /// The link from receiver to sender.
     pub back: Option<String>,
+    /// Further links between the two.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<LinkText>,
+    /// What happened while flows ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
     /// `bulk`, `stream` or `xfer`.
     pub mode: String,
     /// The workload's settings.
@@ -108,9 +116,20 @@ impl Record {
         self.flows.last()
     }
 
-    /// A number of the emulator's counters, such as `/a_to_b/bytes`.
+    /// A number of the emulator's counters, such as `/a_to_b/bytes`, of the first link.
     pub fn counter(&self, pointer: &str) -> Option<f64> {
         self.path.as_ref()?.pointer(pointer)?.as_f64()
+    }
+
+    /// The same number of every link.
+    pub fn counters(&self, pointer: &str) -> Vec<f64> {
+        let more = self
+            .path
+            .iter()
+            .filter_map(|path| path.get("more")?.as_array());
+        let links = self.path.iter().chain(more.flatten());
+        let numbers = links.filter_map(|link| link.pointer(pointer)?.as_f64());
+        numbers.collect()
     }
 }
 
@@ -282,6 +301,8 @@ pub(super) mod tests {
                 seed,
                 link: "delay=30ms".into(),
                 back: None,
+                more: Vec::new(),
+                events: Vec::new(),
                 mode: "stream".into(),
                 settings: vec!["secs=6".into()],
                 engine: Vec::new(),

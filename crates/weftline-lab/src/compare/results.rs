@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::measures::{distribution, measures, transfers, value};
-use super::record::{Record, best};
+use super::record::{Identity, Record, best};
 use super::statistics::Spread;
 use super::suite::{Scale, Suite, View};
 use super::suites;
@@ -56,7 +56,7 @@ pub struct SuiteResults {
 pub struct CaseResults {
     /// The case's name.
     pub name: String,
-    /// The link from sender to receiver.
+    /// The links from sender to receiver, with ` and ` in between.
     pub link: String,
     /// `bulk`, `stream` or `xfer`.
     pub mode: String,
@@ -131,10 +131,7 @@ impl SuiteResults {
         });
         let cases = cases(suite, &chosen);
         SuiteResults {
-            verdicts: match suite.view {
-                View::Recorded => verdicts(&cases),
-                _ => Vec::new(),
-            },
+            verdicts: verdicts(suite.view, &cases),
             name: suite.name.to_owned(),
             title: suite.title.to_owned(),
             about: suite.about.to_owned(),
@@ -165,8 +162,9 @@ impl SuiteResults {
 fn cases(suite: &Suite, chosen: &[&Record]) -> Vec<CaseResults> {
     let same = |a: &Record, b: &Record| {
         let (a, b) = (&a.what, &b.what);
-        (&a.case, &a.link, &a.back, &a.mode, &a.settings)
-            == (&b.case, &b.link, &b.back, &b.mode, &b.settings)
+        let workload = |w: &Identity| (w.mode.clone(), w.settings.clone(), w.events.clone());
+        (&a.case, &a.link, &a.back, &a.more) == (&b.case, &b.link, &b.back, &b.more)
+            && workload(a) == workload(b)
     };
     let mut groups: Vec<Vec<&Record>> = Vec::new();
     for record in chosen {
@@ -196,13 +194,19 @@ fn cases(suite: &Suite, chosen: &[&Record]) -> Vec<CaseResults> {
                 true => what.case.clone(),
                 false => format!("{} ({})", what.case, what.settings.join(" ")),
             },
-            link: what.link.clone(),
+            link: links(what),
             mode: what.mode.clone(),
             settings: what.settings.clone(),
             rows: rows(suite, group),
         }
     });
     results.collect()
+}
+
+fn links(what: &Identity) -> String {
+    let more = what.more.iter().map(|more| more.link.as_str());
+    let all: Vec<&str> = [what.link.as_str()].into_iter().chain(more).collect();
+    all.join(" and ")
 }
 
 fn rows(suite: &Suite, records: &[&Record]) -> Vec<Row> {

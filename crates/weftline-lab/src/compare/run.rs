@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant, SystemTime};
 
-use weftline_emulator::{Lab, Links, PathConfig, PathError, Side};
+use weftline_emulator::{Event, Lab, Links, NotAnEvent, PathConfig, PathError, Script, Side};
 
 use super::capacity::capacity;
 use super::peer::Peer;
@@ -60,12 +60,29 @@ pub(super) fn run(
     let since_1970 = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let load_average = load_average();
     let (cpu, waited, plans) = (children_secs(), waited_secs(), plans(job, tools));
-    let links = Links::parse(&job.case.link, job.case.back.as_deref()).map_err(PathError::from)?;
-    let mut config = PathConfig::new(links);
+    let links = |link: &str, back: &Option<String>| {
+        Links::parse(link, back.as_deref()).map_err(PathError::from)
+    };
+    let mut config = PathConfig::new(links(&job.case.link, &job.case.back)?);
+    for more in &job.case.more {
+        config.links.push(links(&more.link, &more.back)?);
+    }
     config.seed = job.seed;
+    let events = job.case.events.iter().map(|event| event.parse());
+    let events: Vec<Event> = events
+        .collect::<Result<_, NotAnEvent>>()
+        .map_err(|error| PathError::Setting(error.to_string()))?;
+    config.devices_go_down = !events.is_empty();
     let lab = Lab::open(&config)?;
     let (mut flows, mut began) = (Vec::new(), None);
-    let outcome = measure(&lab, &job.case, &plans, tools, &mut flows, &mut began, stop);
+    let setting = Setting {
+        lab: &lab,
+        case: &job.case,
+        plans: &plans,
+        events: &events,
+        tools,
+    };
+    let outcome = measure(&setting, &mut flows, &mut began, stop);
     // Every process inside ends here, so that its output can be read to the end.
     let report = lab.close();
     let flows: Vec<Flow> = flows.into_iter().map(Running::into_flow).collect();
@@ -82,7 +99,7 @@ pub(super) fn run(
             (Vec::new(), None)
         }
     };
-    let capacity = began.and_then(|began| capacity(&config.links.forward, job, &flows, began));
+    let capacity = began.and_then(|began| capacity(&config.links, job, &flows, began));
     problems.extend(flows.iter().filter_map(late_sender));
     let seconds = started.elapsed().as_secs_f64();
     Ok(Some(Record {
@@ -188,15 +205,28 @@ impl Running {
     }
 }
 
+/// What a run has.
+struct Setting<'a> {
+    lab: &'a Lab,
+    case: &'a Case,
+    plans: &'a [Plan],
+    events: &'a [Event],
+    tools: &'a Tools,
+}
+
 fn measure(
-    lab: &Lab,
-    case: &Case,
-    plans: &[Plan],
-    tools: &Tools,
+    setting: &Setting<'_>,
     flows: &mut Vec<Running>,
     began: &mut Option<i64>,
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<Outcome, RunError> {
+    let &Setting {
+        lab,
+        case,
+        plans,
+        events,
+        tools,
+    } = setting;
     for (index, plan) in plans.iter().enumerate() {
         let line = |end| tools.arguments(end, case.mode, &plan.peer, &plan.settings, index);
         let command = |arguments: &[String]| format!("weftline-lab {}", arguments.join(" "));
@@ -238,11 +268,16 @@ fn measure(
     }
     lab.begin_traces();
     *began = Some(now());
+    let mut script = Script::begin(events);
     let start = Instant::now();
     let limit = start + limit(case);
     loop {
         if stop() {
             return Ok(Outcome::Stopped);
+        }
+        script.play(lab)?;
+        if let Some(status) = script.failed() {
+            return Ok(Outcome::Failed(format!("an event failed: {status}")));
         }
         let now = Instant::now();
         let mut is_over = true;

@@ -1,5 +1,7 @@
 //! The parts of a comparison, as data.
 
+use serde::{Deserialize, Serialize};
+
 use crate::load::Mode;
 
 use super::peer::Peer;
@@ -36,6 +38,17 @@ pub enum View {
     Window,
     /// Goodput as a share of the capacity, or the delay of messages, and the queue.
     Recorded,
+    /// Goodput as a share of what several links carry together, or the delay of messages.
+    Paths,
+}
+
+/// A link and its return path, in the form of `lab run`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkText {
+    /// From sender to receiver.
+    pub link: String,
+    /// From receiver to sender; `None` is the default of `lab run`.
+    pub back: Option<String>,
 }
 
 /// A path and a workload, for several peers.
@@ -49,6 +62,10 @@ pub struct Case {
     pub link: String,
     /// The return path; `None` is the default of `lab run`.
     pub back: Option<String>,
+    /// Further links between the two.
+    pub more: Vec<LinkText>,
+    /// What happens while flows run, in the form of `lab run --at`.
+    pub events: Vec<String>,
     /// The workload.
     pub mode: Mode,
     /// Its settings, in the form of `load`.

@@ -143,6 +143,10 @@ pub(super) fn overview(suite: &SuiteResults) -> (&'static str, Table) {
             "Bulk: share of the capacity (95th percentile of the queue, ms). Messages: 99th percentile \
              of delay, ms (wire bytes for each byte delivered). Medians:"
         }
+        View::Paths => {
+            "Bulk: Mbit/s (share of what all links carry). Messages: 99th percentile of delay, longest, ms \
+             (wire bytes for each byte delivered). Medians:"
+        }
         View::Window => {
             "Delay, mean / 99th percentile in ms (packets for each information packet), medians:"
         }
@@ -201,6 +205,10 @@ fn summary(row: &Row, view: View) -> String {
             format!("{} ms ({})", get("p99"), get("wire"))
         }
         View::Recorded => format!("{} ({} ms)", get("share"), get("queue95")),
+        View::Paths if row.median("p99").is_some() => {
+            format!("{}, {} ms ({})", get("p99"), get("max"), get("wire"))
+        }
+        View::Paths => format!("{} ({})", get("goodput"), get("ceiling")),
         View::Window => format!("{} / {} ({})", get("mean"), get("p99"), get("packets")),
     };
     let lost = ["missing", "failed"]

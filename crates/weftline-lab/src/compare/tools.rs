@@ -10,12 +10,35 @@ use crate::load::{External, Mode, NAMES, Request, Side};
 use super::peer::Peer;
 use super::suite::Case;
 
-/// The script that carries TCP through kcptun.
-const KCPTUN: &str = include_str!("../../ext/kcptun.sh");
+/// Scripts that measure other programs, each by the name of its transport.
+const SCRIPTS: [Script; 2] = [
+    Script {
+        name: "kcptun",
+        text: include_str!("../../ext/kcptun.sh"),
+        needs: ["kcptun-server", "kcptun-client"],
+        package: "kcptun",
+    },
+    Script {
+        name: RIST,
+        text: include_str!("../../ext/rist.sh"),
+        needs: ["ristsender", "ristreceiver"],
+        package: "rist-tools",
+    },
+];
+/// It carries messages, and no more than are offered.
+const RIST: &str = "rist";
 /// Weftline's programs that are built separately, by the names of their transports.
 const HELPERS: [(&str, &str); 2] = [("srt", "weftline-load-srt"), ("udt", "weftline-load-udt")];
 /// The receiver's port; flow i has this plus 10 i (kcptun uses the two ports after it, too).
 const PORT: u16 = 5000;
+
+struct Script {
+    name: &'static str,
+    text: &'static str,
+    needs: [&'static str; 2],
+    /// Debian's package of the programs that it needs.
+    package: &'static str,
+}
 
 /// The available programs.
 #[derive(Clone, Debug)]
@@ -60,6 +83,9 @@ impl Tools {
         if case.setting("stamp").is_some() {
             let message = "`stamp=` is only for weftline, tcp, quinn and kcp";
             return Err(Missing(message.to_owned()));
+        }
+        if name == RIST && case.mode != Mode::Stream {
+            return Err(Missing("it carries a stream only".to_owned()));
         }
         self.program(name).map(drop)
     }
@@ -116,12 +142,12 @@ impl Tools {
                 ))
             });
         }
-        if name == "kcptun" {
-            return self.kcptun();
+        if let Some(script) = SCRIPTS.iter().find(|script| script.name == name) {
+            return self.unpack(script);
         }
         let Some((_, helper)) = HELPERS.iter().find(|(n, _)| *n == name) else {
             return Err(Missing(format!(
-                "unknown transport `{name}`: use one of {}, srt, udt, kcptun, or add a program \
+                "unknown transport `{name}`: use one of {}, srt, udt, kcptun, rist, or add a program \
                  with --ext {name}=PROGRAM",
                 NAMES.join(", ")
             )));
@@ -141,21 +167,23 @@ impl Tools {
         })
     }
 
-    /// Unpacks the script and returns its path.
-    fn kcptun(&self) -> Result<PathBuf, Missing> {
-        for program in ["kcptun-server", "kcptun-client"] {
+    /// Unpacks a script and returns its path.
+    fn unpack(&self, script: &Script) -> Result<PathBuf, Missing> {
+        let Script { name, text, .. } = script;
+        for program in script.needs {
             if find(Path::new(program)).is_none() {
                 return Err(Missing(format!(
-                    "{program} is not installed (Debian: kcptun)"
+                    "{program} is not installed (Debian: {})",
+                    script.package
                 )));
             }
         }
-        let script = self.folder.join("kcptun.sh");
-        let is_there = fs::read_to_string(&script).is_ok_and(|text| text == KCPTUN);
+        let script = self.folder.join(format!("{name}.sh"));
+        let is_there = fs::read_to_string(&script).is_ok_and(|there| there == *text);
         if !is_there {
             let write = || -> io::Result<()> {
                 fs::create_dir_all(&self.folder)?;
-                fs::write(&script, KCPTUN)?;
+                fs::write(&script, text)?;
                 fs::set_permissions(&script, fs::Permissions::from_mode(0o755))
             };
             write().map_err(|e| Missing(format!("{}: {e}", script.display())))?;

@@ -264,7 +264,7 @@ mod tests {
                 "tcp",
                 Mode::Bulk,
                 &["rate=3"],
-                "cc, secs, skip, series, amount, stamp, timeout, ip",
+                "cc, paths, secs, skip, series, amount, stamp, timeout, ip",
             ),
             ("tcp", Mode::Bulk, &["skip=10"], "lower skip"),
             ("tcp", Mode::Stream, &["size=15"], "16 to"),

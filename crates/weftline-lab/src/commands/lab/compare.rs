@@ -4,11 +4,12 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::commands::links::several;
 use crate::compare::{
-    Ended, Peer, Progress, Record, Results, RunError, Runs, Scale, SessionError, Suite, Tools,
-    markdown, page, session, suites,
+    Ended, LinkText, Peer, Progress, Record, Results, RunError, Runs, Scale, SessionError, Suite,
+    Tools, markdown, page, session, suites,
 };
-use crate::recordings::{self, GENERATED};
+use crate::recordings::{self, GENERATED, Recording};
 use anyhow::{Context, Result, anyhow, bail};
 use weftline_cli::ui::{Exit, OutputOptions, output};
 use weftline_emulator::{PathError, Stop};
@@ -127,8 +128,8 @@ fn report(records: &[Record], folder: &Path, is_kept: bool, output: OutputOption
     Ok(())
 }
 
-/// The recordings of `--traces`; those that are generated are written into `folder`.
-fn recorded(args: &CompareArgs, scale: Scale, folder: &Path) -> Result<Suite> {
+/// The recordings of `--traces`, if it is given; those that are generated are written into `folder`.
+fn recordings(args: &CompareArgs, folder: &Path) -> Result<Option<Vec<Recording>>> {
     let traces = match &args.traces {
         Some(name) if name == Path::new(GENERATED) => {
             let folder = folder.join("traces");
@@ -136,33 +137,57 @@ fn recorded(args: &CompareArgs, scale: Scale, folder: &Path) -> Result<Suite> {
             folder
         }
         Some(folder) => folder.clone(),
+        None => return Ok(None),
+    };
+    Ok(Some(recordings::open(&traces)?))
+}
+
+/// The suite that needs recordings.
+fn recorded(args: &CompareArgs, scale: Scale, folder: &Path) -> Result<Suite> {
+    match recordings(args, folder)? {
+        Some(recordings) => Ok(suites::recorded(&recordings, scale)),
         None => bail!(
             "{} needs --traces FOLDER: recorded links, NAME.trace each in mahimahi's format (with NAME.delay, \
              a one-way delay in ms for each 10 ms), or --traces generated",
             suites::RECORDED
         ),
-    };
-    Ok(suites::recorded(&recordings::open(&traces)?, scale))
+    }
 }
 
 /// The named suite, or that of the user's own path.
 fn suite(args: &CompareArgs, scale: Scale, folder: &Path) -> Result<Suite> {
-    if args.suite.eq_ignore_ascii_case(suites::RECORDED) && args.link.is_none() {
+    if args.suite.eq_ignore_ascii_case(suites::RECORDED) && args.link.is_empty() {
         return recorded(args, scale, folder);
     }
-    if args.traces.is_some() {
-        bail!("--traces is for `compare R`");
+    if args.suite.eq_ignore_ascii_case(suites::PATHS) && args.link.is_empty() {
+        let recordings = recordings(args, folder)?.unwrap_or_default();
+        return Ok(suites::paths(&recordings, scale));
     }
-    let own = (args.suite == suites::OWN, &args.link, &args.load);
-    match own {
-        (true, Some(link), Some(load)) => Ok(suites::own(link, args.back.as_deref(), load)?),
+    if args.traces.is_some() {
+        bail!("--traces is for `compare R` and `compare M`");
+    }
+    // What cannot be read is told before anything runs.
+    several(None, &args.link, &args.back)?;
+    match (args.suite == suites::OWN, &args.link[..], &args.load) {
+        (true, [_, ..], Some(load)) => {
+            let back = args.back.iter().cloned().map(Some);
+            let pairs = args.link.iter().zip(back.chain(std::iter::repeat(None)));
+            let links: Vec<LinkText> = pairs
+                .map(|(link, back)| LinkText {
+                    link: link.clone(),
+                    back,
+                })
+                .collect();
+            Ok(suites::own(&links, load)?)
+        }
         (true, ..) => bail!("own needs --link LINK and --load WORKLOAD"),
-        (false, None, None) => suites::by_name(&args.suite, scale).ok_or_else(|| {
+        (false, [], None) => suites::by_name(&args.suite, scale).ok_or_else(|| {
             anyhow!(
-                "there is no suite `{}`: use one of {}, {}, own, or list",
+                "there is no suite `{}`: use one of {}, {}, {}, own, or list",
                 args.suite,
                 suites::NAMES.join(", "),
-                suites::RECORDED
+                suites::RECORDED,
+                suites::PATHS
             )
         }),
         (false, ..) => bail!("--link and --load are for `compare own`"),
@@ -249,7 +274,7 @@ fn list(args: &CompareArgs) {
     };
     for suite in suites::NAMES
         .iter()
-        .chain([&suites::RECORDED])
+        .chain([&suites::RECORDED, &suites::PATHS])
         .filter_map(|name| suites::by_name(name, scale))
     {
         if suite.cases.is_empty() {
@@ -264,10 +289,17 @@ fn list(args: &CompareArgs) {
             "{} - {} ({} seeds, about {minutes:.0} min)\n  {}",
             suite.name, suite.title, suite.seeds, suite.about
         ));
-        let mut links: Vec<&str> = Vec::new();
+        let mut links: Vec<String> = Vec::new();
         for case in &suite.cases {
-            if !links.contains(&case.link.as_str()) {
-                links.push(&case.link);
+            let more = case.more.iter().map(|more| &more.link);
+            let texts: Vec<&str> = [&case.link]
+                .into_iter()
+                .chain(more)
+                .map(String::as_str)
+                .collect();
+            let text = texts.join(" and ");
+            if !links.contains(&text) {
+                links.push(text);
             }
         }
         for link in links {

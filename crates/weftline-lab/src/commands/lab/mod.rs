@@ -18,6 +18,7 @@ use crate::load::External;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use weftline_cli::ui::{OutputOptions, output};
+use weftline_emulator::Event;
 use weftline_netem::units::parse_duration;
 
 /// Exit code of the laboratory itself, distinct from those of the command that it runs (as in `env`
@@ -37,6 +38,10 @@ Examples:
 
   A script that starts programs on both sides:
     weftline-lab run --link wifi -- sh -c 'weftline-lab on b my-server & sleep 1; my-client b'
+
+  Two modems, one of which is gone from 5 s to 8 s:
+    weftline-lab run --link lte --link 'rate=20mbit delay=40ms loss=iid:1%' --at '5s ip link set lab0 down' \\
+        --at '8s ip link set lab0 up' --b './server' -- ./client b
 
   A shell on side a; `weftline-lab on b` in another terminal gives one on side b:
     weftline-lab run --link lte
@@ -62,7 +67,9 @@ Link parts, in any order (or the name of a link: perfect, wifi, lte, leo, satell
   mtu=1400              largest packet
 
 The command runs on side a with the terminal, side b's standard output goes to standard error.
-The sides know each other as a and b (a4, b4: IPv4 only; a6, b6: IPv6 only). They reach nothing else.
+The sides know each other as a and b (a4, b4: IPv4 only; a6, b6: IPv6 only). They reach nothing else. With
+several links each side has a device for each (lab0, lab1, ...), with an address that is called a.lab1 or
+b.lab1, and a default route, the first link's preferred; multipath TCP knows all of them.
 Exit codes: the command's own, or that of the command on side b if it failed by itself; 125 when the lab fails, 127 when there is no such command.";
 
 const COMPARE_EXAMPLES: &str = "\
@@ -100,13 +107,21 @@ DIR receives runs.jsonl, with a line for each run, and report.html, table.md and
 #[derive(Args, Debug)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// From a to b: the link's parts, or the name of a link (see below)
-    #[arg(long, value_name = "LINK")]
-    link: String,
+    /// From a to b: the link's parts, or the name of a link (see below). Given again, a further link
+    /// between the sides, over devices of its own: lab1, lab2, lab3
+    #[arg(long, value_name = "LINK", required_unless_present = "paths")]
+    link: Vec<String>,
     /// From b to a [default: same rate, delay, queue, outages and MTU, without loss; or as the named link
-    /// says]
+    /// says]. The second one is that of the second link
     #[arg(long, value_name = "LINK")]
-    back: Option<String>,
+    back: Vec<String>,
+    /// In place of --link: two links with a name, as dual_lte, or dual_lte,reorder for jitter that
+    /// reorders packets
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["link", "back"])]
+    paths: Option<String>,
+    /// At a time after the start, run a shell command on side a: '5s ip link set lab1 down'
+    #[arg(long, value_name = "TIME COMMAND")]
+    at: Vec<Event>,
     /// A shell command for side b, started before side a and ended after it
     #[arg(long, value_name = "COMMAND")]
     b: Option<String>,
@@ -159,19 +174,19 @@ pub(crate) struct OnArgs {
 #[derive(Args, Debug)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub(crate) struct CompareArgs {
-    /// A, B, C, D, karzand, udp-rc or R; `list` describes each of them. `own` is a path and a workload
+    /// A, B, C, D, karzand, udp-rc, R or M; `list` describes each of them. `own` is a path and a workload
     /// of your own
     suite: String,
-    /// R: a folder with recorded links, NAME.trace each in mahimahi's format, or `generated` for some
+    /// R, M: a folder with recorded links, NAME.trace each in mahimahi's format, or `generated` for some
     /// that are made here
     #[arg(long, value_name = "FOLDER")]
     traces: Option<PathBuf>,
-    /// own: the link from sender to receiver, in the form of `run`
+    /// own: the links from sender to receiver, in the form of `run`
     #[arg(long, value_name = "LINK")]
-    link: Option<String>,
-    /// own: the link from receiver to sender, in the form of `run` [default: as for `run`]
+    link: Vec<String>,
+    /// own: the links from receiver to sender, in the form of `run` [default: as for `run`]
     #[arg(long, value_name = "LINK", requires = "link")]
-    back: Option<String>,
+    back: Vec<String>,
     /// own: the workload with its settings, in the form of `load`: 'xfer n=10 size=100000'
     #[arg(long, value_name = "WORKLOAD", requires = "link")]
     load: Option<String>,

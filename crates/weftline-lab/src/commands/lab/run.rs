@@ -10,19 +10,24 @@ use weftline_emulator::{DirectionReport, Lab, PathConfig, PathError, Programs, R
 
 use super::signals::Signals;
 use super::{NOT_FOUND, RunArgs, exists, or_shell};
-use crate::commands::links::links;
+use crate::commands::links::several;
 
 /// Runs the commands on a new path and reports the path's counters.
 pub(super) fn run(args: &RunArgs, output: OutputOptions) -> Result<ExitCode> {
-    let mut config = PathConfig::new(links(&args.link, args.back.as_deref())?);
+    let mut links = several(args.paths.as_deref(), &args.link, &args.back)?.into_iter();
+    let first = links.next().context("--link is needed")?;
+    let mut config = PathConfig::new(first);
+    config.links.extend(links);
     config.seed = args.seed;
     config.mtu = args.mtu;
     config.pcap = args.pcap.clone();
+    config.devices_go_down = !args.at.is_empty();
     let programs = Programs {
         a: or_shell(&args.command),
         b: args.b.clone(),
         ready: args.ready,
         linger: args.linger,
+        events: args.at.clone(),
     };
     if let Some(program) = programs.a.first().filter(|program| !exists(program)) {
         output::line(&format!(
@@ -50,6 +55,9 @@ pub(super) fn run(args: &RunArgs, output: OutputOptions) -> Result<ExitCode> {
     if let Some(status) = ended.b.filter(|status| !status.success()) {
         output::line(&format!("error: the command on side b failed: {status}"));
     }
+    if let Some(status) = ended.event {
+        output::line(&format!("error: a command of --at failed: {status}"));
+    }
     Ok(ExitCode::from(ended.code()))
 }
 
@@ -61,8 +69,16 @@ fn tell(report: &Report, args: &RunArgs, output: OutputOptions) -> Result<()> {
     if output.json {
         output::print(&json);
     } else if args.counters.is_none() && !output.quiet {
-        output::line(&line("a -> b", &report.a_to_b));
-        output::line(&line("b -> a", &report.b_to_a));
+        let first = (&report.a_to_b, &report.b_to_a);
+        let more = report.more.iter().map(|link| (&link.a_to_b, &link.b_to_a));
+        for (n, (to, back)) in [first].into_iter().chain(more).enumerate() {
+            let device = match report.more.is_empty() {
+                true => String::new(),
+                false => format!("lab{n} "),
+            };
+            output::line(&line(&format!("{device}a -> b"), to));
+            output::line(&line(&format!("{device}b -> a"), back));
+        }
     }
     if !report.valid {
         let problems = report.problems.join("; ");

@@ -5,8 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::commands::links::links;
-use crate::sim::paths::Profile;
+use crate::commands::links::several;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
@@ -207,21 +206,11 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
 
 /// The paths, as they were typed.
 fn paths(args: &EngineArgs) -> Result<Vec<engine::Path>, Failure> {
-    let usage = |message: String| Failure::new(Exit::Usage, message);
-    if let Some(name) = &args.paths {
-        let found = Profile::find(name).map_err(|e| usage(format!("--paths: {e}")))?;
-        return Ok(found.0.paths(found.1).to_vec());
-    }
-    if args.back.len() > args.link.len() {
-        let message = "give --link once for each path, and --back not more often";
-        return Err(usage(message.to_owned()));
-    }
-    let backs = args.back.iter().map(Some).chain(std::iter::repeat(None));
-    let each = args.link.iter().zip(backs).map(|(link, back)| {
-        let Links { forward, back } = links(link, back.map(String::as_str))?;
-        Ok(engine::Path { forward, back })
-    });
-    each.collect()
+    let links = several(args.paths.as_deref(), &args.link, &args.back)?;
+    let paths = links.into_iter();
+    Ok(paths
+        .map(|Links { forward, back }| engine::Path { forward, back })
+        .collect())
 }
 
 /// One value as it was typed, or several.

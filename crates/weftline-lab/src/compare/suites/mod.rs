@@ -5,6 +5,7 @@
 
 mod own;
 mod papers;
+pub(super) mod paths;
 mod recorded;
 
 use crate::load::Mode;
@@ -12,15 +13,17 @@ use crate::load::Mode;
 use super::peer::Peer;
 use super::suite::{Case, Scale, Suite, View};
 
-/// The names of all suites that need nothing from the user.
+/// The names of the suites that need nothing from the user and take no longer than half an hour.
 pub const NAMES: [&str; 6] = ["A", "B", "C", "D", "karzand", "udp-rc"];
 
 pub use own::{NAME as OWN, NotAWorkload, own};
+pub use paths::{NAME as PATHS, paths};
 pub use recorded::{NAME as RECORDED, recorded};
 
-/// The names of all suites in results, those of [`own()`] and [`recorded()`] included.
+/// The names of all suites in results, those of [`own()`], [`paths()`] and [`recorded()`] included.
 pub(super) fn in_results() -> impl Iterator<Item = &'static str> {
-    NAMES.into_iter().chain([RECORDED]).chain(own::NAMES)
+    let more = [PATHS, RECORDED].into_iter().chain(own::NAMES);
+    NAMES.into_iter().chain(more)
 }
 
 /// The rate, delay and queue of suites A, B and D: RTT 60 ms.
@@ -37,6 +40,7 @@ pub fn by_name(name: &str, scale: Scale) -> Option<Suite> {
         "udp-rc" => papers::udp_rc(scale),
         // Its recordings are the user's.
         "r" => recorded(&[], scale),
+        "m" => paths(&[], scale),
         name => return own::by_name(name),
     };
     Some(suite)
@@ -270,6 +274,8 @@ fn case(name: &str, link: &str, mode: Mode, peers: &str) -> Case {
         group: String::new(),
         link: link.to_owned(),
         back: None,
+        more: Vec::new(),
+        events: Vec::new(),
         mode,
         settings: Vec::new(),
         engine: Vec::new(),

@@ -4,7 +4,7 @@ use crate::load::Mode;
 use weftline_netem::LinkConfig;
 
 use super::super::peer::Peer;
-use super::super::suite::{Case, Suite, View, number};
+use super::super::suite::{Case, LinkText, Suite, View, number};
 
 /// The name on the command line.
 pub const NAME: &str = "own";
@@ -23,11 +23,11 @@ pub struct NotAWorkload {
     problem: String,
 }
 
-/// The suite of a workload, in the form `MODE [NAME=VALUE...]` of `load`, over one path.
+/// The suite of a workload, in the form `MODE [NAME=VALUE...]` of `load`, over these links.
 ///
 /// # Errors
-/// The workload has no known mode.
-pub fn own(link: &str, back: Option<&str>, load: &str) -> Result<Suite, NotAWorkload> {
+/// The workload has no known mode, or there is no link.
+pub fn own(links: &[LinkText], load: &str) -> Result<Suite, NotAWorkload> {
     let mut words = load.split_whitespace();
     let mode: Mode = words
         .next()
@@ -38,12 +38,21 @@ pub fn own(link: &str, back: Option<&str>, load: &str) -> Result<Suite, NotAWork
             problem: format!("{error}"),
         })?;
     let settings: Vec<String> = words.map(str::to_owned).collect();
-    let about_secs = about_secs(mode, &settings, link);
+    let Some((first, more)) = links.split_first() else {
+        return Err(NotAWorkload {
+            text: load.to_owned(),
+            problem: "there is no link for it".to_owned(),
+        });
+    };
+    let about_secs = about_secs(mode, &settings, &first.link);
+    let names: Vec<&str> = links.iter().map(|link| link.link.as_str()).collect();
     let case = Case {
-        name: format!("{load} over {link}"),
+        name: format!("{load} over {}", names.join(" and ")),
         group: String::new(),
-        link: link.to_owned(),
-        back: back.map(str::to_owned),
+        link: first.link.clone(),
+        back: first.back.clone(),
+        more: more.to_vec(),
+        events: Vec::new(),
         mode,
         settings,
         engine: Vec::new(),
@@ -102,22 +111,26 @@ mod tests {
 
     #[test]
     fn a_workload_and_a_path_make_a_suite_of_one_case() {
-        let suite = own(
-            "rate=1mbit delay=25ms",
-            Some("rate=4mbit"),
-            "xfer n=2 size=500000",
-        )
-        .unwrap();
+        let path = |link: &str, back: Option<&str>| LinkText {
+            link: link.to_owned(),
+            back: back.map(str::to_owned),
+        };
+        let links = [
+            path("rate=1mbit delay=25ms", Some("rate=4mbit")),
+            path("delay=1ms", None),
+        ];
+        let suite = own(&links, "xfer n=2 size=500000").unwrap();
         assert_eq!((suite.name, suite.view), ("own-xfer", View::Times));
         let [case] = &suite.cases[..] else {
             panic!("one case")
         };
         assert_eq!(case.settings, ["n=2", "size=500000"]);
         assert_eq!(case.back.as_deref(), Some("rate=4mbit"));
+        assert_eq!(case.more, links[1..]);
         // Two times 4 s and more, and round trips.
         assert!((10.0..14.0).contains(&case.about_secs), "{case:?}");
         for (load, name) in [("bulk", NAMES[0]), ("stream rate=1", NAMES[1])] {
-            let suite = own("rate=1mbit", None, load).unwrap();
+            let suite = own(&[path("rate=1mbit", None)], load).unwrap();
             assert_eq!(suite.name, name);
             assert_eq!(by_name(name).unwrap().view, suite.view);
         }
@@ -126,7 +139,11 @@ mod tests {
     #[test]
     fn what_is_not_a_workload_is_refused_with_an_example() {
         for bad in ["", "files n=2", "n=2"] {
-            let error = own("rate=1mbit", None, bad).unwrap_err().to_string();
+            let link = LinkText {
+                link: "rate=1mbit".to_owned(),
+                back: None,
+            };
+            let error = own(&[link], bad).unwrap_err().to_string();
             assert!(error.contains("xfer n=10"), "{error}");
         }
     }

@@ -236,8 +236,9 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// What full datagrams carry, measured without losses and without repairs.
-fn payload_share(config: &Config) -> f64 {
+/// Payload bytes for each byte on the wire, of full datagrams, measured without losses and without
+/// repairs.
+pub fn payload_share(config: &Config) -> f64 {
     let mut plain: Config = "arq,fixed_rate=20".parse().expect("a preset and an option");
     plain.symbol_size = config.symbol_size;
     plain.datagram_overhead = config.datagram_overhead;

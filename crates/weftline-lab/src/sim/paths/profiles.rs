@@ -122,10 +122,15 @@ impl Profile {
         self.sides.map(|side| side.delay as f64)
     }
 
-    /// The two paths. Queues hold 100 ms.
+    /// The text forms of the two links, each the same in both directions. Queues hold 100 ms.
+    pub fn texts(&self, order: Order) -> [String; 2] {
+        self.sides.map(|side| side.text(order))
+    }
+
+    /// The two paths.
     pub fn paths(&self, order: Order) -> [Path; 2] {
-        self.sides.map(|side| {
-            let link = side.link(order);
+        self.texts(order).map(|text| {
+            let link: LinkConfig = text.parse().expect("the numbers are constants");
             Path {
                 forward: link.clone(),
                 back: link,
@@ -135,7 +140,7 @@ impl Profile {
 }
 
 impl Side {
-    fn link(self, order: Order) -> LinkConfig {
+    fn text(self, order: Order) -> String {
         let Side {
             delay,
             jitter,
@@ -150,7 +155,7 @@ impl Side {
         if loss > 0.0 {
             text += &format!(" loss=iid:{loss}%");
         }
-        text.parse().expect("the numbers are constants")
+        text
     }
 }
 

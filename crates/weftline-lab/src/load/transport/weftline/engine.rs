@@ -1,6 +1,6 @@
 //! The options of the carrier by name, and those of the engine.
 
-use weftline::{Congestion, EndpointConfig};
+use weftline::{Congestion, EndpointConfig, PathRequest};
 use weftline_proto::{Settings, TextError};
 
 use weftline_sim::schemes;
@@ -40,6 +40,23 @@ pub(super) fn take(settings: &mut Settings) -> Result<(EndpointConfig, Carrier),
         return Err(TextError::Contradiction(message));
     }
     config.segmentation_offload = settings.switch("gso")?.unwrap_or(false);
+    let ways = "network devices with `+` in between, as lab0+lab1, or all";
+    let paths = settings.take("paths", ways, |text| match text {
+        "all" => Some(None),
+        names => {
+            let paths = names.split('+').map(|name| name.parse().ok());
+            paths.collect::<Option<Vec<PathRequest>>>().map(Some)
+        }
+    })?;
+    if carrier == Carrier::Udp && paths.is_some() {
+        let message = "plain UDP has one path: leave paths= out with carrier=udp";
+        return Err(TextError::Contradiction(message));
+    }
+    match paths {
+        None => {}
+        Some(None) => config.all_interfaces = true,
+        Some(Some(paths)) => config.paths = paths,
+    }
     Ok((config, carrier))
 }
 
@@ -87,8 +104,24 @@ mod tests {
     }
 
     #[test]
+    fn paths_are_devices_or_all_of_them() {
+        let (config, _) = engine(&["paths=lab0+lab1"]).unwrap();
+        let names: Vec<String> = config.paths.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            (names, config.all_interfaces),
+            (vec!["lab0".to_owned(), "lab1".to_owned()], false)
+        );
+        assert!(engine(&["paths=all"]).unwrap().0.all_interfaces);
+        assert!(engine(&["paths=lab0+"]).is_err());
+    }
+
+    #[test]
     fn what_plain_udp_cannot_do_is_refused() {
-        for words in [["carrier=udp", "cc=cubic"], ["carrier=udp", "0rtt=1"]] {
+        for words in [
+            ["carrier=udp", "cc=cubic"],
+            ["carrier=udp", "0rtt=1"],
+            ["carrier=udp", "paths=all"],
+        ] {
             assert!(engine(&words).is_err(), "{words:?}");
         }
     }

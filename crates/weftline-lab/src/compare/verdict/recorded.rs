@@ -1,43 +1,16 @@
-//! What suite R promises, and where it is not kept.
+//! The promises of suite R.
 
-use serde::Serialize;
-
-use super::results::{CaseResults, Row};
-use super::table::{Table, short};
+use super::super::results::{CaseResults, Row};
+use super::super::table::short;
+use super::{Judged, Promise, row};
 use crate::recordings::{Numbers, never_worse};
-
-/// A promise, over all cases that can tell whether it is kept.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Verdict {
-    /// The promise.
-    pub promise: &'static str,
-    /// Cases that keep it.
-    pub kept: usize,
-    /// All cases that have the values.
-    pub cases: usize,
-    /// The worst cases that do not, the worst first, with their numbers.
-    pub worst: Vec<String>,
-}
-
-/// Cases that are named.
-const NAMED: usize = 3;
 
 /// What is judged, by what, and the peer whose queue is compared.
 const OURS: &str = "weftline";
 const NONE: &str = "weftline/arq";
 const BBR: &str = "tcp/bbr";
 
-/// How a case keeps a promise.
-struct Judged {
-    is_kept: bool,
-    /// Higher is worse.
-    badness: f64,
-    numbers: String,
-}
-
-type Judge = fn(&CaseResults) -> Option<Judged>;
-
-const PROMISES: [(&str, Judge); 9] = [
+pub(super) const PROMISES: [Promise; 9] = [
     ("bulk: goodput at least 0.9 of the capacity", capacity),
     (
         "bulk: 95th percentile of the queue at most half of TCP BBR's",
@@ -70,50 +43,6 @@ const PROMISES: [(&str, Judge); 9] = [
         |case| none(case, "bytes"),
     ),
 ];
-
-/// The verdicts over these cases; promises that no case can tell of are left out.
-pub(super) fn verdicts(cases: &[CaseResults]) -> Vec<Verdict> {
-    let verdict = |(promise, judge): (&'static str, Judge)| {
-        let judged = cases.iter().filter_map(|case| Some((case, judge(case)?)));
-        let judged: Vec<(&CaseResults, Judged)> = judged.collect();
-        let mut bad: Vec<_> = judged
-            .iter()
-            .filter(|(_, judged)| !judged.is_kept)
-            .collect();
-        bad.sort_by(|a, b| b.1.badness.total_cmp(&a.1.badness));
-        let named = bad.iter().take(NAMED);
-        let named = named.map(|(case, judged)| format!("{}: {}", case.name, judged.numbers));
-        Verdict {
-            promise,
-            kept: judged.len() - bad.len(),
-            cases: judged.len(),
-            worst: named.collect(),
-        }
-    };
-    let all = PROMISES.into_iter().map(verdict);
-    all.filter(|verdict| verdict.cases > 0).collect()
-}
-
-/// The verdicts as a table.
-pub(super) fn table(verdicts: &[Verdict]) -> Table {
-    let rows = verdicts.iter().map(|verdict| {
-        vec![
-            verdict.promise.to_owned(),
-            format!("{} of {}", verdict.kept, verdict.cases),
-            verdict.worst.join("; "),
-        ]
-    });
-    Table {
-        head: ["promise", "kept in", "worst cases"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows: rows.collect(),
-    }
-}
-
-fn row<'a>(case: &'a CaseResults, peer: &str) -> Option<&'a Row> {
-    case.rows.iter().find(|row| row.peer == peer)
-}
 
 fn capacity(case: &CaseResults) -> Option<Judged> {
     let share = row(case, OURS)?.median("share")?;
@@ -195,34 +124,13 @@ fn none(case: &CaseResults, what: &str) -> Option<Judged> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::statistics::Spread;
+    use super::super::super::suite::View;
+    use super::super::Verdict;
+    use super::super::tests::case;
     use super::*;
 
-    fn case(
-        name: &str,
-        link: &str,
-        settings: &[&str],
-        rows: &[(&str, &[(&'static str, f64)])],
-    ) -> CaseResults {
-        let row = |(peer, values): &(&str, &[(&'static str, f64)])| Row {
-            peer: (*peer).to_owned(),
-            runs: 1,
-            used: 1,
-            problems: Vec::new(),
-            values: values
-                .iter()
-                .map(|(key, value)| (*key, Spread::of([*value]).unwrap()))
-                .collect(),
-            cdf: Vec::new(),
-            transfers: Vec::new(),
-        };
-        CaseResults {
-            name: name.into(),
-            link: link.into(),
-            mode: "stream".into(),
-            settings: settings.iter().map(|s| (*s).to_owned()).collect(),
-            rows: rows.iter().map(row).collect(),
-        }
+    fn verdicts(cases: &[CaseResults]) -> Vec<Verdict> {
+        super::super::verdicts(View::Recorded, cases)
     }
 
     #[test]
