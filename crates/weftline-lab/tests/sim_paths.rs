@@ -75,6 +75,37 @@ fn a_link_that_is_cut_carries_nothing_until_it_is_back() {
     assert!(cut.queue_drops > 0);
 }
 
+/// The longest delay of a stream whose first link is cut without notice, in ms.
+fn longest_after_a_cut(mut paths: Vec<Path>, seed: u64) -> f64 {
+    paths[0].forward.down = "1s..4s".parse().unwrap();
+    paths[0].back.down = paths[0].forward.down.clone();
+    let mut experiment = experiment(paths, "cbr:10mbit,1200");
+    experiment.duration = Duration::from_secs(5);
+    experiment.skip = Duration::ZERO;
+    experiment.seed = seed;
+    let outcome = experiment.run();
+    assert_eq!(outcome.sent, outcome.got);
+    outcome.delay.max.unwrap()
+}
+
+#[test]
+fn the_other_link_takes_over_a_stream_within_150_ms() {
+    let mut steady = pair("dual_lte");
+    for path in &mut steady {
+        path.forward.jitter = Default::default();
+        path.back.jitter = Default::default();
+    }
+    let longest = longest_after_a_cut(steady, 1);
+    assert!(longest < 150.0 + 45.0, "{longest} ms");
+}
+
+#[test]
+fn jitter_of_the_other_link_does_not_make_it_slow_to_take_over() {
+    let mut all = [1, 2, 3, 4, 5].map(|seed| longest_after_a_cut(pair("dual_lte"), seed));
+    all.sort_by(f64::total_cmp);
+    assert!(all[2] < 300.0, "{all:?} ms");
+}
+
 #[test]
 fn each_path_carries_what_its_mtu_lets_through() {
     let mut paths = pair("baseline");

@@ -205,6 +205,8 @@ pub(super) struct Adaptive {
     swing: Swing,
     marks: u64,
     last_sent: Time,
+    /// The flow has moved to this path from one that fell silent, and its start here goes on.
+    taken_over: bool,
     /// The part that this path has of what the session takes from this bottleneck.
     own_part: f64,
 }
@@ -245,6 +247,7 @@ impl Adaptive {
             swing: Swing::default(),
             marks: 0,
             last_sent: now,
+            taken_over: false,
             own_part: 1.0,
         };
         adaptive.window = adaptive.initial();
@@ -272,6 +275,12 @@ impl Adaptive {
     /// The start goes on from `rate` bytes a second. If that is too much, it ends within a round trip.
     pub(super) fn take_over(&mut self, rate: f64) {
         self.phase = Phase::Start;
+        self.taken_over = true;
+        // What the path carried so far was not all that it can carry.
+        self.rates.trains.end();
+        self.train = Train::Arriving;
+        // Few packets tell little about how the path moves their delay.
+        self.jitter = Jitter::default();
         let window = rate * self.span().as_secs_f64();
         self.window = self.window.max(window);
     }

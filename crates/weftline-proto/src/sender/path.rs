@@ -165,7 +165,7 @@ impl Path {
     }
 
     /// When the path counts as silent; a report is late after `timeout`, and hardly ever later than this
-    /// by a quarter.
+    /// by a quarter. Where reports on earlier datagrams still come, the path is heard.
     pub(super) fn silent_time(&self, timeout: Duration) -> Option<Time> {
         let enough = match self.backoff < UNANSWERED {
             true => UNHEARD - 1,
@@ -176,7 +176,7 @@ impl Path {
         let watched = watched && self.is_heard();
         let since = self.flight.unheard().nth(enough).filter(|_| watched)?;
         // The peer may refuse what arrives, and says so.
-        Some(since.max(self.reported) + timeout * 5 / 4)
+        Some((since + timeout * 5 / 4).max(self.reported + timeout / 2))
     }
 
     /// A report measured the round trip. Returns whether to do so again at once, on one of several paths.

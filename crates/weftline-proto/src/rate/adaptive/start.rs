@@ -92,12 +92,16 @@ impl Adaptive {
         };
         if full || overloaded {
             self.phase = Phase::Steady;
-            self.rates.add(rate);
-            // The mean rate of an application that pauses is its own. A burst of it has shown the path's.
-            let burst = match self.round.idle && !overloaded && self.late.is_zero() {
+            let taken_over = core::mem::take(&mut self.taken_over);
+            // The mean rate of an application that pauses is its own, and that of a path to which the flow has
+            // just moved is what it carried before, too. A burst has shown the path's.
+            let shows_less = self.round.idle || taken_over;
+            let burst = match shows_less && !overloaded && self.late.is_zero() {
                 true => self.rates.trains.best() / kept,
                 false => 0.0,
             };
+            self.rates
+                .add(if taken_over { rate.max(burst) } else { rate });
             let holds = sustained.max(burst) * (base + self.interval + target / 2).as_secs_f64();
             self.set_window(holds);
         } else if self.late > Duration::ZERO {
