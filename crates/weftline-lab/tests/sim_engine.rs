@@ -36,6 +36,19 @@ fn added(outcome: &Outcome) -> (f64, f64) {
 }
 
 #[test]
+fn jitter_is_no_queue_for_which_repairs_wait() {
+    // Delays are normal with 5 ms each way. Where repairs waited, the 99th percentile was 142 ms and 152 ms.
+    let link = "rate=40mbit delay=30ms queue=100ms jitter=5ms,normal loss=iid:0.5%";
+    for seed in [2, 5] {
+        let mut experiment = experiment(&[], link, "cbr:10mbit,1200", 10);
+        experiment.paths[0].back = link.parse().expect("a link");
+        experiment.seed = seed;
+        let p99 = experiment.run().delay.p99.expect("messages");
+        assert!(p99 < 50.0, "{p99} ms");
+    }
+}
+
+#[test]
 fn the_same_experiment_gives_the_same_result() {
     let link = "rate=25mbit delay=30ms jitter=2ms loss=ge:5%,3";
     let experiment = experiment(&[], link, "cbr:5mbit,700", 5);

@@ -604,6 +604,14 @@ impl Adaptive {
         self.base.get().map(|base| base + self.steps.step())
     }
 
+    /// For how long the path usually holds datagrams back, if that explains the delay of the last round.
+    pub(super) fn hold(&self) -> Duration {
+        match self.moves(self.jitter.delay()) {
+            true => self.jitter.hold(),
+            false => Duration::ZERO,
+        }
+    }
+
     /// Whether the path itself explains this delay.
     fn moves(&self, delay: Duration) -> bool {
         self.late.is_zero() && self.competition.is_none() && self.jitter.explains(delay)

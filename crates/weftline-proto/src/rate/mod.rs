@@ -185,6 +185,14 @@ impl Pacer {
         }
     }
 
+    /// For how long the path usually holds datagrams back, if it moves their delay; otherwise zero.
+    pub(crate) fn hold(&self) -> Duration {
+        match &self.control {
+            Control::Adaptive(adaptive) => adaptive.hold(),
+            _ => Duration::ZERO,
+        }
+    }
+
     /// The path has marked `count` datagrams in all.
     pub(crate) fn marked(&mut self, count: u64) {
         if let Control::Adaptive(adaptive) = &mut self.control {

@@ -14,12 +14,14 @@ use crate::time::Time;
 const UNHEARD: usize = 3;
 const UNANSWERED: u32 = 2;
 /// A path is probed until its round trip was measured this often.
-const MEASURED: u32 = 8;
+const MEASURED: u8 = 8;
 /// A path that does not answer is probed this often, for so many probes: after an outage a session must not
 /// stay silent for long. Then it is probed at the last of these times.
 const PROBE_EVERY: Duration = Duration::from_millis(100);
 const PROBES: u32 = 60;
 const PROBE_LATER: Duration = Duration::from_secs(1);
+/// Tenths of a millisecond: what a path needs to keep of a hold, in few bytes.
+const TENTHS: Duration = Duration::from_micros(100);
 
 #[derive(Debug)]
 pub(crate) struct Path {
@@ -49,7 +51,9 @@ pub(crate) struct Path {
     /// Its carrier is gone.
     pub(super) gone: bool,
     /// Round trips measured.
-    measured: u32,
+    measured: u8,
+    /// For how many [`TENTHS`] the path usually holds datagrams back, if it moves their delay; otherwise zero.
+    hold: u16,
     /// Symbols lost here that the peer has without another transmission.
     pub(super) recovered: u64,
 }
@@ -74,6 +78,7 @@ impl Path {
             silent: None,
             gone: false,
             measured: 0,
+            hold: 0,
             recovered: 0,
         }
     }
@@ -152,6 +157,16 @@ impl Path {
     /// in order waits for the latest of many datagrams, not for the mean.
     pub(crate) fn latency(&self) -> Duration {
         self.rtt.smoothed() / 2 + self.rtt.variation()
+    }
+
+    /// For how long the path usually holds datagrams back, if it moves their delay; otherwise zero.
+    pub(super) fn hold(&self) -> Duration {
+        u32::from(self.hold) * TENTHS
+    }
+
+    pub(crate) fn set_hold(&mut self, hold: Duration) {
+        let tenths = hold.as_micros() / TENTHS.as_micros();
+        self.hold = u16::try_from(tenths).unwrap_or(u16::MAX);
     }
 
     /// A report told how long datagrams waited in the path's queue. Where the delay jitters, only

@@ -242,6 +242,11 @@ impl<'a> Situation<'a> {
         self.path.queue.1
     }
 
+    /// For how long the path usually holds datagrams back, if it moves their delay; otherwise zero.
+    pub(super) fn hold(&self) -> Duration {
+        self.path.hold()
+    }
+
     /// For how long a report has been overdue.
     pub(super) fn overdue(&self) -> Duration {
         let Path { rtt, flight, .. } = self.path;

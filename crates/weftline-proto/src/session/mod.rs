@@ -240,7 +240,9 @@ impl Session {
                 match taken {
                     Ok(Some(progress)) => {
                         self.on_pace(now, path, progress.arrived);
-                        self.paths[path].pacer.on_report(now, &progress);
+                        let pacer = &mut self.paths[path].pacer;
+                        pacer.on_report(now, &progress);
+                        self.sender.path_mut(path).set_hold(pacer.hold());
                         Ok(())
                     }
                     Ok(None) => Ok(()),

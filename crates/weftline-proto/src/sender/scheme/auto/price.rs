@@ -38,6 +38,8 @@ const LONG: u32 = 2;
 /// The path is full if datagrams wait in its queue for longer than this part of the shortest round
 /// trip.
 const FULL: u32 = 4;
+/// Where the path moves the delay by itself, a delay of so many of its usual holds is no queue.
+const HOLDS: u32 = 2;
 /// A path whose queue grew grows it again soon: for this many round trips it counts as full.
 const AGAIN: u32 = 16;
 /// A flow of fewer source symbols a second may spend more than the usual limit.
@@ -196,7 +198,7 @@ impl Price {
         let waited = self.waiting_since.map_or(Duration::ZERO, |t| now.since(t));
         let long = waited > at.srtt() * LONG;
         let shortest = at.shortest_rtt();
-        let most = (shortest / FULL).max(*SHORT.start());
+        let most = (shortest / FULL).max(*SHORT.start()) + HOLDS * at.hold();
         let seen = self.seen(at.path());
         seen.waits = queue.max(at.overdue()) > most;
         if queue > most {
