@@ -54,8 +54,8 @@ mod _native {
     use crate::identity::{Allowed, Fingerprint, Identity};
     #[pymodule_export]
     use crate::sim::{
-        Link, sim_answered, sim_arq, sim_block, sim_engine, sim_rest, sim_rlc_block, sim_streaming,
-        sim_udp_rc,
+        Link, sim_answered, sim_arq, sim_block, sim_crowd, sim_engine, sim_fecframe,
+        sim_fecframe_recommend, sim_rest, sim_rlc_block, sim_streaming, sim_udp_rc,
     };
     #[pymodule_export]
     use crate::stream::{ReadStream, WriteStream};

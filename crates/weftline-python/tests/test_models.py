@@ -71,6 +71,48 @@ def test_the_engine_over_a_link() -> None:
     assert len(two.paths) == 2 and sum(path.share for path in two.paths) == pytest.approx(1)
 
 
+def test_a_crowd_shares_a_bottleneck() -> None:
+    link = "rate=10mbit delay=10ms queue=100ms"
+    crowd = sim.crowd(flows=2, link=link, duration=20)
+    assert crowd == sim.crowd(flows=2, link=link, duration=20)
+    assert len(crowd.flows) == 2 and crowd.jain > 0.9
+    assert crowd.utilisation is not None and 0.8 < crowd.utilisation <= 1.02
+    assert sum(flow.last_mbit for flow in crowd.flows) == pytest.approx(crowd.goodput_mbit, rel=0.1)
+    assert len(crowd.jain_windows) == len(crowd.flows[0].windows_mbit) == 20
+    mixed = sim.crowd(
+        ["preset=arq"], link=link, flows=2, spread=0.1, leave=5, also=["cbr:1mbit,1200"], cubic=1, bbr=1, duration=10
+    )
+    assert [flow.sender for flow in mixed.flows] == ["model of CUBIC", "model of BBR", *["weftline"] * 3]
+    assert [flow.leave_s for flow in mixed.flows] == [None] * 4 + [5]
+    assert mixed.flows[4].rtt_ms - mixed.flows[3].rtt_ms == pytest.approx(100)
+    delay = mixed.flows[2].delay
+    assert delay is not None and delay.p50 is not None and delay.p50 > 10
+    assert mixed.flows[3].delay is None
+
+
+def test_codes_for_one_way_flows() -> None:
+    window, block, ideal = (
+        sim.fecframe(code, dw=38, loss="iid:20%", symbols=5000)
+        for code in (sim.FecframeWindow(ew=19), sim.FecframeBlock(38), sim.FecframeBlock(38, ideal=True))
+    )
+    assert (window.code, block.code, ideal.code) == ("RLC ew 19 ls 76", "RS k 38", "ideal blocks k 38")
+    # What the paper is about.
+    assert window.latency < block.latency and window.residual_loss < block.residual_loss
+    assert (block.histogram == ideal.histogram).all() and block.on_time == ideal.on_time
+    for found in (window, block):
+        assert found.decoding_window == 38 and found.lost == pytest.approx(0.2, abs=0.02)
+        assert found.histogram.dtype == found.recovered_after.dtype == np.uint64
+        assert found.histogram.sum() == round(found.on_time * 10_000)
+        assert [session.seed for session in found.sessions] == [1, 2]
+        assert sum(int(session.histogram.sum()) for session in found.sessions) == found.histogram.sum()
+        assert found.latency_quantiles[-1] == len(found.histogram) - 1 <= 38
+    sparse = sim.FecframeWindow(ew=8, ls=60, field_bits=1, density=3, discarding=True)
+    assert sim.fecframe(sparse, symbols=200, runs=1).code == "RLC GF(2) ew 8 ls 60 DT 3 discarding"
+    best = sim.fecframe_recommend(0.1, 4_000_000, "iid:1%", residual=0.002, symbol_size=1250, symbols=20_000)
+    assert best.decoding_window == 40 and best.enough and best.left.residual_loss <= 0.002
+    assert [tried.encoding_window for tried in best.windows] == [10, 20, 30, 40]
+
+
 def test_a_link_decides_the_fate_of_packets() -> None:
     text = "rate=10mbit delay=30ms loss=iid:10%"
     times = np.arange(20_000) / 1000
@@ -122,6 +164,25 @@ def test_what_has_no_result_is_refused_with_the_reason() -> None:
         (lambda: sim.engine(app="luck"), "luck"),
         (lambda: sim.engine(duration=-1), "duration"),
         (lambda: sim.engine(["preset=block"], more_paths=[("perfect", None)]), "path"),
+        (lambda: sim.crowd(["preset=luck"]), "luck"),
+        (lambda: sim.crowd(link="rate=luck"), "luck"),
+        (lambda: sim.crowd(also=["luck"]), "luck"),
+        (lambda: sim.crowd(flows=257), "flows is 257: it must be 0 to 256"),
+        (lambda: sim.crowd(flows=0), "no flows"),
+        (lambda: sim.crowd(paths=0), "paths"),
+        (lambda: sim.crowd(["preset=block"], paths=2), "path"),
+        (lambda: sim.crowd(join=-1), "join"),
+        (lambda: sim.fecframe(sim.FecframeBlock(200)), "block"),
+        (lambda: sim.fecframe(sim.FecframeWindow(density=16)), "density"),
+        (lambda: sim.fecframe(sim.FecframeWindow(field_bits=2)), "field_bits"),  # type: ignore[arg-type]
+        (lambda: sim.fecframe(dw=1 << 31), "dw"),
+        (lambda: sim.fecframe(dw=1 << 16), "encoding window"),
+        (lambda: sim.fecframe(loss="luck"), "luck"),
+        (lambda: sim.fecframe(code_rate="3/2"), "3/2"),
+        (lambda: sim.fecframe(symbols=1), "symbols"),
+        (lambda: sim.fecframe(runs=0), "runs"),
+        (lambda: sim.fecframe_recommend(0.001, 1000, "iid:1%"), "symbols"),
+        (lambda: sim.fecframe_recommend(1, 1_000_000, "iid:1%", residual=2), "residual"),
         (lambda: sim.Link("luck"), "luck"),
         (lambda: sim.Link("perfect").send(-1, 100), "now"),
     ):

@@ -10,6 +10,7 @@ from ._connection import PathChange
 from ._endpoint import RefusalKind
 from ._types import Buffer
 from .errors import CloseKind
+from .sim import FecframeBlock, FecframeWindow
 from .theory import Cell
 
 __all__ = [
@@ -38,7 +39,10 @@ __all__ = [
     "sim_answered",
     "sim_arq",
     "sim_block",
+    "sim_crowd",
     "sim_engine",
+    "sim_fecframe",
+    "sim_fecframe_recommend",
     "sim_rest",
     "sim_rlc_block",
     "sim_streaming",
@@ -61,6 +65,7 @@ _Path = Union[str, PathLike[str]]
 _Peer = Union["Fingerprint", str]
 _Coefficients = Union["Coefficients", int, Buffer]
 _Closed = tuple[CloseKind, int, str]
+_Counts = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 
 @final
 class Operation(Generic[_T]):
@@ -319,6 +324,24 @@ def sim_engine(
     distribution: bool,
     seed: int,
 ) -> str: ...
+def sim_crowd(
+    settings: Sequence[str],
+    link: str,
+    back: Optional[str],
+    flows: int,
+    app: str,
+    also: Sequence[str],
+    spread: float,
+    paths: int,
+    join: float,
+    leave: Optional[float],
+    cubic: int,
+    bbr: int,
+    duration: float,
+    skip: float,
+    overhead: int,
+    seed: int,
+) -> str: ...
 def sim_streaming(
     loss: str, spacing: int, slots: int, code: str, rtt: int, seed: int, threads: Optional[int]
 ) -> tuple[str, NDArray[np.uint64], NDArray[np.float64]]: ...
@@ -386,6 +409,26 @@ def sim_rlc_block(
     blocks: int,
     seed: int,
     threads: Optional[int],
+) -> str: ...
+def sim_fecframe(
+    code: Union[FecframeWindow, FecframeBlock],
+    loss: str,
+    code_rate: str,
+    dw: Optional[int],
+    symbols: int,
+    symbol_size: int,
+    runs: int,
+    seed: int,
+    threads: Optional[int],
+) -> tuple[str, _Counts, list[_Counts]]: ...
+def sim_fecframe_recommend(
+    max_latency: float,
+    bitrate: int,
+    loss: str,
+    residual: float,
+    symbol_size: int,
+    symbols: int,
+    seed: int,
 ) -> str: ...
 @final
 class Streaming:

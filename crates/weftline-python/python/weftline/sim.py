@@ -1,7 +1,8 @@
 """Experiments in virtual time, deterministic and faster than the clock: the same as ``weftline-lab sim``.
 
-:func:`engine` runs the real engine over simulated links. The others are the papers' own models, with a packet in each
-slot; they run on several threads, which do not change the result. :class:`Link` is the model of a path.
+:func:`engine` runs the real engine over simulated links, and :func:`crowd` several flows of it over one bottleneck. The
+others are the papers' own models, with a packet in each slot; they run on several threads, which do not change the
+result. :class:`Link` is the model of a path.
 
 Losses of slots are ``"0.05"``, ``"5%"`` or ``"markov:SHARE,MEAN_RUN"``. A model's ``code`` is ``"genie"`` (symbols are
 counted) or ``"real"`` (coded, decoded and compared). All functions raise :class:`ModelError` for parameters out of
@@ -13,14 +14,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Optional, cast
+from typing import TYPE_CHECKING, Any, Literal, Optional, Union, cast
 
 from ._native import (
     Link,
     sim_answered,
     sim_arq,
     sim_block,
+    sim_crowd,
     sim_engine,
+    sim_fecframe,
+    sim_fecframe_recommend,
     sim_rest,
     sim_rlc_block,
     sim_streaming,
@@ -173,6 +177,124 @@ def engine(
     cdf = told.get("cdf")
     told["cdf"] = None if cdf is None else [(share, delay) for share, delay in cdf]
     return Engine(**told)
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Delays of messages in ms; ``None`` where nothing was measured."""
+
+    mean: Optional[float]
+    """The mean."""
+    p50: Optional[float]
+    """What half of the messages do not exceed; the others are the same for 95, 99 and 99.9 %."""
+    p95: Optional[float]
+    p99: Optional[float]
+    p999: Optional[float]
+    max: Optional[float]
+    """The longest."""
+
+
+@dataclass(frozen=True)
+class CrowdFlow:
+    """What came of a flow of a crowd."""
+
+    sender: Literal["weftline", "model of CUBIC", "model of BBR"]
+    """What sent."""
+    join_s: float
+    """When it joined, seconds."""
+    leave_s: Optional[float]
+    """When it left, seconds."""
+    rtt_ms: float
+    """The round trip without a queue, ms."""
+    goodput_mbit: float
+    """Mbit/s read in the seconds in which it was there throughout, after ``skip``."""
+    last_mbit: float
+    """Mbit/s read in the time that :attr:`Crowd.jain` is about."""
+    delay: Optional[Delays]
+    """Delays of messages, for an application with messages."""
+    windows_mbit: list[float]
+    """Mbit/s read in each second."""
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """What came of a crowd. Flows with a rate of their own (``cbr``, ``file``) are not part of Jain's indices."""
+
+    jain: float
+    """Jain's index (1: all have the same) of the flows that are there to the end, over the second half of the time after
+    the last of them joined or left."""
+    fair_after_s: Optional[float]
+    """Seconds after the last join or leave from which on the index is at least 0.95 in each second; ``None`` if it is
+    not in the last."""
+    worst_jain: Optional[float]
+    """The lowest index of a second that begins 10 s after the last join or leave, or later."""
+    jain_windows: list[float]
+    """The index in each second, of the flows that are there throughout."""
+    queue_ms: list[float]
+    """Median, 95th percentile and maximum of the wait at the bottleneck after ``skip``, ms."""
+    utilisation: Optional[float]
+    """Bytes that the bottleneck carried, headers included, as a share of its rate; ``None`` without one."""
+    queue_drops: int
+    """Packets that the bottleneck's queue dropped."""
+    queue_drop_share: float
+    """The same as a share of all packets."""
+    goodput_mbit: float
+    """Goodput of all flows together, Mbit/s."""
+    flows: list[CrowdFlow]
+    """The flows: models of CUBIC, models of BBR, those of ``also``, then those that join one after the other."""
+
+
+def crowd(
+    settings: Sequence[str] = (),
+    *,
+    link: str = "rate=25mbit delay=30ms queue=200ms",
+    back: Optional[str] = None,
+    flows: int = 8,
+    app: str = "bulk",
+    also: Sequence[str] = (),
+    spread: float = 0.0,
+    paths: int = 1,
+    join: float = 0.1,
+    leave: Optional[float] = None,
+    cubic: int = 0,
+    bbr: int = 0,
+    duration: float = 30.0,
+    skip: float = 1.0,
+    overhead: int = 64,
+    seed: int = 1,
+) -> Crowd:
+    """Run several flows of the real engine over one bottleneck, beside models of TCP.
+
+    :param settings: of both ends of all flows, as for :func:`engine`.
+    :param link: the shared link there, with its queue.
+    :param back: the shared link back; without it the same rate, delay, queue, outages and MTU, without loss.
+    :param flows: flows of the engine that join one after the other, 256 at most.
+    :param app: their traffic, as for :func:`engine`.
+    :param also: traffic of further flows of the engine, which are there from the start.
+    :param spread: seconds by which the last flow's round trip is longer than the first one's.
+    :param paths: paths of the first flow, all of them through the bottleneck, 8 at most.
+    :param join: flow n joins at a random time of the n-th interval of this many seconds.
+    :param leave: every second flow leaves at this time, in seconds, without a word.
+    :param cubic: models of TCP CUBIC, 256 at most. They get ideal acknowledgements and send nothing again.
+    :param bbr: models of TCP BBR, first version, 256 at most.
+    :param duration: seconds of the run.
+    :param skip: the first seconds are excluded from goodputs and the queue.
+    :param overhead: bytes that IP, UDP and the carrier add to each datagram.
+    :param seed: of all random choices.
+    """
+    told = json.loads(
+        sim_crowd(
+            list(settings), link, back, flows, app, list(also), spread, paths, join, leave, cubic, bbr, duration,
+            skip, overhead, seed,
+        )
+    )  # fmt: skip
+    told["flows"] = [_crowd_flow(flow) for flow in told["flows"]]
+    return Crowd(**told)
+
+
+def _crowd_flow(told: dict[str, Any]) -> CrowdFlow:
+    delay = told.pop("delay", None)
+    return CrowdFlow(**told, delay=None if delay is None else Delays(**delay))
 
 
 @dataclass(frozen=True)
@@ -479,6 +601,216 @@ def rlc_block(
     return RlcBlock(**_estimates(told))
 
 
+@dataclass(frozen=True)
+class FecframeWindow:
+    """Random linear codes over a sliding window (RFC 8681)."""
+
+    ew: Optional[int] = None
+    """Symbols that a repair covers. ``None``: half of ``dw``."""
+    ls: Optional[int] = None
+    """Newest symbols, which equations may contain. ``None``: 2 ``dw``, at least 40."""
+    field_bits: Literal[1, 8] = 8
+    """Coefficients are in GF(2) or in GF(2^8)."""
+    density: Optional[int] = None
+    """Density threshold DT, 0 to 15: (DT + 1) / 16 of a window are covered. ``None``: 15, over GF(2) 7."""
+    discarding: bool = False
+    """The decoder drops received equations when a symbol that they contain leaves the linear system, as in the paper."""
+
+
+@dataclass(frozen=True)
+class FecframeBlock:
+    """Reed-Solomon codes in blocks (RFC 6865)."""
+
+    k: int = 167
+    """Source symbols of a block; with its repair symbols 255 at most."""
+    ideal: bool = False
+    """Any ``k`` packets of a block decode it: a count of losses, without a codec."""
+
+
+@dataclass(frozen=True)
+class FecframeSession:
+    """What came of one run."""
+
+    seed: int
+    """Seed of its losses."""
+    on_time: float
+    """Share of symbols received or decoded within ``dw`` ticks."""
+    received: float
+    """Share of source symbols that the path did not lose."""
+    latency: float
+    """Mean added in-order latency of symbols on time, in ticks."""
+    mean_recovered_after: Optional[float]
+    """Mean ticks until symbols that were lost became known; ``None`` if none did."""
+    encode_mbit: float
+    """As :attr:`Fecframe.encode_mbit`."""
+    decode_mbit: float
+    """As :attr:`Fecframe.decode_mbit`."""
+    histogram: NDArray[np.uint64]
+    """As :attr:`Fecframe.histogram`."""
+    recovered_after: NDArray[np.uint64]
+    """As :attr:`Fecframe.recovered_after`."""
+
+
+@dataclass(frozen=True)
+class Fecframe:
+    """What came of a code for one-way flows, all runs together. Each source symbol takes a tick."""
+
+    code: str
+    """The code and its sizes."""
+    code_rate: str
+    """Source symbols as a share of all symbols."""
+    decoding_window: int
+    """``dw``: ticks within which a symbol must be known."""
+    loss: str
+    """The loss model."""
+    symbols: int
+    """Source symbols of each run that are counted."""
+    symbol_size: int
+    """Bytes of a symbol."""
+    runs: int
+    """Number of runs."""
+    on_time: float
+    """Share of symbols received or decoded within ``dw`` ticks."""
+    on_time_stderr: float
+    """Its standard error."""
+    residual_loss: float
+    """Share of symbols that the application does not get."""
+    late: float
+    """Share of symbols decoded later than ``dw`` ticks."""
+    lost: float
+    """Share of source symbols lost on the path."""
+    latency: float
+    """Mean added in-order latency of symbols on time, in ticks."""
+    latency_stderr: float
+    """Its standard error."""
+    latency_quantiles: list[int]
+    """Smallest, median, 90 %, 99 %, 99.9 % and largest added latency, in ticks."""
+    repair_share: float
+    """Repair symbols sent for each source symbol."""
+    encode_mbit: float
+    """Source bits for each second of processor time in which repairs are made, in Mbit/s. This and the next one are of
+    this machine, and differ from run to run."""
+    decode_mbit: float
+    """Source bits for each second of processor time of the receiver, in Mbit/s."""
+    histogram: NDArray[np.uint64]
+    """Symbols by added latency in ticks, from 0."""
+    recovered_after: NDArray[np.uint64]
+    """Symbols that were lost and became known, late ones too, by ticks from their sending."""
+    sessions: list[FecframeSession]
+    """The runs, one for each seed."""
+
+
+def fecframe(
+    code: Optional[Union[FecframeWindow, FecframeBlock]] = None,
+    *,
+    loss: str = "iid:30%",
+    code_rate: str = "2/3",
+    dw: Optional[int] = None,
+    symbols: int = 100_000,
+    symbol_size: int = 256,
+    runs: int = 2,
+    seed: int = 1,
+    threads: Optional[int] = None,
+) -> Fecframe:
+    """A code for one-way flows (Roca et al.), with real senders and receivers; every delivered byte is compared with the
+    sent one.
+
+    :param code: ``FecframeWindow()`` unless it is said.
+    :param loss: losses as in links: ``"iid:5%"``, ``"ge:10%,4"`` (in bursts of 4).
+    :param code_rate: source symbols as a share of all symbols: ``"2/3"`` or ``"0.9"``.
+    :param dw: symbols within which a symbol must be known. ``None``: 167, or the ``k`` of blocks.
+    :param symbols: source symbols of each run that are counted.
+    :param symbol_size: bytes of a symbol.
+    :param runs: number of runs, 1000 at most, each with the next seed.
+    :param seed: of losses and data.
+    """
+    told, counts, of_sessions = sim_fecframe(
+        FecframeWindow() if code is None else code, loss, code_rate, dw, symbols, symbol_size, runs, seed, threads
+    )
+    values: dict[str, Any] = json.loads(told)
+    for name in ("on_time", "latency"):
+        estimate = values[name]
+        values[name], values[f"{name}_stderr"] = estimate["mean"], estimate["stderr"]
+    sessions: list[dict[str, Any]] = values["sessions"]
+    for each, (histogram, recovered_after) in zip([values, *sessions], [counts, *of_sessions]):
+        each.update(each.pop("speed"), histogram=histogram, recovered_after=recovered_after)
+    values["sessions"] = [FecframeSession(**session) for session in sessions]
+    return Fecframe(**values)
+
+
+@dataclass(frozen=True)
+class FecframeLeft:
+    """What a setting leaves lost."""
+
+    residual_loss: float
+    """Share of symbols not known within ``dw`` ticks."""
+    stderr: float
+    """Its standard error."""
+    latency: float
+    """Mean added in-order latency, in ticks."""
+
+
+@dataclass(frozen=True)
+class FecframeTried:
+    """A window that was tried."""
+
+    encoding_window: int
+    """ew: symbols that a repair covers."""
+    left: FecframeLeft
+    """What it leaves lost."""
+
+
+@dataclass(frozen=True)
+class FecframeRecommendation:
+    """The cheapest setting, over GF(2^8) and dense, and others at the same code rate."""
+
+    decoding_window: int
+    """dw: the latency in symbols."""
+    enough: bool
+    """Whether it leaves no more than ``residual``; if not, it is the best setting of the lowest code rate."""
+    code_rate: str
+    """Source symbols as a share of all symbols."""
+    encoding_window: int
+    """ew: the best one tried."""
+    left: FecframeLeft
+    """What it leaves lost."""
+    windows: list[FecframeTried]
+    """All windows tried at this code rate, the shortest first."""
+    usual: FecframeLeft
+    """``weftline cast`` by default: code rate 2/3, ew = dw / 2."""
+    binary: FecframeLeft
+    """The recommended setting over GF(2), half dense."""
+    sparsest: Optional[int]
+    """The lowest of the density thresholds 1, 3 and 7 that is enough."""
+    block: Optional[FecframeLeft]
+    """Reed-Solomon in blocks of three quarters of dw, if such blocks exist."""
+
+
+def fecframe_recommend(
+    max_latency: float,
+    bitrate: int,
+    loss: str,
+    *,
+    residual: float = 0.001,
+    symbol_size: int = 1400,
+    symbols: int = 200_000,
+    seed: int = 1,
+) -> FecframeRecommendation:
+    """The code rate and the window of ``weftline cast`` for a latency in seconds that coding may add, a rate of source data
+    in bit/s and a loss, by simulation: the highest of the code rates 19/20 to 1/2 that leaves at most the share
+    ``residual`` of datagrams lost. ``symbol_size`` is a datagram's length plus 3."""
+    values: dict[str, Any] = json.loads(
+        sim_fecframe_recommend(max_latency, bitrate, loss, residual, symbol_size, symbols, seed)
+    )
+    for name in ("left", "usual", "binary", "block"):
+        if values[name] is not None:
+            values[name] = FecframeLeft(**values[name])
+    values["windows"] = [
+        FecframeTried(tried["encoding_window"], FecframeLeft(**tried["left"])) for tried in values["windows"]
+    ]
+    return FecframeRecommendation(**values)
+
+
 def _delivered(text: str, histogram: bool = False) -> dict[str, Any]:
     values: dict[str, Any] = json.loads(text)
     values["delay_slots"] = DelaySummary(**values["delay_slots"])
@@ -500,10 +832,20 @@ __all__ = [
     "Arq",
     "Block",
     "Cell",
+    "Crowd",
+    "CrowdFlow",
     "DelaySummary",
+    "Delays",
     "Engine",
     "EnginePath",
     "Estimate",
+    "Fecframe",
+    "FecframeBlock",
+    "FecframeLeft",
+    "FecframeRecommendation",
+    "FecframeSession",
+    "FecframeTried",
+    "FecframeWindow",
     "Link",
     "ModelError",
     "Rest",
@@ -513,7 +855,10 @@ __all__ = [
     "answered",
     "arq",
     "block",
+    "crowd",
     "engine",
+    "fecframe",
+    "fecframe_recommend",
     "rest",
     "rlc_block",
     "streaming",

@@ -86,6 +86,55 @@ impl Sender {
     }
 }
 
+/// Who is in a crowd: flows of the engine that join one after the other, and what is beside them from the start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flows {
+    /// Number of flows of the engine that join one after the other.
+    pub count: u32,
+    /// Their application.
+    pub application: Application,
+    /// Further flows of the engine, each with this application.
+    pub also: Vec<Application>,
+    /// The last flow's round trip is this much longer than the first one's; the others are between.
+    pub spread: Duration,
+    /// Paths of the first flow.
+    pub paths: usize,
+    /// Flow n joins at a random time of the n-th interval of this length, and what is beside them at one of the
+    /// first.
+    pub join: Duration,
+    /// Every second flow leaves at this time.
+    pub leave: Option<Duration>,
+    /// Models of TCP CUBIC beside them.
+    pub cubic: u32,
+    /// Models of TCP BBR beside them.
+    pub bbr: u32,
+}
+
+impl Flows {
+    /// The members of the crowd: models first, then further flows, then those that join one after the other.
+    pub fn members(&self) -> Vec<Member> {
+        let first = |sender| Member {
+            sender,
+            paths: 1,
+            extra: Duration::ZERO,
+            join: (Duration::ZERO, self.join),
+            leave: None,
+        };
+        let mut members = vec![first(Sender::Cubic); self.cubic as usize];
+        members.extend((0..self.bbr).map(|_| first(Sender::Bbr)));
+        members.extend(self.also.iter().map(|app| first(Sender::Engine(*app))));
+        let last = self.count.saturating_sub(1).max(1);
+        members.extend((0..self.count).map(|n| Member {
+            sender: Sender::Engine(self.application),
+            paths: if n == 0 { self.paths } else { 1 },
+            extra: self.spread * n / last / 2,
+            join: (self.join * n, self.join * (n + 1)),
+            leave: self.leave.filter(|_| n % 2 == 1),
+        }));
+        members
+    }
+}
+
 impl Crowd {
     /// Runs the crowd. The same seed gives the same result.
     pub fn run(&self, seed: u64) -> CrowdOutcome {

@@ -1,7 +1,5 @@
 //! `weftline-lab sim crowd`: several flows of the real engine over one bottleneck.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
@@ -10,7 +8,7 @@ use weftline_cli::ui::{Exit, Failure, OutputOptions};
 use super::common::seconds;
 use crate::commands::links::links;
 use crate::compare::Spread;
-use weftline_sim::crowd::{Crowd, CrowdOutcome, Member, Sender};
+use weftline_sim::crowd::{Crowd, CrowdOutcome, Flows, Member};
 use weftline_sim::engine::{Application, check_paths};
 use weftline_sim::schemes;
 
@@ -118,28 +116,18 @@ impl CrowdArgs {
     }
 
     fn members(&self) -> Result<Vec<Member>, Failure> {
-        let join = seconds("join", self.join)?;
-        let leave = self.leave.map(|at| seconds("leave", at)).transpose()?;
-        let spread = seconds("spread", self.spread / 1e3)?;
-        let first = |sender| Member {
-            sender,
-            paths: 1,
-            extra: Duration::ZERO,
-            join: (Duration::ZERO, join),
-            leave: None,
+        let flows = Flows {
+            count: self.flows,
+            application: self.app,
+            also: self.also.clone(),
+            spread: seconds("spread", self.spread / 1e3)?,
+            paths: self.paths.into(),
+            join: seconds("join", self.join)?,
+            leave: self.leave.map(|at| seconds("leave", at)).transpose()?,
+            cubic: self.cubic,
+            bbr: self.bbr,
         };
-        let mut members = vec![first(Sender::Cubic); self.cubic as usize];
-        members.extend((0..self.bbr).map(|_| first(Sender::Bbr)));
-        members.extend(self.also.iter().map(|app| first(Sender::Engine(*app))));
-        let last = self.flows.saturating_sub(1).max(1);
-        members.extend((0..self.flows).map(|n| Member {
-            sender: Sender::Engine(self.app),
-            paths: if n == 0 { usize::from(self.paths) } else { 1 },
-            extra: spread * n / last / 2,
-            join: (join * n, join * (n + 1)),
-            leave: leave.filter(|_| n % 2 == 1),
-        }));
-        Ok(members)
+        Ok(flows.members())
     }
 }
 

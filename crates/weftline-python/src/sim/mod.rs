@@ -2,6 +2,11 @@
 //!
 //! Results go to Python as JSON, and as arrays where they are long.
 
+mod crowd;
+mod fecframe;
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -25,6 +30,9 @@ use weftline_sim::schemes;
 use crate::array::array;
 use crate::buffer::Bytes;
 use crate::errors;
+
+pub(crate) use crowd::sim_crowd;
+pub(crate) use fecframe::{sim_fecframe, sim_fecframe_recommend};
 
 type Told<'py> = (String, Bound<'py, PyAny>);
 
@@ -67,14 +75,22 @@ fn unknown(what: &str, name: &str, allowed: &str) -> PyErr {
     errors::model(format_args!("{what} is {name:?}: it must be {allowed}"))
 }
 
+fn within<T: PartialOrd + Display>(name: &str, value: T, range: RangeInclusive<T>) -> PyResult<T> {
+    match range.contains(&value) {
+        true => Ok(value),
+        false => Err(errors::model(format_args!(
+            "{name} is {value}: it must be {} to {}",
+            range.start(),
+            range.end()
+        ))),
+    }
+}
+
 /// Threads of a model: one for each processor, unless it is said.
 fn threads(given: Option<usize>) -> PyResult<usize> {
     match given {
         None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
-        Some(threads) if (1..=1024).contains(&threads) => Ok(threads),
-        Some(threads) => Err(errors::model(format_args!(
-            "threads is {threads}: it must be 1 to 1024"
-        ))),
+        Some(threads) => within("threads", threads, 1..=1024),
     }
 }
 
