@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use weftline::{Congestion, EndpointConfig, PathRequest};
 
 use crate::errors::ConfigError;
+use crate::event_logs::EventLogs;
 
 /// The fields of the dataclass.
 #[derive(FromPyObject)]
@@ -25,6 +26,7 @@ pub(crate) struct Config {
     early_data: bool,
     paths: Vec<String>,
     all_interfaces: bool,
+    event_logs: Option<Py<EventLogs>>,
 }
 
 impl TryFrom<Config> for EndpointConfig {
@@ -55,6 +57,7 @@ impl TryFrom<Config> for EndpointConfig {
             .map(|path| path_request(path))
             .collect::<PyResult<_>>()?;
         config.all_interfaces = given.all_interfaces;
+        config.event_logs = given.event_logs.map(|logs| logs.get().0.clone());
         Ok(config)
     }
 }

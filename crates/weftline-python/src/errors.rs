@@ -55,7 +55,9 @@ pub(crate) fn closed(closed: CloseReason) -> PyErr {
 pub(crate) fn bind(error: weftline::BindError) -> PyErr {
     let text = error.to_string();
     match error {
-        weftline::BindError::Socket { source, .. } | weftline::BindError::Given(source) => {
+        weftline::BindError::Socket { source, .. }
+        | weftline::BindError::Given(source)
+        | weftline::BindError::EventLogs { source, .. } => {
             // An OSError has its number first.
             BindError::new_err((source.raw_os_error(), text))
         }

@@ -10,6 +10,7 @@ mod config;
 mod connection;
 mod endpoint;
 mod errors;
+mod event_logs;
 mod identity;
 mod runtime;
 mod sim;
@@ -29,6 +30,7 @@ const _: () = {
     assert!(is_aligned::<codec::WindowDecoder>() && is_aligned::<codec::WindowEncoder>());
     assert!(is_aligned::<connection::Connection>() && is_aligned::<connection::Message>());
     assert!(is_aligned::<connection::Receipt>() && is_aligned::<endpoint::Endpoint>());
+    assert!(is_aligned::<event_logs::EventLogs>());
     assert!(is_aligned::<identity::Allowed>() && is_aligned::<identity::Fingerprint>());
     assert!(is_aligned::<identity::Identity>());
     assert!(is_aligned::<sim::Link>());
@@ -50,6 +52,8 @@ mod _native {
     use crate::connection::{Connection, Message, Receipt};
     #[pymodule_export]
     use crate::endpoint::{Endpoint, bind, bind_insecure};
+    #[pymodule_export]
+    use crate::event_logs::EventLogs;
     #[pymodule_export]
     use crate::identity::{Allowed, Fingerprint, Identity};
     #[pymodule_export]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import pathlib
 import pickle
 import stat
@@ -20,6 +21,7 @@ from weftline import (
     ConnectTimeoutError,
     Endpoint,
     EndpointClosed,
+    EventLogs,
     Fingerprint,
     FingerprintError,
     Identity,
@@ -269,6 +271,41 @@ def test_a_connection_has_a_path_and_may_have_more() -> None:
                 await client.add_path("no path")
 
     run(test)
+
+
+def test_each_connection_has_an_event_log(tmp_path: pathlib.Path) -> None:
+    logs = EventLogs(tmp_path / "logs")
+    assert logs.folder == tmp_path / "logs" and not logs.folder.exists()
+    config = Config(event_logs=logs)
+
+    async def test() -> None:
+        async with pair(config, config) as (client, server):
+            async with client:
+                await client.send_message(bytes(50_000))
+            assert len((await server.recv_message()).data) == 50_000
+
+    run(test)
+    logs.flush()
+    files = sorted(logs.folder.iterdir())
+    written: dict[str, int] = {}
+    for file in files:
+        assert file.suffix == ".sqlog" and stat.S_IMODE(file.stat().st_mode) == 0o600
+        # A JSON text sequence (RFC 7464).
+        head, *entries = (json.loads(record) for record in file.read_text().split("\x1e")[1:])
+        assert [entry["name"] for entry in entries].count("weftline:closed") == 1
+        sizes = [entry["data"]["bytes"] for entry in entries if entry["name"] == "weftline:written"]
+        written[head["trace"]["vantage_point"]["type"]] = sum(sizes)
+    assert written == {"client": 50_000, "server": 0} and len(files) == 2
+
+
+def test_event_logs_that_cannot_be_written_are_refused(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(BindError, match="event logs") as refused:
+        InsecureEndpoint.bind("127.0.0.1:0", Config(event_logs=EventLogs(file)))
+    assert refused.value.errno is not None
+    with pytest.raises(ConfigError, match="1 MiB"):
+        InsecureEndpoint.bind("127.0.0.1:0", Config(event_logs=EventLogs(tmp_path, 1000)))
 
 
 def test_an_endpoint_serves_one_loop_after_the_other() -> None:

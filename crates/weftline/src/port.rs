@@ -250,7 +250,6 @@ impl Registry {
         let ended = Arc::downgrade(&shared);
         driver::spawn(shared.clone(), move || {
             drop(permit);
-            registry.lock().remove(&key);
             if let Some(ended) = ended.upgrade() {
                 #[cfg(feature = "event-log")]
                 if let (Some(logs), Some(number)) = (&registry.config.event_logs, log) {
@@ -262,6 +261,8 @@ impl Registry {
                     registry.sessions.remove(&bond.name);
                 }
             }
+            // Who waits until the port is idle finds the log and the counters complete.
+            registry.lock().remove(&key);
             registry.idle.notify_waiters();
         });
         #[cfg(feature = "quic")]

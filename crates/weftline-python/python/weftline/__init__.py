@@ -20,7 +20,7 @@ from ._connection import (
     Receipt,
 )
 from ._endpoint import Endpoint, InsecureEndpoint, Refusal, RefusalKind
-from ._native import Allowed, Fingerprint, Identity, Message
+from ._native import Allowed, EventLogs, Fingerprint, Identity, Message
 from ._stats import DroppedStats, Histogram, PathReport, PathStats, ReceivedStats, SentStats, Stats
 from ._streams import StreamReader, StreamWriter
 from .errors import (
@@ -68,6 +68,7 @@ __all__ = [
     "DroppedStats",
     "Endpoint",
     "EndpointClosed",
+    "EventLogs",
     "Fingerprint",
     "FingerprintError",
     "Histogram",

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Optional
 
+from ._native import EventLogs
+
 Congestion = Literal["engine", "cubic", "bbr", "new-reno"]
 
 
@@ -50,3 +52,5 @@ class Config:
     """The paths of each connection that this endpoint makes, such as ``"wlan0"`` or ``"wwan0,cost=1"``."""
     all_interfaces: bool = False
     """Besides, a path through each network interface that has a default route (Linux)."""
+    event_logs: Optional[EventLogs] = None
+    """Writes the event log of each connection to a file of its own."""

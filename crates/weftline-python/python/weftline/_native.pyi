@@ -1,5 +1,6 @@
 from collections.abc import Generator, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Generic, Literal, Optional, TypeVar, Union, final
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "Coefficients",
     "Connection",
     "Endpoint",
+    "EventLogs",
     "Fingerprint",
     "Identity",
     "Link",
@@ -109,6 +111,13 @@ class Allowed:
     @staticmethod
     def anyone() -> Allowed: ...
     def allows(self, peer: _Peer) -> bool: ...
+
+@final
+class EventLogs:
+    def __new__(cls, folder: _Path, size: int = 64_000_000) -> EventLogs: ...
+    @property
+    def folder(self) -> Path: ...
+    def flush(self) -> None: ...
 
 @final
 class Message:
