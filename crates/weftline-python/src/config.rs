@@ -7,6 +7,7 @@ use weftline::{Congestion, EndpointConfig, PathRequest};
 
 use crate::errors::ConfigError;
 use crate::event_logs::EventLogs;
+use crate::monitor::Monitor;
 
 /// The fields of the dataclass.
 #[derive(FromPyObject)]
@@ -27,6 +28,7 @@ pub(crate) struct Config {
     paths: Vec<String>,
     all_interfaces: bool,
     event_logs: Option<Py<EventLogs>>,
+    monitor: Option<Py<Monitor>>,
 }
 
 impl TryFrom<Config> for EndpointConfig {
@@ -58,6 +60,9 @@ impl TryFrom<Config> for EndpointConfig {
             .collect::<PyResult<_>>()?;
         config.all_interfaces = given.all_interfaces;
         config.event_logs = given.event_logs.map(|logs| logs.get().0.clone());
+        if let Some(monitor) = given.monitor {
+            config.monitor = monitor.get().0.clone();
+        }
         Ok(config)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tokio::sync::Mutex;
-use weftline::PathId;
+use weftline::{PathId, PathInfo, Stats};
 
 use crate::bridge::Operation;
 use crate::buffer::Bytes;
@@ -18,7 +18,25 @@ use crate::stream::{self, ReadStream, WriteStream};
 pub(crate) struct Connection(pub(crate) weftline::Connection);
 
 /// A path: name, request, remote address, whether it is silent, and the report as JSON.
-type Path = (String, String, Option<String>, bool, Option<String>);
+pub(crate) type Path = (String, String, Option<String>, bool, Option<String>);
+
+pub(crate) fn path(path: PathInfo) -> Path {
+    let report = path
+        .report
+        .map(|report| serde_json::to_string(&report).expect("counters have a form in JSON"));
+    (
+        path.id.to_string(),
+        path.request.to_string(),
+        path.remote.map(|addr| addr.to_string()),
+        path.is_silent,
+        report,
+    )
+}
+
+/// Counters as JSON.
+pub(crate) fn stats(stats: &Stats) -> String {
+    serde_json::to_string(stats).expect("counters have a form in JSON")
+}
 
 /// Codes of applications are below 2^60 (the others are QUIC's and the project's).
 pub(crate) fn check_code(code: u64) -> PyResult<()> {
@@ -221,8 +239,7 @@ impl Connection {
 
     /// The counters as JSON.
     fn stats(&self, py: Python<'_>) -> String {
-        let stats = py.detach(|| self.0.stats());
-        serde_json::to_string(&stats).expect("counters have a form in JSON")
+        stats(&py.detach(|| self.0.stats()))
     }
 
     fn last_heard(&self, py: Python<'_>) -> f64 {
@@ -251,19 +268,7 @@ impl Connection {
 
     fn paths(&self, py: Python<'_>) -> Vec<Path> {
         let paths = py.detach(|| self.0.paths());
-        let each = paths.into_iter().map(|path| {
-            let report = path.report.map(|report| {
-                serde_json::to_string(&report).expect("counters have a form in JSON")
-            });
-            (
-                path.id.to_string(),
-                path.request.to_string(),
-                path.remote.map(|addr| addr.to_string()),
-                path.is_silent,
-                report,
-            )
-        });
-        each.collect()
+        paths.into_iter().map(path).collect()
     }
 
     /// The next thing that happens to a path: its name, what, and a sentence.

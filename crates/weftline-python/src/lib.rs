@@ -12,6 +12,7 @@ mod endpoint;
 mod errors;
 mod event_logs;
 mod identity;
+mod monitor;
 mod runtime;
 mod sim;
 mod stream;
@@ -32,7 +33,7 @@ const _: () = {
     assert!(is_aligned::<connection::Receipt>() && is_aligned::<endpoint::Endpoint>());
     assert!(is_aligned::<event_logs::EventLogs>());
     assert!(is_aligned::<identity::Allowed>() && is_aligned::<identity::Fingerprint>());
-    assert!(is_aligned::<identity::Identity>());
+    assert!(is_aligned::<identity::Identity>() && is_aligned::<monitor::Monitor>());
     assert!(is_aligned::<sim::Link>());
     assert!(is_aligned::<theory::Rlnc>() && is_aligned::<theory::Streaming>());
     assert!(is_aligned::<stream::ReadStream>() && is_aligned::<stream::WriteStream>());
@@ -56,6 +57,8 @@ mod _native {
     use crate::event_logs::EventLogs;
     #[pymodule_export]
     use crate::identity::{Allowed, Fingerprint, Identity};
+    #[pymodule_export]
+    use crate::monitor::Monitor;
     #[pymodule_export]
     use crate::sim::{
         Link, sim_answered, sim_arq, sim_block, sim_crowd, sim_engine, sim_fecframe,

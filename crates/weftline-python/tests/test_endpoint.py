@@ -27,6 +27,7 @@ from weftline import (
     Identity,
     IdentityError,
     InsecureEndpoint,
+    Monitor,
     PathError,
     PeerMismatch,
     PeerRefused,
@@ -248,6 +249,41 @@ def test_statistics_count_what_was_sent() -> None:
             assert len(stats.stalls.counts) == len(stats.stalls.BOUNDS) + 1
             with pytest.raises(AttributeError):
                 stats.sent.data = 0  # type: ignore[misc]
+
+    run(test)
+
+
+def test_a_monitor_sees_all_connections_of_its_endpoints() -> None:
+    monitor, other = Monitor(), Monitor()
+
+    async def test() -> None:
+        for round in (1, 2):
+            async with pair(Config(monitor=monitor), Config(monitor=other)) as (client, server):
+                await client.send_message(bytes(5000))
+                await server.recv_message()
+                await client.flushed()
+                (seen,), (own,) = monitor.overview().open, other.overview().open
+                assert seen.is_accepted and not own.is_accepted
+                # The other monitor has seen two connections more in the first round.
+                assert (seen.number, own.number) == (round - 1, 3 * (round - 1))
+                assert (seen.peer, own.peer) == (server.peer, client.peer)
+                assert own.remote_address == client.remote_address
+                assert seen.application_protocol is None and 0 < seen.age < 30
+                assert seen.stats.received.data == own.stats.sent.data == 5000
+                assert [path.name for path in seen.paths] == ["path 1"] and seen.held >= 0
+                assert own.packets.sent_bytes > 5000 and seen.packets.received > 0
+                plain = [InsecureEndpoint.bind("127.0.0.1:0", Config(monitor=other)) for _ in range(2)]
+                ends = await asyncio.gather(plain[0].connect(plain[1].local_address), plain[1].accept())
+                more = other.overview().open[1:]
+                assert sorted(one.is_accepted for one in more) == [False, True]
+                assert len(ends) == 2 and {one.peer for one in more} == {None}
+                for endpoint in plain:
+                    endpoint.close()
+                    await endpoint.wait_idle()
+        after, theirs = monitor.overview(), other.overview()
+        assert after.open == [] and theirs.open == []
+        assert (after.connections, theirs.connections) == (2, 6)
+        assert after.totals.received.data == 10_000 and after.totals.packets.received > 0
 
     run(test)
 

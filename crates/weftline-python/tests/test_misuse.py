@@ -31,7 +31,7 @@ def values() -> list[Any]:
         (), (1, 2), [], [b"x", b"y"], [1, "x"], {}, {0: b"x"}, {"x": None}, {1, 2}, range(5), object(), int, len,
         Fingerprint("mfrg-gzdf-mztw-q2lk-nnwg-23tp-obyx-e43u"), Identity.generate(), Allowed.anyone(), Config(),
         Config(scheme=7), Config(connect_timeout=None), Config(paths=3),  # type: ignore[arg-type]
-        Config(event_logs="logs"),  # type: ignore[arg-type]
+        Config(event_logs="logs"), Config(monitor=7), weftline.Monitor(),  # type: ignore[arg-type]
         codec.Coefficients.fading(1, 3), codec.BlockEncoder(3, 3),
     ]  # fmt: skip
 

@@ -20,7 +20,8 @@ from ._connection import (
     Receipt,
 )
 from ._endpoint import Endpoint, InsecureEndpoint, Refusal, RefusalKind
-from ._native import Allowed, EventLogs, Fingerprint, Identity, Message
+from ._monitor import ConnectionInfo, Overview, Packets, Totals
+from ._native import Allowed, EventLogs, Fingerprint, Identity, Message, Monitor
 from ._stats import DroppedStats, Histogram, PathReport, PathStats, ReceivedStats, SentStats, Stats
 from ._streams import StreamReader, StreamWriter
 from .errors import (
@@ -64,6 +65,7 @@ __all__ = [
     "ConnectTimeoutError",
     "Connection",
     "ConnectionClosed",
+    "ConnectionInfo",
     "DeliveryError",
     "DroppedStats",
     "Endpoint",
@@ -80,7 +82,10 @@ __all__ = [
     "MessageExpired",
     "MessageTooLong",
     "ModelError",
+    "Monitor",
     "NoRoomError",
+    "Overview",
+    "Packets",
     "PathChange",
     "PathError",
     "PathEvent",
@@ -103,5 +108,6 @@ __all__ = [
     "StreamReset",
     "StreamStopped",
     "StreamWriter",
+    "Totals",
     "WeftlineError",
 ]

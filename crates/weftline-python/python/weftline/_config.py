@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Optional
 
-from ._native import EventLogs
+from ._native import EventLogs, Monitor
 
 Congestion = Literal["engine", "cubic", "bbr", "new-reno"]
 
@@ -54,3 +54,5 @@ class Config:
     """Besides, a path through each network interface that has a default route (Linux)."""
     event_logs: Optional[EventLogs] = None
     """Writes the event log of each connection to a file of its own."""
+    monitor: Optional[Monitor] = None
+    """Looks at the connections of all endpoints that have it."""

@@ -14,6 +14,7 @@ from ._types import Buffer
 from .errors import CloseReason
 
 PathChange = Literal["opened", "silent", "heard", "lost", "failed", "removed"]
+RawPath = tuple[str, str, Optional[str], bool, Optional[str]]
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,14 @@ class PathInfo:
     """Nothing is heard of it."""
     report: Optional[PathReport]
     """Counters and estimates."""
+
+
+def read_paths(paths: list[RawPath]) -> list[PathInfo]:
+    """What the native module tells of paths."""
+    return [
+        PathInfo(name, request, remote, silent, None if report is None else read_path_report(report))
+        for name, request, remote, silent, report in paths
+    ]
 
 
 @dataclass(frozen=True)
@@ -215,10 +224,7 @@ class Connection:
 
     def paths(self) -> list[PathInfo]:
         """The connection's paths now."""
-        return [
-            PathInfo(name, request, remote, silent, None if report is None else read_path_report(report))
-            for name, request, remote, silent, report in self._native.paths()
-        ]
+        return read_paths(self._native.paths())
 
     async def path_event(self) -> PathEvent:
         """Wait for the next thing that happens to a path. Of more than 64 that nobody asks for, the oldest are dropped.

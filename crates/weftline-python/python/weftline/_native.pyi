@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._config import Config
-from ._connection import PathChange
+from ._connection import PathChange, RawPath
 from ._endpoint import RefusalKind
+from ._monitor import Overview
 from ._types import Buffer
 from .errors import CloseKind
 from .sim import FecframeBlock, FecframeWindow
@@ -26,6 +27,7 @@ __all__ = [
     "Identity",
     "Link",
     "Message",
+    "Monitor",
     "Operation",
     "ReadStream",
     "Receipt",
@@ -129,6 +131,11 @@ class Message:
     def late(self) -> bool: ...
 
 @final
+class Monitor:
+    def __new__(cls) -> Monitor: ...
+    def overview(self) -> Overview: ...
+
+@final
 class Receipt:
     @property
     def id(self) -> int: ...
@@ -176,7 +183,7 @@ class Connection:
     def rtt(self) -> float: ...
     def add_path(self, request: str) -> Operation[str]: ...
     def remove_path(self, name: str) -> None: ...
-    def paths(self) -> list[tuple[str, str, Optional[str], bool, Optional[str]]]: ...
+    def paths(self) -> list[RawPath]: ...
     def path_event(self) -> Operation[tuple[str, PathChange, str]]: ...
 
 @final
