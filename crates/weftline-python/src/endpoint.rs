@@ -11,6 +11,7 @@ use crate::connection::Connection;
 use crate::errors;
 use crate::identity::{Allowed, Fingerprint, Identity, Peer};
 use crate::runtime;
+use crate::socket;
 
 /// A port, with encryption or without.
 #[pyclass(frozen, module = "weftline._native")]
@@ -57,12 +58,54 @@ pub(crate) fn bind(
 }
 
 #[pyfunction]
+pub(crate) fn from_socket(
+    py: Python<'_>,
+    socket: &Bound<'_, PyAny>,
+    identity: &Identity,
+    allowed: &Allowed,
+    config: Config,
+) -> PyResult<Endpoint> {
+    let (socket, config) = (
+        socket::duplicate(socket)?,
+        EndpointConfig::try_from(config)?,
+    );
+    bridge::start(py)?;
+    let (identity, allowed) = (identity.0.clone(), allowed.0.clone());
+    py.detach(|| {
+        let _runtime = runtime::enter()?;
+        let bound = weftline::Endpoint::from_socket(socket, identity, allowed, config);
+        bound.map(Kind::Quic).map(Endpoint).map_err(errors::bind)
+    })
+}
+
+#[pyfunction]
 pub(crate) fn bind_insecure(py: Python<'_>, addr: &str, config: Config) -> PyResult<Endpoint> {
     let (addr, config) = (address(addr)?, EndpointConfig::try_from(config)?);
     bridge::start(py)?;
     py.detach(|| {
         let _runtime = runtime::enter()?;
         let bound = InsecureEndpoint::bind(addr, config);
+        bound
+            .map(Kind::Insecure)
+            .map(Endpoint)
+            .map_err(errors::bind)
+    })
+}
+
+#[pyfunction]
+pub(crate) fn from_socket_insecure(
+    py: Python<'_>,
+    socket: &Bound<'_, PyAny>,
+    config: Config,
+) -> PyResult<Endpoint> {
+    let (socket, config) = (
+        socket::duplicate(socket)?,
+        EndpointConfig::try_from(config)?,
+    );
+    bridge::start(py)?;
+    py.detach(|| {
+        let _runtime = runtime::enter()?;
+        let bound = InsecureEndpoint::from_socket(socket, config);
         bound
             .map(Kind::Insecure)
             .map(Endpoint)
@@ -145,6 +188,19 @@ impl Endpoint {
                 "an insecure endpoint cannot tell its peers apart",
             )),
         }
+    }
+
+    fn rebind(&self, py: Python<'_>, socket: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Kind::Quic(endpoint) = &self.0 else {
+            return Err(errors::ConfigError::new_err(
+                "an insecure endpoint cannot move to another socket",
+            ));
+        };
+        let socket = socket::duplicate(socket)?;
+        py.detach(|| {
+            let _runtime = runtime::enter()?;
+            endpoint.rebind(socket).map_err(socket::given)
+        })
     }
 
     fn close(&self, py: Python<'_>, code: u64, reason: &str) -> PyResult<()> {

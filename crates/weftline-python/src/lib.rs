@@ -15,6 +15,8 @@ mod identity;
 mod monitor;
 mod runtime;
 mod sim;
+#[allow(unsafe_code)]
+mod socket;
 mod stream;
 mod theory;
 
@@ -52,7 +54,7 @@ mod _native {
     #[pymodule_export]
     use crate::connection::{Connection, Message, Receipt};
     #[pymodule_export]
-    use crate::endpoint::{Endpoint, bind, bind_insecure};
+    use crate::endpoint::{Endpoint, bind, bind_insecure, from_socket, from_socket_insecure};
     #[pymodule_export]
     use crate::event_logs::EventLogs;
     #[pymodule_export]

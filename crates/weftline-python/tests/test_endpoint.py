@@ -6,6 +6,7 @@ import asyncio
 import json
 import pathlib
 import pickle
+import socket
 import stat
 
 import pytest
@@ -201,6 +202,77 @@ def test_an_address_that_cannot_be_bound_is_told() -> None:
     for wrong in ("localhost", "127.0.0.1", "", "127.0.0.1:99999"):
         with pytest.raises(ConfigError, match="address"):
             Endpoint.bind(wrong, Identity.generate())
+
+
+def udp() -> socket.socket:
+    """A bound socket."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind(("127.0.0.1", 0))
+    return sock
+
+
+def address(sock: socket.socket) -> str:
+    host, port = sock.getsockname()
+    return f"{host}:{port}"
+
+
+def test_an_endpoint_uses_a_socket_that_was_given_and_moves_to_another() -> None:
+    async def test() -> None:
+        theirs, ours = Identity.generate(), Identity.generate()
+        with udp() as given, udp() as first, udp() as second:
+            server = Endpoint.from_socket(given, theirs, Allowed.only([ours.fingerprint]))
+            client = Endpoint.from_socket(first, ours)
+            async with server, client:
+                # Each has a socket of its own.
+                bound = address(given), address(first), address(second)
+                given.close()
+                first.close()
+                assert (server.local_address, client.local_address) == bound[:2]
+                connecting = asyncio.ensure_future(client.connect(bound[0], theirs.fingerprint))
+                accepted = await server.accept()
+                assert accepted is not None and accepted.remote_address == bound[1]
+                async with await connecting as connection:
+                    client.rebind(second)
+                    assert client.local_address == bound[2]
+                    await connection.send_message(b"moved")
+                    assert (await accepted.recv_message()).data == b"moved"
+                    await connection.flushed()
+                    assert accepted.remote_address == bound[2]
+
+    run(test)
+
+
+def test_a_plain_endpoint_uses_a_socket_that_was_given() -> None:
+    async def test() -> None:
+        with udp() as given:
+            async with InsecureEndpoint.from_socket(given) as server, InsecureEndpoint.bind("127.0.0.1:0") as client:
+                connecting = asyncio.ensure_future(client.connect(address(given)))
+                accepted = await server.accept()
+                assert accepted is not None
+                async with await connecting as connection:
+                    await connection.send_message(b"hello")
+                    assert (await accepted.recv_message()).data == b"hello"
+
+    run(test)
+
+
+def test_a_socket_that_cannot_carry_an_endpoint_is_refused() -> None:
+    endpoint = Endpoint.bind("127.0.0.1:0", Identity.generate())
+    before = endpoint.local_address
+    closed = udp()
+    closed.close()
+    with socket.socket() as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unbound:
+        left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        with left, right:
+            for wrong, text in ((closed, "closed"), (tcp, "not of UDP"), (left, "not of UDP"), (unbound, "bind it")):
+                for use in (endpoint.rebind, InsecureEndpoint.from_socket):
+                    with pytest.raises(ConfigError, match=text):
+                        use(wrong)
+    for other in (None, 3, "127.0.0.1:0", endpoint):
+        for use in (endpoint.rebind, InsecureEndpoint.from_socket):
+            with pytest.raises(TypeError, match="socket"):
+                use(other)  # type: ignore[arg-type]
+    assert endpoint.local_address == before
 
 
 def test_identities_live_in_private_files(tmp_path: pathlib.Path) -> None:

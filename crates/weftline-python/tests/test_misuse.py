@@ -8,6 +8,7 @@ import gc
 import inspect
 import os
 import random
+import socket
 import subprocess
 import sys
 import textwrap
@@ -17,12 +18,14 @@ import pytest
 from conftest import pair, run
 
 import weftline
-from weftline import Allowed, Config, Fingerprint, Identity, InsecureEndpoint
+from weftline import Allowed, Config, Endpoint, Fingerprint, Identity, InsecureEndpoint
 from weftline import codec, sim, theory
 
 
 def values() -> list[Any]:
     """Values of all kinds, the usual and the absurd."""
+    closed = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    closed.close()
     return [
         None, True, False, 0, 1, -1, 2, 7, 255, 256, 8192, 65535, 1 << 31, 1 << 32, 1 << 63, 1 << 64, -(1 << 70),
         0.0, 1.5, -1.0, float("nan"), float("inf"), 1e300, 1j,
@@ -32,7 +35,7 @@ def values() -> list[Any]:
         Fingerprint("mfrg-gzdf-mztw-q2lk-nnwg-23tp-obyx-e43u"), Identity.generate(), Allowed.anyone(), Config(),
         Config(scheme=7), Config(connect_timeout=None), Config(paths=3),  # type: ignore[arg-type]
         Config(event_logs="logs"), Config(monitor=7), weftline.Monitor(),  # type: ignore[arg-type]
-        codec.Coefficients.fading(1, 3), codec.BlockEncoder(3, 3),
+        codec.Coefficients.fading(1, 3), codec.BlockEncoder(3, 3), closed,
     ]  # fmt: skip
 
 
@@ -98,15 +101,33 @@ def test_endpoints_connections_and_streams_take_anything_open_and_closed() -> No
                 writer.write(b"x")
                 theirs, _ = await server.accept_stream()
                 receipt = await client.send_message(b"x")
-                endpoint = InsecureEndpoint.bind("127.0.0.1:0")
+                plain = InsecureEndpoint.bind("127.0.0.1:0")
+                encrypted = Endpoint.bind("127.0.0.1:0", Identity.generate())
                 if closed:
                     client.close()
-                    endpoint.close()
-                for target in (reader, theirs, writer, receipt, client, endpoint):
+                    plain.close()
+                    encrypted.close()
+                for target in (reader, theirs, writer, receipt, client, plain, encrypted):
                     attack(target, public(target), rng, CALLS // 10)
                     await asyncio.sleep(0)
-                endpoint.close()
-                await endpoint.wait_idle()
+                for endpoint in (plain, encrypted):
+                    endpoint.close()
+                    await endpoint.wait_idle()
+
+    run(test)
+
+
+def test_a_closed_endpoint_may_move_and_be_watched() -> None:
+    async def test() -> None:
+        monitor = weftline.Monitor()
+        endpoint = Endpoint.bind("127.0.0.1:0", Identity.generate(), config=Config(monitor=monitor))
+        endpoint.close()
+        await endpoint.wait_idle()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+            other.bind(("127.0.0.1", 0))
+            endpoint.rebind(other)
+            assert endpoint.local_address.endswith(f":{other.getsockname()[1]}")
+        assert monitor.overview().connections == 0
 
     run(test)
 

@@ -9,7 +9,7 @@ from typing import Literal, Optional, TypeVar, Union
 
 from ._config import Config
 from ._connection import Connection
-from ._native import Allowed, Fingerprint, Identity, bind, bind_insecure
+from ._native import Allowed, Fingerprint, Identity, bind, bind_insecure, from_socket, from_socket_insecure
 from ._native import Endpoint as NativeEndpoint
 
 RefusalKind = Literal["unknown-peer", "full", "crowded", "handshake", "path", "more"]
@@ -122,6 +122,33 @@ class Endpoint(_Port):
         native = bind(address, identity, allowed or Allowed.nobody(), config or Config())
         return cls(native)
 
+    @classmethod
+    def from_socket(
+        cls,
+        sock: socket.socket,
+        identity: Identity,
+        allowed: Optional[Allowed] = None,
+        config: Optional[Config] = None,
+    ) -> Endpoint:
+        """As :meth:`bind`, on a UDP socket that is bound already: one that the system handed over, or with options that
+        only the application knows. Its buffers stay as they are.
+
+        The endpoint has a duplicate of the socket and makes it non-blocking. Close yours, or keep it for its options;
+        do not receive from it.
+
+        Raises :class:`BindError` or :class:`ConfigError`.
+        """
+        native = from_socket(sock, identity, allowed or Allowed.nobody(), config or Config())
+        return cls(native)
+
+    def rebind(self, sock: socket.socket) -> None:
+        """Move to another bound UDP socket, of which the endpoint takes a duplicate: for a host whose network has changed.
+        Connections go along, as QUIC allows. A server must stay where its clients look for it.
+
+        Raises :class:`BindError` or :class:`ConfigError`; the endpoint then keeps the old socket.
+        """
+        self._native.rebind(sock)
+
     @property
     def fingerprint(self) -> Fingerprint:
         """This end's fingerprint."""
@@ -160,6 +187,14 @@ class InsecureEndpoint(_Port):
         Raises :class:`BindError` or :class:`ConfigError`.
         """
         return cls(bind_insecure(address, config or Config()))
+
+    @classmethod
+    def from_socket(cls, sock: socket.socket, config: Optional[Config] = None) -> InsecureEndpoint:
+        """As :meth:`bind`, on a UDP socket that is bound already, as :meth:`Endpoint.from_socket` takes it.
+
+        Raises :class:`BindError` or :class:`ConfigError`.
+        """
+        return cls(from_socket_insecure(sock, config or Config()))
 
     async def connect(self, address: str, *, early: bool = False) -> Connection:
         """Connect to whatever answers at this address.
