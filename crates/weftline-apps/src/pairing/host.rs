@@ -9,7 +9,7 @@ use weftline::{Connection, Fingerprint, Stream};
 use super::codes::Codes;
 use super::exchange::{ReceiverNext, Receiving};
 use super::wire::Message;
-use super::{Code, EXCHANGE, Name, Paired, PairingError, binding, read, write};
+use super::{Code, EXCHANGE, Name, Paired, PairingError, binding, read, write, write_last};
 use crate::SessionError;
 use crate::close;
 
@@ -99,7 +99,7 @@ impl Host {
                     return Ok((Paired { peer, name, addr }, last));
                 }
                 ReceiverNext::Wrong(message) => {
-                    write(&mut stream, &message).await?;
+                    write_last(&mut stream, &message).await?;
                     let _ = connection.flushed().await;
                     return Err(PairingError::WrongCode);
                 }

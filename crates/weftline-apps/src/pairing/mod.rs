@@ -133,3 +133,11 @@ async fn write(stream: &mut Stream, message: &Message) -> Result<(), PairingErro
     let written = stream.write_all(&message.to_bytes()).await;
     Ok(written.map_err(|error| SessionError::Failed(error.to_string()))?)
 }
+
+/// As [`write`], for the last message: a stream that is dropped before its end is reset, and then a peer that
+/// reads late does not get what has arrived.
+async fn write_last(stream: &mut Stream, message: &Message) -> Result<(), PairingError> {
+    write(stream, message).await?;
+    let finished = stream.finish();
+    Ok(finished.map_err(|error| SessionError::Failed(error.to_string()))?)
+}

@@ -9,7 +9,9 @@ use weftline::{
 
 use super::exchange::{SenderNext, Sending};
 use super::wire::Message;
-use super::{Code, EXCHANGE, Name, PROTOCOL, Paired, PairingError, binding, read, write};
+use super::{
+    Code, EXCHANGE, Name, PROTOCOL, Paired, PairingError, binding, read, write, write_last,
+};
 use crate::address::any_like;
 use crate::close;
 use crate::session::{farewell, race};
@@ -65,7 +67,7 @@ pub async fn pair(
 
 /// Writes the last message, and waits until it has arrived.
 async fn tell(connection: &Connection, (mut stream, message): (Stream, Message)) {
-    if write(&mut stream, &message).await.is_ok() {
+    if write_last(&mut stream, &message).await.is_ok() {
         let _ = connection.flushed().await;
     }
 }

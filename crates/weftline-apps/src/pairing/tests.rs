@@ -121,6 +121,25 @@ async fn three_wrong_tries_of_different_senders_end_the_code() {
 }
 
 #[tokio::test]
+async fn the_last_message_is_there_for_a_reader_that_is_late() {
+    let open = Allowed::nobody().and_strangers_for(PROTOCOL);
+    let server = bind(open, Identity::generate());
+    let client = bind(Allowed::nobody(), Identity::generate());
+    let there = server.local_addr().unwrap();
+    let ours = client.connect_stranger(there, PROTOCOL).await.unwrap();
+    let theirs = server.accept_stranger().await.unwrap();
+    let mut stream = ours.open_stream().await.unwrap();
+    write_last(&mut stream, &Message::Wrong).await.unwrap();
+    ours.flushed().await.unwrap();
+    drop(stream);
+    // It comes after all that a dropped stream causes.
+    let receipt = ours.send_message(vec![1], None).await.unwrap();
+    receipt.await.unwrap();
+    let mut late = theirs.accept_stream().await.unwrap();
+    assert_eq!(read(&mut late).await.unwrap(), Message::Wrong);
+}
+
+#[tokio::test]
 async fn an_open_code_lets_strangers_in_for_nothing_else() {
     let receiver = Receiver::new();
     let stranger = Identity::generate();
