@@ -29,6 +29,23 @@ impl Endpoint {
             Kind::Insecure(endpoint) => endpoint,
         }
     }
+
+    /// What only an endpoint with encryption can do.
+    fn quic(&self) -> PyResult<&weftline::Endpoint> {
+        match &self.0 {
+            Kind::Quic(endpoint) => Ok(endpoint),
+            Kind::Insecure(_) => Err(errors::ConfigError::new_err(
+                "an insecure endpoint cannot do this: it cannot tell its peers apart",
+            )),
+        }
+    }
+}
+
+fn accepted(py: Python<'_>, accepted: Option<weftline::Connection>) -> PyResult<Py<PyAny>> {
+    Ok(match accepted {
+        Some(connection) => Py::new(py, Connection(connection))?.into_any(),
+        None => py.None(),
+    })
 }
 
 fn address(text: &str) -> PyResult<SocketAddr> {
@@ -145,15 +162,23 @@ impl Endpoint {
         }))
     }
 
+    fn connect_stranger(&self, addr: &str, protocol: &str) -> PyResult<Operation> {
+        let connecting = self.quic()?.connect_stranger(address(addr)?, protocol);
+        Ok(Operation::new(connecting, |py, connected| {
+            let connection = connected.map_err(errors::connect)?;
+            Ok(Py::new(py, Connection(connection))?.into_any())
+        }))
+    }
+
     fn accept(&self) -> Operation {
         let port = self.port().clone();
-        Operation::new(async move { port.accept().await }, |py, accepted| {
-            let connection = accepted.map(|connection| Py::new(py, Connection(connection)));
-            Ok(match connection {
-                Some(connection) => connection?.into_any(),
-                None => py.None(),
-            })
-        })
+        Operation::new(async move { port.accept().await }, accepted)
+    }
+
+    fn accept_stranger(&self) -> PyResult<Operation> {
+        let endpoint = self.quic()?.clone();
+        let accept = async move { endpoint.accept_stranger().await };
+        Ok(Operation::new(accept, accepted))
     }
 
     /// The next peer that was turned away: kind, text, address and fingerprint.
@@ -179,24 +204,13 @@ impl Endpoint {
     }
 
     fn set_allowed(&self, py: Python<'_>, allowed: &Allowed) -> PyResult<()> {
-        let allowed = allowed.0.clone();
-        match &self.0 {
-            Kind::Quic(endpoint) => py
-                .detach(|| endpoint.set_allowed(allowed))
-                .map_err(errors::bind),
-            Kind::Insecure(_) => Err(errors::ConfigError::new_err(
-                "an insecure endpoint cannot tell its peers apart",
-            )),
-        }
+        let (endpoint, allowed) = (self.quic()?, allowed.0.clone());
+        py.detach(|| endpoint.set_allowed(allowed))
+            .map_err(errors::bind)
     }
 
     fn rebind(&self, py: Python<'_>, socket: &Bound<'_, PyAny>) -> PyResult<()> {
-        let Kind::Quic(endpoint) = &self.0 else {
-            return Err(errors::ConfigError::new_err(
-                "an insecure endpoint cannot move to another socket",
-            ));
-        };
-        let socket = socket::duplicate(socket)?;
+        let (endpoint, socket) = (self.quic()?, socket::duplicate(socket)?);
         py.detach(|| {
             let _runtime = runtime::enter()?;
             endpoint.rebind(socket).map_err(socket::given)

@@ -24,6 +24,7 @@ exceptions!(
     MessageTooLong,
     ModelError,
     NoRoomError,
+    PairingError,
     PathError,
     PeerBusy,
     PeerMismatch,
@@ -117,6 +118,24 @@ pub(crate) fn path(error: weftline::PathError) -> PyErr {
         E::Connect(error) => connect(error),
         other => PathError::new_err(other.to_string()),
     }
+}
+
+pub(crate) fn pairing(error: weftline_apps::pairing::PairingError) -> PyErr {
+    use weftline_apps::SessionError as S;
+    use weftline_apps::pairing::PairingError as E;
+    let text = error.to_string();
+    let kind = match error {
+        E::WrongCode => "wrong-code",
+        E::Impostor => "impostor",
+        E::NoCode(_) => "no-code",
+        E::Silent => "silent",
+        E::Session(S::Bind(error)) => return bind(error),
+        E::Session(S::Connect(error)) => return connect(error),
+        E::Session(S::Closed(reason)) => return closed(reason),
+        E::Session(error) => return ConnectError::new_err((text, error.is_transient())),
+        _ => "protocol",
+    };
+    PairingError::new_err((text, kind))
 }
 
 /// What the codec refuses.

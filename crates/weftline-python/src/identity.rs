@@ -168,6 +168,13 @@ impl Allowed {
         Allowed(weftline::Allowed::anyone())
     }
 
+    /// Besides, any peer that asks for this application protocol and for no other: for two ends that have yet to learn
+    /// who the other is. ``Endpoint.accept_stranger`` gives its connection. The name takes 1 to 244 bytes, and is none of
+    /// ``Config.application_protocols``.
+    fn and_strangers_for(&self, protocol: &str) -> Self {
+        Allowed(self.0.clone().and_strangers_for(protocol))
+    }
+
     /// May this peer connect?
     fn allows(&self, peer: Peer<'_>) -> PyResult<bool> {
         Ok(self.0.allows(&peer.fingerprint()?))

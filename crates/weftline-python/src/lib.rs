@@ -13,6 +13,7 @@ mod errors;
 mod event_logs;
 mod identity;
 mod monitor;
+mod pairing;
 mod runtime;
 mod sim;
 #[allow(unsafe_code)]
@@ -36,6 +37,7 @@ const _: () = {
     assert!(is_aligned::<event_logs::EventLogs>());
     assert!(is_aligned::<identity::Allowed>() && is_aligned::<identity::Fingerprint>());
     assert!(is_aligned::<identity::Identity>() && is_aligned::<monitor::Monitor>());
+    assert!(is_aligned::<pairing::PairingHost>());
     assert!(is_aligned::<sim::Link>());
     assert!(is_aligned::<theory::Rlnc>() && is_aligned::<theory::Streaming>());
     assert!(is_aligned::<stream::ReadStream>() && is_aligned::<stream::WriteStream>());
@@ -61,6 +63,10 @@ mod _native {
     use crate::identity::{Allowed, Fingerprint, Identity};
     #[pymodule_export]
     use crate::monitor::Monitor;
+    #[pymodule_export]
+    const PAIRING_PROTOCOL: &str = weftline_apps::pairing::PROTOCOL;
+    #[pymodule_export]
+    use crate::pairing::{PairingHost, pair};
     #[pymodule_export]
     use crate::sim::{
         Link, sim_answered, sim_arq, sim_block, sim_crowd, sim_engine, sim_fecframe,

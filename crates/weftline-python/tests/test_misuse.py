@@ -19,7 +19,7 @@ from conftest import pair, run
 
 import weftline
 from weftline import Allowed, Config, Endpoint, Fingerprint, Identity, InsecureEndpoint
-from weftline import codec, sim, theory
+from weftline import codec, pairing, sim, theory
 
 
 def values() -> list[Any]:
@@ -70,6 +70,7 @@ def test_classes_and_functions_take_anything() -> None:
     names = [name for name in weftline.__all__ if name not in {"Endpoint", "InsecureEndpoint"}]
     attack(weftline, names, rng, CALLS)
     attack(codec, list(codec.__all__), rng, CALLS)
+    attack(pairing, list(pairing.__all__), rng, CALLS // 10)
     for model in (sim, theory):
         attack(model, list(model.__all__), rng, CALLS // 10)
 
@@ -107,7 +108,8 @@ def test_endpoints_connections_and_streams_take_anything_open_and_closed() -> No
                     client.close()
                     plain.close()
                     encrypted.close()
-                for target in (reader, theirs, writer, receipt, client, plain, encrypted):
+                host = pairing.Host(encrypted)
+                for target in (reader, theirs, writer, receipt, client, plain, encrypted, host):
                     attack(target, public(target), rng, CALLS // 10)
                     await asyncio.sleep(0)
                 for endpoint in (plain, encrypted):

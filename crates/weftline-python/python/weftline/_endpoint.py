@@ -167,6 +167,21 @@ class Endpoint(_Port):
         """
         return Connection(await self._native.connect(await _resolved(address), peer, early))
 
+    async def connect_stranger(self, address: str, protocol: str) -> Connection:
+        """Connect to the unknown host that answers at this address, with this application protocol and no other. The peer
+        must accept strangers for it (:meth:`Allowed.and_strangers_for`). ``Connection.peer`` tells which key it has; that
+        it is the right one, the two ends have yet to prove to each other, as :mod:`weftline.pairing` does.
+
+        Raises as :meth:`connect`.
+        """
+        return Connection(await self._native.connect_stranger(await _resolved(address), protocol))
+
+    async def accept_stranger(self) -> Optional[Connection]:
+        """Wait for the next connection of a peer that asked for what strangers may ask for; ``None`` as with
+        :meth:`accept`. At most eight are open at a time: close each of them soon."""
+        connection = await self._native.accept_stranger()
+        return None if connection is None else Connection(connection)
+
     def set_allowed(self, allowed: Allowed) -> None:
         """Replace the rule that says which peers may connect, from the next handshake on. Open connections stay."""
         self._native.set_allowed(allowed)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 CloseKind = Literal["local", "peer", "timed-out", "violation", "carrier", "refused"]
+PairingKind = Literal["wrong-code", "impostor", "no-code", "silent", "protocol"]
 
 
 class WeftlineError(Exception):
@@ -147,6 +148,18 @@ class PathError(WeftlineError):
     """A path cannot be added or removed."""
 
 
+class PairingError(WeftlineError):
+    """Two ends were not paired."""
+
+    kind: PairingKind
+    """Why: the code is not the one that is open; the other end has not proved that it has the code, and may be
+    impersonating the right one; it waits for no code; it does not answer; it does not keep to the protocol."""
+
+    def __init__(self, text: str, kind: PairingKind) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
 class KeyingMaterialError(WeftlineError):
     """Keying material cannot be had."""
 
@@ -177,6 +190,8 @@ __all__ = [
     "MessageTooLong",
     "ModelError",
     "NoRoomError",
+    "PairingError",
+    "PairingKind",
     "PathError",
     "PeerBusy",
     "PeerMismatch",
