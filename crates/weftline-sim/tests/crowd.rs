@@ -69,6 +69,16 @@ fn flows_that_join_late_and_leave_early_have_nothing_before_and_after() {
 }
 
 #[test]
+fn a_run_that_ends_before_anything_is_counted_has_zeros() {
+    let mut crowd = crowd(vec![member(BULK); 2], 2);
+    crowd.skip = SECOND * 3;
+    let outcome = crowd.run(1);
+    assert_eq!((outcome.goodput_mbit, outcome.queue_drops), (0.0, 0));
+    assert_eq!(outcome.utilisation, Some(0.0), "{outcome:?}");
+    assert_eq!(outcome.queue_ms, [0.0; 3]);
+}
+
+#[test]
 fn a_private_delay_lengthens_the_way_there_and_back() {
     let stream = Application::Cbr {
         rate: 1_000_000,

@@ -84,7 +84,7 @@ pub(super) fn outcome(crowd: &Crowd, joins: &[Duration], run: &Run) -> CrowdOutc
     let offered = link.offered_packets - run.before.offered_packets;
     let drops = link.queue_drops - run.before.queue_drops;
     let millis = |share| waits.quantile(share).as_secs_f64() * 1e3;
-    let from = whole(crowd.skip);
+    let from = whole(crowd.skip).min(jains.len());
     CrowdOutcome {
         jain: windows.jain(last.clone()),
         fair_after_s: (fair < jains.len())

@@ -232,7 +232,7 @@ impl Run {
                 self.before = self.shared.forward.counters().clone();
             }
             if now > end {
-                return;
+                break;
             }
             let packet = match arrives {
                 Some(at) if at == now => {
@@ -242,7 +242,7 @@ impl Run {
             };
             let wakes = wakes.map(|(_, n)| n);
             let Some(n) = packet.as_ref().map(|packet| packet.flow).or(wakes) else {
-                return;
+                break;
             };
             let flow = &mut self.flows[n];
             if flow.leave.is_some_and(|leave| now >= leave) {
@@ -251,6 +251,9 @@ impl Run {
             }
             flow.handle(now, packet.as_ref());
             flow.transmit(now, n, &mut self.shared);
+        }
+        if !counts {
+            self.before = self.shared.forward.counters().clone();
         }
     }
 
