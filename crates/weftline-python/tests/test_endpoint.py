@@ -123,7 +123,7 @@ def test_connections_can_be_iterated_over_until_the_endpoint_closes() -> None:
                 for _ in range(3):
                     connection = await client.connect(server.local_address)
                     await connection.flushed()
-                    asyncio.get_running_loop().call_later(0.2, server.close)
+                asyncio.get_running_loop().call_later(0.2, server.close)
                 count = 0
                 async for _ in server:
                     count += 1
