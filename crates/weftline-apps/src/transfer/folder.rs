@@ -43,14 +43,17 @@ impl Folder {
         let invalid = |e| io::Error::new(io::ErrorKind::InvalidInput, e);
         check(path).map_err(invalid)?;
         if is_hidden(path) && !self.hidden {
-            return Err(refused(
-                "hidden names are refused; to accept them, receive with --hidden",
-            ));
+            return Err(hidden());
         }
         let guard = self.keep_out.as_deref().map(|path| Guard::new(self, path));
-        resolve(&self.root, path, |at| match &guard {
-            Some(guard) => guard.permit(at),
-            None => Ok(()),
+        resolve(&self.root, path, |at| {
+            if !self.hidden && at != self.root && has_hidden_attribute(at) {
+                return Err(hidden());
+            }
+            match &guard {
+                Some(guard) => guard.permit(at),
+                None => Ok(()),
+            }
         })
     }
 
@@ -118,9 +121,28 @@ fn is_same(one: &Path, other: &Path) -> bool {
     id(one).is_some_and(|one| Some(one) == id(other))
 }
 
-#[cfg(not(unix))]
-fn is_same(_: &Path, _: &Path) -> bool {
+#[cfg(windows)]
+fn is_same(one: &Path, other: &Path) -> bool {
+    same_file::is_same_file(one, other).unwrap_or(false)
+}
+
+/// Whether the system hides what is there, as Windows hides `AppData`.
+#[cfg(windows)]
+fn has_hidden_attribute(at: &Path) -> bool {
+    use std::os::windows::fs::MetadataExt;
+    /// FILE_ATTRIBUTE_HIDDEN.
+    const HIDDEN: u32 = 2;
+    fs::symlink_metadata(at).is_ok_and(|found| found.file_attributes() & HIDDEN != 0)
+}
+
+/// Names say it elsewhere.
+#[cfg(unix)]
+fn has_hidden_attribute(_: &Path) -> bool {
     false
+}
+
+fn hidden() -> io::Error {
+    refused("hidden names are refused; to accept them, receive with --hidden")
 }
 
 fn refused(what: &str) -> io::Error {

@@ -18,6 +18,7 @@ mod sender;
 mod source;
 mod store;
 mod summary;
+mod windows;
 #[doc(hidden)]
 pub mod wire;
 

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
+use super::windows::problem;
+
 /// Longest path, in bytes of UTF-8.
 pub const MAX_PATH: usize = 4096;
 
@@ -40,13 +42,17 @@ pub enum PathError {
     /// Has control characters, or (on Windows) characters with a special meaning there.
     #[error("the path has a forbidden character: {0:?}")]
     Character(char),
+    /// On Windows: a component that opens a device, or another file than the one of that name.
+    #[error("Windows has no file of the name {0:?}: {1}")]
+    Windows(String, &'static str),
     /// Is a name that this program reserves.
     #[error("{JOURNAL} and names that end in {PART_SUFFIX} are reserved")]
     Reserved,
 }
 
-/// Whether this program uses names like this one for itself.
+/// Whether this program uses names like this one for itself. File names have no case on some systems.
 pub(super) fn is_reserved(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
     name.ends_with(PART_SUFFIX) || name == JOURNAL
 }
 
@@ -55,18 +61,24 @@ pub(super) fn is_hidden(path: &str) -> bool {
     path.split('/').any(|name| name.starts_with('.'))
 }
 
-/// Checks a path from the peer: it must be relative and lead downwards only.
+/// Checks a path from the peer: it must be relative and lead downwards only, and on Windows name a
+/// file there and no other.
 ///
 /// # Errors
 /// The first rule that the path breaks.
 pub fn check(path: &str) -> Result<(), PathError> {
+    check_on(path, cfg!(windows))
+}
+
+/// As [`check`], with the rules of Windows or without them.
+fn check_on(path: &str, windows: bool) -> Result<(), PathError> {
     if path.is_empty() || path.len() > MAX_PATH {
         return Err(PathError::Length(path.len()));
     }
-    if path.starts_with('/') || (cfg!(windows) && path.starts_with('\\')) {
+    if path.starts_with('/') || (windows && path.starts_with('\\')) {
         return Err(PathError::Absolute);
     }
-    let forbidden = |c: &char| c.is_control() || (cfg!(windows) && r#"\:*?"<>|"#.contains(*c));
+    let forbidden = |c: &char| c.is_control() || (windows && r#"\:*?"<>|"#.contains(*c));
     if let Some(c) = path.chars().find(forbidden) {
         return Err(PathError::Character(c));
     }
@@ -77,6 +89,9 @@ pub fn check(path: &str) -> Result<(), PathError> {
             _ if name.len() > MAX_NAME => return Err(PathError::Name(name.len())),
             _ if is_reserved(name) => return Err(PathError::Reserved),
             _ => {}
+        }
+        if windows && let Some(why) = problem(name) {
+            return Err(PathError::Windows(name.to_owned(), why));
         }
     }
     Ok(())
@@ -136,6 +151,26 @@ pub fn directory(at: &Path, mode: Option<u16>) -> io::Result<()> {
             made => made,
         },
         Err(e) => Err(e),
+    }
+}
+
+/// Checks that what is at `target`, where `path` leads, has this very name. Windows finds it by names that
+/// differ in case too, which to the peer are other files.
+///
+/// # Errors
+/// The name differs.
+pub(super) fn check_case(target: &Path, path: &str) -> io::Result<()> {
+    // A link has been resolved before its name could be compared. It is replaced, not followed.
+    let is_link = |at: &Path| fs::symlink_metadata(at).is_ok_and(|found| found.is_symlink());
+    match fs::canonicalize(target) {
+        Ok(found) if cfg!(windows) && !found.ends_with(path) && !is_link(target) => {
+            let found = found.display();
+            Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                format!("{found} exists, and on Windows names that differ in case are one file"),
+            ))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -207,6 +242,8 @@ mod tests {
             ("\u{1b}[2J", PathError::Character('\u{1b}')),
             (".a.weftline-part", PathError::Reserved),
             ("a/.weftline-received", PathError::Reserved),
+            ("A.Weftline-PART/b", PathError::Reserved),
+            (".WEFTLINE-received", PathError::Reserved),
             (deep.as_str(), PathError::Depth),
         ];
         for (path, error) in cases {
@@ -214,6 +251,32 @@ mod tests {
         }
         assert_eq!(check(&"x".repeat(256)), Err(PathError::Name(256)));
         assert_eq!(check(&"x/".repeat(4000)), Err(PathError::Length(8000)));
+    }
+
+    #[test]
+    fn windows_has_rules_of_its_own() {
+        for (path, error) in [
+            (r"C:\x", PathError::Character(':')),
+            ("C:/x", PathError::Character(':')),
+            ("C:x", PathError::Character(':')),
+            (r"\\server\share", PathError::Absolute),
+            (r"a\..\..\x", PathError::Character('\\')),
+            ("a/b:stream", PathError::Character(':')),
+            ("a/b::$DATA", PathError::Character(':')),
+            ("what?", PathError::Character('?')),
+        ] {
+            assert_eq!(check_on(path, true), Err(error), "{path}");
+        }
+        let refused = check_on("a/nul.txt/b", true);
+        assert!(
+            matches!(&refused, Err(PathError::Windows(name, _)) if name == "nul.txt"),
+            "{refused:?}"
+        );
+        // They are names like others elsewhere.
+        for path in ["C:x", r"a\b", "a/nul.txt/b", "dot.", "PROGRA~1"] {
+            assert_eq!(check_on(path, false), Ok(()), "{path}");
+        }
+        assert_eq!(check_on("a b/c.d/ü-1", true), Ok(()));
     }
 
     #[cfg(unix)]

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::folder::Folder;
 use super::hashing::hash_file;
-use super::path::directory;
+use super::path::{check_case, directory};
 use super::wire::{Digest, Entry};
 use journal::{Journal, record};
 pub(super) use part::{FinishError, Part};
@@ -81,7 +81,10 @@ impl Store {
             });
         }
         match overwrite {
-            true => open(target).map(Plan::Write),
+            true => {
+                check_case(&target, &entry.path)?;
+                open(target).map(Plan::Write)
+            }
             false => Err(exists(
                 "a file of that name exists; to replace it, receive with --overwrite",
             )),
@@ -109,13 +112,20 @@ impl Store {
 }
 
 /// `options` that follow no symbolic link at the end of the path, and let only the owner read a
-/// file that they create.
+/// file that they create. (On Windows, the folder says who can.)
 fn not_following(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600);
         options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::fs::OpenOptionsExt;
+        /// FILE_FLAG_OPEN_REPARSE_POINT: a link is opened itself.
+        const LINK_ITSELF: u32 = 0x0020_0000;
+        options.custom_flags(LINK_ITSELF);
     }
     options
 }

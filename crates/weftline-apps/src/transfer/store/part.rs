@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use super::super::hashing::copy_into;
-use super::super::path::part;
+use super::super::path::{check_case, part};
 use super::super::wire::{Digest, Entry};
 use super::{exists, not_following};
 
@@ -127,7 +127,11 @@ impl Part {
         file.sync_all()?;
         let placed = file.metadata()?;
         match overwrite {
-            true => fs::rename(&self.path, &self.target)?,
+            true => {
+                // Another file of this transfer may have come meanwhile.
+                check_case(&self.target, &entry.path)?;
+                fs::rename(&self.path, &self.target)?;
+            }
             false => rename_new(&self.path, &self.target)?,
         }
         if let Some(parent) = self.target.parent() {
@@ -176,24 +180,27 @@ pub(super) fn claim(file: File, path: &Path) -> io::Result<Option<File>> {
         Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => {}
         Err(TryLockError::Error(e)) => return Err(e),
     }
-    let there = match fs::symlink_metadata(path) {
-        Ok(found) => is_same(&file.metadata()?, &found),
+    let there = match is_at(&file, path) {
+        Ok(there) => there,
         Err(e) if e.kind() == io::ErrorKind::NotFound => false,
         Err(e) => return Err(e),
     };
     Ok(there.then_some(file))
 }
 
+/// Whether `file` is what is at `path`.
 #[cfg(unix)]
-fn is_same(one: &Metadata, other: &Metadata) -> bool {
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
+    let (one, other) = (file.metadata()?, fs::symlink_metadata(path)?);
+    Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
-#[cfg(not(unix))]
-fn is_same(one: &Metadata, other: &Metadata) -> bool {
-    let created = |of: &Metadata| of.created().ok();
-    other.is_file() && created(one) == created(other)
+#[cfg(windows)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use same_file::Handle;
+    let there = Handle::from_path(path)?;
+    Ok(fs::symlink_metadata(path)?.is_file() && there == Handle::from_file(file.try_clone()?)?)
 }
 
 /// Moves the file `from` to `to`, unless something is there.

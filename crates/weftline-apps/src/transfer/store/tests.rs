@@ -16,7 +16,8 @@ fn entry(path: &str, size: u64) -> Entry {
         kind,
         meta: Meta {
             size: Some(size),
-            modified: Some((1_000_000_000, 5)),
+            // NTFS counts 100 ns.
+            modified: Some((1_000_000_000, 500)),
             mode: Some(0o700),
         },
         path,
@@ -58,7 +59,7 @@ fn a_file_appears_only_when_complete_with_its_mode_and_time() {
     let metadata = fs::metadata(&target).unwrap();
     assert_eq!(
         metadata.modified().unwrap(),
-        UNIX_EPOCH + Duration::new(1_000_000_000, 5)
+        UNIX_EPOCH + Duration::new(1_000_000_000, 500)
     );
     #[cfg(unix)]
     {
@@ -178,11 +179,18 @@ fn a_part_that_another_transfer_has_finished_is_not_touched() {
     let digest = Sha256::digest("abc").into();
     assert!(store.finish(first, &entry, 3, &digest).is_ok());
     assert!(claim(second, &path).unwrap().is_none());
-    // Nor when a new part is there by then.
-    fs::write(&path, "other").unwrap();
-    let target = fs::File::open(dir.path().join("f")).unwrap();
-    assert!(claim(target, &path).unwrap().is_none());
-    assert!(claim(open(), &path).unwrap().is_some());
+}
+
+#[test]
+fn a_file_is_claimed_only_where_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let [placed, part] = ["f", ".f.weftline-part"].map(|name| dir.path().join(name));
+    fs::write(&placed, "mine").unwrap();
+    fs::write(&part, "other").unwrap();
+    // It was opened as the part, before that was finished and another one was begun.
+    let claimed = |opened, at| claim(fs::File::open(opened).unwrap(), at).unwrap();
+    assert!(claimed(&placed, &part).is_none());
+    assert!(claimed(&part, &part).is_some());
 }
 
 #[test]
@@ -211,6 +219,26 @@ fn a_file_that_appears_meanwhile_is_kept() {
     let finished = store.finish(part, &entry, 3, &Sha256::digest("new").into());
     assert!(matches!(finished, Err(FinishError::Io(_))));
     assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"mine");
+}
+
+#[cfg(windows)]
+#[test]
+fn a_file_whose_name_differs_in_case_is_not_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = from(&dir, 1, true);
+    let [one, other] = ["Dir/name", "Dir/Name"].map(|path| entry(path, 3));
+    // The second is planned before the first is there.
+    let mut second = part(store.plan(&other));
+    receive(&store, &one, "one");
+    second.begin(0).unwrap();
+    second.write(b"two").unwrap();
+    let placed = store.finish(second, &other, 3, &Sha256::digest("two").into());
+    assert!(matches!(placed, Err(FinishError::Io(_))));
+    let refused = store.plan(&other).err().unwrap();
+    assert!(refused.to_string().contains("differ in case"), "{refused}");
+    assert_eq!(fs::read(dir.path().join("Dir/name")).unwrap(), b"one");
+    receive(&store, &entry("Dir/name", 5), "newer");
+    assert_eq!(fs::read(dir.path().join("Dir/name")).unwrap(), b"newer");
 }
 
 #[cfg(unix)]
