@@ -75,6 +75,7 @@ counters! {
 
 impl Service {
     /// The command as it is typed, with `between` its words.
+    #[cfg(unix)]
     pub(super) fn name(&self, between: &str) -> String {
         [self.command, self.end]
             .join(between)

@@ -12,9 +12,15 @@ use super::terminal;
 pub fn interrupted() -> impl Future<Output = ()> {
     #[cfg(unix)]
     return caught(SignalKind::interrupt());
-    #[cfg(not(unix))]
-    async {
-        if tokio::signal::ctrl_c().await.is_err() {
+    #[cfg(windows)]
+    {
+        let signal = tokio::signal::windows::ctrl_c();
+        async {
+            if let Ok(mut signal) = signal
+                && signal.recv().await.is_some()
+            {
+                return;
+            }
             std::future::pending().await
         }
     }
@@ -68,16 +74,28 @@ impl Hangups {
 
     /// Calls `reload` at each of them, and tells what it says; an error is a warning.
     pub async fn each(&mut self, mut reload: impl FnMut() -> Result<String, String>) -> Infallible {
-        #[cfg(unix)]
-        if let Some(signal) = &mut self.signal {
-            while signal.recv().await.is_some() {
-                terminal::offer(match reload() {
-                    Ok(text) => format!("SIGHUP: {text}"),
-                    Err(text) => format!("warning: SIGHUP: {text}"),
-                });
-            }
+        while self.is_next().await {
+            terminal::offer(match reload() {
+                Ok(text) => format!("SIGHUP: {text}"),
+                Err(text) => format!("warning: SIGHUP: {text}"),
+            });
         }
         std::future::pending().await
+    }
+
+    /// Waits for the next; false if none can come.
+    #[cfg(unix)]
+    async fn is_next(&mut self) -> bool {
+        match &mut self.signal {
+            Some(signal) => signal.recv().await.is_some(),
+            None => false,
+        }
+    }
+
+    /// Windows has no such signal.
+    #[cfg(windows)]
+    async fn is_next(&mut self) -> bool {
+        false
     }
 }
 
