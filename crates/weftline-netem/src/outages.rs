@@ -30,6 +30,14 @@ impl Outages {
         self.times.is_empty()
     }
 
+    /// The same times, counted from `start`.
+    pub fn starting_at(mut self, start: Duration) -> Self {
+        for (from, to) in &mut self.times {
+            (*from, *to) = (from.saturating_add(start), to.saturating_add(start));
+        }
+        self
+    }
+
     /// Whether the link is down at `now`.
     pub(crate) fn cover(&self, now: Duration) -> bool {
         let ended = self.times.partition_point(|(_, to)| *to <= now);

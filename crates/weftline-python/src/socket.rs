@@ -8,6 +8,7 @@ use std::os::windows::io::{BorrowedSocket as Borrowed, RawSocket as Raw};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use socket2::{SockRef, Type};
 use weftline::BindError;
 
 use crate::errors::{self, ConfigError};
@@ -16,7 +17,7 @@ use crate::errors::{self, ConfigError};
 ///
 /// # Errors
 ///
-/// It is another object, closed, not bound, or not of UDP.
+/// It is another object, closed, not bound, connected, or not of UDP.
 pub(crate) fn duplicate(socket: &Bound<'_, PyAny>) -> PyResult<UdpSocket> {
     let module = socket.py().import("socket")?;
     if !socket.is_instance(&module.getattr("socket")?)? {
@@ -25,27 +26,37 @@ pub(crate) fn duplicate(socket: &Bound<'_, PyAny>) -> PyResult<UdpSocket> {
             "this is not a socket.socket but {name}"
         )));
     }
-    let is = |what: &str, value: &str| socket.getattr(what)?.eq(module.getattr(value)?);
-    if !is("type", "SOCK_DGRAM")? || !(is("family", "AF_INET")? || is("family", "AF_INET6")?) {
-        let text = "the socket that was given is not of UDP";
-        return Err(ConfigError::new_err(text));
-    }
     let number: i64 = socket.call_method0("fileno")?.extract()?;
     let number = Raw::try_from(number).ok().filter(|_| number >= 0);
     let Some(number) = number else {
         return Err(ConfigError::new_err("the socket that was given is closed"));
     };
     let duplicate = duplicate_of(number).map_err(given)?;
-    if duplicate.local_addr().map_err(given)?.port() == 0 {
-        let text = "the socket that was given has no port: bind it first";
-        return Err(ConfigError::new_err(text));
+    match problem(&duplicate).map_err(given)? {
+        Some(what) => Err(ConfigError::new_err(format!(
+            "the socket that was given {what}"
+        ))),
+        None => Ok(duplicate),
     }
-    Ok(duplicate)
+}
+
+/// Why an endpoint cannot use it. The system is asked, since Python knows only what the socket was made with.
+fn problem(socket: &UdpSocket) -> std::io::Result<Option<&'static str>> {
+    let is_of_datagrams = SockRef::from(socket).r#type()? == Type::DGRAM;
+    Ok(match socket.local_addr() {
+        Ok(_) if !is_of_datagrams => Some("is not of UDP"),
+        // Of another family.
+        Err(_) => Some("is not of UDP"),
+        Ok(at) if at.port() == 0 => Some("has no port: bind it first"),
+        Ok(_) if socket.peer_addr().is_ok() => Some("is connected"),
+        Ok(_) => None,
+    })
 }
 
 fn duplicate_of(number: Raw) -> std::io::Result<UdpSocket> {
-    // SAFETY: the number is not -1, and the Python object that has it is open and borrowed by the caller, which holds the
-    // interpreter's lock, so that nobody closes it meanwhile. A number that is not open is an error of the system.
+    // SAFETY: the number is not -1, and the Python object that has it is borrowed by the caller, which holds the interpreter's
+    // lock. At worst other code has closed it: then the number is not open, which is an error of the system, or of another
+    // file, which is looked at like any other.
     let borrowed = unsafe { Borrowed::borrow_raw(number) };
     Ok(borrowed.try_clone_to_owned()?.into())
 }

@@ -263,8 +263,19 @@ def test_a_socket_that_cannot_carry_an_endpoint_is_refused() -> None:
     closed.close()
     with socket.socket() as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unbound:
         left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-        with left, right:
-            for wrong, text in ((closed, "closed"), (tcp, "not of UDP"), (left, "not of UDP"), (unbound, "bind it")):
+        tcp.bind(("127.0.0.1", 0))
+        lies = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, fileno=socket.dup(tcp.fileno()))
+        connected = udp()
+        connected.connect(("127.0.0.1", 9))
+        with left, right, lies, connected:
+            for wrong, text in (
+                (closed, "closed"),
+                (tcp, "not of UDP"),
+                (lies, "not of UDP"),
+                (left, "not of UDP"),
+                (unbound, "bind it"),
+                (connected, "connected"),
+            ):
                 for use in (endpoint.rebind, InsecureEndpoint.from_socket):
                     with pytest.raises(ConfigError, match=text):
                         use(wrong)

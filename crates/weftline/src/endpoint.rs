@@ -62,8 +62,9 @@ impl Endpoint {
         config.check()?;
         Runtime::try_current().map_err(|_| BindError::NoRuntime)?;
         let listening = !allowed.is_nobody();
-        let quic = Arc::new(Quic::new(socket, identity, allowed, &config)?);
+        // Before the socket is touched, which may be one that the caller keeps.
         config.open_logs()?;
+        let quic = Arc::new(Quic::new(socket, identity, allowed, &config)?);
         let backend = Backend::Quic(quic.clone());
         let port = Port::new(backend, config, listening, |door| {
             tokio::spawn(accept(quic.clone(), door)).abort_handle()
@@ -160,10 +161,18 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// The socket cannot be used, or this is not called inside a tokio runtime; the endpoint then
+    /// The socket cannot be used, is IPv4 where the endpoint's is IPv6 or the other way round (its
+    /// connections could not go along), or this is not called inside a tokio runtime; the endpoint then
     /// keeps the old socket.
     pub fn rebind(&self, socket: UdpSocket) -> std::io::Result<()> {
         Runtime::try_current().map_err(std::io::Error::other)?;
+        let (ours, new) = (self.local_addr()?, socket.local_addr()?);
+        if ours.is_ipv6() != new.is_ipv6() {
+            return Err(std::io::Error::new(
+                std::io::ErrorKind::InvalidInput,
+                format!("the endpoint is at {ours}, and its connections cannot go along to {new}"),
+            ));
+        }
         self.quic.rebind(socket)
     }
 }

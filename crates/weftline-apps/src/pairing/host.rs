@@ -99,7 +99,8 @@ impl Host {
                     return Ok((Paired { peer, name, addr }, last));
                 }
                 ReceiverNext::Wrong(message) => {
-                    write_last(&mut stream, &message).await?;
+                    // The code was wrong even if the stranger is gone.
+                    let _ = write_last(&mut stream, &message).await;
                     let _ = connection.flushed().await;
                     return Err(PairingError::WrongCode);
                 }
@@ -111,7 +112,7 @@ impl Host {
     /// Answers the proof, and hears the name of the sender.
     async fn name_of(&self, last: Last) -> Result<Option<Name>, PairingError> {
         let (mut stream, mut receiving, message) = last;
-        write(&mut stream, &message).await?;
+        write_last(&mut stream, &message).await?;
         let message = read(&mut stream).await?;
         match receiving.handle(message, &mut self.codes(), Instant::now())? {
             ReceiverNext::Named(name) => Ok(name),

@@ -162,15 +162,20 @@ pub fn directory(at: &Path, mode: Option<u16>) -> io::Result<()> {
 pub(super) fn check_case(target: &Path, path: &str) -> io::Result<()> {
     // A link has been resolved before its name could be compared. It is replaced, not followed.
     let is_link = |at: &Path| fs::symlink_metadata(at).is_ok_and(|found| found.is_symlink());
+    if !cfg!(windows) {
+        return Ok(());
+    }
     match fs::canonicalize(target) {
-        Ok(found) if cfg!(windows) && !found.ends_with(path) && !is_link(target) => {
+        Ok(found) if found.ends_with(path) || is_link(target) => Ok(()),
+        Ok(found) => {
             let found = found.display();
             Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
                 format!("{found} exists, and on Windows names that differ in case are one file"),
             ))
         }
-        _ => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

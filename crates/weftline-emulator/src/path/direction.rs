@@ -81,13 +81,12 @@ impl Direction {
         self.tally.write_errors += u64::from(!taken);
     }
 
-    /// Starts a trace at `now`.
+    /// Counts the times of the trace and of outages from `now`.
     pub(crate) fn begin_trace(&mut self, now: Duration) {
         let mut config = self.pipe.link().config().clone();
-        if let Some(trace) = config.trace.take() {
-            config.trace = Some(trace.starting_at(now));
-            self.pipe.set_config(config);
-        }
+        config.trace = config.trace.map(|trace| trace.starting_at(now));
+        config.down = config.down.starting_at(now);
+        self.pipe.set_config(config);
     }
 
     /// The link's counters so far.
@@ -182,6 +181,16 @@ mod tests {
         assert_eq!(d.tally().lateness.max(), ms(3));
         assert_eq!(d.tally().unread.max(), ms(2));
         assert_eq!((d.tally().lateness.count(), d.tally().write_errors), (2, 1));
+    }
+
+    #[test]
+    fn an_outage_is_counted_from_the_same_time_as_a_trace() {
+        let mut d = direction("down=0s..1s");
+        d.begin_trace(ms(5000));
+        for (at, delivered) in [(500, 1), (5500, 1), (6500, 2)] {
+            d.offer(ms(at), ms(0), &[0; 10]);
+            assert_eq!(d.counters().delivered_packets, delivered, "{at} ms");
+        }
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub struct Outcome {
     pub b: Option<ExitStatus>,
     /// The first command of an event that failed.
     pub event: Option<ExitStatus>,
+    /// Events whose time had not come when the main command ended.
+    pub to_come: usize,
 }
 
 impl Outcome {
@@ -112,8 +114,8 @@ impl Programs {
             let go_on = || stop().is_none() && !has_ended(child);
             lab.wait_for_port(Side::B, self.ready, go_on);
         }
-        let (ended, event) = match stop() {
-            Some(stop) => (Ended::Stopped(stop), None),
+        let (ended, (event, to_come)) = match stop() {
+            Some(stop) => (Ended::Stopped(stop), (None, 0)),
             None => self.run_main(lab, &mut stop)?,
         };
         if let (Some(child), Ended::Command(_)) = (&mut b, ended) {
@@ -134,6 +136,7 @@ impl Programs {
             a: ended,
             b: by_itself,
             event,
+            to_come,
         })
     }
 
@@ -141,7 +144,7 @@ impl Programs {
         &self,
         lab: &Lab,
         stop: &mut impl FnMut() -> Option<Stop>,
-    ) -> Result<(Ended, Option<ExitStatus>), PathError> {
+    ) -> Result<(Ended, (Option<ExitStatus>, usize)), PathError> {
         let mut command = lab.command(Side::A);
         command.args(&self.a);
         lab.begin_traces();
@@ -149,20 +152,24 @@ impl Programs {
         let mut script = Script::begin(&self.events);
         let mut stopped: Option<(Stop, Instant)> = None;
         loop {
-            script.play(lab)?;
+            if stopped.is_none() {
+                script.play(lab)?;
+            }
             let status = child.try_wait().map_err(|source| PathError::Start {
                 program: "the command".to_owned(),
                 source,
             })?;
             let now = Instant::now();
             match (status, stopped) {
-                (Some(status), None) => return Ok((Ended::Command(status), script.failed())),
-                (Some(_), Some((stop, _))) => return Ok((Ended::Stopped(stop), None)),
+                (Some(status), None) => {
+                    return Ok((Ended::Command(status), (script.failed(), script.to_come())));
+                }
+                (Some(_), Some((stop, _))) => return Ok((Ended::Stopped(stop), (None, 0))),
                 (None, Some((Stop::Interrupt, since))) if now - since < AFTER_INTERRUPT => {}
                 (None, Some((stop, _))) => {
                     lab.end(Side::A, GRACE);
                     let _ = child.try_wait();
-                    return Ok((Ended::Stopped(stop), None));
+                    return Ok((Ended::Stopped(stop), (None, 0)));
                 }
                 (None, None) => {}
             }

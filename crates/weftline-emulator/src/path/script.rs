@@ -1,5 +1,7 @@
 //! Shell commands at given times of a run.
 
+use std::io;
+use std::os::fd::AsFd;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::Instant;
 
@@ -42,6 +44,10 @@ impl Script {
             command
                 .args(["sh", "-c", &event.command])
                 .stdin(Stdio::null());
+            // Standard output is the main command's.
+            if let Ok(stderr) = io::stderr().as_fd().try_clone_to_owned() {
+                command.stdout(Stdio::from(stderr));
+            }
             let started = command.spawn().map_err(|source| PathError::Start {
                 program: "ip".to_owned(),
                 source,
@@ -60,6 +66,11 @@ impl Script {
             Err(_) => false,
         });
         Ok(())
+    }
+
+    /// Events whose time has not come.
+    pub fn to_come(&self) -> usize {
+        self.to_come.len()
     }
 
     /// How the first command that failed by itself ended, of those that have.

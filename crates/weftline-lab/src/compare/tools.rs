@@ -74,7 +74,13 @@ impl Tools {
         if self.is_builtin(name) {
             let settings = self.settings(case, peer);
             let request = Request::new(Side::Send, name, case.mode, "127.0.0.1", PORT, &settings);
-            return request.map(drop).map_err(|e| Missing(e.to_string()));
+            request.map_err(|e| Missing(e.to_string()))?;
+            let is_multipath = name == "tcp" && peer.setting("paths") == Some("all");
+            let has_multipath = fs::read_to_string("/proc/sys/net/mptcp/enabled");
+            return match is_multipath && !has_multipath.is_ok_and(|on| on.trim() == "1") {
+                true => Err(Missing("this kernel has no multipath TCP".to_owned())),
+                false => Ok(()),
+            };
         }
         if !case.others.is_empty() {
             let message = "flows that share a path are measured by `series=`, which only weftline, tcp, quinn and kcp have";

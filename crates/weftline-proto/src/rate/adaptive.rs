@@ -384,6 +384,7 @@ impl Adaptive {
             self.calm = 0;
             if self.phase == Phase::Start {
                 self.phase = Phase::Steady;
+                self.taken_over = false;
             }
             self.set_window(MARKED * self.window);
         }
@@ -405,6 +406,10 @@ impl Adaptive {
         // What was measured before the silence says nothing about the path after it.
         self.round = Round::new(self.round.end, None);
         self.jitter = Jitter::default();
+        if core::mem::take(&mut self.taken_over) {
+            self.rates.trains.end();
+            self.train = Train::None;
+        }
     }
 
     pub(super) fn on_report(&mut self, now: Time, progress: &Progress) {

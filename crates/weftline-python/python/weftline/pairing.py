@@ -6,6 +6,8 @@ end that has the code too, and connect by it from then on. The reference page on
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Optional
@@ -66,19 +68,26 @@ class Host:
         """Do the exchange with a stranger (``Endpoint.accept_stranger``), and close its connection.
 
         As soon as the stranger has proved that it has the code, ``admit`` is called with its fingerprint, and lets it in: it
-        may connect at once. What ``admit`` raises is raised here.
+        may connect at once. What ``admit`` raises is raised here; the stranger is told of success all the same. After a
+        proof the code is used, even if this call is cancelled then.
 
         Raises :class:`PairingError`, :class:`ConnectError` or :class:`ConnectionClosed`.
         """
+        if inspect.iscoroutinefunction(admit):
+            raise TypeError("admit is a coroutine function: give one that lets the peer in before it returns")
         native = stranger._native  # pyright: ignore[reportPrivateUsage]
-        return Paired(*await self._native.answer(native, admit))
+        try:
+            return Paired(*await self._native.answer(native, admit))
+        except asyncio.CancelledError:
+            stranger.close()
+            raise
 
 
 async def pair(
     address: str, code: str, identity: Identity, name: Optional[str] = None, config: Optional[Config] = None
 ) -> Paired:
     """Meet the host at this address that shows this code, from a port of its own, and tell it ``name``. Without a port, the
-    address has port 9338. Cancelling gives the attempt up.
+    address has port 9338. Cancelling gives the attempt up; at its end the host may have admitted this end by then.
 
     Raises :class:`PairingError`, :class:`ConnectError`, :class:`ConnectionClosed`, :class:`BindError`, or
     :class:`ConfigError` for a text that is no address, code or name.

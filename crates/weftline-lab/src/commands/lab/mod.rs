@@ -41,7 +41,7 @@ Examples:
 
   Two modems, one of which is gone from 5 s to 8 s:
     weftline-lab run --link lte --link 'rate=20mbit delay=40ms loss=iid:1%' --at '5s ip link set lab0 down' \\
-        --at '8s ip link set lab0 up' --b './server' -- ./client b
+        --at '8s ip link set lab0 up; ip route add default dev lab0 metric 100' --b './server' -- ./client b
 
   A shell on side a; `weftline-lab on b` in another terminal gives one on side b:
     weftline-lab run --link lte

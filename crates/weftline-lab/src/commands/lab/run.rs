@@ -58,6 +58,12 @@ pub(super) fn run(args: &RunArgs, output: OutputOptions) -> Result<ExitCode> {
     if let Some(status) = ended.event {
         output::line(&format!("error: a command of --at failed: {status}"));
     }
+    if ended.to_come > 0 {
+        let count = ended.to_come;
+        output::line(&format!(
+            "the command ended before {count} of --at were due"
+        ));
+    }
     Ok(ExitCode::from(ended.code()))
 }
 

@@ -13,6 +13,9 @@ pub(super) const NAMES: [&str; 3] = ["own-bulk", "own-stream", "own-xfer"];
 /// The peers unless others are given.
 const PEERS: &str = "weftline,tcp/cubic,tcp/bbr,udt";
 
+/// The same over several links.
+const PEERS_OF_LINKS: &str = "weftline/paths=all,tcp/cubic,paths=all,tcp/bbr,paths=all";
+
 /// The text does not describe a workload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -58,7 +61,12 @@ pub fn own(links: &[LinkText], load: &str) -> Result<Suite, NotAWorkload> {
         engine: Vec::new(),
         others: Vec::new(),
         head_start: 0.0,
-        peers: Peer::list(PEERS).expect("these are peers"),
+        peers: Peer::list(if more.is_empty() {
+            PEERS
+        } else {
+            PEERS_OF_LINKS
+        })
+        .expect("these are peers"),
         about_secs,
     };
     Ok(Suite {

@@ -27,7 +27,7 @@ pub(super) const PROMISES: [Promise; 7] = [
         let share = row(case, BOTH)?.median("ceiling")?;
         Some(judged(share >= 0.8, -share, short(share)))
     }),
-    ("bulk: more than multipath TCP", |case| {
+    ("bulk: no less than multipath TCP", |case| {
         let (both, peer, best) = best(case, "goodput", |a, b| a > b)?;
         let told = format!("{} beside {} Mbit/s of {peer}", short(both), short(best));
         Some(judged(both >= best, best / both, told))
@@ -81,6 +81,7 @@ fn goodput(case: &CaseResults, peer: &str) -> Option<f64> {
         .flatten()
 }
 
+/// Messages that never came are among the delays, with the time for which the receiver waited.
 fn p99(case: &CaseResults, peer: &str) -> Option<f64> {
     row(case, peer)?.median("p99")
 }
@@ -100,10 +101,12 @@ fn best<'a>(
         return None;
     }
     let ours = row(case, BOTH)?.median(key)?;
-    let others = case
-        .rows
-        .iter()
-        .filter(|row| !row.peer.starts_with("weftline"));
+    let takes_both = |row: &&Row| {
+        let share = row.median("second share");
+        let is_other = !row.peer.starts_with("weftline");
+        is_other && share.is_some_and(|share| share > 0.0)
+    };
+    let others = case.rows.iter().filter(takes_both);
     let others = others.filter_map(|row: &Row| Some((row.peer.as_str(), row.median(key)?)));
     let best = others.reduce(|a, b| if is_better(b.1, a.1) { b } else { a })?;
     Some((ours, best.0, best.1))
@@ -157,7 +160,11 @@ mod tests {
                     (BOTH, &[("goodput", both), ("ceiling", share)][..]),
                     (ALONE[0], &[("goodput", 40.0)]),
                     (ALONE[1], &[("goodput", 20.0)]),
-                    ("tcp/bbr,paths=all", &[("goodput", mptcp)]),
+                    (
+                        "tcp/bbr,paths=all",
+                        &[("goodput", mptcp), ("second share", 0.4)],
+                    ),
+                    ("tcp/bbr", &[("goodput", 99.0), ("second share", 0.0)]),
                 ],
             )
         };
@@ -185,7 +192,8 @@ mod tests {
                     ),
                     (ALONE[0], &[("p99", 40.0)]),
                     (ALONE[1], &[("p99", 60.0)]),
-                    ("rist", &[("p99", 90.0)]),
+                    ("rist", &[("p99", 90.0), ("second share", 0.5)]),
+                    ("tcp/bbr", &[("p99", 20.0), ("second share", 0.0)]),
                 ],
             )
         };
