@@ -86,7 +86,7 @@ fn errors_are_json_and_have_exit_codes() {
         (
             &["recv", "tcp", "bulk", "sesc=1"],
             2,
-            "takes cc, secs, skip",
+            "takes cc, paths, secs, skip",
         ),
     ] {
         let (what, settings) = arguments.split_at(3);
