@@ -70,15 +70,16 @@ impl Lab {
         let [a, b] = ENDS.map(|(side, _)| Namespace::create(name, side, count));
         let namespaces = [a?, b?];
         let mut devices = Vec::with_capacity(2 * count);
-        for (index, mtu) in mtus.into_iter().enumerate() {
+        for (index, &mtu) in mtus.iter().enumerate() {
             let (file, device) =
                 os::open_tun("wl%d").map_err(|source| PathError::NoTun { source })?;
             namespaces[index % 2].adopt(&device, index / 2, ENDS[index % 2].1, mtu)?;
             devices.push(file);
         }
         if count > 1 {
-            for (namespace, (_, digit)) in namespaces.iter().zip(ENDS) {
-                namespace.join(count, digit)?;
+            for (side, (namespace, (_, digit))) in namespaces.iter().zip(ENDS).enumerate() {
+                let own: Vec<u16> = mtus.iter().copied().skip(side).step_by(2).collect();
+                namespace.join(&own, digit)?;
             }
         }
         let emulator = Emulator::start(config, devices)?;

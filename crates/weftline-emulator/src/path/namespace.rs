@@ -92,12 +92,14 @@ impl Namespace {
 
     /// Makes the side a host with several modems, as network managers do: each device has a default route,
     /// the first one the best, and what comes over one device for the address of another is taken.
-    pub(crate) fn join(&self, links: usize, digit: u8) -> Result<(), PathError> {
+    /// `mtus` are those of its devices, in the order of the links.
+    pub(crate) fn join(&self, mtus: &[u16], digit: u8) -> Result<(), PathError> {
+        let links = mtus.len();
         let mut routes = String::new();
-        for link in 0..links {
+        for (link, mtu) in mtus.iter().enumerate() {
             let (own, metric) = (device_name(link), 100 * (link + 1));
             routes += &format!("route add 0.0.0.0/0 dev {own} metric {metric}\n");
-            if self.has_address_v6(link) {
+            if has_ipv6(*mtu) {
                 routes += &format!("route add ::/0 dev {own} metric {metric}\n");
             }
         }
@@ -118,12 +120,6 @@ impl Namespace {
         // A kernel without multipath TCP carries everything else.
         let _ = ip(&["-n", &self.name, "-batch", "-"], &subflows);
         Ok(())
-    }
-
-    fn has_address_v6(&self, link: usize) -> bool {
-        let mut show = self.command();
-        show.args(["ip", "-6", "addr", "show", "dev", &device_name(link)]);
-        show.output().is_ok_and(|output| !output.stdout.is_empty())
     }
 
     /// A command that runs inside; the caller adds program and arguments.

@@ -43,7 +43,17 @@ pub(super) fn several(
         let message = "give --link once for each path, and --back not more often";
         return Err(Failure::new(Exit::Usage, message.to_owned()));
     }
+    pairs(links, back)
+        .map(|(link, back)| self::links(link, back))
+        .collect()
+}
+
+/// Each link with the return path given in the same place, if there is one.
+pub(super) fn pairs<'a>(
+    links: &'a [String],
+    back: &'a [String],
+) -> impl Iterator<Item = (&'a str, Option<&'a str>)> {
     let back = back.iter().map(|back| Some(back.as_str()));
-    let pairs = links.iter().zip(back.chain(std::iter::repeat(None)));
-    pairs.map(|(link, back)| self::links(link, back)).collect()
+    let back = back.chain(std::iter::repeat(None));
+    links.iter().map(String::as_str).zip(back)
 }

@@ -688,10 +688,10 @@ class Fecframe:
     repair_share: float
     """Repair symbols sent for each source symbol."""
     encode_mbit: float
-    """Source bits for each second of processor time in which repairs are made, in Mbit/s. This and the next one are of
-    this machine, and differ from run to run."""
+    """How fast the sender makes repairs: source bits for each second of processor time, in Mbit/s. This value and
+    ``decode_mbit`` depend on the machine and differ from run to run."""
     decode_mbit: float
-    """Source bits for each second of processor time of the receiver, in Mbit/s."""
+    """How fast the receiver decodes: source bits for each second of its processor time, in Mbit/s."""
     histogram: NDArray[np.uint64]
     """Symbols by added latency in ticks, from 0."""
     recovered_after: NDArray[np.uint64]

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::commands::links::several;
+use crate::commands::links::{pairs, several};
 use crate::compare::{
     Ended, LinkText, Peer, Progress, Record, Results, RunError, Runs, Scale, SessionError, Suite,
     Tools, markdown, page, session, suites,
@@ -170,12 +170,10 @@ fn suite(args: &CompareArgs, scale: Scale, folder: &Path) -> Result<Suite> {
     several(None, &args.link, &args.back)?;
     match (args.suite == suites::OWN, &args.link[..], &args.load) {
         (true, [_, ..], Some(load)) => {
-            let back = args.back.iter().cloned().map(Some);
-            let pairs = args.link.iter().zip(back.chain(std::iter::repeat(None)));
-            let links: Vec<LinkText> = pairs
+            let links: Vec<LinkText> = pairs(&args.link, &args.back)
                 .map(|(link, back)| LinkText {
-                    link: link.clone(),
-                    back,
+                    link: link.to_owned(),
+                    back: back.map(str::to_owned),
                 })
                 .collect();
             Ok(suites::own(&links, load)?)

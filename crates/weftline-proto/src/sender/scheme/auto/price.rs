@@ -38,7 +38,8 @@ const LONG: u32 = 2;
 /// The path is full if datagrams wait in its queue for longer than this part of the shortest round
 /// trip.
 const FULL: u32 = 4;
-/// Where the path moves the delay by itself, a delay of so many of its usual holds is no queue.
+/// A path that itself holds datagrams back delays them without a queue. The rule takes a delay of up to this many
+/// usual holds for the path's own.
 const HOLDS: u32 = 2;
 /// A path whose queue grew grows it again soon: for this many round trips it counts as full.
 const AGAIN: u32 = 16;
