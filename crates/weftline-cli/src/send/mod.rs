@@ -194,7 +194,9 @@ async fn transfer(
     let place = Mutex::new(Place::default());
     let reporter = Reporter::stderr(output);
     reporter.expect(listing.bytes());
-    let sending = async {
+    // It lives until the farewell: to drop it resets the stream, and the peer may learn that before it
+    // learns why.
+    let mut sending = pin!(async {
         let stream = connection
             .open_stream()
             .await
@@ -206,9 +208,9 @@ async fn transfer(
         };
         let sent = send(stream, listing, tokio::io::stdin(), patience, &on_event).await;
         sent.map_err(|error| failure::transferring(&error, connection.close_reason().as_ref()))
-    };
+    });
     let result = tokio::select! {
-        result = sending => result,
+        result = &mut sending => result,
         exit = stopping => Err(stopped(exit)),
         never = watch(Side::Send, connection, &reporter) => match never {},
         never = progress.watch(|| lock(&place).reached(reporter.bytes(), connection.held())) => match never {},
