@@ -29,6 +29,8 @@ mod send;
 mod serve;
 mod supervise;
 #[cfg(target_os = "linux")]
+mod system;
+#[cfg(target_os = "linux")]
 mod tun;
 pub mod ui;
 mod view;

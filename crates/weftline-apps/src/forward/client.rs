@@ -50,7 +50,8 @@ impl Client {
         }
         let targets = options.listen.iter().filter_map(|(_, entry)| match entry {
             Entry::To(target) => Some(target.clone()),
-            Entry::Socks => None,
+            // The programs name theirs.
+            _ => None,
         });
         let targets: Vec<Target> = targets.collect();
         let got = targets.len().max(options.remote.len());

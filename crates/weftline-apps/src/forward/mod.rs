@@ -10,7 +10,7 @@
 //! | `client`, `near`, `agree` | the client end: its sessions; its connections; how a session begins |
 //! | `server`, `far`, `service` | the server end; one of its sessions; the state that all of them share |
 //! | `carry`, `dial`, `listeners` | a connection; connecting for the peer; listening for the peer |
-//! | `wire`, `socks` | the ends' messages; a program's SOCKS request |
+//! | `wire`, `socks`, `redirected` | the ends' messages; what names the target, if no rule does: a SOCKS request, or the kernel |
 //! | `counts`, `event` | counters and events for the application |
 
 mod agree;
@@ -24,6 +24,8 @@ mod far;
 mod listeners;
 mod near;
 mod options;
+#[cfg(target_os = "linux")]
+mod redirected;
 mod server;
 mod service;
 mod socks;

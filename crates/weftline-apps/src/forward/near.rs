@@ -14,6 +14,8 @@ use super::counts::{Counts, Ended, Snapshot};
 use super::dial::{self, HEADER};
 use super::event::{Event, OnEvent};
 use super::options::Entry;
+#[cfg(target_os = "linux")]
+use super::redirected;
 use super::socks;
 use super::wire::{Reply, Request, Status};
 use crate::target::Target;
@@ -119,16 +121,24 @@ impl Near {
         };
         carry::prepare(&tcp);
         let (target, by_socks) = match entry {
-            Entry::To(target) => (target.clone(), false),
+            Entry::To(target) => (target.to_string(), false),
+            #[cfg(target_os = "linux")]
+            Entry::Redirected => match redirected::target(&tcp) {
+                Ok(target) => (target.to_string(), false),
+                Err(reply) => {
+                    carry::reset(tcp);
+                    return Err(reply);
+                }
+            },
             Entry::Socks => match timeout(SOCKS, socks::request(&mut tcp)).await {
-                Ok(Ok(target)) => (target, true),
+                Ok(Ok(target)) => (target.to_string(), true),
                 Ok(Err(error)) => return Err(Reply::new(Status::Other, error.to_string())),
                 Err(_) => return Err(Reply::new(Status::TimedOut, "a program sent no request")),
             },
         };
         match timeout(self.wait, self.stream()).await {
             Ok(stream) => {
-                let request = Request::Connect(target.to_string());
+                let request = Request::Connect(target.clone());
                 carry::accepted(tcp, stream, &request, by_socks, &self.counts).await
             }
             Err(_) => {

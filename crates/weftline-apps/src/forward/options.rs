@@ -22,6 +22,10 @@ pub enum Entry {
     To(Target),
     /// The target that the program names by SOCKS 5.
     Socks,
+    /// The address that the program connected to, before the packet filter of this host redirected the
+    /// connection to the local listener (`redirect` of nftables).
+    #[cfg(target_os = "linux")]
+    Redirected,
 }
 
 /// Options of the client end.

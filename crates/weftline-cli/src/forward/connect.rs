@@ -1,13 +1,19 @@
 //! `weftline forward`: the client end.
 
 use std::net::SocketAddr;
+#[cfg(target_os = "linux")]
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 use weftline_apps::forward::{Client, ClientOptions, Entry, Event, OpenError, Snapshot};
+#[cfg(target_os = "linux")]
+use weftline_apps::tun::IpNet;
 use weftline_apps::{Address, SessionError, Stopper};
 
+#[cfg(target_os = "linux")]
+use super::capture::Capture;
 use super::options::BoundsOptions;
 use super::rule::Rule;
 use super::{THERE, draining};
@@ -16,9 +22,17 @@ use crate::listen::local;
 use crate::options::{PathOptions, SessionOptions, wait};
 use crate::peer::Peer;
 use crate::supervise::{Opened, Reload, StayOptions, retrying, supervise};
+#[cfg(target_os = "linux")]
+use crate::system::network;
 use crate::ui::progress::Reporter;
 use crate::ui::report::Report;
 use crate::ui::{Exit, Failure, OutputOptions, failure};
+
+/// The options that say what is forwarded.
+const RULES: &str = match cfg!(target_os = "linux") {
+    true => "-L, -R, -D or -T",
+    false => "-L, -R or -D",
+};
 
 /// Options of the client end.
 #[derive(Args, Clone, Debug)]
@@ -40,6 +54,11 @@ pub(super) struct ConnectArgs {
     /// A SOCKS 5 proxy for programs of this host, which name the target; may be repeated
     #[arg(short = 'D', long = "socks", value_name = "[BIND:]PORT", value_parser = local)]
     socks: Vec<SocketAddr>,
+    /// Connections of this host's programs to addresses in NETWORK go to the server, which connects to the
+    /// same addresses; the programs need no settings. May be repeated. Needs root, or CAP_NET_ADMIN
+    #[cfg(target_os = "linux")]
+    #[arg(short = 'T', long = "transparent", value_name = "NETWORK", value_parser = network, conflicts_with = "remote")]
+    transparent: Vec<IpNet>,
     /// How long a new connection waits while there is no session
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait)]
     wait: Duration,
@@ -79,9 +98,20 @@ async fn open(
         .into_iter()
         .map(|rule| (rule.at, Entry::To(rule.to)));
     let socks = args.socks.into_iter().map(|at| (at, Entry::Socks));
-    let listen: Vec<_> = local.chain(socks).collect();
+    let mut listen: Vec<_> = local.chain(socks).collect();
+    #[cfg(target_os = "linux")]
+    if !args.transparent.is_empty() {
+        let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        let needed = |at: &IpAddr| {
+            args.transparent
+                .iter()
+                .any(|net| net.addr().is_ipv4() == at.is_ipv4())
+        };
+        let needed = loopback.into_iter().filter(needed);
+        listen.extend(needed.map(|at| ((at, 0).into(), Entry::Redirected)));
+    }
     if listen.is_empty() && args.remote.is_empty() {
-        return Err(usage("nothing to forward: give -L, -R or -D".into()).into());
+        return Err(usage(format!("nothing to forward: give {RULES}")).into());
     }
     let identity = || home::identity(args.session.identity.as_deref());
     let mut options = ClientOptions::new(via, (peer.fingerprint()?, identity()?.0));
@@ -100,11 +130,27 @@ async fn open(
         }
         error => usage(error.to_string()),
     })?;
+    #[cfg(target_os = "linux")]
+    let capture = match &args.transparent[..] {
+        [] => None,
+        nets => {
+            let entries = client.entries().iter();
+            let to = entries.filter(|(_, entry)| *entry == Entry::Redirected);
+            Some(Capture::open(
+                nets,
+                &to.map(|(at, _)| *at).collect::<Vec<_>>(),
+            )?)
+        }
+    };
     Ok(Opened {
         watch: args.stay.monitor.open("forward", "connect").await?,
         look: client.counts(),
         reload: Reload::Client,
-        run: async move |stopper: &Stopper| client.run(stopper).await,
+        run: async move |stopper: &Stopper| {
+            #[cfg(target_os = "linux")]
+            let _capture = capture;
+            client.run(stopper).await
+        },
     })
 }
 
@@ -120,6 +166,10 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
                 text += &match entry {
                     Entry::To(target) => format!("\n  {at} -> {target}"),
                     Entry::Socks => format!("\n  {at} -> the target that SOCKS names"),
+                    #[cfg(target_os = "linux")]
+                    Entry::Redirected => {
+                        format!("\n  {at} -> where redirected connections were to go")
+                    }
                 };
             }
             for (at, target) in *reverse {

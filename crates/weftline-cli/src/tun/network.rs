@@ -13,6 +13,7 @@ use weftline_apps::Address;
 use weftline_apps::tun::{IpNet, Lease, System};
 
 use super::system::{self, Setup, Up};
+use crate::system::network;
 use crate::ui::{Exit, Failure, exit};
 
 /// Options that say what goes into the tunnel.
@@ -56,7 +57,7 @@ impl<T> Choice<T> {
 }
 
 fn route(text: &str) -> Result<Choice<IpNet>, String> {
-    choice(text, system::prefix)
+    choice(text, network)
 }
 
 fn dns(text: &str) -> Result<Choice<IpAddr>, String> {

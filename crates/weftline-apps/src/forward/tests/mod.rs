@@ -216,6 +216,18 @@ async fn socks_reaches_allowed_targets_and_reports_why_others_fail() {
     assert_eq!(ask(&v6, port).await.1, 2);
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_was_not_redirected_is_reset() {
+    let at = echo().await;
+    let redirected =
+        |options: &mut ClientOptions| options.listen = vec![(any(), Entry::Redirected)];
+    let world = World::new("", Serve::allow(&[&at]), redirected).await;
+    assert_eq!(world.refused().await, ErrorKind::ConnectionReset);
+    until(|| world.near.snapshot().refused == 1).await;
+    assert_eq!(world.server.snapshot().total, 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_connections_at_once_do_not_mix_and_more_than_allowed_are_refused() {
     let at = echo().await;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::command::RESOLVECTL;
+use crate::system::RESOLVECTL;
 
 /// How each file that we write begins.
 const OURS: &str = "# By weftline tun ";

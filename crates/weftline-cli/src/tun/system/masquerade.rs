@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use weftline_apps::tun::IpNet;
 
-use super::command::{IP, NFT};
+use crate::system::{IP, NFT};
 use crate::ui::output;
 
 /// Forwards and masquerades what comes from `nets`, those of the device `name`, through `interface`, or

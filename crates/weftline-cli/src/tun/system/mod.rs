@@ -5,12 +5,10 @@
 //! | `policy` | which packets go into the tunnel, and the kill switch |
 //! | `dns` | which DNS servers names are asked of |
 //! | `masquerade` | the server's side: where the clients' packets leave |
-//! | `command` | running `ip`, `nft` and `resolvectl` |
 //!
 //! Routes and rules are set by the program `ip`, as filters are by `nft` and name servers by `resolvectl`:
 //! a netlink library would add ten crates and still leave these two.
 
-mod command;
 mod dns;
 mod masquerade;
 mod policy;
@@ -23,6 +21,7 @@ use anyhow::Result;
 use tun_rs::{AsyncDevice, DeviceBuilder};
 use weftline_apps::tun::IpNet;
 
+use crate::system::{IP, require_privilege};
 use crate::ui::{Exit, Failure, exit, output};
 use policy::Policy;
 
@@ -270,33 +269,6 @@ pub(super) fn interface(text: &str) -> Result<String, String> {
     }
 }
 
-/// A prefix whose packets are to go into the tunnel.
-///
-/// # Errors
-/// It is none; the text says what is one.
-pub(super) fn prefix(text: &str) -> Result<IpNet, String> {
-    let Ok(net) = text.parse::<IpNet>() else {
-        let address = text.parse::<IpAddr>().map(IpNet::from);
-        return address.map_err(|_| "give a network such as 10.0.0.0/8, or an address".to_owned());
-    };
-    match net.trunc() {
-        whole if whole == net => Ok(net),
-        whole => Err(format!("it has bits set behind its length: give {whole}")),
-    }
-}
-
-fn require_privilege() -> Result<()> {
-    if command::is_privileged() {
-        return Ok(());
-    }
-    let program = std::env::current_exe().unwrap_or_default();
-    let program = program.display();
-    let message = format!(
-        "changing the network needs the capability CAP_NET_ADMIN: use sudo, or once `sudo setcap cap_net_admin+ep {program}`, or in a unit of systemd AmbientCapabilities=CAP_NET_ADMIN"
-    );
-    Err(Failure::new(Exit::General, message).into())
-}
-
 /// Whether this network namespace has the device.
 fn exists(name: &str) -> bool {
     Path::new("/proc/sys/net/ipv4/conf").join(name).exists()
@@ -304,7 +276,7 @@ fn exists(name: &str) -> bool {
 
 /// The addresses of this host's network devices but this one.
 fn own_addresses(name: &str) -> Result<Vec<IpAddr>> {
-    let devices = command::IP.json(&["address", "show"])?;
+    let devices = IP.json(&["address", "show"])?;
     let others = devices.iter().filter(|device| device["ifname"] != name);
     let infos = others.filter_map(|device| device["addr_info"].as_array());
     let addresses = infos.flatten().filter_map(|info| info["local"].as_str());

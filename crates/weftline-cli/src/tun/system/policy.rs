@@ -27,7 +27,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use weftline_apps::tun::IpNet;
 
-use super::command::IP;
+use crate::system::IP;
 
 /// The upper half of each mark: "wl". That of a table is this and the length of its prefixes.
 const FAMILY: u32 = 0x776c_0000;

@@ -1,14 +1,19 @@
-//! Running the system's own programs: `ip`, `nft`, `resolvectl`.
+//! The network of this host (Linux): the system's own programs `ip`, `nft` and `resolvectl`, and who may use them.
 
 use std::io::Write;
+use std::net::IpAddr;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
 use rustix::thread::{
     CapabilitySet, capabilities, configure_capability_in_ambient_set, set_capabilities,
 };
 use serde_json::Value;
+use weftline_apps::tun::IpNet;
+
+use crate::ui::{Exit, Failure};
 
 /// Where the system has them. A PATH that the caller of this program sets has no say: what runs here
 /// may change the network.
@@ -21,20 +26,20 @@ const FOLDERS: [&str; 5] = [
 ];
 
 /// A program of the system, and the package that brings it.
-pub(super) struct Program {
+pub(crate) struct Program {
     name: &'static str,
     package: &'static str,
 }
 
-pub(super) const IP: Program = Program {
+pub(crate) const IP: Program = Program {
     name: "ip",
     package: "iproute2",
 };
-pub(super) const NFT: Program = Program {
+pub(crate) const NFT: Program = Program {
     name: "nft",
     package: "nftables",
 };
-pub(super) const RESOLVECTL: Program = Program {
+pub(crate) const RESOLVECTL: Program = Program {
     name: "resolvectl",
     package: "systemd-resolved",
 };
@@ -44,7 +49,7 @@ impl Program {
     ///
     /// # Errors
     /// There is no such program, or it fails; the message has what it said.
-    pub(super) fn run(&self, words: &[&str], input: &str) -> Result<String> {
+    pub(crate) fn run(&self, words: &[&str], input: &str) -> Result<String> {
         let name = self.name;
         let output = self.output(words, input)?;
         if output.status.success() {
@@ -63,13 +68,13 @@ impl Program {
     ///
     /// # Errors
     /// As [`Program::run`], or what it printed is not a list.
-    pub(super) fn json(&self, words: &[&str]) -> Result<Vec<Value>> {
+    pub(crate) fn json(&self, words: &[&str]) -> Result<Vec<Value>> {
         let shown = self.run(&[&["-j"], words].concat(), "")?;
         serde_json::from_str(&shown).with_context(|| format!("the answer of `{}`", self.name))
     }
 
     /// Whether this host has it.
-    pub(super) fn is_here(&self) -> bool {
+    pub(crate) fn is_here(&self) -> bool {
         self.path().is_some()
     }
 
@@ -81,7 +86,22 @@ impl Program {
     }
 
     /// As [`Program::run`], but the caller judges the exit status.
-    pub(super) fn output(&self, words: &[&str], input: &str) -> Result<Output> {
+    pub(crate) fn output(&self, words: &[&str], input: &str) -> Result<Output> {
+        let mut child = self.start(words)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A program that ends early says why on standard error.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        let name = self.name;
+        let output = child.wait_with_output();
+        output.with_context(|| format!("`{name}` cannot be run"))
+    }
+
+    /// Starts it with these words, and a pipe for each of its three streams.
+    ///
+    /// # Errors
+    /// There is no such program, or it cannot be run.
+    pub(crate) fn start(&self, words: &[&str]) -> Result<Child> {
         let Program { name, package } = self;
         let Some(path) = self.path() else {
             bail!("there is no `{name}` on this host: install {package}");
@@ -90,14 +110,10 @@ impl Program {
         let mut command = Command::new(path);
         command.args(words).env_clear().env("LC_ALL", "C");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let cannot = || format!("`{name}` cannot be run");
+        // Ctrl-C is for this program, which ends the others.
+        command.process_group(0);
         let child = command.stderr(Stdio::piped()).spawn();
-        let mut child = child.with_context(cannot)?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // A program that ends early says why on standard error.
-            let _ = stdin.write_all(input.as_bytes());
-        }
-        child.wait_with_output().with_context(cannot)
+        child.with_context(|| format!("`{name}` cannot be run"))
     }
 }
 
@@ -108,10 +124,36 @@ fn failed_line<'a>(said: &str, input: &'a str) -> Option<&'a str> {
     input.lines().nth(number.checked_sub(1)?)
 }
 
-/// Whether this process may change the network.
-pub(super) fn is_privileged() -> bool {
+/// Says how to get the privilege to change the network, unless this process has it.
+///
+/// # Errors
+/// It has not.
+pub(crate) fn require_privilege() -> Result<()> {
     let mine = capabilities(None);
-    mine.is_ok_and(|mine| mine.effective.contains(CapabilitySet::NET_ADMIN))
+    if mine.is_ok_and(|mine| mine.effective.contains(CapabilitySet::NET_ADMIN)) {
+        return Ok(());
+    }
+    let program = std::env::current_exe().unwrap_or_default();
+    let program = program.display();
+    let message = format!(
+        "changing the network needs the capability CAP_NET_ADMIN: use sudo, or once `sudo setcap cap_net_admin+ep {program}`, or in a unit of systemd AmbientCapabilities=CAP_NET_ADMIN"
+    );
+    Err(Failure::new(Exit::General, message).into())
+}
+
+/// A network, or an address as a network of its own.
+///
+/// # Errors
+/// It is neither; the text says what is.
+pub(crate) fn network(text: &str) -> Result<IpNet, String> {
+    let Ok(net) = text.parse::<IpNet>() else {
+        let address = text.parse::<IpAddr>().map(IpNet::from);
+        return address.map_err(|_| "give a network such as 10.0.0.0/8, or an address".to_owned());
+    };
+    match net.trunc() {
+        whole if whole == net => Ok(net),
+        whole => Err(format!("it has bits set behind its length: give {whole}")),
+    }
 }
 
 /// Lets the programs that this thread starts change the network as this process may: what has the
@@ -146,5 +188,16 @@ mod tests {
         let error = nobody.run(&[], "").map_err(|e| e.to_string());
         let message = "there is no `no-such-program` on this host: install nothing";
         assert_eq!(error, Err(message.to_owned()));
+    }
+
+    #[test]
+    fn an_address_is_a_network_and_bits_behind_the_length_are_refused() {
+        let net = |text: &str| text.parse::<IpNet>().unwrap();
+        assert_eq!(network("10.0.0.0/8"), Ok(net("10.0.0.0/8")));
+        assert_eq!(network("fd00::7"), Ok(net("fd00::7/128")));
+        assert!(network("10.1.0.0/8").unwrap_err().contains("10.0.0.0/8"));
+        for bad in ["", "10.0.0.0/33", "server", "10/8"] {
+            assert!(network(bad).unwrap_err().contains("network"), "{bad}");
+        }
     }
 }
