@@ -45,6 +45,9 @@ pub struct Limits {
     pub session_data: u64,
     /// Bytes of one stream that the application has not read, at least 256 KiB.
     pub stream_data: u64,
+    /// To how many bytes that grows for a stream whose sender it holds back although the application reads all
+    /// that arrives; below `stream_data` it does not grow. The peer is not told.
+    pub stream_data_most: u32,
     /// Streams that the peer may have open at once, at least 8.
     pub streams: u32,
     /// Bytes of one message, at least 16 KiB. The peer learns a lower limit if `session_data` and
@@ -63,6 +66,7 @@ impl Default for Limits {
             unknowns: 1024,
             session_data: 24 << 20,
             stream_data: 16 << 20,
+            stream_data_most: 0,
             streams: 256,
             message_size: 1 << 20,
             message_data: 8 << 20,
@@ -79,6 +83,7 @@ impl Limits {
         unknowns: 128,
         session_data: 256 << 10,
         stream_data: 256 << 10,
+        stream_data_most: 0,
         streams: 8,
         message_size: 16 << 10,
         message_data: 128 << 10,

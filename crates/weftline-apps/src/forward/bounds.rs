@@ -9,6 +9,8 @@ use weftline::EndpointConfig;
 pub const MOST_RULES: usize = 64;
 /// Streams in addition to those of connections: requests and listeners.
 const OTHER_STREAMS: u32 = 2 * MOST_RULES as u32;
+/// Bytes of a connection that may wait while it does not need more.
+const FIRST_BUFFER: usize = 1_000_000;
 /// Most bytes of all connections of a session that may wait to be read: it may grow by this much
 /// before the server counts again.
 const MOST_WAITING: u64 = 64_000_000;
@@ -37,11 +39,11 @@ pub struct OutOfRange {
 }
 
 impl Default for Bounds {
-    /// The defaults: 256 connections, 1 MB each, 10 s to finish.
+    /// The defaults: 256 connections, 4 MB each, 10 s to finish.
     fn default() -> Self {
         Bounds {
             connections: 256,
-            buffer: 1_000_000,
+            buffer: 4_000_000,
             drain: Duration::from_secs(10),
         }
     }
@@ -54,8 +56,8 @@ impl Bounds {
     pub const BUFFER: RangeInclusive<usize> = 300_000..=64_000_000;
 
     /// A client has at most `connections` at once; further ones are refused. Of each connection,
-    /// `buffer` bytes may wait for a slow reader; it is also the most that a connection can send in
-    /// a round trip. A stopping end waits up to `drain` for connections to finish, then resets
+    /// `buffer` bytes may wait for a reader, 1 MB until it shows that it reads fast enough for more; it is
+    /// also the most that a connection can send in a round trip. A stopping end waits up to `drain` for connections to finish, then resets
     /// them.
     ///
     /// # Errors
@@ -98,10 +100,11 @@ impl Bounds {
     pub fn apply(&self, config: &mut EndpointConfig) {
         let limits = &mut config.session.limits;
         limits.streams = self.connections + OTHER_STREAMS;
-        limits.stream_data = self.buffer as u64;
+        limits.stream_data = self.buffer.min(FIRST_BUFFER) as u64;
+        limits.stream_data_most = self.buffer as u32;
         // While this is enough for all connections, one that is not read delays no other.
-        let all = limits.stream_data * u64::from(self.connections);
-        limits.session_data = all.clamp(limits.stream_data, MOST_WAITING);
+        let all = self.buffer as u64 * u64::from(self.connections);
+        limits.session_data = all.clamp(self.buffer as u64, MOST_WAITING);
         // There are no messages.
         limits.message_data = LEAST_MESSAGES;
     }
@@ -128,5 +131,13 @@ mod tests {
         let limits = &config.session.limits;
         assert_eq!((limits.streams, limits.stream_data), (10_128, 1_000_000));
         assert_eq!(limits.session_data, MOST_WAITING);
+        let bounds = Bounds::new(2, 3_000_000, Duration::ZERO).unwrap();
+        bounds.apply(&mut config);
+        let limits = &config.session.limits;
+        let window = (limits.stream_data, limits.stream_data_most);
+        assert_eq!(
+            (window, limits.session_data),
+            ((1_000_000, 3_000_000), 6_000_000)
+        );
     }
 }

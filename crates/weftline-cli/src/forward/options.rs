@@ -17,9 +17,9 @@ pub(super) struct BoundsOptions {
     /// are refused
     #[arg(long, value_name = "NUMBER", default_value = "256", value_parser = connections)]
     pub(super) connections: u32,
-    /// Most bytes of each connection that may wait here for a slow reader; also the most that a
-    /// connection can carry in a round trip
-    #[arg(long, value_name = "SIZE", default_value = "1MB", value_parser = buffer)]
+    /// Most bytes of each connection that may wait here for its reader: 1MB, and more for one that reads
+    /// fast; also the most that a connection can carry in a round trip
+    #[arg(long, value_name = "SIZE", default_value = "4MB", value_parser = buffer)]
     pub(super) buffer: usize,
     /// When stopped, how long open connections may go on before they are reset
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait)]

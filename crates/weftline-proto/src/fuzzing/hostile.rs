@@ -276,6 +276,7 @@ impl Victim {
                 unknowns: input.u16(),
                 session_data: input.u62(),
                 stream_data: input.u62(),
+                stream_data_most: 0,
                 streams: input.u32(),
                 message_size: input.u32(),
                 message_data: input.u62(),

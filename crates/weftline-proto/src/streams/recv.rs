@@ -2,11 +2,27 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::limits::Limits;
 use crate::spare::free_spare;
 use crate::violation::Violation;
 
 /// Bytes that a stream may keep for reuse.
 const KEPT: usize = 64 << 10;
+
+/// Positions that are remembered: the peer may still stop at each of those of a round trip, and there is a new
+/// one for each quarter of a window.
+const GRANTS: usize = 8;
+
+/// The window of a stream that may grow.
+#[derive(Debug)]
+struct Growing {
+    window: u64,
+    most: u64,
+    /// Positions that the peer was allowed to reach, the last one at the front.
+    grants: [u64; GRANTS],
+    /// Data ended where the credit did: the sender may have had more.
+    held_back: bool,
+}
 
 /// Bytes received and not yet read, in order and beyond gaps.
 #[derive(Debug, Default)]
@@ -24,7 +40,9 @@ pub(super) struct RecvStream {
     /// This end no longer reads.
     pub(super) stopped: bool,
     /// Position that the peer was last allowed to reach.
-    pub(super) max_data: u64,
+    max_data: u64,
+    /// Most streams have none: they are small.
+    growing: Option<Box<Growing>>,
     /// The application saw the end or the reset.
     pub(super) done: bool,
     /// A readable event was emitted and not yet followed by a read that found nothing.
@@ -32,11 +50,57 @@ pub(super) struct RecvStream {
 }
 
 impl RecvStream {
-    pub(super) fn new(max_data: u64) -> Self {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let (window, most) = (limits.stream_data, limits.stream_data_most.into());
+        let growing = (window < most).then(|| {
+            Box::new(Growing {
+                window,
+                most,
+                grants: [window; GRANTS],
+                held_back: false,
+            })
+        });
         RecvStream {
-            max_data,
+            max_data: window,
+            growing,
             ..RecvStream::default()
         }
+    }
+
+    /// Bytes that may wait for the application, of a stream that may wait for that many at first.
+    fn window(&self, limits: &Limits) -> u64 {
+        let growing = self.growing.as_ref();
+        growing.map_or(limits.stream_data, |growing| growing.window)
+    }
+
+    /// Position that the peer may reach now.
+    pub(super) fn next_grant(&self, limits: &Limits) -> u64 {
+        self.read_position() + self.window(limits)
+    }
+
+    /// The peer is allowed to reach this position.
+    pub(super) fn grant(&mut self, position: u64) {
+        self.max_data = position;
+        if let Some(growing) = &mut self.growing {
+            growing.grants.rotate_right(1);
+            growing.grants[0] = position;
+        }
+    }
+
+    /// Whether the next grant is worth a frame. The window doubles first if it is all that holds the
+    /// sender back: the application has read all that came.
+    pub(super) fn is_grant_due(&mut self, limits: &Limits) -> bool {
+        if let Some(growing) = &mut self.growing
+            && growing.held_back
+            && self.ready.is_empty()
+        {
+            growing.held_back = false;
+            growing.window = (2 * growing.window).min(growing.most);
+            // What ends at an older one has not met the new window yet.
+            growing.grants = [self.max_data; GRANTS];
+        }
+        let gain = self.next_grant(limits) - self.max_data;
+        !self.end_known() && gain >= self.window(limits) / 4
     }
 
     /// Bytes arrived. Returns by how many parked fragments the stream grew (or shrank).
@@ -49,6 +113,9 @@ impl RecvStream {
         let end = offset + data.len() as u64;
         if end > self.max_data {
             return Err(Violation::StreamCredit);
+        }
+        if let Some(growing) = &mut self.growing {
+            growing.held_back |= !fin && growing.grants.contains(&end);
         }
         let highest = self
             .parked
@@ -166,6 +233,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn limits(stream_data: u64, stream_data_most: u32) -> Limits {
+        Limits {
+            stream_data,
+            stream_data_most,
+            ..Limits::LEAST
+        }
+    }
+
+    fn stream(window: u64, most: u32) -> RecvStream {
+        RecvStream::new(&limits(window, most))
+    }
+
     fn read_all(stream: &mut RecvStream) -> Vec<u8> {
         let mut out = vec![0; 4096];
         let n = stream.read(&mut out);
@@ -185,7 +264,7 @@ mod tests {
             let mut pieces: Vec<(usize, usize)> = edges.windows(2).map(|w| (w[0], w[1])).collect();
             // A cheap deterministic shuffle.
             pieces.sort_by_key(|p| (p.0 as u64 ^ order).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            let mut stream = RecvStream::new(1000);
+            let mut stream = stream(1000, 0);
             let mut parked = 0;
             for (from, to) in pieces {
                 parked += stream.insert(from as u64, &bytes[from..to], to == 1000).unwrap();
@@ -199,7 +278,7 @@ mod tests {
 
     #[test]
     fn limits_and_contradicting_ends_are_violations() {
-        let mut stream = RecvStream::new(10);
+        let mut stream = stream(10, 0);
         assert_eq!(
             stream.insert(5, b"abcdef", false),
             Err(Violation::StreamCredit)
@@ -214,8 +293,43 @@ mod tests {
     }
 
     #[test]
+    fn a_window_grows_where_it_alone_holds_the_sender_back() {
+        let limits = limits(100, 350);
+        let mut stream = RecvStream::new(&limits);
+        let granted = |stream: &mut RecvStream| match stream.is_grant_due(&limits) {
+            true => {
+                stream.grant(stream.next_grant(&limits));
+                stream.max_data
+            }
+            false => 0,
+        };
+        // The sender stops before the credit does.
+        stream.insert(0, &[0; 60], false).unwrap();
+        read_all(&mut stream);
+        assert_eq!(granted(&mut stream), 160);
+        // It stops where the old credit did, but this end is slow to read.
+        stream.insert(60, &[0; 40], false).unwrap();
+        stream.read(&mut [0; 30]);
+        assert_eq!(granted(&mut stream), 190);
+        read_all(&mut stream);
+        assert_eq!(granted(&mut stream), 300, "read at last");
+        // What was granted before the window grew says nothing about it.
+        stream.insert(100, &[0; 60], false).unwrap();
+        read_all(&mut stream);
+        assert_eq!(granted(&mut stream), 360);
+        stream.insert(160, &[0; 140], false).unwrap();
+        read_all(&mut stream);
+        assert_eq!(granted(&mut stream), 650, "at most 350");
+        // The end of the data is no sign.
+        stream.insert(300, &[0; 350], true).unwrap();
+        read_all(&mut stream);
+        assert_eq!(granted(&mut stream), 0);
+        assert!(stream.growing.is_some_and(|growing| !growing.held_back));
+    }
+
+    #[test]
     fn what_came_already_changes_nothing() {
-        let mut stream = RecvStream::new(100);
+        let mut stream = stream(100, 0);
         assert_eq!(stream.insert(0, b"0123", false), Ok(0));
         assert_eq!(stream.insert(2, b"2345", false), Ok(0));
         // A gap, and what joins: one fragment. An empty frame is none.
@@ -233,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_is_nearly_read_keeps_little_memory() {
-        let mut stream = RecvStream::new(1 << 20);
+        let mut stream = stream(1 << 20, 0);
         stream.insert(0, &vec![7; 1 << 20], false).unwrap();
         let mut buf = vec![0; 1000];
         let mut capacities = std::collections::BTreeSet::new();
@@ -250,7 +364,7 @@ mod tests {
 
     #[test]
     fn overlaps_never_hold_more_than_the_credit() {
-        let mut stream = RecvStream::new(100);
+        let mut stream = stream(100, 0);
         for offset in (1..90u64).rev() {
             let _ = stream.insert(offset, &[0; 10], false);
         }

@@ -123,7 +123,7 @@ impl Streams {
         Entry {
             send: Some(SendStream::new(self.peer.stream_data)),
             stopped: None,
-            recv: Some(RecvStream::new(self.limits.stream_data)),
+            recv: Some(RecvStream::new(&self.limits)),
         }
     }
 
@@ -229,7 +229,6 @@ impl Streams {
         buf: &mut [u8],
         credit: &mut Credit,
     ) -> Result<usize, ReadError> {
-        let window = self.limits.stream_data;
         let Some(recv) = self.entries.get_mut(&id.0).and_then(|e| e.recv.as_mut()) else {
             return Err(ReadError::Unknown);
         };
@@ -239,7 +238,7 @@ impl Streams {
         let n = recv.read(buf);
         if n > 0 || buf.is_empty() {
             credit.consume(n as u64);
-            if !recv.end_known() && recv.read_position() + window - recv.max_data >= window / 4 {
+            if recv.is_grant_due(&self.limits) {
                 self.raise.insert(id.0);
             }
             if self.read_last != Some(id.0) {
@@ -379,11 +378,11 @@ impl Streams {
         }
         while let Some(&id) = self.raise.first() {
             if let Some(recv) = self.entries.get_mut(&id).and_then(|e| e.recv.as_mut()) {
-                let max = recv.read_position() + self.limits.stream_data;
+                let max = recv.next_grant(&self.limits);
                 if !writer.control(Frame::MaxStreamData { id, max }) {
                     return wrote;
                 }
-                recv.max_data = max;
+                recv.grant(max);
                 wrote = true;
             }
             self.raise.pop_first();

@@ -30,3 +30,4 @@ mod riding;
 mod rlc_block;
 mod support;
 mod udp_rc;
+mod windows;
