@@ -54,6 +54,13 @@ pub fn is_hello(datagram: &[u8]) -> bool {
     datagram.first() == Some(&datagram::KIND_HELLO)
 }
 
+/// Whether `datagram` is a repair symbol in a datagram of its own. A carrier that puts several datagrams into one
+/// packet puts it into another packet than those before it: it would be lost with what it repairs.
+pub fn is_repair(datagram: &[u8]) -> bool {
+    let kind = datagram.first();
+    kind.is_some_and(|kind| [datagram::KIND_REPAIR, datagram::KIND_FIELD_REPAIR].contains(kind))
+}
+
 /// Whether `datagram` looks like a piece of a longer datagram.
 pub(crate) fn is_piece(datagram: &[u8]) -> bool {
     datagram.first() == Some(&datagram::KIND_PIECE)

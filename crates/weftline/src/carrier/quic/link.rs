@@ -123,7 +123,7 @@ impl Link {
     }
 
     pub(crate) async fn send(&self, datagrams: &mut VecDeque<Bytes>) -> Result<(), CloseReason> {
-        self.wire.send(datagrams, |error| self.end(error)).await
+        self.wire.send(datagrams, 0, |error| self.end(error)).await
     }
 
     pub(crate) async fn recv(

@@ -143,6 +143,35 @@ async fn the_code_and_reason_of_a_close_arrive_after_what_was_sent() {
 }
 
 #[tokio::test]
+async fn a_repair_symbol_shares_no_packet_with_what_it_repairs() {
+    const ROUNDS: usize = 10;
+    /// First bytes of datagrams of the engine.
+    const SOURCE: u8 = 1;
+    const REPAIR: u8 = 2;
+    let (a, b) = (Identity::generate(), Identity::generate());
+    let (client, server) = handshake(&a, &b, Allowed::anyone(), b.fingerprint()).await;
+    let (client, server) = (client.unwrap(), server.unwrap());
+    let mut sent = Vec::new();
+    for kinds in [[SOURCE, SOURCE], [SOURCE, REPAIR]] {
+        let before = client.packets().sent;
+        for _ in 0..ROUNDS {
+            let mut datagrams = kinds.map(|kind| Bytes::from(vec![kind; 100])).into();
+            client.send(&mut datagrams).await.unwrap();
+            let mut batch = Vec::new();
+            while batch.len() < kinds.len() {
+                server.recv(&mut batch, kinds.len()).await.unwrap();
+            }
+            assert!(batch.iter().map(|datagram| datagram[0]).eq(kinds));
+        }
+        sent.push(client.packets().sent - before);
+    }
+    assert!(
+        sent[0] < 2 * ROUNDS as u64 && sent[1] >= 2 * ROUNDS as u64,
+        "{sent:?}"
+    );
+}
+
+#[tokio::test]
 async fn an_endpoint_that_nothing_would_limit_is_refused() {
     let mut config = EndpointConfig {
         congestion: Some(Congestion::Engine),

@@ -5,11 +5,13 @@ use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
 use quinn::{ConnectionError, SendDatagramError};
+use weftline_proto::wire::is_repair;
 use weftline_proto::{CloseReason, printable};
 
 use super::super::congestion::Unlimited;
@@ -20,6 +22,9 @@ use crate::{ExportError, Packets};
 /// A close is answered within two round trips and this, or not at all.
 pub(crate) const ANSWERED: Duration = Duration::from_millis(100);
 
+/// Turns that QUIC's task gets at most before a repair symbol: it may be unable to send.
+const TURNS: u32 = 4;
+
 const NO_DATAGRAMS: &str = "the peer takes no QUIC datagrams";
 
 /// A QUIC connection with the place beside its task.
@@ -29,6 +34,8 @@ pub(crate) struct Wire {
     /// Bytes that QUIC takes while nothing waits.
     room: usize,
     idle: Duration,
+    /// Bytes of the datagram that was sent last.
+    last: AtomicUsize,
     /// How the connection ended, before this end's own close hides it.
     ended: OnceLock<ConnectionError>,
 }
@@ -42,6 +49,7 @@ impl Wire {
             connection,
             place,
             idle,
+            last: AtomicUsize::new(0),
             ended: OnceLock::new(),
         })
     }
@@ -55,13 +63,19 @@ impl Wire {
         self.connection.datagram_send_buffer_space()
     }
 
-    /// Sends these in order; `end` says what the end of the connection means.
+    /// Sends these in order, each of which has the engine's datagram behind `prefix` bytes; `end` says what the
+    /// end of the connection means.
     pub(crate) async fn send(
         &self,
         datagrams: &mut VecDeque<Bytes>,
+        prefix: usize,
         end: impl Fn(ConnectionError) -> CloseReason,
     ) -> Result<(), CloseReason> {
         while let Some(datagram) = datagrams.front() {
+            if datagram.get(prefix..).is_some_and(is_repair) {
+                self.part(datagram.len()).await;
+            }
+            self.last.store(datagram.len(), Ordering::Relaxed);
             match self.connection.send_datagram_wait(datagram.clone()).await {
                 Ok(()) => {}
                 Err(SendDatagramError::TooLarge) => {
@@ -75,6 +89,35 @@ impl Wire {
             datagrams.pop_front();
         }
         Ok(())
+    }
+
+    /// Lets the last datagram leave before one of `length` bytes, if both fit into one packet: QUIC would put
+    /// them there.
+    async fn part(&self, length: usize) {
+        let both = self.last.load(Ordering::Relaxed) + length;
+        let fit = |packet: usize| both <= packet;
+        if !self.connection.max_datagram_size().is_some_and(fit) {
+            return;
+        }
+        for _ in 0..TURNS {
+            if self.is_drained() {
+                return;
+            }
+            let mut had = false;
+            poll_fn(|cx| match std::mem::replace(&mut had, true) {
+                true => Poll::Ready(()),
+                false => {
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                }
+            })
+            .await;
+        }
+    }
+
+    /// Whether QUIC has nothing queued.
+    fn is_drained(&self) -> bool {
+        self.connection.datagram_send_buffer_space() + size_of::<Bytes>() >= self.room
     }
 
     /// Waits for a datagram, then takes as many as are there, up to `limit`.
@@ -99,8 +142,7 @@ impl Wire {
     pub(crate) async fn drained(&self) {
         const STEP: Duration = Duration::from_millis(1);
         for _ in 0..100 {
-            let space = self.connection.datagram_send_buffer_space();
-            if self.connection.close_reason().is_some() || space + size_of::<Bytes>() >= self.room {
+            if self.connection.close_reason().is_some() || self.is_drained() {
                 break;
             }
             tokio::time::sleep(STEP).await;

@@ -47,7 +47,8 @@ impl Link {
 
     /// Each of them begins with [`PREFIX`].
     pub(crate) async fn send(&self, datagrams: &mut VecDeque<Bytes>) -> Result<(), CloseReason> {
-        self.wire.send(datagrams, |error| self.end(error)).await
+        let end = |error| self.end(error);
+        self.wire.send(datagrams, PREFIX.len(), end).await
     }
 
     pub(crate) async fn recv(
