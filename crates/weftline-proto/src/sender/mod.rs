@@ -5,6 +5,7 @@ mod action;
 mod discovery;
 mod flight;
 mod flow;
+mod lost;
 mod path;
 mod reordering;
 mod reports;
@@ -15,7 +16,7 @@ mod timers;
 mod window;
 mod write;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use core::cmp::Ordering;
 use core::time::Duration;
@@ -33,6 +34,7 @@ pub use action::Action;
 pub(crate) use discovery::Discovery;
 pub use flight::Transmission;
 use flow::{Flow, Record};
+use lost::Lost;
 pub(crate) use path::Path;
 pub use riding::Room;
 use scheme::{Redundancy, Rule, Scheme};
@@ -96,7 +98,7 @@ impl Sender {
                 records: VecDeque::new(),
                 paths: vec![Path::new(PathId::FIRST, 0, setup.initial_rtt, now)],
                 main: 0,
-                lost: BTreeSet::new(),
+                lost: Lost::default(),
                 abandoned: Abandoned::default(),
                 rank: 0,
                 top_ups_arrived: 0,
@@ -166,6 +168,7 @@ impl Sender {
         if self.is_idle() {
             self.flow.encoder.release();
             self.flow.records = VecDeque::new();
+            self.flow.lost = Lost::default();
             for path in &mut self.flow.paths {
                 path.flight.release();
             }

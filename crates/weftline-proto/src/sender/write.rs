@@ -89,7 +89,7 @@ impl Sender {
         out: &mut Vec<u8>,
     ) -> bool {
         self.answer_probe(path);
-        self.flow.lost.remove(&esi);
+        self.flow.lost.remove(esi);
         let transmission = self.next_name(path);
         if let Some(record) = self.flow.record_mut(esi) {
             record.transmission = transmission;
