@@ -2,6 +2,7 @@
 //! is lost. Its scheme decides what to send next.
 
 mod action;
+mod ahead;
 mod discovery;
 mod flight;
 mod flow;
@@ -31,6 +32,8 @@ use crate::time::Time;
 use crate::wire::field;
 
 pub use action::Action;
+use ahead::Ahead;
+pub(crate) use ahead::MOST_BYTES as BYTES_AHEAD;
 pub(crate) use discovery::Discovery;
 pub use flight::Transmission;
 use flow::{Flow, Record};
@@ -52,6 +55,8 @@ pub(crate) struct Sender {
     /// The longest time between two reports, as this end asked the peer.
     report_interval: Duration,
     next_key: u16,
+    /// `None` before the first repair; most sessions are idle, and small.
+    ahead: Option<Box<Ahead>>,
     /// The peer accepts repair symbols in the datagram of a source symbol.
     can_ride: bool,
     /// Bytes that the carrier, UDP and IP add to a datagram.
@@ -118,6 +123,7 @@ impl Sender {
             initial_rtt: setup.initial_rtt,
             report_interval: setup.report_interval,
             next_key: setup.seed as u16,
+            ahead: None,
             can_ride: false,
             datagram_overhead: setup.datagram_overhead,
             dropped_below: 0,
@@ -160,7 +166,8 @@ impl Sender {
     /// Bytes of the symbols that are not acknowledged, and of memory kept for further ones.
     pub(crate) fn held(&self) -> u64 {
         let records = self.flow.records.capacity() * size_of::<Record>();
-        (self.flow.encoder.memory_bound() + records) as u64
+        let ahead = self.ahead.as_ref().map_or(0, |ahead| ahead.memory());
+        (self.flow.encoder.memory_bound() + records + ahead) as u64
     }
 
     /// Frees the memory kept for further symbols, if all are acknowledged.
@@ -169,6 +176,7 @@ impl Sender {
             self.flow.encoder.release();
             self.flow.records = VecDeque::new();
             self.flow.lost = Lost::default();
+            self.ahead = None;
             for path in &mut self.flow.paths {
                 path.flight.release();
             }

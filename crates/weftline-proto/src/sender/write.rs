@@ -159,7 +159,8 @@ impl Sender {
         let key = self.next_key;
         self.next_key = key.wrapping_add(1);
         coded.put_repair(nss, key, out);
-        encoder.repair(window.clone(), u32::from(key), out).is_ok()
+        let ahead = self.ahead.get_or_insert_default();
+        ahead.repair(encoder, window, key, out)
     }
 
     /// Writes a probe.
