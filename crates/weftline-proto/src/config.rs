@@ -6,6 +6,7 @@ use crate::check::{ConfigError, within};
 use crate::feedback::Feedback;
 use crate::limits::{Limits, USUAL_SYMBOL};
 use crate::preset::Preset;
+use crate::sender::BYTES_AHEAD;
 use crate::sender::scheme::{Arq, Auto, Block, Rateless, Rest, Scheme, Streaming};
 
 /// How fast the engine itself may send.
@@ -223,7 +224,8 @@ impl Config {
             + 1024;
         let unacknowledged = all(symbols, self.symbol_size, self.longest_symbol());
         let unread = limits.session_data.saturating_add(limits.message_data);
-        unread.saturating_add(decoder + unacknowledged)
+        let ahead = BYTES_AHEAD as u64;
+        unread.saturating_add(decoder + unacknowledged + ahead)
     }
 }
 
@@ -326,6 +328,7 @@ mod tests {
         config.symbol_size = 1000;
         config.long_symbol_size = 1000;
         let decoder = 602 * 1520 + 200 * 712 + 2 * 100 + 1024;
-        assert_eq!(config.memory(), 1_500_000 + decoder + 302 * 1320);
+        let encoder = 302 * 1320 + (16 << 10);
+        assert_eq!(config.memory(), 1_500_000 + decoder + encoder);
     }
 }

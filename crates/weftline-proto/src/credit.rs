@@ -50,6 +50,11 @@ impl Credit {
         true
     }
 
+    /// What the peer may still spend.
+    pub(crate) fn receivable(&self) -> u64 {
+        self.receive_max - self.received
+    }
+
     /// What the peer spent and the application has not read.
     pub(crate) fn unread(&self) -> u64 {
         self.received.saturating_sub(self.consumed)

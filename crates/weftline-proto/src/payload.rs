@@ -201,7 +201,7 @@ impl Payload {
 
     /// Bytes that wait to be sent or to be read.
     pub(crate) fn held(&self) -> u64 {
-        self.queued() + self.credit.unread() + self.inbox.perishable()
+        self.queued() + self.credit.unread() + self.streams.missing() + self.inbox.perishable()
     }
 
     /// Frees the memory kept for further data.

@@ -48,6 +48,9 @@ impl RangeSet {
 
     /// Whether [`Self::insert`] would add `n`.
     pub(crate) fn is_new(&self, n: u64) -> bool {
+        if self.ranges.back().is_none_or(|last| last.end <= n) {
+            return n >= self.floor;
+        }
         if n < self.floor {
             return false;
         }

@@ -17,7 +17,7 @@ use covered::Covered;
 use longest::Longest;
 
 /// Coefficients on the stack while several repairs are made at once.
-const INLINE: usize = 2048;
+const INLINE: usize = 8192;
 /// Repairs made in one pass.
 const ABREAST: usize = 8;
 /// Sources combined in one pass.

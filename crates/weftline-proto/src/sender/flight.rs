@@ -248,6 +248,8 @@ impl Flight {
             rtt.sample(now.since(transmission.at), delay);
             newest = Some((largest, transmission.at));
         }
+        let (usual, most) = (rtt.smoothed(), rtt.smoothed() * MOST_LATE);
+        let mut place = self.reordering.len();
         let mut end = largest + 1;
         for run in runs {
             let start = end.saturating_sub(run.first);
@@ -256,9 +258,7 @@ impl Flight {
                 break;
             }
             if end > remembered {
-                let most = rtt.smoothed() * MOST_LATE;
-                self.reordering
-                    .on_run(now, start..end, rtt.smoothed(), most);
+                place = (self.reordering).on_run(now, start..end, place, usual, most);
             }
             for number in start.max(self.first)..end.max(self.first) {
                 let index = (number - self.first) as usize;

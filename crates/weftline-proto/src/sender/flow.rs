@@ -1,10 +1,11 @@
 //! What a sender knows of its flow: the symbols, their transmissions, and the peer.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use core::time::Duration;
 use weftline_codec::{Esi, WindowEncoder};
 
+use super::lost::Lost;
 use super::path::Path;
 use crate::abandoned::Abandoned;
 use crate::limits::{Limits, USUAL_SYMBOL};
@@ -28,13 +29,13 @@ pub(super) struct Flow {
     pub(super) main: usize,
     /// Symbols whose latest transmission was lost and that the peer is not known to have. Symbols
     /// that are sent again are not among them.
-    pub(super) lost: BTreeSet<Esi>,
+    pub(super) lost: Lost,
     /// What became of symbols that were given up.
     pub(super) abandoned: Abandoned,
     /// Equations that the peer holds, by its newest report.
     pub(super) rank: u64,
     /// Repairs over the oldest window that arrived since its edge last moved.
-    pub(super) top_ups_arrived: u64,
+    pub(super) top_ups_arrived: u32,
     /// ESIs below this may be sent.
     pub(super) credit: Esi,
     /// Symbols that may be unacknowledged while some are longer than usual, by this end's memory.
@@ -179,6 +180,7 @@ impl Flow {
             let record = self.records.get((esi - self.encoder.first()) as usize);
             record.is_some_and(|r| r.expires.is_none_or(|t| now <= t))
         };
-        self.lost.range(esi..).copied().find(worth)
+        let mut lost = self.lost.within(esi..self.encoder.next()).iter().copied();
+        lost.find(worth)
     }
 }

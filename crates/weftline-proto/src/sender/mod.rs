@@ -2,9 +2,11 @@
 //! is lost. Its scheme decides what to send next.
 
 mod action;
+mod ahead;
 mod discovery;
 mod flight;
 mod flow;
+mod lost;
 mod path;
 mod reordering;
 mod reports;
@@ -15,7 +17,7 @@ mod timers;
 mod window;
 mod write;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use core::cmp::Ordering;
 use core::time::Duration;
@@ -30,9 +32,12 @@ use crate::time::Time;
 use crate::wire::field;
 
 pub use action::Action;
+use ahead::Ahead;
+pub(crate) use ahead::MOST_BYTES as BYTES_AHEAD;
 pub(crate) use discovery::Discovery;
 pub use flight::Transmission;
 use flow::{Flow, Record};
+use lost::Lost;
 pub(crate) use path::Path;
 pub use riding::Room;
 use scheme::{Redundancy, Rule, Scheme};
@@ -50,6 +55,8 @@ pub(crate) struct Sender {
     /// The longest time between two reports, as this end asked the peer.
     report_interval: Duration,
     next_key: u16,
+    /// `None` before the first repair; most sessions are idle, and small.
+    ahead: Option<Box<Ahead>>,
     /// The peer accepts repair symbols in the datagram of a source symbol.
     can_ride: bool,
     /// Bytes that the carrier, UDP and IP add to a datagram.
@@ -96,7 +103,7 @@ impl Sender {
                 records: VecDeque::new(),
                 paths: vec![Path::new(PathId::FIRST, 0, setup.initial_rtt, now)],
                 main: 0,
-                lost: BTreeSet::new(),
+                lost: Lost::default(),
                 abandoned: Abandoned::default(),
                 rank: 0,
                 top_ups_arrived: 0,
@@ -116,6 +123,7 @@ impl Sender {
             initial_rtt: setup.initial_rtt,
             report_interval: setup.report_interval,
             next_key: setup.seed as u16,
+            ahead: None,
             can_ride: false,
             datagram_overhead: setup.datagram_overhead,
             dropped_below: 0,
@@ -158,7 +166,8 @@ impl Sender {
     /// Bytes of the symbols that are not acknowledged, and of memory kept for further ones.
     pub(crate) fn held(&self) -> u64 {
         let records = self.flow.records.capacity() * size_of::<Record>();
-        (self.flow.encoder.memory_bound() + records) as u64
+        let ahead = self.ahead.as_ref().map_or(0, |ahead| ahead.memory());
+        (self.flow.encoder.memory_bound() + records + ahead) as u64
     }
 
     /// Frees the memory kept for further symbols, if all are acknowledged.
@@ -166,6 +175,8 @@ impl Sender {
         if self.is_idle() {
             self.flow.encoder.release();
             self.flow.records = VecDeque::new();
+            self.flow.lost = Lost::default();
+            self.ahead = None;
             for path in &mut self.flow.paths {
                 path.flight.release();
             }

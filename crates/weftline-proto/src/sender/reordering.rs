@@ -41,7 +41,7 @@ impl Reordering {
         if self.lost.len() == REMEMBERED {
             self.lost.pop_front();
         }
-        let place = self.place(number);
+        let place = self.lost.partition_point(|(other, _)| *other < number);
         self.lost.insert(place, (number, sent));
     }
 
@@ -55,21 +55,33 @@ impl Reordering {
         self.window -= self.window / MEMORY;
     }
 
-    /// The peer has these. Later ones took `rtt`; a datagram may be late by `most`.
-    pub(super) fn on_run(&mut self, now: Time, run: Range<u64>, rtt: Duration, most: Duration) {
-        let place = self.place(run.start);
-        while let Some((number, sent)) = self.lost.get(place).copied()
-            && number < run.end
-        {
-            self.lost.remove(place);
-            let late = now.since(sent).saturating_sub(rtt).min(most);
-            self.window = self.window.max(late.as_secs_f64());
-        }
+    /// The number of datagrams that are remembered.
+    pub(super) fn len(&self) -> usize {
+        self.lost.len()
     }
 
-    /// Where this number is or would be. A report has many runs, and hardly any has one of these.
-    fn place(&self, number: u64) -> usize {
-        self.lost.partition_point(|(other, _)| *other < number)
+    /// The peer has these. Later ones took `rtt`; a datagram may be late by `most`. The runs of a report
+    /// come from the newest to the oldest, and of the remembered datagrams only the first `place` are not
+    /// newer than this run; returns how many are older.
+    pub(super) fn on_run(
+        &mut self,
+        now: Time,
+        run: Range<u64>,
+        mut place: usize,
+        rtt: Duration,
+        most: Duration,
+    ) -> usize {
+        while let Some((number, sent)) = self.lost.range(..place).next_back().copied()
+            && number >= run.start
+        {
+            place -= 1;
+            if number < run.end {
+                self.lost.remove(place);
+                let late = now.since(sent).saturating_sub(rtt).min(most);
+                self.window = self.window.max(late.as_secs_f64());
+            }
+        }
+        place
     }
 }
 
@@ -89,9 +101,9 @@ mod tests {
         assert_eq!(reordering.window(), Duration::ZERO);
         reordering.on_lost(7, at(10));
         // It took 75 ms, and a later one 60.
-        reordering.on_run(at(85), 9..12, 60 * MS, 120 * MS);
+        reordering.on_run(at(85), 9..12, 1, 60 * MS, 120 * MS);
         assert_eq!(reordering.window(), Duration::ZERO);
-        reordering.on_run(at(85), 5..9, 60 * MS, 120 * MS);
+        reordering.on_run(at(85), 5..9, 1, 60 * MS, 120 * MS);
         assert_eq!(reordering.window(), 15 * MS);
         assert_eq!(reordering.first(), None);
     }
@@ -100,7 +112,7 @@ mod tests {
     fn the_time_is_bounded_and_forgotten_when_the_order_is_kept() {
         let mut reordering = Reordering::default();
         reordering.on_lost(7, at(0));
-        reordering.on_run(at(5000), 7..8, 60 * MS, 120 * MS);
+        reordering.on_run(at(5000), 7..8, 1, 60 * MS, 120 * MS);
         assert_eq!(reordering.window(), 120 * MS);
         for _ in 0..6000 {
             reordering.on_arrival();

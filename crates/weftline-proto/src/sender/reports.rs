@@ -194,13 +194,13 @@ impl Sender {
                 };
                 if !lost {
                     record.known = true;
-                    flow.lost.remove(&esi);
+                    flow.lost.remove(esi);
                 } else if !record.known && record.transmission == name {
                     flow.lost.insert(esi);
                 }
             }
             Transmission::Repair { block, top_up } => {
-                flow.top_ups_arrived += u64::from(top_up && !lost);
+                flow.top_ups_arrived += u32::from(top_up && !lost);
                 if let Some(block) = block {
                     self.rule.on_fate(block, lost);
                 }
@@ -237,8 +237,7 @@ impl Flow {
         let below = next.saturating_sub(first).min(self.records.len() as u64) as usize;
         let below = self.records.iter_mut().take(below);
         below.for_each(|r| r.known = true);
-        let above = self.lost.split_off(&next);
-        let below = core::mem::replace(&mut self.lost, above);
+        let below: Vec<Esi> = self.lost.take(0..next).collect();
         self.on_recovered(below);
         // Of several paths, another one's report may have told first.
         if !systematic || self.paths.len() > 1 {
@@ -252,10 +251,9 @@ impl Flow {
             }
             let known = esi + run.first..esi + run.first + run.second;
             esi = known.end;
-            recovered.extend(self.lost.range(known));
+            recovered.extend(self.lost.take(known));
         }
         for esi in &recovered {
-            self.lost.remove(esi);
             if let Some(record) = self.record_mut(*esi) {
                 record.known = true;
             }
@@ -298,7 +296,7 @@ impl Flow {
         {
             if !front.known {
                 skipped = true;
-                let outcome = match self.lost.contains(&edge) {
+                let outcome = match self.lost.contains(edge) {
                     true => Outcome::Lost,
                     false => Outcome::Pending,
                 };
@@ -311,7 +309,7 @@ impl Flow {
             self.top_ups_arrived = 0;
         }
         self.encoder.discard_before(edge);
-        self.lost = self.lost.split_off(&edge);
+        self.lost.take(0..edge);
         skipped
     }
 }

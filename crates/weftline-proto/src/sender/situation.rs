@@ -1,6 +1,5 @@
 //! The view of a flow on which a scheme bases its decisions.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use core::time::Duration;
@@ -9,6 +8,7 @@ use weftline_codec::Esi;
 use super::action::Action;
 use super::flight::Flight;
 use super::flow::Flow;
+use super::lost::Lost;
 use super::path::Path;
 use super::window::EncodingWindow;
 use crate::path::PathId;
@@ -161,7 +161,7 @@ impl<'a> Situation<'a> {
     /// Whether the newest window no longer covers the oldest lost symbol.
     pub fn is_out_of_reach(&self, window: EncodingWindow) -> bool {
         let oldest = self.flow.lost.first();
-        oldest.is_some_and(|&esi| esi < self.newest_window(window).start)
+        oldest.is_some_and(|esi| esi < self.newest_window(window).start)
     }
 
     /// The number of symbols that one repair may cover, by the options and by the peer's limits.
@@ -192,15 +192,15 @@ impl<'a> Situation<'a> {
     pub fn answer_deficit(&self, window: EncodingWindow) -> Option<Action> {
         let flow = self.flow;
         let oldest = self.oldest_window(window);
-        let lost = flow.lost.range(oldest.clone()).count() as u64;
+        let lost = flow.lost.within(oldest.clone()).len() as u64;
         let newest = self.newest_window(window);
-        let reached = flow.lost.first().is_some_and(|&e| e >= newest.start);
+        let reached = flow.lost.first().is_some_and(|esi| esi >= newest.start);
         let deficit = match reached {
             true => lost.saturating_sub(flow.rank),
             // Repairs over newer windows do not cover this symbol, and the rank may be theirs.
             // Only repairs sent for it count, and they are too few while it is missing.
             false => {
-                let held = flow.rank.min(flow.top_ups_arrived);
+                let held = flow.rank.min(flow.top_ups_arrived.into());
                 lost.saturating_sub(held).max(lost.min(1))
             }
         };
@@ -222,7 +222,7 @@ impl<'a> Situation<'a> {
     }
 
     /// All symbols that are lost.
-    pub(super) fn lost(&self) -> &'a BTreeSet<Esi> {
+    pub(super) fn lost(&self) -> &'a Lost {
         &self.flow.lost
     }
 

@@ -89,7 +89,7 @@ impl Sender {
         out: &mut Vec<u8>,
     ) -> bool {
         self.answer_probe(path);
-        self.flow.lost.remove(&esi);
+        self.flow.lost.remove(esi);
         let transmission = self.next_name(path);
         if let Some(record) = self.flow.record_mut(esi) {
             record.transmission = transmission;
@@ -159,7 +159,8 @@ impl Sender {
         let key = self.next_key;
         self.next_key = key.wrapping_add(1);
         coded.put_repair(nss, key, out);
-        encoder.repair(window.clone(), u32::from(key), out).is_ok()
+        let ahead = self.ahead.get_or_insert_default();
+        ahead.repair(encoder, window, key, out)
     }
 
     /// Writes a probe.

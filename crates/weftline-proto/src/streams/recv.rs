@@ -27,12 +27,13 @@ struct Growing {
 /// Bytes received and not yet read, in order and beyond gaps.
 #[derive(Debug, Default)]
 pub(super) struct RecvStream {
-    /// In-order bytes.
-    ready: VecDeque<u8>,
+    /// From the read position on; zeros in gaps.
+    bytes: VecDeque<u8>,
     /// Position after the last in-order byte.
     edge: u64,
-    /// Bytes beyond a gap, by position.
-    parked: BTreeMap<u64, Vec<u8>>,
+    /// Runs of bytes beyond a gap, their ends by their beginnings, and how many bytes these are.
+    parked: BTreeMap<u64, u64>,
+    parked_bytes: u64,
     /// Position of the end, once known.
     end: Option<u64>,
     /// The peer gave the stream up.
@@ -90,9 +91,10 @@ impl RecvStream {
     /// Whether the next grant is worth a frame. The window doubles first if it is all that holds the
     /// sender back: the application has read all that came.
     pub(super) fn is_grant_due(&mut self, limits: &Limits) -> bool {
+        let is_read = !self.has_ready();
         if let Some(growing) = &mut self.growing
             && growing.held_back
-            && self.ready.is_empty()
+            && is_read
         {
             growing.held_back = false;
             growing.window = (2 * growing.window).min(growing.most);
@@ -103,13 +105,14 @@ impl RecvStream {
         !self.end_known() && gain >= self.window(limits) / 4
     }
 
-    /// Bytes arrived. Returns by how many parked fragments the stream grew (or shrank).
+    /// Bytes arrived. Those that are missing before them may be `room` more.
     pub(super) fn insert(
         &mut self,
         offset: u64,
         data: &[u8],
         fin: bool,
-    ) -> Result<isize, Violation> {
+        room: u64,
+    ) -> Result<(), Violation> {
         let end = offset + data.len() as u64;
         if end > self.max_data {
             return Err(Violation::StreamCredit);
@@ -117,10 +120,7 @@ impl RecvStream {
         if let Some(growing) = &mut self.growing {
             growing.held_back |= !fin && growing.grants.contains(&end);
         }
-        let highest = self
-            .parked
-            .last_key_value()
-            .map_or(self.edge, |(at, d)| at + d.len() as u64);
+        let highest = self.highest();
         match self.end {
             Some(known) if end > known || fin && end != known => return Err(Violation::StreamEnd),
             None if fin && end < highest => return Err(Violation::StreamEnd),
@@ -130,81 +130,126 @@ impl RecvStream {
             self.end = Some(end);
         }
         if self.stopped || self.reset.is_some() || end <= self.edge || data.is_empty() {
-            return Ok(0);
+            return Ok(());
         }
-        let before = self.parked.len() as isize;
+        if offset > highest + room {
+            return Err(Violation::SessionCredit);
+        }
+        let read = self.read_position();
         if offset <= self.edge {
-            self.append(offset, data);
-            while let Some(entry) = self.parked.first_entry() {
-                if *entry.key() > self.edge {
-                    break;
-                }
-                let (at, fragment) = entry.remove_entry();
-                self.append(at, &fragment);
-            }
-        } else {
-            // An honest peer sends each byte once; of a liar's overlaps the first stays, so that
-            // parked bytes never exceed the credit.
-            let clear_left = self
+            let skip = (self.edge - offset) as usize;
+            self.put((self.edge - read) as usize, &data[skip..]);
+            self.edge = end;
+            while let Some(run) = self
                 .parked
-                .range(..=offset)
-                .next_back()
-                .is_none_or(|(at, d)| at + d.len() as u64 <= offset);
-            let clear_right = self.parked.range(offset..end).next().is_none();
-            if clear_left && clear_right {
-                // Joined to its left neighbour, so that fragments count gaps and not frames.
-                match self.parked.range_mut(..offset).next_back() {
-                    Some((at, d)) if at + d.len() as u64 == offset => d.extend_from_slice(data),
-                    _ => drop(self.parked.insert(offset, data.to_vec())),
-                }
+                .first_entry()
+                .filter(|run| *run.key() <= self.edge)
+            {
+                let (start, end) = run.remove_entry();
+                self.parked_bytes -= end - start;
+                self.edge = self.edge.max(end);
             }
+            return Ok(());
         }
-        Ok(self.parked.len() as isize - before)
+        // An honest peer sends each byte once; of a liar's overlaps the first stays.
+        if self.park(offset, end) {
+            self.put((offset - read) as usize, data);
+        }
+        Ok(())
     }
 
-    fn append(&mut self, offset: u64, data: &[u8]) {
-        let skip = (self.edge - offset).min(data.len() as u64) as usize;
-        self.ready.extend(&data[skip..]);
-        self.edge += (data.len() - skip) as u64;
+    /// Notes a run beyond a gap. Returns false if some of it came before.
+    fn park(&mut self, start: u64, end: u64) -> bool {
+        let mut after = self.parked.range(start..);
+        let next = after.next().map_or(u64::MAX, |(at, _)| *at);
+        let mut before = self.parked.range_mut(..start);
+        let before = before.next_back().map(|(_, end)| end);
+        if next < end || before.as_ref().is_some_and(|at| **at > start) {
+            return false;
+        }
+        self.parked_bytes += end - start;
+        match before.filter(|at| **at == start) {
+            // Joined to its neighbours, so that runs count gaps and not frames.
+            Some(joined) => *joined = end,
+            None => drop(self.parked.insert(start, end)),
+        }
+        true
+    }
+
+    /// Writes bytes to their place, `start` bytes after the read position.
+    fn put(&mut self, start: usize, data: &[u8]) {
+        if start > self.bytes.len() {
+            self.bytes.resize(start, 0);
+        }
+        let (within, beyond) = data.split_at(data.len().min(self.bytes.len() - start));
+        let (front, back) = self.bytes.as_mut_slices();
+        let cut = within.len().min(front.len().saturating_sub(start));
+        let (to_front, to_back) = within.split_at(cut);
+        if !to_front.is_empty() {
+            front[start..start + cut].copy_from_slice(to_front);
+        }
+        if !to_back.is_empty() {
+            let start = start + cut - front.len();
+            back[start..start + to_back.len()].copy_from_slice(to_back);
+        }
+        self.bytes.extend(beyond);
+    }
+
+    /// Position after the highest byte that came.
+    fn highest(&self) -> u64 {
+        self.parked
+            .last_key_value()
+            .map_or(self.edge, |(_, end)| *end)
+    }
+
+    /// The number of gaps.
+    pub(super) fn gaps(&self) -> u32 {
+        self.parked.len() as u32
+    }
+
+    /// Bytes that are missing in the gaps.
+    pub(super) fn missing(&self) -> u64 {
+        self.highest() - self.edge - self.parked_bytes
     }
 
     /// Copies in-order bytes out.
     pub(super) fn read(&mut self, buf: &mut [u8]) -> usize {
-        let n = buf.len().min(self.ready.len());
-        let (a, b) = self.ready.as_slices();
+        let ready = (self.edge - self.read_position()) as usize;
+        let n = buf.len().min(ready);
+        let (a, b) = self.bytes.as_slices();
         let first = a.len().min(n);
         buf[..first].copy_from_slice(&a[..first]);
         buf[first..n].copy_from_slice(&b[..n - first]);
-        self.ready.drain(..n);
+        self.bytes.drain(..n);
         n
     }
 
     /// Frees most of the memory of what was read when little is left: a peer that leaves a byte in each
     /// of many streams must not keep the memory of all that was there before.
     pub(super) fn trim(&mut self) {
-        let (len, capacity) = (self.ready.len(), self.ready.capacity());
+        let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
         if capacity > KEPT && len < capacity / 4 {
-            self.ready.shrink_to(KEPT.max(2 * len));
+            self.bytes.shrink_to(KEPT.max(2 * len));
         }
     }
 
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
-        self.ready.capacity()
+        self.bytes.capacity()
     }
 
     /// Frees the memory kept for further bytes.
     pub(super) fn release(&mut self) {
-        free_spare(&mut self.ready);
+        free_spare(&mut self.bytes);
     }
 
     /// Position up to which the application has read.
     pub(super) fn read_position(&self) -> u64 {
-        self.edge - self.ready.len() as u64
+        self.highest() - self.bytes.len() as u64
     }
 
     pub(super) fn has_ready(&self) -> bool {
-        !self.ready.is_empty()
+        self.edge > self.read_position()
     }
 
     /// Everything up to the end has arrived.
@@ -216,15 +261,13 @@ impl RecvStream {
         self.end.is_some()
     }
 
-    /// Drops everything that was not read; returns how many in-order or parked bytes that were,
-    /// and how many parked fragments.
-    pub(super) fn discard(&mut self) -> (u64, usize) {
-        let parked: usize = self.parked.values().map(Vec::len).sum();
-        let bytes = (self.ready.len() + parked) as u64;
-        let fragments = self.parked.len();
-        self.ready = VecDeque::new();
+    /// Drops everything that was not read; returns how many bytes that were.
+    pub(super) fn discard(&mut self) -> u64 {
+        let bytes = self.edge - self.read_position() + self.parked_bytes;
+        self.bytes = VecDeque::new();
         self.parked.clear();
-        (bytes, fragments)
+        self.parked_bytes = 0;
+        bytes
     }
 }
 
@@ -252,6 +295,18 @@ mod tests {
         out
     }
 
+    /// Returns how many more gaps there are.
+    fn insert(
+        stream: &mut RecvStream,
+        offset: u64,
+        data: &[u8],
+        fin: bool,
+    ) -> Result<i64, Violation> {
+        let before = i64::from(stream.gaps());
+        stream.insert(offset, data, fin, 1 << 20)?;
+        Ok(i64::from(stream.gaps()) - before)
+    }
+
     proptest! {
         #[test]
         fn any_order_of_fragments_gives_the_bytes_in_order(
@@ -265,11 +320,10 @@ mod tests {
             // A cheap deterministic shuffle.
             pieces.sort_by_key(|p| (p.0 as u64 ^ order).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let mut stream = stream(1000, 0);
-            let mut parked = 0;
             for (from, to) in pieces {
-                parked += stream.insert(from as u64, &bytes[from..to], to == 1000).unwrap();
+                stream.insert(from as u64, &bytes[from..to], to == 1000, 1000).unwrap();
             }
-            prop_assert_eq!(parked, 0);
+            prop_assert_eq!((stream.gaps(), stream.missing()), (0, 0));
             prop_assert!(stream.is_complete());
             prop_assert_eq!(read_all(&mut stream), bytes);
             prop_assert_eq!(stream.read_position(), 1000);
@@ -280,14 +334,20 @@ mod tests {
     fn limits_and_contradicting_ends_are_violations() {
         let mut stream = stream(10, 0);
         assert_eq!(
-            stream.insert(5, b"abcdef", false),
+            insert(&mut stream, 5, b"abcdef", false),
             Err(Violation::StreamCredit)
         );
-        assert_eq!(stream.insert(5, b"abc", false), Ok(1));
-        assert_eq!(stream.insert(0, b"abc", true), Err(Violation::StreamEnd));
-        assert_eq!(stream.insert(8, b"", true), Ok(0));
-        assert_eq!(stream.insert(8, b"x", false), Err(Violation::StreamEnd));
-        assert_eq!(stream.insert(0, b"01234", false), Ok(-1));
+        assert_eq!(insert(&mut stream, 5, b"abc", false), Ok(1));
+        assert_eq!(
+            insert(&mut stream, 0, b"abc", true),
+            Err(Violation::StreamEnd)
+        );
+        assert_eq!(insert(&mut stream, 8, b"", true), Ok(0));
+        assert_eq!(
+            insert(&mut stream, 8, b"x", false),
+            Err(Violation::StreamEnd)
+        );
+        assert_eq!(insert(&mut stream, 0, b"01234", false), Ok(-1));
         assert!(stream.is_complete());
         assert_eq!(read_all(&mut stream), b"01234abc");
     }
@@ -304,24 +364,24 @@ mod tests {
             false => 0,
         };
         // The sender stops before the credit does.
-        stream.insert(0, &[0; 60], false).unwrap();
+        insert(&mut stream, 0, &[0; 60], false).unwrap();
         read_all(&mut stream);
         assert_eq!(granted(&mut stream), 160);
         // It stops where the old credit did, but this end is slow to read.
-        stream.insert(60, &[0; 40], false).unwrap();
+        insert(&mut stream, 60, &[0; 40], false).unwrap();
         stream.read(&mut [0; 30]);
         assert_eq!(granted(&mut stream), 190);
         read_all(&mut stream);
         assert_eq!(granted(&mut stream), 300, "read at last");
         // What was granted before the window grew says nothing about it.
-        stream.insert(100, &[0; 60], false).unwrap();
+        insert(&mut stream, 100, &[0; 60], false).unwrap();
         read_all(&mut stream);
         assert_eq!(granted(&mut stream), 360);
-        stream.insert(160, &[0; 140], false).unwrap();
+        insert(&mut stream, 160, &[0; 140], false).unwrap();
         read_all(&mut stream);
         assert_eq!(granted(&mut stream), 650, "at most 350");
         // The end of the data is no sign.
-        stream.insert(300, &[0; 350], true).unwrap();
+        insert(&mut stream, 300, &[0; 350], true).unwrap();
         read_all(&mut stream);
         assert_eq!(granted(&mut stream), 0);
         assert!(stream.growing.is_some_and(|growing| !growing.held_back));
@@ -330,45 +390,60 @@ mod tests {
     #[test]
     fn what_came_already_changes_nothing() {
         let mut stream = stream(100, 0);
-        assert_eq!(stream.insert(0, b"0123", false), Ok(0));
-        assert_eq!(stream.insert(2, b"2345", false), Ok(0));
+        assert_eq!(insert(&mut stream, 0, b"0123", false), Ok(0));
+        assert_eq!(insert(&mut stream, 2, b"2345", false), Ok(0));
         // A gap, and what joins: one fragment. An empty frame is none.
-        assert_eq!(stream.insert(8, b"89", false), Ok(1));
-        assert_eq!(stream.insert(10, b"a", false), Ok(0));
-        assert_eq!(stream.insert(8, b"XY", false), Ok(0));
-        assert_eq!(stream.insert(20, b"", true), Ok(0));
-        assert_eq!(stream.insert(20, b"", true), Ok(0));
-        assert_eq!(stream.insert(15, b"", true), Err(Violation::StreamEnd));
-        assert_eq!(stream.insert(6, b"67", false), Ok(-1));
+        assert_eq!(insert(&mut stream, 8, b"89", false), Ok(1));
+        assert_eq!(insert(&mut stream, 10, b"a", false), Ok(0));
+        assert_eq!(insert(&mut stream, 8, b"XY", false), Ok(0));
+        assert_eq!(insert(&mut stream, 20, b"", true), Ok(0));
+        assert_eq!(insert(&mut stream, 20, b"", true), Ok(0));
+        assert_eq!(
+            insert(&mut stream, 15, b"", true),
+            Err(Violation::StreamEnd)
+        );
+        assert_eq!(insert(&mut stream, 6, b"67", false), Ok(-1));
         assert_eq!(read_all(&mut stream), b"0123456789a");
-        assert_eq!(stream.insert(0, b"0123", false), Ok(0));
-        assert_eq!((stream.read_position(), stream.discard()), (11, (0, 0)));
+        assert_eq!(insert(&mut stream, 0, b"0123", false), Ok(0));
+        assert_eq!((stream.read_position(), stream.discard()), (11, 0));
     }
 
     #[test]
     fn a_stream_that_is_nearly_read_keeps_little_memory() {
         let mut stream = stream(1 << 20, 0);
-        stream.insert(0, &vec![7; 1 << 20], false).unwrap();
+        insert(&mut stream, 0, &vec![7; 1 << 20], false).unwrap();
         let mut buf = vec![0; 1000];
         let mut capacities = std::collections::BTreeSet::new();
         while stream.read(&mut buf) > 0 {
             stream.trim();
-            let (len, capacity) = (stream.ready.len(), stream.ready.capacity());
+            let (len, capacity) = (stream.bytes.len(), stream.bytes.capacity());
             assert!(capacity <= 4 * len + (64 << 10), "{capacity} for {len}");
             capacities.insert(capacity);
         }
         // It shrinks seldom, since that copies what is left, and a little stays for what comes next.
         assert!(capacities.len() <= 5, "{capacities:?}");
-        assert!(stream.ready.capacity() >= 64 << 10);
+        assert!(stream.bytes.capacity() >= 64 << 10);
     }
 
     #[test]
     fn overlaps_never_hold_more_than_the_credit() {
         let mut stream = stream(100, 0);
         for offset in (1..90u64).rev() {
-            let _ = stream.insert(offset, &[0; 10], false);
+            let _ = insert(&mut stream, offset, &[0; 10], false);
         }
-        let held: usize = stream.parked.values().map(Vec::len).sum();
-        assert!(held <= 100, "{held}");
+        assert!(stream.bytes.len() <= 100, "{}", stream.bytes.len());
+    }
+
+    #[test]
+    fn a_gap_longer_than_the_credit_left_for_it_is_a_violation() {
+        let mut stream = stream(1 << 30, 0);
+        assert_eq!(stream.insert(10, b"abc", false, 10), Ok(()));
+        assert_eq!((stream.gaps(), stream.missing()), (1, 10));
+        assert_eq!(stream.insert(18, b"d", false, 5), Ok(()));
+        assert_eq!((stream.gaps(), stream.missing()), (2, 15));
+        let far = stream.insert(1 << 29, b"e", false, 1000);
+        assert_eq!(far, Err(Violation::SessionCredit));
+        assert!(stream.capacity() < 100, "{}", stream.capacity());
+        assert_eq!((stream.discard(), stream.missing()), (4, 0));
     }
 }

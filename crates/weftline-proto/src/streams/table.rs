@@ -37,8 +37,9 @@ pub(crate) struct Streams {
     stops: VecDeque<(u64, u64)>,
     raise: BTreeSet<u64>,
     raise_streams: bool,
-    /// Fragments beyond a gap, in all streams.
-    fragments: usize,
+    /// Gaps, and bytes that are missing in them, in all streams.
+    gaps: u32,
+    missing: u64,
     /// Streams whose end is sent and not yet acknowledged.
     ending: BTreeSet<(Esi, u64)>,
     queued: usize,
@@ -71,9 +72,9 @@ pub(crate) struct FilledData {
     pub(crate) ends: bool,
 }
 
-/// Fragments beyond gaps that all streams together may hold, for each symbol of credit: an
-/// honest peer makes about one per lost symbol and stream.
-const FRAGMENTS_PER_SYMBOL: usize = 4;
+/// Gaps that all streams together may have, for each symbol of credit: an honest peer makes about one
+/// per lost symbol and stream.
+const GAPS_PER_SYMBOL: u32 = 4;
 
 impl Streams {
     pub(crate) fn new(role: Role, limits: Limits, peer: Limits, send_buffer: usize) -> Self {
@@ -94,7 +95,8 @@ impl Streams {
             stops: VecDeque::new(),
             raise: BTreeSet::new(),
             raise_streams: false,
-            fragments: 0,
+            gaps: 0,
+            missing: 0,
             ending: BTreeSet::new(),
             queued: 0,
             read_last: None,
@@ -214,9 +216,9 @@ impl Streams {
         recv.stopped = true;
         recv.done = true;
         let told = recv.reset.is_some() || recv.end_known();
-        let (bytes, fragments) = recv.discard();
-        self.fragments -= fragments;
-        credit.consume(bytes);
+        self.gaps -= recv.gaps();
+        self.missing -= recv.missing();
+        credit.consume(recv.discard());
         if !told {
             self.stops.push_back((id.0, code));
         }
@@ -311,6 +313,11 @@ impl Streams {
         }
         free_spare(&mut self.to_accept);
         free_spare(&mut self.ready);
+    }
+
+    /// Bytes that are missing in gaps: there is memory for them.
+    pub(crate) fn missing(&self) -> u64 {
+        self.missing
     }
 
     /// Something waits to be sent.
@@ -511,12 +518,16 @@ impl Streams {
         if !credit.receive(len) {
             return Err(Violation::SessionCredit);
         }
+        // An honest peer has sent what is missing, with credit for it.
+        let room = credit.receivable().saturating_sub(self.missing);
         let Some(recv) = self.resolve(id, events)?.and_then(|e| e.recv.as_mut()) else {
             credit.consume(len);
             return Ok(());
         };
         let unwanted = recv.stopped || recv.reset.is_some();
-        let grown = recv.insert(offset, data, fin)?;
+        let before = (recv.gaps(), recv.missing());
+        recv.insert(offset, data, fin, room)?;
+        let after = (recv.gaps(), recv.missing());
         if unwanted {
             credit.consume(len);
         }
@@ -525,8 +536,9 @@ impl Streams {
             recv.announced = true;
             events.push_back(Event::StreamReadable(StreamId(id)));
         }
-        self.fragments = self.fragments.saturating_add_signed(grown);
-        if self.fragments > FRAGMENTS_PER_SYMBOL * self.limits.symbols as usize {
+        self.gaps = self.gaps - before.0 + after.0;
+        self.missing = self.missing - before.1 + after.1;
+        if self.gaps > GAPS_PER_SYMBOL * self.limits.symbols {
             return Err(Violation::TooManyFragments);
         }
         self.collect(id);
@@ -546,10 +558,11 @@ impl Streams {
         if recv.reset.is_none() && !recv.done {
             recv.reset = Some(code);
             recv.announced = true;
-            let (bytes, fragments) = recv.discard();
             events.push_back(Event::StreamReadable(StreamId(id)));
-            self.fragments -= fragments;
-            credit.consume(bytes);
+            let (gaps, missing) = (recv.gaps(), recv.missing());
+            credit.consume(recv.discard());
+            self.gaps -= gaps;
+            self.missing -= missing;
         } else if recv.reset.is_none() {
             recv.reset = Some(code);
         }

@@ -1,6 +1,6 @@
 //! Scheme `block`: a systematic block code with a safety net (baseline of Karzand et al.).
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use weftline_codec::Esi;
@@ -9,6 +9,7 @@ use super::rule::Rule;
 use super::spacing::{MAX_SHARE, read_share};
 use crate::check::{ConfigError, within};
 use crate::sender::action::Action;
+use crate::sender::lost::Lost;
 use crate::sender::situation::{Situation, is_short};
 use crate::settings::{Settings, TextError};
 
@@ -218,13 +219,13 @@ impl Blocks {
     }
 
     /// The oldest full block that lacks more symbols than it has repairs, arrived or in flight.
-    fn oldest_short(&self, lost: &BTreeSet<Esi>, loss: f64) -> Option<Range<Esi>> {
-        let from = self.index_of(*lost.first()?)?;
+    fn oldest_short(&self, lost: &Lost, loss: f64) -> Option<Range<Esi>> {
+        let from = self.index_of(lost.first()?)?;
         self.blocks
             .iter()
             .skip(from)
             .find(|b| {
-                let missing = lost.range(b.window.clone()).count() as u64;
+                let missing = lost.within(b.window.clone()).len() as u64;
                 // As many repairs as missing symbols arrived, and the block is not decoded: one
                 // repair was not independent, as happens with one in 255.
                 let needed = missing
@@ -311,7 +312,7 @@ mod tests {
     fn a_block_that_is_closed_early_is_repaired_like_a_full_block() {
         let mut blocks = Blocks::new(0.4);
         (0..3).for_each(|esi| blocks.on_source(esi, 32));
-        let lost = BTreeSet::from([0, 1, 2]);
+        let lost = Lost::from([0, 1, 2]);
         assert_eq!(blocks.oldest_short(&lost, 0.0), None);
         blocks.close();
         assert_eq!(blocks.oldest_owing(0), Some(0..3));
@@ -326,7 +327,7 @@ mod tests {
         while let Some(window) = blocks.oldest_owing(0) {
             blocks.on_repair(window.end - 1, true);
         }
-        let lost = BTreeSet::from([1, 2, 5]);
+        let lost = Lost::from([1, 2, 5]);
         // Block 0 lost two and has one repair in flight; block 1 lost one and has two.
         assert_eq!(blocks.oldest_short(&lost, 0.0), Some(0..4));
         blocks.on_repair(3, false);
@@ -340,6 +341,6 @@ mod tests {
         blocks.on_fate(0, false);
         assert_eq!(blocks.oldest_short(&lost, 0.0), Some(0..4));
         blocks.discard_before(4);
-        assert_eq!(blocks.oldest_short(&BTreeSet::from([5]), 0.0), None);
+        assert_eq!(blocks.oldest_short(&Lost::from([5]), 0.0), None);
     }
 }

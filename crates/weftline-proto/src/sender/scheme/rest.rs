@@ -215,7 +215,7 @@ impl RestRule {
         let window = at.oldest_window(self.options.window);
         let covered = window.end - window.start;
         let loss = at.expected_loss();
-        let missing = at.lost().range(window).count() as u64;
+        let missing = at.lost().within(window).len() as u64;
         let lacking = missing.saturating_sub(at.rank()) as f64;
         // Less than a whole one is left to reports: a pause may not be the end.
         let to_come = (loss * at.sources_in_flight().min(covered) as f64).floor();

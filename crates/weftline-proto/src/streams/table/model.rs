@@ -278,7 +278,10 @@ impl World {
         }
         for (end, e) in self.ends.iter().enumerate() {
             assert!(e.streams.is_drained() && e.streams.entries.is_empty());
-            assert_eq!((e.streams.fragments, e.credit.unread()), (0, 0));
+            assert_eq!(
+                (e.streams.gaps, e.streams.missing, e.credit.unread()),
+                (0, 0, 0)
+            );
             assert!(!e.streams.sendable(&e.credit));
             // As many can be opened again as at the beginning.
             assert_eq!(e.allowed, e.opened + u64::from(LIMITS.streams), "end {end}");
@@ -300,7 +303,7 @@ fn two_tables_do_what_a_model_says() {
 #[test]
 fn gaps_are_refused_beyond_their_limit() {
     let mut end = End::new(Role::Server);
-    let most = FRAGMENTS_PER_SYMBOL as u64 * u64::from(LIMITS.symbols);
+    let most = u64::from(GAPS_PER_SYMBOL) * u64::from(LIMITS.symbols);
     let mut fragment = |n: u64| {
         let inbound = Inbound {
             id: n / 100 * 2,

@@ -97,7 +97,7 @@ impl Price {
         let doubtful = all.filter(|(.., kind)| late(*kind)).count() as u64;
         // On a path that fell silent, symbols count as lost before any report tells of them.
         let unheard = match at.has_several_paths() {
-            true => at.lost().range(report.heard.max(edge)..).count() as u64,
+            true => at.lost().within(report.heard.max(edge)..at.next()).len() as u64,
             false => 0,
         };
         self.deficit = (report.missing + unheard).saturating_sub(doubtful + report.rank);
