@@ -43,6 +43,9 @@ const USUAL_PACKET: f64 = 1250.0;
 /// what the path can carry. Later, the window stays in use even if timers are late.
 const START_GAIN: f64 = 2.0;
 const STEADY_GAIN: f64 = 1.25;
+/// The same where the path moves the delay: bursts would be held for longer than even packets, and
+/// reports come in bursts there.
+const MOVING_GAIN: f64 = 1.05;
 /// Where reports are late, the window may leave faster by this part of the target of the queue: then
 /// the window, not the pace, decides how much leaves between two reports, and a queue that it does
 /// not fill cannot build up.
@@ -67,6 +70,8 @@ const TRAIN_GAIN: f64 = 4.0;
 /// The window may exceed what was delivered in a round trip by this factor. It bounds the overload
 /// on a path without a queue, and the tolerated loss, to a third.
 const HEADROOM: f64 = 1.5;
+/// The same where the path moves the delay: it takes some rounds until a queue is seen.
+const MOVING_HEADROOM: f64 = 1.25;
 /// A loss rate above this ends the start.
 const START_LOSS: f64 = 0.3;
 /// The window may exceed a round's worth by this many packets, so that it can grow from nothing.
@@ -201,6 +206,8 @@ pub(super) struct Adaptive {
     losses: Losses,
     /// Delay that is not a queue.
     jitter: Jitter,
+    /// The mean time until a packet is reported, if the path moves the delay.
+    mean_trip: Option<Duration>,
     steps: Steps,
     swing: Swing,
     marks: u64,
@@ -243,6 +250,7 @@ impl Adaptive {
             train: Train::Arriving,
             losses: Losses::default(),
             jitter: Jitter::default(),
+            mean_trip: None,
             steps: Steps::default(),
             swing: Swing::default(),
             marks: 0,
@@ -256,8 +264,13 @@ impl Adaptive {
 
     pub(super) fn window(&self) -> f64 {
         let proven = self.start_gain * self.proven * self.span().as_secs_f64();
-        match self.phase {
-            Phase::Start => self.window.max(proven),
+        match (self.phase, self.mean_trip) {
+            (Phase::Start, _) => self.window.max(proven),
+            // Reports that the return path holds must not stop the flow.
+            (_, Some(trip)) => {
+                let held = self.jitter.apart().as_secs_f64() / trip.as_secs_f64().max(1e-4);
+                self.window * (1.0 + held)
+            }
             _ => self.window,
         }
     }
@@ -327,6 +340,11 @@ impl Adaptive {
             .and_then(|c| c.pace(self.rates.share()))
         {
             return gain * self.rates.best() / (1.0 - self.losses.random().min(START_LOSS));
+        }
+        if let Some(trip) = self.mean_trip
+            && self.phase != Phase::Start
+        {
+            return MOVING_GAIN * self.window / trip.as_secs_f64().max(1e-4);
         }
         let gain = match self.phase {
             _ if !self.measured && self.late.is_zero() => 1.0 / INITIAL_SHARE,
@@ -499,7 +517,8 @@ impl Adaptive {
             }
             Phase::Start if found.moves && round.limited && !round.idle => {
                 let rate = round.mean_rate().unwrap_or(0.0);
-                if self.jitter.is_full(rate) {
+                if let Some(rate) = self.jitter.full_rate(rate) {
+                    self.jitter.end_start();
                     self.rates.add(rate);
                     let longest = base + found.delay;
                     self.set_window(rate * longest.as_secs_f64());
@@ -557,6 +576,7 @@ impl Adaptive {
             self.steps.ignore();
         }
         let moves = self.moves(round.mean_queue());
+        self.mean_trip = moves.then(|| self.jitter.round_trip());
         let rate = match moves {
             true => self.jitter.rate(),
             false => round.mean_rate(),
@@ -566,11 +586,11 @@ impl Adaptive {
         }
         self.advance_train();
         if moves {
-            let base = base.max(self.jitter.trip().unwrap_or_default());
+            let base = base.max(self.jitter.trip());
             let rate = self.rates.newest();
             let target = self.target(base, rate);
             // A hold in which the link runs empty costs more than a longer queue.
-            let target = (target + (target + self.jitter.hold()) / 6).min(target.max(TARGET_MAX));
+            let target = (target + (target + self.jitter.hold()) / 8).min(target.max(TARGET_MAX));
             return Found {
                 base,
                 queue: self.jitter.queue(self.window).unwrap_or_default(),
@@ -684,8 +704,14 @@ impl Adaptive {
         let most = match self.late > Duration::ZERO {
             false => {
                 // Reports may wait on the return path.
-                let trip = self.srtt.max(base + delay);
-                HEADROOM * rate * (trip + self.interval).as_secs_f64()
+                let (headroom, trip) = match self.jitter.own() {
+                    Some(own) if found.moves => {
+                        let kept = 1.0 - round.loss().min(START_LOSS);
+                        (MOVING_HEADROOM / kept, base + own + target)
+                    }
+                    _ => (HEADROOM, self.srtt.max(base + delay)),
+                };
+                headroom * rate * (trip + self.interval).as_secs_f64()
             }
             true => {
                 let sent = rate / (1.0 - round.loss().min(START_LOSS));
@@ -742,6 +768,7 @@ mod tests {
             &Progress {
                 newest: Some((0, Time::ZERO)),
                 count: 1,
+                waited: Duration::ZERO,
                 rtt: Duration::from_millis(60),
                 queue: Duration::ZERO,
                 arrived: 1200,
@@ -762,6 +789,7 @@ mod tests {
         let progress = Progress {
             newest: Some((7, Time::from_micros(at - 60_000))),
             count: 1,
+            waited: Duration::ZERO,
             rtt: Duration::from_millis(60),
             queue: Duration::ZERO,
             arrived: 1200,

@@ -25,8 +25,10 @@ const KEPT: f64 = 7.0 / 8.0;
 const ROUNDS: usize = 4;
 const TIME: Duration = Duration::from_millis(200);
 
-/// A longer mean round trip is a mistake, in seconds.
-const LONGEST_TRIP: f64 = 10.0;
+/// What the path takes is known anew at a rate that is higher by this factor.
+const FASTER: f64 = 1.25;
+/// Weight that the packets of older rounds keep in the mean round trip.
+const KEPT_TRIPS: f64 = 0.5;
 
 /// Tells the delay of the path from that of a queue.
 #[derive(Clone, Debug, Default)]
@@ -41,12 +43,23 @@ pub(super) struct Jitter {
     /// Delays of the packets of this round, and of the round before.
     round: Mean,
     last: Mean,
+    /// Delays and round trips of the last rounds' packets, with forgetting.
+    recent: Mean,
     /// The last rounds at full rate, the newest last.
     full: VecDeque<Full>,
     /// Delays of packets that met no queue of this flow, and their mean in the last drains.
     rested: Mean,
-    own: Option<f64>,
+    own: Option<Own>,
     growth: Growth,
+}
+
+/// What the path itself takes: the mean delay and the mean round trip, in seconds.
+#[derive(Clone, Copy, Debug)]
+struct Own {
+    delay: f64,
+    trip: f64,
+    /// Bytes a second that arrived before the drain.
+    rate: f64,
 }
 
 /// A round at full rate.
@@ -57,21 +70,44 @@ struct Full {
     window: f64,
 }
 
-/// A sum, and of how many.
+/// Delays and round trips of packets, added up, and how many there are.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
-    sum: f64,
+    delays: f64,
+    trips: f64,
+    /// Times on the return path, and their distances from the mean of the round before.
+    backs: f64,
+    apart: f64,
     count: f64,
 }
 
 impl Mean {
     fn add(&mut self, other: Mean) {
-        self.sum += other.sum;
+        self.delays += other.delays;
+        self.trips += other.trips;
+        self.backs += other.backs;
+        self.apart += other.apart;
         self.count += other.count;
     }
 
-    fn get(self) -> f64 {
-        self.sum / self.count.max(1.0)
+    fn forget(&mut self, kept: f64) {
+        self.delays *= kept;
+        self.trips *= kept;
+        self.backs *= kept;
+        self.apart *= kept;
+        self.count *= kept;
+    }
+
+    fn delay(self) -> f64 {
+        self.delays / self.count.max(1.0)
+    }
+
+    fn trip(self) -> f64 {
+        self.trips / self.count.max(1.0)
+    }
+
+    fn back(self) -> f64 {
+        self.backs / self.count.max(1.0)
     }
 }
 
@@ -100,8 +136,12 @@ impl Jitter {
             self.holds += hold;
             self.squares += hold * hold;
         }
+        let back = progress.rtt.saturating_sub(progress.queue).as_secs_f64();
         self.round.add(Mean {
-            sum: mean * count,
+            delays: mean * count,
+            trips: progress.waited.as_secs_f64(),
+            backs: back * count,
+            apart: (back - self.last.back()).abs() * count,
             count,
         });
         self.growth.add(mean, count);
@@ -123,7 +163,9 @@ impl Jitter {
         self.squares *= KEPT;
         self.time *= KEPT;
         self.last = core::mem::take(&mut self.round);
-        self.growth.end_round(self.last.get());
+        self.recent.forget(KEPT_TRIPS);
+        self.recent.add(self.last);
+        self.growth.end_round(self.last);
         let (Some(window), Some(end)) = (window, round.newest()) else {
             return;
         };
@@ -139,7 +181,7 @@ impl Jitter {
 
     /// Mean delay of the last round.
     pub(super) fn delay(&self) -> Duration {
-        Duration::from_secs_f64(self.last.get())
+        Duration::from_secs_f64(self.last.delay())
     }
 
     /// Bytes a second that arrived in the last rounds at full rate, if there were enough.
@@ -150,37 +192,38 @@ impl Jitter {
         is_long.then(|| (last.arrived - first.arrived) as f64 / took)
     }
 
-    /// Mean delay of the last rounds at full rate, and the mean window, if there was one.
-    fn means(&self) -> Option<(f64, f64)> {
-        let mut delays = Mean::default();
-        self.full.iter().for_each(|full| delays.add(full.delays));
-        let windows = self.full.iter().map(|full| full.window).sum::<f64>();
-        (!self.full.is_empty()).then(|| (delays.get(), windows / self.full.len() as f64))
-    }
-
     /// The queue that this flow has built up with this window, if it is known.
     pub(super) fn queue(&self, window: f64) -> Option<Duration> {
-        let (delay, before) = self.means()?;
+        let own = self.own?;
+        let mut means = Mean::default();
+        self.full.iter().for_each(|full| means.add(full.delays));
+        let before = self.full.iter().map(|full| full.window).sum::<f64>() / self.full.len() as f64;
         // A smaller window has shortened the queue since.
         let since = (window - before).min(0.0) / self.rate()?;
-        Some(Duration::from_secs_f64(
-            (delay - self.own? + since).max(0.0),
-        ))
+        // The smallest delay, from which delays count, may have become smaller, and the return path may be
+        // slower than in the drain: each lengthens one of them.
+        let longer = (means.delay() - own.delay).min(means.trip() - own.trip);
+        Some(Duration::from_secs_f64((longer + since).max(0.0)))
     }
 
-    /// The mean round trip without the forward path's delay beyond its smallest: what is in flight
-    /// arrives within a round trip (Little's law). The return path may move its delay too.
-    pub(super) fn trip(&self) -> Option<Duration> {
-        let (delay, window) = self.means()?;
-        let rate = self.rate().filter(|rate| *rate > 0.0)?;
-        Some(Duration::from_secs_f64(
-            (window / rate - delay).clamp(0.0, LONGEST_TRIP),
-        ))
+    /// The mean time from a packet's departure until it is reported. Both directions may move their delay.
+    pub(super) fn round_trip(&self) -> Duration {
+        Duration::from_secs_f64(self.last.trip())
+    }
+
+    /// By how much the return path moves the delay of reports.
+    pub(super) fn apart(&self) -> Duration {
+        Duration::from_secs_f64(self.recent.apart / self.recent.count.max(1.0))
+    }
+
+    /// The same without the forward path's delay beyond its smallest.
+    pub(super) fn trip(&self) -> Duration {
+        Duration::from_secs_f64((self.recent.trip() - self.recent.delay()).max(0.0))
     }
 
     /// The mean delay of the path itself, if it is known.
     pub(super) fn own(&self) -> Option<Duration> {
-        self.own.map(Duration::from_secs_f64)
+        self.own.map(|own| Duration::from_secs_f64(own.delay))
     }
 
     /// Packets of the last round met no queue of this flow.
@@ -192,17 +235,24 @@ impl Jitter {
     /// much the path's own delay is longer than was known.
     pub(super) fn end_rest(&mut self, anew: bool) -> Duration {
         let rested = core::mem::take(&mut self.rested);
+        let rate = self.rate().unwrap_or(0.0);
         self.full.clear();
         if rested.count == 0.0 {
             return Duration::ZERO;
         }
-        let before = self.own.unwrap_or(0.0);
+        let before = self.own.map_or(0.0, |own| own.delay);
+        let (delay, trip) = (rested.delay(), rested.trip());
+        // Where packets keep their order, one waits for more others the more there are.
         let own = match self.own {
-            Some(own) if !anew => (own + rested.get()) / 2.0,
-            _ => rested.get(),
+            Some(own) if !anew && rate <= FASTER * own.rate => Own {
+                delay: (own.delay + delay) / 2.0,
+                trip: (own.trip + trip) / 2.0,
+                rate,
+            },
+            _ => Own { delay, trip, rate },
         };
         self.own = Some(own);
-        Duration::from_secs_f64((own - before).max(0.0))
+        Duration::from_secs_f64((own.delay - before).max(0.0))
     }
 
     /// The path does not move the delay any more.
@@ -216,10 +266,20 @@ impl Jitter {
         Duration::from_secs_f64(self.growth.grown())
     }
 
-    /// At the end of a round of the start, in which `rate` bytes a second arrived: whether a larger
-    /// window brings no higher rate any more.
-    pub(super) fn is_full(&mut self, rate: f64) -> bool {
-        self.growth.is_full(rate)
+    /// At the end of a round of the start, in which `rate` bytes a second arrived: the mean rate of the
+    /// last rounds, if a larger window brings no higher one any more.
+    pub(super) fn full_rate(&mut self, rate: f64) -> Option<f64> {
+        self.growth.full_rate(rate)
+    }
+
+    /// The start has ended.
+    pub(super) fn end_start(&mut self) {
+        self.growth = Growth::default();
+    }
+
+    /// The last round of the start was hardly faster than one before. It may have been chance.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.growth.stalls > 0
     }
 }
 
@@ -229,44 +289,62 @@ struct Growth {
     /// Mean delay of the last packets, and of the round with the shortest.
     recent: f64,
     shortest: Option<f64>,
+    /// Mean round trips of the last rounds, the newest first.
+    trips: VecDeque<f64>,
     /// The highest rate of a round, and rounds in a row that were hardly faster.
     best: f64,
     stalls: u32,
+    /// The rates of those, added up.
+    stalled: f64,
 }
 
 impl Growth {
     /// Packets of a mean.
     const PACKETS: f64 = 16.0;
-    /// A mean this much longer than the shortest shows a queue, in seconds.
-    const QUEUE: f64 = 15e-3;
-    /// A round is faster by this factor. After this many that are not, the path is full; with a queue
-    /// after one.
+    /// A round is faster by this factor.
     const FASTER: f64 = 1.25;
-    const STALLS: u32 = 3;
+    /// A mean round trip this many times longer than the shortest of so many shows a queue.
+    const LONGER: f64 = 1.25;
+    const TRIPS: usize = 4;
+    /// The path is full after this many rounds that are not faster, if there is a queue; otherwise after
+    /// more.
+    const STALLS: u32 = 2;
+    const CALM_STALLS: u32 = 4;
 
     fn add(&mut self, mean: f64, count: f64) {
         self.recent += (mean - self.recent) * (count / Self::PACKETS).min(1.0);
     }
 
-    fn end_round(&mut self, mean: f64) {
-        self.shortest = Some(self.shortest.map_or(mean, |shortest| shortest.min(mean)));
+    fn end_round(&mut self, round: Mean) {
+        let delay = round.delay();
+        self.shortest = Some(self.shortest.map_or(delay, |shortest| shortest.min(delay)));
+        self.trips.truncate(Self::TRIPS - 1);
+        self.trips.push_front(round.trip());
     }
 
     fn grown(&self) -> f64 {
         (self.recent - self.shortest.unwrap_or(self.recent)).max(0.0)
     }
 
-    fn is_full(&mut self, rate: f64) -> bool {
-        self.stalls = match rate > Self::FASTER * self.best {
-            true => 0,
-            false => self.stalls + 1,
-        };
+    fn full_rate(&mut self, rate: f64) -> Option<f64> {
+        if rate > Self::FASTER * self.best {
+            self.stalls = 0;
+            self.stalled = 0.0;
+        } else {
+            self.stalls += 1;
+            self.stalled += rate;
+        }
         self.best = self.best.max(rate);
-        let enough = match self.grown() > Self::QUEUE {
-            true => 1,
-            false => Self::STALLS,
+        let mean = self.trips.iter().sum::<f64>() / self.trips.len().max(1) as f64;
+        let enough = match self
+            .trips
+            .front()
+            .is_some_and(|newest| *newest > Self::LONGER * mean)
+        {
+            true => Self::STALLS,
+            false => Self::CALM_STALLS,
         };
-        self.stalls >= enough
+        (self.stalls >= enough).then(|| self.stalled / f64::from(self.stalls))
     }
 }
 
@@ -295,7 +373,9 @@ mod tests {
             let sent = number as u64;
             let progress = Progress {
                 newest: Some((sent, Time::from_micros(1000 * sent))),
-                count: core::mem::take(&mut count),
+                // Those that arrived with it left earlier.
+                waited: millis(60.0 + delay + f64::from(count - 1) / 2.0) * count,
+                count: u64::from(core::mem::take(&mut count)),
                 rtt: millis(60.0 + delay),
                 queue: millis(arrived - number as f64),
                 arrived: 1000 * (sent + 1),
@@ -341,6 +421,7 @@ mod tests {
             let progress = Progress {
                 newest: None,
                 count: 1,
+                waited: Duration::ZERO,
                 rtt: millis(60.0),
                 queue: Duration::ZERO,
                 arrived: 100_000 * number,
@@ -368,7 +449,6 @@ mod tests {
         assert!(queue.abs_diff(millis(12.0)) < millis(1.0), "{queue:?}");
         // A MB a second: a window that has shrunk by 5,000 bytes has shortened the queue by 5 ms.
         assert_eq!(jitter.queue(85_000.0), Some(queue - millis(5.0)));
-        let trip = jitter.trip().expect("known");
-        assert!(trip.abs_diff(millis(90.0 - 21.5)) < millis(1.0), "{trip:?}");
+        assert!(jitter.trip().abs_diff(millis(60.0)) < millis(1.0));
     }
 }

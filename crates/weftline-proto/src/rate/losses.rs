@@ -110,6 +110,7 @@ mod tests {
                 &Progress {
                     newest: None,
                     count: 1,
+                    waited: Duration::ZERO,
                     rtt: Duration::ZERO,
                     queue: Duration::ZERO,
                     arrived,

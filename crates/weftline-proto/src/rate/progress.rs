@@ -12,6 +12,8 @@ pub(crate) struct Progress {
     pub(crate) newest: Option<(u64, Time)>,
     /// Transmissions that it acknowledges and that no report before it did.
     pub(crate) count: u64,
+    /// The time since they left, added up.
+    pub(crate) waited: Duration,
     /// The newest round trip without the peer's own delay.
     pub(crate) rtt: Duration,
     /// The delay of the datagram that arrived last, beyond the smallest delay.

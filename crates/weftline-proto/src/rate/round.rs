@@ -126,7 +126,8 @@ impl Round {
     fn span(&self) -> Option<(u64, u64, Duration)> {
         let (first, newest) = (self.first?, self.newest?);
         let arrived = newest.arrived - first.arrived;
-        let lost = newest.lost - first.lost;
+        // What counted as lost may have arrived since.
+        let lost = newest.lost.saturating_sub(first.lost);
         Some((arrived, lost, newest.at.since(first.at)))
     }
 

@@ -74,6 +74,7 @@ mod tests {
             let progress = Progress {
                 newest: None,
                 count: 1,
+                waited: Duration::ZERO,
                 rtt: Duration::from_millis(50),
                 queue: spacing * i as u32,
                 arrived: 1000 * (i + 1),

@@ -88,14 +88,14 @@ impl Transmission {
 pub(super) struct Acknowledged {
     /// Transmissions that it acknowledged for the first time.
     pub(super) count: u64,
+    /// The time since they left, added up.
+    pub(super) waited: Duration,
     /// The largest transmission and when it left, if its fate was not known before.
     pub(super) newest: Option<(u64, Time)>,
 }
 
 /// A datagram counts as lost when one sent this many later has arrived (RFC 9002, section 6.1.1).
 const REORDERING: u64 = 3;
-/// Where datagrams overtake each other, one may be late by this many round trips.
-const MOST_LATE: u32 = 2;
 
 /// At most this many transmissions are remembered. When more leave without a report, the oldest count
 /// as lost.
@@ -206,13 +206,11 @@ impl Flight {
                 self.gone += size;
                 let number = self.first + index as u64;
                 if size > 0 {
-                    self.reordering.on_lost(number, transmission.at);
+                    self.reordering
+                        .on_lost(number, transmission.at, transmission.size);
                 }
             }
-            Fate::Arrived => {
-                self.arrived += size;
-                self.reordering.on_arrival();
-            }
+            Fate::Arrived => self.arrived += size,
             Fate::Dropped | Fate::Unknown => {}
         }
         self.repairs -= transmission.kind.repairs();
@@ -240,6 +238,7 @@ impl Flight {
         rtt: &mut RttEstimator,
     ) -> Acknowledged {
         let mut count = 0;
+        let mut waited = Duration::ZERO;
         let mut newest = None;
         if let Some(index) = largest.checked_sub(self.first)
             && let Some(transmission) = self.sent.get(index as usize)
@@ -248,8 +247,6 @@ impl Flight {
             rtt.sample(now.since(transmission.at), delay);
             newest = Some((largest, transmission.at));
         }
-        let (usual, most) = (rtt.smoothed(), rtt.smoothed() * MOST_LATE);
-        let mut place = self.reordering.len();
         let mut end = largest + 1;
         for run in runs {
             let start = end.saturating_sub(run.first);
@@ -258,12 +255,17 @@ impl Flight {
                 break;
             }
             if end > remembered {
-                place = (self.reordering).on_run(now, start..end, place, usual, most);
+                let late = self.reordering.on_run(now, start..end, rtt.smoothed());
+                self.arrived += late;
+                self.gone -= late;
             }
             for number in start.max(self.first)..end.max(self.first) {
                 let index = (number - self.first) as usize;
                 if self.sent[index].fate == Fate::Unknown {
                     count += 1;
+                    let took = now.since(self.sent[index].at);
+                    waited += took;
+                    self.reordering.on_arrival(took);
                     self.resolve(index, Fate::Arrived);
                 }
             }
@@ -274,7 +276,11 @@ impl Flight {
             self.on_dropped(before);
         }
         self.detect_losses(now, rtt);
-        Acknowledged { count, newest }
+        Acknowledged {
+            count,
+            waited,
+            newest,
+        }
     }
 
     /// Declares transmissions lost that should have been acknowledged by now (RFC 9002, section 6.1).

@@ -72,6 +72,7 @@ impl Sender {
             Progress {
                 newest: acknowledged.newest,
                 count: acknowledged.count,
+                waited: acknowledged.waited,
                 rtt: state.rtt.latest(),
                 queue: Duration::from_micros(report.queue_delay),
                 arrived,

@@ -270,6 +270,29 @@ fn delay_that_is_not_a_queue_does_not_slow_a_flow() {
 }
 
 #[test]
+fn delay_that_moves_in_both_directions_does_not_slow_a_flow() {
+    for (link, steady, share) in [
+        ("rate=50mbit delay=20ms jitter=5ms,normal", 46.3, 0.9),
+        ("rate=50mbit delay=20ms jitter=20ms,normal", 46.3, 0.6),
+        (
+            "rate=50mbit delay=20ms jitter=20ms,normal,reorder",
+            46.3,
+            0.9,
+        ),
+        ("rate=100mbit delay=50ms jitter=25ms,normal", 92.6, 0.75),
+        ("rate=15mbit delay=60ms jitter=25ms,normal", 13.9, 0.85),
+    ] {
+        let link = format!("{link} queue=100ms");
+        let mut experiment = Experiment::new(&link, &[Kind::Weftline(0.0, ENDLESS)]);
+        let rate = experiment.rates(5.0, 20.0)[0];
+        assert!(
+            rate >= share * steady,
+            "{rate:.1} of {steady:.1} Mbit/s on {link}"
+        );
+    }
+}
+
+#[test]
 fn a_queue_too_short_to_measure_is_found_by_its_losses() {
     let link = "rate=25mbit delay=30ms queue=5pkt loss=iid:1%";
     let mut experiment = Experiment::new(link, &[Kind::Weftline(0.0, ENDLESS)]);

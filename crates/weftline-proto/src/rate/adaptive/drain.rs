@@ -8,6 +8,9 @@ use crate::time::Time;
 
 /// In a drain, the window falls to this part of what the path holds.
 const DRAIN_SHARE: f64 = 0.5;
+/// If the path moves the delay, the drain lasts for longer. There packets wait for others, and for more the
+/// faster they come: the rate must be nearly the usual one to show what the path takes.
+const MOVING_SHARE: f64 = 0.85;
 /// If the path moves the delay, a drain takes this many of its holds.
 const DRAIN_HOLDS: u32 = 5;
 
@@ -20,10 +23,14 @@ impl Adaptive {
         self.base_before = self.base().unwrap_or(base);
         self.after = self.window;
         let sent = rate / (1.0 - self.losses.random().min(START_LOSS));
+        let share = match self.jitter.own() {
+            Some(_) => MOVING_SHARE,
+            None => DRAIN_SHARE,
+        };
         // Of what leaves between two late reports, a part of one round trip's worth is enough.
         let time = match self.late > base {
             true => base.mul_f64(DRAIN_SHARE) + self.late,
-            false => (base + self.interval).mul_f64(DRAIN_SHARE),
+            false => (base + self.interval).mul_f64(share),
         };
         self.set_window(self.window.min(sent * time.as_secs_f64()));
     }

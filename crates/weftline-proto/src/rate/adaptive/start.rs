@@ -60,8 +60,9 @@ impl Adaptive {
         let Some(base) = self.base() else { return };
         let kept = 1.0 - self.round.loss().min(START_LOSS);
         let overloaded = self.is_overloaded();
+        let stalled = self.mean_trip.is_some() && self.jitter.is_stalled();
         // A larger window would lose still more.
-        if self.round.limited && !overloaded {
+        if self.round.limited && !overloaded && !stalled {
             self.window += arrived / kept;
             // Before a rate is proven, a larger window is the news that a request brings.
             if self.proven == 0.0 && arrived > 0.0 {
@@ -87,11 +88,12 @@ impl Adaptive {
         };
         let moves = self.moves(queue);
         let full = match moves {
-            true => self.jitter.grown() > base.max(START_QUEUE),
+            true => self.jitter.grown() > base.max(START_QUEUE) + 2 * self.jitter.hold(),
             false => queue > target,
         };
         if full || overloaded {
             self.phase = Phase::Steady;
+            self.jitter.end_start();
             let taken_over = core::mem::take(&mut self.taken_over);
             // The mean rate of an application that pauses is its own, and that of a path to which the flow has
             // just moved is what it carried before, too. A burst has shown the path's.
