@@ -6,6 +6,7 @@ use weftline_netem::{LinkConfig, Trace};
 use weftline_proto::{Config, Preset};
 
 const MESSAGE: usize = 1000;
+const SEEDS: u64 = 8;
 
 struct Outcome {
     /// The delay that 99 of 100 messages did not exceed.
@@ -15,14 +16,20 @@ struct Outcome {
 }
 
 /// A stream of messages of 1000 bytes for ten seconds or more.
-fn stream(preset: Preset, link: &LinkConfig, period: Duration, messages: u64) -> Outcome {
+fn stream(
+    preset: Preset,
+    link: &LinkConfig,
+    period: Duration,
+    messages: u64,
+    seed: u64,
+) -> Outcome {
     let config = Config::preset(preset);
     let mut sim = crate::support::live(
         config,
         (period, MESSAGE, messages),
         link.clone(),
         "delay=20ms".parse().expect("well-formed"),
-        42,
+        seed,
     );
     sim.run_until(period * messages as u32 + Duration::from_secs(15));
     let mut delays = sim.b.live_delays.clone();
@@ -47,24 +54,37 @@ fn fading() -> LinkConfig {
     link("delay=20ms queue=500ms loss=iid:1%").with_trace(trace)
 }
 
+/// `auto` must not be worse than without coding.
+fn compare(link: &LinkConfig, period: Duration, repairs: f64, within: f64) {
+    let run = |preset, seed| stream(preset, link, period, 5000, seed);
+    // One run may be worse by chance.
+    let (mut auto, mut arq) = (Duration::ZERO, Duration::ZERO);
+    for seed in 1..=SEEDS {
+        let with = run(Preset::Auto, seed);
+        assert!(with.repairs < repairs, "{}", with.repairs);
+        auto += with.p99;
+        arq += run(Preset::Arq, seed).p99;
+    }
+    assert!(auto <= arq.mul_f64(within), "{auto:?} {arq:?}");
+}
+
 #[test]
 fn on_a_fading_link_repairs_do_not_compete_with_the_data() {
     // 2 Mbit/s: less than the link carries on average, more than it does in a fade.
-    let run = |preset| stream(preset, &fading(), Duration::from_millis(4), 5000);
-    let (auto, arq) = (run(Preset::Auto), run(Preset::Arq));
-    assert!(auto.repairs < 0.04, "{}", auto.repairs);
-    assert!(
-        auto.p99 <= arq.p99.mul_f64(1.05),
-        "{:?} {:?}",
-        auto.p99,
-        arq.p99
-    );
+    compare(&fading(), Duration::from_millis(4), 0.03, 1.05);
+}
+
+#[test]
+fn where_the_link_has_little_room_repairs_do_not_fill_its_queue() {
+    // 4 Mbit/s.
+    let link = link("rate=4900kbit delay=30ms queue=100ms loss=iid:1%");
+    compare(&link, Duration::from_millis(2), 0.06, 1.1);
 }
 
 #[test]
 fn a_source_that_offers_more_than_the_link_carries_sends_hardly_any_repairs() {
     // 3 Mbit/s are offered.
     let over = link("rate=2mbit delay=30ms queue=200ms");
-    let run = stream(Preset::Auto, &over, Duration::from_micros(2667), 4000);
+    let run = stream(Preset::Auto, &over, Duration::from_micros(2667), 4000, 42);
     assert!(run.repairs < 0.01, "{}", run.repairs);
 }

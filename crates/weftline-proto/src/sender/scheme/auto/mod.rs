@@ -39,6 +39,12 @@ impl Rule for AutoRule {
         let srtt = at.srtt();
         let price = &mut self.price;
         if price.is_held_back(at) {
+            if at.missing() > 0
+                && price.should_answer_each(at)
+                && let Some(esi) = at.lost_from(0)
+            {
+                return Some(Action::Again(esi));
+            }
             return at.answer_deficit(WINDOW).or(new.then_some(Action::New));
         }
         let wants = price.is_repair_worthwhile(at, new);

@@ -41,8 +41,9 @@ const FULL: u32 = 4;
 /// A path that itself holds datagrams back delays them without a queue. The rule takes a delay of up to this many
 /// usual holds for the path's own.
 const HOLDS: u32 = 2;
-/// A path whose queue grew grows it again soon: for this many round trips it counts as full.
-const AGAIN: u32 = 16;
+/// A path whose queue grew grows it again soon: for this many round trips it counts as full. If repairs then soon
+/// make a queue again, it counts as full for twice as long, up to the second number.
+const AGAIN: core::ops::RangeInclusive<u16> = 16..=256;
 /// A flow of fewer source symbols a second may spend more than the usual limit.
 const FEW: f64 = 50.0;
 /// Losses are rare if they are fewer than this share.
@@ -64,6 +65,8 @@ const LEEWAY: f64 = 1.2;
 /// Lost symbols are sent again if a deficit would last for more round trips than this, plus one for
 /// each loss in a round trip. The more is lost in a round trip, the less one retransmission helps.
 const PATIENCE: f64 = 2.0;
+/// An answer to a deficit also covers losses to come from this number of expected ones on.
+const HALF: f64 = 0.5;
 /// Losses come in runs if the mean run is longer than this.
 const LONG_RUN: f64 = 2.0;
 /// The slack of a deadline that cannot be met.
@@ -203,7 +206,12 @@ impl Price {
         let seen = self.seen(at.path());
         seen.waits = queue.max(at.overdue()) > most;
         if queue > most {
-            seen.full_until = now + shortest * AGAIN;
+            if now >= seen.full_until {
+                let soon = now < seen.full_until + shortest * u32::from(seen.again);
+                let again = if soon { 2 * seen.again } else { 0 };
+                seen.again = again.clamp(*AGAIN.start(), *AGAIN.end());
+            }
+            seen.full_until = now + shortest * u32::from(seen.again);
         }
         let full = seen.waits || now < seen.full_until;
         let held_back = self.options.ingredients.backlog && (long || full);
@@ -335,6 +343,15 @@ impl Price {
     /// Whether it is better to send lost symbols again than to code.
     pub(super) fn should_resend(&self, srtt: Duration) -> bool {
         self.options.ingredients.retransmit && (self.has_time(srtt) || self.is_scarce(srtt))
+    }
+
+    /// Whether to send each lost symbol again while no repairs are planned: a coded answer is of use once no
+    /// other symbol before it is missing. It covers the losses to come only where half a symbol or more is
+    /// expected.
+    pub(super) fn should_answer_each(&mut self, at: &Situation<'_>) -> bool {
+        self.update_losses(at);
+        self.options.ingredients.retransmit
+            && self.losses.mean * (at.sources_in_flight() as f64) < HALF
     }
 
     /// Whether symbols that are sent again arrive before the deadline. After a run of losses they are

@@ -23,6 +23,8 @@ pub(super) struct Seen {
     pub(super) waits: bool,
     /// Until when the path's queue counts as full.
     pub(super) full_until: Time,
+    /// For how many round trips after a queue.
+    pub(super) again: u16,
 }
 
 impl Price {
@@ -55,6 +57,7 @@ impl Price {
                 losses: channel.losses(),
                 waits: false,
                 full_until: Time::ZERO,
+                again: 0,
             });
             self.seen.len() - 1
         })
@@ -156,7 +159,7 @@ impl Price {
     }
 
     /// The losses to plan with on each path, and of all that is in flight.
-    fn update_losses(&mut self, at: &Situation<'_>) {
+    pub(super) fn update_losses(&mut self, at: &Situation<'_>) {
         self.known_share = None;
         let mut sum = Losses::independent(0.0);
         let mut weights = 0.0;
