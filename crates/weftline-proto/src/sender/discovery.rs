@@ -322,4 +322,24 @@ mod tests {
         assert_eq!(discovery.largest(), 1244);
         assert_eq!(search(&mut discovery, Time::ZERO, MTU), [MTU]);
     }
+
+    #[test]
+    fn only_losses_of_datagrams_longer_than_all_that_arrive_are_a_sign_of_a_shorter_path() {
+        for (lost, arrives, shrinks) in [
+            (1244, 800, false),
+            (1245, 800, true),
+            (8000, 2000, true),
+            (8000, 8000 - NEARLY - 1, true),
+            (8000, 8000 - NEARLY, false),
+        ] {
+            let mut discovery = discovery();
+            search(&mut discovery, Time::ZERO, MTU);
+            for _ in 0..100 {
+                discovery.on_datagram(lost, true, 0.01);
+                discovery.on_datagram(arrives, false, 0.01);
+            }
+            let shrunk = discovery.largest() == 1244;
+            assert_eq!(shrunk, shrinks, "{lost} is lost and {arrives} arrives");
+        }
+    }
 }

@@ -128,4 +128,32 @@ mod tests {
         // Less than timers tell.
         assert!(!shared(0.001, 0.0));
     }
+
+    #[test]
+    fn each_pair_is_judged_by_its_own_queues_in_either_order_and_every_20_ms() {
+        let mut bottlenecks = Bottlenecks::default();
+        let first = PathId::FIRST;
+        let second = first.next().expect("there is one");
+        let alone = second.next().expect("there is one");
+        let mut state = 1;
+        let mut now = Time::ZERO;
+        for _ in 0..100 {
+            now += EVERY;
+            assert!(bottlenecks.is_due(now));
+            let both = Duration::from_secs_f64(0.020 * random(&mut state));
+            let own = Duration::from_secs_f64(0.020 * random(&mut state));
+            bottlenecks.on_queues(now, &[(first, both), (alone, own), (second, both)]);
+            let soon = now + EVERY - Duration::from_micros(1);
+            assert!(!bottlenecks.is_due(soon));
+        }
+        for paths in [[first, second], [second, first]] {
+            assert!(bottlenecks.are_shared(paths));
+        }
+        for path in [first, second] {
+            assert!(!bottlenecks.are_shared([path, alone]));
+            assert!(!bottlenecks.are_shared([alone, path]));
+        }
+        bottlenecks.forget(second);
+        assert!(!bottlenecks.are_shared([first, second]));
+    }
 }

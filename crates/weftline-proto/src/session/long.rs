@@ -49,3 +49,47 @@ impl Pace {
         f64::from(bytes) <= self.rate * most.as_secs_f64()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: u64) -> Time {
+        Time::from_micros(micros)
+    }
+
+    #[test]
+    fn a_symbol_suits_if_it_is_short_in_time_and_may_be_twice_as_long_to_stay() {
+        let mut pace = Pace::default();
+        pace.on_report(at(10_000), 100_000, Duration::ZERO);
+        // 10 bytes a microsecond.
+        for (bytes, round_trip, now_long, suits) in [
+            (2500, 0, false, true),
+            (2501, 0, false, false),
+            (5000, 0, true, true),
+            (5001, 0, true, false),
+            // A sixty-fourth of a round trip.
+            (2501, 16_000, false, false),
+            (5000, 32_000, false, true),
+            (5001, 32_000, false, false),
+        ] {
+            let round_trip = Duration::from_micros(round_trip);
+            let case = (bytes, round_trip, now_long);
+            assert_eq!(pace.suits(bytes, round_trip, now_long), suits, "{case:?}");
+        }
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_last_round_trip_and_of_ten_milliseconds_at_least() {
+        let mut pace = Pace::default();
+        let round_trip = Duration::from_millis(20);
+        let mut report = |ms: u64, arrived, round_trip| {
+            pace.on_report(at(1000 * ms), arrived, round_trip);
+            pace.rate()
+        };
+        assert_eq!(report(9, 90_000, Duration::ZERO), 0.0);
+        assert_eq!(report(10, 100_000, Duration::ZERO), 10e6);
+        assert_eq!(report(29, 100_000, round_trip), 10e6);
+        assert_eq!(report(30, 140_000, round_trip), 2e6);
+    }
+}

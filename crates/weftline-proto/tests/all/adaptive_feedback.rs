@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use crate::support::pair::{Pair, transmit};
 use crate::support::{Peer, Script};
 use weftline_netem::{LinkConfig, Simulation};
-use weftline_proto::{Config, Feedback, Preset, RateControl, Role, Stats};
+use weftline_proto::{Config, Feedback, Preset, RateControl, Role, Stats, Time};
 
 const MESSAGE: usize = 1000;
 const MS: Duration = Duration::from_millis(1);
@@ -172,4 +173,39 @@ fn jitter_of_the_return_path_costs_nothing() {
         let rate = read as f64 * 2e-6;
         assert!(rate > 44.0, "{rate} Mbit/s with {jitter}");
     }
+}
+
+/// Milliseconds at which the server reports on two datagrams of the client at 1100 ms. The first one
+/// of them arrives at `late`, or never.
+fn reports(late: Option<u64>) -> Vec<u64> {
+    let feedback = Feedback::Adaptive { target: 20 * MS };
+    let mut config = with(Preset::Arq, feedback);
+    config.rate = RateControl::Carrier;
+    let mut pair = Pair::connected(config);
+    let at = |ms: u64| Time::from_micros(ms * 1000);
+    let say = |pair: &mut Pair, ms| {
+        let sent = (pair.client).send_message(at(ms), vec![7; 100], None);
+        sent.expect("there is room");
+        transmit(&mut pair.client, at(ms)).expect("a datagram")
+    };
+    let first = say(&mut pair, 1000);
+    pair.server.handle_datagram(at(1000), &first);
+    let report = transmit(&mut pair.server, at(1000));
+    assert!(report.is_some(), "the last one is long ago");
+    let [missing, second] = [1100, 1100].map(|ms| say(&mut pair, ms));
+    pair.server.handle_datagram(at(1100), &second);
+    let reports = (1100..1200).filter(|&ms| {
+        if late == Some(ms) {
+            pair.server.handle_datagram(at(ms), &missing);
+        }
+        pair.server.handle_timeout(at(ms));
+        transmit(&mut pair.server, at(ms)).is_some()
+    });
+    reports.collect()
+}
+
+#[test]
+fn a_new_gap_is_reported_after_the_target_and_not_at_all_if_it_closes_before() {
+    assert_eq!(reports(None)[0], 1120);
+    assert_eq!(reports(Some(1110)), [1160]);
 }

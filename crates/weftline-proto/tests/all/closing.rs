@@ -208,3 +208,16 @@ fn a_peer_that_breaks_the_protocol_is_closed_and_told_why() {
     let told = CloseReason::Refused("frame for a stream that was never opened".to_owned());
     assert_eq!(sim.a.closed, Some(told));
 }
+
+#[test]
+fn a_session_can_be_dropped_only_after_it_has_told_the_peer_that_it_is_over() {
+    let mut sim = sim(Config::default(), "delay=20ms", 3);
+    sim.run_until(seconds(1));
+    assert!(!sim.a.session.is_drained() && !sim.b.session.is_drained());
+    let now = time(sim.now());
+    sim.a.session.close(now, 0, "");
+    // The peer may still send; each datagram of it is answered for a while.
+    assert!(!sim.a.session.is_drained());
+    sim.run_until(seconds(5));
+    assert!(sim.a.session.is_drained() && sim.b.session.is_drained());
+}

@@ -188,6 +188,21 @@ fn an_address_that_may_be_forged_gets_no_long_probe() {
 }
 
 #[test]
+fn an_end_that_only_receives_probes_once_it_has_received_a_third_of_the_bytes() {
+    let mut pair = Pair::connected(config());
+    discover(&mut pair.server, Duration::ZERO);
+    let mut after = |ms: u64, bytes| {
+        pair.at(1000 * ms);
+        let sent = pair.client.send_message(pair.now, vec![7; bytes], None);
+        sent.expect("there is room");
+        pair.exchange();
+        pair.server.largest_datagram()
+    };
+    assert_eq!(after(100, 200), BASE);
+    assert_eq!(after(200, 1000), 1421);
+}
+
+#[test]
 fn with_a_rate_of_its_own_a_session_finds_the_same() {
     let mut config = config();
     config.rate = RateControl::Fixed {

@@ -70,3 +70,25 @@ fn a_session_that_does_nothing_is_small() {
     let inline = 2 * size_of::<Session>() as i64;
     assert!(ends + inline < 2 * 7_400, "{ends} + {inline}");
 }
+
+#[test]
+fn what_a_sender_says_that_it_holds_is_more_than_half_of_what_the_allocator_counts() {
+    let mut config: Config = Config::arq().into();
+    config.rate = RateControl::Carrier;
+    config.symbol_size = 200;
+    let mut pair = Pair::connected(config);
+    let_pass(&mut pair, 1);
+    let id = pair.client.open_stream().expect("it is the first");
+    let before = pair.client.held();
+    let ((), counted) = counted(|| {
+        assert_eq!(pair.client.write(id, &[7; 200_000]), Ok(200_000));
+        pair.exchange_unless(|_| true);
+    });
+    let held = (pair.client.held() - before) as i64;
+    assert!(pair.client.stats().path.unacknowledged > 1000);
+    // What is in flight is remembered besides.
+    assert!(
+        (counted / 2..=counted).contains(&held),
+        "{held} of {counted}"
+    );
+}

@@ -141,3 +141,23 @@ fn a_message_alone_waits_whole_until_it_has_credit() {
         assert!(got > before && at < 60_000_000, "{got} after {at} us");
     }
 }
+
+#[test]
+fn a_message_alone_is_not_cut_when_the_path_shrinks_before_it_leaves() {
+    for deadline in DEADLINES {
+        let mut pair = pair();
+        let most = pair.client.message_alone_max();
+        let message = vec![7; most];
+        let sent = (pair.client).send_message_alone(pair.now, message.clone(), deadline);
+        sent.expect("it fits");
+        assert!(!pair.client.all_acknowledged(), "it has not left");
+        let shrunk = pair.client.set_largest_datagram(most / 2);
+        shrunk.expect("long enough");
+        pair.exchange();
+        let got = pair.server.recv_message().expect("it arrives");
+        assert_eq!(got.data, message);
+        // Its datagram left in pieces.
+        assert_eq!(pair.client.stats().sent.source_symbols, 1);
+        assert_eq!(pair.server.stats().received.source_symbols, 1);
+    }
+}

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::support::pair::Pair;
+use crate::support::pair::{Pair, transmit, transmit_all};
 use crate::support::{Peer, Script};
 use weftline_netem::{LinkConfig, RunEnd, Simulation};
+use weftline_proto::wire::{Datagram, PIECE_HEADER, Piece, REPAIR_OVERHEAD};
 use weftline_proto::{Config, MIN_DATAGRAM, Preset, RateControl, Role};
 
 const HEADERS: usize = 28;
@@ -87,4 +88,51 @@ fn a_largest_datagram_that_is_too_short_is_refused_and_changes_nothing() {
         pair.at(ms * 1000).exchange();
     }
     assert!(pair.server.recv_message().is_some(), "it arrives in parts");
+}
+
+#[test]
+fn half_a_header_of_a_piece_is_counted_and_changes_nothing() {
+    let mut pair = Pair::connected(Config::default());
+    let mut piece = Vec::new();
+    let whole = Piece {
+        id: 1,
+        index: 0,
+        count: 2,
+        data: &[7; 100],
+    };
+    whole.put(&mut piece);
+    for len in 1..PIECE_HEADER {
+        pair.server.handle_datagram(pair.now, &piece[..len]);
+    }
+    let dropped = pair.server.stats().dropped;
+    assert_eq!(dropped.malformed, PIECE_HEADER as u64 - 1);
+    assert_eq!(pair.server.close_reason(), None);
+}
+
+#[test]
+fn a_report_of_many_losses_is_as_long_as_a_repair_may_be() {
+    let mut config: Config = Config::arq().into();
+    config.symbol_size = 200;
+    config.rate = RateControl::Carrier;
+    let mut pair = Pair::connected(config);
+    let stream = pair.client.open_stream().expect("the first");
+    let written = pair.client.write(stream, &[7; 200_000]);
+    assert_eq!(written, Ok(200_000));
+    let datagrams = transmit_all(&mut pair.client, pair.now);
+    assert!(datagrams.len() > 500, "{}", datagrams.len());
+    for datagram in datagrams.iter().step_by(2) {
+        pair.server.handle_datagram(pair.now, datagram);
+    }
+    let report = transmit(&mut pair.server, pair.now).expect("symbols are missing");
+    assert!(matches!(
+        Datagram::parse(&report),
+        Ok(Datagram::Feedback(_))
+    ));
+    // A run more would not fit.
+    let most = 200 + REPAIR_OVERHEAD;
+    assert!(
+        (most - 8..=most).contains(&report.len()),
+        "{}",
+        report.len()
+    );
 }

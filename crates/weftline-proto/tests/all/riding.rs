@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use weftline_netem::LinkConfig;
-use weftline_proto::wire::Datagram;
+use weftline_proto::wire::{Datagram, REPAIR_OVERHEAD};
 use weftline_proto::{Auto, Config, Preset, Role, Session, Time};
 
 const MS: Duration = Duration::from_millis(1);
@@ -54,15 +54,16 @@ fn a_sparse_flow_with_a_deadline_hardly_misses_it() {
     assert!(late == 0 && wire < 4.0, "{late} of {} {wire}", delays.len());
 }
 
-/// How many datagrams have a source symbol and repairs, of a client that sends a message each 4 ms; the
-/// server's HELLO arrives as `edit` leaves it.
-fn riding_to(edit: impl Fn(&mut [u8])) -> usize {
-    let new = |role, seed| {
-        Session::new(role, Config::preset(Preset::Auto), seed, Time::ZERO).expect("it is possible")
-    };
+/// The lengths of the datagrams with a source symbol and repairs, of a client that sends a message each
+/// 4 ms; the server's HELLO arrives as `edit` leaves it.
+fn riding_to(symbol_size: u16, edit: impl Fn(&mut [u8])) -> Vec<usize> {
+    let mut config = Config::preset(Preset::Auto);
+    config.symbol_size = symbol_size;
+    let new =
+        |role, seed| Session::new(role, config.clone(), seed, Time::ZERO).expect("it is possible");
     let mut ends = [new(Role::Client, 1), new(Role::Server, 2)];
     let mut ways: [VecDeque<(Time, Vec<u8>)>; 2] = Default::default();
-    let (mut sent, mut riding) = (0, 0);
+    let (mut sent, mut riding) = (0, Vec::new());
     for tick in 0..1000 {
         let now = Time::from_micros(tick * 4000);
         let _ = ends[0].send_message(now, vec![7; MESSAGE], None);
@@ -89,7 +90,9 @@ fn riding_to(edit: impl Fn(&mut [u8])) -> usize {
                         ..
                     }
                 );
-                riding += usize::from(rides);
+                if rides {
+                    riding.push(out.len());
+                }
                 sent += 1;
                 // The path loses every eighth datagram of the client.
                 if end == 1 || sent % 8 != 0 {
@@ -103,7 +106,17 @@ fn riding_to(edit: impl Fn(&mut [u8])) -> usize {
 
 #[test]
 fn a_peer_that_does_not_say_that_it_takes_them_gets_no_riding_repairs() {
-    assert!(riding_to(|_| {}) > 300);
+    assert!(riding_to(1400, |_| {}).len() > 300);
     // The third byte of HELLO has the flags.
-    assert_eq!(riding_to(|hello| hello[2] &= 1), 0);
+    assert!(riding_to(1400, |hello| hello[2] &= 1).is_empty());
+}
+
+#[test]
+fn a_datagram_with_riding_repairs_is_no_longer_than_a_repair_may_be() {
+    for symbol_size in [128, 200] {
+        let lengths = riding_to(symbol_size, |_| {});
+        let longest = lengths.into_iter().max().unwrap_or_default();
+        let most = usize::from(symbol_size) + REPAIR_OVERHEAD;
+        assert!(longest <= most, "{longest} of {most}");
+    }
 }

@@ -249,3 +249,15 @@ fn a_flow_refuses_repairs_in_another_field() {
     }
     assert_eq!(pair.server.stats().received.recovered_symbols, 3);
 }
+
+#[test]
+fn a_block_takes_no_more_of_the_data_than_it_has_symbols() {
+    let mut config = carrier();
+    code(&mut config).k = 10;
+    let mut pair = Pair::connected(config);
+    let stream = pair.client.open_stream().expect("one may be opened");
+    let written = pair.client.write(stream, &[7; 100_000]);
+    assert_eq!(written, Ok(100_000));
+    assert!(transmit(&mut pair.client, pair.now).is_some());
+    assert_eq!(pair.client.stats().sent.source_symbols, 10);
+}

@@ -233,3 +233,16 @@ fn clearing_says_how_many_packets_waited() {
     world.push(long(1, 5));
     assert_eq!(world.step().unwrap().1, 5);
 }
+
+#[test]
+fn a_queue_is_full_with_4096_packets() {
+    let mut world = World::new();
+    for number in 0..4096 {
+        world.push(Packet::new(UDP, (1, 5), number));
+    }
+    assert_eq!(world.tally().full, 0);
+    world.push(Packet::new(UDP, (1, 5), 4096));
+    let dropped = world.tally().full;
+    assert!((1..=64).contains(&dropped), "{dropped}");
+    assert_eq!(world.queue.clear() as u64, 4097 - dropped);
+}

@@ -4,7 +4,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::packets::{Packet, TCP, UDP, checksum, transport_checksum};
-use crate::tun::packet::{Header, clamp_mss, is_routable, mark_congestion};
+use crate::tun::packet::{Header, clamp_mss, is_private, is_routable, mark_congestion};
 
 fn v6(mut packet: Packet) -> Packet {
     (packet.from, packet.to) = ("fd77::9".parse().unwrap(), "fd77::1".parse().unwrap());
@@ -206,5 +206,29 @@ fn addresses_of_a_link_or_of_many_hosts_do_not_pass() {
         ("::ffff:127.0.0.1", false),
     ] {
         assert_eq!(is_routable(address.parse().unwrap()), passes, "{address}");
+    }
+}
+
+#[test]
+fn addresses_for_private_networks_are_known_to_the_last_one() {
+    for (address, private) in [
+        ("10.77.0.1", true),
+        ("11.0.0.1", false),
+        ("172.31.255.255", true),
+        ("172.32.0.0", false),
+        ("192.168.1.1", true),
+        ("100.63.255.255", false),
+        ("100.64.0.0", true),
+        ("100.127.255.255", true),
+        ("100.128.0.0", false),
+        ("198.17.255.255", false),
+        ("198.18.0.0", true),
+        ("198.19.255.255", true),
+        ("198.20.0.0", false),
+        ("fd77::1", true),
+        ("fe80::1", false),
+        ("2001:db8::1", false),
+    ] {
+        assert_eq!(is_private(address.parse().unwrap()), private, "{address}");
     }
 }
