@@ -57,8 +57,9 @@ impl Arrivals {
         if let Some(meter) = &mut self.meter {
             meter.on_arrival(transmission);
         }
-        if self.seen.max() == Some(transmission) {
-            self.largest_at = now;
+        match self.seen.max() == Some(transmission) {
+            true => self.largest_at = now,
+            false => self.return_path.on_late(transmission),
         }
         self.queue_delays.rotate_right(1);
         let before = self.clock.newest();

@@ -436,11 +436,12 @@ impl Receiver {
         });
         let arrivals = &self.paths[path];
         let mut received = arrivals.seen.descending().peekable();
-        let covered = match self.paths.len() {
-            1 => arrivals.return_path.covered(largest),
+        let unknown = match self.paths.len() {
+            1 => arrivals.return_path.unknown(largest),
+            // A report about another path may have moved the sender's edge.
             _ => u64::MAX,
         };
-        let mut left = REPORTED_TRANSMISSIONS.min(covered);
+        let mut left = REPORTED_TRANSMISSIONS.min(unknown);
         let transmissions = core::iter::from_fn(move || {
             let run = received.next().filter(|_| left > 0)?;
             let following = received.peek().map_or(run.start, |r| r.end);

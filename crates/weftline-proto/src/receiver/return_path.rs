@@ -2,8 +2,8 @@
 //!
 //! The lower edge of the sender, which each numbered datagram has, shows which reports have reached
 //! it, and the timestamps tell when. So the receiver sees how long its reports wait, without a word
-//! from the sender, and whatever the queue of the forward path is. While they wait, it sends fewer and
-//! shorter ones, as a receiver of RFC 9000, section 13.2, may.
+//! from the sender, and whatever the queue of the forward path is. While they wait, it sends fewer of
+//! them, as a receiver of RFC 9000, section 13.2, may.
 //!
 //! Jitter is no queue: it spares some report in each round trip. And a queue of reports drains where
 //! fewer of them leave. So whatever thins reports out is a trial: if they wait as long as before, they
@@ -43,8 +43,6 @@ const MOST_TOLERATED: Duration = Duration::from_millis(50);
 const TOLERATED_FOR: Duration = Duration::from_secs(10);
 /// Half a trial lasts as long as the wait at its beginning, so that it drains, up to this.
 const LONGEST_HALF: Duration = Duration::from_secs(2);
-/// While reports wait, a report also lists what at least this number of earlier reports listed.
-const REPEATS: u64 = 8;
 /// At most this many reports are watched.
 const WATCHED: usize = 32;
 
@@ -66,9 +64,9 @@ pub(super) struct ReturnPath {
     round: Option<Box<Round>>,
     /// The wait that the reports do not cause themselves, and until when this is believed.
     tolerated: (Duration, Time),
-    /// The largest transmission numbers at the last report whose number [`REPEATS`] divides, and at
-    /// the one before it.
-    listed: [u64; 2],
+    /// The sender knows the fate of all transmissions below this number (unless it came to an edge that a lost report
+    /// told by giving symbols up).
+    listed: u64,
 }
 
 /// Answers of about a round trip; in a trial, of two.
@@ -108,11 +106,13 @@ impl Round {
     }
 }
 
-/// A report: its number, the edge that it told, and when it left.
+/// A report: its number, the edge that it told, the number below which it listed all transmissions that the sender
+/// may not know, and when it left.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     number: u64,
     edge: Esi,
+    below: u64,
     at: Time,
 }
 
@@ -131,23 +131,28 @@ impl ReturnPath {
             .min(LONGEST_EVER)
     }
 
-    /// How many transmission numbers a report covers at most, up to `largest`.
-    pub(super) fn covered(&self, largest: u64) -> u64 {
-        match self.interval.is_zero() {
-            true => u64::MAX,
-            false => largest.saturating_sub(self.listed[1]) + 1,
+    /// How many transmission numbers up to `largest` a report must list, that one at least: the sender may not know
+    /// their fate. (QUIC leaves out what it knows to be acknowledged as well: RFC 9000, section 13.2.4.)
+    pub(super) fn unknown(&self, largest: u64) -> u64 {
+        largest.saturating_add(1).saturating_sub(self.listed).max(1)
+    }
+
+    /// This transmission arrived after larger ones: only later reports list it as received.
+    pub(super) fn on_late(&mut self, number: u64) {
+        self.listed = self.listed.min(number);
+        let after = |asked: &&mut Asked| asked.below > number;
+        for asked in self.asked.iter_mut().rev().take_while(after) {
+            asked.below = number;
         }
     }
 
     /// A report leaves, which tells this edge and the largest transmission number.
     pub(super) fn on_report(&mut self, now: Time, number: u64, edge: Esi, largest: u64) {
-        if number.is_multiple_of(REPEATS) {
-            self.listed = [largest, self.listed[0]];
-        }
         if self.asked.len() < WATCHED && edge > self.told.max(self.edge) {
             self.asked.push_back(Asked {
                 number,
                 edge,
+                below: largest.saturating_add(1),
                 at: now,
             });
         }
@@ -165,6 +170,7 @@ impl ReturnPath {
         // Of several, the newest arrived. Others may have been lost on their way.
         let newest = self.asked.drain(..answered).next_back();
         if let Some(asked) = newest.filter(|asked| asked.edge == self.edge) {
+            self.listed = self.listed.max(asked.below);
             self.on_answer(now, &asked, before, sent);
         }
     }
@@ -345,6 +351,8 @@ mod tests {
                 self.sent += 1;
                 if self.now >= self.next_report {
                     self.path.on_report(now, self.reports, self.sent, self.sent);
+                    let lacks = self.sent - self.edge;
+                    assert!(self.path.unknown(self.sent) >= lacks, "{lacks}");
                     self.free = self.free.max(self.now) + service;
                     self.waited = self.waited.max(self.free - service - self.now);
                     if !lost(self.reports) {
@@ -413,14 +421,39 @@ mod tests {
     }
 
     #[test]
-    fn while_reports_wait_they_repeat_only_what_the_last_ones_told() {
+    fn reports_list_what_the_sender_lacks_and_little_more() {
         let mut bench = Bench::new();
         bench.run(1000, 100, 500, none);
-        assert_eq!(bench.path.covered(bench.sent), u64::MAX);
-        bench.run(3000, 8000, 500, none);
-        // Eight reports, 8 ms apart, of 16 datagrams each; twice as many at most.
-        let covered = bench.path.covered(bench.sent);
-        assert!((100..600).contains(&covered), "{covered}");
+        // A round trip has 120 datagrams.
+        let unknown = |bench: &Bench| bench.path.unknown(bench.sent);
+        assert!((120..280).contains(&unknown(&bench)), "{}", unknown(&bench));
+        // The return path becomes slow: 125 reports a second.
+        bench.run(11_000, 8000, 500, none);
+        assert!((120..400).contains(&unknown(&bench)), "{}", unknown(&bench));
+        // It is fast again, and loses 120 reports of 1000, one after the other.
+        bench.run(20_000, 100, 500, |number| number % 1000 < 120);
+    }
+
+    #[test]
+    fn what_arrives_late_is_listed_until_a_later_report_is_there() {
+        let mut path = ReturnPath::default();
+        let at = |ms: u64| Time::from_micros(1000 * ms);
+        let answer = |path: &mut ReturnPath, ms, edge| {
+            path.on_edge(edge);
+            path.on_datagram(at(ms), 1000 * ms, 1000 * ms);
+        };
+        path.on_report(at(0), 0, 50, 99);
+        assert_eq!(path.unknown(99), 100);
+        answer(&mut path, 10, 50);
+        assert_eq!(path.unknown(109), 10);
+        path.on_report(at(20), 1, 60, 109);
+        path.on_late(80);
+        path.on_report(at(30), 2, 70, 119);
+        // This report left before 80 arrived.
+        answer(&mut path, 40, 60);
+        assert_eq!(path.unknown(119), 40);
+        answer(&mut path, 50, 70);
+        assert_eq!([119, 129].map(|largest| path.unknown(largest)), [1, 10]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ const OVERHEAD: usize = 64;
 
 /// The sorted delays above the path's, and the bytes on the wire for each byte delivered, of 64-byte
 /// messages over a round trip of 100 ms with losses of 10 %.
-fn flow(config: Config, per_second: u64, seconds: u64) -> (Vec<Duration>, f64) {
+fn flow(config: Config, per_second: u64, seconds: u64, seed: u64) -> (Vec<Duration>, f64) {
     let count = per_second * seconds;
     let period = Duration::from_secs(1) / per_second as u32;
     let link = |text: &str| -> LinkConfig { text.parse().expect("well-formed") };
@@ -24,7 +24,7 @@ fn flow(config: Config, per_second: u64, seconds: u64) -> (Vec<Duration>, f64) {
         (period, MESSAGE, count),
         link("rate=10mbit delay=50ms queue=60ms loss=iid:10%"),
         link("rate=10mbit delay=50ms queue=60ms"),
-        3,
+        seed,
     );
     sim.per_datagram_overhead = OVERHEAD;
     sim.run_until(period * count as u32 + Duration::from_secs(4));
@@ -41,7 +41,7 @@ fn flow(config: Config, per_second: u64, seconds: u64) -> (Vec<Duration>, f64) {
 #[test]
 fn small_messages_are_repaired_sooner_for_the_same_bytes() {
     // Repairs in datagrams of their own: 71 ms, 3.06.
-    let (delays, wire) = flow(Config::preset(Preset::Auto), 240, 60);
+    let (delays, wire) = flow(Config::preset(Preset::Auto), 240, 60, 3);
     let p99 = delays[delays.len() * 99 / 100];
     assert!(p99 < 40 * MS && wire < 3.07, "{p99:?} {wire}");
 }
@@ -49,9 +49,14 @@ fn small_messages_are_repaired_sooner_for_the_same_bytes() {
 #[test]
 fn a_sparse_flow_with_a_deadline_hardly_misses_it() {
     // Each message twice takes 4.5 bytes for each, and 1 of 100 is lost.
-    let (delays, wire) = flow(Auto::new().deadline(200 * MS).into(), 60, 160);
-    let late = delays.iter().filter(|d| **d > 150 * MS).count();
-    assert!(late == 0 && wire < 4.0, "{late} of {} {wire}", delays.len());
+    let late = (1..=10).map(|seed| {
+        let (delays, wire) = flow(Auto::new().deadline(200 * MS).into(), 60, 160, seed);
+        assert!(wire < 4.0, "{wire}");
+        delays.iter().filter(|d| **d > 150 * MS).count()
+    });
+    // Few are late together: 1.8 of 10,000 over a hundred seeds.
+    let late: usize = late.sum();
+    assert!(late <= 19, "{late} of 96,000");
 }
 
 /// The lengths of the datagrams with a source symbol and repairs, of a client that sends a message each
