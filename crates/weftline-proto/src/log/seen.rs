@@ -185,7 +185,8 @@ impl EventLog {
     /// The time is known: tells what was written before.
     pub(crate) fn on_time(&mut self, now: Time) {
         self.set_path(PathId::FIRST);
-        for (stream, bytes) in core::mem::take(&mut self.seen.written) {
+        let mut written = core::mem::take(&mut self.seen.written);
+        for (stream, bytes) in written.drain(..) {
             let written = LogEvent::Written {
                 stream: Some(stream),
                 message: None,
@@ -193,6 +194,7 @@ impl EventLog {
             };
             self.push(now, written);
         }
+        self.seen.written = written;
     }
 
     /// Data waits on this path for this reason, or does not.
