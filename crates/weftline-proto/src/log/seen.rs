@@ -183,8 +183,16 @@ impl EventLog {
     }
 
     /// The time is known: tells what was written before.
+    #[inline]
     pub(crate) fn on_time(&mut self, now: Time) {
         self.set_path(PathId::FIRST);
+        // Nearly always: every call of the driver and the application comes here.
+        if !self.seen.written.is_empty() {
+            self.tell_written(now);
+        }
+    }
+
+    fn tell_written(&mut self, now: Time) {
         let mut written = core::mem::take(&mut self.seen.written);
         for (stream, bytes) in written.drain(..) {
             let written = LogEvent::Written {
