@@ -54,8 +54,8 @@ pub use feedback::Feedback;
 pub use histogram::Histogram;
 pub use limits::{Limits, MIN_DATAGRAM};
 pub use log::{
-    CodingVectorKind, DropReason, EndReason, EsiRun, HoldReason, LogEntry, LogEvent, LogReport,
-    RepairReason,
+    CodingVectorKind, DropReason, EndReason, EsiRun, Few, HoldReason, LogEntry, LogEvent,
+    LogReport, RepairReason,
 };
 pub use output::Output;
 pub use path::{AddPathError, MAX_PATHS, PathId, PathOptions, PathReport};

@@ -2,6 +2,7 @@
 
 use weftline_codec::Esi;
 
+use super::few::Few;
 use crate::path::PathId;
 use crate::time::Time;
 
@@ -144,14 +145,14 @@ pub enum LogEvent {
         riders: u8,
         #[cfg_attr(
             feature = "serde",
-            serde(default, skip_serializing_if = "Vec::is_empty")
+            serde(default, skip_serializing_if = "Few::is_empty")
         )]
-        streams: Vec<(u64, u64)>,
+        streams: Few<(u64, u64)>,
         #[cfg_attr(
             feature = "serde",
-            serde(default, skip_serializing_if = "Vec::is_empty")
+            serde(default, skip_serializing_if = "Few::is_empty")
         )]
-        messages: Vec<u64>,
+        messages: Few<u64>,
     },
     /// A repair symbol left. Its encoding window is `first` and the `count - 1` ESIs after it. `key`
     /// determines the coding vector, unless the datagram carries it.
@@ -177,7 +178,7 @@ pub enum LogEvent {
     },
     /// A report left.
     #[cfg_attr(feature = "serde", serde(rename = "weftline:report_sent"))]
-    ReportSent(LogReport),
+    ReportSent(Box<LogReport>),
     /// CLOSE left.
     #[cfg_attr(feature = "serde", serde(rename = "weftline:close_sent"))]
     CloseSent { size: u32 },
@@ -221,7 +222,7 @@ pub enum LogEvent {
     #[cfg_attr(feature = "serde", serde(rename = "weftline:report_received"))]
     ReportReceived {
         #[cfg_attr(feature = "serde", serde(flatten))]
-        report: LogReport,
+        report: Box<LogReport>,
         news: bool,
     },
     /// CLOSE arrived.

@@ -6,6 +6,7 @@
 
 mod buffer;
 mod entry;
+mod few;
 mod seen;
 
 pub(crate) use buffer::EventLog;
@@ -13,4 +14,5 @@ pub use entry::{
     CodingVectorKind, DropReason, EndReason, EsiRun, HoldReason, LogEntry, LogEvent, LogReport,
     RepairReason,
 };
+pub use few::Few;
 pub(crate) use seen::{Numbered, ReceiverState};

@@ -183,9 +183,18 @@ impl EventLog {
     }
 
     /// The time is known: tells what was written before.
+    #[inline]
     pub(crate) fn on_time(&mut self, now: Time) {
         self.set_path(PathId::FIRST);
-        for (stream, bytes) in core::mem::take(&mut self.seen.written) {
+        // Nearly always: every call of the driver and the application comes here.
+        if !self.seen.written.is_empty() {
+            self.tell_written(now);
+        }
+    }
+
+    fn tell_written(&mut self, now: Time) {
+        let mut written = core::mem::take(&mut self.seen.written);
+        for (stream, bytes) in written.drain(..) {
             let written = LogEvent::Written {
                 stream: Some(stream),
                 message: None,
@@ -193,6 +202,7 @@ impl EventLog {
             };
             self.push(now, written);
         }
+        self.seen.written = written;
     }
 
     /// Data waits on this path for this reason, or does not.

@@ -7,7 +7,7 @@ use weftline_codec::Esi;
 use super::{Drop, Session};
 use crate::event::{CloseReason, MessageId, StreamId};
 use crate::log::{
-    CodingVectorKind, DropReason, EndReason, EsiRun, EventLog, HoldReason, LogEntry, LogEvent,
+    CodingVectorKind, DropReason, EndReason, EsiRun, EventLog, Few, HoldReason, LogEntry, LogEvent,
     LogReport, Numbered, ReceiverState, RepairReason,
 };
 use crate::path::PathId;
@@ -314,8 +314,8 @@ struct Content {
     /// A stream ends in it.
     fin: bool,
     /// Streams, and how many of their bytes.
-    streams: Vec<(u64, u64)>,
-    messages: Vec<u64>,
+    streams: Few<(u64, u64)>,
+    messages: Few<u64>,
 }
 
 impl Content {
@@ -395,7 +395,7 @@ fn sent(log: &mut EventLog, now: Time, datagram: &[u8], first: Esi) {
             let (again, content) = (log.is_again(), Content::of(payload));
             let fin = content.fin;
             let (streams, messages) = match again {
-                true => (Vec::new(), Vec::new()),
+                true => Default::default(),
                 false => (content.streams, content.messages),
             };
             log.push(
@@ -436,7 +436,7 @@ fn sent(log: &mut EventLog, now: Time, datagram: &[u8], first: Esi) {
             let largest = log.received_before(Numbered::Transmission, view.largest);
             let next = complete(view.next, log.before().edge);
             let report = report(&view, size, number, largest, next);
-            log.push(now, LogEvent::ReportSent(report));
+            log.push(now, LogEvent::ReportSent(Box::new(report)));
         }
         Datagram::Hello(_) => log.push(now, LogEvent::HelloSent { size }),
         Datagram::Close { .. } => log.push(now, LogEvent::CloseSent { size }),
@@ -493,7 +493,7 @@ fn received(
             let (number, news) = log.received_number(Numbered::Report, view.number);
             let largest = log.sent_before(Numbered::Transmission, view.largest);
             let next = complete(view.next, first);
-            let report = report(view, size, number, largest, next);
+            let report = Box::new(report(view, size, number, largest, next));
             log.push(now, LogEvent::ReportReceived { report, news });
             return news;
         }

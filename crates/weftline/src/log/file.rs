@@ -8,6 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use weftline_proto::{LogEntry, Role};
 
+use super::text;
+
 /// What makes a record of a JSON text sequence (RFC 7464).
 const RECORD: u8 = 0x1e;
 
@@ -78,7 +80,7 @@ impl LogFile {
     pub(super) fn write(&mut self, entries: impl Iterator<Item = LogEntry>) -> io::Result<()> {
         for entry in entries {
             let before = self.text.len();
-            put(&mut self.text, &entry)?;
+            record(&mut self.text, |text| text::put(text, &entry))?;
             if self.written + self.text.len() as u64 > self.most {
                 let newest = self.text.split_off(before);
                 self.flush()?;
@@ -108,7 +110,9 @@ impl LogFile {
 
     fn begin(&mut self) -> io::Result<()> {
         let header = self.about.header();
-        put(&mut self.text, &header)?;
+        record(&mut self.text, |text| {
+            Ok(serde_json::to_writer(text, &header)?)
+        })?;
         self.flush()
     }
 
@@ -120,9 +124,10 @@ impl LogFile {
     }
 }
 
-fn put(text: &mut Vec<u8>, record: &impl serde::Serialize) -> io::Result<()> {
+/// Adds a record.
+fn record(text: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<()> {
     text.push(RECORD);
-    serde_json::to_writer(&mut *text, record)?;
+    put(text)?;
     text.push(b'\n');
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! connections several times a second and writes them: a driver only waits while two queues are exchanged.
 
 mod file;
+mod text;
 mod writer;
 
 use std::fmt;

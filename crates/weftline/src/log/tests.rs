@@ -10,6 +10,7 @@ use weftline_proto::{LogEntry, LogEvent, Role};
 
 use super::EventLogs;
 use super::file::{About, LogFile};
+use super::text;
 use crate::{BindError, EndpointConfig, InsecureEndpoint};
 
 fn endpoint(logs: &EventLogs) -> Result<InsecureEndpoint, BindError> {
@@ -170,4 +171,34 @@ async fn a_folder_that_cannot_be_made_is_an_error_when_the_endpoint_is_bound() {
     let small = endpoint(&EventLogs::new(home.path(), 1000)).map(drop);
     let error = small.expect_err("it is small").to_string();
     assert!(error.contains("1000 bytes"), "{error}");
+}
+
+#[test]
+fn what_is_written_without_serde_is_what_serde_writes() {
+    let time_and_path = [
+        r#""time":0.0"#,
+        r#""time":7.001"#,
+        r#""time":1234567.01,"path":2"#,
+        r#""time":80.2"#,
+        r#""time":44.208,"path":16777215"#,
+    ];
+    let events = [
+        r#""name":"weftline:written","data":{"stream":7,"message":null,"bytes":1100}"#,
+        r#""name":"weftline:written","data":{"stream":null,"message":0,"bytes":18446744073709551615}"#,
+        r#""name":"weftline:source_sent","data":{"number":90,"size":1119,"esi":87,"edge":80,"again":true,"fin":false}"#,
+        r#""name":"weftline:source_sent","data":{"number":90,"size":1119,"esi":87,"edge":80,"again":false,"fin":true,"riders":2,"streams":[[4,442]],"messages":[1009]}"#,
+        r#""name":"weftline:source_sent","data":{"number":90,"size":1119,"esi":87,"edge":80,"again":false,"fin":false,"streams":[[4,10],[8,200],[12,0]],"messages":[10,9,100]}"#,
+        r#""name":"weftline:source_received","data":{"number":10,"size":4294967295,"esi":100,"useful":true}"#,
+        r#""name":"weftline:source_received","data":{"number":10,"size":20,"esi":100,"useful":false,"riders":255}"#,
+        r#""name":"weftline:delivered","data":{"first":100,"count":1,"given_up":0}"#,
+        r#""name":"weftline:held","data":{"by":"rate"}"#,
+    ];
+    for (start, event) in time_and_path.iter().flat_map(|t| events.map(|e| (t, e))) {
+        let expected = format!("{{{start},{event}}}");
+        let entry: LogEntry = serde_json::from_str(&expected).expect("an entry");
+        assert_eq!(serde_json::to_string(&entry).expect("text"), expected);
+        let mut text = Vec::new();
+        text::put(&mut text, &entry).expect("text");
+        assert_eq!(String::from_utf8(text).expect("text"), expected);
+    }
 }

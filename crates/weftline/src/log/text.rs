@@ -1,0 +1,196 @@
+//! Entries as text.
+
+use std::io;
+
+use weftline_proto::{LogEntry, LogEvent, PathId, Time};
+
+/// Adds an entry to `text`. What each datagram leaves is written here: `serde_json`, which writes the same, looks
+/// at each byte of each key.
+pub(super) fn put(text: &mut Vec<u8>, entry: &LogEntry) -> io::Result<()> {
+    let LogEntry {
+        time, path, event, ..
+    } = entry;
+    let mut to = Text(text);
+    match event {
+        LogEvent::Written {
+            stream,
+            message,
+            bytes,
+        } => {
+            to.begin(
+                *time,
+                *path,
+                br#","name":"weftline:written","data":{"stream":"#,
+            );
+            to.number_or_null(*stream);
+            to.raw(br#","message":"#);
+            to.number_or_null(*message);
+            to.raw(br#","bytes":"#);
+            to.number(*bytes);
+        }
+        LogEvent::SourceSent {
+            number,
+            size,
+            esi,
+            edge,
+            again,
+            fin,
+            riders,
+            streams,
+            messages,
+        } => {
+            to.begin(
+                *time,
+                *path,
+                br#","name":"weftline:source_sent","data":{"number":"#,
+            );
+            to.number(*number);
+            to.raw(br#","size":"#);
+            to.number((*size).into());
+            to.raw(br#","esi":"#);
+            to.number(*esi);
+            to.raw(br#","edge":"#);
+            to.number(*edge);
+            to.raw(br#","again":"#);
+            to.truth(*again);
+            to.raw(br#","fin":"#);
+            to.truth(*fin);
+            to.riders(*riders);
+            if !streams.is_empty() {
+                to.raw(br#","streams":["#);
+                to.list(streams, |to, (stream, bytes)| {
+                    to.raw(b"[");
+                    to.number(*stream);
+                    to.raw(b",");
+                    to.number(*bytes);
+                    to.raw(b"]");
+                });
+            }
+            if !messages.is_empty() {
+                to.raw(br#","messages":["#);
+                to.list(messages, |to, message| to.number(*message));
+            }
+        }
+        LogEvent::SourceReceived {
+            number,
+            size,
+            esi,
+            useful,
+            riders,
+        } => {
+            to.begin(
+                *time,
+                *path,
+                br#","name":"weftline:source_received","data":{"number":"#,
+            );
+            to.number(*number);
+            to.raw(br#","size":"#);
+            to.number((*size).into());
+            to.raw(br#","esi":"#);
+            to.number(*esi);
+            to.raw(br#","useful":"#);
+            to.truth(*useful);
+            to.riders(*riders);
+        }
+        LogEvent::Delivered {
+            first,
+            count,
+            given_up,
+        } => {
+            to.begin(
+                *time,
+                *path,
+                br#","name":"weftline:delivered","data":{"first":"#,
+            );
+            to.number(*first);
+            to.raw(br#","count":"#);
+            to.number(*count);
+            to.raw(br#","given_up":"#);
+            to.number(*given_up);
+        }
+        _ => return Ok(serde_json::to_writer(text, entry)?),
+    }
+    to.raw(b"}}");
+    Ok(())
+}
+
+/// JSON, piece by piece.
+struct Text<'a>(&'a mut Vec<u8>);
+
+impl Text<'_> {
+    #[inline]
+    fn raw(&mut self, piece: &[u8]) {
+        self.0.extend_from_slice(piece);
+    }
+
+    /// All that is before the first value of `data`, which ends `rest`.
+    #[inline]
+    fn begin(&mut self, time: Time, path: PathId, rest: &[u8]) {
+        self.raw(br#"{"time":"#);
+        self.millis(time);
+        if path != PathId::FIRST {
+            self.raw(br#","path":"#);
+            self.number(path.index() as u64);
+        }
+        self.raw(rest);
+    }
+
+    /// Milliseconds, with no more decimals than it takes, but one.
+    fn millis(&mut self, time: Time) {
+        let micros = time.as_micros();
+        self.number(micros / 1000);
+        let rest = (micros % 1000) as u16;
+        let digits = [rest / 100, rest / 10 % 10, rest % 10].map(|digit| b'0' + digit as u8);
+        let zeros = digits[1..]
+            .iter()
+            .rev()
+            .take_while(|digit| **digit == b'0')
+            .count();
+        self.raw(b".");
+        self.raw(&digits[..digits.len() - zeros]);
+    }
+
+    fn number(&mut self, mut number: u64) {
+        // As many as the largest has.
+        let mut digits = [0; 20];
+        let mut first = digits.len();
+        loop {
+            first -= 1;
+            digits[first] = b'0' + (number % 10) as u8;
+            number /= 10;
+            if number == 0 {
+                break;
+            }
+        }
+        self.raw(&digits[first..]);
+    }
+
+    fn number_or_null(&mut self, number: Option<u64>) {
+        match number {
+            Some(number) => self.number(number),
+            None => self.raw(b"null"),
+        }
+    }
+
+    fn truth(&mut self, truth: bool) {
+        self.raw(if truth { b"true" } else { b"false" });
+    }
+
+    fn riders(&mut self, riders: u8) {
+        if riders != 0 {
+            self.raw(br#","riders":"#);
+            self.number(riders.into());
+        }
+    }
+
+    /// The elements of a list that has begun, and its end.
+    fn list<T>(&mut self, elements: &[T], put: impl Fn(&mut Self, &T)) {
+        for (index, element) in elements.iter().enumerate() {
+            if index > 0 {
+                self.raw(b",");
+            }
+            put(self, element);
+        }
+        self.raw(b"]");
+    }
+}
