@@ -8,6 +8,8 @@ export class Order {
     #bytes = 0;
     #last;
     #group;
+    // Nothing before the next key frame comes any more.
+    #resumes = false;
     // Pictures that were given up.
     skipped = 0;
     // A key frame overtakes the pictures before it. Without a chosen delay they get this long to arrive, in milliseconds.
@@ -26,6 +28,11 @@ export class Order {
         }
     }
 
+    // The path was silent: the server begins with the newest group, and its key frame waits for no other picture.
+    resume() {
+        this.#resumes = true;
+    }
+
     // The picture to decode now. `due(frame)` tells whether its time has come; undefined: all are shown as soon as
     // possible.
     next(now, due) {
@@ -38,7 +45,7 @@ export class Order {
             return undefined;
         }
         const first = this.#last === undefined;
-        if (due ? !due(key) : !first && now - key.arrived < this.patience) {
+        if (due ? !due(key) : !first && !this.#resumes && now - key.arrived < this.patience) {
             return undefined;
         }
         this.skipped += first ? 0 : key.number - this.#last - 1;
@@ -76,6 +83,7 @@ export class Order {
         this.#forget(frame.number);
         this.#last = frame.number;
         this.#group = frame.group;
+        this.#resumes &&= !frame.key;
         return frame;
     }
 

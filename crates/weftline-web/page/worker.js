@@ -8,6 +8,8 @@ import { againMessage, delayMessage, read } from "./wire.js";
 
 // Frames are worth something for so long if the viewer chose no delay.
 const PATIENCE = 500;
+// After a silence of so long the server sends the newest group.
+const SILENCE = 500;
 const TELL = 500;
 // Counters of this many past tellings give the shares of loss and repair.
 const PAST = 10;
@@ -19,6 +21,8 @@ let link;
 let log = false;
 let isPlaying = false;
 let bytes = 0;
+// When the last message came.
+let heard = 0;
 const past = [];
 
 const post = (message, transfer = []) => self.postMessage(message, transfer);
@@ -67,6 +71,10 @@ const onMessage = (message) => {
         return;
     }
     const now = performance.now();
+    if (now - heard > SILENCE) {
+        order.resume();
+    }
+    heard = now;
     bytes += frame.data.length;
     clock.on(frame, now);
     if (frame.kind === "sound") {

@@ -71,6 +71,21 @@ test("after a gap it goes on with a key frame: after a pause, or when that is du
     assert.deepEqual(decoded(order, 2000, () => true), [10]);
 });
 
+test("after a silence a key frame waits for no picture before it, and the next one does", () => {
+    const order = new Order();
+    [0, 1].forEach((number) => order.add(picture(number), 0));
+    assert.deepEqual(decoded(order), [0, 1]);
+    order.resume();
+    order.add(picture(3), 5000);
+    assert.deepEqual(decoded(order, 5000), []);
+    [picture(5, 5), picture(6, 5)].forEach((frame) => order.add(frame, 5000));
+    assert.deepEqual(decoded(order, 5000), [5, 6]);
+    order.add(picture(10, 10), 5100);
+    assert.deepEqual(decoded(order, 5100), []);
+    order.add(picture(7, 5), 5110);
+    assert.deepEqual(decoded(order, 5110), [7]);
+});
+
 test("pictures wait until they are due, and what waits is bounded", () => {
     const order = new Order();
     for (let number = 0; number < 5000; number += 1) {
