@@ -73,15 +73,16 @@ async fn a_session_whose_target_does_not_read_is_closed_at_the_limit_and_the_oth
     let mut program = world.program().await;
     echoed(&mut program, b"before").await;
     let (_endpoint, greedy) = world.stranger().await;
-    let mut stream = soon(greedy.open_stream()).await.unwrap();
     let request = Request::Connect(nobody_reads).bytes();
-    stream.write_all(&request).await.unwrap();
-    let (_unread, _) = soon(silent.accept()).await.unwrap();
-    let writing = async {
-        while stream.write_all(&[7; 1 << 16]).await.is_ok() {}
-        greedy.closed().await
-    };
-    let reason = soon(writing).await.to_string();
+    let mut unread = Vec::new();
+    // One connection alone holds 1 MB and what the kernel takes.
+    for _ in 0..8 {
+        let mut stream = soon(greedy.open_stream()).await.unwrap();
+        stream.write_all(&request).await.unwrap();
+        unread.push(soon(silent.accept()).await.unwrap());
+        tokio::spawn(async move { while stream.write_all(&[7; 1 << 16]).await.is_ok() {} });
+    }
+    let reason = soon(greedy.closed()).await.to_string();
     assert!(reason.contains("this session holds the most"), "{reason}");
     assert!(reason.contains("--client-memory"), "{reason}");
     // Its connection goes too, and with it what it held: the target would keep it for ever.
