@@ -135,6 +135,10 @@ impl Receiver {
     /// The path is gone. Others move up.
     pub(crate) fn remove_path(&mut self, path: usize) {
         self.paths.remove(path);
+        for path in &mut self.paths {
+            // A report about the other path may have looked like an answer.
+            path.return_path.on_late(0);
+        }
     }
 
     pub(crate) fn decoder(&self) -> &WindowDecoder {

@@ -54,7 +54,7 @@ fn a_sparse_flow_with_a_deadline_hardly_misses_it() {
         assert!(wire < 4.0, "{wire}");
         delays.iter().filter(|d| **d > 150 * MS).count()
     });
-    // Few are late together: 1.8 of 10,000 over a hundred seeds.
+    // Few are late together: 1.8 of 10,000 over 99 seeds.
     let late: usize = late.sum();
     assert!(late <= 19, "{late} of 96,000");
 }
