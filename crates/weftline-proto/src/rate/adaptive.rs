@@ -108,6 +108,7 @@ const DRAIN_EVERY_ROUNDS: u32 = 40;
 /// The next drain comes this many times sooner if the last one did not show the empty queue, because
 /// other flows filled it meanwhile.
 const SOONER: u32 = 4;
+const LONG_DRAIN: u32 = 8;
 
 /// A flow that always had more to send for this many rounds fills any window.
 const BACKLOGGED: u32 = 6;
@@ -196,6 +197,13 @@ pub(super) struct Adaptive {
     shown: bool,
     /// The shortest round trip before the last drain.
     base_before: Duration,
+    /// The shortest round trip in the last round, and whether it became shorter then.
+    floor: Duration,
+    ebbs: bool,
+    /// The rate before the last drain.
+    rate_before: f64,
+    confirmed: bool,
+    heavy: u32,
     /// Looks for competing flows that fill the queue.
     watch: Watch,
     competition: Option<Competition>,
@@ -243,6 +251,11 @@ impl Adaptive {
             drained: None,
             shown: false,
             base_before: Duration::ZERO,
+            floor: Duration::ZERO,
+            ebbs: false,
+            rate_before: 0.0,
+            confirmed: false,
+            heavy: 0,
             watch: Watch::default(),
             competition: None,
             awaits_first_train: false,
@@ -506,14 +519,28 @@ impl Adaptive {
         } = found;
         if found.moves {
             self.steps.on_moving_round(queue, target);
-        } else if queue <= target / 4 {
+        } else if queue <= target / 4 && self.shown {
             self.emptied = now;
         }
+        let floor = base.saturating_sub(self.steps.step());
+        self.ebbs = !found.moves && floor + target / 8 < self.floor;
+        self.floor = floor;
+        self.shown &= !self.ebbs;
         self.look_for_competition(now, &found);
+        if TRACE_ON.get().is_some() || std::env::var("WTRACE").is_ok() {
+            TRACE_ON.set(()).ok();
+            eprintln!(
+                "{:p} t={:.3} {:?} w={:.1} q={:.1} tgt={:.1} base={:.1} step={:.1} rate={:.2} loss={:.2} comp={} ",
+                self, now.as_micros() as f64 / 1e6, self.phase, self.window / self.packet,
+                queue.as_secs_f64() * 1e3, target.as_secs_f64() * 1e3, base.as_secs_f64() * 1e3,
+                self.steps.step().as_secs_f64() * 1e3, found.rate * 8e-6, round.loss(),
+                self.competition.as_ref().map_or("no".to_owned(), |c| format!("{c:?}")).chars().take(0).collect::<String>() + if self.competition.is_some() {"yes"} else {"no"}
+            );
+        }
         let before_jump = self.steps.on_round(self.window);
         match self.phase {
             Phase::Start if self.late > Duration::ZERO && queue <= target / 2 => {
-                self.losses.on_rested_round(round, self.packet);
+                self.losses.on_rested_round(round, self.packet, START_LOSS);
             }
             Phase::Start if found.moves && round.limited && !round.idle => {
                 let rate = round.mean_rate().unwrap_or(0.0);
@@ -533,11 +560,19 @@ impl Adaptive {
                 }
                 self.phase = Phase::Drain(rounds + 1);
             }
-            Phase::Drain(_) => {
+            // Where much is lost, flows of this kind may fill the queue together. They stop together, too.
+            Phase::Drain(rounds)
+                if (self.ebbs || round.loss() > START_LOSS.max(self.losses.random()))
+                    && rounds < LONG_DRAIN =>
+            {
+                self.phase = Phase::Drain(rounds + 1);
+            }
+            Phase::Drain(rounds) => {
+                let _ = rounds;
                 self.shown = queue <= target / 4;
                 // Reports later than a round trip: these packets, not the next ones, met no queue.
                 if self.late >= base && queue <= target / 2 {
-                    self.losses.on_rested_round(round, self.packet);
+                    self.losses.on_rested_round(round, self.packet, START_LOSS);
                 }
                 self.phase = Phase::Rested;
                 self.set_window(self.after);
@@ -652,23 +687,27 @@ impl Adaptive {
             rate,
             ..
         } = *found;
-        let excess = self.losses.excess(round, self.packet);
+        let excess = self.losses.excess(round, self.packet, START_LOSS);
         let usual =
             (self.srtt * DRAIN_EVERY_ROUNDS).clamp(*DRAIN_EVERY.start(), *DRAIN_EVERY.end());
         let pause = match self.shown {
             true => usual,
-            false => usual / SOONER,
+            false if self.heavy > 0 => self.srtt * 3,
+            false => (usual / SOONER).min(self.srtt * 8),
         };
         let rested = self.drained.is_some_and(|at| now.since(at) < pause);
         let wants = now.since(self.emptied) >= pause
+            || self.ebbs
             || self.watch.is_suspicious()
-            || excess != Some(0.0) && !rested;
+            || excess != Ok(0.0) && !rested;
         // A flow that is idle now and then does not fill the queue, and a drain would delay it.
         if wants && self.backlogged >= BACKLOGGED {
             self.drain(rate, base + self.jitter.own().unwrap_or_default());
             return;
         }
-        if let Some(excess) = excess.filter(|excess| *excess > 0.0) {
+        // A drain did not empty the queue: the losses are those of a queue that others fill.
+        let excess = excess.unwrap_or_else(|share| if rested && !self.shown { share } else { 0.0 });
+        if excess > 0.0 {
             self.calm = 0;
             self.set_window(self.window * (1.0 - excess.min(MOST_SHRINK)));
             return;
@@ -699,6 +738,10 @@ impl Adaptive {
         let most = match self.calm < CALM {
             true => MOST_GROWTH,
             false => CALM_GROWTH,
+        };
+        let step = match round.loss() > START_LOSS.max(self.losses.random()) {
+            true => step.min(0.0),
+            false => step,
         };
         let step = step.clamp(-MOST_SHRINK * window, most * window);
         let most = match self.late > Duration::ZERO {
@@ -847,3 +890,5 @@ mod tests {
         assert_eq!(adaptive.window(), 2.0 * USUAL_PACKET);
     }
 }
+
+static TRACE_ON: std::sync::OnceLock<()> = std::sync::OnceLock::new();

@@ -38,6 +38,7 @@ const LOSSY_OF: u32 = 6;
 const PLENTY: f64 = 0.6;
 const PLENTY_ROUNDS: u32 = 12;
 const INSIST: u32 = 320;
+const TOO_LOSSY: f64 = 0.1;
 const MOST_INSIST: u32 = 8 * INSIST;
 /// While it insists: round trips' worth in flight, the addition as the share falls below the small
 /// one, and the paces of eight rounds.
@@ -69,6 +70,8 @@ pub(super) struct Competition {
     next_insist: u32,
     /// Rounds in a row with a large share.
     plenty: u32,
+    /// Rounds left in which it does not insist.
+    refrain: u32,
 }
 
 /// A flow's share of a path.
@@ -87,6 +90,8 @@ pub(super) struct Share {
     pub(super) queue: Duration,
     /// The current round trip.
     pub(super) rtt: Duration,
+    /// The part of the packets of this round that was lost beyond the path's own losses.
+    pub(super) excess: f64,
 }
 
 impl Competition {
@@ -103,6 +108,7 @@ impl Competition {
             insist: 0,
             next_insist: INSIST,
             plenty: 0,
+            refrain: 0,
         }
     }
 
@@ -136,12 +142,24 @@ impl Competition {
         if queue < LOWER * lowest && lowest.is_finite() {
             self.waiting_since = now;
         }
+        if self.insist > 0 && path.excess > TOO_LOSSY {
+            // Flows that insist as well would lose ever more.
+            let window = DECREASE * path.window;
+            *self = Competition {
+                waiting_since: self.waiting_since,
+                refrain: self.next_insist,
+                next_insist: self.next_insist,
+                ..Competition::new(window, now)
+            };
+            return window;
+        }
         if self.insist > 0 {
             return self.window_while_insisting(now, path);
         }
+        self.refrain = self.refrain.saturating_sub(1);
         self.congested = (self.congested << 1 | u32::from(congested)) & ((1 << LOSSY_OF) - 1);
         let lossy = self.congested.count_ones() >= LOSSY;
-        if lossy || path.share < STARVED && self.is_pinned() {
+        if self.refrain == 0 && (lossy || path.share < STARVED && self.is_pinned()) {
             self.insist = self.next_insist;
             self.next_insist = (2 * self.next_insist).min(MOST_INSIST);
             return round_trips_in_flight(path.share) * path.holds;

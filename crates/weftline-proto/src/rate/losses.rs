@@ -9,6 +9,8 @@ const REST_SAMPLE: f64 = 20.0;
 /// Weight that older measurements of the losses without a queue keep at each new one, once they are
 /// enough.
 const KEPT: f64 = 0.7;
+/// Heavy losses show in fewer packets.
+const HEAVY_SAMPLE: f64 = 40.0;
 /// Losses are excessive beyond the path's own by this share and this many standard deviations.
 const MARGIN: f64 = 0.02;
 const DEVIATIONS: f64 = 2.5;
@@ -45,7 +47,7 @@ impl Losses {
     }
 
     /// The packets of a round met no queue of this flow.
-    pub(super) fn on_rested_round(&mut self, round: &Round, packet: f64) {
+    pub(super) fn on_rested_round(&mut self, round: &Round, packet: f64, most: f64) {
         let packets = round.packets(packet);
         let kept = match self.are_known() {
             true => KEPT,
@@ -53,33 +55,42 @@ impl Losses {
         };
         self.rest = Count {
             packets: self.rest.packets * kept + packets,
-            lost: self.rest.lost * kept + packets * round.loss(),
+            lost: self.rest.lost * kept + packets * round.loss().min(most.max(self.random())),
         };
         self.recent = Count::default();
     }
 
     /// Adds a round at full rate. Returns the loss rate beyond that of an empty queue, 0 unless the
     /// excess is certain; `None` if there are losses and the rate of an empty queue is not known.
-    pub(super) fn excess(&mut self, round: &Round, packet: f64) -> Option<f64> {
+    pub(super) fn excess(&mut self, round: &Round, packet: f64, most: f64) -> Result<f64, f64> {
         let packets = round.packets(packet);
         self.recent.packets += packets;
         self.recent.lost += packets * round.loss();
-        if self.recent.packets < SAMPLE {
-            return Some(0.0);
+        let sample = match self.recent.share() > most {
+            true => HEAVY_SAMPLE,
+            false => SAMPLE,
+        };
+        if self.recent.packets < sample {
+            return Ok(0.0);
         }
         let recent = core::mem::take(&mut self.recent);
         let is_known = self.are_known();
         if !is_known && recent.share() <= MARGIN {
-            return Some(0.0);
+            return Ok(0.0);
         }
-        let usual = (self.rest.lost + 0.5) / (self.rest.packets + 1.0);
+        let (lost, rest) = match is_known || recent.share() <= most {
+            true => (self.rest.lost, self.rest.packets),
+            false => (most * recent.packets, recent.packets),
+        };
+        let usual = (lost + 0.5) / (rest + 1.0);
         let variance = usual * (1.0 - usual) * (2.0 * round.burst() - 1.0);
-        let error = variance * (1.0 / recent.packets + 1.0 / self.rest.packets);
+        let error = variance * (1.0 / recent.packets + 1.0 / rest);
         let excess = recent.share() - usual;
         let certain = excess > MARGIN + DEVIATIONS * error.sqrt();
         match certain {
-            true => Some(excess),
-            false => is_known.then_some(0.0),
+            true => Ok(excess),
+            false if is_known => Ok(0.0),
+            false => Err(recent.share()),
         }
     }
 

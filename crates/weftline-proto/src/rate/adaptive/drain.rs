@@ -22,9 +22,12 @@ impl Adaptive {
         // The shortest trip, not the mean one of a path that moves the delay.
         self.base_before = self.base().unwrap_or(base);
         self.after = self.window;
+        self.confirmed = self.shown;
+        self.rate_before = rate;
         let sent = rate / (1.0 - self.losses.random().min(START_LOSS));
         let share = match self.jitter.own() {
             Some(_) => MOVING_SHARE,
+            None if !self.shown => std::env::var("DS").map_or(0.5, |v| v.parse().unwrap()),
             None => DRAIN_SHARE,
         };
         // Of what leaves between two late reports, a part of one round trip's worth is enough.
@@ -49,23 +52,46 @@ impl Adaptive {
             ..
         } = *found;
         // These packets were sent into an empty queue, unless other flows filled it.
-        if self.late < base && round.mean_queue() <= target / 2 {
-            self.losses.on_rested_round(round, self.packet);
+        self.heavy = match round.loss() > START_LOSS.max(self.losses.random()) {
+            true => self.heavy + 1,
+            false => 0,
+        };
+        let is_heavy = (1..3).contains(&self.heavy);
+        if self.late < base && round.mean_queue() <= target / 2 && !is_heavy {
+            self.losses.on_rested_round(round, self.packet, 1.0);
         }
         self.shown |= queue <= target / 4;
         let longer = match found.moves {
             true => self.learn_own_delay(base, target),
+            // A queue that has never been empty may be that of others.
+            false if !self.confirmed => {
+                self.steps.ignore();
+                Duration::ZERO
+            }
             false => self.steps.on_rested(round.queue.unwrap_or_default()),
         };
         if longer > Duration::ZERO {
             self.set_window(self.window + self.rates.best() * longer.as_secs_f64());
         }
         self.shown |= found.moves || longer > Duration::ZERO;
-        if self.watch.end_suspicion() && !self.shown {
+        self.shown &= !is_heavy;
+        if self.watch.end_suspicion() && queue > found.least && std::env::var("NOCOMP").is_err() {
             self.start_competing(now);
         }
         // The round trip is shorter than ever before: it may become shorter still.
-        self.shown &= self.base().unwrap_or(base) + target / 8 >= self.base_before;
+        let base = self.base().unwrap_or(base);
+        if base + target / 8 < self.base_before {
+            self.shown = false;
+            let holds = self.rate_before * (base + target).as_secs_f64();
+            self.set_window(self.window.min(holds));
+            if std::env::var("AGAIN").is_ok() {
+                let rate = self.rate_before;
+                self.emptied = now;
+                self.drained = Some(now);
+                self.drain(rate, base);
+                return;
+            }
+        }
         self.phase = Phase::Steady;
         self.emptied = now;
         self.drained = Some(now);

@@ -1,6 +1,6 @@
 //! What a flow does beside competing traffic that fills the queue.
 
-use super::{Adaptive, Found, Phase, Train};
+use super::{Adaptive, Found, Phase, SHRINK, Train};
 use crate::rate::competition::{Competition, Share};
 use crate::rate::round::Round;
 use crate::rate::watch::{Sight, Watch};
@@ -20,6 +20,7 @@ impl Adaptive {
             rtt: self.span(),
             queue: found.queue,
             target: found.least,
+            usual: found.least.mul_f64((self.growth(window) / (SHRINK * window.max(1.0))).max(1.0)),
             window,
         };
         if self.competition.is_none() {
@@ -54,6 +55,7 @@ impl Adaptive {
             part: self.own_part,
             queue: found.queue,
             rtt: self.span(),
+            excess: round.loss() - self.losses.random(),
         };
         let congested = self.losses.is_excessive(round, self.packet);
         let Some(competition) = &mut self.competition else {

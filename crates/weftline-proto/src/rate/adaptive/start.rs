@@ -104,7 +104,9 @@ impl Adaptive {
             };
             self.rates
                 .add(if taken_over { rate.max(burst) } else { rate });
+            let sustained = if overloaded { rate } else { sustained };
             let holds = sustained.max(burst) * (base + self.interval + target / 2).as_secs_f64();
+            let holds = if overloaded { holds.min(self.round.arrived()) } else { holds };
             self.set_window(holds);
         } else if self.late > Duration::ZERO {
             if sustained > NEW_RATE * self.proven {
