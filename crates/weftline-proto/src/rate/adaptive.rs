@@ -105,10 +105,10 @@ const CALM: u32 = 5;
 const DRAIN_EVERY: core::ops::RangeInclusive<Duration> =
     Duration::from_secs(4)..=Duration::from_secs(9);
 const DRAIN_EVERY_ROUNDS: u32 = 40;
-/// The next drain comes this many times sooner if the last one did not show the empty queue, because
-/// other flows filled it meanwhile.
+/// The next drain comes this many times sooner, or after this many round trips, if the last one did not show
+/// the empty queue, because other flows filled it meanwhile.
 const SOONER: u32 = 4;
-const LONG_DRAIN: u32 = 8;
+const SOONER_ROUNDS: u32 = 8;
 
 /// A flow that always had more to send for this many rounds fills any window.
 const BACKLOGGED: u32 = 6;
@@ -193,17 +193,18 @@ pub(super) struct Adaptive {
     /// When the queue was last seen empty, and when it was last drained.
     emptied: Time,
     drained: Option<Time>,
-    /// The last drain showed the empty queue.
+    /// The last drain showed the empty queue, and the round trip has not been shorter since.
     shown: bool,
-    /// The shortest round trip before the last drain.
+    /// The same before that drain.
+    shown_before: bool,
+    /// The shortest round trip and the rate before the last drain.
     base_before: Duration,
-    /// The shortest round trip in the last round, and whether it became shorter then.
-    floor: Duration,
-    ebbs: bool,
-    /// The rate before the last drain.
     rate_before: f64,
-    confirmed: bool,
-    heavy: u32,
+    /// The shortest round trip in the last round, without the step of the path's own delay.
+    shortest: Duration,
+    /// It became shorter in that round: a queue that was taken for the path's own delay falls.
+    ebbs: bool,
+    began: Time,
     /// Looks for competing flows that fill the queue.
     watch: Watch,
     competition: Option<Competition>,
@@ -250,12 +251,12 @@ impl Adaptive {
             emptied: now,
             drained: None,
             shown: false,
+            shown_before: false,
             base_before: Duration::ZERO,
-            floor: Duration::ZERO,
-            ebbs: false,
             rate_before: 0.0,
-            confirmed: false,
-            heavy: 0,
+            shortest: Duration::ZERO,
+            ebbs: false,
+            began: now,
             watch: Watch::default(),
             competition: None,
             awaits_first_train: false,
@@ -522,25 +523,15 @@ impl Adaptive {
         } else if queue <= target / 4 && self.shown {
             self.emptied = now;
         }
-        let floor = base.saturating_sub(self.steps.step());
-        self.ebbs = !found.moves && floor + target / 8 < self.floor;
-        self.floor = floor;
+        let shortest = base.saturating_sub(self.steps.step());
+        self.ebbs = !found.moves && shortest + target / 8 < self.shortest;
+        self.shortest = shortest;
         self.shown &= !self.ebbs;
         self.look_for_competition(now, &found);
-        if TRACE_ON.get().is_some() || std::env::var("WTRACE").is_ok() {
-            TRACE_ON.set(()).ok();
-            eprintln!(
-                "{:p} t={:.3} {:?} w={:.1} q={:.1} tgt={:.1} base={:.1} step={:.1} rate={:.2} loss={:.2} comp={} ",
-                self, now.as_micros() as f64 / 1e6, self.phase, self.window / self.packet,
-                queue.as_secs_f64() * 1e3, target.as_secs_f64() * 1e3, base.as_secs_f64() * 1e3,
-                self.steps.step().as_secs_f64() * 1e3, found.rate * 8e-6, round.loss(),
-                self.competition.as_ref().map_or("no".to_owned(), |c| format!("{c:?}")).chars().take(0).collect::<String>() + if self.competition.is_some() {"yes"} else {"no"}
-            );
-        }
         let before_jump = self.steps.on_round(self.window);
         match self.phase {
             Phase::Start if self.late > Duration::ZERO && queue <= target / 2 => {
-                self.losses.on_rested_round(round, self.packet, START_LOSS);
+                self.losses.on_rested_round(round, self.packet);
             }
             Phase::Start if found.moves && round.limited && !round.idle => {
                 let rate = round.mean_rate().unwrap_or(0.0);
@@ -560,19 +551,11 @@ impl Adaptive {
                 }
                 self.phase = Phase::Drain(rounds + 1);
             }
-            // Where much is lost, flows of this kind may fill the queue together. They stop together, too.
-            Phase::Drain(rounds)
-                if (self.ebbs || round.loss() > START_LOSS.max(self.losses.random()))
-                    && rounds < LONG_DRAIN =>
-            {
-                self.phase = Phase::Drain(rounds + 1);
-            }
-            Phase::Drain(rounds) => {
-                let _ = rounds;
+            Phase::Drain(_) => {
                 self.shown = queue <= target / 4;
                 // Reports later than a round trip: these packets, not the next ones, met no queue.
                 if self.late >= base && queue <= target / 2 {
-                    self.losses.on_rested_round(round, self.packet, START_LOSS);
+                    self.losses.on_rested_round(round, self.packet);
                 }
                 self.phase = Phase::Rested;
                 self.set_window(self.after);
@@ -692,8 +675,7 @@ impl Adaptive {
             (self.srtt * DRAIN_EVERY_ROUNDS).clamp(*DRAIN_EVERY.start(), *DRAIN_EVERY.end());
         let pause = match self.shown {
             true => usual,
-            false if self.heavy > 0 => self.srtt * 3,
-            false => (usual / SOONER).min(self.srtt * 8),
+            false => (usual / SOONER).min(self.srtt * SOONER_ROUNDS),
         };
         let rested = self.drained.is_some_and(|at| now.since(at) < pause);
         let wants = now.since(self.emptied) >= pause
@@ -705,8 +687,11 @@ impl Adaptive {
             self.drain(rate, base + self.jitter.own().unwrap_or_default());
             return;
         }
-        // A drain did not empty the queue: the losses are those of a queue that others fill.
-        let excess = excess.unwrap_or_else(|share| if rested && !self.shown { share } else { 0.0 });
+        // If a drain did not empty the queue, others fill it, and it loses packets.
+        let excess = excess.unwrap_or_else(|losses| match rested && !self.shown {
+            true => losses,
+            false => 0.0,
+        });
         if excess > 0.0 {
             self.calm = 0;
             self.set_window(self.window * (1.0 - excess.min(MOST_SHRINK)));
@@ -735,13 +720,14 @@ impl Adaptive {
         let ease = target.as_secs_f64() / (base + target).as_secs_f64();
         let ease = (MOST_GAIN * ease / SHRINK).min(1.0);
         let step = ease * (self.growth(window) * faster - SHRINK * longer * window);
-        let most = match self.calm < CALM {
-            true => MOST_GROWTH,
-            false => CALM_GROWTH,
-        };
+        // Flows that grow although they lose so much would fill the queue together.
         let step = match round.loss() > START_LOSS.max(self.losses.random()) {
             true => step.min(0.0),
             false => step,
+        };
+        let most = match self.calm < CALM {
+            true => MOST_GROWTH,
+            false => CALM_GROWTH,
         };
         let step = step.clamp(-MOST_SHRINK * window, most * window);
         let most = match self.late > Duration::ZERO {
@@ -890,5 +876,3 @@ mod tests {
         assert_eq!(adaptive.window(), 2.0 * USUAL_PACKET);
     }
 }
-
-static TRACE_ON: std::sync::OnceLock<()> = std::sync::OnceLock::new();

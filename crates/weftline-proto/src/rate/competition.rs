@@ -38,8 +38,10 @@ const LOSSY_OF: u32 = 6;
 const PLENTY: f64 = 0.6;
 const PLENTY_ROUNDS: u32 = 12;
 const INSIST: u32 = 320;
-const TOO_LOSSY: f64 = 0.1;
 const MOST_INSIST: u32 = 8 * INSIST;
+/// It stops at once if it loses more than this part, and does not insist for as many rounds: several flows that
+/// insist would lose ever more.
+const VAIN: f64 = 0.1;
 /// While it insists: round trips' worth in flight, the addition as the share falls below the small
 /// one, and the paces of eight rounds.
 const IN_FLIGHT: f64 = 2.0;
@@ -68,10 +70,10 @@ pub(super) struct Competition {
     insist: u32,
     /// Rounds for which to insist the next time.
     next_insist: u32,
+    /// Rounds left in which it must not insist.
+    refrain: u32,
     /// Rounds in a row with a large share.
     plenty: u32,
-    /// Rounds left in which it does not insist.
-    refrain: u32,
 }
 
 /// A flow's share of a path.
@@ -90,7 +92,7 @@ pub(super) struct Share {
     pub(super) queue: Duration,
     /// The current round trip.
     pub(super) rtt: Duration,
-    /// The part of the packets of this round that was lost beyond the path's own losses.
+    /// The part of the packets of the round that was lost, beyond the path's own losses.
     pub(super) excess: f64,
 }
 
@@ -107,8 +109,8 @@ impl Competition {
             congested: 0,
             insist: 0,
             next_insist: INSIST,
-            plenty: 0,
             refrain: 0,
+            plenty: 0,
         }
     }
 
@@ -142,24 +144,14 @@ impl Competition {
         if queue < LOWER * lowest && lowest.is_finite() {
             self.waiting_since = now;
         }
-        if self.insist > 0 && path.excess > TOO_LOSSY {
-            // Flows that insist as well would lose ever more.
-            let window = DECREASE * path.window;
-            *self = Competition {
-                waiting_since: self.waiting_since,
-                refrain: self.next_insist,
-                next_insist: self.next_insist,
-                ..Competition::new(window, now)
-            };
-            return window;
-        }
         if self.insist > 0 {
             return self.window_while_insisting(now, path);
         }
         self.refrain = self.refrain.saturating_sub(1);
         self.congested = (self.congested << 1 | u32::from(congested)) & ((1 << LOSSY_OF) - 1);
         let lossy = self.congested.count_ones() >= LOSSY;
-        if self.refrain == 0 && (lossy || path.share < STARVED && self.is_pinned()) {
+        let is_needed = lossy || path.share < STARVED && self.is_pinned();
+        if is_needed && self.refrain == 0 {
             self.insist = self.next_insist;
             self.next_insist = (2 * self.next_insist).min(MOST_INSIST);
             return round_trips_in_flight(path.share) * path.holds;
@@ -189,14 +181,17 @@ impl Competition {
         } else {
             0
         };
-        if self.insist == 0 || self.plenty >= PLENTY_ROUNDS {
+        let is_vain = path.excess > VAIN;
+        if self.insist == 0 || self.plenty >= PLENTY_ROUNDS || is_vain {
             let window = DECREASE * path.window;
             let next_insist = match self.insist {
                 0 => self.next_insist,
+                _ if is_vain => self.next_insist,
                 _ => INSIST,
             };
             *self = Competition {
                 waiting_since: self.waiting_since,
+                refrain: if is_vain { self.next_insist } else { 0 },
                 next_insist,
                 ..Competition::new(window, now)
             };

@@ -4,13 +4,13 @@ use super::round::Round;
 
 /// A comparison needs this many packets at full rate.
 const SAMPLE: f64 = 200.0;
+/// This many are enough if many are lost.
+const HEAVY_SAMPLE: f64 = 40.0;
 /// It needs this many packets that met no queue, unless fewer make an excess certain.
 const REST_SAMPLE: f64 = 20.0;
 /// Weight that older measurements of the losses without a queue keep at each new one, once they are
 /// enough.
 const KEPT: f64 = 0.7;
-/// Heavy losses show in fewer packets.
-const HEAVY_SAMPLE: f64 = 40.0;
 /// Losses are excessive beyond the path's own by this share and this many standard deviations.
 const MARGIN: f64 = 0.02;
 const DEVIATIONS: f64 = 2.5;
@@ -47,7 +47,7 @@ impl Losses {
     }
 
     /// The packets of a round met no queue of this flow.
-    pub(super) fn on_rested_round(&mut self, round: &Round, packet: f64, most: f64) {
+    pub(super) fn on_rested_round(&mut self, round: &Round, packet: f64) {
         let packets = round.packets(packet);
         let kept = match self.are_known() {
             true => KEPT,
@@ -55,13 +55,17 @@ impl Losses {
         };
         self.rest = Count {
             packets: self.rest.packets * kept + packets,
-            lost: self.rest.lost * kept + packets * round.loss().min(most.max(self.random())),
+            lost: self.rest.lost * kept + packets * round.loss(),
         };
         self.recent = Count::default();
     }
 
     /// Adds a round at full rate. Returns the loss rate beyond that of an empty queue, 0 unless the
-    /// excess is certain; `None` if there are losses and the rate of an empty queue is not known.
+    /// excess is certain. A loss rate above `most` is an excess as long as nothing is known of that of an empty
+    /// queue.
+    ///
+    /// # Errors
+    /// The loss rate, if there are losses and that of an empty queue is not known.
     pub(super) fn excess(&mut self, round: &Round, packet: f64, most: f64) -> Result<f64, f64> {
         let packets = round.packets(packet);
         self.recent.packets += packets;
@@ -78,13 +82,12 @@ impl Losses {
         if !is_known && recent.share() <= MARGIN {
             return Ok(0.0);
         }
-        let (lost, rest) = match is_known || recent.share() <= most {
-            true => (self.rest.lost, self.rest.packets),
-            false => (most * recent.packets, recent.packets),
-        };
-        let usual = (lost + 0.5) / (rest + 1.0);
+        if !is_known && recent.share() > most {
+            return Ok(recent.share() - most);
+        }
+        let usual = (self.rest.lost + 0.5) / (self.rest.packets + 1.0);
         let variance = usual * (1.0 - usual) * (2.0 * round.burst() - 1.0);
-        let error = variance * (1.0 / recent.packets + 1.0 / rest);
+        let error = variance * (1.0 / recent.packets + 1.0 / self.rest.packets);
         let excess = recent.share() - usual;
         let certain = excess > MARGIN + DEVIATIONS * error.sqrt();
         match certain {
@@ -137,10 +140,10 @@ mod tests {
         round
     }
 
-    fn excess(rested: (u64, u64), full: (u64, u64)) -> Option<f64> {
+    fn excess(rested: (u64, u64), full: (u64, u64)) -> Result<f64, f64> {
         let mut losses = Losses::default();
         losses.on_rested_round(&round(rested.0, rested.1), 1000.0);
-        losses.excess(&round(full.0, full.1), 1000.0)
+        losses.excess(&round(full.0, full.1), 1000.0, 1.0)
     }
 
     #[test]
@@ -150,7 +153,7 @@ mod tests {
             ((40, 5), (200, 44)),
             ((400, 4), (400, 4)),
         ] {
-            assert_eq!(excess(rested, full), Some(0.0), "{rested:?} {full:?}");
+            assert_eq!(excess(rested, full), Ok(0.0), "{rested:?} {full:?}");
         }
     }
 
@@ -163,7 +166,7 @@ mod tests {
         assert!(losses.are_known());
         let found = excess((5, 0), (200, 150)).expect("it is certain");
         assert!((0.6..0.75).contains(&found), "{found}");
-        assert_eq!(excess((5, 0), (200, 50)), None);
+        assert_eq!(excess((5, 0), (200, 50)), Err(0.2));
     }
 
     #[test]
@@ -171,7 +174,7 @@ mod tests {
         let found = excess((200, 2), (300, 45)).expect("enough is known");
         assert!((found - 0.1376).abs() < 1e-3, "{found}");
         // The loss rate of the empty queue is not known. It need not be if nothing is lost.
-        assert_eq!(excess((10, 0), (300, 45)), None);
-        assert_eq!(excess((10, 0), (300, 3)), Some(0.0));
+        assert_eq!(excess((10, 0), (300, 45)), Err(45.0 / 345.0));
+        assert_eq!(excess((10, 0), (300, 3)), Ok(0.0));
     }
 }

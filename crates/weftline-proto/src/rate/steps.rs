@@ -30,8 +30,6 @@ pub(super) struct Steps {
 struct Jump {
     /// It is over when the delay falls below this.
     above: Duration,
-    /// By how much the delay has grown.
-    by: Duration,
     /// The window in the round before it.
     window: Option<f64>,
 }
@@ -40,7 +38,6 @@ impl Jump {
     fn between(before: Duration, after: Duration) -> Self {
         Jump {
             above: before + (after - before) / 2,
-            by: after - before,
             window: None,
         }
     }
@@ -97,8 +94,7 @@ impl Steps {
 
     /// The shortest delay while this flow's queue was drained. Returns the step that this shows.
     pub(super) fn on_rested(&mut self, queue: Duration) -> Duration {
-        // A longer delay than that of the jump is the queue of others.
-        if self.jump.take().is_none_or(|jump| queue > jump.by + LEAST) {
+        if self.jump.take().is_none() {
             return Duration::ZERO;
         }
         self.step += queue;

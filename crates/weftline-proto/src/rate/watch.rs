@@ -4,14 +4,16 @@ use core::time::Duration;
 
 use crate::time::Time;
 
-/// A queue longer than its target by this factor is too long.
+/// A queue longer by this factor than the one that flows of this kind make is too long.
 const TOO_LONG: f64 = 1.25;
 /// Competing traffic fills the queue if it stays too long for this time, and this many rounds,
 /// although the window has shrunk to this part.
 const FILLED: Duration = Duration::from_secs(2);
+/// It takes as long in a flow younger than this: flows of this kind that begin together need some seconds.
+const FILLED_AT_FIRST: Duration = Duration::from_secs(8);
+const YOUNG: Duration = Duration::from_secs(10);
 const FILLED_ROUNDS: u32 = 24;
 const SHRUNK: f64 = 0.8;
-const LOWER: f64 = 0.8;
 
 /// Beside competing traffic the queue is never empty, except for some rounds every ten seconds, when
 /// BBR probes the round-trip time.
@@ -22,11 +24,13 @@ const EMPTY_AGAIN: Duration = Duration::from_secs(8);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     pub(super) now: Time,
+    /// For how long the flow has been there.
+    pub(super) age: Duration,
     pub(super) rtt: Duration,
     /// The shortest queue of the round, and the target.
     pub(super) queue: Duration,
     pub(super) target: Duration,
-    /// The queue that flows of this kind with such a window make.
+    /// The queue that flows of this kind make if they all have this window.
     pub(super) usual: Duration,
     /// The window in bytes, or during a drain the window after it.
     pub(super) window: f64,
@@ -66,15 +70,10 @@ impl Watch {
             self.filled = None;
             return;
         }
-        let anew = Filled {
+        let filled = self.filled.get_or_insert(Filled {
             since: sight.now,
             window: sight.window,
-            lowest: sight.queue,
-        };
-        let filled = self.filled.get_or_insert(anew);
-        if sight.queue < filled.lowest.mul_f64(LOWER) {
-            *filled = anew;
-        }
+        });
         self.suspicious |= filled.is_by_others(sight);
     }
 
@@ -99,14 +98,17 @@ impl Watch {
 #[derive(Clone, Copy, Debug)]
 struct Filled {
     since: Time,
-    lowest: Duration,
     window: f64,
 }
 
 impl Filled {
     /// Whether competing traffic fills it.
     fn is_by_others(&self, sight: &Sight) -> bool {
-        let long = sight.now.since(self.since) >= std::env::var("FILLED").map_or(FILLED, |v| FILLED * v.parse::<u32>().unwrap() / 2).max(sight.rtt * FILLED_ROUNDS);
+        let least = match sight.age < YOUNG {
+            true => FILLED_AT_FIRST,
+            false => FILLED,
+        };
+        let long = sight.now.since(self.since) >= least.max(sight.rtt * FILLED_ROUNDS);
         long && sight.window < SHRUNK * self.window
     }
 }
@@ -118,6 +120,7 @@ mod tests {
     fn sight(ms: u64, queue: u64, window: f64) -> Sight {
         Sight {
             now: Time::from_micros(1000 * ms),
+            age: YOUNG,
             rtt: Duration::from_millis(60),
             queue: Duration::from_millis(queue),
             target: Duration::from_millis(8),

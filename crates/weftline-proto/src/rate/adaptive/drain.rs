@@ -8,6 +8,8 @@ use crate::time::Time;
 
 /// In a drain, the window falls to this part of what the path holds.
 const DRAIN_SHARE: f64 = 0.5;
+/// The same if no drain has shown the empty queue yet: then the queue may be longer than the path's delay.
+const FIRST_SHARE: f64 = 0.25;
 /// If the path moves the delay, the drain lasts for longer. There packets wait for others, and for more the
 /// faster they come: the rate must be nearly the usual one to show what the path takes.
 const MOVING_SHARE: f64 = 0.85;
@@ -21,13 +23,13 @@ impl Adaptive {
         self.taken_over = false;
         // The shortest trip, not the mean one of a path that moves the delay.
         self.base_before = self.base().unwrap_or(base);
-        self.after = self.window;
-        self.confirmed = self.shown;
         self.rate_before = rate;
+        self.shown_before = self.shown;
+        self.after = self.window;
         let sent = rate / (1.0 - self.losses.random().min(START_LOSS));
         let share = match self.jitter.own() {
             Some(_) => MOVING_SHARE,
-            None if !self.shown => std::env::var("DS").map_or(0.5, |v| v.parse().unwrap()),
+            None if !self.shown => FIRST_SHARE,
             None => DRAIN_SHARE,
         };
         // Of what leaves between two late reports, a part of one round trip's worth is enough.
@@ -52,19 +54,14 @@ impl Adaptive {
             ..
         } = *found;
         // These packets were sent into an empty queue, unless other flows filled it.
-        self.heavy = match round.loss() > START_LOSS.max(self.losses.random()) {
-            true => self.heavy + 1,
-            false => 0,
-        };
-        let is_heavy = (1..3).contains(&self.heavy);
-        if self.late < base && round.mean_queue() <= target / 2 && !is_heavy {
-            self.losses.on_rested_round(round, self.packet, 1.0);
+        if self.late < base && round.mean_queue() <= target / 2 {
+            self.losses.on_rested_round(round, self.packet);
         }
         self.shown |= queue <= target / 4;
         let longer = match found.moves {
             true => self.learn_own_delay(base, target),
-            // A queue that has never been empty may be that of others.
-            false if !self.confirmed => {
+            // A queue that was never seen empty may be that of others.
+            false if !self.shown_before => {
                 self.steps.ignore();
                 Duration::ZERO
             }
@@ -74,27 +71,21 @@ impl Adaptive {
             self.set_window(self.window + self.rates.best() * longer.as_secs_f64());
         }
         self.shown |= found.moves || longer > Duration::ZERO;
-        self.shown &= !is_heavy;
-        if self.watch.end_suspicion() && queue > found.least && std::env::var("NOCOMP").is_err() {
+        if self.watch.end_suspicion() && queue > found.least {
             self.start_competing(now);
         }
-        // The round trip is shorter than ever before: it may become shorter still.
+        self.phase = Phase::Steady;
+        self.emptied = now;
+        self.drained = Some(now);
+        // The round trip is shorter than ever before: it may become shorter still. Other flows that see this
+        // drain as well.
         let base = self.base().unwrap_or(base);
         if base + target / 8 < self.base_before {
             self.shown = false;
             let holds = self.rate_before * (base + target).as_secs_f64();
             self.set_window(self.window.min(holds));
-            if std::env::var("AGAIN").is_ok() {
-                let rate = self.rate_before;
-                self.emptied = now;
-                self.drained = Some(now);
-                self.drain(rate, base);
-                return;
-            }
+            self.drain(self.rate_before, base);
         }
-        self.phase = Phase::Steady;
-        self.emptied = now;
-        self.drained = Some(now);
     }
 
     /// A drain has shown the delay of a path that moves it. Returns by how much the delay has stepped.

@@ -15,12 +15,15 @@ impl Adaptive {
             Phase::Drain(_) => self.after,
             _ => self.window,
         };
+        // With the queue of this length, growth and shrinking balance.
+        let balance = self.growth(window) / (SHRINK * window.max(1.0));
         let sight = Sight {
             now,
+            age: now.since(self.began),
             rtt: self.span(),
             queue: found.queue,
             target: found.least,
-            usual: found.least.mul_f64((self.growth(window) / (SHRINK * window.max(1.0))).max(1.0)),
+            usual: found.least.mul_f64(balance.max(1.0)),
             window,
         };
         if self.competition.is_none() {

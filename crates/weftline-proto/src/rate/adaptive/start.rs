@@ -104,10 +104,12 @@ impl Adaptive {
             };
             self.rates
                 .add(if taken_over { rate.max(burst) } else { rate });
-            let sustained = if overloaded { rate } else { sustained };
             let holds = sustained.max(burst) * (base + self.interval + target / 2).as_secs_f64();
-            let holds = if overloaded { holds.min(self.round.arrived()) } else { holds };
-            self.set_window(holds);
+            // Of a train that overflows the queue, what arrives shows the rate of the queue's other flows too.
+            self.set_window(match overloaded {
+                true => holds.min(self.round.arrived()),
+                false => holds,
+            });
         } else if self.late > Duration::ZERO {
             if sustained > NEW_RATE * self.proven {
                 self.asks = ASKS;
