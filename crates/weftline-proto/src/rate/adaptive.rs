@@ -207,7 +207,7 @@ pub(super) struct Adaptive {
     began: Time,
     /// Looks for competing flows that fill the queue.
     watch: Watch,
-    competition: Option<Competition>,
+    competition: Option<Box<Competition>>,
     /// The first train beside competing traffic is not reported yet.
     awaits_first_train: bool,
     rates: Rates,
@@ -524,7 +524,7 @@ impl Adaptive {
             self.emptied = now;
         }
         let shortest = base.saturating_sub(self.steps.step());
-        self.ebbs = !found.moves && shortest + target / 8 < self.shortest;
+        self.ebbs = !found.moves && queue <= target / 8 && shortest + target / 8 < self.shortest;
         self.shortest = shortest;
         self.shown &= !self.ebbs;
         self.look_for_competition(now, &found);

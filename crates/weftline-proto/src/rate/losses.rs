@@ -166,7 +166,7 @@ mod tests {
         assert!(losses.are_known());
         let found = excess((5, 0), (200, 150)).expect("it is certain");
         assert!((0.6..0.75).contains(&found), "{found}");
-        assert_eq!(excess((5, 0), (200, 50)), Err(0.2));
+        assert_eq!(excess((5, 0), (200, 50)), Err(0.25));
     }
 
     #[test]
@@ -174,7 +174,19 @@ mod tests {
         let found = excess((200, 2), (300, 45)).expect("enough is known");
         assert!((found - 0.1376).abs() < 1e-3, "{found}");
         // The loss rate of the empty queue is not known. It need not be if nothing is lost.
-        assert_eq!(excess((10, 0), (300, 45)), Err(45.0 / 345.0));
+        assert_eq!(excess((10, 0), (300, 45)), Err(0.15));
         assert_eq!(excess((10, 0), (300, 3)), Ok(0.0));
+    }
+
+    #[test]
+    fn what_no_path_loses_is_an_excess_before_anything_is_known() {
+        let mut losses = Losses::default();
+        let found = losses
+            .excess(&round(50, 25), 1000.0, 0.3)
+            .expect("many are lost");
+        assert!((found - 0.2).abs() < 1e-9, "{found}");
+        // The same on a path that loses as much without a queue.
+        losses.on_rested_round(&round(50, 25), 1000.0);
+        assert_eq!(losses.excess(&round(50, 25), 1000.0, 0.3), Ok(0.0));
     }
 }

@@ -4,16 +4,19 @@ use core::time::Duration;
 
 use crate::time::Time;
 
-/// A queue longer by this factor than the one that flows of this kind make is too long.
+/// A queue is too long if it exceeds its target by this factor, and competing traffic is likely if it also
+/// exceeds the queue that flows of this kind make by as much.
 const TOO_LONG: f64 = 1.25;
 /// Competing traffic fills the queue if it stays too long for this time, and this many rounds,
 /// although the window has shrunk to this part.
 const FILLED: Duration = Duration::from_secs(2);
-/// It takes as long in a flow younger than this: flows of this kind that begin together need some seconds.
-const FILLED_AT_FIRST: Duration = Duration::from_secs(8);
-const YOUNG: Duration = Duration::from_secs(10);
 const FILLED_ROUNDS: u32 = 24;
 const SHRUNK: f64 = 0.8;
+/// It takes this long in a flow younger than that: flows of this kind that begin together need some seconds.
+const FILLED_AT_FIRST: Duration = Duration::from_secs(8);
+const YOUNG: Duration = Duration::from_secs(10);
+/// A queue that falls below this part of its shortest length is about to become short.
+const FALLS: f64 = 0.8;
 
 /// Beside competing traffic the queue is never empty, except for some rounds every ten seconds, when
 /// BBR probes the round-trip time.
@@ -66,14 +69,19 @@ impl Watch {
 
     /// A round without known competing traffic has ended.
     pub(super) fn on_lone_round(&mut self, sight: &Sight) {
-        if sight.queue <= sight.usual.mul_f64(TOO_LONG) {
+        if sight.queue <= sight.target.mul_f64(TOO_LONG) {
             self.filled = None;
             return;
         }
-        let filled = self.filled.get_or_insert(Filled {
+        let anew = Filled {
             since: sight.now,
             window: sight.window,
-        });
+            lowest: sight.queue,
+        };
+        let filled = self.filled.get_or_insert(anew);
+        if sight.queue < filled.lowest.mul_f64(FALLS) {
+            *filled = anew;
+        }
         self.suspicious |= filled.is_by_others(sight);
     }
 
@@ -98,7 +106,10 @@ impl Watch {
 #[derive(Clone, Copy, Debug)]
 struct Filled {
     since: Time,
+    /// The window then.
     window: f64,
+    /// The shortest queue then.
+    lowest: Duration,
 }
 
 impl Filled {
@@ -109,7 +120,7 @@ impl Filled {
             false => FILLED,
         };
         let long = sight.now.since(self.since) >= least.max(sight.rtt * FILLED_ROUNDS);
-        long && sight.window < SHRUNK * self.window
+        long && sight.queue > sight.usual.mul_f64(TOO_LONG) && sight.window < SHRUNK * self.window
     }
 }
 

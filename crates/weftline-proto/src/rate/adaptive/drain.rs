@@ -8,8 +8,8 @@ use crate::time::Time;
 
 /// In a drain, the window falls to this part of what the path holds.
 const DRAIN_SHARE: f64 = 0.5;
-/// The same if no drain has shown the empty queue yet: then the queue may be longer than the path's delay.
-const FIRST_SHARE: f64 = 0.25;
+/// The same while the queue falls below what was taken for an empty one.
+const EBB_SHARE: f64 = 0.25;
 /// If the path moves the delay, the drain lasts for longer. There packets wait for others, and for more the
 /// faster they come: the rate must be nearly the usual one to show what the path takes.
 const MOVING_SHARE: f64 = 0.85;
@@ -29,7 +29,7 @@ impl Adaptive {
         let sent = rate / (1.0 - self.losses.random().min(START_LOSS));
         let share = match self.jitter.own() {
             Some(_) => MOVING_SHARE,
-            None if !self.shown => FIRST_SHARE,
+            None if self.ebbs => EBB_SHARE,
             None => DRAIN_SHARE,
         };
         // Of what leaves between two late reports, a part of one round trip's worth is enough.
@@ -80,10 +80,12 @@ impl Adaptive {
         // The round trip is shorter than ever before: it may become shorter still. Other flows that see this
         // drain as well.
         let base = self.base().unwrap_or(base);
-        if base + target / 8 < self.base_before {
-            self.shown = false;
+        let ebbs = base + target / 8 < self.base_before;
+        self.shown &= !ebbs;
+        if ebbs && !found.moves && self.competition.is_none() {
             let holds = self.rate_before * (base + target).as_secs_f64();
             self.set_window(self.window.min(holds));
+            self.ebbs = true;
             self.drain(self.rate_before, base);
         }
     }

@@ -37,7 +37,7 @@ impl Adaptive {
     pub(super) fn start_competing(&mut self, now: Time) {
         self.watch = Watch::default();
         self.set_window(self.window.max(self.fair_window()));
-        self.competition = Some(Competition::new(self.window, now));
+        self.competition = Some(Box::new(Competition::new(self.window, now)));
         if self.late.is_zero() {
             self.train = Train::Leaving;
             self.awaits_first_train = true;
