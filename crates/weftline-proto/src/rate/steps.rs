@@ -94,7 +94,8 @@ impl Steps {
 
     /// The shortest delay while this flow's queue was drained. Returns the step that this shows.
     pub(super) fn on_rested(&mut self, queue: Duration) -> Duration {
-        if self.jump.take().is_none() {
+        // A jump that some of these packets did not meet came later.
+        if self.jump.take_if(|jump| queue >= jump.above).is_none() {
             return Duration::ZERO;
         }
         self.step += queue;
@@ -125,6 +126,17 @@ mod tests {
         assert!(wants_drain(&[3, 3, 33, 33, 32, 33]));
         assert!(!wants_drain(&[3, 7, 11, 15, 19, 23, 27, 31]));
         assert!(!wants_drain(&[3, 3, 33, 30, 26, 17, 12]));
+    }
+
+    #[test]
+    fn a_jump_while_the_queue_is_drained_is_tested_by_the_next_drain() {
+        let mut steps = Steps::default();
+        for (number, delay) in [3, 0, 0, 30, 30].into_iter().enumerate() {
+            steps.queue(number as u64, delay * MS, MS);
+        }
+        assert_eq!(steps.on_rested(Duration::ZERO), Duration::ZERO);
+        assert!(steps.has_jumped());
+        assert_eq!(steps.on_rested(30 * MS), 30 * MS);
     }
 
     #[test]
