@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use weftline_sim::crowd::{Crowd, Member, Sender};
+use weftline_netem::{LinkConfig, LossModel};
+use weftline_sim::crowd::{Crowd, CrowdOutcome, Flows, Member, Sender};
 use weftline_sim::engine::Application;
 use weftline_sim::schemes;
 
@@ -123,4 +124,57 @@ fn a_flow_may_have_two_paths_through_the_bottleneck() {
     crowd.members[0].paths = 2;
     let two = crowd.run(1).flows[0].goodput_mbit;
     assert!(two > 0.9 * one && two <= 1.01 * one, "{one} {two}");
+}
+
+/// Eight flows of the engine that join within a second, over this link.
+fn eight(link: &str, spread: Duration, seed: u64) -> CrowdOutcome {
+    let flows = Flows {
+        count: 8,
+        application: Application::Bulk,
+        also: Vec::new(),
+        spread,
+        paths: 1,
+        join: Duration::from_millis(100),
+        leave: None,
+        cubic: 0,
+        bbr: 0,
+    };
+    let forward: LinkConfig = link.parse().expect("well-formed");
+    let mut crowd = crowd(flows.members(), 30);
+    crowd.back = forward.clone();
+    crowd.back.loss = LossModel::None;
+    crowd.forward = forward;
+    crowd.skip = Duration::from_secs(1);
+    crowd.run(seed)
+}
+
+#[test]
+fn eight_flows_that_join_one_after_the_other_soon_share_a_short_queue() {
+    for link in [
+        "rate=25mbit delay=30ms queue=200ms",
+        "rate=100mbit delay=10ms queue=200ms loss=iid:1%",
+    ] {
+        for seed in 1..=3 {
+            let outcome = eight(link, Duration::ZERO, seed);
+            let worst = outcome.worst_jain.expect("it runs for long enough");
+            assert!(worst > 0.95, "{worst} on {link}, seed {seed}");
+            let [median, ..] = outcome.queue_ms;
+            assert!(median < 20.0, "{median} ms on {link}, seed {seed}");
+            let drops = outcome.queue_drop_share;
+            assert!(drops < 0.02, "{drops} on {link}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn flows_with_different_round_trips_have_nearly_equal_shares() {
+    let outcome = eight(
+        "rate=25mbit delay=30ms queue=200ms",
+        Duration::from_millis(100),
+        1,
+    );
+    // 60 to 160 ms.
+    assert!(outcome.jain > 0.85, "{}", outcome.jain);
+    let [median, ..] = outcome.queue_ms;
+    assert!(median < 25.0, "{median} ms");
 }

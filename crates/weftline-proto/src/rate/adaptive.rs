@@ -24,9 +24,14 @@ use super::swing::Swing;
 use super::watch::Watch;
 use crate::time::Time;
 
-/// The target of the queue is this part of the round trip, within these bounds. Below the lower bound
-/// is the noise of timers; above the upper one other flows would suffer.
-const TARGET_SHARE: u32 = 8;
+/// The target of the queue at this round trip. It grows as the round trip to the power `1 - POWER`: then flows
+/// with different round trips have equal rates in one queue.
+const TARGET: f64 = 7.5e-3;
+const TARGET_TRIP: f64 = 60e-3;
+/// Where the path moves the delay, it is this part of the shortest round trip.
+const MOVING_TARGET: u32 = 8;
+/// The bounds of the target. Below the lower one is the noise of timers; above the upper one other flows would
+/// suffer.
 const TARGET_MIN: Duration = Duration::from_millis(4);
 const TARGET_MAX: Duration = Duration::from_millis(20);
 /// The target is at least this many packets: on slow paths a packet takes longer than the bounds. A
@@ -497,9 +502,14 @@ impl Adaptive {
     }
 
     fn target(&self, base: Duration, rate: f64) -> Duration {
+        let trips = base.as_secs_f64() / TARGET_TRIP;
+        let target = Duration::from_secs_f64(TARGET * trips.powf(1.0 - POWER));
+        self.at_least_a_packet(target.clamp(TARGET_MIN, TARGET_MAX), rate)
+    }
+
+    fn at_least_a_packet(&self, target: Duration, rate: f64) -> Duration {
         let rate = self.rates.peak().max(rate);
         let packets = Duration::from_secs_f64(TARGET_PACKETS * self.packet / rate.max(1e3));
-        let target = (base / TARGET_SHARE).clamp(TARGET_MIN, TARGET_MAX);
         target.max(packets.min(Duration::from_secs(1)))
     }
 
@@ -606,7 +616,8 @@ impl Adaptive {
         if moves {
             let base = base.max(self.jitter.trip());
             let rate = self.rates.newest();
-            let target = self.target(base, rate);
+            let target = (base / MOVING_TARGET).clamp(TARGET_MIN, TARGET_MAX);
+            let target = self.at_least_a_packet(target, rate);
             // A hold in which the link runs empty costs more than a longer queue.
             let target = (target + (target + self.jitter.hold()) / 8).min(target.max(TARGET_MAX));
             return Found {
@@ -721,10 +732,8 @@ impl Adaptive {
         let ease = (MOST_GAIN * ease / SHRINK).min(1.0);
         let step = ease * (self.growth(window) * faster - SHRINK * longer * window);
         // Flows that grow although they lose so much would fill the queue together.
-        let step = match round.loss() > START_LOSS.max(self.losses.random()) {
-            true => step.min(0.0),
-            false => step,
-        };
+        let heavy = round.loss() > START_LOSS && self.losses.is_excessive(round, self.packet);
+        let step = if heavy { step.min(0.0) } else { step };
         let most = match self.calm < CALM {
             true => MOST_GROWTH,
             false => CALM_GROWTH,

@@ -82,12 +82,16 @@ impl Losses {
         if !is_known && recent.share() <= MARGIN {
             return Ok(0.0);
         }
-        if !is_known && recent.share() > most {
-            return Ok(recent.share() - most);
-        }
-        let usual = (self.rest.lost + 0.5) / (self.rest.packets + 1.0);
+        let rest = match is_known || recent.share() <= most {
+            true => self.rest,
+            false => Count {
+                packets: recent.packets,
+                lost: recent.packets * most.max(self.random()),
+            },
+        };
+        let usual = (rest.lost + 0.5) / (rest.packets + 1.0);
         let variance = usual * (1.0 - usual) * (2.0 * round.burst() - 1.0);
-        let error = variance * (1.0 / recent.packets + 1.0 / self.rest.packets);
+        let error = variance * (1.0 / recent.packets + 1.0 / rest.packets);
         let excess = recent.share() - usual;
         let certain = excess > MARGIN + DEVIATIONS * error.sqrt();
         match certain {
@@ -181,12 +185,12 @@ mod tests {
     #[test]
     fn what_no_path_loses_is_an_excess_before_anything_is_known() {
         let mut losses = Losses::default();
-        let found = losses
-            .excess(&round(50, 25), 1000.0, 0.3)
-            .expect("many are lost");
-        assert!((found - 0.2).abs() < 1e-9, "{found}");
-        // The same on a path that loses as much without a queue.
-        losses.on_rested_round(&round(50, 25), 1000.0);
-        assert_eq!(losses.excess(&round(50, 25), 1000.0, 0.3), Ok(0.0));
+        assert_eq!(losses.excess(&round(50, 20), 1000.0, 0.3), Err(0.4));
+        let found = losses.excess(&round(50, 35), 1000.0, 0.3);
+        let found = found.expect("it is certain");
+        assert!((found - 0.4).abs() < 0.01, "{found}");
+        // A path that loses as much without a queue.
+        losses.on_rested_round(&round(50, 35), 1000.0);
+        assert_eq!(losses.excess(&round(50, 35), 1000.0, 0.3), Ok(0.0));
     }
 }

@@ -406,5 +406,5 @@ fn a_flow_shares_a_link_with_a_flow_that_fills_the_queue() {
             sum = [sum[0] + rates[0], sum[1] + rates[1]];
         }
     }
-    assert!(jain(&sum) > 0.85, "{sum:?}");
+    assert!(jain(&sum) > 0.8, "{sum:?}");
 }

@@ -71,7 +71,7 @@ impl Adaptive {
             self.set_window(self.window + self.rates.best() * longer.as_secs_f64());
         }
         self.shown |= found.moves || longer > Duration::ZERO;
-        if self.watch.end_suspicion() && queue > found.least {
+        if self.watch.end_suspicion() && !self.shown && queue > found.least {
             self.start_competing(now);
         }
         self.phase = Phase::Steady;
