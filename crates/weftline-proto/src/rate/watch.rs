@@ -13,7 +13,7 @@ const FILLED: Duration = Duration::from_secs(2);
 const FILLED_ROUNDS: u32 = 24;
 const SHRUNK: f64 = 0.8;
 /// It takes this long in a flow younger than that: flows of this kind that begin together need some seconds.
-const FILLED_AT_FIRST: Duration = Duration::from_secs(8);
+const FILLED_AT_FIRST: Duration = Duration::from_secs(4);
 const YOUNG: Duration = Duration::from_secs(10);
 /// A queue that falls below this part of its shortest length is about to become short.
 const FALLS: f64 = 0.8;
