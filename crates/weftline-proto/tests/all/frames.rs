@@ -170,6 +170,15 @@ fn the_repairs_of_a_frame_follow_its_last_symbol() {
     }
 }
 
+/// A run of losses takes the end of a frame and all its repairs. What is sent again must not wait for the next
+/// frame to show the loss.
+#[test]
+fn the_pause_after_a_frame_shows_that_its_end_is_lost() {
+    let (beyond, wire) = play("auto,deadline=110,share=0.6", 30, "ge:10%,4", false);
+    assert!(beyond < Duration::from_millis(85), "{beyond:?}");
+    assert!(wire < 1.98, "{wire}");
+}
+
 /// The path carries nothing for five seconds. How long after its return the next frame is here.
 fn after_an_outage(delay: u64, ms: u64) -> Duration {
     let (from, to) = (

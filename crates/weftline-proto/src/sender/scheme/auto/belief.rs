@@ -82,6 +82,13 @@ impl Belief {
             .sum()
     }
 
+    /// Probability that the receiver lacks something, that the last datagram was lost, and that the next one
+    /// arrives.
+    pub(super) fn unheard(&self, losses: &Losses) -> f64 {
+        let lost: f64 = self.at[1..=self.top].iter().map(|[_, bad]| bad).sum();
+        lost * (1.0 - losses.after_loss)
+    }
+
     /// Probability that the receiver lacks anything.
     #[cfg(test)]
     pub(super) fn short(&self) -> f64 {
@@ -150,6 +157,9 @@ mod tests {
         let both = 0.03 * 0.75;
         let one = 0.03 * 0.25 + 0.97 * 0.03;
         assert!((belief.short() - both - one).abs() < 1e-12);
+        // The last one was lost, and a third arrives.
+        let last = (both + 0.97 * 0.03) * 0.25;
+        assert!((belief.unheard(&losses) - last).abs() < 1e-12);
     }
 
     #[test]

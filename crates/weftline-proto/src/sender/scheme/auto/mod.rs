@@ -63,6 +63,9 @@ impl Rule for AutoRule {
             };
             return Some(Action::repair(window));
         }
+        if !new && self.price.should_ask(at) {
+            return Some(Action::Probe);
+        }
         new.then_some(Action::New)
     }
 

@@ -6,6 +6,7 @@
 //! needs.
 
 mod paths;
+mod question;
 mod riding;
 
 use std::collections::VecDeque;
@@ -55,6 +56,8 @@ const TAIL: f64 = 0.02;
 const BURST: u32 = 3;
 /// The pause after a burst begins in this part of the usual gap.
 const EARLY: u32 = 8;
+/// A question what has arrived and its answer are short: together they cost this part of the bytes of a repair.
+const QUESTION: f64 = 0.12;
 /// Prices stay within these bounds.
 const PRICES: core::ops::RangeInclusive<f64> = 0.02..=5.0;
 /// Round trips over which the share of repairs is measured.
@@ -141,6 +144,7 @@ pub(super) struct Price {
     /// Since when more data has waited than could be sent at once.
     waiting_since: Option<Time>,
     last_source: Time,
+    last_sent: Time,
     /// When the price was asked for last, or a timer was due.
     looked_at: Time,
     /// Data waits that the path does not take: there is no pause to wait for.
@@ -170,6 +174,7 @@ impl Price {
             allowance: SLACK,
             waiting_since: None,
             last_source: now,
+            last_sent: now,
             looked_at: now,
             held_back: false,
         }
@@ -246,11 +251,10 @@ impl Price {
     }
 
     fn current_price(&self, now: Time, srtt: Duration, source: bool) -> f64 {
-        let price = self.price(srtt);
         let paused = !source && now >= self.last_source + self.pause(srtt);
         match paused && self.options.ingredients.tail {
-            true => price.min(1.0) * TAIL,
-            false => price * self.patience(srtt),
+            true => self.tail_price(srtt),
+            false => self.price(srtt) * self.patience(srtt),
         }
     }
 
@@ -258,24 +262,36 @@ impl Price {
     fn pause(&self, srtt: Duration) -> Duration {
         let period = srtt.div_f64(self.per_round().max(1.0));
         let pause = (2 * period).max(srtt / 8);
-        // Symbols that come in bursts, as the frames of a video: the pause after one is usual.
-        let usual = self.rounds.iter().map(|round| round.gap).min();
-        let usual = usual.map(|gap| Duration::from_micros(gap.into()));
-        match usual.filter(|gap| *gap > BURST * period) {
+        match self.usual_gap(srtt) {
             Some(gap) => pause.min(gap / EARLY),
             None => pause,
         }
     }
 
+    /// If symbols come in bursts, as the frames of a video, the pause after a burst is usual, and this long.
+    fn usual_gap(&self, srtt: Duration) -> Option<Duration> {
+        let period = srtt.div_f64(self.per_round().max(1.0));
+        let usual = self.rounds.iter().map(|round| round.gap).min();
+        let usual = usual.map(|gap| Duration::from_micros(gap.into()));
+        usual.filter(|gap| *gap > BURST * period)
+    }
+
+    /// The price of a repair after the last symbol.
+    fn tail_price(&self, srtt: Duration) -> f64 {
+        self.price(srtt).min(1.0) * TAIL
+    }
+
     /// When the price falls without an event.
     pub(super) fn next_timeout(&self, srtt: Duration) -> Option<Time> {
-        let price = self.price(srtt).min(1.0) * TAIL;
+        if !self.options.ingredients.tail || self.held_back {
+            return None;
+        }
         let pause = self.last_source + self.pause(srtt);
-        let waits = self.options.ingredients.tail
-            && !self.held_back
-            && pause > self.looked_at
-            && self.belief.worth(&self.losses, 0) > price;
-        waits.then_some(pause)
+        let waits =
+            pause > self.looked_at && self.belief.worth(&self.losses, 0) > self.tail_price(srtt);
+        let question = self.question_time(srtt).filter(|at| *at > self.looked_at);
+        let pause = waits.then_some(pause);
+        pause.into_iter().chain(question).min()
     }
 
     /// Source symbols in a round trip.
@@ -393,6 +409,7 @@ impl Price {
         let (now, srtt, path) = (at.now(), at.srtt(), at.path());
         let effect = effect(kind);
         self.step(path, effect);
+        self.last_sent = now;
         if now >= self.round_end {
             self.end_round(now, srtt);
         }

@@ -70,6 +70,12 @@ impl Price {
         self.last = usize::MAX;
     }
 
+    /// Whether the last datagram left on this path.
+    pub(super) fn left_on(&self, path: PathId) -> bool {
+        let last = self.seen.get(self.last);
+        last.is_some_and(|seen| seen.path == path)
+    }
+
     /// Computes the belief again: from the report, then from the transmissions after it.
     pub(super) fn update_belief(&mut self, at: &Situation<'_>) {
         if !self.stale {
