@@ -107,7 +107,7 @@ impl Adaptive {
             let holds = sustained.max(burst) * (base + self.interval + target / 2).as_secs_f64();
             // Of a train that overflows the queue, what arrives shows the rate of the queue's other flows too.
             self.set_window(match overloaded {
-                true => holds.min(self.round.arrived()),
+                true => holds.min(self.round.arrived() / kept),
                 false => holds,
             });
         } else if self.late > Duration::ZERO {
