@@ -22,6 +22,8 @@ const NEW_RATE: f64 = 1.05;
 /// five, four of ten packets may be lost by chance.
 const START_SAMPLE: f64 = 40.0;
 const USUAL_LOSS: f64 = 0.2;
+/// A train that loses more than this has overflowed the queue.
+const OVERFLOW: f64 = 0.45;
 
 impl Adaptive {
     pub(super) fn initial(&self) -> f64 {
@@ -106,8 +108,9 @@ impl Adaptive {
                 .add(if taken_over { rate.max(burst) } else { rate });
             let holds = sustained.max(burst) * (base + self.interval + target / 2).as_secs_f64();
             // Of a train that overflows the queue, what arrives shows the rate of the queue's other flows too.
-            self.set_window(match overloaded {
-                true => holds.min(self.round.arrived() / kept),
+            let overflows = overloaded && !self.round.idle && self.round.loss() > OVERFLOW;
+            self.set_window(match overflows {
+                true => holds.min(self.round.arrived()),
                 false => holds,
             });
         } else if self.late > Duration::ZERO {
