@@ -456,6 +456,118 @@ mod tests {
         assert_eq!([119, 129].map(|largest| path.unknown(largest)), [1, 10]);
     }
 
+    const MS: Duration = Duration::from_millis(1);
+
+    /// A path with a round trip of 80 ms and 8 ms between reports, and its round, which began at zero.
+    fn settled(trial: Option<Duration>) -> (ReturnPath, Round) {
+        let path = ReturnPath {
+            round_trip: 80 * MS,
+            interval: 8 * MS,
+            ..ReturnPath::default()
+        };
+        let mut round = Round::new(Time::ZERO, 0, 0, path.interval);
+        round.trial = trial;
+        (path, round)
+    }
+
+    /// The next report is answered at this time. Returns the interval.
+    fn answer(path: &mut ReturnPath, round: &mut Round, ms: u64, waited: Duration) -> Duration {
+        let (now, number) = (
+            Time::from_micros(1000 * ms),
+            round.number + round.answers + 1,
+        );
+        round.answers += 1;
+        path.on_wait(now, number, 1000 * ms, waited, round);
+        path.interval
+    }
+
+    #[test]
+    fn a_round_has_a_round_trip_and_enough_reports_and_a_trial_has_twice_as_many() {
+        for (trial, halves) in [(None, 1), (Some(4 * MS), 2)] {
+            let (mut path, mut round) = settled(trial);
+            for late in 1..=ENOUGH * halves {
+                answer(
+                    &mut path,
+                    &mut round,
+                    1000 * u64::from(late),
+                    Duration::ZERO,
+                );
+                assert_eq!(round.counted, late);
+            }
+            answer(&mut path, &mut round, 20_000, Duration::ZERO);
+            assert_eq!((round.counted, round.trial), (0, None));
+
+            let (mut path, mut round) = settled(trial);
+            for ms in 0..80 * halves {
+                answer(&mut path, &mut round, ms.into(), Duration::ZERO);
+                assert_eq!(round.counted, ms + 1);
+            }
+            answer(&mut path, &mut round, (80 * halves).into(), Duration::ZERO);
+            assert_eq!((round.counted, round.trial), (0, None));
+        }
+    }
+
+    #[test]
+    fn a_growing_queue_thins_reports_out_until_the_round_tells_what_it_is() {
+        let (mut path, mut round) = settled(None);
+        // Three times the shortest wait that counts, and more.
+        assert_eq!(answer(&mut path, &mut round, 8, 30 * MS), 8 * MS);
+        assert_eq!(answer(&mut path, &mut round, 16, 31 * MS), 111 * MS / 10);
+        for ms in [24, 32, 40, 48, 56, 64, 72, 80] {
+            answer(&mut path, &mut round, ms, Duration::ZERO);
+        }
+        // One report of the round did not wait: it was no queue.
+        assert_eq!(answer(&mut path, &mut round, 88, 5 * MS), 31 * MS / 4);
+
+        // A trial ends at once when the queue grows by more than a round trip.
+        let (mut path, mut round) = settled(Some(4 * MS));
+        answer(&mut path, &mut round, 8, Duration::ZERO);
+        assert_eq!(answer(&mut path, &mut round, 16, 80 * MS), 8 * MS);
+        assert_eq!(round.trial, Some(4 * MS));
+        assert_eq!(answer(&mut path, &mut round, 24, 81 * MS), 16 * MS);
+        assert_eq!(round.trial, Some(8 * MS));
+    }
+
+    #[test]
+    fn the_waits_of_a_round_decide_how_often_reports_leave() {
+        let now = Time::from_micros(1_000_000);
+        // What the next trial began with, the interval, and the wait that is tolerated.
+        let judge = |trial, waits: [u32; 2], arrive| {
+            let (mut path, _) = settled(None);
+            let next = path.judge(now, trial, waits.map(|ms| ms * MS), 8 * MS, arrive);
+            let almost = now + TOLERATED_FOR - Duration::from_micros(1);
+            assert_eq!(path.tolerated(now + TOLERATED_FOR), Duration::ZERO);
+            (next, path.interval, path.tolerated(almost))
+        };
+        let (none, before, zero) = (None, Some(4 * MS), Duration::ZERO);
+        assert_eq!(judge(none, [10, 10], true), (None, 31 * MS / 4, zero));
+        assert_eq!(judge(none, [11, 11], true), (Some(8 * MS), 10 * MS, zero));
+        // The queue drains, or it is not that of the reports.
+        assert_eq!(judge(before, [60, 30], true), (Some(8 * MS), 8 * MS, zero));
+        assert_eq!(judge(before, [60, 31], true), (None, 4 * MS, 60 * MS));
+        assert_eq!(judge(before, [60, 80], true), (None, 4 * MS, 80 * MS));
+        // Reports are lost, or they wait for too long.
+        let lost = judge(before, [60, 31], false);
+        assert_eq!(lost, (Some(8 * MS), 111 * MS / 10, zero));
+        assert_eq!(judge(before, [60, 81], true), (Some(8 * MS), 16 * MS, zero));
+    }
+
+    #[test]
+    fn the_time_between_reports_has_bounds() {
+        let longest = [40, 400, 4000].map(|ms| {
+            let (mut path, _) = settled(None);
+            path.round_trip = ms * MS;
+            path.longest()
+        });
+        assert_eq!(longest, [20 * MS, 100 * MS, 250 * MS]);
+        let (mut path, _) = settled(None);
+        path.interval = Duration::from_nanos(103_226);
+        for interval in [SHORTEST, Duration::ZERO] {
+            path.judge(Time::ZERO, None, [Duration::ZERO; 2], 8 * MS, true);
+            assert_eq!(path.interval, interval);
+        }
+    }
+
     #[test]
     fn nothing_that_a_sender_claims_overflows() {
         let mut path = ReturnPath::default();
@@ -468,5 +580,11 @@ mod tests {
             assert!(path.interval(now) <= Duration::from_secs(1));
             assert!(path.asked.len() <= WATCHED);
         }
+        // It answers nothing.
+        let mut path = ReturnPath::default();
+        for number in 0..100 {
+            path.on_report(Time::from_micros(number), number, 1 + number, number);
+        }
+        assert_eq!(path.asked.len(), WATCHED);
     }
 }
