@@ -291,12 +291,42 @@ impl EventLog {
 
 #[cfg(test)]
 mod tests {
-    use super::runs;
+    use super::*;
 
     #[test]
     fn consecutive_esis_are_one_run() {
         let esis = [3, 4, 5, 9, 11, 12];
         assert_eq!(runs(esis.into_iter()), [(3, 3), (9, 1), (11, 2)]);
         assert_eq!(runs([].into_iter()), []);
+    }
+
+    #[test]
+    fn numbers_are_completed_by_the_largest_of_their_kind_and_path() {
+        let mut log = EventLog::new(9, 0, ReceiverState::default());
+        let (of, largest) = (Numbered::Transmission, u64::from(u32::MAX));
+        assert_eq!(log.sent_number(of, u32::MAX), largest);
+        assert_eq!(log.sent_number(of, 0), largest + 1);
+        assert_eq!(log.sent_before(of, u32::MAX), largest);
+        assert_eq!(log.sent_number(Numbered::Report, 0), 0);
+        assert_eq!(log.received_number(of, 0), (0, true));
+    }
+
+    #[test]
+    fn a_stall_lasts_until_nothing_is_missing() {
+        let mut log = EventLog::new(9, 0, ReceiverState::default());
+        for (ms, unknowns) in [(1, 2), (2, 1), (3, 0), (4, 0)] {
+            let state = ReceiverState {
+                unknowns,
+                ..ReceiverState::default()
+            };
+            log.on_received(Time::from_micros(1000 * ms), None, state);
+        }
+        let began = Time::from_micros(1000);
+        let told = core::iter::from_fn(|| log.pop()).map(|e| (e.time.as_micros(), e.event));
+        let stall = [
+            (1000, LogEvent::StallBegan { esi: 0 }),
+            (3000, LogEvent::StallEnded { began, next: 0 }),
+        ];
+        assert!(told.eq(stall));
     }
 }
