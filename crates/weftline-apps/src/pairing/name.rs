@@ -75,7 +75,9 @@ mod tests {
     #[test]
     fn names_are_plain_words_and_no_fingerprints() {
         for good in ["studio", "a", "Anna-s.laptop_2", "192.0.2.7"] {
-            assert_eq!(good.parse::<Name>().unwrap().as_str(), good);
+            let name: Name = good.parse().unwrap();
+            assert_eq!(name.as_str(), good);
+            assert_eq!(format!("{name:<20}|"), format!("{good:<20}|"));
         }
         let fingerprint = Fingerprint::from([7; 20]).to_string();
         let bare = fingerprint.replace('-', "");

@@ -83,12 +83,14 @@ impl Receiver {
 async fn a_sender_with_the_code_may_connect_from_then_on() {
     let mut receiver = Receiver::new();
     let sender = Identity::generate();
+    assert_eq!(receiver.host.used(), None);
     let paired = receiver.pair(CODE, &sender).await.unwrap();
     assert_eq!(paired.peer, receiver.endpoint.fingerprint());
     assert_eq!(paired.name.unwrap().as_str(), "inbox");
     let there = receiver.result().await.unwrap();
     assert_eq!(there.peer, sender.fingerprint());
     assert_eq!(there.name.unwrap().as_str(), "laptop");
+    assert!(receiver.host.used().is_some());
     let config = EndpointConfig::default();
     let identity = Some((paired.peer, sender.clone()));
     let (_port, connection) = connect(&receiver.address, identity, Protocol::Files, &config)
@@ -118,6 +120,28 @@ async fn three_wrong_tries_of_different_senders_end_the_code() {
     assert!(!receiver.host.open(CODE.parse().unwrap()));
     let right = receiver.pair(CODE, &Identity::generate()).await;
     assert!(matches!(right, Err(PairingError::WrongCode)), "{right:?}");
+}
+
+#[tokio::test]
+async fn the_ends_of_a_connection_export_the_same_and_each_connection_something_else() {
+    let open = Allowed::nobody().and_strangers_for(PROTOCOL);
+    let server = bind(open, Identity::generate());
+    let client = bind(Allowed::nobody(), Identity::generate());
+    let there = server.local_addr().unwrap();
+    let mut bindings = Vec::new();
+    for _ in 0..2 {
+        let ours = client.connect_stranger(there, PROTOCOL).await.unwrap();
+        let theirs = server.accept_stranger().await.unwrap();
+        theirs.confirmed().await.unwrap();
+        let (here, peer) = binding(&ours, client.fingerprint(), true).unwrap();
+        assert_eq!(peer, server.fingerprint());
+        let (there, peer) = binding(&theirs, server.fingerprint(), false).unwrap();
+        assert_eq!(peer, client.fingerprint());
+        let ends = [here, there].map(|end| (end.sender, end.receiver, end.exported));
+        assert!(ends[0] == ends[1]);
+        bindings.push(here.exported);
+    }
+    assert_ne!(bindings[0], bindings[1]);
 }
 
 #[tokio::test]
