@@ -47,6 +47,20 @@ fn a_client_has_the_same_addresses_whenever_the_server_starts() {
     assert_eq!(addresses(&mut second, client(1), "wl0"), before);
 }
 
+/// They follow from the client's names alone: SHA-256 of each name after its length in 8 bytes, the first 16
+/// bytes of which are divided by the number of addresses.
+#[test]
+fn a_client_keeps_its_addresses_when_the_server_is_updated() {
+    for (network, address) in [
+        ("10.77.0.0/24", "10.77.0.194/24"),
+        ("fd77::/64", "fd77::8c9a:ba17:f34d:5c74/64"),
+    ] {
+        let pool = Pool::new(net(network)).unwrap();
+        let found = pool.find(&[b"client", b"wl0"], |_| false);
+        assert_eq!(found, Some(net(address)));
+    }
+}
+
 #[test]
 fn every_address_of_a_pool_is_given_once_but_not_its_ends() {
     let mut clients = clients(&["10.77.0.5/28"], 4);
@@ -116,6 +130,11 @@ fn pools_that_are_none_are_refused() {
     assert_eq!(pools(&options), Err(BadOptions::Mtu(1279)));
     options.mtu = 1280;
     assert!(pools(&options).is_ok());
+    options.routes = vec![net("10.0.0.0/8"); 256];
+    options.dns = vec![net("10.1.0.1/32").addr(); 256];
+    assert!(pools(&options).is_ok());
+    options.dns.push(net("10.1.0.1/32").addr());
+    assert_eq!(pools(&options), Err(BadOptions::Suggested(256)));
     // The least and the largest.
     for text in ["10.0.0.0/30", "10.0.0.0/8", "fd77::/126", "fd77::/32"] {
         let pool = Pool::new(net(text)).unwrap();
@@ -165,4 +184,20 @@ fn a_server_cannot_take_what_the_client_did_not_ask_for() {
     ] {
         assert!(granted(&[bad]).is_err(), "{bad}");
     }
+}
+
+#[test]
+fn a_server_suggests_no_more_than_a_client_looks_at() {
+    let is_taken = |routes: usize, dns: usize| {
+        let lease = Lease {
+            addresses: vec![net("10.77.0.2/24")],
+            mtu: 1320,
+            routes: vec![net("10.0.0.0/8"); routes],
+            dns: vec![net("10.77.0.1/32").addr(); dns],
+            ..Lease::default()
+        };
+        Answer::new(lease).lease().is_ok()
+    };
+    assert!(is_taken(256, 256));
+    assert!(!is_taken(257, 0) && !is_taken(0, 257));
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use crate::tun::reorder::Reorder;
-use crate::tun::wire::Place;
+use crate::tun::wire::{FLOWS, HEAD, Place, message, take};
 
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -131,4 +131,13 @@ fn what_waits_is_bounded_whatever_comes() {
         .order
         .expire(now + PATIENCE, PATIENCE, &mut |_| rest += 1);
     assert_eq!((delivered + rest, world.order.held()), (3000, 0));
+}
+
+#[test]
+fn a_packet_of_a_flow_that_there_is_none_of_is_refused() {
+    for (flow, is_valid) in [(FLOWS - 1, true), (FLOWS, false)] {
+        let place = Some(Place { flow, number: 7 });
+        let taken = take(message(vec![0; HEAD], place));
+        assert_eq!(taken, is_valid.then(|| (place, Bytes::new())));
+    }
 }
