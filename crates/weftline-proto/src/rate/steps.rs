@@ -150,4 +150,63 @@ mod tests {
         assert_eq!(steps.queue(10, 4 * MS, MS), Duration::ZERO);
         assert_eq!(steps.step(), 4 * MS);
     }
+
+    /// What is known after packets of these numbers with these delays, in µs. Each takes 10 ms to pass.
+    fn after(packets: &[(u64, u64)]) -> Steps {
+        let mut steps = Steps::default();
+        for (number, delay) in packets {
+            steps.queue(*number, Duration::from_micros(*delay), 10 * MS);
+        }
+        steps
+    }
+
+    #[test]
+    fn only_packets_that_left_together_show_a_jump_and_only_one_longer_than_they_take_to_pass() {
+        assert!(!after(&[(0, 3000)]).has_jumped());
+        // One after the other: the two take 20 ms, and a jump has 8 ms more.
+        assert!(!after(&[(0, 3000), (1, 31_000)]).has_jumped());
+        assert!(after(&[(0, 3000), (1, 31_001)]).has_jumped());
+        // Four apart: five packets take 50 ms.
+        assert!(!after(&[(0, 3000), (4, 61_000)]).has_jumped());
+        assert!(after(&[(0, 3000), (4, 61_001)]).has_jumped());
+        // Further apart, the packets of others may have come between.
+        assert!(!after(&[(0, 3000), (5, 500_000)]).has_jumped());
+    }
+
+    #[test]
+    fn a_jump_is_over_once_half_of_it_is_gone() {
+        let mut steps = after(&[(0, 10_000), (1, 40_000), (2, 25_000)]);
+        assert!(steps.has_jumped());
+        steps.queue(3, Duration::from_micros(24_999), 10 * MS);
+        assert!(!steps.has_jumped());
+    }
+
+    #[test]
+    fn where_the_path_moves_the_delay_rounds_show_a_jump_by_a_queue_twice_as_long_as_its_target() {
+        let mut steps = Steps::default();
+        let mut round = |micros| {
+            steps.on_moving_round(Duration::from_micros(micros), 10 * MS);
+            steps.has_jumped()
+        };
+        assert!(!round(20_000));
+        assert!(round(24_000));
+        // It stays until half of it is gone.
+        assert!(round(12_000));
+        assert!(!round(11_999));
+    }
+
+    #[test]
+    fn a_drain_waits_until_the_window_is_a_fifth_smaller_than_before_the_jump() {
+        let mut steps = Steps::default();
+        assert_eq!(steps.on_round(100.0), None);
+        steps.on_moving_round(40 * MS, 10 * MS);
+        // A window counts in the round after.
+        assert_eq!(steps.on_round(100.0), None);
+        assert_eq!(steps.on_round(80.0), None);
+        assert_eq!(steps.on_round(79.0), None);
+        assert_eq!(steps.on_round(79.0), Some(100.0));
+        steps.ignore();
+        assert!(!steps.has_jumped());
+        assert_eq!(steps.on_round(50.0), None);
+    }
 }
