@@ -303,7 +303,7 @@ impl Growth {
     const PACKETS: f64 = 16.0;
     /// A round is faster by this factor.
     const FASTER: f64 = 1.25;
-    /// A mean round trip this many times longer than the shortest of so many shows a queue.
+    /// A mean round trip this many times longer than the mean of so many, itself among them, shows a queue.
     const LONGER: f64 = 1.25;
     const TRIPS: usize = 4;
     /// The path is full after this many rounds that are not faster, if there is a queue; otherwise after
@@ -450,5 +450,279 @@ mod tests {
         // A MB a second: a window that has shrunk by 5,000 bytes has shortened the queue by 5 ms.
         assert_eq!(jitter.queue(85_000.0), Some(queue - millis(5.0)));
         assert!(jitter.trip().abs_diff(millis(60.0)) < millis(1.0));
+    }
+
+    /// A report of `count` packets, with the delay and the time on the return path in ms.
+    fn packets(count: u32, delay: f64, back: f64) -> Progress {
+        Progress {
+            newest: None,
+            count: u64::from(count),
+            waited: millis(delay + back) * count,
+            rtt: millis(delay + back),
+            queue: millis(delay),
+            arrived: 0,
+            lost: 0,
+            burst: 1.0,
+            next: 0,
+        }
+    }
+
+    /// Packets that arrive without a hold.
+    fn arrive(jitter: &mut Jitter, count: u32, delay: f64, back: f64) {
+        let progress = packets(count, delay, back);
+        // What a later packet has overtaken is a hold only if it was later than that one.
+        jitter.newest = Some((Time::ZERO, 1.0));
+        jitter.add(&progress, progress.queue, Duration::ZERO);
+    }
+
+    /// The newest of `count` packets left `took` µs after the one before.
+    fn depart(jitter: &mut Jitter, took: u64, count: u32, interval: Duration) {
+        let before = jitter.newest.map_or(Time::ZERO, |(sent, _)| sent);
+        let mut progress = packets(count, 0.0, 0.0);
+        progress.newest = Some((0, before + Duration::from_micros(took)));
+        jitter.add(&progress, Duration::ZERO, interval);
+    }
+
+    /// A round at full rate: until this time in ms, so many bytes have arrived.
+    fn end_round(jitter: &mut Jitter, ms: u64, arrived: u64, window: f64) {
+        let mut round = Round::new(0, None);
+        let mut progress = packets(1, 0.0, 0.0);
+        progress.arrived = arrived;
+        let end = Time::from_micros(1000 * ms);
+        round.add(Point::new(end, &progress, Duration::ZERO));
+        jitter.on_round(&round, Some(window));
+    }
+
+    /// A round of the start, or of a drain.
+    fn end_other_round(jitter: &mut Jitter) {
+        jitter.on_round(&Round::new(0, None), None);
+    }
+
+    /// A drain in which packets had this delay, after four rounds of 100 ms at this rate.
+    fn drain(jitter: &mut Jitter, rate: u64, delay: f64, back: f64, anew: bool) -> Duration {
+        for round in 0..4 {
+            end_round(jitter, 100 * round, round * rate / 10, 1000.0);
+        }
+        arrive(jitter, 1, delay, back);
+        end_other_round(jitter);
+        jitter.on_rested_round();
+        jitter.end_rest(anew)
+    }
+
+    fn close(left: Duration, right: f64) -> bool {
+        left.abs_diff(millis(right)) < Duration::from_micros(1)
+    }
+
+    #[test]
+    fn the_path_moves_the_delay_if_it_holds_packets_for_more_than_a_quarter_of_the_time() {
+        // Two packets of 20 ms arrive together, so that one of them was held for 10 ms, less what the
+        // peer waited for others. Then single packets follow for some ms.
+        let held = |single: u64| {
+            let mut jitter = Jitter::default();
+            for _ in 0..10 {
+                depart(&mut jitter, 20_000, 2, INTERVAL);
+                depart(&mut jitter, 1000 * single, 1, INTERVAL);
+            }
+            // Before the first packet nothing was held.
+            depart(&mut jitter, 20_000, 2, INTERVAL);
+            jitter
+        };
+        let often = held(15);
+        assert!(close(often.hold(), 9.75));
+        // The hold is at least a sixteenth of the delay.
+        assert!(often.explains(millis(155.0)));
+        assert!(!often.explains(millis(157.0)));
+        assert!(!held(20).explains(millis(1.0)));
+    }
+
+    #[test]
+    fn holds_of_just_a_quarter_of_the_time_or_a_sixteenth_of_the_delay_explain_nothing() {
+        // In powers of two, of which sums are exact: 1/64 s.
+        let mut jitter = Jitter::default();
+        depart(&mut jitter, 0, 1, Duration::ZERO);
+        depart(&mut jitter, 15_625, 2, Duration::ZERO);
+        assert!(jitter.explains(millis(124.0)));
+        assert!(!jitter.explains(millis(125.0)));
+        depart(&mut jitter, 15_625, 1, Duration::ZERO);
+        assert!(!jitter.explains(millis(1.0)));
+    }
+
+    #[test]
+    fn older_rounds_weigh_less_in_what_the_path_holds() {
+        let mut jitter = Jitter::default();
+        depart(&mut jitter, 0, 1, INTERVAL);
+        for _ in 0..10 {
+            depart(&mut jitter, 20_000, 2, INTERVAL);
+            depart(&mut jitter, 15_000, 1, INTERVAL);
+        }
+        end_other_round(&mut jitter);
+        // Nothing new is known.
+        assert!(close(jitter.hold(), 9.75));
+        assert!(jitter.explains(millis(1.0)));
+        // Seven eighths of the holds, 85.3 ms, are less than a quarter of 306 ms and these.
+        depart(&mut jitter, 40_000, 1, INTERVAL);
+        assert!(!jitter.explains(millis(1.0)));
+    }
+
+    #[test]
+    fn a_packet_that_a_later_one_overtook_was_held_for_as_long_as_it_is_later() {
+        let mut jitter = Jitter::default();
+        for (newest, delay) in [(Some((1, Time::ZERO)), 5.0), (None, 15.0)] {
+            let mut progress = packets(1, delay, 60.0);
+            progress.newest = newest;
+            jitter.add(&progress, progress.queue, INTERVAL);
+        }
+        assert!(close(jitter.hold(), 9.75));
+    }
+
+    #[test]
+    fn means_are_those_of_the_last_round_and_of_all_its_packets() {
+        let mut jitter = Jitter::default();
+        arrive(&mut jitter, 1, 90.0, 90.0);
+        end_other_round(&mut jitter);
+        arrive(&mut jitter, 1, 10.0, 50.0);
+        arrive(&mut jitter, 3, 20.0, 60.0);
+        end_other_round(&mut jitter);
+        assert!(close(jitter.delay(), 17.5));
+        assert!(close(jitter.round_trip(), 75.0));
+    }
+
+    #[test]
+    fn the_return_path_is_known_from_the_last_few_rounds() {
+        let mut jitter = Jitter::default();
+        let mut rounds = |backs: [f64; 2]| {
+            for _ in 0..20 {
+                for back in backs {
+                    arrive(&mut jitter, 2, 10.0, back);
+                }
+                end_other_round(&mut jitter);
+            }
+            (jitter.apart(), jitter.trip())
+        };
+        let (apart, trip) = rounds([30.0, 30.0]);
+        assert!(close(apart, 0.0) && close(trip, 30.0), "{apart:?} {trip:?}");
+        let (apart, trip) = rounds([75.0, 85.0]);
+        assert!(close(apart, 5.0) && close(trip, 80.0), "{apart:?} {trip:?}");
+    }
+
+    #[test]
+    fn a_rate_is_that_of_four_rounds_and_of_200_ms_at_least() {
+        let mut jitter = Jitter::default();
+        for ms in [0, 20, 40] {
+            end_round(&mut jitter, ms, 1000 * ms, 1000.0);
+        }
+        assert_eq!(jitter.rate(), None);
+        for ms in (60..=300).step_by(20) {
+            end_round(&mut jitter, ms, 1000 * ms, 1000.0);
+        }
+        assert_eq!(jitter.rate(), Some(1e6));
+        // Twice as fast for half of these 200 ms.
+        for ms in (320..=400).step_by(20) {
+            end_round(&mut jitter, ms, 300_000 + 2000 * (ms - 300), 1000.0);
+        }
+        assert_eq!(jitter.rate(), Some(1.5e6));
+        jitter.forget();
+        for _ in 0..ROUNDS {
+            end_round(&mut jitter, 500, 500_000, 1000.0);
+        }
+        assert_eq!(jitter.rate(), None, "nothing took time");
+    }
+
+    #[test]
+    fn drains_of_the_same_path_are_averaged_and_those_of_another_replace_what_was_known() {
+        let mut jitter = Jitter::default();
+        assert_eq!(jitter.own(), None);
+        assert!(close(
+            drain(&mut jitter, 1_000_000, 10.0, 50.0, false),
+            10.0
+        ));
+        // A rate that is a quarter higher is the same.
+        assert!(close(drain(&mut jitter, 1_250_000, 14.0, 50.0, false), 2.0));
+        assert!(close(jitter.own().expect("known"), 12.0));
+        // Further below the new rate, where less waits, it is known anew.
+        assert!(close(drain(&mut jitter, 1_600_000, 8.0, 50.0, false), 0.0));
+        assert!(close(jitter.own().expect("known"), 8.0));
+        assert!(close(drain(&mut jitter, 1_600_000, 30.0, 50.0, true), 22.0));
+        assert!(close(jitter.own().expect("known"), 30.0));
+        jitter.forget();
+        assert_eq!(jitter.own(), None);
+    }
+
+    #[test]
+    fn a_queue_lengthens_the_delay_and_the_round_trip() {
+        // In the drains the delay was 12 ms, and the round trip 72 ms.
+        let queue = |delay, back| {
+            let mut jitter = Jitter::default();
+            drain(&mut jitter, 1_000_000, 10.0, 50.0, false);
+            drain(&mut jitter, 1_000_000, 14.0, 70.0, false);
+            for round in 0..4 {
+                arrive(&mut jitter, 1, delay, back);
+                end_round(&mut jitter, 100 * round, 100_000 * round, 1000.0);
+            }
+            jitter.queue(1000.0).expect("known")
+        };
+        assert!(close(queue(22.0, 60.0), 10.0));
+        // The smallest delay became smaller, and the return path slower.
+        assert!(close(queue(22.0, 54.0), 4.0));
+        assert!(close(queue(16.0, 66.0), 4.0));
+    }
+
+    #[test]
+    fn in_the_start_the_delay_has_grown_since_the_round_with_the_shortest() {
+        let mut jitter = Jitter::default();
+        assert_eq!(jitter.grown(), Duration::ZERO);
+        for delay in [10.0, 30.0] {
+            arrive(&mut jitter, 16, delay, 50.0);
+            end_other_round(&mut jitter);
+        }
+        assert!(close(jitter.grown(), 20.0));
+        // Half of sixteen packets move the mean by half.
+        arrive(&mut jitter, 8, 50.0, 50.0);
+        assert!(close(jitter.grown(), 30.0));
+        arrive(&mut jitter, 32, 50.0, 50.0);
+        assert!(close(jitter.grown(), 40.0));
+        jitter.end_start();
+        assert_eq!(jitter.grown(), Duration::ZERO);
+    }
+
+    /// What rounds of the start with these mean round trips, in ms, and rates tell.
+    fn start(rounds: &[(f64, f64)]) -> (Option<f64>, bool) {
+        let mut jitter = Jitter::default();
+        let mut full = None;
+        for (trip, rate) in rounds {
+            arrive(&mut jitter, 1, 0.0, *trip);
+            end_other_round(&mut jitter);
+            full = jitter.full_rate(*rate);
+        }
+        (full, jitter.is_stalled())
+    }
+
+    #[test]
+    fn a_start_is_over_after_four_rounds_that_are_hardly_faster_or_two_with_a_queue() {
+        let calm = [100.0, 125.0, 110.0, 120.0, 105.0].map(|rate| (60.0, rate));
+        assert_eq!(start(&calm[..1]), (None, false));
+        assert_eq!(start(&calm[..2]), (None, true));
+        assert_eq!(start(&calm[..4]), (None, true));
+        assert_eq!(start(&calm), (Some(115.0), true));
+        // A round that is faster begins anew.
+        let mut faster = calm;
+        faster[3].1 = 157.0;
+        assert_eq!(start(&faster[..4]), (None, false));
+        assert_eq!(start(&faster), (None, true));
+        // The newest round trip is longer than the last four by more than a quarter.
+        let queue = [(200.0, 50.0), (60.0, 100.0), (60.0, 126.0), (60.0, 110.0)];
+        let with = |trip| [&queue[..], &[(trip, 120.0)]].concat();
+        assert_eq!(start(&with(90.0)), (Some(115.0), true));
+        assert_eq!(start(&with(80.0)), (None, true));
+    }
+
+    #[test]
+    fn a_round_trip_longer_by_just_a_quarter_shows_no_queue() {
+        let mut growth = Growth {
+            trips: [0.625, 0.375].into(),
+            best: 100.0,
+            ..Growth::default()
+        };
+        assert_eq!([100.0, 100.0].map(|rate| growth.full_rate(rate)), [None; 2]);
     }
 }
