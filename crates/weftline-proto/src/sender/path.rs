@@ -222,3 +222,147 @@ impl Path {
         self.last_activity = now;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sender::flight::Transmission;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn at(ms: u64) -> Time {
+        Time::from_micros(1000 * ms)
+    }
+
+    /// A path on which a datagram left every 10 ms.
+    fn with_datagrams(count: u64) -> Path {
+        let mut path = Path::new(PathId::FIRST, 0, 100 * MS, Time::ZERO);
+        for number in 1..=count {
+            path.flight
+                .on_sent(at(10 * number), Transmission::Probe, 100);
+        }
+        path
+    }
+
+    #[test]
+    fn a_path_is_silent_after_three_overdue_datagrams_or_one_and_two_unanswered_probes() {
+        // A report is late after 80 ms, and hardly ever later than 100 ms.
+        let silent = |path: &Path| path.silent_time(80 * MS);
+        let mut path = with_datagrams(4);
+        path.backoff = 1;
+        assert_eq!(silent(&path), None, "its round trip is unknown");
+        path.backoff = 2;
+        assert_eq!(silent(&path), Some(at(10 + 100)));
+        path.rtt.sample(50 * MS, Duration::ZERO);
+        assert_eq!(silent(&path), Some(at(10 + 100)));
+        for backoff in [0, 1] {
+            path.backoff = backoff;
+            assert_eq!(silent(&path), Some(at(30 + 100)));
+        }
+        // Reports on earlier datagrams still come.
+        path.reported = at(200);
+        assert_eq!(silent(&path), Some(at(200 + 40)));
+        path.silent = Some(at(240));
+        assert_eq!(silent(&path), None, "it is silent");
+
+        let mut few = with_datagrams(2);
+        few.rtt.sample(50 * MS, Duration::ZERO);
+        assert_eq!(silent(&few), None);
+    }
+
+    #[test]
+    fn a_path_that_is_silent_or_gone_is_not_heard() {
+        let mut path = with_datagrams(0);
+        assert!(path.is_heard() && !path.is_silent() && !path.is_gone());
+        path.silent = Some(at(1));
+        assert!(!path.is_heard() && path.is_silent() && !path.is_gone());
+        path.silent = None;
+        path.gone = true;
+        assert!(!path.is_heard() && path.is_silent() && path.is_gone());
+    }
+
+    #[test]
+    fn a_silent_path_is_probed_ten_times_a_second_for_sixty_probes_and_then_once_a_second() {
+        let mut path = with_datagrams(0);
+        path.last_activity = at(1000);
+        let probed = |path: &mut Path, backoff| {
+            path.backoff = backoff;
+            path.silent_probe_time(20 * MS)
+        };
+        // The first ones sooner, where answers come sooner.
+        for (backoff, then) in [(0, 1020), (1, 1040), (3, 1100), (59, 1100), (60, 2000)] {
+            assert_eq!(probed(&mut path, backoff), at(then), "{backoff}");
+        }
+    }
+
+    #[test]
+    fn progress_ends_what_silence_began() {
+        let mut path = with_datagrams(0);
+        path.on_window_shut();
+        path.backoff = 2;
+        path.probes_due = 1;
+        assert!(path.window_shut && path.is_probe_due());
+        assert_eq!(path.timeouts_in_a_row(), 2);
+        path.on_progress(at(70));
+        assert!(!path.window_shut && !path.is_probe_due());
+        assert_eq!(path.timeouts_in_a_row(), 0);
+        assert_eq!(path.last_activity, at(70));
+    }
+
+    #[test]
+    fn only_what_persists_over_a_round_trip_is_a_queue() {
+        let mut path = with_datagrams(0);
+        // The round trip is 100 ms.
+        for (now, told, queue) in [
+            (99, 5, (0, 0)),
+            (100, 5, (100, 5)),
+            (110, 7, (100, 5)),
+            (120, 5, (120, 5)),
+            (130, 3, (130, 3)),
+            (229, 9, (130, 3)),
+            (230, 9, (230, 9)),
+        ] {
+            path.on_queue(at(now), told * MS);
+            assert_eq!(path.queue, (at(queue.0), queue.1 * MS), "{now}");
+            assert_eq!(path.newest_queue(), told * MS);
+        }
+    }
+
+    #[test]
+    fn a_datagram_takes_half_the_round_trip_and_what_this_varies_by() {
+        let mut path = with_datagrams(0);
+        for _ in 0..4 {
+            path.rtt.sample(64 * MS, Duration::ZERO);
+        }
+        // Three equal samples have left 27/64 of the first variation, half the round trip.
+        assert_eq!(path.rtt.variation(), Duration::from_micros(13_500));
+        assert_eq!(path.latency(), Duration::from_micros(32_000 + 13_500));
+    }
+
+    #[test]
+    fn a_hold_is_kept_in_tenths_of_a_millisecond() {
+        let mut path = with_datagrams(0);
+        assert_eq!(path.hold(), Duration::ZERO);
+        path.set_hold(Duration::from_micros(12_349));
+        assert_eq!(path.hold(), Duration::from_micros(12_300));
+        path.set_hold(Duration::from_secs(60));
+        assert_eq!(path.hold(), Duration::from_micros(6_553_500));
+    }
+
+    #[test]
+    fn a_path_is_measured_eight_times_in_a_row() {
+        let mut path = with_datagrams(0);
+        let again: Vec<_> = (0..9).map(|_| path.on_measured()).collect();
+        assert_eq!(again.iter().filter(|again| **again).count(), 7);
+        assert_eq!(again[7..], [false; 2]);
+    }
+
+    #[test]
+    fn what_left_lately_is_counted() {
+        let path = with_datagrams(4);
+        assert_eq!(path.in_flight(), 400);
+        assert_eq!(path.sent_within(at(45), 16 * MS), 2);
+        assert_eq!(path.sent_within(at(45), 14 * MS), 1);
+        assert_eq!(path.sent_within(at(45), 4 * MS), 0);
+    }
+}
