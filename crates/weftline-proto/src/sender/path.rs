@@ -133,6 +133,11 @@ impl Path {
         !self.is_heard()
     }
 
+    /// It is heard, and datagrams are on their way.
+    pub(crate) fn carries_data(&self) -> bool {
+        self.is_heard() && self.in_flight() > 0
+    }
+
     /// Its carrier is gone.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone
@@ -279,6 +284,15 @@ mod tests {
         path.silent = None;
         path.gone = true;
         assert!(!path.is_heard() && path.is_silent() && path.is_gone());
+    }
+
+    #[test]
+    fn a_path_carries_data_while_it_is_heard_and_something_is_in_flight() {
+        assert!(!with_datagrams(0).carries_data());
+        let mut path = with_datagrams(1);
+        assert!(path.carries_data());
+        path.silent = Some(at(20));
+        assert!(!path.carries_data());
     }
 
     #[test]

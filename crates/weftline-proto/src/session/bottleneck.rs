@@ -13,6 +13,8 @@ const MEMORY: f64 = 64.0;
 /// Paths share a queue if their queues correlate more than this, and vary by more than a timer's step.
 const TOGETHER: f64 = 0.7;
 const LEAST: f64 = 1e-3;
+/// A path has at least this part of a bottleneck that it shares with others, so that it can grow.
+const LEAST_PART: f64 = 0.1;
 
 /// Compares the queues of all pairs of paths.
 #[derive(Debug, Default)]
@@ -70,6 +72,17 @@ impl Bottlenecks {
             pair.paths == paths || [second, first] == paths
         };
         self.pairs.iter().find(same).is_some_and(Pair::is_shared)
+    }
+
+    /// The part that this path, at its `own` rate, has of what it and others take from a bottleneck;
+    /// 1 if it shares none. `rates`: of the paths that carry data.
+    pub(super) fn part(&self, path: PathId, own: f64, rates: &[(PathId, f64)]) -> f64 {
+        let others = rates.iter().filter(|(id, _)| self.are_shared([path, *id]));
+        let together = own + others.map(|(_, rate)| rate).sum::<f64>();
+        match together > 0.0 {
+            true => (own / together).max(LEAST_PART),
+            false => 1.0,
+        }
     }
 
     /// A path is gone.
@@ -153,6 +166,18 @@ mod tests {
             assert!(!bottlenecks.are_shared([path, alone]));
             assert!(!bottlenecks.are_shared([alone, path]));
         }
+        // Those that share have parts by their rates, and none has too little to grow.
+        let parts = |rates: [f64; 3]| {
+            let rates = [first, alone, second].into_iter().zip(rates);
+            let rates: Vec<_> = rates.collect();
+            let part = |(path, own): &(PathId, f64)| bottlenecks.part(*path, *own, &rates);
+            rates.iter().map(part).collect::<Vec<_>>()
+        };
+        assert_eq!(parts([6e6, 5e6, 2e6]), [0.75, 1.0, 0.25]);
+        assert_eq!(parts([0.0, 0.0, 2e6]), [0.1, 1.0, 1.0]);
+        assert_eq!(parts([0.0; 3]), [1.0; 3]);
+        // One that carries nothing now has what it would have.
+        assert_eq!(bottlenecks.part(first, 6e6, &[(second, 2e6)]), 0.75);
         bottlenecks.forget(second);
         assert!(!bottlenecks.are_shared([first, second]));
     }

@@ -10,6 +10,8 @@ mod paths;
 mod pieces;
 mod schedule;
 mod sizes;
+#[cfg(test)]
+mod testing;
 mod transmit;
 
 use core::time::Duration;

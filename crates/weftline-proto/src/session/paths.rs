@@ -11,8 +11,6 @@ use crate::sender::Inconsistent;
 use crate::time::Time;
 use crate::wire::FeedbackView;
 
-/// A path has at least this part of a bottleneck that it shares with others, so that it can grow.
-const LEAST_PART: f64 = 0.1;
 /// A path is untried if less than this part of what it is to carry arrives on it.
 const UNTRIED: f64 = 0.25;
 
@@ -125,26 +123,19 @@ impl Session {
         if self.bottlenecks.as_ref().is_some_and(|b| !b.is_due(now)) {
             return;
         }
-        let all = self.sender.paths().iter();
-        let busy = all.filter(|path| path.is_heard() && path.in_flight() > 0);
-        let queues: Vec<_> = busy.map(|path| (path.id(), path.newest_queue())).collect();
+        let all = self.paths.iter().zip(self.sender.paths());
+        let (queues, rates): (Vec<_>, Vec<_>) = all
+            .filter(|(_, sender)| sender.carries_data())
+            .map(|(path, sender)| {
+                let (id, rate) = (path.id, path.pace.rate());
+                ((id, sender.newest_queue()), (id, rate))
+            })
+            .unzip();
         let bottlenecks = self.bottlenecks.get_or_insert_default();
         bottlenecks.on_queues(now, &queues);
-        let busy = |path: &&Path| queues.iter().any(|(id, _)| *id == path.id);
-        let rates: Vec<_> = (self.paths.iter().filter(busy))
-            .map(|path| (path.id, path.pace.rate()))
-            .collect();
         for path in &mut self.paths {
-            let shared =
-                |other: PathId| other == path.id || bottlenecks.are_shared([path.id, other]);
-            let own = path.pace.rate();
-            let together: f64 = rates
-                .iter()
-                .filter(|(id, _)| shared(*id))
-                .map(|(_, r)| r)
-                .sum();
-            let part = if together > 0.0 { own / together } else { 1.0 };
-            path.pacer.set_part(part.max(LEAST_PART));
+            let part = bottlenecks.part(path.id, path.pace.rate(), &rates);
+            path.pacer.set_part(part);
         }
     }
 
@@ -180,5 +171,88 @@ impl Session {
             path.paced_until,
             path.size_probe_at,
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::super::long::Pace;
+    use super::super::testing::{MS, Two};
+    use super::*;
+    use crate::config::RateControl;
+
+    #[test]
+    fn a_flow_keeps_its_rate_on_a_path_that_has_carried_less_than_a_quarter_of_it() {
+        // Bytes a second on the path that is left, and for how long data has waited, in ms.
+        let silent = 1_000_000_000;
+        for (left, waited, taken) in [
+            (0, 0, true),
+            (249_999_999, 0, true),
+            (250_000_000, 0, false),
+            (silent, 0, false),
+            // It sends more than its paths take: a start finds out how much this one takes.
+            (0, 1000, false),
+            (250_000_000, 1000, false),
+        ] {
+            let mut two = Two::new(RateControl::Adaptive, &[(20, 0), (40, 0)]);
+            for _ in 0..10 {
+                two.send();
+                two.run(100 * MS);
+            }
+            let (client, now) = (&mut two.client, two.now);
+            assert_eq!(client.sender.main(), 0);
+            for (path, rate) in client.paths.iter_mut().zip([left, silent]) {
+                path.pace = Pace::default();
+                let second = Time::from_micros(1_000_000);
+                path.pace.on_report(second, rate, Duration::ZERO);
+            }
+            client.waiting_since = Some(now - waited * MS);
+            client.on_silent(now, 1);
+            let rate = client.paths[0].pacer.rate(0).expect("it is limited");
+            assert_eq!(rate >= silent as f64, taken, "{left} {waited}: {rate}");
+        }
+    }
+
+    #[test]
+    fn queues_of_several_paths_are_compared_although_reports_are_rare() {
+        let mut two = Two::new(RateControl::Adaptive, &[(20, 0), (20, 0)]);
+        for round in 0..200 {
+            let queue = round % 50 * MS / 2;
+            two.delays = vec![20 * MS + queue; 2];
+            // While the first of them are reported, others are on their way.
+            for pause in [10 * MS, 90 * MS] {
+                (0..4).for_each(|_| two.send());
+                // Data has waited for long, so that each path takes some.
+                two.client.waiting_since = Some(Time::ZERO);
+                two.run(pause);
+            }
+        }
+        let paths = [0, 1].map(|path| two.client.paths[path].id);
+        let bottlenecks = two.client.bottlenecks.as_ref();
+        assert!(bottlenecks.expect("two paths").are_shared(paths));
+    }
+
+    #[test]
+    fn one_path_is_compared_with_none() {
+        let mut two = Two::new(RateControl::Adaptive, &[(20, 0)]);
+        two.send();
+        two.run(100 * MS);
+        assert!(two.client.bottlenecks.is_none());
+    }
+
+    #[test]
+    fn the_first_window_of_a_path_is_that_of_its_true_round_trip() {
+        let window = |delay, time| {
+            let mut two = Two::new(RateControl::Adaptive, &[(20, 0), (delay, 0)]);
+            two.send();
+            two.run(time);
+            let pacer = &two.client.paths[1].pacer;
+            (0..1000).filter(|n| pacer.window_open(100 * n)).count()
+        };
+        // Before the answer to the first probe, and after it.
+        let (unknown, known) = (window(200, 399 * MS), window(200, 401 * MS));
+        assert!(known > unknown, "{known} {unknown}");
     }
 }

@@ -189,6 +189,8 @@ fn a_session_without_a_path_waits_for_one() {
     }
     sim.run_until(5 * S);
     let sim = &mut with_paths(sim, &[(FAST, 0)]);
+    // The one without a carrier does not stay beside another.
+    assert_eq!(reports(&sim.a).len(), 1);
     let end = sim.run_while(20 * S, |sim| !(sim.a.is_done() && sim.b.is_done()));
     assert_eq!(end, RunEnd::Condition);
     assert_eq!(sim.b.wrong, 0);
