@@ -285,7 +285,7 @@ mod tests {
         let latency = [0, 1].map(|path| two.client.sender.paths()[path].latency());
         for _ in 0..100 {
             assert!(!leaves_new(&two, 0), "the main path is the first");
-            let waits = Duration::from_micros(two.client.payload.queued() as u64);
+            let waits = Duration::from_micros(two.client.payload.queued());
             assert_eq!(leaves_new(&two, 1), latency[1] >= latency[0] + waits);
             two.send();
         }
@@ -295,7 +295,7 @@ mod tests {
         let latency = [0, 1].map(|path| two.client.sender.paths()[path].latency());
         for _ in 0..200 {
             assert!(!leaves_new(&two, 0));
-            let waits = Duration::from_micros(two.client.payload.queued() as u64);
+            let waits = Duration::from_micros(two.client.payload.queued());
             assert_eq!(
                 leaves_new(&two, 1),
                 latency[1] + NEEDED >= latency[0] + waits
@@ -388,17 +388,22 @@ mod tests {
     }
 
     #[test]
-    fn a_path_without_a_measurement_gets_nothing_and_a_probe_that_is_due_leaves() {
+    fn a_path_without_a_measurement_gets_nothing_but_the_probe_that_is_due() {
         let mut two = Two::new(UNLIMITED, &[(20, 0), (22, 0)]);
+        let is_for = |two: &Two, path, action| !two.client.is_for_another(two.now, path, &action);
+        assert!(
+            is_for(&two, 1, Action::New),
+            "a probe is due and may carry it"
+        );
         two.dead = vec![1];
         two.send();
         two.run(100 * MS);
         assert!(two.client.sender.paths()[0].rtt().is_measured());
-        assert!(!leaves_repair(&two, 0), "nothing is left to it");
-        assert!(leaves_new(&two, 1));
-        assert!(!two.client.is_for_another(two.now, 1, &Action::Probe));
-        // Until its probe is answered, the first path to be used is no better known.
-        let two = Two::new(UNLIMITED, &[(20, 0), (22, 0)]);
-        assert!(!leaves_new(&two, 0));
+        assert!(!two.client.sender.paths()[1].is_probe_due());
+        // Any path that is known would help.
+        two.client.waiting_since = Some(Time::ZERO);
+        assert!(!is_for(&two, 1, Action::New));
+        assert!(is_for(&two, 1, Action::Probe));
+        assert!(is_for(&two, 0, Action::New));
     }
 }

@@ -25,8 +25,10 @@ pub(super) struct Two {
 impl Two {
     /// Over paths of these delays, in ms, and costs.
     pub(super) fn new(rate: RateControl, paths: &[(u32, u8)]) -> Self {
-        let mut config = Config::default();
-        config.rate = rate;
+        let config = Config {
+            rate,
+            ..Config::default()
+        };
         let now = Time::ZERO;
         let ends = [Role::Client, Role::Server].map(|role| {
             let mut session = Session::new(role, config.clone(), 1, now).expect("it is possible");

@@ -103,6 +103,17 @@ fn a_transfer_takes_what_its_paths_have_together() {
 }
 
 #[test]
+fn slow_paths_have_short_queues() {
+    // A packet takes 10 ms, and the first window 500 ms.
+    let slow = "rate=1mbit delay=20ms queue=2s";
+    let mut sim = transfer(1_000_000_000, &[slow, slow]);
+    sim.run_until(10 * S);
+    for report in reports(&sim.a) {
+        assert!(report.rtt < 150 * MS, "{:?}", report.rtt);
+    }
+}
+
+#[test]
 fn a_stream_is_no_later_than_on_the_better_path() {
     for (first, second) in [
         (FAST, FAST),
@@ -207,6 +218,22 @@ fn a_path_that_costs_more_carries_data_only_when_it_is_needed() {
     assert_eq!(sim.b.live_delays.len(), 8000);
     let used = reports(&sim.a)[1].sent_bytes;
     assert!(used > 6_000_000, "{used}");
+}
+
+#[test]
+fn each_path_tells_its_own_losses_and_what_repairs_recovered_of_them() {
+    let mut sim = stream(&[(LOSSY, 0), (FAST, 0)], 5);
+    sim.run_until(6 * S);
+    let [lossy, whole] = reports(&sim.a)[..] else {
+        panic!("two paths");
+    };
+    assert!((0.01..0.03).contains(&lossy.loss), "{}", lossy.loss);
+    assert!(lossy.recovered_symbols > 10, "{}", lossy.recovered_symbols);
+    assert_eq!((whole.loss, whole.recovered_symbols), (0.0, 0));
+    // A datagram that was lost has left, and has not arrived.
+    let lost = lossy.sent_bytes - lossy.arrived_bytes;
+    let share = lost as f64 / lossy.sent_bytes as f64;
+    assert!((0.01..0.04).contains(&share), "{share}");
 }
 
 #[test]
