@@ -537,7 +537,7 @@ impl Adaptive {
         self.ebbs = !found.moves && queue <= target / 8 && shortest + target / 8 < self.shortest;
         self.shortest = shortest;
         self.shown &= !self.ebbs;
-        self.look_for_competition(now, &found);
+        self.look_for_competition(now, round, &found);
         let before_jump = self.steps.on_round(self.window);
         match self.phase {
             Phase::Start if self.late > Duration::ZERO && queue <= target / 2 => {

@@ -7,6 +7,9 @@ use crate::time::Time;
 /// A queue is too long if it exceeds its target by this factor, and competing traffic is likely if it also
 /// exceeds the queue that flows of this kind make by as much.
 const TOO_LONG: f64 = 1.25;
+/// If the queue that such flows make with this window is at least this part of the one that they make with the
+/// least, then the window is small (below about ten least ones), and this flow may be one of many that have less.
+const CROWDED: f64 = 0.5;
 /// Competing traffic fills the queue if it stays too long for this time, and this many rounds,
 /// although the window has shrunk to this part.
 const FILLED: Duration = Duration::from_secs(2);
@@ -15,6 +18,11 @@ const SHRUNK: f64 = 0.8;
 /// It takes this long in a flow younger than that: flows of this kind that begin together need some seconds.
 const FILLED_AT_FIRST: Duration = Duration::from_secs(4);
 const YOUNG: Duration = Duration::from_secs(10);
+/// It takes this long where a round of the last seconds lost more than this: flows of this kind that overflow the
+/// queue together need as long to find it empty, and TCP does not lose so much.
+const OVERFLOWN: Duration = Duration::from_secs(8);
+const HEAVY_LOSS: f64 = 0.1;
+const LATELY: Duration = Duration::from_secs(4);
 /// A queue that falls below this part of its shortest length is about to become short.
 const FALLS: f64 = 0.8;
 
@@ -35,6 +43,10 @@ pub(super) struct Sight {
     pub(super) target: Duration,
     /// The queue that flows of this kind make if they all have this window.
     pub(super) usual: Duration,
+    /// The same with the least window.
+    pub(super) most: Duration,
+    /// The part of the round's packets that was lost.
+    pub(super) loss: f64,
     /// The window in bytes, or during a drain the window after it.
     pub(super) window: f64,
 }
@@ -51,6 +63,8 @@ impl Sight {
 pub(super) struct Watch {
     /// Since when the queue has been too long.
     filled: Option<Filled>,
+    /// When a round last lost much.
+    lossy: Option<Time>,
     /// Competing traffic is likely: a drain of this flow's part of the queue must confirm it.
     suspicious: bool,
     /// When the queue was seen empty beside competing traffic.
@@ -69,6 +83,9 @@ impl Watch {
 
     /// A round without known competing traffic has ended.
     pub(super) fn on_lone_round(&mut self, sight: &Sight) {
+        if sight.loss > HEAVY_LOSS {
+            self.lossy = Some(sight.now);
+        }
         if sight.queue <= sight.target.mul_f64(TOO_LONG) {
             self.filled = None;
             return;
@@ -82,7 +99,13 @@ impl Watch {
         if sight.queue < filled.lowest.mul_f64(FALLS) {
             *filled = anew;
         }
-        self.suspicious |= filled.is_by_others(sight);
+        let lossy = self.lossy.is_some_and(|at| sight.now.since(at) < LATELY);
+        let least = match sight.age < YOUNG {
+            _ if lossy => OVERFLOWN,
+            true => FILLED_AT_FIRST,
+            false => FILLED,
+        };
+        self.suspicious |= filled.is_by_others(sight, least);
     }
 
     /// A round beside competing traffic has ended. Returns whether that traffic is gone.
@@ -113,14 +136,14 @@ struct Filled {
 }
 
 impl Filled {
-    /// Whether competing traffic fills it.
-    fn is_by_others(&self, sight: &Sight) -> bool {
-        let least = match sight.age < YOUNG {
-            true => FILLED_AT_FIRST,
-            false => FILLED,
-        };
+    /// Whether competing traffic has filled it for this time.
+    fn is_by_others(&self, sight: &Sight, least: Duration) -> bool {
         let long = sight.now.since(self.since) >= least.max(sight.rtt * FILLED_ROUNDS);
-        long && sight.queue > sight.usual.mul_f64(TOO_LONG) && sight.window < SHRUNK * self.window
+        let usual = match sight.usual >= sight.most.mul_f64(CROWDED) {
+            true => sight.most,
+            false => sight.usual,
+        };
+        long && sight.queue > usual.mul_f64(TOO_LONG) && sight.window < SHRUNK * self.window
     }
 }
 
@@ -128,6 +151,7 @@ impl Filled {
 mod tests {
     use super::*;
 
+    /// Flows of this kind make a queue of 8 ms with this window, and one of 24 ms with the least.
     fn sight(ms: u64, queue: u64, window: f64) -> Sight {
         Sight {
             now: Time::from_micros(1000 * ms),
@@ -136,6 +160,8 @@ mod tests {
             queue: Duration::from_millis(queue),
             target: Duration::from_millis(8),
             usual: Duration::from_millis(8),
+            most: Duration::from_millis(24),
+            loss: 0.0,
             window,
         }
     }
@@ -143,13 +169,19 @@ mod tests {
     /// The time, in ms, at which a queue like this becomes suspicious, if it is seen every 60 ms
     /// while the window shrinks.
     fn suspicion(queue: impl Fn(u64) -> u64, kept: f64) -> Option<u64> {
+        suspicion_with(queue, kept, |sight| sight)
+    }
+
+    /// The same where each round is changed like this.
+    fn suspicion_with(
+        queue: impl Fn(u64) -> u64,
+        kept: f64,
+        change: impl Fn(Sight) -> Sight,
+    ) -> Option<u64> {
         let mut watch = Watch::default();
-        (0..8000).step_by(60).find(|ms| {
-            watch.on_lone_round(&sight(
-                *ms,
-                queue(*ms),
-                1e5 * kept.powf(*ms as f64 / 1000.0),
-            ));
+        (0..12_000).step_by(60).find(|ms| {
+            let window = 1e5 * kept.powf(*ms as f64 / 1000.0);
+            watch.on_lone_round(&change(sight(*ms, queue(*ms), window)));
             watch.is_suspicious()
         })
     }
@@ -163,6 +195,39 @@ mod tests {
             suspicion(|ms| if ms % 960 == 0 { 5 } else { 16 }, 0.6),
             None
         );
+    }
+
+    #[test]
+    fn a_queue_that_flows_of_this_kind_with_smaller_windows_make_is_no_competing_traffic() {
+        let usual = |ms| {
+            move |sight| Sight {
+                usual: Duration::from_millis(ms),
+                ..sight
+            }
+        };
+        // The window is large: few flows have less.
+        assert_eq!(suspicion_with(|_| 13, 0.6, usual(11)), None);
+        assert_eq!(suspicion_with(|_| 14, 0.6, usual(11)), Some(2040));
+        assert_eq!(suspicion_with(|_| 30, 0.6, usual(12)), None);
+        assert_eq!(suspicion_with(|_| 31, 0.6, usual(12)), Some(2040));
+    }
+
+    #[test]
+    fn a_queue_that_overflows_by_much_is_competing_traffic_only_after_some_seconds() {
+        let loses = |until: u64, loss| {
+            move |sight: Sight| Sight {
+                loss: match sight.now < Time::from_micros(1000 * until) {
+                    true => loss,
+                    false => 0.0,
+                },
+                ..sight
+            }
+        };
+        assert_eq!(suspicion_with(|_| 60, 0.6, loses(12_000, 0.05)), Some(2040));
+        assert_eq!(suspicion_with(|_| 60, 0.6, loses(12_000, 0.2)), Some(8040));
+        // Four seconds after the last such round.
+        let after = suspicion_with(|_| 60, 0.6, loses(1000, 0.2)).expect("it is there");
+        assert!((4900..=5100).contains(&after), "{after}");
     }
 
     #[test]

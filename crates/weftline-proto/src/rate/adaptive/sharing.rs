@@ -1,6 +1,6 @@
 //! What a flow does beside competing traffic that fills the queue.
 
-use super::{Adaptive, Found, Phase, SHRINK, Train};
+use super::{Adaptive, Found, MIN_PACKETS, Phase, SHRINK, Train};
 use crate::rate::competition::{Competition, Share};
 use crate::rate::round::Round;
 use crate::rate::watch::{Sight, Watch};
@@ -10,20 +10,25 @@ use crate::time::Time;
 const FAIR_GUESS: f64 = 0.45;
 
 impl Adaptive {
-    pub(super) fn look_for_competition(&mut self, now: Time, found: &Found) {
+    pub(super) fn look_for_competition(&mut self, now: Time, round: &Round, found: &Found) {
         let window = match self.phase {
             Phase::Drain(_) => self.after,
             _ => self.window,
         };
         // With the queue of this length, growth and shrinking balance.
-        let balance = self.growth(window) / (SHRINK * window.max(1.0));
+        let made = |window: f64| {
+            let balance = self.growth(window) / (SHRINK * window.max(1.0));
+            found.least.mul_f64(balance.max(1.0))
+        };
         let sight = Sight {
             now,
             age: now.since(self.began),
             rtt: self.span(),
             queue: found.queue,
             target: found.least,
-            usual: found.least.mul_f64(balance.max(1.0)),
+            usual: made(window),
+            most: made(MIN_PACKETS * self.packet),
+            loss: round.loss(),
             window,
         };
         if self.competition.is_none() {
