@@ -126,10 +126,10 @@ fn a_flow_may_have_two_paths_through_the_bottleneck() {
     assert!(two > 0.9 * one && two <= 1.01 * one, "{one} {two}");
 }
 
-/// Eight flows of the engine that join within a second, over this link.
-fn eight(link: &str, spread: Duration, seed: u64) -> CrowdOutcome {
+/// So many flows of the engine, each of which joins 0.1 s after the last, over this link.
+fn several(count: u32, link: &str, spread: Duration, seed: u64) -> CrowdOutcome {
     let flows = Flows {
-        count: 8,
+        count,
         application: Application::Bulk,
         also: Vec::new(),
         spread,
@@ -155,7 +155,7 @@ fn eight_flows_that_join_one_after_the_other_soon_share_a_short_queue() {
         "rate=100mbit delay=10ms queue=200ms loss=iid:1%",
     ] {
         for seed in 1..=3 {
-            let outcome = eight(link, Duration::ZERO, seed);
+            let outcome = several(8, link, Duration::ZERO, seed);
             let worst = outcome.worst_jain.expect("it runs for long enough");
             assert!(worst > 0.95, "{worst} on {link}, seed {seed}");
             let [median, ..] = outcome.queue_ms;
@@ -167,8 +167,20 @@ fn eight_flows_that_join_one_after_the_other_soon_share_a_short_queue() {
 }
 
 #[test]
+fn thirty_two_flows_that_overflow_the_queue_together_find_it_empty() {
+    let link = "rate=100mbit delay=10ms queue=200ms";
+    for seed in 1..=3 {
+        let outcome = several(32, link, Duration::ZERO, seed);
+        assert!(outcome.jain > 0.95, "{}, seed {seed}", outcome.jain);
+        let [median, ..] = outcome.queue_ms;
+        assert!(median < 20.0, "{median} ms, seed {seed}");
+    }
+}
+
+#[test]
 fn flows_with_different_round_trips_have_nearly_equal_shares() {
-    let outcome = eight(
+    let outcome = several(
+        8,
         "rate=25mbit delay=30ms queue=200ms",
         Duration::from_millis(100),
         1,
