@@ -41,8 +41,7 @@ function start(chosen) {
   const server = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const sourceFile = fileURLToPath(new URL('source.mjs', import.meta.url));
   const { file, index } = order.video;
-  const form = chosen.framed ? 'framed' : 'bare';
-  const source = spawn(process.execPath, [sourceFile, file, index, order.log, form], {
+  const source = spawn(process.execPath, [sourceFile, file, index, order.log, chosen.form], {
     stdio: ['ignore', server.stdin, 'inherit'],
   });
   server.stdin.destroy();

@@ -1,5 +1,6 @@
 // The transports that are measured, by name.
 
+import { moq } from './moq.mjs';
 import { streams } from './streams.mjs';
 import { view } from './view.mjs';
 import { webrtc } from './webrtc.mjs';
@@ -12,6 +13,8 @@ const PEERS = {
   'streams-cubic': () => streams({ one: false, control: 'cubic' }),
   'one-stream-bbr': () => streams({ one: true, control: 'bbr' }),
   'one-stream-cubic': () => streams({ one: true, control: 'cubic' }),
+  moq: () => moq({ latency: 'real-time' }),
+  'moq-0': () => moq({ latency: 0 }),
   webrtc: () => webrtc({ target: null }),
   'webrtc-0': () => webrtc({ target: 0 }),
 };

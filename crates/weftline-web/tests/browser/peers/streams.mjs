@@ -77,7 +77,7 @@ async function play({ url, hash, one }) {
 /** The peer, for `measure.mjs`: how to start its server, and how to play in a page. */
 export function streams({ one, control }) {
   return {
-    framed: true,
+    form: 'framed',
     server: ({ address, port }) => [
       SERVER,
       [`${address}:${port}`, one ? 'one' : 'frames', control],

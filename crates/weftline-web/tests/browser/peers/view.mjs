@@ -6,7 +6,7 @@ const SOONEST = 'asap';
 /** For `measure.mjs`; `options` are added to the command line, `delay` is that of the page. */
 export function view({ options = [], delay = SOONEST }) {
   return {
-    framed: false,
+    form: 'bare',
     server: ({ programs, address, port, page }) => [
       `${programs}/weftline`,
       ['view', '--json', '--listen', `${address}:${port}`, ...(page ? ['--page', page] : []), ...options],

@@ -51,7 +51,7 @@ async function statistics() {
 /** The peer, for `measure.mjs`; `target`: ms of jitterBufferTarget, `null` for the browser's own choice. */
 export function webrtc({ target }) {
   return {
-    framed: true,
+    form: 'framed',
     server: ({ address, port }) => [
       process.execPath,
       [fileURLToPath(new URL('webrtc-server.mjs', import.meta.url)), address, `${port}`],

@@ -1,0 +1,3 @@
+// The element <moq-watch>.
+
+import '@moq/watch/element';
