@@ -143,6 +143,21 @@ mod tests {
     }
 
     #[test]
+    fn the_first_samples_of_a_pair_count_alike() {
+        let mut bottlenecks = Bottlenecks::default();
+        let pair = bottlenecks.pair([PathId::FIRST, PathId::FIRST.next().expect("there is one")]);
+        for queues in [[1.0, 4.0], [3.0, 2.0], [8.0, 0.0]] {
+            pair.add(queues);
+        }
+        let found = [pair.variances[0], pair.variances[1], pair.covariance];
+        let [x, y, together] = found.map(|sum| 3.0 * sum);
+        assert!((x - 26.0).abs() < 1e-9, "{x}");
+        assert!((y - 8.0).abs() < 1e-9, "{y}");
+        assert!((together + 14.0).abs() < 1e-9, "{together}");
+        assert_eq!(pair.means, [4.0, 2.0]);
+    }
+
+    #[test]
     fn each_pair_is_judged_by_its_own_queues_in_either_order_and_every_20_ms() {
         let mut bottlenecks = Bottlenecks::default();
         let first = PathId::FIRST;
