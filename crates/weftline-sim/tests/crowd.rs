@@ -126,25 +126,28 @@ fn a_flow_may_have_two_paths_through_the_bottleneck() {
     assert!(two > 0.9 * one && two <= 1.01 * one, "{one} {two}");
 }
 
-/// So many flows of the engine, each of which joins 0.1 s after the last, over this link.
-fn several(count: u32, link: &str, spread: Duration, seed: u64) -> CrowdOutcome {
-    let flows = Flows {
+/// So many flows of the engine, each of which joins 0.1 s after the last.
+fn several(count: u32) -> Flows {
+    Flows {
         count,
         application: Application::Bulk,
         also: Vec::new(),
-        spread,
+        spread: Duration::ZERO,
         paths: 1,
         join: Duration::from_millis(100),
         leave: None,
         cubic: 0,
         bbr: 0,
-    };
+    }
+}
+
+/// These flows over this link, and a return path like it.
+fn run(flows: &Flows, link: &str, secs: u32, seed: u64) -> CrowdOutcome {
     let forward: LinkConfig = link.parse().expect("well-formed");
-    let mut crowd = crowd(flows.members(), 30);
+    let mut crowd = crowd(flows.members(), secs);
     crowd.back = forward.clone();
     crowd.back.loss = LossModel::None;
     crowd.forward = forward;
-    crowd.skip = Duration::from_secs(1);
     crowd.run(seed)
 }
 
@@ -155,7 +158,7 @@ fn eight_flows_that_join_one_after_the_other_soon_share_a_short_queue() {
         "rate=100mbit delay=10ms queue=200ms loss=iid:1%",
     ] {
         for seed in 1..=3 {
-            let outcome = several(8, link, Duration::ZERO, seed);
+            let outcome = run(&several(8), link, 30, seed);
             let worst = outcome.worst_jain.expect("it runs for long enough");
             assert!(worst > 0.95, "{worst} on {link}, seed {seed}");
             let [median, ..] = outcome.queue_ms;
@@ -170,7 +173,7 @@ fn eight_flows_that_join_one_after_the_other_soon_share_a_short_queue() {
 fn thirty_two_flows_that_overflow_the_queue_together_find_it_empty() {
     let link = "rate=100mbit delay=10ms queue=200ms";
     for seed in 1..=3 {
-        let outcome = several(32, link, Duration::ZERO, seed);
+        let outcome = run(&several(32), link, 30, seed);
         assert!(outcome.jain > 0.95, "{}, seed {seed}", outcome.jain);
         let [median, ..] = outcome.queue_ms;
         assert!(median < 20.0, "{median} ms, seed {seed}");
@@ -179,14 +182,32 @@ fn thirty_two_flows_that_overflow_the_queue_together_find_it_empty() {
 
 #[test]
 fn flows_with_different_round_trips_have_nearly_equal_shares() {
-    let outcome = several(
-        8,
-        "rate=25mbit delay=30ms queue=200ms",
-        Duration::from_millis(100),
-        1,
-    );
+    let flows = Flows {
+        spread: Duration::from_millis(100),
+        ..several(8)
+    };
+    let outcome = run(&flows, "rate=25mbit delay=30ms queue=200ms", 30, 1);
     // 60 to 160 ms.
     assert!(outcome.jain > 0.85, "{}", outcome.jain);
     let [median, ..] = outcome.queue_ms;
     assert!(median < 25.0, "{median} ms");
+}
+
+#[test]
+fn a_newcomer_beside_tcp_soon_has_a_share_of_a_short_queue() {
+    let newcomer = Flows {
+        join: SECOND * 3,
+        ..several(1)
+    };
+    for (cubic, bbr) in [(1, 0), (0, 1)] {
+        let flows = Flows {
+            cubic,
+            bbr,
+            ..newcomer.clone()
+        };
+        let jain = |seed| run(&flows, "rate=25mbit delay=30ms queue=60ms,100pkt", 22, seed).jain;
+        let found = [1, 2, 3].map(jain);
+        let mean = found.iter().sum::<f64>() / 3.0;
+        assert!(mean > 0.85, "{found:?} beside {cubic} CUBIC and {bbr} BBR");
+    }
 }

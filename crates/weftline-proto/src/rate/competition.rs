@@ -39,9 +39,11 @@ const PLENTY: f64 = 0.6;
 const PLENTY_ROUNDS: u32 = 12;
 const INSIST: u32 = 320;
 const MOST_INSIST: u32 = 8 * INSIST;
-/// It stops at once if it loses more than this part, and does not insist for as many rounds: several flows that
-/// insist would lose ever more.
-const VAIN: f64 = 0.1;
+/// It stops at once if it loses more than this part, in the mean of the last rounds, about this many, and does not
+/// insist for as many rounds as it would have: several flows that insist would lose ever more. Beside BBR with a
+/// short queue it loses half as much.
+const VAIN: f64 = 0.3;
+const VAIN_ROUNDS: f64 = 16.0;
 /// While it insists: round trips' worth in flight, the addition as the share falls below the small
 /// one, and the paces of eight rounds.
 const IN_FLIGHT: f64 = 2.0;
@@ -74,6 +76,8 @@ pub(super) struct Competition {
     refrain: u32,
     /// Rounds in a row with a large share.
     plenty: u32,
+    /// The part of the packets that was lost while it insisted, beyond the path's own losses.
+    lost: f64,
 }
 
 /// A flow's share of a path.
@@ -111,6 +115,7 @@ impl Competition {
             next_insist: INSIST,
             refrain: 0,
             plenty: 0,
+            lost: 0.0,
         }
     }
 
@@ -181,7 +186,8 @@ impl Competition {
         } else {
             0
         };
-        let is_vain = path.excess > VAIN;
+        self.lost += (path.excess.max(0.0) - self.lost) / VAIN_ROUNDS;
+        let is_vain = self.lost > VAIN;
         if self.insist == 0 || self.plenty >= PLENTY_ROUNDS || is_vain {
             let window = DECREASE * path.window;
             let next_insist = match self.insist {

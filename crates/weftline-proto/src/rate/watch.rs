@@ -18,10 +18,13 @@ const SHRUNK: f64 = 0.8;
 /// It takes this long in a flow younger than that: flows of this kind that begin together need some seconds.
 const FILLED_AT_FIRST: Duration = Duration::from_secs(4);
 const YOUNG: Duration = Duration::from_secs(10);
-/// It takes this long where a round of the last seconds lost more than this: flows of this kind that overflow the
-/// queue together need as long to find it empty, and TCP does not lose so much.
+/// It takes this long after an overflow in which rounds lost more than this, for longer than that: flows of this
+/// kind that overflow the queue together need as long to find it empty. TCP does not lose so much, and the start of
+/// one flow beside it overflows a queue for a moment only.
 const OVERFLOWN: Duration = Duration::from_secs(8);
 const HEAVY_LOSS: f64 = 0.1;
+const OVERFLOW: Duration = Duration::from_secs(1);
+/// An overflow is over after as long without such a round.
 const LATELY: Duration = Duration::from_secs(4);
 /// A queue that falls below this part of its shortest length is about to become short.
 const FALLS: f64 = 0.8;
@@ -63,8 +66,8 @@ impl Sight {
 pub(super) struct Watch {
     /// Since when the queue has been too long.
     filled: Option<Filled>,
-    /// When a round last lost much.
-    lossy: Option<Time>,
+    /// The last overflow of the queue: its first and its last round.
+    overflow: Option<[Time; 2]>,
     /// Competing traffic is likely: a drain of this flow's part of the queue must confirm it.
     suspicious: bool,
     /// When the queue was seen empty beside competing traffic.
@@ -83,9 +86,12 @@ impl Watch {
 
     /// A round without known competing traffic has ended.
     pub(super) fn on_lone_round(&mut self, sight: &Sight) {
-        if sight.loss > HEAVY_LOSS {
-            self.lossy = Some(sight.now);
-        }
+        let is_recent = |[_, last]: &[Time; 2]| sight.now.since(*last) < LATELY;
+        let overflow = self.overflow.filter(is_recent);
+        self.overflow = match sight.loss > HEAVY_LOSS {
+            true => Some([overflow.map_or(sight.now, |[first, _]| first), sight.now]),
+            false => overflow,
+        };
         if sight.queue <= sight.target.mul_f64(TOO_LONG) {
             self.filled = None;
             return;
@@ -99,9 +105,9 @@ impl Watch {
         if sight.queue < filled.lowest.mul_f64(FALLS) {
             *filled = anew;
         }
-        let lossy = self.lossy.is_some_and(|at| sight.now.since(at) < LATELY);
+        let lasted = self.overflow.map(|[first, last]| last.since(first));
         let least = match sight.age < YOUNG {
-            _ if lossy => OVERFLOWN,
+            _ if lasted >= Some(OVERFLOW) => OVERFLOWN,
             true => FILLED_AT_FIRST,
             false => FILLED,
         };
@@ -226,8 +232,10 @@ mod tests {
         assert_eq!(suspicion_with(|_| 60, 0.6, loses(12_000, 0.05)), Some(2040));
         assert_eq!(suspicion_with(|_| 60, 0.6, loses(12_000, 0.2)), Some(8040));
         // Four seconds after the last such round.
-        let after = suspicion_with(|_| 60, 0.6, loses(1000, 0.2)).expect("it is there");
-        assert!((4900..=5100).contains(&after), "{after}");
+        let after = suspicion_with(|_| 60, 0.6, loses(2000, 0.2)).expect("it is there");
+        assert!((5900..=6100).contains(&after), "{after}");
+        // One flow overflows the queue when it starts, for a moment.
+        assert_eq!(suspicion_with(|_| 60, 0.6, loses(1000, 0.2)), Some(2040));
     }
 
     #[test]
