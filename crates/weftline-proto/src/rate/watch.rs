@@ -18,6 +18,9 @@ const SHRUNK: f64 = 0.8;
 /// It takes this long in a flow younger than that: flows of this kind that begin together need some seconds.
 const FILLED_AT_FIRST: Duration = Duration::from_secs(4);
 const YOUNG: Duration = Duration::from_secs(10);
+/// If no drain has emptied the queue for this long, the length that flows of this kind make it does not matter: one of
+/// them would have seen it empty.
+const UNSEEN: Duration = Duration::from_secs(4);
 /// It takes this long after an overflow in which rounds lost more than this, for longer than that: flows of this
 /// kind that overflow the queue together need as long to find it empty. TCP does not lose so much, and the start of
 /// one flow beside it overflows a queue for a moment only.
@@ -44,6 +47,8 @@ pub(super) struct Sight {
     /// The shortest queue of the round, and the target.
     pub(super) queue: Duration,
     pub(super) target: Duration,
+    /// Whether the last drain emptied the queue.
+    pub(super) shown: bool,
     /// The queue that flows of this kind make if they all have this window.
     pub(super) usual: Duration,
     /// The same with the least window.
@@ -144,12 +149,14 @@ struct Filled {
 impl Filled {
     /// Whether competing traffic has filled it for this time.
     fn is_by_others(&self, sight: &Sight, least: Duration) -> bool {
-        let long = sight.now.since(self.since) >= least.max(sight.rtt * FILLED_ROUNDS);
+        let lasted = sight.now.since(self.since);
+        let long = lasted >= least.max(sight.rtt * FILLED_ROUNDS);
         let usual = match sight.usual >= sight.most.mul_f64(CROWDED) {
             true => sight.most,
             false => sight.usual,
         };
-        long && sight.queue > usual.mul_f64(TOO_LONG) && sight.window < SHRUNK * self.window
+        let unusual = sight.queue > usual.mul_f64(TOO_LONG) || !sight.shown && lasted >= UNSEEN;
+        long && unusual && sight.window < SHRUNK * self.window
     }
 }
 
@@ -165,6 +172,7 @@ mod tests {
             rtt: Duration::from_millis(60),
             queue: Duration::from_millis(queue),
             target: Duration::from_millis(8),
+            shown: true,
             usual: Duration::from_millis(8),
             most: Duration::from_millis(24),
             loss: 0.0,
@@ -216,6 +224,21 @@ mod tests {
         assert_eq!(suspicion_with(|_| 14, 0.6, usual(11)), Some(2040));
         assert_eq!(suspicion_with(|_| 30, 0.6, usual(12)), None);
         assert_eq!(suspicion_with(|_| 31, 0.6, usual(12)), Some(2040));
+    }
+
+    #[test]
+    fn a_queue_that_no_drain_empties_is_competing_traffic_however_long_it_is() {
+        let never = |sight| Sight {
+            shown: false,
+            ..sight
+        };
+        assert_eq!(suspicion_with(|_| 11, 0.6, never), Some(2040));
+        let usual = |sight| Sight {
+            usual: Duration::from_millis(11),
+            ..never(sight)
+        };
+        assert_eq!(suspicion_with(|_| 13, 0.6, usual), Some(4020));
+        assert_eq!(suspicion_with(|_| 13, 1.0, usual), None);
     }
 
     #[test]

@@ -26,6 +26,7 @@ impl Adaptive {
             rtt: self.span(),
             queue: found.queue,
             target: found.least,
+            shown: self.shown,
             usual: made(window),
             most: made(MIN_PACKETS * self.packet),
             loss: round.loss(),
