@@ -253,7 +253,7 @@ impl Price {
     fn current_price(&self, now: Time, srtt: Duration, source: bool) -> f64 {
         let paused = !source && now >= self.last_source + self.pause(srtt);
         match paused && self.options.ingredients.tail {
-            true => self.tail_price(srtt),
+            true => self.tail_repair_price(srtt),
             false => self.price(srtt) * self.patience(srtt),
         }
     }
@@ -276,9 +276,17 @@ impl Price {
         usual.filter(|gap| *gap > BURST * period)
     }
 
-    /// The price of a repair after the last symbol.
+    /// The price after the last symbol.
     fn tail_price(&self, srtt: Duration) -> f64 {
         self.price(srtt).min(1.0) * TAIL
+    }
+
+    /// The price of a repair then. It rises as the limit runs out: what is left of it goes to the bursts that
+    /// need it most.
+    fn tail_repair_price(&self, srtt: Duration) -> f64 {
+        let plenty = self.limit(srtt) * self.per_round();
+        let scarcity = plenty / self.allowance.max(1.0);
+        self.tail_price(srtt) * scarcity.max(1.0)
     }
 
     /// When the price falls without an event.
@@ -287,8 +295,8 @@ impl Price {
             return None;
         }
         let pause = self.last_source + self.pause(srtt);
-        let waits =
-            pause > self.looked_at && self.belief.worth(&self.losses, 0) > self.tail_price(srtt);
+        let waits = pause > self.looked_at
+            && self.belief.worth(&self.losses, 0) > self.tail_repair_price(srtt);
         let question = self.question_time(srtt).filter(|at| *at > self.looked_at);
         let pause = waits.then_some(pause);
         pause.into_iter().chain(question).min()
