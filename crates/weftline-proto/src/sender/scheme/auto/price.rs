@@ -276,13 +276,13 @@ impl Price {
         usual.filter(|gap| *gap > BURST * period)
     }
 
-    /// The price after the last symbol.
+    /// The price of a repair after the last symbol while the limit leaves plenty. Questions count from it.
     fn tail_price(&self, srtt: Duration) -> f64 {
         self.price(srtt).min(1.0) * TAIL
     }
 
-    /// The price of a repair then. It rises as the limit runs out: what is left of it goes to the bursts that
-    /// need it most.
+    /// The price of a repair after the last symbol. It rises as the limit runs out: what is left of it goes to
+    /// the bursts that need it most.
     fn tail_repair_price(&self, srtt: Duration) -> f64 {
         let plenty = self.limit(srtt) * self.per_round();
         let scarcity = plenty / self.allowance.max(1.0);
@@ -488,5 +488,28 @@ mod tests {
         assert_eq!(default_limit(0.01, 1000.0), 0.28);
         assert!(default_limit(0.0005, 1000.0) < 0.02);
         assert!(default_limit(0.0, 10.0) == 0.0);
+    }
+
+    #[test]
+    fn repairs_in_a_pause_become_dearer_as_the_limit_runs_out() {
+        let srtt = Duration::from_millis(240);
+        let mut price = Price::new(Auto::new().overhead(0.25), Time::ZERO);
+        price.losses = Losses::independent(0.06);
+        // A round trip's worth are 12 repairs.
+        price.rounds.push_back(Round {
+            sources: 48,
+            ..Round::default()
+        });
+        let usual = price.tail_price(srtt);
+        for (left, factor) in [
+            (48.0, 1.0),
+            (12.0, 1.0),
+            (3.0, 4.0),
+            (1.0, 12.0),
+            (-4.0, 12.0),
+        ] {
+            price.allowance = left;
+            assert_eq!(price.tail_repair_price(srtt), factor * usual, "{left}");
+        }
     }
 }
