@@ -175,12 +175,15 @@ impl Path {
     }
 
     /// A report told how long datagrams waited in the path's queue. Where the delay jitters, only
-    /// what persists over a round trip is a queue.
+    /// what persists over a round trip is a queue. One report does not show that: the other end may have
+    /// had no time, and told nothing meanwhile.
     pub(super) fn on_queue(&mut self, now: Time, queue: Duration) {
-        self.newest_queue = queue;
+        let before = core::mem::replace(&mut self.newest_queue, queue);
         let (at, shortest) = self.queue;
-        if queue <= shortest || now >= at + self.rtt.smoothed() {
+        if queue <= shortest {
             self.queue = (now, queue);
+        } else if now >= at + self.rtt.smoothed() {
+            self.queue = (now, queue.min(before));
         }
     }
 
@@ -335,6 +338,11 @@ mod tests {
             (130, 3, (130, 3)),
             (229, 9, (130, 3)),
             (230, 9, (230, 9)),
+            (240, 2, (240, 2)),
+            // A report after a silence stands for nothing but itself.
+            (390, 9, (390, 2)),
+            (400, 8, (390, 2)),
+            (490, 7, (490, 7)),
         ] {
             path.on_queue(at(now), told * MS);
             assert_eq!(path.queue, (at(queue.0), queue.1 * MS), "{now}");

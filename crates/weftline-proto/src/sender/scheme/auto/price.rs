@@ -55,7 +55,7 @@ const TAIL: f64 = 0.02;
 /// Symbols come in bursts if each round trip has a gap of more than this many mean gaps.
 const BURST: u32 = 3;
 /// The pause after a burst begins in this part of the usual gap.
-const EARLY: u32 = 8;
+const EARLY: u32 = 32;
 /// A question what has arrived and its answer are short: together they cost this part of the bytes of a repair.
 const QUESTION: f64 = 0.12;
 /// Prices stay within these bounds.

@@ -3,9 +3,12 @@
 
 use core::time::Duration;
 
-use super::{EARLY, Price, QUESTION};
+use super::{Price, QUESTION};
 use crate::sender::situation::Situation;
 use crate::time::Time;
+
+/// Questions are this part of the usual gap between bursts apart.
+const APART: u32 = 8;
 
 impl Price {
     /// Whether to ask now what has arrived.
@@ -23,6 +26,6 @@ impl Price {
         // A single loss does not hide an end and its repairs.
         let gap = self.usual_gap(srtt).filter(|_| self.has_runs())?;
         let worth = self.belief.unheard(&self.losses);
-        (worth > QUESTION * self.tail_price(srtt)).then(|| self.last_sent + gap / EARLY)
+        (worth > QUESTION * self.tail_price(srtt)).then(|| self.last_sent + gap / APART)
     }
 }
