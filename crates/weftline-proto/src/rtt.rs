@@ -11,6 +11,10 @@ pub(crate) struct RttEstimator {
     latest: Duration,
 }
 
+/// No path is that long. Datagrams were held back, as in an outage or by a modem's queue: once a round trip takes
+/// less than a quarter of it, those samples say nothing any more.
+const HELD_BACK: Duration = Duration::from_secs(1);
+
 /// The timers of the runtime are no finer than this (RFC 9002, kGranularity).
 const GRANULARITY: Duration = Duration::from_millis(1);
 
@@ -29,9 +33,7 @@ impl RttEstimator {
     pub(crate) fn sample(&mut self, elapsed: Duration, delay: Duration) {
         let Some(min) = self.min else {
             self.min = Some(elapsed);
-            self.latest = elapsed;
-            self.smoothed = elapsed;
-            self.variation = elapsed / 2;
+            self.begin(elapsed);
             return;
         };
         // The delay that the receiver claims must not push the sample below the minimum.
@@ -42,9 +44,20 @@ impl RttEstimator {
         } else {
             elapsed
         };
+        if self.smoothed >= HELD_BACK && sample < self.smoothed / 4 {
+            self.begin(sample);
+            return;
+        }
         self.latest = sample;
         self.variation = (self.variation * 3 + self.smoothed.abs_diff(sample)) / 4;
         self.smoothed = (self.smoothed * 7 + sample) / 8;
+    }
+
+    /// The estimate is this one sample.
+    fn begin(&mut self, sample: Duration) {
+        self.latest = sample;
+        self.smoothed = sample;
+        self.variation = sample / 2;
     }
 
     pub(crate) fn smoothed(&self) -> Duration {
@@ -97,6 +110,25 @@ mod tests {
         assert_eq!(rtt.min(), 60 * MS);
         assert!(rtt.smoothed().abs_diff(60 * MS) < MS / 10, "{rtt:?}");
         assert!(rtt.probe_timeout(Duration::ZERO) < 62 * MS);
+    }
+
+    #[test]
+    fn what_was_held_back_for_seconds_is_soon_forgotten() {
+        let mut rtt = RttEstimator::new(100 * MS);
+        rtt.sample(60 * MS, Duration::ZERO);
+        for _ in 0..20 {
+            rtt.sample(4000 * MS, Duration::ZERO);
+        }
+        assert!(rtt.smoothed() > 3000 * MS);
+        rtt.sample(70 * MS, 10 * MS);
+        assert_eq!(rtt.smoothed(), 60 * MS);
+        assert_eq!(rtt.variation(), 30 * MS);
+        // Shorter delays are averaged: they may be those of the path.
+        for _ in 0..20 {
+            rtt.sample(900 * MS, Duration::ZERO);
+        }
+        rtt.sample(60 * MS, Duration::ZERO);
+        assert!(rtt.smoothed() > 700 * MS, "{rtt:?}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{CHUNK, Feed};
 use crate::view::media::detect::{Detect, Format};
 
 /// Programs write whole pictures; then they are quiet until the next one.
-const QUIET: Duration = Duration::from_millis(3);
+const QUIET: Duration = Duration::from_millis(1);
 
 /// Reads to the end.
 pub(super) async fn play(format: Option<Format>, mut feed: Feed<'_>) -> io::Result<()> {
