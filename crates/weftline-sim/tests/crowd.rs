@@ -152,6 +152,23 @@ fn run(flows: &Flows, link: &str, secs: u32, seed: u64) -> CrowdOutcome {
 }
 
 #[test]
+fn a_flow_that_joins_later_soon_has_its_share() {
+    for loss in ["0%", "5%"] {
+        let link = format!("rate=25mbit delay=30ms queue=60ms,100pkt loss=iid:{loss}");
+        let flows = Flows {
+            join: SECOND * 5,
+            ..several(2)
+        };
+        let outcome = run(&flows, &link, 18, 1);
+        let windows = &outcome.jain_windows[12..];
+        let jain = windows.iter().sum::<f64>() / windows.len() as f64;
+        assert!(jain > 0.97, "{jain} at {loss}: {windows:?}");
+        let [median, ..] = outcome.queue_ms;
+        assert!(median < 15.0, "{median} ms at {loss}");
+    }
+}
+
+#[test]
 fn eight_flows_that_join_one_after_the_other_soon_share_a_short_queue() {
     for link in [
         "rate=25mbit delay=30ms queue=200ms",
@@ -191,6 +208,23 @@ fn flows_with_different_round_trips_have_nearly_equal_shares() {
     assert!(outcome.jain > 0.85, "{}", outcome.jain);
     let [median, ..] = outcome.queue_ms;
     assert!(median < 25.0, "{median} ms");
+}
+
+#[test]
+fn a_flow_keeps_its_share_when_a_cubic_joins() {
+    for seconds in [1.0, 2.48] {
+        let mut crowd = crowd(vec![member(BULK), member(Sender::Cubic)], 32);
+        let late = Duration::from_secs_f64(seconds);
+        crowd.members[1].join = (late, late);
+        crowd.forward = "rate=25mbit delay=30ms queue=60ms,100pkt"
+            .parse()
+            .expect("a link");
+        crowd.back = "delay=30ms".parse().expect("a link");
+        crowd.skip = SECOND * 12;
+        let outcome = crowd.run(1);
+        assert!(outcome.jain > 0.7, "{outcome:?}");
+        assert!(outcome.utilisation.expect("a rate") > 0.88, "{outcome:?}");
+    }
 }
 
 #[test]

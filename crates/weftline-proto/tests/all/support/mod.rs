@@ -1,6 +1,5 @@
 //! An endpoint for virtual-time tests: a session with an application that checks every byte.
 
-pub(crate) mod cubic;
 pub(crate) mod pair;
 pub(crate) mod rateless;
 
