@@ -15,6 +15,7 @@ mod impaired;
 mod killed;
 mod line;
 mod listen;
+mod lock;
 mod names;
 mod on_drop;
 mod order;

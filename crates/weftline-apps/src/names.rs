@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use weftline::Fingerprint;
 
 use crate::address::{Address, UnknownHost};
+use crate::lock::lock;
 
 /// How long a name may take, with its wait for others.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -60,7 +61,7 @@ impl Names {
     /// There are none, or not in time.
     pub(crate) async fn own(&self, address: &Address) -> Result<Vec<SocketAddr>, UnknownHost> {
         let found = self.within_limit(address, async { None }).await;
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.last);
         match found {
             Ok(found) => {
                 last.insert(address.clone(), found.clone());
@@ -119,7 +120,7 @@ impl Names {
     }
 
     fn places(&self, peer: Option<Fingerprint>) -> Arc<Semaphore> {
-        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut peers = lock(&self.peers);
         // Permits hold their semaphore too.
         peers.retain(|_, places| Arc::strong_count(places) > 1);
         let new = || Arc::new(Semaphore::new(MOST_OF_PEER));

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use quinn::crypto::rustls::QuicClientConfig;
 
 use crate::Fingerprint;
 use crate::carrier::tls::{Refused, TicketStore};
+use crate::lock::lock;
 
 /// Peers remembered. When there are more, the least recently used are forgotten.
 const PEERS: usize = 256;
@@ -65,7 +66,7 @@ impl KnownPeers {
     /// ticket, which comes with the end of a handshake, and it was not used yet. The peer may have
     /// forgotten it since.
     pub fn has_ticket(&self, peer: &Fingerprint) -> bool {
-        let table = self.lock();
+        let table = lock(&self.0);
         let mut of_peer = table.peers.iter().filter(|(pair, _)| pair.peer == *peer);
         of_peer.any(|(_, known)| {
             known
@@ -77,7 +78,7 @@ impl KnownPeers {
 
     /// Forgets what is known of this peer.
     pub fn forget(&self, peer: &Fingerprint) {
-        self.lock().peers.retain(|pair, _| pair.peer != *peer);
+        lock(&self.0).peers.retain(|pair, _| pair.peer != *peer);
     }
 
     /// The configuration that keeps this pair's tickets, made if need be.
@@ -86,7 +87,7 @@ impl KnownPeers {
         pair: Pair,
         make: impl FnOnce() -> Result<Resumable, E>,
     ) -> Result<Resumable, E> {
-        let mut table = self.lock();
+        let mut table = lock(&self.0);
         let known = table.entry(pair);
         if let Some(tls) = &known.tls {
             return Ok(tls.clone());
@@ -98,17 +99,13 @@ impl KnownPeers {
 
     /// The round-trip time when this peer was last connected to at this address.
     pub(crate) fn rtt(&self, pair: &Pair, addr: SocketAddr) -> Option<Duration> {
-        let table = self.lock();
+        let table = lock(&self.0);
         let (at, rtt) = table.peers.get(pair)?.path?;
         (at == addr).then_some(rtt)
     }
 
     pub(crate) fn measured(&self, pair: Pair, addr: SocketAddr, rtt: Duration) {
-        self.lock().entry(pair).path = Some((addr, rtt));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).entry(pair).path = Some((addr, rtt));
     }
 }
 
@@ -130,7 +127,7 @@ impl Table {
 /// Shows how many they are: tickets are secrets.
 impl fmt::Debug for KnownPeers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KnownPeers({})", self.lock().peers.len())
+        write!(f, "KnownPeers({})", lock(&self.0).peers.len())
     }
 }
 
@@ -177,7 +174,7 @@ mod tests {
         }
         known.measured(pair(0), here, MS);
         known.measured(pair(999), here, MS);
-        assert_eq!(known.lock().peers.len(), PEERS);
+        assert_eq!(lock(&known.0).peers.len(), PEERS);
         assert!(known.rtt(&pair(0), here).is_some() && known.rtt(&pair(1), here).is_none());
     }
 }

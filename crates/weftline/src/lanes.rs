@@ -4,13 +4,14 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock};
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use weftline_proto::{self as engine, CloseReason, Time};
 
 use crate::carrier::Carrier;
+use crate::lock::lock;
 use crate::shared::{Shared, State};
 use crate::{Packets, PathChange, PathEvent, PathId, PathInfo, PathRequest};
 
@@ -182,7 +183,7 @@ impl Shared {
     }
 
     fn carried(&self) -> MutexGuard<'_, Carried> {
-        self.carried.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.carried)
     }
 
     /// The peer's address, on the first path that is open.

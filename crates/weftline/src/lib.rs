@@ -23,6 +23,7 @@ mod insecure;
 #[cfg(feature = "quic")]
 mod known;
 mod lanes;
+mod lock;
 #[cfg(feature = "event-log")]
 mod log;
 mod monitor;

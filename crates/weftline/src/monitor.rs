@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use weftline_proto::{Role, Stats};
 
+use crate::lock::lock;
 use crate::shared::Shared;
 use crate::{Fingerprint, PathInfo};
 
@@ -122,7 +123,7 @@ impl Monitor {
     pub fn overview(&self) -> Overview {
         // A connection that ends meanwhile is counted once: its counters have stopped, and it leaves
         // `open` in the moment in which they are added to `over`.
-        let table = self.lock();
+        let table = lock(&self.0);
         let open = table.open.iter().filter_map(|(number, (role, shared))| {
             let shared = shared.upgrade()?;
             Some(shared.info(*number, *role))
@@ -141,7 +142,7 @@ impl Monitor {
 
     /// A connection begins; its number.
     pub(crate) fn enter(&self, role: Role, shared: &Arc<Shared>) -> u64 {
-        let mut table = self.lock();
+        let mut table = lock(&self.0);
         let number = table.connections;
         table.connections += 1;
         table.open.insert(number, (role, Arc::downgrade(shared)));
@@ -151,21 +152,17 @@ impl Monitor {
     /// The connection of this number is over.
     pub(crate) fn leave(&self, number: u64, shared: &Shared) {
         let (stats, packets) = (shared.stats(), shared.packets());
-        let mut table = self.lock();
+        let mut table = lock(&self.0);
         if table.open.remove(&number).is_some() {
             table.over.add(&stats, packets);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Monitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Monitor")
-            .field("open", &self.lock().open.len())
+            .field("open", &lock(&self.0).open.len())
             .finish_non_exhaustive()
     }
 }

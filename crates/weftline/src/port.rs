@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
@@ -15,6 +15,7 @@ use weftline_proto::{Limits, Role};
 #[cfg(feature = "quic")]
 use crate::carrier::quic::{Arrival, Sessions};
 use crate::carrier::{BUSY, Backend, Carrier};
+use crate::lock::lock;
 #[cfg(feature = "quic")]
 use crate::paths;
 use crate::quota::{self, Quota, Tell};
@@ -239,7 +240,7 @@ impl Registry {
         carrier.fit(&self.config, &mut session);
         let shared = Arc::new(Shared::new(carrier, role, session, random::number()));
         let key = Arc::as_ptr(&shared) as usize;
-        self.lock().insert(key, shared.clone());
+        lock(&self.connections).insert(key, shared.clone());
         if role == Role::Client && shared.first.carrier.is_early() {
             tokio::spawn(resend_if_refused(shared.clone()));
         }
@@ -262,7 +263,7 @@ impl Registry {
                 }
             }
             // Who waits until the port is idle finds the log and the counters complete.
-            registry.lock().remove(&key);
+            lock(&registry.connections).remove(&key);
             registry.idle.notify_waiters();
         });
         #[cfg(feature = "quic")]
@@ -312,24 +313,18 @@ impl Registry {
     }
 
     fn live(&self) -> Vec<Arc<Shared>> {
-        self.lock().values().cloned().collect()
+        lock(&self.connections).values().cloned().collect()
     }
 
     async fn wait_idle(&self) {
         loop {
             let mut idle = std::pin::pin!(self.idle.notified());
             idle.as_mut().enable();
-            if self.lock().is_empty() {
+            if lock(&self.connections).is_empty() {
                 return;
             }
             idle.await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<usize, Arc<Shared>>> {
-        self.connections
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -454,10 +449,6 @@ impl Door {
     }
 }
 
-fn lock(quota: &Mutex<Quota>) -> MutexGuard<'_, Quota> {
-    quota.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Early data that the peer refused is sent again at once: QUIC has dropped it.
 async fn resend_if_refused(shared: Arc<Shared>) {
     if shared.first.carrier.early_data_refused().await {
@@ -470,6 +461,7 @@ async fn resend_if_refused(shared: Arc<Shared>) {
 mod tests {
     use std::net::Ipv4Addr;
 
+    use crate::lock::lock;
     use crate::{EndpointConfig, InsecureEndpoint};
 
     #[tokio::test]
@@ -486,7 +478,7 @@ mod tests {
         drop((connection, accepted));
         client.wait_idle().await;
         server.wait_idle().await;
-        assert!(client.registry().lock().is_empty());
+        assert!(lock(&client.registry().connections).is_empty());
         assert_eq!(shared.strong_count(), 0);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use crate::carrier::quic::Bond;
 use crate::driver::Done;
 use crate::error::Undelivered;
 use crate::lanes::{Carried, Lane, Paths};
+use crate::lock::lock;
 
 /// One connection: the engine's session, its carriers, and which tasks wait for what.
 ///
@@ -164,7 +165,7 @@ impl Shared {
     }
 
     fn change<R>(&self, change: impl FnOnce(&mut State, Time) -> R) -> (R, u32) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         // Read under the lock: the engine's time must not go backwards.
         let now = self.now();
         let result = change(&mut state, now);
@@ -179,23 +180,23 @@ impl Shared {
 
     #[cfg(feature = "event-log")]
     pub(crate) fn start_log(&self, capacity: usize) {
-        self.lock().session.start_log(capacity);
+        lock(&self.state).session.start_log(capacity);
     }
 
     #[cfg(feature = "event-log")]
     pub(crate) fn stop_log(&self) {
-        self.lock().session.stop_log();
+        lock(&self.state).session.stop_log();
     }
 
     /// All entries of the event log that wait, in exchange for an empty queue.
     #[cfg(feature = "event-log")]
     pub(crate) fn take_log(&self, empty: &mut std::collections::VecDeque<LogEntry>) {
-        self.lock().session.take_log(empty);
+        lock(&self.state).session.take_log(empty);
     }
 
     /// Looks at the state without changing it.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&State) -> R) -> R {
-        look(&self.lock())
+        look(&lock(&self.state))
     }
 
     /// Tries something each time `notify` fires, until it is ready.
@@ -264,11 +265,6 @@ impl Shared {
     /// How long ago the connection began.
     pub(crate) fn age(&self) -> Duration {
         self.start.elapsed()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere must not spread to every handle of the connection.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn dispatch(&self, state: &mut State, event: Event) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -13,6 +13,7 @@ use weftline::Fingerprint;
 
 use super::bounds::MOST_RULES;
 use super::wire::{Reply, Status};
+use crate::lock::lock;
 
 /// Pause after a failure that may be temporary.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
@@ -53,7 +54,7 @@ impl Listeners {
         peer: Option<Fingerprint>,
     ) -> Result<Open, Reply> {
         let mut taken_over = false;
-        if let Some(held) = self.lock().get(&at) {
+        if let Some(held) = lock(&self.held).get(&at) {
             if held.peer != peer {
                 let text = format!("another client listens on {at}");
                 return Err(Reply::new(Status::Other, text));
@@ -86,7 +87,7 @@ impl Listeners {
     ) -> Result<Open, Reply> {
         let local = listener.local_addr().unwrap_or(at);
         let taken = Arc::new(Notify::new());
-        let mut held = self.lock();
+        let mut held = lock(&self.held);
         if held.len() >= MOST {
             return Err(Reply::new(Status::TooMany, "too many listeners"));
         }
@@ -101,17 +102,13 @@ impl Listeners {
 
     /// Closes the listener.
     pub(super) fn close(&self, open: Open) {
-        let mut held = self.lock();
+        let mut held = lock(&self.held);
         if held
             .get(&open.local)
             .is_some_and(|h| Arc::ptr_eq(&h.taken, &open.taken))
         {
             held.remove(&open.local);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<SocketAddr, Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -138,6 +135,6 @@ mod tests {
         listeners.close(new);
         let free = listeners.open(at, Some(other)).await.unwrap();
         listeners.close(free);
-        assert!(listeners.lock().is_empty());
+        assert!(lock(&listeners.held).is_empty());
     }
 }

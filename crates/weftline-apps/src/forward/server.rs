@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -16,6 +16,7 @@ use super::service::Service;
 use crate::close;
 use crate::error::SessionError;
 use crate::host::{self, Hosted, Work};
+use crate::lock::lock;
 use crate::protocol::Protocol;
 use crate::quota::Who;
 use crate::stopper::Stopper;
@@ -45,12 +46,14 @@ impl Server {
 
     /// Current counters of all sessions together.
     pub fn snapshot(&self) -> Snapshot {
-        self.service.counts.snapshot(self.lock().values().next())
+        self.service
+            .counts
+            .snapshot(lock(&self.sessions).values().next())
     }
 
     #[cfg(test)]
     pub(super) fn sessions(&self) -> usize {
-        self.lock().len()
+        lock(&self.sessions).len()
     }
 
     /// Serves the clients of `endpoint` until `stopper` stops it: see [`host`].
@@ -63,10 +66,6 @@ impl Server {
         stopper: &Stopper,
     ) -> Result<(), SessionError> {
         host::host(endpoint, &[Hosted::new(self.clone())], stopper).await
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Connection>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -91,10 +90,10 @@ impl host::Service for Server {
                 Ok(place) => {
                     service.counts.session();
                     let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-                    self.lock().insert(number, connection.clone());
+                    lock(&self.sessions).insert(number, connection.clone());
                     let ended = Far::new(service.clone(), connection.clone(), place).serve();
                     let ended = ended.await;
-                    self.lock().remove(&number);
+                    lock(&self.sessions).remove(&number);
                     ended
                 }
                 Err(over) => over.into(),
@@ -129,7 +128,7 @@ impl host::Service for Server {
             }
             let drained = async {
                 drop(service.drained().await);
-                let sessions: Vec<Connection> = self.lock().values().cloned().collect();
+                let sessions: Vec<Connection> = lock(&self.sessions).values().cloned().collect();
                 let flushed = async {
                     for connection in &sessions {
                         // An ended session has nothing to wait for.

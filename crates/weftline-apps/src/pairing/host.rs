@@ -1,6 +1,6 @@
 //! The receiver's end of pairing, over connections.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
@@ -12,6 +12,7 @@ use super::wire::Message;
 use super::{Code, EXCHANGE, Name, Paired, PairingError, binding, read, write, write_last};
 use crate::SessionError;
 use crate::close;
+use crate::lock::lock;
 
 /// How long a sender that is paired may take to say its name.
 const LAST_WORD: Duration = Duration::from_secs(3);
@@ -121,6 +122,6 @@ impl Host {
     }
 
     fn codes(&self) -> MutexGuard<'_, Codes> {
-        self.codes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.codes)
     }
 }

@@ -5,8 +5,9 @@ mod sessions;
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use crate::lock::lock;
 use weftline::{Connection, Fingerprint};
 
 pub(crate) use sessions::{CHECK, Place, Sessions};
@@ -150,7 +151,7 @@ impl Quota {
             ends_session: true,
             limit,
         };
-        let taken = self.lock();
+        let taken = lock(&self.taken);
         let greedy = taken
             .by
             .iter()
@@ -173,7 +174,7 @@ impl Quota {
             ends_session: false,
             limit,
         };
-        let mut taken = self.lock();
+        let mut taken = lock(&self.taken);
         let by_one = taken.by.get(&who).copied().unwrap_or(0);
         let (one, all) = (
             by_one.saturating_add(amount),
@@ -197,19 +198,15 @@ impl Quota {
     /// What all have, and how many clients have something.
     #[cfg(test)]
     pub(crate) fn taken(&self) -> (u64, usize) {
-        let taken = self.lock();
+        let taken = lock(&self.taken);
         (taken.all, taken.by.len())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Share {
     /// The client has this much of it now, even if that is beyond a limit.
     fn set(&mut self, amount: u64) {
-        let taken = &mut *self.quota.lock();
+        let taken = &mut *lock(&self.quota.taken);
         let before = std::mem::replace(&mut self.amount, amount);
         taken.all = taken.all - before + amount;
         let by_one = taken.by.entry(self.who).or_default();

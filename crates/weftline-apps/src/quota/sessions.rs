@@ -1,12 +1,13 @@
 //! What the sessions of a server hold, and which one ends when that is too much.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use super::{OverLimit, Quota, Share, Who};
+use crate::lock::lock;
 
 /// Bytes that a session counts with from its start, beside what it holds: its carrier and its tasks.
 const RESERVED: u64 = 1_000_000;
@@ -70,7 +71,7 @@ impl Sessions {
             held: Box::new(held),
             over: told,
         };
-        let mut seats = self.lock();
+        let mut seats = lock(&self.seats);
         let number = seats.next;
         seats.next += 1;
         seats.all.insert(number, seat);
@@ -84,7 +85,7 @@ impl Sessions {
     /// Counts what the sessions hold now. As long as a client, or all together, have more than the
     /// limit, the session that holds the most must end.
     pub(crate) fn check(&self) {
-        let seats = &mut self.lock().all;
+        let seats = &mut lock(&self.seats).all;
         seats.values_mut().for_each(Seat::count);
         while let Some((who, over)) = self.memory.excess() {
             let concerned = seats.values_mut().filter(|seat| !seat.is_ending());
@@ -94,10 +95,6 @@ impl Sessions {
                 None => return,
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Seats> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -134,7 +131,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let seat = self.sessions.lock().all.remove(&self.number);
+        let seat = lock(&self.sessions.seats).all.remove(&self.number);
         // Not under the lock: it may hold the last handle of a connection.
         drop(seat);
     }

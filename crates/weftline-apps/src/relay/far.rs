@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -18,6 +18,7 @@ use super::room::{Room, SLACK};
 use super::socket::connected;
 use super::table::{Hostile, Table};
 use super::wire::Head;
+use crate::lock::lock;
 use crate::quota::Share;
 
 /// Datagrams read from a socket before other sockets get their turn.
@@ -94,7 +95,7 @@ impl Far {
         session: Connection,
         rules: Vec<Granted>,
     ) -> (Option<Connection>, u64) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.rules != rules {
             state.table.clear();
             state.rules = rules;
@@ -107,7 +108,7 @@ impl Far {
 
     /// Detaches the session of this number, which has ended.
     pub(super) fn detach(&self, generation: u64) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.generation == generation {
             state.table.detach();
             state.used = Instant::now();
@@ -116,7 +117,7 @@ impl Far {
 
     /// Stops reading from targets; returns the session.
     pub(super) fn stop(&self) -> Option<Connection> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.table.clear();
         state.table.detach()
     }
@@ -126,7 +127,7 @@ impl Far {
     /// # Errors
     /// No honest client would send the message.
     pub(super) fn inward(self: &Arc<Self>, message: Bytes) -> Result<bool, Hostile> {
-        let state = &mut *self.lock();
+        let state = &mut *lock(&self.state);
         match Head::take(message) {
             Some((head, datagram)) => self.take(state, head, datagram)?,
             None => state.table.stray(),
@@ -136,7 +137,7 @@ impl Far {
 
     /// Delivers more of the waiting datagrams; false if there are no more.
     pub(super) fn hand_on(&self) -> bool {
-        self.lock().table.hand_on(deliver)
+        lock(&self.state).table.hand_on(deliver)
     }
 
     fn take(
@@ -168,7 +169,7 @@ impl Far {
 
     /// Ends the flows that the client has ended.
     pub(super) fn end(&self, flows: &[u32]) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         for id in flows {
             state.table.remove(*id);
         }
@@ -176,7 +177,7 @@ impl Far {
 
     /// Ends flows that were idle for too long. True: the client has no flows left.
     pub(super) fn sweep(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let now = Instant::now();
         // Without a session the client cannot report the end of its flows; they need no longer
         // life.
@@ -192,16 +193,12 @@ impl Far {
 
     /// Bytes held back to restore the order.
     pub(super) fn held(&self) -> u64 {
-        self.lock().table.held() as u64
+        lock(&self.state).table.held() as u64
     }
 
     /// Current counters.
     pub(super) fn snapshot(&self) -> Snapshot {
-        self.lock().table.snapshot()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state).table.snapshot()
     }
 
     /// A socket connected to the first of these addresses that can be used.
@@ -245,7 +242,7 @@ async fn listen(far: Weak<Far>, flow: u32, socket: Arc<UdpSocket>) {
     while socket.readable().await.is_ok() {
         let Some(far) = far.upgrade() else { return };
         let mut in_pieces = None;
-        let mut state = far.lock();
+        let mut state = lock(&far.state);
         let State { table, buffer, .. } = &mut *state;
         buffer.resize(LONGEST, 0);
         for _ in 0..BATCH {

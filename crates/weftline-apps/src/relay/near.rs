@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use super::rule::Rule;
 use super::socket::bound;
 use super::table::{Hostile, Table};
 use super::wire::Head;
+use crate::lock::lock;
 
 /// Datagrams read from a socket before other sockets get their turn.
 const BATCH: usize = 64;
@@ -83,7 +84,7 @@ impl Near {
         // This fails only when the runtime ends.
         while socket.readable().await.is_ok() {
             let mut in_pieces = None;
-            let mut state = self.lock();
+            let mut state = lock(&self.state);
             for _ in 0..BATCH {
                 // Errors other than an empty socket report earlier sends.
                 let Ok((len, addr)) = socket.try_recv_from(&mut buffer) else {
@@ -101,7 +102,7 @@ impl Near {
 
     /// Attaches a new session. The server keeps `most` flows; this end may allow more.
     pub(super) fn attach(&self, session: Connection, most: usize) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let most = most.min(self.most);
         state.table.limit(most);
         state.table.attach(session);
@@ -109,7 +110,7 @@ impl Near {
 
     /// Detaches the session and returns it.
     pub(super) fn detach(&self) -> Option<Connection> {
-        self.lock().table.detach()
+        lock(&self.state).table.detach()
     }
 
     /// Handles a message from the server. True: there is more for [`Near::hand_on`].
@@ -117,7 +118,7 @@ impl Near {
     /// # Errors
     /// No honest server would send the message.
     pub(super) fn inward(&self, message: Bytes) -> Result<bool, Hostile> {
-        let table = &mut self.lock().table;
+        let table = &mut lock(&self.state).table;
         match Head::take(message) {
             Some((head, datagram)) => {
                 table.receive(head, datagram, Instant::now(), |to, data| {
@@ -131,7 +132,7 @@ impl Near {
 
     /// Delivers more of the waiting datagrams; false if there are no more.
     pub(super) fn hand_on(&self) -> bool {
-        let table = &mut self.lock().table;
+        let table = &mut lock(&self.state).table;
         table.hand_on(|program, datagram| self.deliver(program, datagram))
     }
 
@@ -142,7 +143,7 @@ impl Near {
 
     /// Ends the flows that were idle for this long; returns those that the server should drop.
     pub(super) fn expire(&self, idle: Duration) -> Vec<u32> {
-        let state = &mut *self.lock();
+        let state = &mut *lock(&self.state);
         for (id, program) in state.table.expire(Instant::now(), idle) {
             state.ids.remove(&program);
             state.gone.push(id);
@@ -152,7 +153,7 @@ impl Near {
 
     /// Current counters.
     pub(super) fn snapshot(&self) -> super::counts::Snapshot {
-        self.lock().table.snapshot()
+        lock(&self.state).table.snapshot()
     }
 
     /// The bound addresses.
@@ -166,16 +167,12 @@ impl Near {
     /// The current session.
     #[cfg(test)]
     pub(super) fn session(&self) -> Option<Connection> {
-        self.lock().table.session().cloned()
+        lock(&self.state).table.session().cloned()
     }
 
     /// The rules.
     pub(super) fn rules(&self) -> &[Rule] {
         &self.rules
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The server end: its rules and its clients.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
@@ -20,6 +20,7 @@ use crate::close;
 use crate::error::SessionError;
 use crate::host::{Hosted, Service, Work, host};
 use crate::line;
+use crate::lock::lock;
 use crate::on_drop::OnDrop;
 use crate::protocol::Protocol;
 use crate::quota::{OverLimit, Who};
@@ -66,7 +67,7 @@ impl Server {
 
     /// Current counters of all clients together.
     pub fn snapshot(&self) -> Snapshot {
-        let clients = self.lock();
+        let clients = lock(&self.clients);
         let mut all = Snapshot {
             counts: clients.left,
             ..Snapshot::default()
@@ -193,7 +194,7 @@ impl Server {
     /// # Errors
     /// They would take too much memory.
     fn far(&self, key: Client, who: Who) -> Result<Arc<Far>, OverLimit> {
-        let mut clients = self.lock();
+        let mut clients = lock(&self.clients);
         if let Some(far) = clients.all.get(&key) {
             return Ok(far.clone());
         }
@@ -205,7 +206,7 @@ impl Server {
     }
 
     fn sweep(&self) {
-        let Clients { all, left } = &mut *self.lock();
+        let Clients { all, left } = &mut *lock(&self.clients);
         all.retain(|_, far| {
             // A session that is about to attach holds it too.
             let over = far.sweep() && Arc::strong_count(far) == 1;
@@ -218,12 +219,8 @@ impl Server {
 
     /// Stops reading from targets; returns the sessions.
     fn detach(&self) -> Vec<Connection> {
-        let clients = self.lock();
+        let clients = lock(&self.clients);
         clients.all.values().filter_map(|far| far.stop()).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Clients> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The client end: its device, and the session with the server.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -20,6 +20,7 @@ use super::pool::has;
 use super::wire::{self, Answer, Hello, VERSION};
 use crate::error::SessionError;
 use crate::line;
+use crate::lock::lock;
 use crate::protocol::Protocol;
 use crate::reconnect::{Rejoin, answered, begin, reconnect};
 use crate::stopper::Stopper;
@@ -168,11 +169,11 @@ impl<S: System> Client<S> {
     }
 
     fn before(&self) -> MutexGuard<'_, Counts> {
-        self.before.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.before)
     }
 
     fn present(&self) -> MutexGuard<'_, Option<Present<S::Device>>> {
-        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.present)
     }
 
     /// The packets of the open device.

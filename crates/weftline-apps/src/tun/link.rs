@@ -1,6 +1,6 @@
 //! One end's packets to and from one peer, and the session that carries them now.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use super::packet::{Header, clamp_mss};
 use super::queue::{Leaving, Queue};
 use super::reorder::Reorder;
 use super::wire::{self, HEAD, Place};
+use crate::lock::lock;
 
 /// How long a TCP segment waits for those before it: after that time its sender sends again, which is
 /// a second at first (RFC 6298). Round trips come on top.
@@ -296,11 +297,11 @@ impl Link {
     }
 
     fn outward(&self) -> MutexGuard<'_, Outward> {
-        self.outward.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.outward)
     }
 
     fn inward(&self) -> MutexGuard<'_, Inward> {
-        self.inward.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inward)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The server end: its device, and its clients.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -19,6 +19,7 @@ use crate::close;
 use crate::error::SessionError;
 use crate::host::{Hosted, Service, Work, host};
 use crate::line;
+use crate::lock::lock;
 use crate::on_drop::OnDrop;
 use crate::protocol::Protocol;
 use crate::quota::{Sessions, Who};
@@ -190,7 +191,7 @@ impl Server {
     }
 
     fn clients(&self) -> MutexGuard<'_, Clients> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.clients)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use data_encoding::BASE64;
@@ -26,6 +26,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 use super::page::Pages;
+use crate::lock::lock;
 
 /// Connections at a time, and those of one host; a browser opens up to six.
 const MOST: usize = 256;
@@ -74,13 +75,13 @@ impl Site {
 
     /// The certificate of the sessions is the one with this hash from now on.
     pub(super) fn set_hash(&self, hash: &[u8]) {
-        *self.hash.lock().unwrap_or_else(PoisonError::into_inner) = BASE64.encode(hash);
+        *lock(&self.hash) = BASE64.encode(hash);
     }
 
     /// The page's certificate is this one from now on, if the page is encrypted.
     pub(super) fn set_tls(&self, tls: Arc<ServerConfig>) {
         if let Some(current) = &self.tls {
-            *current.lock().unwrap_or_else(PoisonError::into_inner) = tls;
+            *lock(current) = tls;
         }
     }
 
@@ -89,10 +90,7 @@ impl Site {
     }
 
     fn hash(&self) -> String {
-        self.hash
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.hash).clone()
     }
 
     /// Serves the page for as long as it is polled.
@@ -117,8 +115,7 @@ impl Site {
     }
 
     async fn encrypt(self: Arc<Self>, stream: impl AsyncRead + AsyncWrite + Unpin) {
-        let tls = (self.tls.as_ref())
-            .map(|tls| tls.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let tls = (self.tls.as_ref()).map(|tls| lock(tls).clone());
         let Some(tls) = tls else {
             return self.talk(stream).await;
         };
@@ -192,7 +189,7 @@ impl Hosts {
             IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() >> 64 << 64).into()),
             v4 => v4,
         };
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         let taken = all.entry(host).or_default();
         if *taken >= OF_ONE {
             return None;
@@ -212,7 +209,7 @@ struct OfHost {
 
 impl Drop for OfHost {
     fn drop(&mut self) {
-        let mut all = self.hosts.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.hosts.0);
         match all.get_mut(&self.host) {
             Some(taken @ 2..) => *taken -= 1,
             _ => drop(all.remove(&self.host)),

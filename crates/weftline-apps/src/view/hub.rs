@@ -1,7 +1,7 @@
 //! One source, many viewers.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
@@ -12,6 +12,7 @@ use super::counts::Counts;
 use super::media::{Kind, Unit};
 use super::outbox::{Outbox, Repeat};
 use super::wire::{Frame, Track};
+use crate::lock::lock;
 
 /// Most pictures of a group that are kept for newcomers, and their bytes. Of a longer group they get
 /// nothing: they wait for the next key frame.
@@ -69,10 +70,6 @@ pub(super) struct Seat {
 struct Inner {
     outbox: Mutex<Outbox>,
     wake: Notify,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Hub {

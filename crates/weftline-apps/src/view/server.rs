@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::net::TcpListener;
@@ -27,6 +27,7 @@ use super::tokens::{NoToken, Secret, Tokens};
 use super::wire::{LONGEST_DELAY, SHORTEST_DELAY};
 use crate::close;
 use crate::error::SessionError;
+use crate::lock::lock;
 use crate::session::farewell;
 use crate::stopper::Stopper;
 
@@ -191,10 +192,7 @@ impl View {
     }
 
     fn take_source(&self) -> Option<Opened> {
-        self.source
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        lock(&self.source).take()
     }
 
     /// Serves sessions until the port is closed.

@@ -1,9 +1,10 @@
 //! Who may watch: tokens in the URL of the page.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use crate::lock::lock;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::rand;
 
@@ -130,7 +131,7 @@ impl Tokens {
     /// See [`NoToken`].
     pub(super) fn add(&self, now: Instant) -> Result<Secret, NoToken> {
         let secret = Secret::new()?;
-        let mut all = self.lock();
+        let mut all = lock(&self.all);
         all.retain(|token| now < token.until);
         if all.len() >= MOST {
             return Err(NoToken::TooMany);
@@ -148,14 +149,14 @@ impl Tokens {
         let Some(asked) = Asked::read(path) else {
             return false;
         };
-        find(&mut self.lock(), &asked, now).is_some()
+        find(&mut lock(&self.all), &asked, now).is_some()
     }
 
     /// Admits a page with this path and query. `None`: it may not watch.
     pub(super) fn admit(&self, path: &str, now: Instant) -> Option<Admitted> {
         let asked = Asked::read(path)?;
         let fresh = Secret::new().ok()?;
-        let mut all = self.lock();
+        let mut all = lock(&self.all);
         let token = find(&mut all, &asked, now)?;
         if !self.rules.once {
             return Some(Admitted {
@@ -178,7 +179,7 @@ impl Tokens {
     /// a page as before.
     pub(super) fn give_back(&self, admitted: &Admitted) {
         let is_its = |page: &Page| page.secret == admitted.secret && page.session == 1;
-        for token in self.lock().iter_mut() {
+        for token in lock(&self.all).iter_mut() {
             token.page.take_if(|page| is_its(page));
         }
     }
@@ -188,13 +189,9 @@ impl Tokens {
         let Some(session) = admitted.session else {
             return false;
         };
-        let all = self.lock();
+        let all = lock(&self.all);
         let mut pages = all.iter().filter_map(|token| token.page.as_ref());
         pages.any(|page| page.secret == admitted.secret && page.session != session)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Token>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

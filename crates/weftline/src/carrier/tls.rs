@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{
@@ -27,6 +27,7 @@ use rustls::{
     PeerIncompatible, ServerConfig, SignatureScheme, version::TLS13,
 };
 
+use crate::lock::lock;
 use crate::{Allowed, Fingerprint, Identity};
 
 /// The protocol's name in TLS (RFC 7301); the number rises with incompatible changes. The
@@ -84,11 +85,11 @@ pub(crate) struct Refused(Arc<Mutex<Option<Fingerprint>>>);
 
 impl Refused {
     fn set(&self, peer: Fingerprint) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
+        *lock(&self.0) = Some(peer);
     }
 
     pub(crate) fn take(&self) -> Option<Fingerprint> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.0).take()
     }
 }
 
@@ -98,11 +99,7 @@ pub(crate) struct TicketStore(Arc<Mutex<VecDeque<Tls13ClientSessionValue>>>);
 
 impl TicketStore {
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Tls13ClientSessionValue>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).is_empty()
     }
 }
 
@@ -122,7 +119,7 @@ impl ClientSessionStore for TicketStore {
     fn remove_tls12_session(&self, _: &ServerName<'static>) {}
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
-        let mut tickets = self.lock();
+        let mut tickets = lock(&self.0);
         if tickets.len() == KEPT {
             tickets.pop_front();
         }
@@ -130,7 +127,7 @@ impl ClientSessionStore for TicketStore {
     }
 
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        self.lock().pop_back()
+        lock(&self.0).pop_back()
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use weftline_proto::{CloseReason, wire};
 
 use super::socket;
+use crate::lock::lock;
 use crate::{BindError, EndpointConfig, Packets, random};
 
 /// Bytes that this carrier puts before a datagram.
@@ -88,20 +89,20 @@ impl Udp {
         random::fill(&mut id)?;
         let key = (addr, u64::from_be_bytes(id));
         let (inbox, received) = mpsc::channel(INBOX);
-        self.table.lock().connections.insert(key, inbox);
+        lock(&self.table.rows).connections.insert(key, inbox);
         Ok(Link::new(&self.socket, &self.table, key, received))
     }
 
     /// Answers no further peers.
     pub(crate) fn stop_listening(&self) {
-        self.table.lock().listening = false;
+        lock(&self.table.rows).listening = false;
         self.table.changed.notify_one();
     }
 }
 
 impl Drop for Udp {
     fn drop(&mut self) {
-        let mut table = self.table.lock();
+        let mut table = lock(&self.table.rows);
         table.listening = false;
         table.bound = false;
         self.table.changed.notify_one();
@@ -238,11 +239,11 @@ impl Link {
     }
 
     fn counted(&self) -> MutexGuard<'_, Packets> {
-        self.packets.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.packets)
     }
 
     pub(crate) fn close(&self) {
-        let mut table = self.table.lock();
+        let mut table = lock(&self.table.rows);
         if table.connections.remove(&self.key).is_some() {
             if table.ended.len() == ENDED {
                 table.ended.pop_front();
@@ -299,10 +300,6 @@ impl Default for Table {
 }
 
 impl Table {
-    fn lock(&self) -> MutexGuard<'_, Rows> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Gives datagrams of `stride` bytes to their connections; a HELLO of an unknown one makes a new
     /// one, which `open` takes.
     fn deliver(
@@ -318,7 +315,7 @@ impl Table {
                 continue;
             };
             let key = (addr, u64::from_be_bytes(*id));
-            let mut rows = self.lock();
+            let mut rows = lock(&self.rows);
             if let Some(inbox) = rows.connections.get(&key) {
                 inbox.try_send(Bytes::copy_from_slice(datagram)).ok();
                 continue;
@@ -373,7 +370,7 @@ async fn demultiplex(socket: Arc<Socket>, table: Arc<Table>, opened: mpsc::Sende
     let mut meta = [RecvMeta::default(); BUFFERS];
     loop {
         {
-            let rows = table.lock();
+            let rows = lock(&table.rows);
             if !rows.listening {
                 opened = None;
             }

@@ -9,11 +9,12 @@ mod writer;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use weftline_proto::Role;
 
 use crate::BindError;
+use crate::lock::lock;
 use crate::shared::Shared;
 use writer::Writer;
 
@@ -68,7 +69,7 @@ impl EventLogs {
     /// Waits until everything that has happened so far is in the files. It blocks the calling thread:
     /// call it at the end of a program.
     pub fn flush(&self) {
-        let flushed = self.0.lock().as_ref().map(Writer::flush);
+        let flushed = lock(&self.0.writer).as_ref().map(Writer::flush);
         if let Some(flushed) = flushed {
             // The thread has ended if nothing comes.
             flushed.recv().ok();
@@ -82,7 +83,7 @@ impl EventLogs {
     /// Makes the folder and starts the thread, the first time.
     pub(crate) fn open(&self) -> Result<(), BindError> {
         let Logs { folder, size, .. } = &*self.0;
-        let mut writer = self.0.lock();
+        let mut writer = lock(&self.0.writer);
         if writer.is_none() {
             let started = Writer::start(folder, *size);
             *writer = Some(started.map_err(|source| BindError::EventLogs {
@@ -95,22 +96,18 @@ impl EventLogs {
 
     /// A connection begins: the number of its log.
     pub(crate) fn begin(&self, role: Role, shared: &Arc<Shared>) -> Option<u64> {
-        self.0.lock().as_mut()?.begin(role, shared)
+        lock(&self.0.writer).as_mut()?.begin(role, shared)
     }
 
     /// The connection of the log with this number is over.
     pub(crate) fn end(&self, number: u64, shared: &Shared) {
-        if let Some(writer) = self.0.lock().as_mut() {
+        if let Some(writer) = lock(&self.0.writer).as_mut() {
             writer.end(number, shared);
         }
     }
 }
 
-impl Logs {
-    fn lock(&self) -> MutexGuard<'_, Option<Writer>> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Logs {}
 
 impl fmt::Debug for EventLogs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,12 +12,13 @@ mod tests;
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::folder::Folder;
 use super::hashing::hash_file;
 use super::path::{check_case, directory};
 use super::wire::{Digest, Entry};
+use crate::lock::lock;
 use journal::{Journal, record};
 pub(super) use part::{FinishError, Part};
 
@@ -107,7 +108,7 @@ impl Store {
     }
 
     fn journal<T>(&self, work: impl FnOnce(&mut Journal) -> T) -> T {
-        work(&mut self.journal.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut lock(&self.journal))
     }
 }
 

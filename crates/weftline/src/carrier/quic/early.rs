@@ -8,7 +8,7 @@
 //! are bound by their encryption, until the handshake has proved that the client is live.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use quinn::{ConnectionId, VarInt, ZeroRttAccepted};
@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::super::TIMED_OUT;
+use crate::lock::lock;
 
 /// A client gives a handshake up after this at the latest.
 pub(super) const LONGEST: Duration = Duration::from_secs(60);
@@ -114,7 +115,7 @@ pub(super) struct Pass {
 impl Guard {
     /// A client that drew this connection ID wants in.
     pub(super) fn enter(&self, id: ConnectionId, now: Instant) -> Admission {
-        let mut seen = self.lock();
+        let mut seen = lock(&self.0);
         while let Some((at, oldest)) = seen.order.front().copied()
             && now.duration_since(at) >= REMEMBERED
         {
@@ -135,10 +136,6 @@ impl Guard {
             })
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Pass {
@@ -151,7 +148,7 @@ impl Pass {
 impl Drop for Pass {
     fn drop(&mut self) {
         if !self.kept {
-            let mut seen = self.guard.lock();
+            let mut seen = lock(&self.guard.0);
             seen.ids.remove(&self.id);
             seen.order.retain(|(_, id)| *id != self.id);
         }
@@ -189,7 +186,7 @@ mod tests {
         let (guard, now) = (Guard::default(), Instant::now());
         drop(pass(guard.enter(id(1), now)));
         drop(pass(guard.enter(id(1), now)));
-        assert!(guard.lock().ids.is_empty() && guard.lock().order.is_empty());
+        assert!(lock(&guard.0).ids.is_empty() && lock(&guard.0).order.is_empty());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Where clients knock: handshakes get places, or are turned away.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use quinn::Incoming;
@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use super::super::canonical;
 use super::crowd::{Crowd, Entry, Place};
 use crate::Refusal;
+use crate::lock::lock;
 
 /// A client's answer is waited for this long: several round trips of a bad path.
 pub(crate) const FINISH_WITHIN: Duration = Duration::from_secs(5);
@@ -73,6 +74,6 @@ impl Gate {
     }
 
     fn crowd(&self) -> MutexGuard<'_, Crowd> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }

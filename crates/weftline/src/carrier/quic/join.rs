@@ -6,7 +6,7 @@
 //! on one connection is worth nothing on another. The server answers with a proof of its own.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use aws_lc_rs::hmac;
@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::super::{PATH_REFUSED, canonical};
 use super::link::Link;
+use crate::lock::lock;
 use crate::shared::Shared;
 use crate::{Fingerprint, PathError, Refusal};
 
@@ -125,16 +126,16 @@ impl Sessions {
             shared: Arc::downgrade(shared),
             bond,
         };
-        self.lock().insert(member.bond.name, member);
+        lock(&self.0).insert(member.bond.name, member);
     }
 
     pub(crate) fn remove(&self, name: &Name) {
-        self.lock().remove(name);
+        lock(&self.0).remove(name);
     }
 
     /// The session that `join`, which came on `link`, belongs to.
     fn find(&self, link: &Link, join: &Join) -> Option<(Arc<Shared>, Bond)> {
-        let sessions = self.lock();
+        let sessions = lock(&self.0);
         let member = sessions.get(&join.name)?;
         let belongs =
             member.peer == link.peer() && member.bond.is_proved(link, BY_CLIENT, &join.proof);
@@ -142,13 +143,9 @@ impl Sessions {
         Some((shared, member.bond.clone()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Name, Member>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.lock().len()
+        lock(&self.0).len()
     }
 }
 

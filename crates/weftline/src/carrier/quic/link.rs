@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,6 +21,7 @@ use super::join::Bond;
 use super::outlet::Outlet;
 use super::together::Place;
 use super::wire::{ANSWERED, Wire};
+use crate::lock::lock;
 use crate::{ConnectError, ExportError, Fingerprint, Packets};
 
 /// Bytes by which the header of early data is longer than that of other packets: version, source
@@ -143,11 +144,7 @@ impl Link {
         self.wire.drained().await;
         let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
         self.wire.connection.close(code, reason.as_bytes());
-        let own = self
-            .own
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let own = lock(&self.own).take();
         if let Some(own) = own {
             // The peer answers at once, if it is there.
             let answer = 2 * self.wire.rtt() + ANSWERED;

@@ -20,7 +20,7 @@ mod wire;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use quinn::crypto::rustls::QuicServerConfig;
@@ -29,6 +29,7 @@ use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
 use super::tls;
 use crate::config::LONGEST_PROTOCOL;
+use crate::lock::lock;
 use crate::{Allowed, BindError, EndpointConfig, Fingerprint, Identity};
 
 use early::Guard;
@@ -143,7 +144,7 @@ impl Quic {
             // Tickets of the old key would stand for it.
             again.tickets = ServerSessionMemoryCache::new(TICKETS);
         }
-        let allowed = self.lock().as_ref().map(|l| l.allowed.clone());
+        let allowed = lock(&self.listener).as_ref().map(|l| l.allowed.clone());
         allowed.map_or(Ok(()), |allowed| self.listen(allowed))
     }
 
@@ -162,7 +163,7 @@ impl Quic {
             true => None,
             false => Some(self.make_listener(allowed)?),
         };
-        let mut current = self.lock();
+        let mut current = lock(&self.listener);
         self.serves.store(listener.is_some(), Ordering::Relaxed);
         let config = listener.as_ref().map(|l| l.config.clone());
         self.outlet.endpoint.set_server_config(config);
@@ -193,10 +194,6 @@ impl Quic {
         self.outlet.rebind(socket, self.serves.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Listener>> {
-        lock(&self.listener)
-    }
-
     pub(crate) fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.outlet.endpoint.local_addr()
     }
@@ -212,7 +209,7 @@ impl Quic {
         loop {
             let incoming = self.outlet.endpoint.accept().await?;
             // It came before the rule changed.
-            let Some(listener) = self.lock().clone() else {
+            let Some(listener) = lock(&self.listener).clone() else {
                 incoming.ignore();
                 continue;
             };
@@ -241,10 +238,6 @@ impl Quic {
     pub(crate) async fn wait_idle(&self) {
         self.outlet.endpoint.wait_idle().await;
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The settings of a port that answers clients.

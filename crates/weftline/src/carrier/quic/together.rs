@@ -9,10 +9,11 @@ use std::io;
 use std::net::UdpSocket;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Instant;
 
+use crate::lock::lock;
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 use tokio::task::coop::has_budget_remaining;
 
@@ -271,10 +272,6 @@ impl Drop for Task {
         let seat = std::mem::replace(&mut *lock(&self.bells.seat), Seat::Gone);
         drop(seat);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

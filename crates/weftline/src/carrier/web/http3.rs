@@ -4,7 +4,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use weftline_proto::{CloseReason, printable};
 
 use super::super::quic::Wire;
 use super::code;
+use crate::lock::lock;
 
 /// Sessions of a connection.
 const SESSIONS: u32 = 1;
@@ -126,7 +127,7 @@ impl Session {
     /// Tells the page that the session is over.
     pub(super) async fn close(&self, code: u32, reason: &str) -> Result<(), Failure> {
         let send = {
-            let mut send = self.send.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut send = lock(&self.send);
             send.take()
         };
         let Some(mut send) = send else { return Ok(()) };

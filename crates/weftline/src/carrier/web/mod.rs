@@ -11,7 +11,7 @@ mod link;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{ConnectionError, Incoming, ServerConfig, TransportConfig, TransportErrorCode, VarInt};
@@ -20,6 +20,7 @@ use weftline_proto::printable;
 
 use super::canonical;
 use super::quic::{self, FINISH_WITHIN, Gate, IDLE_MARGIN, Outlet, Seat, Wire};
+use crate::lock::lock;
 use crate::{BindError, EndpointConfig, Refusal, WebAllowed, WebCertificate, WebRequest};
 
 use http3::Asked;
@@ -86,7 +87,7 @@ impl Web {
     }
 
     fn server(&self) -> MutexGuard<'_, Arc<ServerConfig>> {
-        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.server)
     }
 
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
