@@ -49,3 +49,15 @@ test('the page plays in order and intact over a bad path, and goes on after an o
   assert.ok(resumedMs !== null && resumedMs < 3000, seen);
   assert.ok(bytesPerByte < 2, seen);
 });
+
+test('a phone shows the whole page, upright and on its side, and a touch changes the delay', { timeout: 120_000 }, async () => {
+  const clip = await video(join(ROOT, 'target/browser'), 20);
+  const scenario = { link: 'rate=25mbit delay=30ms queue=100ms loss=iid:5%', path: 30 };
+  const row = await measure({ programs, scenario, peer: 'view', seconds: 5, folder: join(folder, 'phone'), clip, phone: true });
+  const { corrupt, backwards, missing, errors, phone } = row;
+  const seen = JSON.stringify({ corrupt, backwards, missing, errors, phone });
+  console.log(seen);
+  assert.deepEqual([corrupt, backwards, missing, errors.length], [0, 0, 0, 0], seen);
+  assert.deepEqual([phone.upright, phone.onItsSide], [[], []], seen);
+  assert.deepEqual([phone.before, phone.after], ['shortest', '500 ms'], seen);
+});

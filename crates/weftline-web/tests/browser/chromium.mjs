@@ -32,9 +32,9 @@ export async function open(lab) {
   return { browser, close };
 }
 
-/** A page that trusts any certificate; https://peer.invalid/ is an empty page. */
-export async function page(browser) {
-  const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 720 } });
+/** A page that trusts any certificate, on this screen; https://peer.invalid/ is an empty page. */
+export async function page(browser, screen = { viewport: { width: 1280, height: 720 } }) {
+  const context = await browser.newContext({ ignoreHTTPSErrors: true, ...screen });
   const page = await context.newPage();
   await page.route('https://peer.invalid/**', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>peer</title><body style="margin:0">' }),

@@ -33,7 +33,7 @@ export function pageFolder() {
 }
 
 /** Runs one measurement in a lab of its own; returns its figures. */
-export async function measure({ programs, scenario, peer, seconds, folder, clip, seed = 1, outageAt = 30, until }) {
+export async function measure({ programs, scenario, peer, seconds, folder, clip, seed = 1, outageAt = 30, until, phone }) {
   mkdirSync(folder, { recursive: true });
   const { outage } = scenario;
   const file = (name) => join(folder, name);
@@ -49,6 +49,7 @@ export async function measure({ programs, scenario, peer, seconds, folder, clip,
     seconds,
     // The end of the measured time, if it is fixed: seconds after the lab began.
     until,
+    phone,
     drain: 3,
     patience: 60,
     picture: file('page.png'),
@@ -90,6 +91,7 @@ export async function measure({ programs, scenario, peer, seconds, folder, clip,
     trouble: result.trouble.slice(0, 5),
     errors: result.errors.slice(0, 5),
     statistics: result.statistics,
+    phone: result.phone,
   });
   writeFileSync(file('row.json'), json(row));
   writeFileSync(file('frames.json'), JSON.stringify(perFrame));

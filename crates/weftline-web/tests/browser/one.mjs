@@ -13,6 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { open, page as newPage } from './chromium.mjs';
 import { peer } from './peers/index.mjs';
+import { PHONE, handle } from './phone.mjs';
 import { count, install, shown } from './witness.mjs';
 
 const ADDRESS = '10.77.0.1';
@@ -84,7 +85,7 @@ async function untilShown(page, frames, seconds) {
 const chosen = peer(order.peer);
 const { server, source, said } = start(chosen);
 const { browser, close } = await open(order.lab);
-const page = await newPage(browser);
+const page = await newPage(browser, order.phone ? PHONE : undefined);
 const trouble = [];
 page.on('pageerror', (error) => trouble.push(`page: ${error}`));
 page.on('console', (message) => {
@@ -109,6 +110,7 @@ try {
   result.end = now();
   result.began = began;
   Object.assign(result, await shown(page));
+  if (order.phone) result.phone = await handle(page);
   result.statistics = (await chosen.statistics?.(page)) ?? null;
 } catch (error) {
   result.failed = String(error?.stack ?? error);
