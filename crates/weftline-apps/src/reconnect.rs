@@ -1,4 +1,4 @@
-//! A session that is re-established after a loss; the clients of relay and forward share it.
+//! A session that is re-established after a loss; the clients of relay, forward and tun share it.
 
 use std::convert::Infallible;
 use std::future::pending;

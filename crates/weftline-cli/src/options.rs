@@ -63,7 +63,8 @@ pub(crate) struct LogOptions {
     /// received, decoded and delivered, packet by packet (docs/reference/event-log.md)
     #[arg(long, value_name = "DIR", help_heading = "Monitoring")]
     log_dir: Option<PathBuf>,
-    /// Most bytes of the log of one session; of a longer log the newest half or more is kept
+    /// Most bytes of the log of one session, at least 1 MiB; of a longer log the newest half or more
+    /// is kept
     #[arg(
         long,
         value_name = "SIZE",
@@ -328,7 +329,7 @@ fn log_size(text: &str) -> Result<u64, String> {
     let size = weftline_netem::units::parse_size(text).map_err(|e| e.to_string())? as u64;
     match size >= EventLogs::LEAST_SIZE {
         true => Ok(size),
-        false => Err("give 2MB or more".to_owned()),
+        false => Err(format!("give {} (1 MiB) or more", EventLogs::LEAST_SIZE)),
     }
 }
 

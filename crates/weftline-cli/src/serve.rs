@@ -27,8 +27,9 @@ use crate::ui::{Exit, Failure, OutputOptions, peers};
 use crate::{book, forward, home, relay};
 
 const EXAMPLES: &str = "\
-The file has a table for each service: [recv], [relay], [forward] and [tun]. The keys of a table are the
-options of `weftline recv`, `weftline relay serve`, `weftline forward serve` and `weftline tun serve`:
+The file has a table for each service: [recv], [relay], [forward] and [tun]. The keys of a table are
+the options of `weftline recv`, `weftline relay serve`, `weftline forward serve` and
+`weftline tun serve`:
 
   # serve.toml
   listen = 9338

@@ -20,7 +20,8 @@ Examples:
   sender$   weftline cast send --in udp://:5004 --to 239.1.2.3:6000 --max-latency 200ms --sdp a.sdp
   receiver$ weftline cast recv --sdp a.sdp --out udp://127.0.0.1:5004
 
-`weftline cast send --help` explains rates and ports, `weftline cast recv --help` order and sources.";
+`weftline cast send --help` explains rates and ports, `weftline cast recv --help` explains order and
+sources.";
 
 /// Send UDP (RTP, MPEG-TS) to one or many receivers and repair losses without a return path
 #[derive(Args, Clone, Debug)]

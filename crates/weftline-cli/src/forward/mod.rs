@@ -41,12 +41,12 @@ Examples:
   Reverse, host-b's port 2222 to this host's SSH server (host-b: serve --allow-listen
   127.0.0.1:2222):
     weftline forward --via host-b --peer FINGERPRINT -R 2222:127.0.0.1:22
-  Without settings in programs, whose connections to a network go through the session (Linux, root; host-b: serve
+  All TCP connections to a network, without settings in programs (Linux, root; host-b: serve
   --allow '10.20.0.0/16:*'):
     sudo weftline forward --via host-b --peer FINGERPRINT -T 10.20.0.0/16
 
--L, -R and -D are those of ssh: HOST is reached from the other end, and a port without an address is open
-to programs of its own host only. `:8080:web.lan:80` opens port 8080 on every address.
+-L, -R and -D are those of ssh: HOST is reached from the other end, and a port without an address is
+open to programs of its own host only. `:8080:web.lan:80` opens port 8080 on every address.
 
 Local ports stay open while a lost session is restored. `weftline forward serve --help`
 explains what can be allowed.";

@@ -29,8 +29,8 @@ Examples:
 
 It prints the command for the client. Clients are hosts whose fingerprint is given with --peer or
 listed in ~/.config/weftline/allowed-forward (one a line; text after it is a comment), and this
-host itself; a changed list counts at once. They reach only the targets that --allow names. `*` includes this
-host's own services, and everything else that this host reaches.";
+host itself; a changed list counts at once. They reach only the targets that --allow names. `*`
+includes this host's own services, and everything else that this host reaches.";
 
 /// Connect to targets that this host reaches, for `weftline forward`
 #[derive(Args, Clone, Debug)]

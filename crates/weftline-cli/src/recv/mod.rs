@@ -43,8 +43,8 @@ comes later. Without a terminal there is no code, unless --code asks for it.
 
 Senders are hosts that were paired by a code, named with --peer or listed in
 ~/.config/weftline/allowed-files (one fingerprint a line; text after it is a comment; a changed list
-counts at once), and this host itself. On a terminal you are asked about others; otherwise they are refused, and see the command
-that would allow them.
+counts at once), and this host itself. On a terminal you are asked about others. Elsewhere they are
+refused, and see the command that would allow them.
 
 Without DIR, files are received into the directory `received`, or `received-2` and so on if it
 exists; one whose transfer was interrupted is used again. Files appear under their names when they

@@ -37,9 +37,9 @@ Examples:
       --udp 5005=10.0.0.7:5005,in-order
 
 WireGuard: run the first example on the same host, and set `Endpoint = 127.0.0.1:51820` for that
-peer and `MTU = 1280` for the interface: longer datagrams travel in pieces, and each piece may be lost.
-This program prints the MTU that fits the path, once known: 1328 on most paths, 1056 on all. The
-server runs
+peer and `MTU = 1280` for the interface: longer datagrams travel in pieces, and each piece may be
+lost. This program prints the MTU that fits the path, once known: 1328 on most paths, 1056 on all.
+The server runs
   weftline relay serve --allow 127.0.0.1:51820 --peer FINGERPRINT-OF-THIS-HOST";
 
 /// Forward UDP from this host to targets that the server reaches

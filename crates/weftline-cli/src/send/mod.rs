@@ -38,11 +38,11 @@ Examples:
   weftline send movie.mkv 192.0.2.7:9000 --peer FINGERPRINT
   tar c src | weftline send - --name src.tar host.example
 
-The receiver runs `weftline recv`, which shows a code. With it, both hosts learn who the other is, and
-the receiver is remembered in ~/.config/weftline/peers with the address: it needs no code again. With
---peer instead of a code, the receiver needs this host's fingerprint too: `weftline key` prints it.
-On a terminal, `send` waits up to two minutes for the receiver's operator to allow it. To resume an
-interrupted transfer, run both commands again. Symbolic links are not sent.";
+The receiver runs `weftline recv`, which shows a code. With it, both hosts learn who the other is,
+and the receiver is remembered in ~/.config/weftline/peers with its address: later transfers need no
+code. With --peer instead of a code, the receiver needs this host's fingerprint too: `weftline key`
+prints it. On a terminal, `send` waits up to two minutes for the receiver's operator to allow it.
+To resume an interrupted transfer, run both commands again. Symbolic links are not sent.";
 
 /// Send files and directories to `weftline recv` on another host
 #[derive(Args, Clone, Debug)]

@@ -14,11 +14,12 @@ pub enum Exit {
     General = 1,
     /// The command line is wrong.
     Usage = 2,
-    /// An identity was refused by one of the ends, or a key file is unusable.
+    /// One of the ends refused the other's identity or code, or the server refused what the client asked for: a
+    /// service, a target or an address to listen on. Or a key file is missing or unusable.
     Refused = 3,
     /// The peer cannot be reached, or the connection was lost.
     Lost = 4,
-    /// What arrived is not what was sent.
+    /// The data that arrived is not the data that was sent.
     Corrupt = 5,
     /// Stopped by Ctrl-C.
     Interrupted = 130,
@@ -32,9 +33,9 @@ Exit codes:
   0    success
   1    general failure, for example a file that could not be stored
   2    wrong command line
-  3    identity refused by the peer or by this host, or unusable key file
+  3    refused: identity, pairing code, service, target or listening address; or unusable key file
   4    the peer could not be reached, or the connection was lost
-  5    verification failed: what arrived is not what was sent
+  5    verification failed: the data that arrived is not the data that was sent
   130  stopped by Ctrl-C
   143  stopped by SIGTERM";
 

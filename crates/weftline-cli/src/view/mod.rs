@@ -35,18 +35,21 @@ const THERE: There = There {
 };
 
 const EXAMPLES: &str = "\
-Formats: H.264 as MPEG-TS (with Opus), byte stream or RTP; AV1 as IVF or OBUs. B pictures cost delay: encode
-with -tune zerolatency or -bf 0. A key frame every one or two seconds lets viewers begin quickly.
+Formats: H.264 as MPEG-TS (with Opus), byte stream or RTP; AV1 as IVF or OBUs. B pictures cost
+delay: encode with -tune zerolatency or -bf 0. A key frame every one or two seconds lets viewers
+begin quickly. In MPEG-TS without -omit_video_pes_length 0, each picture waits for the next one.
 
 Examples:
-  ffmpeg -i INPUT -c:v libx264 -tune zerolatency -g 60 -c:a libopus -f mpegts - | weftline view
+  ffmpeg -i INPUT -c:v libx264 -tune zerolatency -g 60 -c:a libopus -f mpegts \\
+      -omit_video_pes_length 0 - | weftline view
   weftline view --from movie.ts --repeat --http
   weftline view --from rtp://:5004 --sound rtp://:5006 --listen :8443
   weftline view --from udp://:5000 --once --tokens 5 --listen 192.0.2.7:8443
 
-It prints a link for each token. Whoever has the link may watch, so send it by a way that is safe. A browser
-warns of a certificate that is not from an authority: give one with --cert and --key, or use --http on this
-host itself. SIGHUP prints a further link. docs/use/view.md has recipes for cameras, screens and phones.";
+It prints a link for each token. Whoever has the link may watch, so send it by a way that is safe.
+A browser warns of a certificate that is not from an authority: give one with --cert and --key, or
+use --http on this host itself. SIGHUP prints a further link. docs/use/view.md has recipes for
+cameras, screens and phones.";
 
 /// Show a live stream (H.264, AV1, Opus) to viewers with a browser, over WebTransport
 #[derive(Args, Clone, Debug)]
