@@ -171,18 +171,6 @@ impl LinkConfig {
         self
     }
 
-    /// Holds packets for these times, and then lets all go at once.
-    pub fn with_bunch(mut self, least: Duration, most: Duration) -> Self {
-        self.bunch = Some(Bunch::new(least, most));
-        self
-    }
-
-    /// Changes the delay by `by`, and back, each `every`.
-    pub fn with_steps(mut self, by: Duration, every: Duration) -> Self {
-        self.steps = Some(Steps::new(by, every));
-        self
-    }
-
     /// Sets the queue limit.
     pub fn with_queue(mut self, queue: Queue) -> Self {
         self.queue = queue;

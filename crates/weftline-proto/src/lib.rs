@@ -77,6 +77,6 @@ pub use violation::Violation;
 /// [`Action`](scheme::Action). `Scheme::Custom` carries it into a configuration.
 #[cfg(feature = "unstable-scheme")]
 pub mod scheme {
-    pub use crate::sender::scheme::{Custom, Ingredients, Redundancy, Report, Rule};
+    pub use crate::sender::scheme::{Custom, Redundancy, Report, Rule};
     pub use crate::sender::{Action, Room, Situation, Transmission};
 }

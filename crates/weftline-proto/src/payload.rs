@@ -234,7 +234,6 @@ impl Payload {
         max: usize,
         symbol: &mut Vec<u8>,
     ) -> Option<Filled> {
-        self.on_timeout(now);
         let mut writer = FrameWriter::new(symbol, max);
         let mut durable = self.streams.fill_control(&mut writer, esi);
         if self.credit.update_due() && writer.room() > 9 {

@@ -252,16 +252,11 @@ impl Check {
         self
     }
 
-    /// The values here, by source.
-    pub fn ours(&self) -> impl Iterator<Item = (Source, Ours)> + '_ {
-        [
-            (Source::Theory, self.theory),
-            (Source::Simulation, self.simulation),
-            (Source::Engine, self.engine),
-            (Source::Measured, self.lab),
-        ]
-        .into_iter()
-        .filter_map(|(source, ours)| Some((source, ours?)))
+    /// The values here.
+    fn ours(&self) -> impl Iterator<Item = Ours> {
+        [self.theory, self.simulation, self.engine, self.lab]
+            .into_iter()
+            .flatten()
     }
 
     /// The difference of simulation and theory in standard errors.
@@ -305,7 +300,7 @@ impl Check {
             return Verdict::Contradicts;
         }
         let stands = self.paper.as_ref().and_then(|says| {
-            let all = self.ours().map(|(_, ours)| says.rule.stands(ours));
+            let all = self.ours().map(|ours| says.rule.stands(ours));
             Some((says.rule, all.max()?))
         });
         match stands {
@@ -317,17 +312,6 @@ impl Check {
             Some((_, Stands::Open)) => Verdict::Inconclusive,
             Some((_, Stands::Differs)) => Verdict::Differs,
         }
-    }
-
-    /// The values here that disagree with the paper's statement.
-    pub fn differing(&self) -> Vec<Source> {
-        let Some(says) = &self.paper else {
-            return Vec::new();
-        };
-        let differs = |(source, ours): (Source, Ours)| {
-            (says.rule.stands(ours) == Stands::Differs).then_some(source)
-        };
-        self.ours().filter_map(differs).collect()
     }
 
     /// The paper's statement, theory, simulation, engine, lab and the difference, as cells of a
@@ -342,18 +326,6 @@ impl Check {
             value(self.lab),
             self.difference(),
         ]
-    }
-
-    /// The values as words of a sentence.
-    pub fn comparison(&self) -> String {
-        let names = ["paper", "theory", "simulation", "engine", "lab"];
-        let cells = self.cells();
-        let told = names
-            .iter()
-            .zip(&cells)
-            .filter(|(_, cell)| !cell.is_empty());
-        let told: Vec<String> = told.map(|(name, cell)| format!("{name} {cell}")).collect();
-        told.join(", ")
     }
 
     /// The difference in words: the engine's to the paper's number, or else another value's, in
@@ -538,13 +510,12 @@ mod tests {
     }
 
     #[test]
-    fn every_value_must_agree_and_those_that_do_not_are_named() {
+    fn every_value_must_agree_and_the_engines_needs_a_reason_if_it_does_not() {
         let check = Check::of("x")
             .at_least(1.0)
             .simulated(2.0, 0.1)
             .engine(0.5, 0.1);
         assert_eq!(check.verdict(), Verdict::Differs);
-        assert_eq!(check.differing(), [Source::Engine]);
         assert!(check.is_engine_unexplained());
         assert!(!check.engine_because("queues").is_engine_unexplained());
     }
@@ -588,6 +559,5 @@ mod tests {
             check.cells(),
             ["2.00", "", "1 ± 0.25", "", "", "-50.0 %"].map(str::to_owned)
         );
-        assert_eq!(check.comparison(), "paper 2.00, simulation 1 ± 0.25");
     }
 }

@@ -83,6 +83,8 @@ impl Session {
 
     fn write_coded(&mut self, now: Time, path: usize, out: &mut Vec<u8>) -> bool {
         self.paths[path].paced_until = None;
+        // What has expired must not be chosen in place of a repair.
+        self.payload.on_timeout(now);
         let pending = self.payload.sendable();
         self.waiting_since = pending.then(|| self.waiting_since.unwrap_or(now));
         let kept_alive = self.paths[path].probe_due;

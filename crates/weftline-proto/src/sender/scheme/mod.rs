@@ -33,7 +33,7 @@ use crate::time::Time;
 use crate::wire::Measuring;
 
 pub use arq::Arq;
-pub use auto::{Auto, Ingredients};
+pub use auto::Auto;
 pub use block::Block;
 #[cfg(feature = "unstable-scheme")]
 pub use custom::Custom;

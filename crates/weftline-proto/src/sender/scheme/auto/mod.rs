@@ -14,7 +14,7 @@ use crate::sender::situation::Situation;
 use crate::sender::window::EncodingWindow;
 use crate::time::Time;
 
-pub use options::{Auto, Ingredients};
+pub use options::Auto;
 use price::Price;
 
 /// The newest 1024 symbols: the belief assumes that repairs cover all lost symbols.

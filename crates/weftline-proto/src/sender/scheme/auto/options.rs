@@ -30,11 +30,10 @@ pub struct Auto {
     pub(crate) ingredients: Ingredients,
 }
 
-/// Parts of the rule of [`Auto`]; all are on unless switched off.
+/// Parts of the rule of [`Auto`]; all are on unless `without=` switches them off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct Ingredients {
+pub(crate) struct Ingredients {
     /// Deficits that the receiver reports raise the worth of a repair.
     pub reports: bool,
     /// Repairs after the last symbol before a pause are nearly free.
@@ -91,16 +90,6 @@ impl Auto {
     pub fn overhead(self, overhead: f64) -> Self {
         Auto {
             overhead: Some(overhead),
-            ..self
-        }
-    }
-
-    /// Switches parts of the rule off, for research.
-    #[cfg(feature = "unstable-scheme")]
-    #[must_use]
-    pub fn ingredients(self, ingredients: Ingredients) -> Self {
-        Auto {
-            ingredients,
             ..self
         }
     }
