@@ -16,8 +16,6 @@
 
 use serde::Serialize;
 
-use super::picture::Source;
-
 /// Standard errors within which two values are equal.
 const ERRORS: f64 = 4.0;
 /// Standard errors by which a value must clear a bound.
