@@ -115,6 +115,12 @@ const DRAIN_EVERY_ROUNDS: u32 = 40;
 const SOONER: u32 = 4;
 const SOONER_ROUNDS: u32 = 8;
 
+/// A start that ended with a queue begins again if the path turns out to move the delay within this many rounds.
+const DOUBTFUL: u32 = 8;
+/// Where the path moves the delay, a queue beyond the target in this many rounds in a row may be the path's own
+/// delay, of which the last drain saw too little.
+const CROWDED: u32 = 8;
+
 /// A flow that always had more to send for this many rounds fills any window.
 const BACKLOGGED: u32 = 6;
 /// A round with marks (ECN) leaves this part of the window (RFC 8511 allows it).
@@ -226,6 +232,10 @@ pub(super) struct Adaptive {
     swing: Swing,
     marks: u64,
     last_sent: Time,
+    /// Rounds in which the end of the start may still prove to be a mistake.
+    doubtful: u32,
+    /// Rounds in a row in which a path that moves the delay showed a queue beyond the target.
+    crowded: u32,
     /// The flow has moved to this path from one that fell silent, and its start here goes on.
     taken_over: bool,
     /// The part that this path has of what the session takes from this bottleneck.
@@ -274,6 +284,8 @@ impl Adaptive {
             swing: Swing::default(),
             marks: 0,
             last_sent: now,
+            doubtful: 0,
+            crowded: 0,
             taken_over: false,
             own_part: 1.0,
         };
@@ -539,6 +551,9 @@ impl Adaptive {
         self.shown &= !self.ebbs;
         self.look_for_competition(now, round, &found);
         let before_jump = self.steps.on_round(self.window);
+        // A shorter hold is noise of timers; a longer one than a round trip may be that of what this flow sent.
+        let is_doubtful = self.doubtful > 0 && (TARGET_MIN..=base).contains(&self.jitter.hold());
+        self.doubtful = self.doubtful.saturating_sub(1);
         match self.phase {
             Phase::Start if self.late > Duration::ZERO && queue <= target / 2 => {
                 self.losses.on_rested_round(round, self.packet);
@@ -573,6 +588,11 @@ impl Adaptive {
             Phase::Rested => self.end_drain(now, round, &found),
             Phase::Steady if !round.limited => self.backlogged = 0,
             Phase::Steady if found.moves && round.is_spread() => self.backlogged = 0,
+            // The start took the path's own delay for a queue.
+            Phase::Steady if found.moves && self.jitter.own().is_none() && is_doubtful => {
+                self.doubtful = 0;
+                self.phase = Phase::Start;
+            }
             Phase::Steady if found.moves && self.jitter.own().is_none() => {
                 self.drain(found.rate, base + found.delay);
             }
@@ -689,12 +709,18 @@ impl Adaptive {
             false => (usual / SOONER).min(self.srtt * SOONER_ROUNDS),
         };
         let rested = self.drained.is_some_and(|at| now.since(at) < pause);
+        self.crowded = match found.moves && queue > target {
+            true => self.crowded + 1,
+            false => 0,
+        };
         let wants = now.since(self.emptied) >= pause
+            || self.crowded >= CROWDED
             || self.ebbs
             || self.watch.is_suspicious()
             || excess != Ok(0.0) && !rested;
         // A flow that is idle now and then does not fill the queue, and a drain would delay it.
         if wants && self.backlogged >= BACKLOGGED {
+            self.crowded = 0;
             self.drain(rate, base + self.jitter.own().unwrap_or_default());
             return;
         }

@@ -277,9 +277,15 @@ impl Jitter {
         self.growth = Growth::default();
     }
 
-    /// The last round of the start was hardly faster than one before. It may have been chance.
-    pub(super) fn is_stalled(&self) -> bool {
-        self.growth.stalls > 0
+    /// How fast the window may grow in the start: 1 doubles it in a round trip. Not after a round that was hardly
+    /// faster than one before, which may have been chance; after further ones half as fast: a window that stays as
+    /// it is brings no higher rate either, and one that is too large brings a queue.
+    pub(super) fn start_growth(&self) -> f64 {
+        match self.growth.stalls {
+            0 => 1.0,
+            1 => 0.0,
+            _ => 0.5,
+        }
     }
 }
 
@@ -686,7 +692,7 @@ mod tests {
     }
 
     /// What rounds of the start with these mean round trips, in ms, and rates tell.
-    fn start(rounds: &[(f64, f64)]) -> (Option<f64>, bool) {
+    fn start(rounds: &[(f64, f64)]) -> (Option<f64>, f64) {
         let mut jitter = Jitter::default();
         let mut full = None;
         for (trip, rate) in rounds {
@@ -694,26 +700,26 @@ mod tests {
             end_other_round(&mut jitter);
             full = jitter.full_rate(*rate);
         }
-        (full, jitter.is_stalled())
+        (full, jitter.start_growth())
     }
 
     #[test]
     fn a_start_is_over_after_four_rounds_that_are_hardly_faster_or_two_with_a_queue() {
         let calm = [100.0, 125.0, 110.0, 120.0, 105.0].map(|rate| (60.0, rate));
-        assert_eq!(start(&calm[..1]), (None, false));
-        assert_eq!(start(&calm[..2]), (None, true));
-        assert_eq!(start(&calm[..4]), (None, true));
-        assert_eq!(start(&calm), (Some(115.0), true));
+        assert_eq!(start(&calm[..1]), (None, 1.0));
+        assert_eq!(start(&calm[..2]), (None, 0.0));
+        assert_eq!(start(&calm[..4]), (None, 0.5));
+        assert_eq!(start(&calm), (Some(115.0), 0.5));
         // A round that is faster begins anew.
         let mut faster = calm;
         faster[3].1 = 157.0;
-        assert_eq!(start(&faster[..4]), (None, false));
-        assert_eq!(start(&faster), (None, true));
+        assert_eq!(start(&faster[..4]), (None, 1.0));
+        assert_eq!(start(&faster), (None, 0.0));
         // The newest round trip is longer than the last four by more than a quarter.
         let queue = [(200.0, 50.0), (60.0, 100.0), (60.0, 126.0), (60.0, 110.0)];
         let with = |trip| [&queue[..], &[(trip, 120.0)]].concat();
-        assert_eq!(start(&with(90.0)), (Some(115.0), true));
-        assert_eq!(start(&with(80.0)), (None, true));
+        assert_eq!(start(&with(90.0)), (Some(115.0), 0.5));
+        assert_eq!(start(&with(80.0)), (None, 0.5));
     }
 
     #[test]

@@ -32,14 +32,19 @@ impl Experiment {
 
     /// A flow of `bytes` over these two ways.
     fn between(forward: &str, back: &str, bytes: u64) -> Self {
+        Self::seeded(1, forward, back, bytes)
+    }
+
+    /// The same with other random numbers.
+    fn seeded(seed: u64, forward: &str, back: &str, bytes: u64) -> Self {
         let forward: LinkConfig = forward.parse().expect("well-formed");
         let back = back.parse().expect("well-formed");
         let mut config = Config::default();
         config.initial_rtt = 2 * forward.delay;
         let [script, reader] = Script::transfer(bytes);
-        let sender = Peer::new(Role::Client, config.clone(), 1, script);
-        let receiver = Peer::new(Role::Server, config, !1, reader);
-        let mut sim = Simulation::new(sender, receiver, forward, back, 1);
+        let sender = Peer::new(Role::Client, config.clone(), seed, script);
+        let receiver = Peer::new(Role::Server, config, !seed, reader);
+        let mut sim = Simulation::new(sender, receiver, forward, back, seed);
         sim.per_datagram_overhead = OVERHEAD;
         Experiment(sim)
     }
@@ -190,6 +195,16 @@ fn delay_that_moves_in_both_directions_does_not_slow_a_flow() {
             "{rate:.1} of {steady:.1} Mbit/s on {link}"
         );
     }
+}
+
+/// The first reports may show the delay of a queue, and only the next ones that the path moves the delay.
+#[test]
+fn a_start_that_took_jitter_for_a_queue_begins_again() {
+    let link = "rate=100mbit delay=50ms jitter=25ms,normal queue=100ms loss=iid:1%";
+    let rates = [1, 2, 3, 4, 5, 6, 7, 8]
+        .map(|seed| Experiment::seeded(seed, link, link, ENDLESS).rate(3.0, 8.0));
+    let slowest = rates.into_iter().fold(f64::INFINITY, f64::min);
+    assert!(slowest > 50.0, "{rates:.1?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{ASKS, Adaptive, MIN_PACKETS, Phase, START_LOSS, START_QUEUE};
+use super::{ASKS, Adaptive, DOUBTFUL, MIN_PACKETS, Phase, START_LOSS, START_QUEUE};
 use crate::time::Time;
 
 /// A new session may have in flight what a path of this many bytes a second holds, between these
@@ -62,10 +62,13 @@ impl Adaptive {
         let Some(base) = self.base() else { return };
         let kept = 1.0 - self.round.loss().min(START_LOSS);
         let overloaded = self.is_overloaded();
-        let stalled = self.mean_trip.is_some() && self.jitter.is_stalled();
+        let growth = match self.mean_trip {
+            Some(_) => self.jitter.start_growth(),
+            None => 1.0,
+        };
         // A larger window would lose still more.
-        if self.round.limited && !overloaded && !stalled {
-            self.window += arrived / kept;
+        if self.round.limited && !overloaded && growth > 0.0 {
+            self.window += growth * arrived / kept;
             // Before a rate is proven, a larger window is the news that a request brings.
             if self.proven == 0.0 && arrived > 0.0 {
                 self.asks = ASKS;
@@ -95,6 +98,7 @@ impl Adaptive {
         };
         if full || overloaded {
             self.phase = Phase::Steady;
+            self.doubtful = if moves || overloaded { 0 } else { DOUBTFUL };
             self.jitter.end_start();
             let taken_over = core::mem::take(&mut self.taken_over);
             // The mean rate of an application that pauses is its own, and that of a path to which the flow has
