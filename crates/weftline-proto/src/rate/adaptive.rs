@@ -115,8 +115,12 @@ const DRAIN_EVERY_ROUNDS: u32 = 40;
 const SOONER: u32 = 4;
 const SOONER_ROUNDS: u32 = 8;
 
-/// A start that ended with a queue begins again if the path turns out to move the delay within this many rounds.
+/// A start that ended with a queue begins again if the path turns out to move the delay within this many rounds and
+/// this time: on a long path a new start takes longer than it gains.
 const DOUBTFUL: u32 = 8;
+const DOUBTFUL_FOR: Duration = Duration::from_secs(1);
+/// It must do so for this many rounds in a row: the pause after the start may look like a hold once.
+const MOVED: u32 = 2;
 /// Where the path moves the delay, a queue beyond the target in this many rounds in a row may be the path's own
 /// delay, of which the last drain saw too little.
 const CROWDED: u32 = 8;
@@ -234,7 +238,8 @@ pub(super) struct Adaptive {
     last_sent: Time,
     /// Rounds in which the end of the start may still prove to be a mistake.
     doubtful: u32,
-    /// Rounds in a row in which a path that moves the delay showed a queue beyond the target.
+    /// Rounds in a row in which the path moved the delay, and in which it then showed a queue beyond the target.
+    moved: u32,
     crowded: u32,
     /// The flow has moved to this path from one that fell silent, and its start here goes on.
     taken_over: bool,
@@ -285,6 +290,7 @@ impl Adaptive {
             marks: 0,
             last_sent: now,
             doubtful: 0,
+            moved: 0,
             crowded: 0,
             taken_over: false,
             own_part: 1.0,
@@ -551,6 +557,10 @@ impl Adaptive {
         self.shown &= !self.ebbs;
         self.look_for_competition(now, round, &found);
         let before_jump = self.steps.on_round(self.window);
+        self.moved = match found.moves {
+            true => self.moved + 1,
+            false => 0,
+        };
         // A shorter hold is noise of timers; a longer one than a round trip may be that of what this flow sent.
         let is_doubtful = self.doubtful > 0 && (TARGET_MIN..=base).contains(&self.jitter.hold());
         self.doubtful = self.doubtful.saturating_sub(1);
@@ -590,8 +600,10 @@ impl Adaptive {
             Phase::Steady if found.moves && round.is_spread() => self.backlogged = 0,
             // The start took the path's own delay for a queue.
             Phase::Steady if found.moves && self.jitter.own().is_none() && is_doubtful => {
-                self.doubtful = 0;
-                self.phase = Phase::Start;
+                if self.moved >= MOVED {
+                    self.doubtful = 0;
+                    self.phase = Phase::Start;
+                }
             }
             Phase::Steady if found.moves && self.jitter.own().is_none() => {
                 self.drain(found.rate, base + found.delay);

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{ASKS, Adaptive, DOUBTFUL, MIN_PACKETS, Phase, START_LOSS, START_QUEUE};
+use super::{ASKS, Adaptive, DOUBTFUL, DOUBTFUL_FOR, MIN_PACKETS, Phase, START_LOSS, START_QUEUE};
 use crate::time::Time;
 
 /// A new session may have in flight what a path of this many bytes a second holds, between these
@@ -98,7 +98,13 @@ impl Adaptive {
         };
         if full || overloaded {
             self.phase = Phase::Steady;
-            self.doubtful = if moves || overloaded { 0 } else { DOUBTFUL };
+            self.doubtful = match moves || overloaded {
+                true => 0,
+                false => {
+                    let rounds = DOUBTFUL_FOR.as_micros() / self.srtt.as_micros().max(1);
+                    DOUBTFUL.min(u32::try_from(rounds).unwrap_or(DOUBTFUL))
+                }
+            };
             self.jitter.end_start();
             let taken_over = core::mem::take(&mut self.taken_over);
             // The mean rate of an application that pauses is its own, and that of a path to which the flow has
