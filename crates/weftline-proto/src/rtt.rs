@@ -11,8 +11,8 @@ pub(crate) struct RttEstimator {
     latest: Duration,
 }
 
-/// No path is that long. Datagrams were held back, as in an outage or by a modem's queue: once a round trip takes
-/// less than a quarter of it, those samples say nothing any more.
+/// Hardly a path is that long by itself: datagrams were held back, as in an outage or by a modem's queue. Once a
+/// round trip takes less than a quarter of it, those samples say nothing any more.
 const HELD_BACK: Duration = Duration::from_secs(1);
 
 /// The timers of the runtime are no finer than this (RFC 9002, kGranularity).
