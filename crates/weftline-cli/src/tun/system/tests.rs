@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::runtime::{Builder, Runtime};
-use weftline_testkit::{can_emulate_paths, has_command};
+use weftline_testkit::{can_emulate_paths, has_command, until};
 
 use super::*;
 use crate::system::NFT;
@@ -122,6 +122,10 @@ fn between_two_hosts(test: fn(&Host)) {
     });
     near.run(move || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        // A busy kernel tells the routes late that the far end is up.
+        until("the link", || {
+            (!network().contains("linkdown")).then_some(())
+        });
         test(&Host {
             far: all,
             server,
