@@ -187,6 +187,20 @@ fn eight_flows_that_join_one_after_the_other_soon_share_a_short_queue() {
 }
 
 #[test]
+fn flows_that_join_in_the_middle_are_not_taken_for_competing_traffic() {
+    let flows = Flows {
+        join: SECOND * 2,
+        ..several(8)
+    };
+    for seed in [4, 7] {
+        let outcome = run(&flows, "rate=100mbit delay=10ms queue=200ms", 22, seed);
+        let [median, ..] = outcome.queue_ms;
+        assert!(median < 15.0, "{median} ms, seed {seed}");
+        assert!(outcome.jain > 0.95, "{}, seed {seed}", outcome.jain);
+    }
+}
+
+#[test]
 fn thirty_two_flows_that_overflow_the_queue_together_find_it_empty() {
     let link = "rate=100mbit delay=10ms queue=200ms";
     for seed in 1..=3 {

@@ -48,6 +48,9 @@ const USUAL_PACKET: f64 = 1250.0;
 /// what the path can carry. Later, the window stays in use even if timers are late.
 const START_GAIN: f64 = 2.0;
 const STEADY_GAIN: f64 = 1.25;
+/// The same while the window fills again after a drain, for the round trip at the target: what leaves faster than the
+/// path carries waits in the queue until the next round.
+const REFILL_GAIN: f64 = 1.1;
 /// The same where the path moves the delay: bursts would be held for longer than even packets, and
 /// reports come in bursts there.
 const MOVING_GAIN: f64 = 1.05;
@@ -143,6 +146,9 @@ enum Phase {
     Drain(u32),
     /// The packets sent while the queue was drained are reported.
     Rested,
+    /// The packets that filled the window again are reported: the first of them met an empty queue, which says
+    /// nothing about the window.
+    Refilled,
 }
 
 /// The measurements at the end of a round.
@@ -383,6 +389,11 @@ impl Adaptive {
         {
             return MOVING_GAIN * self.window / trip.as_secs_f64().max(1e-4);
         }
+        if self.phase == Phase::Rested && self.is_calm() {
+            let base = self.base().unwrap_or(self.srtt);
+            let full = base + self.target(base, self.rates.recent());
+            return REFILL_GAIN * self.window / full.as_secs_f64().max(1e-4);
+        }
         let gain = match self.phase {
             _ if !self.measured && self.late.is_zero() => 1.0 / INITIAL_SHARE,
             _ if !self.measured => 1.0,
@@ -596,6 +607,7 @@ impl Adaptive {
                 self.set_window(self.after);
             }
             Phase::Rested => self.end_drain(now, round, &found),
+            Phase::Refilled => self.phase = Phase::Steady,
             Phase::Steady if !round.limited => self.backlogged = 0,
             Phase::Steady if found.moves && round.is_spread() => self.backlogged = 0,
             // The start took the path's own delay for a queue.

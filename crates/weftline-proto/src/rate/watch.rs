@@ -31,6 +31,10 @@ const OVERFLOW: Duration = Duration::from_secs(1);
 const LATELY: Duration = Duration::from_secs(4);
 /// A queue that falls below this part of its shortest length is about to become short.
 const FALLS: f64 = 0.8;
+/// A flow keeps its window if it has more than this part of it after this time: beside flows of its kind, and not
+/// beside TCP, which takes more and more.
+const KEEPS: f64 = 0.95;
+const KEEPS_FOR: Duration = Duration::from_secs(1);
 
 /// Beside competing traffic the queue is never empty, except for some rounds every ten seconds, when
 /// BBR probes the round-trip time.
@@ -62,6 +66,15 @@ pub(super) struct Sight {
 impl Sight {
     fn is_empty(&self) -> bool {
         self.queue <= self.target / 4
+    }
+
+    /// The queue is longer than flows of this kind make it.
+    fn is_unusual(&self) -> bool {
+        let usual = match self.usual >= self.most.mul_f64(CROWDED) {
+            true => self.most,
+            false => self.usual,
+        };
+        self.queue > usual.mul_f64(TOO_LONG)
     }
 }
 
@@ -105,10 +118,16 @@ impl Watch {
             since: sight.now,
             window: sight.window,
             lowest: sight.queue,
+            asked: (sight.now, sight.window),
         };
         let filled = self.filled.get_or_insert(anew);
-        if sight.queue < filled.lowest.mul_f64(FALLS) {
+        // A queue that flows of this kind make, and that drains empty, is theirs while this flow keeps its window.
+        let is_theirs = sight.shown && !sight.is_unusual();
+        let keeps = filled.keeps_window(sight);
+        if sight.queue < filled.lowest.mul_f64(FALLS) || is_theirs && keeps == Some(true) {
             *filled = anew;
+        } else if keeps.is_some() {
+            filled.asked = anew.asked;
         }
         let lasted = self.overflow.map(|[first, last]| last.since(first));
         let least = match sight.age < YOUNG {
@@ -144,18 +163,22 @@ struct Filled {
     window: f64,
     /// The shortest queue then.
     lowest: Duration,
+    /// When it was last asked whether the flow keeps its window, and the window then.
+    asked: (Time, f64),
 }
 
 impl Filled {
+    /// Whether the flow keeps its window; nothing until the next answer is due.
+    fn keeps_window(&self, sight: &Sight) -> Option<bool> {
+        let (at, window) = self.asked;
+        (sight.now.since(at) >= KEEPS_FOR).then_some(sight.window > KEEPS * window)
+    }
+
     /// Whether competing traffic has filled it for this time.
     fn is_by_others(&self, sight: &Sight, least: Duration) -> bool {
         let lasted = sight.now.since(self.since);
         let long = lasted >= least.max(sight.rtt * FILLED_ROUNDS);
-        let usual = match sight.usual >= sight.most.mul_f64(CROWDED) {
-            true => sight.most,
-            false => sight.usual,
-        };
-        let unusual = sight.queue > usual.mul_f64(TOO_LONG) || !sight.shown && lasted >= UNSEEN;
+        let unusual = sight.is_unusual() || !sight.shown && lasted >= UNSEEN;
         long && unusual && sight.window < SHRUNK * self.window
     }
 }
@@ -224,6 +247,26 @@ mod tests {
         assert_eq!(suspicion_with(|_| 14, 0.6, usual(11)), Some(2040));
         assert_eq!(suspicion_with(|_| 30, 0.6, usual(12)), None);
         assert_eq!(suspicion_with(|_| 31, 0.6, usual(12)), Some(2040));
+    }
+
+    #[test]
+    fn a_newcomer_is_no_competing_traffic_where_flows_of_this_kind_keep_their_windows() {
+        // They make 12 ms for ten seconds; then a newcomer fills the queue, and the window falls to 0.7 in a moment.
+        let fills_for = |ms: u64| {
+            let mut watch = Watch::default();
+            (0..20_000).step_by(60).find(|at| {
+                let filled = (10_020..10_020 + ms).contains(at);
+                let window = if filled { 0.7e5 } else { 1e5 };
+                watch.on_lone_round(&Sight {
+                    usual: Duration::from_millis(10),
+                    ..sight(*at, if filled { 30 } else { 12 }, window)
+                });
+                watch.is_suspicious()
+            })
+        };
+        assert_eq!(fills_for(1000), None);
+        let after = fills_for(9000).expect("it stays");
+        assert!((11_000..12_200).contains(&after), "{after}");
     }
 
     #[test]

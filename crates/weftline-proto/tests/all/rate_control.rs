@@ -64,8 +64,13 @@ impl Experiment {
 
     /// The median wait for the transmitter, in ms.
     fn queue(&self) -> f64 {
+        self.queue_quantile(0.5)
+    }
+
+    /// The wait that this part of the packets did not exceed, in ms.
+    fn queue_quantile(&self, part: f64) -> f64 {
         let counters = self.0.a_to_b.link().counters();
-        counters.queue_delay.quantile(0.5).as_secs_f64() * 1e3
+        counters.queue_delay.quantile(part).as_secs_f64() * 1e3
     }
 
     fn wire_per_byte(&self) -> f64 {
@@ -99,6 +104,16 @@ fn a_link_is_filled_with_a_short_queue_at_any_loss_rate() {
         assert!(rate >= goodput, "{rate:.3} of the link at {loss}");
         assert!(queue <= 10.0, "{queue:.1} ms at {loss}");
         assert!(wire <= 1.10 / (1.0 - loss), "{wire:.3} at {loss}");
+    }
+}
+
+#[test]
+fn the_queue_is_no_longer_after_a_drain_than_before_it() {
+    for loss in [0.0, 0.05] {
+        let mut experiment = Experiment::new(&format!("{LINK} loss=iid:{loss}"));
+        experiment.rate(0.0, 40.0);
+        let (usual, long) = (experiment.queue(), experiment.queue_quantile(0.96));
+        assert!(long <= usual + 1.5, "{usual:.1} and {long:.1} ms at {loss}");
     }
 }
 

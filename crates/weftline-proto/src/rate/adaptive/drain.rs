@@ -45,6 +45,12 @@ impl Adaptive {
         self.srtt * (rounds + 1) >= DRAIN_HOLDS * self.jitter.hold()
     }
 
+    /// This drain and the one before showed the empty queue. Among flows that have just begun, one that waited until
+    /// its window is full would get less than its share.
+    pub(super) fn is_calm(&self) -> bool {
+        self.shown && self.shown_before && self.late.is_zero()
+    }
+
     /// The packets that left during a drain are reported.
     pub(super) fn end_drain(&mut self, now: Time, round: &Round, found: &Found) {
         let Found {
@@ -74,7 +80,10 @@ impl Adaptive {
         if self.watch.end_suspicion() && !self.shown && queue > found.least {
             self.start_competing(now);
         }
-        self.phase = Phase::Steady;
+        self.phase = match self.is_calm() && !found.moves && self.competition.is_none() {
+            true => Phase::Refilled,
+            false => Phase::Steady,
+        };
         self.emptied = now;
         self.drained = Some(now);
         // The round trip is shorter than ever before: it may become shorter still. Other flows that see this
