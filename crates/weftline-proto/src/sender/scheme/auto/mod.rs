@@ -38,7 +38,15 @@ impl Rule for AutoRule {
         let new = at.can_send_new();
         let srtt = at.srtt();
         let price = &mut self.price;
-        if price.is_held_back(at) {
+        let is_held_back = price.is_held_back(at);
+        if price.notice_near(at) {
+            let lost = at.lost_from(0).filter(|_| at.missing() > 0);
+            let next = lost.map(Action::Again).or(new.then_some(Action::New));
+            if next.is_some() {
+                return next;
+            }
+        }
+        if is_held_back {
             if at.missing() > 0
                 && price.should_answer_each(at)
                 && let Some(esi) = at.lost_from(0)

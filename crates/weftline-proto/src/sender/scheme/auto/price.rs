@@ -79,6 +79,11 @@ const REPORT_AND_ANSWER: f64 = 1.1;
 /// Repairs by which the limit may be exceeded at any time: the first symbols of a session need some.
 const SLACK: f64 = 4.0;
 
+/// A path is near if its shortest round trip is shorter than this, and a flow is busy with this many symbols in a
+/// round trip.
+const NEAR: Duration = Duration::from_millis(1);
+const BUSY: f64 = 64.0;
+
 /// The default limit: enough for the target delay on most paths.
 ///
 /// In a flow of few symbols a second even one repair for each costs very little. Where hardly
@@ -149,6 +154,8 @@ pub(super) struct Price {
     looked_at: Time,
     /// Data waits that the path does not take: there is no pause to wait for.
     held_back: bool,
+    /// A busy flow on a short path codes nothing but a few repairs after its last symbol.
+    is_near: bool,
 }
 
 impl Price {
@@ -177,6 +184,7 @@ impl Price {
             last_sent: now,
             looked_at: now,
             held_back: false,
+            is_near: false,
         }
     }
 
@@ -222,6 +230,19 @@ impl Price {
         let held_back = self.options.ingredients.backlog && (long || full);
         self.held_back = held_back && source;
         held_back
+    }
+
+    /// Whether the flow is busy on a path so short that a symbol sent again is there as soon as timers allow a repair
+    /// to be. Coding would cost both ends more processor time than the symbols themselves.
+    pub(super) fn notice_near(&mut self, at: &Situation<'_>) -> bool {
+        let wants_time = self.options.delay.is_some() || self.options.deadline.is_some();
+        self.is_near = at.shortest_rtt() < NEAR
+            && self.per_round() >= BUSY
+            && !wants_time
+            && self.options.ingredients.retransmit
+            && self.options.overhead.is_none()
+            && !at.has_several_paths();
+        self.is_near
     }
 
     /// Whether symbols that repairs no longer cover are sent again.
@@ -402,7 +423,10 @@ impl Price {
 
     fn limit(&self, srtt: Duration) -> f64 {
         let per_second = self.per_round() / srtt.as_secs_f64().max(1e-6);
-        let default = || default_limit(self.losses.rate, per_second);
+        let default = || match self.is_near {
+            true => 0.0,
+            false => default_limit(self.losses.rate, per_second),
+        };
         self.options.overhead.unwrap_or_else(default)
     }
 
