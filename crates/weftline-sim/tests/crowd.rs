@@ -217,11 +217,20 @@ fn flows_with_different_round_trips_have_nearly_equal_shares() {
         spread: Duration::from_millis(100),
         ..several(8)
     };
-    let outcome = run(&flows, "rate=25mbit delay=30ms queue=200ms", 30, 1);
+    let link = "rate=25mbit delay=30ms queue=200ms";
+    let outcome = run(&flows, link, 30, 1);
     // 60 to 160 ms.
     assert!(outcome.jain > 0.85, "{}", outcome.jain);
     let [median, ..] = outcome.queue_ms;
     assert!(median < 25.0, "{median} ms");
+    for seed in 1..=6 {
+        let two = Flows {
+            count: 2,
+            ..flows.clone()
+        };
+        let jain = run(&two, link, 40, seed).jain;
+        assert!(jain > 0.965, "{jain}, seed {seed}");
+    }
 }
 
 #[test]

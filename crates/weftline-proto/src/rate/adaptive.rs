@@ -88,6 +88,9 @@ const SLACK_PACKETS: f64 = 10.0;
 /// Where a round loses much, the window may exceed it only by the path's own losses, up to this rate.
 const MOST_LOSS: f64 = 0.9;
 
+/// A queue whose shortest length is below this part of its mean was short for a moment only.
+const STANDING: f64 = 0.75;
+
 /// A window of `w` packets grows by `GROWTH * w^POWER` in a round. This is less than proportional, so
 /// that shares become equal, and more than constant, so that fast paths are filled.
 const GROWTH: f64 = 0.285;
@@ -758,9 +761,12 @@ impl Adaptive {
             self.set_window(self.window * (1.0 - excess.min(MOST_SHRINK)));
             return;
         }
-        // The queue of a video lasts as long as a frame, not a round.
-        let queue = match round.is_spread() && !found.moves {
-            true => queue.max(round.longest),
+        let queue = match found.moves {
+            true => queue,
+            // The queue of a video lasts as long as a frame, not a round.
+            false if round.is_spread() => queue.max(round.longest),
+            // After a pause of this end the queue falls for a moment, round after round, until the gap closes.
+            false if self.has_steady_rate(found) => queue.max(round.mean_queue().mul_f64(STANDING)),
             false => queue,
         };
         self.calm = match queue > target / 4 {
@@ -821,6 +827,12 @@ impl Adaptive {
             false => most,
         };
         self.set_window((self.window + step).min(most));
+    }
+
+    /// The capacity of the path does not change within round trips, and a packet takes a small part of the target.
+    fn has_steady_rate(&self, found: &Found) -> bool {
+        let is_even = found.target - found.least <= found.least / 8;
+        is_even && self.service() * 8 <= found.least
     }
 
     /// Growth of a window in a round, in bytes.
