@@ -121,6 +121,10 @@ const DRAIN_EVERY_ROUNDS: u32 = 40;
 const SOONER: u32 = 4;
 const SOONER_ROUNDS: u32 = 8;
 
+/// A flow that does not fill the window needs no drain to see the empty queue: it sees it for this time. That of
+/// competing traffic changes more.
+const SEEN_EMPTY: Duration = Duration::from_secs(1);
+
 /// A start that ended with a queue begins again if the path turns out to move the delay within this many rounds and
 /// this time: on a long path a new start takes longer than it gains.
 const DOUBTFUL: u32 = 8;
@@ -221,6 +225,8 @@ pub(super) struct Adaptive {
     shown: bool,
     /// The same before that drain.
     shown_before: bool,
+    /// Since when a flow that does not fill the window has met no queue.
+    calm_since: Option<Time>,
     /// The shortest round trip and the rate before the last drain.
     base_before: Duration,
     rate_before: f64,
@@ -281,6 +287,7 @@ impl Adaptive {
             drained: None,
             shown: false,
             shown_before: false,
+            calm_since: None,
             base_before: Duration::ZERO,
             rate_before: 0.0,
             shortest: Duration::ZERO,
@@ -569,6 +576,11 @@ impl Adaptive {
         self.ebbs = !found.moves && queue <= target / 8 && shortest + target / 8 < self.shortest;
         self.shortest = shortest;
         self.shown &= !self.ebbs;
+        let is_calm = !round.full && !found.moves && queue <= target / 8;
+        self.calm_since = is_calm.then(|| self.calm_since.unwrap_or(now));
+        self.shown |= self
+            .calm_since
+            .is_some_and(|since| now.since(since) >= SEEN_EMPTY);
         self.look_for_competition(now, round, &found);
         let before_jump = self.steps.on_round(self.window);
         self.moved = match found.moves {

@@ -118,6 +118,24 @@ fn the_queue_is_no_longer_after_a_drain_than_before_it() {
 }
 
 #[test]
+fn a_stream_does_not_wait_for_seconds_once_its_path_is_longer() {
+    for (before, after) in [("1", "30"), ("20", "50")] {
+        // Three seconds, then the longer path.
+        let delays = format!("{before}\n").repeat(300) + &format!("{after}\n").repeat(1000);
+        let text = "rate=50mbit delay=trace:delays queue=100ms loss=iid:1%";
+        let link = LinkConfig::parse_with(text, &mut |_| Ok(delays.clone())).expect("well-formed");
+        let back = "delay=1ms".parse().expect("well-formed");
+        // 10 Mbit/s.
+        let stream = (Duration::from_micros(960), 1200, 10_000);
+        let mut sim = crate::support::live(Config::default(), stream, link, back, 1);
+        sim.run_until(Duration::from_secs(12));
+        assert_eq!(sim.b.live_delays.len(), 10_000);
+        let longest = sim.b.live_delays.iter().max().expect("messages");
+        assert!(*longest < Duration::from_secs(1), "{longest:?}, {after} ms");
+    }
+}
+
+#[test]
 fn slow_links_are_filled_with_a_queue_of_few_packets() {
     for (kbit, delay) in [(256.0, 10), (256.0, 30), (512.0, 30), (1000.0, 100)] {
         let link = format!("rate={kbit}kbit delay={delay}ms queue=2s");

@@ -82,6 +82,8 @@ const SLACK: f64 = 4.0;
 /// A path is near if its shortest round trip is shorter than this, and a flow is busy with this many symbols in a
 /// round trip.
 const NEAR: Duration = Duration::from_millis(1);
+/// The same with the queue that a flow makes.
+const NEAR_WITH_QUEUE: Duration = Duration::from_millis(10);
 const BUSY: f64 = 64.0;
 
 /// The default limit: enough for the target delay on most paths.
@@ -236,7 +238,9 @@ impl Price {
     /// to be. Coding would cost both ends more processor time than the symbols themselves.
     pub(super) fn notice_near(&mut self, at: &Situation<'_>) -> bool {
         let wants_time = self.options.delay.is_some() || self.options.deadline.is_some();
+        // The shortest round trip may be that of a path from which the session has moved to a longer one.
         self.is_near = at.shortest_rtt() < NEAR
+            && at.srtt() < NEAR_WITH_QUEUE
             && self.per_round() >= BUSY
             && !wants_time
             && self.options.ingredients.retransmit
