@@ -226,7 +226,7 @@ pub(super) struct Adaptive {
     /// The same before that drain.
     shown_before: bool,
     /// Since when a flow that does not fill the window has met no queue.
-    calm_since: Option<Time>,
+    calm_since: Time,
     /// The shortest round trip and the rate before the last drain.
     base_before: Duration,
     rate_before: f64,
@@ -287,7 +287,7 @@ impl Adaptive {
             drained: None,
             shown: false,
             shown_before: false,
-            calm_since: None,
+            calm_since: now,
             base_before: Duration::ZERO,
             rate_before: 0.0,
             shortest: Duration::ZERO,
@@ -577,10 +577,10 @@ impl Adaptive {
         self.shortest = shortest;
         self.shown &= !self.ebbs;
         let is_calm = !round.full && !found.moves && queue <= target / 8;
-        self.calm_since = is_calm.then(|| self.calm_since.unwrap_or(now));
-        self.shown |= self
-            .calm_since
-            .is_some_and(|since| now.since(since) >= SEEN_EMPTY);
+        if !is_calm {
+            self.calm_since = now;
+        }
+        self.shown |= now.since(self.calm_since) >= SEEN_EMPTY;
         self.look_for_competition(now, round, &found);
         let before_jump = self.steps.on_round(self.window);
         self.moved = match found.moves {
