@@ -245,7 +245,9 @@ fn runnable(words: &[String]) -> Option<Vec<String>> {
 fn the_commands_that_need_nothing_else_run() {
     // Some write files, and what stands for a file is one that exists.
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    std::fs::write(folder.path().join("Cargo.toml"), "").expect("it can be written to");
+    for (name, content) in [("Cargo.toml", ""), ("delays", "20\n50\n")] {
+        std::fs::write(folder.path().join(name), content).expect("it can be written to");
+    }
     let mut ran = 0;
     for line in all_lines() {
         let Some(words) = runnable(&filled(&line.words)) else {
