@@ -86,15 +86,7 @@ fn run(cli: Cli, tables: Tables) -> Result<ExitCode> {
     let exit = match cli.command {
         Command::Key(args) => key::run(&args, output),
         Command::Peers(args) => peers::run(args, output),
-        Command::Completions { shell } => {
-            clap_complete::generate(
-                shell,
-                &mut Cli::command(),
-                "weftline",
-                &mut std::io::stdout(),
-            );
-            Ok(Exit::Ok)
-        }
+        Command::Completions { shell } => Ok(program::completions::<Cli>(shell)),
         Command::Status(args) => status::run(&args, output),
         Command::Top(args) => on_runtime(top::run(args, output)),
         Command::Man { folder } => manual(&folder),

@@ -3,6 +3,8 @@
 //! The binary only calls [`main`]. The applications are in `weftline-apps`; embed that crate
 //! instead. This library exists for [`ui`], which the program `weftline-lab` shares.
 #![forbid(unsafe_code)]
+// Use `output::print`: a reader may close the pipe.
+#![deny(clippy::print_stdout)]
 
 mod book;
 mod cast;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use weftline_cli::ui::program::{self, on_runtime};
-use weftline_cli::ui::{Exit, OutputOptions, exit};
+use weftline_cli::ui::{OutputOptions, exit};
 
 use crate::commands::{attack, bench, chaos, lab, load, repro, sim, theory, vectors, why};
 
@@ -85,15 +85,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Bench(args) => bench::run(&args, output),
         Command::Vectors(args) => vectors::run(&args, output),
         Command::Why(args) => why::run(&args, output),
-        Command::Completions { shell } => {
-            clap_complete::generate(
-                shell,
-                &mut Cli::command(),
-                "weftline-lab",
-                &mut std::io::stdout(),
-            );
-            Ok(Exit::Ok)
-        }
+        Command::Completions { shell } => Ok(program::completions::<Cli>(shell)),
     };
     exit.map(ExitCode::from)
 }

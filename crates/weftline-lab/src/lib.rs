@@ -7,6 +7,8 @@
 //! `weftline-papers`. The program
 //! `weftline` does not depend on this crate.
 #![deny(unsafe_code)]
+// Use `output::print`: a reader may close the pipe.
+#![deny(clippy::print_stdout)]
 
 pub mod attack;
 pub mod chaos;

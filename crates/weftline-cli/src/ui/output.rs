@@ -1,5 +1,6 @@
 //! Lines for people on standard error, results on standard output.
 
+use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 
 use clap::Args;
@@ -31,7 +32,7 @@ pub fn line(text: &str) {
 }
 
 /// A line for programs, and for people who asked for this output.
-pub fn print(text: &str) {
+pub fn print(text: impl Display) {
     // A reader that has closed the pipe wants no more output.
     let _ = writeln!(std::io::stdout(), "{text}");
 }

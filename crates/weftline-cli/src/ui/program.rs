@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use clap_complete::Shell;
 
 use super::exit::{self, Exit, Failure};
 use super::journal;
@@ -54,6 +55,16 @@ pub fn main<C: Parser>(
     };
     terminal::flush();
     code
+}
+
+/// Prints the completion script of a program for a shell.
+pub fn completions<C: CommandFactory>(shell: Shell) -> Exit {
+    let mut command = C::command();
+    let name = command.get_name().to_owned();
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, name, &mut script);
+    output::print(String::from_utf8_lossy(&script).trim_end());
+    Exit::Ok
 }
 
 /// Runs an asynchronous command on its own runtime.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use weftline_cli::ui::{Exit, OutputOptions};
+use weftline_cli::ui::{Exit, OutputOptions, output};
 
 use super::program;
 use crate::attack::{self, Kind, Options, Row};
@@ -57,11 +57,11 @@ pub(crate) fn run(args: AttackArgs, output: OutputOptions) -> Result<Exit> {
         sources: args.sources.into_iter().map(usize::from).collect(),
     };
     if !output.json {
-        println!(
+        output::print(
             "| flood | addresses | each second: asked, sent | answered before, during, after | kept | \
-             processor before, during | memory before, most | lines | newcomers: median, p99 |"
+             processor before, during | memory before, most | lines | newcomers: median, p99 |",
         );
-        println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+        output::print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     }
     let rows = attack::run(&options, |row| {
         if !output.json {
@@ -69,7 +69,7 @@ pub(crate) fn run(args: AttackArgs, output: OutputOptions) -> Result<Exit> {
         }
     })?;
     if output.json {
-        println!("{}", serde_json::json!({ "rows": rows }));
+        output::print(format_args!("{}", serde_json::json!({ "rows": rows })));
     }
     Ok(Exit::Ok)
 }
@@ -82,7 +82,7 @@ fn print(row: &Row) {
         row.newcomer(share)
             .map_or("-".to_owned(), |s| format!("{:.0} ms", 1e3 * s))
     };
-    println!(
+    output::print(format_args!(
         "| {} | {} | {}, {:.0} | {before}, {during}, {after} % | {:.2} | {idle}, {busy} | {least}, {most} MB | {} | {}, {} |",
         row.flood,
         row.sources,
@@ -92,5 +92,5 @@ fn print(row: &Row) {
         row.lines,
         newcomer(0.5),
         newcomer(0.99),
-    );
+    ));
 }

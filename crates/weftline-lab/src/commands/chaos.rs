@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use weftline_cli::ui::{Exit, Failure, OutputOptions};
+use weftline_cli::ui::{Exit, Failure, OutputOptions, output};
 
 use super::program;
 use crate::chaos::{self, Kind, Options, Tally};
@@ -74,10 +74,10 @@ pub(crate) fn run(args: ChaosArgs, output: OutputOptions) -> Result<Exit> {
         .map_err(|missing| Failure::new(Exit::General, missing.to_string()))?;
     let faults = faults.into_inner().unwrap_or_default();
     if output.json {
-        println!(
+        output::print(format_args!(
             "{}",
             json!({ "seed": options.seed, "tally": tally, "faults": faults })
-        );
+        ));
     } else {
         print(&tally);
     }
@@ -94,23 +94,23 @@ fn print(tally: &Tally) {
         .iter()
         .map(|(name, n)| format!("{name} {n}"))
         .collect();
-    println!(
+    output::print(format_args!(
         "{} rounds in {:.0} s; {}",
         tally.rounds,
         tally.seconds,
         made.join(", ")
+    ));
+    output::print(
+        "| | rounds | wrong bytes | hangs | unexplained | programs started | until all was done: median, p99, longest |",
     );
-    println!(
-        "| | rounds | wrong bytes | hangs | unexplained | programs started | until all was done: median, p99, longest |"
-    );
-    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    output::print("| --- | --- | --- | --- | --- | --- | --- |");
     for (name, errand) in &tally.errands {
         let recovery = |share| {
             errand
                 .recovery(share)
                 .map_or("-".to_owned(), |s| format!("{s:.1}"))
         };
-        println!(
+        output::print(format_args!(
             "| {name} | {} | {} | {} | {} | {} | {}, {}, {} s |",
             errand.rounds,
             errand.wrong,
@@ -120,6 +120,6 @@ fn print(tally: &Tally) {
             recovery(0.5),
             recovery(0.99),
             recovery(1.0),
-        );
+        ));
     }
 }

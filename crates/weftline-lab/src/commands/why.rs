@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use weftline_cli::ui::{Exit, Failure, OutputOptions};
+use weftline_cli::ui::{Exit, Failure, OutputOptions, output};
 use weftline_netem::units;
 
 use crate::why::{Checked, Direction, Explanation, Logs};
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &WhyArgs, output: OutputOptions) -> Result<Exit> {
             if let Some(checked) = &checked {
                 object["check"] = json!(checked);
             }
-            println!("{object}");
+            output::print(object);
         }
         false => print(&explanation, checked.as_ref()),
     }
@@ -79,39 +79,39 @@ pub(crate) fn run(args: &WhyArgs, output: OutputOptions) -> Result<Exit> {
 
 fn print(explanation: &Explanation, checked: Option<&Checked>) {
     if let Some(clocks) = explanation.clocks {
-        println!(
+        output::print(format_args!(
             "the second end's clock is {} ahead, give or take {}",
             millis(clocks.ahead_us),
             millis(clocks.error_us)
-        );
+        ));
     }
     if explanation.missing > 0 {
-        println!(
+        output::print(format_args!(
             "{} entries are missing in the logs: causes may be wrong",
             explanation.missing
-        );
+        ));
     }
     if explanation.unknown > 0 {
-        println!(
+        output::print(format_args!(
             "{} entries of a later version were not understood: causes may be wrong",
             explanation.unknown
-        );
+        ));
     }
     for direction in &explanation.directions {
         print_direction(direction);
     }
     if let Some(checked) = checked {
-        println!(
+        output::print(format_args!(
             "{} of {} causes agree with what the links did ({:.2} %)",
             checked.right,
             checked.late,
             checked.share() * 1e2
-        );
+        ));
     }
 }
 
 fn print_direction(direction: &Direction) {
-    println!(
+    output::print(format_args!(
         "{} to {}: {} symbols, of which {} were late by more than {}; the smallest time is {}",
         direction.from,
         direction.to,
@@ -119,27 +119,27 @@ fn print_direction(direction: &Direction) {
         direction.late.len(),
         millis(direction.late_us),
         millis(direction.smallest_us)
-    );
+    ));
     if direction.never > 0 {
-        println!(
+        output::print(format_args!(
             "{} could never be read: given up, or not there when the log ended",
             direction.never
-        );
+        ));
     }
     if direction.causes.is_empty() {
         return;
     }
-    println!(
+    output::print(format_args!(
         "  {:>7} {:>7} {:>10} {:>10}  {:<52} example",
         "symbols", "share", "in all", "worst", "cause"
-    );
+    ));
     for sum in &direction.causes {
         let behind = if sum.is_behind { "behind: " } else { "" };
         let waited = match sum.example.behind {
             Some(other) => format!(" behind {other}"),
             None => String::new(),
         };
-        println!(
+        output::print(format_args!(
             "  {:>7} {:>5.1} % {:>10} {:>10}  {:<52} {}{waited}, written at {:.3} s",
             sum.count,
             sum.share * 1e2,
@@ -148,7 +148,7 @@ fn print_direction(direction: &Direction) {
             format!("{behind}{}", sum.cause),
             sum.example.esi,
             sum.example.written_us as f64 / 1e6
-        );
+        ));
     }
 }
 

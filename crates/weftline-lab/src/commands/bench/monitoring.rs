@@ -14,7 +14,7 @@ use clap::Args;
 use serde_json::json;
 use tempfile::TempDir;
 use weftline::Identity;
-use weftline_cli::ui::{Exit, OutputOptions};
+use weftline_cli::ui::{Exit, OutputOptions, output};
 use weftline_netem::units;
 
 use super::super::program;
@@ -301,31 +301,31 @@ fn print(args: &MonitoringArgs, rows: &[Row], rounds: &[[[f64; 2]; 2]], output: 
                 "cost": row.cost.0, "error": row.cost.1 })
         });
         let (mbit, rows) = (args.rate as f64 / 1e6, rows.collect::<Vec<_>>());
-        println!(
+        output::print(format_args!(
             "{}",
             json!({ "mbit": mbit, "log": !args.no_log, "ends": rows, "rounds": rounds })
-        );
+        ));
         return;
     }
-    println!(
+    output::print(format_args!(
         "share of one processor at {}, mean of {} rounds of {} s",
         units::rate(args.rate),
         args.rounds,
         args.secs
-    );
-    println!(
+    ));
+    output::print(format_args!(
         "{:<10} {:>9} {:>9} {:>18}",
         "end", "plain", "watched", "cost"
-    );
+    ));
     for row in rows {
-        println!(
+        output::print(format_args!(
             "{:<10} {:>7.2} % {:>7.2} % {:>7.2} +- {:.2} %",
             row.end,
             row.plain * 1e2,
             row.watched * 1e2,
             row.cost.0 * 1e2,
             row.cost.1 * 1e2
-        );
+        ));
     }
 }
 

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use weftline_cli::ui::{Exit, Failure, OutputOptions};
+use weftline_cli::ui::{Exit, Failure, OutputOptions, output};
 
 use super::common::seconds;
 use crate::commands::links::links;
@@ -142,10 +142,10 @@ pub(super) fn run(args: &CrowdArgs, output: OutputOptions) -> Result<Exit> {
             .enumerate()
             .map(|(n, outcome)| json!({ "seed": args.seed.wrapping_add(n as u64), "result": outcome }))
             .collect();
-        println!(
+        output::print(format_args!(
             "{}",
             json!({ "settings": args.settings, "link": args.link, "runs": runs })
-        );
+        ));
     } else {
         if let [outcome] = &outcomes[..] {
             flows(outcome);
@@ -156,19 +156,19 @@ pub(super) fn run(args: &CrowdArgs, output: OutputOptions) -> Result<Exit> {
 }
 
 fn flows(outcome: &CrowdOutcome) {
-    println!("flow  sender           rtt, ms  joins, s  leaves, s    Mbit/s    at the end");
+    output::print("flow  sender           rtt, ms  joins, s  leaves, s    Mbit/s    at the end");
     for (n, flow) in outcome.flows.iter().enumerate() {
         let leaves = flow.leave_s.map_or_else(String::new, |s| format!("{s:.1}"));
-        print!(
-            "{n:>4}  {:<15} {:>8.1}  {:>8.1}  {leaves:>9}  {:>8.3}  {:>12.3}",
+        let delay = flow.delay.and_then(|delay| delay.p50.zip(delay.p99));
+        let delay = delay.map_or_else(String::new, |(p50, p99)| {
+            format!("   delay {p50:.1} ms, 99 % {p99:.1} ms")
+        });
+        output::print(format_args!(
+            "{n:>4}  {:<15} {:>8.1}  {:>8.1}  {leaves:>9}  {:>8.3}  {:>12.3}{delay}",
             flow.sender, flow.rtt_ms, flow.join_s, flow.goodput_mbit, flow.last_mbit
-        );
-        if let Some((p50, p99)) = flow.delay.and_then(|delay| delay.p50.zip(delay.p99)) {
-            print!("   delay {p50:.1} ms, 99 % {p99:.1} ms");
-        }
-        println!();
+        ));
     }
-    println!();
+    output::print("");
 }
 
 /// A value of each run; `None` if it has none, which is the worst.
@@ -176,20 +176,19 @@ type Value<'a> = &'a dyn Fn(&CrowdOutcome) -> Option<f64>;
 
 /// Prints a value, of several runs the median and the worst.
 fn show(outcomes: &[CrowdOutcome], name: &str, unit: &str, more_is_worse: bool, value: Value<'_>) {
-    let spread = Spread::of(outcomes.iter().filter_map(value));
-    match spread {
-        Some(spread) => print!("{name:<22} {:>10.3} {unit:<7}", spread.median),
-        None => print!("{name:<22} {:>10}", "never"),
-    }
-    if let Some(spread) = spread.filter(|_| outcomes.len() > 1) {
-        let missing = outcomes.len() - spread.n;
-        match more_is_worse {
-            _ if missing > 0 => print!(" never in {missing} of {}", outcomes.len()),
-            true => print!(" worst {:.3}", spread.max),
-            false => print!(" worst {:.3}", spread.min),
-        }
-    }
-    println!();
+    let Some(spread) = Spread::of(outcomes.iter().filter_map(value)) else {
+        output::print(format_args!("{name:<22} {:>10}", "never"));
+        return;
+    };
+    let missing = outcomes.len() - spread.n;
+    let worst = match more_is_worse {
+        _ if outcomes.len() < 2 => String::new(),
+        _ if missing > 0 => format!(" never in {missing} of {}", outcomes.len()),
+        true => format!(" worst {:.3}", spread.max),
+        false => format!(" worst {:.3}", spread.min),
+    };
+    let median = spread.median;
+    output::print(format_args!("{name:<22} {median:>10.3} {unit:<7}{worst}"));
 }
 
 fn summary(outcomes: &[CrowdOutcome]) {

@@ -15,7 +15,7 @@ use weftline_sim::engine::{
 };
 
 use super::common::seconds;
-use weftline_cli::ui::{Exit, Failure, OutputOptions};
+use weftline_cli::ui::{Exit, Failure, OutputOptions, output};
 use weftline_emulator::Links;
 use weftline_netem::units;
 use weftline_sim::schemes;
@@ -194,10 +194,10 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
                 run
             })
             .collect();
-        println!(
+        output::print(format_args!(
             "{}",
             json!({ "settings": args.settings, "link": link(args), "app": args.app.to_string(), "runs": runs })
-        );
+        ));
     } else {
         print(&outcomes, args.app);
     }
@@ -279,7 +279,7 @@ fn print(outcomes: &[Outcome], app: Application) {
     };
     let show = |name: &str, unit: &str, value: &dyn Fn(&Outcome) -> Option<f64>| {
         if let Some(value) = median(value) {
-            println!("{name:<22} {value:>10.3} {unit}");
+            output::print(format_args!("{name:<22} {value:>10.3} {unit}"));
         }
     };
     if let Application::Cbr { .. } | Application::Video { .. } | Application::Saturating { .. } =
@@ -296,7 +296,11 @@ fn print(outcomes: &[Outcome], app: Application) {
         show("on time", "%", &|o| o.on_time.map(|share| share * 1e2));
     }
     if let Application::File { size } = app {
-        println!("{:<22} {:>10}", "file", units::size(size as usize));
+        output::print(format_args!(
+            "{:<22} {:>10}",
+            "file",
+            units::size(size as usize)
+        ));
         show("completed after", "s", &|o| o.completion_s);
     } else {
         show("goodput", "Mbit/s", &|o| Some(o.goodput_mbit));
@@ -315,7 +319,7 @@ fn print(outcomes: &[Outcome], app: Application) {
     show("queue, 99 %", "ms", &|o| Some(o.queue_ms[1]));
     let paths = outcomes.first().map_or(0, |outcome| outcome.paths.len());
     for n in 0..paths {
-        println!("path {n}");
+        output::print(format_args!("path {n}"));
         let show = |name, unit, value: &dyn Fn(&PathOutcome) -> f64| {
             show(name, unit, &|o| o.paths.get(n).map(value));
         };

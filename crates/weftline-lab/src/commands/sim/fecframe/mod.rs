@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
-use weftline_cli::ui::{Exit, Failure, OutputOptions};
+use weftline_cli::ui::{Exit, Failure, OutputOptions, output};
 use weftline_fecframe::{CodeRate, Elimination};
 use weftline_netem::LossModel;
 use weftline_papers::sim::fecframe::{
@@ -185,10 +185,10 @@ pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
             .with_context(|| format!("cannot write to {}", folder.display()))?;
     }
     if output.json {
-        println!("{results}");
+        output::print(&results);
     } else if !output.quiet {
         text::print(&study::table(&outcomes));
-        println!("latency in ticks; speeds are of processor time, in source bits");
+        output::print("latency in ticks; speeds are of processor time, in source bits");
     }
     Ok(Exit::Ok)
 }
@@ -226,7 +226,10 @@ fn trace(args: &FecframeArgs, experiments: &[Experiment], output: OutputOptions)
             "events": events,
         }));
     }
-    println!("{}", json!({ "seed": args.seed, "runs": runs }));
+    output::print(format_args!(
+        "{}",
+        json!({ "seed": args.seed, "runs": runs })
+    ));
     Ok(Exit::Ok)
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use weftline_cli::ui::{Exit, Failure, OutputOptions};
+use weftline_cli::ui::{Exit, Failure, OutputOptions, output};
 use weftline_netem::{LossModel, units};
 use weftline_papers::sim::fecframe::{Left, Recommendation, Wish, WishError, recommend};
 
@@ -99,7 +99,7 @@ pub(super) fn run(args: &RecommendArgs, output: OutputOptions) -> Result<Exit> {
                 })
             })
             .collect();
-        println!("{}", json!(all));
+        output::print(json!(all));
         return Ok(Exit::Ok);
     }
     let head = [

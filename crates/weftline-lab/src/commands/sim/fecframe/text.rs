@@ -1,5 +1,7 @@
 //! Tables in a terminal.
 
+use weftline_cli::ui::output;
+
 /// Prints a table: the first column aligned to the left, the others to the right.
 pub(super) fn print(rows: &[Vec<String>]) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -16,16 +18,19 @@ pub(super) fn print(rows: &[Vec<String>]) {
                 _ => format!("{cell:>width$}"),
             })
             .collect();
-        println!("{}", cells.join("  ").trim_end());
+        output::print(format_args!("{}", cells.join("  ").trim_end()));
     }
 }
 
 /// Prints a table in Markdown.
 pub(super) fn print_markdown(rows: &[Vec<String>]) {
     for (index, row) in rows.iter().enumerate() {
-        println!("| {} |", row.join(" | "));
+        output::print(format_args!("| {} |", row.join(" | ")));
         if index == 0 {
-            println!("|---|{}", "---:|".repeat(row.len().saturating_sub(1)));
+            output::print(format_args!(
+                "|---|{}",
+                "---:|".repeat(row.len().saturating_sub(1))
+            ));
         }
     }
 }
