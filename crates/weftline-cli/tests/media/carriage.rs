@@ -9,8 +9,8 @@ use std::time::Duration;
 use weftline_emulator::{Lab, Side};
 
 use super::clip::Clip;
-use super::inside::{Running, path};
 use super::watched::Watched;
+use crate::inside::{Running, path};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_weftline");
 /// Where the player listens, and where the encoder sends to if not straight there.

@@ -1,0 +1,802 @@
+//! The program as people and scripts run it: real processes on loopback.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use serde_json::Value;
+use tempfile::TempDir;
+use weftline_testkit::until;
+
+/// Longest wait for any event, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A user's home on a host of its own.
+struct Home(TempDir);
+
+impl Home {
+    fn new() -> Self {
+        Home(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
+        command.args(arguments).current_dir(self.path());
+        command
+            .env_remove("XDG_CONFIG_HOME")
+            .env("HOME", self.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn fingerprint(&self) -> String {
+        let output = self.run(&["key", "--json"]);
+        assert!(output.status.success(), "{output:?}");
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        json["fingerprint"].as_str().unwrap().to_owned()
+    }
+
+    /// Starts a program whose standard error is read line by line.
+    fn start(&self, arguments: &[&str]) -> Running {
+        let mut command = self.command(arguments);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (lines, inbox) = channel();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        std::thread::spawn(move || {
+            stderr
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|l| lines.send(l))
+        });
+        Running {
+            child,
+            lines: inbox,
+        }
+    }
+
+    /// Starts `recv` on a free port; returns it, its address and its fingerprint.
+    fn receive(&self, arguments: &[&str]) -> (Running, String, String) {
+        let mut running = self.start(&[&["recv", "--listen", "127.0.0.1:0"], arguments].concat());
+        let hint = running.line("  weftline send FILE... ");
+        let mut words = hint.split_whitespace().skip(3);
+        let address = words.next().unwrap().to_owned();
+        let fingerprint = words.nth(1).unwrap_or_default().to_owned();
+        (running, address, fingerprint)
+    }
+}
+
+/// A program under way; it ends with the test.
+struct Running {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Running {
+    /// The first line of standard error with `needle` in it.
+    fn line(&mut self, needle: &str) -> String {
+        let mut seen = Vec::new();
+        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+            if line.contains(needle) {
+                return line;
+            }
+            seen.push(line);
+        }
+        panic!("no line with {needle:?} in {seen:#?}");
+    }
+
+    /// Waits for the end; returns the exit code, standard output and the rest of standard error.
+    fn end(mut self) -> (i32, Vec<u8>, String) {
+        let mut out = Vec::new();
+        self.child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_end(&mut out)
+            .unwrap();
+        let ended = until("the end of the program", || self.child.try_wait().unwrap());
+        let code = ended.code().unwrap_or(-1);
+        let rest: Vec<String> = self.lines.iter().collect();
+        (code, out, rest.join("\n"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What Ctrl-C does.
+#[cfg(unix)]
+fn interrupt(running: &Running) {
+    signal(running, "-INT");
+}
+
+#[cfg(unix)]
+fn signal(running: &Running, name: &str) {
+    let id = running.child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args([name, &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+fn random(len: usize, seed: u64) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(&mut bytes);
+    bytes
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn json(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(bytes)))
+}
+
+#[test]
+fn each_command_has_a_manual_page() {
+    let home = Home::new();
+    assert_eq!(code(&home.run(&["man", "."])), 0);
+    for name in ["weftline", "weftline-send", "weftline-relay-serve"] {
+        let page = fs::read_to_string(home.path().join(format!("{name}.1"))).unwrap();
+        assert!(
+            page.contains(".SH SYNOPSIS") && page.contains("identity"),
+            "{name}"
+        );
+    }
+    let missing = home.run(&["man", "nowhere"]);
+    assert!(stderr(&missing).contains("cannot write the pages into nowhere"));
+}
+
+#[test]
+fn a_directory_is_sent_with_the_command_that_recv_prints() {
+    let (from, to) = (Home::new(), Home::new());
+    let tree = from.path().join("tree/deep");
+    fs::create_dir_all(&tree).unwrap();
+    let big = random(2_000_000, 1);
+    fs::write(tree.join("big"), &big).unwrap();
+    fs::write(from.path().join("tree/script"), "#!/bin/sh").unwrap();
+    #[cfg(unix)]
+    fs::set_permissions(
+        from.path().join("tree/script"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+
+    let (recv, address, peer) = to.receive(&["inbox", "--json", "--peer", &from.fingerprint()]);
+    let sent = from.run(&["send", "tree", &address, "--peer", &peer, "--json"]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    let (received, out, errors) = recv.end();
+    assert_eq!(received, 0, "{errors}");
+
+    assert!(fs::read(to.path().join("inbox/tree/deep/big")).unwrap() == big);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(to.path().join("inbox/tree/script"))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o100, 0o100);
+    }
+    for (side, result) in [("send", json(&sent.stdout)), ("recv", json(&out))] {
+        assert_eq!(result["command"], side);
+        assert_eq!(
+            (&result["ok"], &result["complete"], &result["bytes"]),
+            (&true.into(), &4.into(), &2_000_009.into())
+        );
+    }
+}
+
+#[test]
+fn standard_input_arrives_on_standard_output() {
+    let (from, to) = (Home::new(), Home::new());
+    let (recv, address, peer) = to.receive(&["-", "--peer", &from.fingerprint()]);
+    let mut send = from.command(&["send", "-", &address, "--peer", &peer]);
+    let mut send = send
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let data = random(500_000, 2);
+    send.stdin.take().unwrap().write_all(&data).unwrap();
+    let (received, out, errors) = recv.end();
+    assert_eq!(received, 0, "{errors}");
+    assert!(out == data);
+    assert!(send.wait().unwrap().success());
+}
+
+/// Standard input keeps the session open until both paths are.
+#[test]
+fn a_file_goes_over_two_paths_and_each_is_reported() {
+    let (ours, theirs) = (Home::new(), Home::new());
+    let (receiver, address, peer) = theirs.receive(&["-", "--peer", &ours.fingerprint()]);
+    let mut sender = ours.command(&[
+        "send",
+        "-",
+        &address,
+        "--peer",
+        &peer,
+        "--json",
+        "--path",
+        "127.0.0.2",
+        "--path",
+        "127.0.0.3,cost=1",
+    ]);
+    let mut sender = sender
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut notes = BufReader::new(sender.stderr.take().unwrap()).lines();
+    let opened = notes.find(|line| line.as_ref().unwrap() == "path 127.0.0.3,cost=1 is open");
+    assert!(opened.is_some());
+    let data = random(300_000, 3);
+    let mut input = sender.stdin.take().unwrap();
+    input.write_all(&data).unwrap();
+    drop(input);
+    let (status, received, _) = receiver.end();
+    assert!(status == 0 && received == data);
+    let output = sender.wait_with_output().unwrap();
+    assert_eq!(code(&output), 0);
+    let paths = &json(&output.stdout)["session"]["paths"];
+    assert_eq!(paths[0]["path"], "127.0.0.2");
+    assert_eq!(
+        (&paths[1]["path"], &paths[1]["cost"]),
+        (&"127.0.0.3,cost=1".into(), &1.into())
+    );
+    assert!(paths[0]["sent_bytes"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn an_unknown_peer_is_refused_and_both_sides_say_how_to_allow_it() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::write(from.path().join("f"), "x").unwrap();
+    let ours = from.fingerprint();
+    let (mut recv, address, peer) = to.receive(&["in box"]);
+    let sent = from.run(&["send", "f", &address, "--peer", &peer]);
+    assert_eq!(code(&sent), 3, "{}", stderr(&sent));
+    assert!(
+        stderr(&sent).contains(&format!("weftline recv --peer {ours}")),
+        "{}",
+        stderr(&sent)
+    );
+    let line = recv.line("refused ");
+    let hint = format!("weftline recv --listen 127.0.0.1:0 'in box' --peer {ours}");
+    assert_eq!(line, format!("refused {ours}: to allow it, run: {hint}"));
+    assert_eq!(fs::read_dir(to.path().join("in box")).unwrap().count(), 0);
+}
+
+#[test]
+fn the_wrong_fingerprint_is_noticed_before_anything_is_sent() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::write(from.path().join("f"), "x").unwrap();
+    let (_recv, address, peer) = to.receive(&["--peer-anyone"]);
+    let wrong = from.fingerprint();
+    let sent = from.run(&["send", "f", &address, "--peer", &wrong, "--json"]);
+    assert_eq!(code(&sent), 3, "{}", stderr(&sent));
+    let error = json(&sent.stdout)["error"].as_str().unwrap().to_owned();
+    assert!(
+        error.contains(&format!("expected {wrong}")) && error.contains(&format!("got {peer}")),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_interrupted_transfer_goes_on_where_it_stopped() {
+    let (from, to) = (Home::new(), Home::new());
+    let big = random(3_000_000, 3);
+    fs::write(from.path().join("big"), &big).unwrap();
+    let (recv, address, peer) =
+        to.receive(&[".", "--timeout", "2s", "--peer", &from.fingerprint()]);
+    let mut send = from.start(&["send", "big", &address, "--peer", &peer, "--rate", "8mbit"]);
+    let name = from.fingerprint().replace('-', "");
+    let part = to.path().join(format!(".big.{name}.weftline-part"));
+    until("500,000 bytes", || {
+        let len = fs::metadata(&part).ok()?.len();
+        (len >= 500_000).then_some(())
+    });
+    send.child.kill().unwrap();
+    let (received, _, errors) = recv.end();
+    assert_eq!(received, 4, "{errors}");
+    assert!(errors.contains("run the same command again"), "{errors}");
+    assert!(!to.path().join("big").exists());
+
+    let (recv, address, peer) = to.receive(&[".", "--peer", &from.fingerprint(), "--json"]);
+    let sent = from.run(&["send", "big", &address, "--peer", &peer]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    let result = json(&recv.end().1);
+    assert!(
+        result["resumed_bytes"].as_u64().unwrap() >= 500_000,
+        "{result}"
+    );
+    assert!(fs::read(to.path().join("big")).unwrap() == big);
+    assert!(!part.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_sender_that_tries_again_goes_on_after_a_restart_of_the_receiver() {
+    let (from, to) = (Home::new(), Home::new());
+    let big = random(3_000_000, 7);
+    fs::write(from.path().join("big"), &big).unwrap();
+    let ours = from.fingerprint();
+    let keep = [".", "--keep", "--peer", &ours];
+    let (recv, address, peer) = to.receive(&keep);
+    let words = ["send", "big", &address, "--peer", &peer, "--json"];
+    let more = ["--retry", "30s", "--rate", "4mbit"];
+    let mut send = from.start(&[&words[..], &more].concat());
+    let name = ours.replace('-', "");
+    let part = to.path().join(format!(".big.{name}.weftline-part"));
+    until("500,000 bytes", || {
+        let len = fs::metadata(&part).ok()?.len();
+        (len >= 500_000).then_some(())
+    });
+    interrupt(&recv);
+    assert_eq!(recv.end().0, 130);
+    let said = send.line("trying again");
+    assert_eq!(said, "the peer was stopped; trying again in 0.5 s");
+    let _recv = to.start(&[&["recv"], &keep[..], &["--listen", &address]].concat());
+    let (code, out, errors) = send.end();
+    assert_eq!(code, 0, "{errors}");
+    assert!(json(&out)["resumed_bytes"].as_u64() >= Some(500_000));
+    assert!(fs::read(to.path().join("big")).unwrap() == big);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_stops_both_ends_with_a_word() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::write(from.path().join("big"), random(3_000_000, 4)).unwrap();
+    let (mut recv, address, peer) = to.receive(&["--peer", &from.fingerprint()]);
+    let send = from.start(&["send", "big", &address, "--peer", &peer, "--rate", "2mbit"]);
+    recv.line("connection from");
+    std::thread::sleep(Duration::from_millis(300));
+    interrupt(&send);
+    let (sent, _, errors) = send.end();
+    assert_eq!(sent, 130, "{errors}");
+    assert!(
+        errors.contains("stopped; run the same command again"),
+        "{errors}"
+    );
+    let (received, _, errors) = recv.end();
+    assert_eq!(received, 4, "{errors}");
+    assert!(errors.contains("the peer was stopped"), "{errors}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_receiver_that_is_stopped_tells_the_sender() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::write(from.path().join("big"), random(3_000_000, 4)).unwrap();
+    let (mut recv, address, peer) = to.receive(&["--peer", &from.fingerprint()]);
+    let send = from.start(&["send", "big", &address, "--peer", &peer, "--rate", "2mbit"]);
+    recv.line("connection from");
+    interrupt(&recv);
+    let (received, _, errors) = recv.end();
+    assert_eq!(received, 130, "{errors}");
+    let (sent, _, errors) = send.end();
+    assert_eq!(sent, 4, "{errors}");
+    assert!(errors.contains("the peer was stopped"), "{errors}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_idle_receiver_that_is_stopped_says_only_that() {
+    let to = Home::new();
+    for (name, expected) in [("-INT", 130), ("-TERM", 143)] {
+        let (recv, _, _) = to.receive(&[]);
+        signal(&recv, name);
+        let (received, _, errors) = recv.end();
+        assert_eq!((received, errors.as_str()), (expected, "stopped"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_sender_is_told_that_the_receiver_is_busy_and_the_first_goes_on() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::write(from.path().join("big"), random(1_000_000, 8)).unwrap();
+    fs::write(from.path().join("f"), "x").unwrap();
+    let (mut recv, address, peer) = to.receive(&["--peer", &from.fingerprint()]);
+    let first = from.start(&["send", "big", &address, "--peer", &peer, "--rate", "4mbit"]);
+    recv.line("connection from");
+    let second = from.run(&["send", "f", &address, "--peer", &peer]);
+    assert_eq!(code(&second), 4, "{}", stderr(&second));
+    assert!(
+        stderr(&second).contains("busy with another sender"),
+        "{}",
+        stderr(&second)
+    );
+    assert_eq!(first.end().0, 0);
+    assert_eq!(recv.end().0, 0);
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_does_not_stop_the_transfer() {
+    let (from, to) = (Home::new(), Home::new());
+    let data = random(1_000_000, 9);
+    fs::write(from.path().join("f"), &data).unwrap();
+    let (recv, address, peer) = to.receive(&["--peer", &from.fingerprint()]);
+    // Its log fills the pipe many times over, and nobody reads it.
+    let mut send = from
+        .command(&["send", "-vvv", "f", &address, "--peer", &peer])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (received, _, errors) = recv.end();
+    send.kill().unwrap();
+    send.wait().unwrap();
+    assert_eq!(received, 0, "{errors}");
+    assert!(fs::read(to.path().join("received/f")).unwrap() == data);
+}
+
+#[test]
+fn a_receiver_that_vanishes_is_noticed() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::write(from.path().join("big"), random(3_000_000, 5)).unwrap();
+    let (mut recv, address, peer) = to.receive(&["--peer", &from.fingerprint()]);
+    let arguments = [
+        "send",
+        "big",
+        &address,
+        "--peer",
+        &peer,
+        "--rate",
+        "2mbit",
+        "--timeout",
+        "2s",
+    ];
+    let send = from.start(&arguments);
+    recv.line("connection from");
+    recv.child.kill().unwrap();
+    let (sent, _, errors) = send.end();
+    assert_eq!(sent, 4, "{errors}");
+    assert!(errors.contains("connection lost"), "{errors}");
+}
+
+#[test]
+fn nobody_there_is_said_so() {
+    let from = Home::new();
+    fs::write(from.path().join("f"), "x").unwrap();
+    // Bound, so that nobody else answers; never read.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let peer = from.fingerprint();
+    let sent = from.run(&["send", "f", &address, "--peer", &peer, "--timeout", "1s"]);
+    assert_eq!(code(&sent), 4, "{}", stderr(&sent));
+    assert!(
+        stderr(&sent).contains("no answer from"),
+        "{}",
+        stderr(&sent)
+    );
+}
+
+/// The first datagram of any client on plain UDP: a session's number and a HELLO (docs/protocol.md).
+fn hello(session: u64) -> Vec<u8> {
+    let mut datagram = session.to_be_bytes().to_vec();
+    datagram.extend([5, 1, 0]);
+    datagram.extend([
+        1, 2, 0x45, 0xdc, 2, 2, 0x60, 0, 3, 2, 0x44, 0, 4, 2, 0x44, 0,
+    ]);
+    datagram.extend([5, 4, 0x81, 0x80, 0, 0, 6, 4, 0x81, 0, 0, 0, 7, 2, 0x41, 0]);
+    datagram.extend([
+        8, 4, 0x80, 0x10, 0, 0, 9, 4, 0x80, 0x80, 0, 0, 10, 2, 0x40, 0xfa,
+    ]);
+    datagram
+}
+
+#[test]
+fn datagrams_of_strangers_do_not_end_a_waiting_receiver() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::write(from.path().join("f"), "hello").unwrap();
+    let (mut recv, address, _) = to.receive(&["--insecure-udp", "--timeout", "1s"]);
+    let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    // As many as a second lets in; most of them are told of as a number.
+    for session in 0..25 {
+        stranger.send_to(&hello(session), &address).unwrap();
+    }
+    recv.line("offered nothing");
+    let sent = from.run(&["send", "f", &address, "--insecure-udp", "--rate", "50mbit"]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    let (code, _, rest) = recv.end();
+    assert_eq!(code, 0, "{rest}");
+    assert!(rest.matches("offered nothing").count() < 8, "{rest}");
+}
+
+#[test]
+fn plain_udp_works_and_warns() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::write(from.path().join("f"), random(200_000, 6)).unwrap();
+    let (recv, address, _) = to.receive(&["--insecure-udp"]);
+    let sent = from.run(&["send", "f", &address, "--insecure-udp", "--rate", "50mbit"]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    assert!(stderr(&sent).contains("nothing is encrypted"));
+    assert_eq!(recv.end().0, 0);
+    assert!(fs::read(to.path().join("received/f")).unwrap() == random(200_000, 6));
+}
+
+#[test]
+fn presets_with_options_carry_a_file() {
+    let data = random(300_000, 7);
+    for (preset, carrier) in [
+        ("rest", ""),
+        ("udp-rc", "--insecure-udp"),
+        ("udp-rc,field=256,control=off", ""),
+        ("rlc-block,k=128,field=16,header=vector", "--insecure-udp"),
+        ("rlc-block,systematic=1,extra=4", ""),
+    ] {
+        let (from, to) = (Home::new(), Home::new());
+        fs::write(from.path().join("f"), &data).unwrap();
+        let plain = [carrier];
+        let allow = ["--peer", &from.fingerprint()];
+        let (recv, address, peer) = match carrier {
+            "" => to.receive(&allow),
+            _ => to.receive(&plain),
+        };
+        let peer = ["--peer", &peer];
+        let how = if carrier.is_empty() {
+            &peer[..]
+        } else {
+            &plain
+        };
+        let sent = from.run(&[&["send", "f", &address, "--preset", preset], how].concat());
+        assert_eq!(code(&sent), 0, "{preset}: {}", stderr(&sent));
+        assert_eq!(recv.end().0, 0, "{preset}");
+        assert!(
+            fs::read(to.path().join("received/f")).unwrap() == data,
+            "{preset}"
+        );
+    }
+}
+
+#[test]
+fn existing_files_are_kept_and_equal_ones_count_as_done() {
+    let (from, to) = (Home::new(), Home::new());
+    for (name, here) in [("same", "1"), ("other", "1")] {
+        fs::write(from.path().join(name), here).unwrap();
+    }
+    fs::write(to.path().join("other"), "2").unwrap();
+    let (recv, address, peer) = to.receive(&[".", "--keep", "--peer", &from.fingerprint()]);
+    let first = from.run(&["send", "same", &address, "--peer", &peer]);
+    assert_eq!(code(&first), 0, "{}", stderr(&first));
+    let same = from.run(&["send", "-v", "same", &address, "--peer", &peer]);
+    assert_eq!(code(&same), 0, "{}", stderr(&same));
+    assert!(stderr(&same).contains("same: already complete"));
+    assert!(!stderr(&same).contains('\u{1b}'), "{}", stderr(&same));
+    let other = from.run(&["send", "other", &address, "--peer", &peer]);
+    assert_eq!(code(&other), 1);
+    assert!(stderr(&other).contains("--overwrite"), "{}", stderr(&other));
+    assert_eq!(fs::read_to_string(to.path().join("other")).unwrap(), "2");
+    drop(recv);
+}
+
+#[test]
+fn files_arrive_in_a_new_folder_and_are_listed() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::create_dir_all(from.path().join("tree/.git")).unwrap();
+    for name in ["tree/a", "tree/.git/config", "allowed-files"] {
+        fs::write(from.path().join(name), "x").unwrap();
+    }
+    let ours = from.fingerprint();
+    let (recv, address, peer) = to.receive(&["--json", "--peer", &ours]);
+    let sent = from.run(&["send", "tree", &address, "--peer", &peer]);
+    assert_eq!(code(&sent), 1, "{}", stderr(&sent));
+    let (received, out, errors) = recv.end();
+    assert_eq!(received, 1, "{errors}");
+    assert!(errors.contains("\n  tree/a"), "{errors}");
+    assert!(errors.contains("--hidden"), "{errors}");
+    let result = json(&out);
+    assert_eq!(result["folder"], "received");
+    assert_eq!(result["received"], serde_json::json!(["tree/", "tree/a"]));
+    assert!(!to.path().join("received/tree/.git").exists());
+    // It was not complete: the same folder again. What is complete stays, and the next is new.
+    let (recv, address, peer) = to.receive(&["--hidden", "--peer", &ours]);
+    let sent = from.run(&["send", "tree", &address, "--peer", &peer]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    assert_eq!(recv.end().0, 0);
+    assert!(to.path().join("received/tree/.git/config").exists());
+    let (mut recv, address, peer) = to.receive(&["--peer", &ours]);
+    let sent = from.run(&["send", "allowed-files", &address, "--peer", &peer]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    recv.line("received 1 entry");
+    assert!(to.path().join("received-2/allowed-files").exists());
+}
+
+#[test]
+fn no_sender_can_allow_itself_more() {
+    let (from, to) = (Home::new(), Home::new());
+    let list = from.path().join(".config/weftline/allowed-forward");
+    let ours = from.fingerprint();
+    fs::write(&list, &ours).unwrap();
+    let (recv, address, peer) = to.receive(&[".", "--hidden", "--overwrite", "--peer", &ours]);
+    let sent = from.run(&["send", ".config", &address, "--peer", &peer]);
+    assert_eq!(code(&sent), 1, "{}", stderr(&sent));
+    let (received, _, errors) = recv.end();
+    assert_eq!(received, 1, "{errors}");
+    assert!(!to.path().join(".config/weftline/allowed-forward").exists());
+    assert!(to.path().join(".config/weftline/identity.pem").exists());
+}
+
+#[test]
+fn the_list_of_earlier_versions_allows_nothing_and_says_so() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::write(from.path().join("f"), "x").unwrap();
+    to.fingerprint();
+    let list = |name| to.path().join(".config/weftline").join(name);
+    let (old, new) = (list("allowed"), list("allowed-files"));
+    fs::write(&old, from.fingerprint()).unwrap();
+    let mut recv = to.start(&["recv", "--listen", "127.0.0.1:0"]);
+    assert!(recv.line("warning: ").contains("allowed-files (recv)"));
+    let hint = recv.line("  weftline send FILE... ");
+    let address = hint.split_whitespace().nth(3).unwrap();
+    let peer = to.fingerprint();
+    let sent = from.run(&["send", "f", address, "--peer", &peer]);
+    assert_eq!(code(&sent), 3, "{}", stderr(&sent));
+    drop(recv);
+    fs::rename(&old, &new).unwrap();
+    let (recv, address, peer) = to.receive(&[]);
+    let sent = from.run(&["send", "f", &address, "--peer", &peer]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    assert_eq!(recv.end().0, 0);
+}
+
+#[test]
+fn the_identity_is_made_once_and_stays() {
+    let home = Home::new();
+    let first = home.fingerprint();
+    assert_eq!(home.fingerprint(), first);
+    assert!(home.path().join(".config/weftline/identity.pem").exists());
+    let other = home.run(&["key", "--identity", "other.pem"]);
+    assert_ne!(String::from_utf8(other.stdout).unwrap().trim(), first);
+}
+
+#[test]
+fn wrong_command_lines_have_their_own_exit_code() {
+    let home = Home::new();
+    for arguments in [
+        &["send"][..],
+        &["nonsense"],
+        &["recv", "--listen", "a b"],
+        &["recv", "--insecure-udp", "--peer-anyone"],
+        &["send", "f", "127.0.0.1:1", "--insecure-udp", "--name", "x"],
+        &[
+            "send",
+            "f",
+            "127.0.0.1:1",
+            "--insecure-udp",
+            "--rate",
+            "0bit",
+        ],
+        &["demo", "--loss", "often"],
+    ] {
+        assert_eq!(code(&home.run(arguments)), 2, "{arguments:?}");
+    }
+    let output = home.run(&[
+        "send",
+        "missing",
+        "127.0.0.1:1",
+        "--peer",
+        &home.fingerprint(),
+    ]);
+    assert_eq!(code(&output), 1);
+    assert!(
+        stderr(&output).contains("cannot read missing"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn help_version_and_completions_are_there() {
+    let home = Home::new();
+    for command in [
+        &["--help"][..],
+        &["send", "--help"],
+        &["recv", "--help"],
+        &["demo", "--help"],
+        &["key", "--help"],
+    ] {
+        let output = home.run(command);
+        assert_eq!(code(&output), 0);
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains("Examples:"),
+            "{command:?}"
+        );
+    }
+    let version = home.run(&["--version"]).stdout;
+    assert_eq!(
+        String::from_utf8_lossy(&version).trim(),
+        concat!("weftline ", env!("CARGO_PKG_VERSION"))
+    );
+    let bash = home.run(&["completions", "bash"]).stdout;
+    assert!(String::from_utf8_lossy(&bash).contains("--peer-anyone"));
+}
+
+#[test]
+fn the_demo_verifies_every_run_and_prints_one_json_object() {
+    let home = Home::new();
+    let output = home.run(&[
+        "demo",
+        "--quick",
+        "--json",
+        "--duration",
+        "1s",
+        "--html",
+        "report.html",
+    ]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let report = json(&output.stdout);
+    let runs = report["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 8);
+    for run in runs {
+        assert_eq!(run["verified"], true, "{run}");
+        assert!(run["wire_bytes_per_byte"].as_f64().unwrap() > 1.0, "{run}");
+        let is_stream = run["workload"] == "stream";
+        assert_eq!(run["delay_ms"]["p99"].is_f64(), is_stream, "{run}");
+        assert_eq!(
+            run["repair_symbols"].as_u64().unwrap() > 0,
+            run["preset"] != "arq",
+            "{run}"
+        );
+        let loss = run["forward"]["loss_rate"].as_f64().unwrap();
+        assert!((0.04..0.16).contains(&loss), "{run}");
+    }
+    let page = fs::read_to_string(home.path().join("report.html")).unwrap();
+    assert!(
+        page.matches("<svg").count() == 2
+            && page.ends_with("</html>\n")
+            && !page.contains("<script")
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn the_journal_learns_how_important_a_line_is() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = tempfile::tempdir().unwrap();
+    let file = fs::File::create(folder.path().join("journal")).unwrap();
+    let at = file.metadata().unwrap();
+    let stream = format!("{}:{}", at.dev(), at.ino());
+    for (stream, expected) in [(stream.as_str(), "<3>error: "), ("0:0", "error: ")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
+        command.args(["send", "missing", "host", "--peer", "nobody"]);
+        command
+            .env("HOME", folder.path())
+            .env("JOURNAL_STREAM", stream);
+        file.set_len(0).unwrap();
+        command.stderr(file.try_clone().unwrap()).status().unwrap();
+        let text = fs::read_to_string(folder.path().join("journal")).unwrap();
+        let text = text.trim_start_matches('\0');
+        assert!(text.starts_with(expected), "{text}");
+    }
+}

@@ -1,0 +1,295 @@
+//! A client of one service that reaches another one is told so.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
+use std::process::Command;
+
+use crate::running::{PATIENCE, Running, start};
+use weftline_testkit::until;
+
+const SERVERS: [(&str, &[&str]); 3] = [
+    ("recv", &["recv"]),
+    ("relay serve", &["relay", "serve", "--allow", "*:*"]),
+    ("forward serve", &["forward", "serve", "--allow", "*:*"]),
+];
+
+/// The client of each server, and its arguments at ADDRESS.
+const CLIENTS: [(&str, &[&str]); 3] = [
+    ("send", &["send", "f", "ADDRESS"]),
+    (
+        "relay connect",
+        &["relay", "connect", "ADDRESS", "--udp", "0=127.0.0.1:9"],
+    ),
+    (
+        "forward",
+        &["forward", "--via", "ADDRESS", "-L", "0:127.0.0.1:9"],
+    ),
+];
+
+/// The fingerprint and the address of a server that has begun.
+fn listening(serving: &mut Running) -> (String, String) {
+    let fingerprint = serving.line("fingerprint ");
+    let listening = serving.line("listening on ");
+    let peer = fingerprint.split_whitespace().nth(1).unwrap();
+    let address = listening.split([' ', ';']).nth(2).unwrap();
+    (peer.to_owned(), address.to_owned())
+}
+
+#[test]
+fn a_client_of_another_service_is_told_what_it_has_reached() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("f"), "x").unwrap();
+    for (i, (server, serve)) in SERVERS.into_iter().enumerate() {
+        let listen = ["--listen", "127.0.0.1:0"];
+        let mut serving = start(home.path(), &[serve, &listen].concat());
+        let (peer, address) = listening(&mut serving);
+        for (_, connect) in CLIENTS.iter().enumerate().filter(|(j, _)| *j != i) {
+            let words = connect.1.iter().map(|&word| match word {
+                "ADDRESS" => &address,
+                word => word,
+            });
+            let words: Vec<&str> = words.chain(["--peer", &peer]).collect();
+            let mut client = start(home.path(), &words);
+            let said = client.line("error: ");
+            let expected = format!(
+                "that is `weftline {server}`: use `weftline {}`",
+                CLIENTS[i].0
+            );
+            assert!(said.contains(&expected), "{words:?}: {said}");
+            assert_eq!(client.end().0, 1);
+        }
+        // It has gone on.
+        serving.signal("-TERM");
+        assert_eq!(serving.end().0, 143);
+    }
+}
+
+#[test]
+fn a_server_given_a_port_alone_listens_on_every_address() {
+    let home = tempfile::tempdir().unwrap();
+    for (serve, port) in SERVERS.iter().zip(["0", ":0", "0"]) {
+        let mut serving = start(home.path(), &[serve.1, &["--listen", port]].concat());
+        let listening = serving.line("listening on ");
+        let every = ["listening on [::]:", "listening on 0.0.0.0:"];
+        assert!(
+            every.iter().any(|at| listening.starts_with(at)),
+            "{listening}"
+        );
+    }
+}
+
+#[test]
+fn an_edited_list_counts_at_once_and_a_hangup_ends_no_service() {
+    let lists = ["allowed-files", "allowed-relay", "allowed-forward"];
+    for ((server, client), list) in SERVERS.iter().zip(CLIENTS).zip(lists) {
+        let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        std::fs::write(other.path().join("f"), "x").unwrap();
+        let more: &[&str] = match server.0 {
+            "recv" => &["--keep", "--listen", "127.0.0.1:0"],
+            _ => &["--listen", "127.0.0.1:0"],
+        };
+        let mut serving = start(home.path(), &[server.1, more].concat());
+        let (peer, address) = listening(&mut serving);
+        serving.signal("-HUP");
+        serving.line("SIGHUP: going on");
+        let words = client.1.iter().map(|&word| match word {
+            "ADDRESS" => &address,
+            word => word,
+        });
+        let words: Vec<&str> = words.chain(["--peer", &peer]).collect();
+        let mut stranger = start(other.path(), &words);
+        let said = stranger.line("error: ");
+        assert!(said.contains("refuses this host"), "{said}");
+        let ours = said.split("must allow ").nth(1).unwrap();
+        let ours = ours.split([';', ' ']).next().unwrap();
+        let list = home.path().join(".config/weftline").join(list);
+        std::fs::write(list, format!("{ours} laptop\n")).unwrap();
+        let _known = start(other.path(), &words);
+        serving.line("connection from ");
+    }
+}
+
+/// Starts `weftline serve` with this file.
+fn serve(home: &Path, file: &str) -> Running {
+    std::fs::write(home.join("serve.toml"), file).unwrap();
+    start(home, &["serve", "--config", "serve.toml", "--json"])
+}
+
+fn key(home: &Path) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
+    command.args(["key", "--quiet"]).env("HOME", home);
+    let out = command.env_remove("XDG_CONFIG_HOME").output().unwrap();
+    String::from_utf8(out.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn one_port_serves_files_udp_and_tcp() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("f"), "a file").unwrap();
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    udp.set_read_timeout(Some(PATIENCE)).unwrap();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (udp_at, tcp_at) = (udp.local_addr().unwrap(), tcp.local_addr().unwrap());
+    let file = format!(
+        "listen = '127.0.0.1:0'\n[recv]\ndirectory = 'inbox'\n[relay]\nallow = ['{udp_at}']\n\
+         [forward]\nallow = ['{tcp_at}']\n"
+    );
+    let mut serving = serve(home.path(), &file);
+    let (peer, address) = listening(&mut serving);
+    for client in ["forward", "send", "relay connect"] {
+        serving.line(&format!("  weftline {client} "));
+    }
+    let with = |words: &[&str]| start(home.path(), &[words, &["--peer", &peer]].concat());
+
+    assert_eq!(with(&["send", "f", &address]).end().0, 0);
+    let received = std::fs::read_to_string(home.path().join("inbox/f"));
+    assert_eq!(received.unwrap(), "a file");
+
+    let rule = format!("0={udp_at}");
+    let mut relay = with(&["relay", "connect", &address, "--udp", &rule]);
+    let near = relay.line(" -> ");
+    let program = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let near = near.split_whitespace().next().unwrap();
+    program.send_to(b"datagram", near).unwrap();
+    let mut buffer = [0; 100];
+    assert_eq!(udp.recv(&mut buffer).unwrap(), 8);
+
+    let rule = format!("0:{tcp_at}");
+    let mut forward = with(&["forward", "--via", &address, "-L", &rule]);
+    let near = forward.line(" -> ");
+    let near = near.split_whitespace().next().unwrap();
+    let mut stream = TcpStream::connect(near).unwrap();
+    stream.write_all(b"bytes").unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut text = String::new();
+    tcp.set_nonblocking(true).unwrap();
+    let (mut accepted, _) = until("the connection", || tcp.accept().ok());
+    accepted.set_nonblocking(false).unwrap();
+    accepted.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "bytes");
+    // An open connection would be waited for.
+    drop((stream, accepted));
+
+    for client in [relay, forward] {
+        client.signal("-TERM");
+        assert_eq!(client.end().0, 143);
+    }
+    serving.signal("-TERM");
+    let (code, lines) = serving.end();
+    assert_eq!(code, 143);
+    assert_eq!(lines[0]["complete"], 1, "{lines:?}");
+    let last = lines.last().unwrap();
+    assert_eq!(
+        (&last["command"], &last["event"]),
+        (&"serve".into(), &"end".into())
+    );
+    assert_eq!(last["relay"]["delivered"]["datagrams"], 1, "{last}");
+    assert_eq!(last["forward"]["delivered_bytes"], 5, "{last}");
+}
+
+#[test]
+fn a_host_uses_the_services_that_let_it_in_and_no_other() {
+    let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    std::fs::write(other.path().join("f"), "a file").unwrap();
+    let guest = key(other.path());
+    let file = format!(
+        "listen = '127.0.0.1:0'\n[recv]\ndirectory = 'inbox'\npeer = ['{guest}']\n\
+         [relay]\nallow = ['127.0.0.1:9']\n[forward]\nallow = ['127.0.0.1:9']\n"
+    );
+    let mut serving = serve(home.path(), &file);
+    let (peer, address) = listening(&mut serving);
+    let with = |words: &[&str]| {
+        let words: Vec<&str> = (words.iter())
+            .map(|&word| if word == "ADDRESS" { &address } else { word })
+            .collect();
+        start(other.path(), &[&words[..], &["--peer", &peer]].concat())
+    };
+    for (_, client) in &CLIENTS[1..] {
+        let mut client = with(client);
+        let said = client.line("error: ");
+        assert!(said.contains("does not let it use this service"), "{said}");
+        assert_eq!(client.end().0, 3);
+        let said = serving.line(&format!("refused {guest}"));
+        assert!(said.contains("to `peer` of ["), "{said}");
+    }
+    assert_eq!(with(CLIENTS[0].1).end().0, 0);
+    // Its list counts at once.
+    let list = home.path().join(".config/weftline/allowed-relay");
+    std::fs::write(list, format!("{guest} laptop\n")).unwrap();
+    let mut client = with(CLIENTS[1].1);
+    client.line("connected to ");
+    let inbox = home.path().join("inbox/f");
+    until("the file", || inbox.exists().then_some(()));
+}
+
+#[test]
+fn a_hangup_takes_a_new_key_and_leaves_sessions_alone() {
+    let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let words = ["relay", "serve", "--allow", "*:*"];
+    let listen = ["--listen", "127.0.0.1:0"];
+    let mut serving = start(home.path(), &[&words[..], &listen].concat());
+    let (peer, address) = listening(&mut serving);
+    let with = |home: &Path, peer: &str| {
+        let words = ["relay", "connect", &address, "--udp", "0=127.0.0.1:9"];
+        start(home, &[&words[..], &["--peer", peer]].concat())
+    };
+    let mut client = with(home.path(), &peer);
+    client.line("connected to ");
+    let file = home.path().join(".config/weftline/identity.pem");
+    let kept = home.path().join("kept.pem");
+    std::fs::rename(&file, &kept).unwrap();
+    serving.signal("-HUP");
+    let said = serving.line("identity.pem is missing");
+    assert!(said.starts_with("warning: SIGHUP: going on"), "{said}");
+    let new = key(home.path());
+    assert_ne!(new, peer);
+    serving.signal("-HUP");
+    serving.line(&format!(
+        "new sessions have another key from now on: fingerprint {new}"
+    ));
+    // This host is its own peer with the new key, and not with the old one.
+    with(home.path(), &new).line("connected to ");
+    let said = with(home.path(), &peer).line("error: ");
+    assert!(said.contains(&new), "{said}");
+    let stolen = other.path().join(".config/weftline");
+    std::fs::create_dir_all(&stolen).unwrap();
+    std::fs::copy(&kept, stolen.join("identity.pem")).unwrap();
+    let said = with(other.path(), &new).line("error: ");
+    assert!(said.contains("refuses this host"), "{said}");
+    client.signal("-HUP");
+    client.line("SIGHUP: going on");
+    client.signal("-TERM");
+    let (code, _) = client.end();
+    assert_eq!(code, 143);
+}
+
+#[test]
+fn what_a_file_of_services_lacks_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let fails = |file: &str, why: &str| {
+        let mut serving = serve(home.path(), file);
+        let said = serving.line("error: ");
+        assert!(said.contains(why), "{said}");
+        assert_eq!(serving.end().0, 2, "{said}");
+    };
+    fails("listen = 9338", "a table for each, [recv]");
+    fails("[files]\n", "[files] is no service");
+    fails("[relay]\n", "[relay]: the following required arguments");
+    fails("[relay]\nalow = '*:*'\n", "[relay]: `alow` is no option");
+    fails("[relay]\nallow = 'x'\n", "[relay]: invalid value 'x'");
+    fails(
+        "[relay]\nallow = '*:*'\nlisten = 1\n",
+        "`listen` is for all services",
+    );
+    fails("[recv]\ndirectory = '-'\n", "name a directory");
+    fails("[recv]\ncode = true\n", "only `weftline recv` shows codes");
+    fails("lisen = 1\n[recv]\n", "`lisen` is no option");
+    fails("[recv]\ninsecure-udp = true\n", "--insecure-udp");
+    // Nothing of it was opened.
+    assert!(!home.path().join("received").exists());
+    std::fs::write(home.path().join("serve.toml"), "[recv]\n").unwrap();
+    let words = ["serve", "--config", "serve.toml", "--check"];
+    assert_eq!(start(home.path(), &words).end().0, 0);
+    assert!(!home.path().join("received").exists());
+}
