@@ -268,3 +268,32 @@ fn a_newcomer_beside_tcp_soon_has_a_share_of_a_short_queue() {
         assert!(mean > 0.85, "{found:?} beside {cubic} CUBIC and {bbr} BBR");
     }
 }
+
+#[test]
+fn a_stream_that_was_there_first_goes_on_when_tcp_joins() {
+    let stream: Application = "cbr:10mbit,1200".parse().expect("traffic");
+    let video: Application = "cbr:4mbit,16000".parse().expect("traffic");
+    for (traffic, tcp) in [
+        (stream, Sender::Cubic),
+        (stream, Sender::Bbr),
+        (video, Sender::Cubic),
+        (video, Sender::Bbr),
+    ] {
+        let members = vec![member(Sender::Engine(traffic)), member(tcp)];
+        let mut crowd = crowd(members, 40);
+        crowd.forward = "rate=25mbit delay=30ms queue=200ms"
+            .parse()
+            .expect("a link");
+        crowd.back = "rate=25mbit delay=30ms".parse().expect("a link");
+        crowd.members[1].join = (SECOND * 6, SECOND * 7);
+        for seed in 1..=3 {
+            let outcome = crowd.run(seed);
+            let delay = outcome.flows[0].delay.and_then(|delay| delay.p99);
+            // The path and its queue take 230.
+            let delay = delay.expect("messages arrived");
+            assert!(delay < 600.0, "{traffic:?} beside {tcp:?}: {delay} ms");
+            let theirs = outcome.flows[1].last_mbit;
+            assert!(theirs > 12.0, "{traffic:?} beside {tcp:?}: {theirs} Mbit/s");
+        }
+    }
+}

@@ -6,6 +6,7 @@
 //! While it is longer, they shrink in proportion, which makes shares equal. Losses without congestion
 //! do not slow a flow down.
 
+mod demand;
 mod drain;
 mod sharing;
 mod start;
@@ -26,8 +27,11 @@ use crate::time::Time;
 
 /// The target of the queue at this round trip. It grows as the round trip to the power `1 - POWER`: then flows
 /// with different round trips have equal rates in one queue.
-const TARGET: f64 = 7.5e-3;
+const TARGET: f64 = 6.5e-3;
 const TARGET_TRIP: f64 = 60e-3;
+/// A window of `w` packets has a target longer by this part divided by `w`: where many flows have a packet or two
+/// each in the queue, a shorter queue cannot be told from an empty one.
+const FEW_PACKETS: f64 = 0.6;
 /// Where the path moves the delay, it is this part of the shortest round trip.
 const MOVING_TARGET: u32 = 8;
 /// The bounds of the target. Below the lower one is the noise of timers; above the upper one other flows would
@@ -48,8 +52,8 @@ const USUAL_PACKET: f64 = 1250.0;
 /// what the path can carry. Later, the window stays in use even if timers are late.
 const START_GAIN: f64 = 2.0;
 const STEADY_GAIN: f64 = 1.25;
-/// The same while the window fills again after a drain, for the round trip at the target: what leaves faster than the
-/// path carries waits in the queue until the next round.
+/// The same while the window fills again after a drain, for the round trip with the queue at the target: about this
+/// many times faster than the path carries. What leaves faster waits in the queue until the next round.
 const REFILL_GAIN: f64 = 1.1;
 /// The same where the path moves the delay: bursts would be held for longer than even packets, and
 /// reports come in bursts there.
@@ -121,19 +125,19 @@ const DRAIN_EVERY_ROUNDS: u32 = 40;
 const SOONER: u32 = 4;
 const SOONER_ROUNDS: u32 = 8;
 
-/// A flow that does not fill the window needs no drain to see the empty queue: it sees it for this time. That of
-/// competing traffic changes more.
+/// A flow that does not fill the window needs no drain to see the empty queue: it sees it for this time. A queue that
+/// competing traffic fills is never that short for so long.
 const SEEN_EMPTY: Duration = Duration::from_secs(1);
 
 /// A start that ended with a queue begins again if the path turns out to move the delay within this many rounds and
 /// this time: on a long path a new start takes longer than it gains.
-const DOUBTFUL: u32 = 8;
+const DOUBTFUL: u8 = 8;
 const DOUBTFUL_FOR: Duration = Duration::from_secs(1);
 /// It must do so for this many rounds in a row: the pause after the start may look like a hold once.
-const MOVED: u32 = 2;
+const MOVED: u8 = 2;
 /// Where the path moves the delay, a queue beyond the target in this many rounds in a row may be the path's own
 /// delay, of which the last drain saw too little.
-const CROWDED: u32 = 8;
+const CROWDED: u8 = 8;
 
 /// A flow that always had more to send for this many rounds fills any window.
 const BACKLOGGED: u32 = 6;
@@ -174,6 +178,13 @@ struct Found {
     rate: f64,
     /// The path moves the delay.
     moves: bool,
+}
+
+impl Found {
+    /// The capacity of the path does not change within round trips.
+    fn is_even(&self) -> bool {
+        self.target - self.least <= self.least / 8
+    }
 }
 
 /// Packets that leave together.
@@ -221,12 +232,16 @@ pub(super) struct Adaptive {
     /// When the queue was last seen empty, and when it was last drained.
     emptied: Time,
     drained: Option<Time>,
-    /// The last drain showed the empty queue, and the round trip has not been shorter since.
+    /// The last drain, or a second in which the flow met no queue, showed the empty queue, and the round trip has not
+    /// been shorter since.
     shown: bool,
     /// The same before that drain.
     shown_before: bool,
     /// Since when a flow that does not fill the window has met no queue.
     calm_since: Time,
+    /// Bytes a second of an application that did not fill the window and met no queue, while the flow keeps them
+    /// beside others; otherwise zero.
+    demand: f32,
     /// The shortest round trip and the rate before the last drain.
     base_before: Duration,
     rate_before: f64,
@@ -252,10 +267,10 @@ pub(super) struct Adaptive {
     marks: u64,
     last_sent: Time,
     /// Rounds in which the end of the start may still prove to be a mistake.
-    doubtful: u32,
+    doubtful: u8,
     /// Rounds in a row in which the path moved the delay, and in which it then showed a queue beyond the target.
-    moved: u32,
-    crowded: u32,
+    moved: u8,
+    crowded: u8,
     /// The flow has moved to this path from one that fell silent, and its start here goes on.
     taken_over: bool,
     /// The part that this path has of what the session takes from this bottleneck.
@@ -288,6 +303,7 @@ impl Adaptive {
             shown: false,
             shown_before: false,
             calm_since: now,
+            demand: 0.0,
             base_before: Duration::ZERO,
             rate_before: 0.0,
             shortest: Duration::ZERO,
@@ -399,7 +415,7 @@ impl Adaptive {
         {
             return MOVING_GAIN * self.window / trip.as_secs_f64().max(1e-4);
         }
-        if self.phase == Phase::Rested && self.is_calm() {
+        if self.phase == Phase::Rested && self.drains_empty() {
             let base = self.base().unwrap_or(self.srtt);
             let full = base + self.target(base, self.rates.recent());
             return REFILL_GAIN * self.window / full.as_secs_f64().max(1e-4);
@@ -438,7 +454,12 @@ impl Adaptive {
     pub(super) fn on_sent(&mut self, now: Time, bytes: usize) {
         let beyond = (self.packet - USUAL_LONGEST).max(0.0);
         self.packet = (self.packet - FORGET_LONG * beyond).max(bytes as f64);
+        if now.since(self.last_sent) > SEEN_EMPTY {
+            self.calm_since = now;
+        }
         if now.since(self.last_sent) > STALE {
+            self.shown = false;
+            self.demand = 0.0;
             self.rates.forget();
             self.steps = Steps::default();
             self.window = (self.window / 2.0).max(self.initial());
@@ -476,6 +497,7 @@ impl Adaptive {
             };
         }
         self.phase = Phase::Start;
+        self.demand = 0.0;
         self.proven = 0.0;
         self.start_gain = LATE_START_GAIN;
         self.window = MIN_PACKETS * self.packet;
@@ -505,8 +527,12 @@ impl Adaptive {
             // Nothing but late reports would show that this is too much for a short path.
             self.window = self.window.min(self.initial());
         }
-        self.measured = true;
+        if !core::mem::replace(&mut self.measured, true) {
+            self.calm_since = now;
+        }
         if core::mem::take(&mut self.is_silent) {
+            self.calm_since = now;
+            self.shown = false;
             // A link is back from an outage.
             let half = self.after / 2.0;
             match self.late.is_zero() {
@@ -542,7 +568,12 @@ impl Adaptive {
 
     fn target(&self, base: Duration, rate: f64) -> Duration {
         let trips = base.as_secs_f64() / TARGET_TRIP;
-        let target = Duration::from_secs_f64(TARGET * trips.powf(1.0 - POWER));
+        let window = match self.phase {
+            Phase::Drain(_) => self.after,
+            _ => self.window,
+        };
+        let few = 1.0 + FEW_PACKETS * self.packet / window.max(self.packet);
+        let target = Duration::from_secs_f64(TARGET * few * trips.powf(1.0 - POWER));
         self.at_least_a_packet(target.clamp(TARGET_MIN, TARGET_MAX), rate)
     }
 
@@ -576,15 +607,18 @@ impl Adaptive {
         self.ebbs = !found.moves && queue <= target / 8 && shortest + target / 8 < self.shortest;
         self.shortest = shortest;
         self.shown &= !self.ebbs;
-        let is_calm = !round.full && !found.moves && queue <= target / 8;
-        if !is_calm {
+        let met_none = !round.full && !found.moves && !self.ebbs && queue <= target / 8;
+        if !met_none {
             self.calm_since = now;
         }
-        self.shown |= now.since(self.calm_since) >= SEEN_EMPTY;
+        if now.since(self.calm_since) >= SEEN_EMPTY {
+            self.shown = true;
+            self.notice_demand(&found);
+        }
         self.look_for_competition(now, round, &found);
         let before_jump = self.steps.on_round(self.window);
         self.moved = match found.moves {
-            true => self.moved + 1,
+            true => self.moved.saturating_add(1),
             false => 0,
         };
         // A shorter hold is noise of timers; a longer one than a round trip may be that of what this flow sent.
@@ -749,7 +783,7 @@ impl Adaptive {
         };
         let rested = self.drained.is_some_and(|at| now.since(at) < pause);
         self.crowded = match found.moves && queue > target {
-            true => self.crowded + 1,
+            true => self.crowded.saturating_add(1),
             false => 0,
         };
         let wants = now.since(self.emptied) >= pause
@@ -838,13 +872,13 @@ impl Adaptive {
             true => most.max(self.window),
             false => most,
         };
-        self.set_window((self.window + step).min(most));
+        let kept = self.kept(round, found, queue);
+        self.set_window((self.window + step).min(most).max(kept));
     }
 
     /// The capacity of the path does not change within round trips, and a packet takes a small part of the target.
     fn has_steady_rate(&self, found: &Found) -> bool {
-        let is_even = found.target - found.least <= found.least / 8;
-        is_even && self.service() * 8 <= found.least
+        found.is_even() && self.service() * 8 <= found.least
     }
 
     /// Growth of a window in a round, in bytes.

@@ -51,7 +51,7 @@ pub(super) struct Sight {
     /// The shortest queue of the round, and the target.
     pub(super) queue: Duration,
     pub(super) target: Duration,
-    /// Whether the last drain emptied the queue.
+    /// Whether the flow has seen the queue empty, in its last drain or since.
     pub(super) shown: bool,
     /// The queue that flows of this kind make if they all have this window.
     pub(super) usual: Duration,

@@ -113,3 +113,24 @@ fn a_busy_flow_on_a_short_path_sends_lost_symbols_again_and_a_sparse_one_codes()
     let longer = repairs(50, 20_000, 5.0);
     assert!(longer > 0.05, "{longer}");
 }
+
+#[test]
+fn the_end_of_a_burst_on_a_short_path_does_not_wait_for_a_timer() {
+    // Frames of a hundred symbols or more.
+    const FRAME: usize = 150_000;
+    const FRAMES: u64 = 600;
+    let period = Duration::from_millis(16);
+    let link = link("rate=10gbit delay=0.1ms queue=5ms loss=iid:5%");
+    let config = Config::preset(Preset::Auto);
+    let back = "delay=0.1ms".parse().expect("well-formed");
+    let mut sim = crate::support::live(config, (period, FRAME, FRAMES), link, back, 1);
+    sim.run_until(period * FRAMES as u32 + Duration::from_secs(2));
+    let mut delays = sim.b.live_delays.clone();
+    assert_eq!(delays.len() as u64, FRAMES);
+    delays.sort();
+    let p99 = delays[delays.len() * 99 / 100];
+    assert!(p99 < Duration::from_millis(4), "{p99:?}");
+    let sent = sim.a.session.stats().sent;
+    let repairs = sent.repair_symbols as f64 / sent.source_symbols as f64;
+    assert!(repairs < 0.1, "{repairs}");
+}

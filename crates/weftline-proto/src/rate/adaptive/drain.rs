@@ -45,9 +45,9 @@ impl Adaptive {
         self.srtt * (rounds + 1) >= DRAIN_HOLDS * self.jitter.hold()
     }
 
-    /// This drain and the one before showed the empty queue. Among flows that have just begun, one that waited until
+    /// The empty queue was seen before this drain and in it. Among flows that have just begun, one that waited until
     /// its window is full would get less than its share.
-    pub(super) fn is_calm(&self) -> bool {
+    pub(super) fn drains_empty(&self) -> bool {
         self.shown && self.shown_before && self.late.is_zero()
     }
 
@@ -80,7 +80,7 @@ impl Adaptive {
         if self.watch.end_suspicion() && !self.shown && queue > found.least {
             self.start_competing(now);
         }
-        self.phase = match self.is_calm() && !found.moves && self.competition.is_none() {
+        self.phase = match self.drains_empty() && !found.moves && self.competition.is_none() {
             true => Phase::Refilled,
             false => Phase::Steady,
         };

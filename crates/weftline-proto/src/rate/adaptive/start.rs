@@ -102,7 +102,7 @@ impl Adaptive {
                 true => 0,
                 false => {
                     let rounds = DOUBTFUL_FOR.as_micros() / self.srtt.as_micros().max(1);
-                    DOUBTFUL.min(u32::try_from(rounds).unwrap_or(DOUBTFUL))
+                    DOUBTFUL.min(u8::try_from(rounds).unwrap_or(DOUBTFUL))
                 }
             };
             self.jitter.end_start();

@@ -40,10 +40,9 @@ impl Rule for AutoRule {
         let price = &mut self.price;
         let is_held_back = price.is_held_back(at);
         if price.notice_near(at) {
-            let lost = at.lost_from(0).filter(|_| at.missing() > 0);
-            let next = lost.map(Action::Again).or(new.then_some(Action::New));
-            if next.is_some() {
-                return next;
+            let lost = at.lost_from(0).map(Action::Again);
+            if let Some(next) = lost.or(new.then_some(Action::New)) {
+                return Some(next);
             }
         }
         if is_held_back {

@@ -38,7 +38,7 @@ const ENOUGH: f64 = 0.75;
 const LONG: u32 = 2;
 /// The path is full if datagrams wait in its queue for longer than this part of the shortest round
 /// trip.
-const FULL: u32 = 4;
+const FULL: u32 = 5;
 /// A path that itself holds datagrams back delays them without a queue. The rule takes a delay of up to this many
 /// usual holds for the path's own.
 const HOLDS: u32 = 2;
@@ -461,7 +461,9 @@ impl Price {
             self.allowance = (self.allowance + limit).min(most);
             cost = self.room.map_or(1.0, |room| room.cost);
         }
-        if effect.repairs > 0 {
+        // A busy flow on a short path sends as much again as is lost.
+        let is_free = self.is_near && matches!(kind, Transmission::Source { .. });
+        if effect.repairs > 0 && !is_free {
             self.under_way += effect.repairs as u64;
             let spent = cost * effect.repairs as f64;
             self.round.repairs += spent;
@@ -479,6 +481,10 @@ impl Price {
             self.rounds.pop_front();
         }
         self.rounds.push_back(round);
+        if self.is_near {
+            self.allowance = SLACK;
+            return;
+        }
         let sources: u32 = self.rounds.iter().map(|r| r.sources).sum();
         let repairs: f64 = self.rounds.iter().map(|r| r.repairs).sum();
         let measured = repairs / f64::from(sources);
