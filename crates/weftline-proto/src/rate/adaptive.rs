@@ -24,6 +24,7 @@ use super::steps::Steps;
 use super::swing::Swing;
 use super::watch::Watch;
 use crate::time::Time;
+use demand::Demand;
 
 /// The target of the queue at this round trip. It grows as the round trip to the power `1 - POWER`: then flows
 /// with different round trips have equal rates in one queue.
@@ -67,7 +68,7 @@ const LATE_GAIN: f64 = 1.0;
 const LATE_START_GAIN: f64 = 1.5;
 const START_QUEUE: Duration = Duration::from_millis(50);
 /// With late reports, a short start follows this many rounds without a queue.
-const LATE_CALM: u32 = 3;
+const LATE_CALM: u8 = 3;
 /// While the start waits for late reports, it asks for them this many times in a row without a new
 /// rate.
 const ASKS: u8 = 4;
@@ -111,7 +112,7 @@ const CALM_GROWTH: f64 = 1.0 / 3.0;
 const MOST_GAIN: f64 = 0.5;
 /// The growth doubles with each round without a queue, up to this many rounds: the start did not end
 /// at the path's rate.
-const CALM: u32 = 5;
+const CALM: u8 = 5;
 
 /// A standing queue of all flows would soon look like the path's own delay (the peer forgets after
 /// ten seconds). So the window falls for a round when the flow has not seen the empty queue for this
@@ -140,7 +141,7 @@ const MOVED: u8 = 2;
 const CROWDED: u8 = 8;
 
 /// A flow that always had more to send for this many rounds fills any window.
-const BACKLOGGED: u32 = 6;
+const BACKLOGGED: u8 = 6;
 /// A round with marks (ECN) leaves this part of the window (RFC 8511 allows it).
 const MARKED: f64 = 0.8;
 
@@ -226,9 +227,9 @@ pub(super) struct Adaptive {
     measured: bool,
     round: Round,
     /// Rounds in a row that saw hardly any queue.
-    calm: u32,
+    calm: u8,
     /// Rounds in a row in which there always was more to send.
-    backlogged: u32,
+    backlogged: u8,
     /// When the queue was last seen empty, and when it was last drained.
     emptied: Time,
     drained: Option<Time>,
@@ -239,9 +240,7 @@ pub(super) struct Adaptive {
     shown_before: bool,
     /// Since when a flow that does not fill the window has met no queue.
     calm_since: Time,
-    /// Bytes a second of an application that did not fill the window and met no queue, while the flow keeps them
-    /// beside others; otherwise zero.
-    demand: f32,
+    demand: Demand,
     /// The shortest round trip and the rate before the last drain.
     base_before: Duration,
     rate_before: f64,
@@ -274,7 +273,7 @@ pub(super) struct Adaptive {
     /// The flow has moved to this path from one that fell silent, and its start here goes on.
     taken_over: bool,
     /// The part that this path has of what the session takes from this bottleneck.
-    own_part: f64,
+    own_part: f32,
 }
 
 impl Adaptive {
@@ -303,7 +302,7 @@ impl Adaptive {
             shown: false,
             shown_before: false,
             calm_since: now,
-            demand: 0.0,
+            demand: Demand::default(),
             base_before: Duration::ZERO,
             rate_before: 0.0,
             shortest: Duration::ZERO,
@@ -345,7 +344,7 @@ impl Adaptive {
     }
 
     pub(super) fn set_part(&mut self, part: f64) {
-        self.own_part = part;
+        self.own_part = part as f32;
     }
 
     /// The first window is that of the true round trip.
@@ -459,7 +458,7 @@ impl Adaptive {
         }
         if now.since(self.last_sent) > STALE {
             self.shown = false;
-            self.demand = 0.0;
+            self.demand = Demand::default();
             self.rates.forget();
             self.steps = Steps::default();
             self.window = (self.window / 2.0).max(self.initial());
@@ -497,7 +496,7 @@ impl Adaptive {
             };
         }
         self.phase = Phase::Start;
-        self.demand = 0.0;
+        self.demand = Demand::default();
         self.proven = 0.0;
         self.start_gain = LATE_START_GAIN;
         self.window = MIN_PACKETS * self.packet;
@@ -568,13 +567,21 @@ impl Adaptive {
 
     fn target(&self, base: Duration, rate: f64) -> Duration {
         let trips = base.as_secs_f64() / TARGET_TRIP;
-        let window = match self.phase {
-            Phase::Drain(_) => self.after,
-            _ => self.window,
-        };
-        let few = 1.0 + FEW_PACKETS * self.packet / window.max(self.packet);
+        let few = self.few(self.window_outside_drains());
         let target = Duration::from_secs_f64(TARGET * few * trips.powf(1.0 - POWER));
         self.at_least_a_packet(target.clamp(TARGET_MIN, TARGET_MAX), rate)
+    }
+
+    /// How much longer the target is with this window, as it has few packets.
+    fn few(&self, window: f64) -> f64 {
+        1.0 + FEW_PACKETS * self.packet / window.max(self.packet)
+    }
+
+    fn window_outside_drains(&self) -> f64 {
+        match self.phase {
+            Phase::Drain(_) => self.after,
+            _ => self.window,
+        }
     }
 
     fn at_least_a_packet(&self, target: Duration, rate: f64) -> Duration {
@@ -613,8 +620,9 @@ impl Adaptive {
         }
         if now.since(self.calm_since) >= SEEN_EMPTY {
             self.shown = true;
-            self.notice_demand(&found);
+            self.notice_demand(round, &found);
         }
+        self.watch_demand(now, round, &found);
         self.look_for_competition(now, round, &found);
         let before_jump = self.steps.on_round(self.window);
         self.moved = match found.moves {
@@ -674,7 +682,7 @@ impl Adaptive {
             Phase::Steady => {
                 self.backlogged = match round.idle {
                     true => 0,
-                    false => self.backlogged + 1,
+                    false => self.backlogged.saturating_add(1),
                 };
                 if self.competition.is_some() {
                     self.compete(now, round, &found);
@@ -803,6 +811,7 @@ impl Adaptive {
             false => 0.0,
         });
         if excess > 0.0 {
+            self.demand = Demand::default();
             self.calm = 0;
             self.set_window(self.window * (1.0 - excess.min(MOST_SHRINK)));
             return;
@@ -872,7 +881,7 @@ impl Adaptive {
             true => most.max(self.window),
             false => most,
         };
-        let kept = self.kept(round, found, queue);
+        let kept = self.kept(base, queue);
         self.set_window((self.window + step).min(most).max(kept));
     }
 
@@ -885,7 +894,7 @@ impl Adaptive {
     fn growth(&self, window: f64) -> f64 {
         let packets = window / self.packet;
         // Where paths of a session share a queue, their windows add up to that of one flow.
-        GROWTH * self.own_part.powf(1.0 - POWER) * packets.powf(POWER) * self.packet
+        GROWTH * f64::from(self.own_part).powf(1.0 - POWER) * packets.powf(POWER) * self.packet
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a flow does beside competing traffic that fills the queue.
 
+use super::demand::Demand;
 use super::{Adaptive, Found, MIN_PACKETS, Phase, SHRINK, Train};
 use crate::rate::competition::{Competition, Share};
 use crate::rate::round::Round;
@@ -11,14 +12,13 @@ const FAIR_GUESS: f64 = 0.45;
 
 impl Adaptive {
     pub(super) fn look_for_competition(&mut self, now: Time, round: &Round, found: &Found) {
-        let window = match self.phase {
-            Phase::Drain(_) => self.after,
-            _ => self.window,
-        };
+        let window = self.window_outside_drains();
+        let own = self.few(window);
         // With the queue of this length, growth and shrinking balance.
         let made = |window: f64| {
             let balance = self.growth(window) / (SHRINK * window.max(1.0));
-            found.least.mul_f64(balance.max(1.0))
+            let target = found.least.mul_f64(self.few(window) / own);
+            target.mul_f64(balance.max(1.0))
         };
         let sight = Sight {
             now,
@@ -42,6 +42,7 @@ impl Adaptive {
     /// Takes back in one step what the flow has yielded to competing traffic so far.
     pub(super) fn start_competing(&mut self, now: Time) {
         self.watch = Watch::default();
+        self.demand = Demand::default();
         self.set_window(self.window.max(self.fair_window()));
         self.competition = Some(Box::new(Competition::new(self.window, now)));
         if self.late.is_zero() {
@@ -51,7 +52,7 @@ impl Adaptive {
     }
 
     pub(super) fn fair_window(&self) -> f64 {
-        FAIR_GUESS * self.own_part * self.rates.path() * self.span().as_secs_f64()
+        FAIR_GUESS * f64::from(self.own_part) * self.rates.path() * self.span().as_secs_f64()
     }
 
     /// Sets the window after a round beside flows that fill the queue.
@@ -60,8 +61,8 @@ impl Adaptive {
             window: self.window,
             packet: self.packet,
             holds: self.rates.best() * (found.base + self.interval).as_secs_f64(),
-            share: self.rates.share() / self.own_part,
-            part: self.own_part,
+            share: self.rates.share() / f64::from(self.own_part),
+            part: self.own_part.into(),
             queue: found.queue,
             rtt: self.span(),
             excess: round.loss() - self.losses.random(),

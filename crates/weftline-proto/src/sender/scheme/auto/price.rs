@@ -462,7 +462,7 @@ impl Price {
             cost = self.room.map_or(1.0, |room| room.cost);
         }
         // A busy flow on a short path sends as much again as is lost.
-        let is_free = self.is_near && matches!(kind, Transmission::Source { .. });
+        let is_free = self.is_near && matches!(kind, Transmission::Source { again: true, .. });
         if effect.repairs > 0 && !is_free {
             self.under_way += effect.repairs as u64;
             let spent = cost * effect.repairs as f64;

@@ -16,7 +16,7 @@ impl Price {
     pub(in super::super) fn riders(&mut self, at: &Situation<'_>, room: &Room) -> u8 {
         let srtt = at.srtt();
         self.room = Some(*room);
-        if !self.is_room() || self.is_held_back(at) {
+        if !self.is_room() || self.is_near || self.is_held_back(at) {
             return 0;
         }
         self.update_belief(at);
