@@ -39,9 +39,9 @@ pub(crate) fn run(args: &KeyArgs, output: OutputOptions) -> Result<Exit> {
     }
     let fingerprint = identity.fingerprint().to_string();
     if output.json {
-        output::print(&json!({ "fingerprint": fingerprint, "path": path }).to_string());
+        output::print(json!({ "fingerprint": fingerprint, "path": path }).to_string());
     } else {
-        output::print(&fingerprint);
+        output::print(fingerprint);
         if !output.quiet {
             output::line(&format!("key file {}", path.display()));
         }

@@ -188,13 +188,13 @@ pub(crate) fn run_command(args: &DemoArgs, output: OutputOptions) -> Result<Exit
 
 fn tell(report: &Report<'_>, targets: Targets, output: OutputOptions) -> Result<Exit> {
     if output.json {
-        output::print(&json::object(report).to_string());
+        output::print(json::object(report).to_string());
     } else {
-        output::print(&table::text(&report.runs));
+        output::print(table::text(&report.runs));
         if !output.quiet {
             table::LEGEND.lines().for_each(output::line);
         }
-        output::print(&sentence::closing(&report.runs));
+        output::print(sentence::closing(&report.runs));
     }
     if let Some(target) = targets.page {
         let path = target.path().display().to_string();

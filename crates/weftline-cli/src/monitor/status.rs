@@ -26,7 +26,7 @@ pub(crate) fn run(_: &StatusArgs, output: OutputOptions) -> Result<Exit> {
     if output.json {
         running
             .iter()
-            .for_each(|one| output::print(&one.to_string()));
+            .for_each(|one| output::print(one.to_string()));
     } else {
         let nothing: Vec<Value> = Vec::new();
         output::print(table::table(&running, &nothing).trim_end());

@@ -182,7 +182,7 @@ impl Guests {
         let (line, event) = self.command(code)?;
         output::line(&line);
         if let Some(event) = event {
-            output::print(&event);
+            output::print(event);
         }
         Ok(())
     }
@@ -220,7 +220,7 @@ impl Guests {
                 terminal::offer("a new code; on the other host, run:".to_owned());
                 terminal::offer(line);
                 if let Some(event) = event {
-                    lock(&self.tasks).spawn_blocking(move || output::print(&event));
+                    lock(&self.tasks).spawn_blocking(move || output::print(event));
                 }
             }
             Err(error) => terminal::offer(format!("warning: no new code: {error:#}")),

@@ -99,9 +99,9 @@ fn plan(args: &CodecArgs) -> Plan {
 
 fn list(names: &mut Names, output: OutputOptions) {
     if output.json {
-        output::print(&serde_json::json!({ "cases": names.0 }).to_string());
+        output::print(serde_json::json!({ "cases": names.0 }).to_string());
     } else {
-        names.0.iter().for_each(|name| output::print(name));
+        names.0.iter().for_each(output::print);
     }
 }
 
@@ -112,7 +112,7 @@ fn measure(plan: &Plan, cases: usize, output: OutputOptions) -> Result<Exit> {
     let tell = |outcome: &weftline_bench::Outcome| {
         done += 1;
         if !output.json {
-            output::print(&report::text(outcome));
+            output::print(report::text(outcome));
         } else if !output.quiet {
             output::line(&format!("{done}/{cases} {}", outcome.case.id()));
         }
@@ -121,8 +121,8 @@ fn measure(plan: &Plan, cases: usize, output: OutputOptions) -> Result<Exit> {
     let timing = runner.timing();
     let no_cycles = runner.no_cycles().map(str::to_owned);
     if !output.json {
-        output::print(&report::heading(&machine, timing, no_cycles.as_deref()));
-        output::print(&format!("{}\n", report::legend()));
+        output::print(report::heading(&machine, timing, no_cycles.as_deref()));
+        output::print(format!("{}\n", report::legend()));
     }
     if let Some(ignored) = selection().ignored {
         output::line(&format!("warning: {ignored}"));
@@ -137,7 +137,7 @@ fn measure(plan: &Plan, cases: usize, output: OutputOptions) -> Result<Exit> {
     let outcomes = runner.outcomes();
     if output.json {
         let object = report::object(&machine, plan, timing, no_cycles.as_deref(), outcomes);
-        output::print(&object.to_string());
+        output::print(object.to_string());
     }
     if !output.quiet {
         output::line(&format!("took {:.0} s", started.elapsed().as_secs_f64()));

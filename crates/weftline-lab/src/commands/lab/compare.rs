@@ -116,7 +116,7 @@ fn report(records: &[Record], folder: &Path, is_kept: bool, output: OutputOption
         write().with_context(|| path.display().to_string())?;
     }
     if output.json {
-        output::print(&json);
+        output::print(json);
     }
     if !output.quiet && is_kept {
         let place = folder.join("report.html");
@@ -276,14 +276,14 @@ fn list(args: &CompareArgs) {
         .filter_map(|name| suites::by_name(name, scale))
     {
         if suite.cases.is_empty() {
-            output::print(&format!(
+            output::print(format!(
                 "{} - {} (--traces FOLDER)\n  {}\n",
                 suite.name, suite.title, suite.about
             ));
             continue;
         }
         let minutes = suite.about_secs(suite.seeds) / 60.0;
-        output::print(&format!(
+        output::print(format!(
             "{} - {} ({} seeds, about {minutes:.0} min)\n  {}",
             suite.name, suite.title, suite.seeds, suite.about
         ));
@@ -301,10 +301,10 @@ fn list(args: &CompareArgs) {
             }
         }
         for link in links {
-            output::print(&format!("  link   {link}"));
+            output::print(format!("  link   {link}"));
         }
         for case in &suite.cases {
-            output::print(&format!(
+            output::print(format!(
                 "  case   {}: {} {}",
                 case.name,
                 case.mode.name(),
@@ -312,7 +312,7 @@ fn list(args: &CompareArgs) {
             ));
         }
         let peers: Vec<String> = suite.peers().iter().map(Peer::to_string).collect();
-        output::print(&format!("  peers  {}\n", peers.join(" ")));
+        output::print(format!("  peers  {}\n", peers.join(" ")));
     }
 }
 

@@ -73,7 +73,7 @@ fn tell(report: &Report, args: &RunArgs, output: OutputOptions) -> Result<()> {
         fs::write(file, format!("{json}\n")).with_context(|| file.display().to_string())?;
     }
     if output.json {
-        output::print(&json);
+        output::print(json);
     } else if args.counters.is_none() && !output.quiet {
         let first = (&report.a_to_b, &report.b_to_a);
         let more = report.more.iter().map(|link| (&link.a_to_b, &link.b_to_a));

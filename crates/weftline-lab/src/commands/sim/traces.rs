@@ -113,12 +113,12 @@ pub(super) fn run(args: &TracesArgs, output: OutputOptions) -> Result<Exit> {
     };
     let cases = comparison.run().map_err(usage)?;
     if output.json {
-        output::print(&json!({
+        output::print(json!({
             "settings": args.settings, "against": args.against, "secs": args.secs, "seeds": args.seeds, "cases": cases
         }).to_string());
     } else {
-        output::print(&table(&cases));
-        output::print(&verdict(&cases));
+        output::print(table(&cases));
+        output::print(verdict(&cases));
     }
     Ok(Exit::Ok)
 }

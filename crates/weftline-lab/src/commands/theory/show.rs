@@ -53,9 +53,9 @@ impl Computed {
 
     pub(crate) fn print(self, output: OutputOptions) {
         if output.json {
-            output::print(&Value::Object(self.json).to_string());
+            output::print(Value::Object(self.json).to_string());
         } else {
-            self.lines.iter().for_each(|line| output::print(line));
+            self.lines.iter().for_each(output::print);
         }
     }
 }

@@ -185,7 +185,7 @@ pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
             .with_context(|| format!("cannot write to {}", folder.display()))?;
     }
     if output.json {
-        output::print(&results);
+        output::print(results);
     } else if !output.quiet {
         text::print(&study::table(&outcomes));
         output::print("latency in ticks; speeds are of processor time, in source bits");
