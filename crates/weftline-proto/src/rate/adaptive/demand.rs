@@ -45,7 +45,8 @@ pub(super) struct Demand {
 impl Adaptive {
     /// A round without a queue has ended, and the flow has met none for a time.
     pub(super) fn notice_demand(&mut self, round: &Round, found: &Found) {
-        if !found.is_even() || round.marked {
+        // Late reports would show too late that the queue is the flow's own.
+        if !found.is_even() || self.late > Duration::ZERO {
             return;
         }
         let before = f64::from(self.demand.loss);
@@ -81,8 +82,7 @@ impl Adaptive {
         demand.longest = demand.longest.max(queue);
         let stood = Duration::from_millis(at.wrapping_sub(demand.since).into());
         let arrives = self.rates.recent() >= ARRIVES * f64::from(demand.rate);
-        let is_own = self.late > Duration::ZERO
-            || found.moves
+        let is_own = found.moves
             || found.queue > LONGEST
             || self.backlogged >= BEHIND
             || round.marked

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::demand::Demand;
 use super::{Adaptive, Found, Phase, START_LOSS};
 use crate::rate::round::Round;
 use crate::time::Time;
@@ -16,7 +17,44 @@ const MOVING_SHARE: f64 = 0.85;
 /// If the path moves the delay, a drain takes this many of its holds.
 const DRAIN_HOLDS: u32 = 5;
 
+/// A flow that does not fill the window needs no drain to see the empty queue: it sees it for this time. A queue that
+/// competing traffic fills is never that short for so long.
+pub(super) const SEEN_EMPTY: Duration = Duration::from_secs(1);
+
 impl Adaptive {
+    /// Looks at a round for a queue that is empty, or that was wrongly taken for one.
+    pub(super) fn look_for_empty_queue(&mut self, now: Time, round: &Round, found: &Found) {
+        let Found {
+            base,
+            queue,
+            target,
+            moves,
+            ..
+        } = *found;
+        if !moves && queue <= target / 4 && self.shown {
+            self.emptied = now;
+        }
+        let shortest = base.saturating_sub(self.steps.step());
+        let is_short = !moves && queue <= target / 8;
+        self.ebbs = is_short && shortest + target / 8 < self.shortest;
+        self.shortest = shortest;
+        self.shown &= !self.ebbs;
+        if round.full || !is_short || self.ebbs {
+            self.calm_since = now;
+        }
+        if now.since(self.calm_since) >= SEEN_EMPTY {
+            self.shown = true;
+            self.notice_demand(round, found);
+        }
+    }
+
+    /// What was seen before a silence or a long pause says nothing about the queue now.
+    pub(super) fn forget_empty_queue(&mut self, now: Time) {
+        self.shown = false;
+        self.calm_since = now;
+        self.demand = Demand::default();
+    }
+
     /// Empties the queue, to measure the path's delay and its losses without a queue.
     pub(super) fn drain(&mut self, rate: f64, base: Duration) {
         self.phase = Phase::Drain(0);

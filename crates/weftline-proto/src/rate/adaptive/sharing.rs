@@ -1,7 +1,8 @@
 //! What a flow does beside competing traffic that fills the queue.
 
 use super::demand::Demand;
-use super::{Adaptive, Found, MIN_PACKETS, Phase, SHRINK, Train};
+use super::follow::SHRINK;
+use super::{Adaptive, Found, MIN_PACKETS, Phase, Train};
 use crate::rate::competition::{Competition, Share};
 use crate::rate::round::Round;
 use crate::rate::watch::{Sight, Watch};
