@@ -39,7 +39,7 @@ pub(crate) fn run(args: &KeyArgs, output: OutputOptions) -> Result<Exit> {
     }
     let fingerprint = identity.fingerprint().to_string();
     if output.json {
-        output::print(json!({ "fingerprint": fingerprint, "path": path }).to_string());
+        output::print(json!({ "fingerprint": fingerprint, "path": path }));
     } else {
         output::print(fingerprint);
         if !output.quiet {

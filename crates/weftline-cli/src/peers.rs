@@ -95,13 +95,13 @@ fn list(book: &Book, output: OutputOptions) {
             })
         });
         let peers: Vec<_> = peers.collect();
-        output::print(json!({ "peers": peers }).to_string());
+        output::print(json!({ "peers": peers }));
         return;
     }
     let width = book.all().map(|known| known.name.as_str().len()).max();
     for known in book.all() {
         let address = known.address.as_ref().map(|a| format!("  {a}"));
-        output::print(format!(
+        output::print(format_args!(
             "{:width$}  {}{}",
             known.name,
             known.peer,

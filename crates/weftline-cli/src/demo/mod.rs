@@ -188,7 +188,7 @@ pub(crate) fn run_command(args: &DemoArgs, output: OutputOptions) -> Result<Exit
 
 fn tell(report: &Report<'_>, targets: Targets, output: OutputOptions) -> Result<Exit> {
     if output.json {
-        output::print(json::object(report).to_string());
+        output::print(json::object(report));
     } else {
         output::print(table::text(&report.runs));
         if !output.quiet {

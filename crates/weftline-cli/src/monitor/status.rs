@@ -24,9 +24,7 @@ pub(crate) struct StatusArgs {}
 pub(crate) fn run(_: &StatusArgs, output: OutputOptions) -> Result<Exit> {
     let running = local::running();
     if output.json {
-        running
-            .iter()
-            .for_each(|one| output::print(one.to_string()));
+        running.iter().for_each(output::print);
     } else {
         let nothing: Vec<Value> = Vec::new();
         output::print(table::table(&running, &nothing).trim_end());

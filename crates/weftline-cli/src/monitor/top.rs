@@ -38,7 +38,7 @@ pub(crate) async fn run(args: TopArgs, output: OutputOptions) -> Result<Exit> {
                 return;
             };
             if output.json {
-                now.iter().for_each(|one| output::print(one.to_string()));
+                now.iter().for_each(output::print);
             } else {
                 let table = table::table(&now, &before);
                 let mut out = std::io::stdout().lock();

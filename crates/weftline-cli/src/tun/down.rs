@@ -38,7 +38,7 @@ pub(super) fn run(args: &DownArgs, options: OutputOptions) -> Result<Exit> {
             "exit": Exit::Ok.code(),
             "removed": removed,
         });
-        output::print(object.to_string());
+        output::print(object);
     } else if !options.quiet {
         output::line(match removed {
             true => "removed what the tunnel left",

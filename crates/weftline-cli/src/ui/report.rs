@@ -75,7 +75,7 @@ impl Report {
                 _ = lines.tick(), if self.every.is_some() => {
                     let now = look();
                     if self.output.json {
-                        output::print(self.json(Some(&now), "statistics").to_string());
+                        output::print(self.json(Some(&now), "statistics"));
                     } else {
                         let line = now.line(&printed, every);
                         if !line.is_empty() {
@@ -113,7 +113,7 @@ impl Report {
                 object.insert("exit".to_owned(), json!(failure.exit.code()));
                 object.insert("error".to_owned(), json!(failure.message));
             }
-            output::print(json.to_string());
+            output::print(json);
         }
         failure.exit
     }

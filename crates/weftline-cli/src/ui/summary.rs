@@ -163,7 +163,7 @@ pub fn result(record: &Record, side: Side, options: OutputOptions) {
         }
     }
     if options.json {
-        output::print(record.json(side).to_string());
+        output::print(record.json(side));
     }
 }
 

@@ -206,7 +206,7 @@ fn announce(args: &ViewArgs, view: &View, output: OutputOptions) -> Result<()> {
     let links = links?;
     if output.json {
         let event = json!({"command": "view", "event": "open", "links": &links});
-        output::print(event.to_string());
+        output::print(event);
     }
     if !view.has_page() {
         output::line(

@@ -69,7 +69,7 @@ pub(crate) fn run(args: AttackArgs, output: OutputOptions) -> Result<Exit> {
         }
     })?;
     if output.json {
-        output::print(format_args!("{}", serde_json::json!({ "rows": rows })));
+        output::print(serde_json::json!({ "rows": rows }));
     }
     Ok(Exit::Ok)
 }

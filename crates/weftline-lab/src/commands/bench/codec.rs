@@ -99,7 +99,7 @@ fn plan(args: &CodecArgs) -> Plan {
 
 fn list(names: &mut Names, output: OutputOptions) {
     if output.json {
-        output::print(serde_json::json!({ "cases": names.0 }).to_string());
+        output::print(serde_json::json!({ "cases": names.0 }));
     } else {
         names.0.iter().for_each(output::print);
     }
@@ -122,7 +122,7 @@ fn measure(plan: &Plan, cases: usize, output: OutputOptions) -> Result<Exit> {
     let no_cycles = runner.no_cycles().map(str::to_owned);
     if !output.json {
         output::print(report::heading(&machine, timing, no_cycles.as_deref()));
-        output::print(format!("{}\n", report::legend()));
+        output::print(format_args!("{}\n", report::legend()));
     }
     if let Some(ignored) = selection().ignored {
         output::line(&format!("warning: {ignored}"));
@@ -137,7 +137,7 @@ fn measure(plan: &Plan, cases: usize, output: OutputOptions) -> Result<Exit> {
     let outcomes = runner.outcomes();
     if output.json {
         let object = report::object(&machine, plan, timing, no_cycles.as_deref(), outcomes);
-        output::print(object.to_string());
+        output::print(object);
     }
     if !output.quiet {
         output::line(&format!("took {:.0} s", started.elapsed().as_secs_f64()));

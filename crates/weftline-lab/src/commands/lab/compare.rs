@@ -276,14 +276,14 @@ fn list(args: &CompareArgs) {
         .filter_map(|name| suites::by_name(name, scale))
     {
         if suite.cases.is_empty() {
-            output::print(format!(
+            output::print(format_args!(
                 "{} - {} (--traces FOLDER)\n  {}\n",
                 suite.name, suite.title, suite.about
             ));
             continue;
         }
         let minutes = suite.about_secs(suite.seeds) / 60.0;
-        output::print(format!(
+        output::print(format_args!(
             "{} - {} ({} seeds, about {minutes:.0} min)\n  {}",
             suite.name, suite.title, suite.seeds, suite.about
         ));
@@ -301,10 +301,10 @@ fn list(args: &CompareArgs) {
             }
         }
         for link in links {
-            output::print(format!("  link   {link}"));
+            output::print(format_args!("  link   {link}"));
         }
         for case in &suite.cases {
-            output::print(format!(
+            output::print(format_args!(
                 "  case   {}: {} {}",
                 case.name,
                 case.mode.name(),
@@ -312,7 +312,7 @@ fn list(args: &CompareArgs) {
             ));
         }
         let peers: Vec<String> = suite.peers().iter().map(Peer::to_string).collect();
-        output::print(format!("  peers  {}\n", peers.join(" ")));
+        output::print(format_args!("  peers  {}\n", peers.join(" ")));
     }
 }
 

@@ -174,7 +174,7 @@ fn list(figures: &[&Figure], output: OutputOptions) -> Result<()> {
         let build =
             build(&std::env::current_exe().context("cannot find this program's own file")?)?;
         let list = json!({ "version": VERSION, "build": build, "figures": all });
-        output::print(list.to_string());
+        output::print(list);
         return Ok(());
     }
     for figure in figures {
@@ -183,7 +183,7 @@ fn list(figures: &[&Figure], output: OutputOptions) -> Result<()> {
         } else {
             ""
         };
-        output::print(format!(
+        output::print(format_args!(
             "{:<16} {}: {}; {} points, about {}{ns3}",
             figure.id,
             figure.number(),
@@ -196,7 +196,7 @@ fn list(figures: &[&Figure], output: OutputOptions) -> Result<()> {
     let mut points: Vec<&Point> = figures.iter().flat_map(|f| &f.points).collect();
     points.sort_by_key(|point| point.to_string());
     points.dedup_by_key(|point| point.to_string());
-    output::print(format!(
+    output::print(format_args!(
         "{} figures, {} points, about {} of one processor",
         figures.len(),
         points.len(),
@@ -284,11 +284,14 @@ fn write(folder: &Path, report: &Report<'_>) -> std::io::Result<()> {
 fn tell(report: &Report<'_>, folder: &Path, output: OutputOptions) {
     let summaries = report.summaries();
     if output.json {
-        output::print(json!({ "figures": summaries }).to_string());
+        output::print(json!({ "figures": summaries }));
     } else if !output.quiet {
         for one in &summaries {
-            output::print(format!("{:<16} {}", one.figure, one.agreement));
+            output::print(format_args!("{:<16} {}", one.figure, one.agreement));
         }
-        output::print(format!("report: {}", folder.join("report.html").display()));
+        output::print(format_args!(
+            "report: {}",
+            folder.join("report.html").display()
+        ));
     }
 }

@@ -102,7 +102,7 @@ pub(super) fn run(args: &PathsArgs, output: OutputOptions) -> Result<Exit> {
         let all = json!({
             "settings": args.settings, "seeds": args.seeds, "results": studied, "goals": goals
         });
-        output::print(all.to_string());
+        output::print(all);
     } else {
         output::print(text(&studied, &goals));
     }

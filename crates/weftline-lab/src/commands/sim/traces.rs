@@ -115,7 +115,7 @@ pub(super) fn run(args: &TracesArgs, output: OutputOptions) -> Result<Exit> {
     if output.json {
         output::print(json!({
             "settings": args.settings, "against": args.against, "secs": args.secs, "seeds": args.seeds, "cases": cases
-        }).to_string());
+        }));
     } else {
         output::print(table(&cases));
         output::print(verdict(&cases));

@@ -53,7 +53,7 @@ impl Computed {
 
     pub(crate) fn print(self, output: OutputOptions) {
         if output.json {
-            output::print(Value::Object(self.json).to_string());
+            output::print(Value::Object(self.json));
         } else {
             self.lines.iter().for_each(output::print);
         }

@@ -72,7 +72,7 @@ pub fn run(args: &VectorsArgs, output: OutputOptions) -> Result<Exit> {
     let vectors = read().with_context(|| format!("reading vectors from {}", file.display()))?;
     let report = check(&vectors);
     if output.json {
-        output::print(report.json().to_string());
+        output::print(report.json());
     } else {
         report.tell(output.quiet);
     }
@@ -111,15 +111,15 @@ pub fn check(vectors: &Value) -> Report {
 impl Report {
     fn tell(&self, quiet: bool) {
         for (entry, reason) in &self.failed {
-            output::print(format!("FAILED {entry}: {reason}"));
+            output::print(format_args!("FAILED {entry}: {reason}"));
         }
         if !quiet {
             for section in &self.skipped {
-                output::print(format!("skipped {section}: unknown section"));
+                output::print(format_args!("skipped {section}: unknown section"));
             }
         }
         let (passed, failed) = (self.passed, self.failed.len());
-        output::print(format!("{passed} passed, {failed} failed"));
+        output::print(format_args!("{passed} passed, {failed} failed"));
     }
 
     fn json(&self) -> Value {
