@@ -20,7 +20,6 @@ mod paths;
 mod program;
 #[cfg(unix)]
 mod relay;
-#[cfg(unix)]
 mod running;
 #[cfg(unix)]
 mod services;

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
-use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::running::{PATIENCE, Running, start};
+use crate::running::{PATIENCE, Running, command, start};
 use weftline_testkit::until;
 
 /// The whole answer to these bytes.
@@ -77,13 +76,7 @@ fn relay() -> Relay {
     let metrics = [address(&mut server), address(&mut client)];
     let line = client.line(" -> ");
     let near = line.split_whitespace().next().unwrap();
-    let program = UdpSocket::bind("127.0.0.1:0").unwrap();
-    program.set_read_timeout(Some(PATIENCE)).unwrap();
-    program.connect(near).unwrap();
-    program.send(b"question").unwrap();
-    let (_, from) = target.recv_from(&mut [0; 100]).unwrap();
-    target.send_to(b"answer", from).unwrap();
-    program.recv(&mut [0; 100]).unwrap();
+    crate::relay::ask(near, &target);
     Relay {
         home,
         server,
@@ -94,8 +87,7 @@ fn relay() -> Relay {
 
 /// What a command that ends at once prints.
 fn run(home: &TempDir, arguments: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
-    command.args(arguments).env("HOME", home.path());
+    let mut command = command(home.path(), arguments);
     command.env("XDG_RUNTIME_DIR", home.path());
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -242,9 +234,8 @@ fn shown(home: &TempDir, process: u32) -> Option<Value> {
 #[test]
 fn status_shows_a_command_that_stays_for_as_long_as_it_runs() {
     let home = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
-    command.args(["recv", "inbox", "--keep", "--listen", "127.0.0.1:0"]);
-    command.env("HOME", home.path()).current_dir(home.path());
+    let words = ["recv", "inbox", "--keep", "--listen", "127.0.0.1:0"];
+    let mut command = command(home.path(), &words);
     let mut child = command.env("XDG_RUNTIME_DIR", home.path()).spawn().unwrap();
     let one = until("the command in status", || shown(&home, child.id()));
     assert_eq!((&one["command"], &one["end"]), (&"recv".into(), &"".into()));

@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::running;
+
 fn weftline(words: &[&str], home: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
-    command.args(words).stdin(Stdio::null());
-    command.env("HOME", home).env_remove("XDG_CONFIG_HOME");
-    command.output().unwrap()
+    running::command(home, words).output().unwrap()
 }
 
 /// Writes the completions for a shell into a file of this name.
@@ -160,10 +159,9 @@ fn systemd_is_told_of_a_service_that_has_started_and_of_no_other() {
     let path = home.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
     let start = |listen: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
-        command.args(["relay", "serve", "--allow", "*:*", "--listen", listen]);
-        command.env("NOTIFY_SOCKET", &path).env("HOME", home.path());
-        command.env_remove("XDG_CONFIG_HOME").stderr(Stdio::null());
+        let words = ["relay", "serve", "--allow", "*:*", "--listen", listen];
+        let mut command = running::command(home.path(), &words);
+        command.env("NOTIFY_SOCKET", &path).stderr(Stdio::null());
         command.spawn().unwrap()
     };
     let mut told = [0; 64];

@@ -13,8 +13,8 @@ use weftline::{EndpointConfig, Identity};
 use weftline_apps::pairing::pair;
 use weftline_testkit::until;
 
-/// Longest wait for any event, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::running::{self, PATIENCE};
+
 const RECV: [&str; 3] = ["recv", "--listen", "127.0.0.1:0"];
 
 /// A user's home on a host of its own, with a file to send.
@@ -40,12 +40,8 @@ impl Home {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
-        command.args(arguments).current_dir(self.path());
-        command
-            .env_remove("XDG_CONFIG_HOME")
-            .env("HOME", self.path());
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut command = running::command(self.path(), arguments);
+        command.stdout(Stdio::piped());
         command
     }
 
@@ -54,8 +50,7 @@ impl Home {
     }
 
     fn fingerprint(&self) -> String {
-        let output = self.run(&["key", "--quiet"]);
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        running::key(self.path())
     }
 
     /// Starts a program; what it tells people is read as it comes.

@@ -1,10 +1,9 @@
 //! The program as people and scripts run it: real processes on loopback.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -13,8 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use weftline_testkit::until;
 
-/// Longest wait for any event, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::running::{self, Running};
 
 /// A user's home on a host of its own.
 struct Home(TempDir);
@@ -29,13 +27,7 @@ impl Home {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
-        command.args(arguments).current_dir(self.path());
-        command
-            .env_remove("XDG_CONFIG_HOME")
-            .env("HOME", self.path())
-            .stdin(Stdio::null());
-        command
+        running::command(self.path(), arguments)
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
@@ -49,26 +41,8 @@ impl Home {
         json["fingerprint"].as_str().unwrap().to_owned()
     }
 
-    /// Starts a program whose standard error is read line by line.
     fn start(&self, arguments: &[&str]) -> Running {
-        let mut command = self.command(arguments);
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (lines, inbox) = channel();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        std::thread::spawn(move || {
-            stderr
-                .lines()
-                .map_while(Result::ok)
-                .try_for_each(|l| lines.send(l))
-        });
-        Running {
-            child,
-            lines: inbox,
-        }
+        Running::new(self.command(arguments))
     }
 
     /// Starts `recv` on a free port; returns it, its address and its fingerprint.
@@ -82,64 +56,10 @@ impl Home {
     }
 }
 
-/// A program under way; it ends with the test.
-struct Running {
-    child: Child,
-    lines: Receiver<String>,
-}
-
-impl Running {
-    /// The first line of standard error with `needle` in it.
-    fn line(&mut self, needle: &str) -> String {
-        let mut seen = Vec::new();
-        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
-            if line.contains(needle) {
-                return line;
-            }
-            seen.push(line);
-        }
-        panic!("no line with {needle:?} in {seen:#?}");
-    }
-
-    /// Waits for the end; returns the exit code, standard output and the rest of standard error.
-    fn end(mut self) -> (i32, Vec<u8>, String) {
-        let mut out = Vec::new();
-        self.child
-            .stdout
-            .take()
-            .unwrap()
-            .read_to_end(&mut out)
-            .unwrap();
-        let ended = until("the end of the program", || self.child.try_wait().unwrap());
-        let code = ended.code().unwrap_or(-1);
-        let rest: Vec<String> = self.lines.iter().collect();
-        (code, out, rest.join("\n"))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// What Ctrl-C does.
 #[cfg(unix)]
 fn interrupt(running: &Running) {
-    signal(running, "-INT");
-}
-
-#[cfg(unix)]
-fn signal(running: &Running, name: &str) {
-    let id = running.child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args([name, &id])
-            .status()
-            .unwrap()
-            .success()
-    );
+    running.signal("-INT");
 }
 
 fn random(len: usize, seed: u64) -> Vec<u8> {
@@ -194,7 +114,7 @@ fn a_directory_is_sent_with_the_command_that_recv_prints() {
     let (recv, address, peer) = to.receive(&["inbox", "--json", "--peer", &from.fingerprint()]);
     let sent = from.run(&["send", "tree", &address, "--peer", &peer, "--json"]);
     assert_eq!(code(&sent), 0, "{}", stderr(&sent));
-    let (received, out, errors) = recv.end();
+    let (received, out, errors) = recv.end_with_output();
     assert_eq!(received, 0, "{errors}");
 
     assert!(fs::read(to.path().join("inbox/tree/deep/big")).unwrap() == big);
@@ -228,7 +148,7 @@ fn standard_input_arrives_on_standard_output() {
         .unwrap();
     let data = random(500_000, 2);
     send.stdin.take().unwrap().write_all(&data).unwrap();
-    let (received, out, errors) = recv.end();
+    let (received, out, errors) = recv.end_with_output();
     assert_eq!(received, 0, "{errors}");
     assert!(out == data);
     assert!(send.wait().unwrap().success());
@@ -264,7 +184,7 @@ fn a_file_goes_over_two_paths_and_each_is_reported() {
     let mut input = sender.stdin.take().unwrap();
     input.write_all(&data).unwrap();
     drop(input);
-    let (status, received, _) = receiver.end();
+    let (status, received, _) = receiver.end_with_output();
     assert!(status == 0 && received == data);
     let output = sender.wait_with_output().unwrap();
     assert_eq!(code(&output), 0);
@@ -325,8 +245,8 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
         let len = fs::metadata(&part).ok()?.len();
         (len >= 500_000).then_some(())
     });
-    send.child.kill().unwrap();
-    let (received, _, errors) = recv.end();
+    send.kill();
+    let (received, _, errors) = recv.end_with_output();
     assert_eq!(received, 4, "{errors}");
     assert!(errors.contains("run the same command again"), "{errors}");
     assert!(!to.path().join("big").exists());
@@ -334,7 +254,7 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
     let (recv, address, peer) = to.receive(&[".", "--peer", &from.fingerprint(), "--json"]);
     let sent = from.run(&["send", "big", &address, "--peer", &peer]);
     assert_eq!(code(&sent), 0, "{}", stderr(&sent));
-    let result = json(&recv.end().1);
+    let result = json(&recv.end_with_output().1);
     assert!(
         result["resumed_bytes"].as_u64().unwrap() >= 500_000,
         "{result}"
@@ -362,11 +282,11 @@ fn a_sender_that_tries_again_goes_on_after_a_restart_of_the_receiver() {
         (len >= 500_000).then_some(())
     });
     interrupt(&recv);
-    assert_eq!(recv.end().0, 130);
+    assert_eq!(recv.end_with_output().0, 130);
     let said = send.line("trying again");
     assert_eq!(said, "the peer was stopped; trying again in 0.5 s");
     let _recv = to.start(&[&["recv"], &keep[..], &["--listen", &address]].concat());
-    let (code, out, errors) = send.end();
+    let (code, out, errors) = send.end_with_output();
     assert_eq!(code, 0, "{errors}");
     assert!(json(&out)["resumed_bytes"].as_u64() >= Some(500_000));
     assert!(fs::read(to.path().join("big")).unwrap() == big);
@@ -382,13 +302,13 @@ fn ctrl_c_stops_both_ends_with_a_word() {
     recv.line("connection from");
     std::thread::sleep(Duration::from_millis(300));
     interrupt(&send);
-    let (sent, _, errors) = send.end();
+    let (sent, _, errors) = send.end_with_output();
     assert_eq!(sent, 130, "{errors}");
     assert!(
         errors.contains("stopped; run the same command again"),
         "{errors}"
     );
-    let (received, _, errors) = recv.end();
+    let (received, _, errors) = recv.end_with_output();
     assert_eq!(received, 4, "{errors}");
     assert!(errors.contains("the peer was stopped"), "{errors}");
 }
@@ -402,9 +322,9 @@ fn a_receiver_that_is_stopped_tells_the_sender() {
     let send = from.start(&["send", "big", &address, "--peer", &peer, "--rate", "2mbit"]);
     recv.line("connection from");
     interrupt(&recv);
-    let (received, _, errors) = recv.end();
+    let (received, _, errors) = recv.end_with_output();
     assert_eq!(received, 130, "{errors}");
-    let (sent, _, errors) = send.end();
+    let (sent, _, errors) = send.end_with_output();
     assert_eq!(sent, 4, "{errors}");
     assert!(errors.contains("the peer was stopped"), "{errors}");
 }
@@ -415,8 +335,8 @@ fn an_idle_receiver_that_is_stopped_says_only_that() {
     let to = Home::new();
     for (name, expected) in [("-INT", 130), ("-TERM", 143)] {
         let (recv, _, _) = to.receive(&[]);
-        signal(&recv, name);
-        let (received, _, errors) = recv.end();
+        recv.signal(name);
+        let (received, _, errors) = recv.end_with_output();
         assert_eq!((received, errors.as_str()), (expected, "stopped"));
     }
 }
@@ -437,8 +357,8 @@ fn a_second_sender_is_told_that_the_receiver_is_busy_and_the_first_goes_on() {
         "{}",
         stderr(&second)
     );
-    assert_eq!(first.end().0, 0);
-    assert_eq!(recv.end().0, 0);
+    assert_eq!(first.end_with_output().0, 0);
+    assert_eq!(recv.end_with_output().0, 0);
 }
 
 #[test]
@@ -453,7 +373,7 @@ fn a_terminal_that_takes_nothing_does_not_stop_the_transfer() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let (received, _, errors) = recv.end();
+    let (received, _, errors) = recv.end_with_output();
     send.kill().unwrap();
     send.wait().unwrap();
     assert_eq!(received, 0, "{errors}");
@@ -478,8 +398,8 @@ fn a_receiver_that_vanishes_is_noticed() {
     ];
     let send = from.start(&arguments);
     recv.line("connection from");
-    recv.child.kill().unwrap();
-    let (sent, _, errors) = send.end();
+    recv.kill();
+    let (sent, _, errors) = send.end_with_output();
     assert_eq!(sent, 4, "{errors}");
     assert!(errors.contains("connection lost"), "{errors}");
 }
@@ -528,7 +448,7 @@ fn datagrams_of_strangers_do_not_end_a_waiting_receiver() {
     recv.line("offered nothing");
     let sent = from.run(&["send", "f", &address, "--insecure-udp", "--rate", "50mbit"]);
     assert_eq!(code(&sent), 0, "{}", stderr(&sent));
-    let (code, _, rest) = recv.end();
+    let (code, _, rest) = recv.end_with_output();
     assert_eq!(code, 0, "{rest}");
     assert!(rest.matches("offered nothing").count() < 8, "{rest}");
 }
@@ -541,7 +461,7 @@ fn plain_udp_works_and_warns() {
     let sent = from.run(&["send", "f", &address, "--insecure-udp", "--rate", "50mbit"]);
     assert_eq!(code(&sent), 0, "{}", stderr(&sent));
     assert!(stderr(&sent).contains("nothing is encrypted"));
-    assert_eq!(recv.end().0, 0);
+    assert_eq!(recv.end_with_output().0, 0);
     assert!(fs::read(to.path().join("received/f")).unwrap() == random(200_000, 6));
 }
 
@@ -571,7 +491,7 @@ fn presets_with_options_carry_a_file() {
         };
         let sent = from.run(&[&["send", "f", &address, "--preset", preset], how].concat());
         assert_eq!(code(&sent), 0, "{preset}: {}", stderr(&sent));
-        assert_eq!(recv.end().0, 0, "{preset}");
+        assert_eq!(recv.end_with_output().0, 0, "{preset}");
         assert!(
             fs::read(to.path().join("received/f")).unwrap() == data,
             "{preset}"
@@ -611,7 +531,7 @@ fn files_arrive_in_a_new_folder_and_are_listed() {
     let (recv, address, peer) = to.receive(&["--json", "--peer", &ours]);
     let sent = from.run(&["send", "tree", &address, "--peer", &peer]);
     assert_eq!(code(&sent), 1, "{}", stderr(&sent));
-    let (received, out, errors) = recv.end();
+    let (received, out, errors) = recv.end_with_output();
     assert_eq!(received, 1, "{errors}");
     assert!(errors.contains("\n  tree/a"), "{errors}");
     assert!(errors.contains("--hidden"), "{errors}");
@@ -623,7 +543,7 @@ fn files_arrive_in_a_new_folder_and_are_listed() {
     let (recv, address, peer) = to.receive(&["--hidden", "--peer", &ours]);
     let sent = from.run(&["send", "tree", &address, "--peer", &peer]);
     assert_eq!(code(&sent), 0, "{}", stderr(&sent));
-    assert_eq!(recv.end().0, 0);
+    assert_eq!(recv.end_with_output().0, 0);
     assert!(to.path().join("received/tree/.git/config").exists());
     let (mut recv, address, peer) = to.receive(&["--peer", &ours]);
     let sent = from.run(&["send", "allowed-files", &address, "--peer", &peer]);
@@ -641,7 +561,7 @@ fn no_sender_can_allow_itself_more() {
     let (recv, address, peer) = to.receive(&[".", "--hidden", "--overwrite", "--peer", &ours]);
     let sent = from.run(&["send", ".config", &address, "--peer", &peer]);
     assert_eq!(code(&sent), 1, "{}", stderr(&sent));
-    let (received, _, errors) = recv.end();
+    let (received, _, errors) = recv.end_with_output();
     assert_eq!(received, 1, "{errors}");
     assert!(!to.path().join(".config/weftline/allowed-forward").exists());
     assert!(to.path().join(".config/weftline/identity.pem").exists());
@@ -667,7 +587,7 @@ fn the_list_of_earlier_versions_allows_nothing_and_says_so() {
     let (recv, address, peer) = to.receive(&[]);
     let sent = from.run(&["send", "f", &address, "--peer", &peer]);
     assert_eq!(code(&sent), 0, "{}", stderr(&sent));
-    assert_eq!(recv.end().0, 0);
+    assert_eq!(recv.end_with_output().0, 0);
 }
 
 #[test]

@@ -16,6 +16,20 @@ fn serve(home: &TempDir, allow: &str) -> (Running, String, String) {
     (server, words[3].clone(), words[5].clone())
 }
 
+/// A question goes through the relay from `near` to `target`, and the answer back.
+pub(crate) fn ask(near: &str, target: &UdpSocket) {
+    let program = UdpSocket::bind("127.0.0.1:0").unwrap();
+    program.set_read_timeout(Some(PATIENCE)).unwrap();
+    program.connect(near).unwrap();
+    program.send(b"question").unwrap();
+    let mut buffer = [0; 100];
+    let (len, from) = target.recv_from(&mut buffer).unwrap();
+    assert_eq!(&buffer[..len], b"question");
+    target.send_to(b"answer", from).unwrap();
+    let len = program.recv(&mut buffer).unwrap();
+    assert_eq!(&buffer[..len], b"answer");
+}
+
 #[test]
 fn the_configuration_of_the_documents_works() {
     let home = tempfile::tempdir().unwrap();
@@ -79,16 +93,7 @@ fn two_programs_relay_both_ways_count_and_end_by_a_signal() {
     let line = client.line(" -> ");
     let near = line.split_whitespace().next().unwrap();
 
-    let program = UdpSocket::bind("127.0.0.1:0").unwrap();
-    program.set_read_timeout(Some(PATIENCE)).unwrap();
-    program.connect(near).unwrap();
-    program.send(b"question").unwrap();
-    let mut buffer = [0; 100];
-    let (len, from) = target.recv_from(&mut buffer).unwrap();
-    assert_eq!(&buffer[..len], b"question");
-    target.send_to(b"answer", from).unwrap();
-    let len = program.recv(&mut buffer).unwrap();
-    assert_eq!(&buffer[..len], b"answer");
+    ask(near, &target);
     std::thread::sleep(Duration::from_millis(300));
 
     client.signal("-TERM");

@@ -1,4 +1,4 @@
-//! A program under way, as the tests of commands that go on until they are stopped start it.
+//! The program, in a home of its own: run to its end, or under way.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -7,9 +7,25 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::Value;
+use weftline_testkit::until;
 
 /// Longest wait for any event, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The program with these words, in the home of a user to whom nobody types.
+pub(crate) fn command(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
+    command.args(arguments).current_dir(home).env("HOME", home);
+    command.env_remove("XDG_CONFIG_HOME").stdin(Stdio::null());
+    command
+}
+
+/// The user's fingerprint.
+pub(crate) fn key(home: &Path) -> String {
+    let output = command(home, &["key", "--quiet"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
 
 /// A program under way; it ends with the test.
 pub(crate) struct Running {
@@ -17,24 +33,27 @@ pub(crate) struct Running {
     lines: Receiver<String>,
 }
 
+/// Starts it where `weftline status` finds it.
 pub(crate) fn start(home: &Path, arguments: &[&str]) -> Running {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
-    command.args(arguments).current_dir(home).env("HOME", home);
-    command.env_remove("XDG_CONFIG_HOME").stdin(Stdio::null());
-    // Where `weftline status` finds it.
+    let mut command = command(home, arguments);
     command.env("XDG_RUNTIME_DIR", home);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let (sender, lines) = channel();
-    let stderr = BufReader::new(child.stderr.take().unwrap());
-    std::thread::spawn(move || {
-        let mut lines = stderr.lines().map_while(Result::ok);
-        lines.try_for_each(|line| sender.send(line))
-    });
-    Running { child, lines }
+    Running::new(command)
 }
 
 impl Running {
+    /// Starts it; its standard error is read line by line.
+    pub(crate) fn new(mut command: Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (sender, lines) = channel();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        std::thread::spawn(move || {
+            let mut lines = stderr.lines().map_while(Result::ok);
+            lines.try_for_each(|line| sender.send(line))
+        });
+        Running { child, lines }
+    }
+
     /// The first line of standard error with `needle` in it.
     pub(crate) fn line(&mut self, needle: &str) -> String {
         let mut seen = Vec::new();
@@ -52,18 +71,31 @@ impl Running {
         self.child.id()
     }
 
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+    }
+
+    #[cfg(unix)]
     pub(crate) fn signal(&self, signal: &str) {
         let id = self.id().to_string();
         let sent = Command::new("kill").args([signal, &id]).status().unwrap();
         assert!(sent.success());
     }
 
-    /// Waits for the end; returns the exit code and standard output's lines.
-    pub(crate) fn end(mut self) -> (i32, Vec<Value>) {
-        let mut out = String::new();
+    /// Waits for the end; returns the exit code, standard output and the rest of standard error.
+    pub(crate) fn end_with_output(mut self) -> (i32, Vec<u8>, String) {
+        let mut out = Vec::new();
         let mut stdout = self.child.stdout.take().unwrap();
-        stdout.read_to_string(&mut out).unwrap();
-        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        stdout.read_to_end(&mut out).unwrap();
+        let ended = until("the end of the program", || self.child.try_wait().unwrap());
+        let rest: Vec<String> = self.lines.iter().collect();
+        (ended.code().unwrap_or(-1), out, rest.join("\n"))
+    }
+
+    /// Waits for the end; returns the exit code and standard output's lines.
+    pub(crate) fn end(self) -> (i32, Vec<Value>) {
+        let (code, out, _) = self.end_with_output();
+        let out = String::from_utf8(out).unwrap();
         let lines = out.lines().map(|l| serde_json::from_str(l).unwrap());
         (code, lines.collect())
     }

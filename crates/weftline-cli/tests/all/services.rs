@@ -3,9 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
-use std::process::Command;
 
-use crate::running::{PATIENCE, Running, start};
+use crate::running::{PATIENCE, Running, key, start};
 use weftline_testkit::until;
 
 const SERVERS: [(&str, &[&str]); 3] = [
@@ -114,13 +113,6 @@ fn an_edited_list_counts_at_once_and_a_hangup_ends_no_service() {
 fn serve(home: &Path, file: &str) -> Running {
     std::fs::write(home.join("serve.toml"), file).unwrap();
     start(home, &["serve", "--config", "serve.toml", "--json"])
-}
-
-fn key(home: &Path) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
-    command.args(["key", "--quiet"]).env("HOME", home);
-    let out = command.env_remove("XDG_CONFIG_HOME").output().unwrap();
-    String::from_utf8(out.stdout).unwrap().trim().to_owned()
 }
 
 #[test]

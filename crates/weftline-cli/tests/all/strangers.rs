@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
@@ -14,6 +14,8 @@ use weftline::{
 };
 use weftline_apps::Protocol;
 use weftline_apps::transfer::wire::{Entry, Frame, Kind, Meta, VERSION, Verdict};
+
+use crate::running;
 
 /// Longest wait for any event, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -35,14 +37,10 @@ impl Program {
         fs::write(folder.path().join("f"), "x").unwrap();
         let path = folder.path().join("log");
         let log = File::create(&path).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weftline"));
-        command.args(arguments).current_dir(folder.path());
-        command
-            .env("HOME", folder.path())
-            .env_remove("XDG_CONFIG_HOME");
+        let mut command = running::command(folder.path(), arguments);
         command.stdout(log.try_clone().unwrap());
         command.stderr(log.try_clone().unwrap());
-        let child = command.stdin(Stdio::null()).spawn().unwrap();
+        let child = command.spawn().unwrap();
         Program { child, log, folder }
     }
 

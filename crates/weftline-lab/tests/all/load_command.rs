@@ -11,8 +11,7 @@ fn lab() -> Command {
 }
 
 fn load(arguments: &[&str]) -> Output {
-    let output = lab().arg("load").args(arguments).output();
-    output.expect("the program runs")
+    crate::program::lab(&[&["load"], arguments].concat())
 }
 
 /// The only line of standard output, as JSON.

@@ -11,6 +11,7 @@ mod documents;
 mod helpers;
 mod load;
 mod load_command;
+mod program;
 mod repro;
 mod sim_engine;
 mod sim_paths;

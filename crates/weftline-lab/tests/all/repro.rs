@@ -1,20 +1,11 @@
 //! `weftline-lab repro`: figures, reports and points that are not run twice.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 
-fn lab(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
-    command.args(arguments).output().unwrap()
-}
-
-fn printed(output: &Output) -> String {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
+use crate::program::{lab, printed};
 
 fn read(folder: &Path, file: &str) -> String {
     std::fs::read_to_string(folder.join(file)).unwrap()

@@ -177,7 +177,7 @@ mod events {
     //! The event log of an experiment.
 
     use std::collections::BTreeMap;
-    use std::process::{Command, Output};
+    use std::process::Output;
 
     use super::experiment;
     use serde_json::Value;
@@ -270,9 +270,8 @@ mod events {
     }
 
     fn lab(arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
-        command.args(["sim", "engine", "preset=rest", "--link", LINK]);
-        command.args(arguments).output().unwrap()
+        let engine = ["sim", "engine", "preset=rest", "--link", LINK];
+        crate::program::lab(&[&engine[..], arguments].concat())
     }
 
     #[test]

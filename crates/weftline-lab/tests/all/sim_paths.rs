@@ -1,12 +1,14 @@
 //! Several paths under one session, in virtual time.
 
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::Duration;
 
 use serde_json::Value;
 use weftline_lab::sim::paths::Profile;
 use weftline_sim::engine::{Application, Experiment, Outcome, Path};
 use weftline_sim::schemes;
+
+use crate::program::lab;
 
 fn experiment(paths: Vec<Path>, application: &str) -> Experiment {
     let application: Application = application.parse().unwrap();
@@ -114,16 +116,12 @@ fn each_path_carries_what_its_mtu_lets_through() {
     assert!(narrow > 30.0, "{outcome:?}");
 }
 
-fn lab(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
-    command.arg("sim").args(arguments).output().unwrap()
+fn sim(arguments: &[&str]) -> Output {
+    lab(&[&["sim"], arguments].concat())
 }
 
 fn printed(arguments: &[&str]) -> String {
-    let output = lab(arguments);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    String::from_utf8(output.stdout).unwrap()
+    crate::program::printed(&sim(arguments))
 }
 
 #[test]
@@ -235,7 +233,7 @@ fn what_cannot_have_several_paths_is_refused() {
         (&["paths", "--only", "wifi"], "lte_geo"),
         (&["paths", "--traces", "/does/not/exist"], "/does/not/exist"),
     ] {
-        let output = lab(arguments);
+        let output = sim(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains(says), "{arguments:?}: {said}");

@@ -1,24 +1,25 @@
 //! `weftline-lab sim streaming|block|arq|rest|udp-rc|rlc-block`: keys, repeatability, refusals.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
+use crate::program::{lab, printed};
+
 fn sim(arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
-    command.arg("sim").args(arguments.split(' '));
-    command.output().unwrap()
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    lab(&[&["sim"], &arguments[..]].concat())
 }
 
 fn json(arguments: &str) -> Value {
     let output = sim(&format!("{arguments} --json"));
+    let printed = printed(&output);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments}: {said}");
     assert!(
         said.is_empty(),
         "no progress where there is no terminal: {said}"
     );
-    serde_json::from_slice(&output.stdout).unwrap()
+    serde_json::from_str(&printed).unwrap()
 }
 
 fn number(value: &Value, key: &str) -> f64 {

@@ -1,23 +1,19 @@
 //! `weftline-lab theory`: the keys that scripts rely on, and errors that say what to do.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
+use crate::program::{lab, printed};
+
 fn theory(arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
-    command.arg("theory").args(arguments.split(' '));
-    command.output().unwrap()
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    lab(&[&["theory"], &arguments[..]].concat())
 }
 
 fn json(arguments: &str) -> Value {
     let output = theory(&format!("{arguments} --json"));
-    assert!(
-        output.status.success(),
-        "{arguments}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).unwrap()
+    serde_json::from_str(&printed(&output)).unwrap()
 }
 
 fn number(value: &Value, key: &str) -> f64 {

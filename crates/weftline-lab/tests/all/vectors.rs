@@ -1,9 +1,11 @@
 //! `weftline-lab vectors check` passes our vectors and finds every value that is changed.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use weftline_lab::commands::vectors::{Report, check};
+
+use crate::program::lab;
 
 const FILE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -15,9 +17,7 @@ fn vectors() -> Value {
 }
 
 fn program(file: &str, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
-    command.args(["vectors", "check", file]).args(arguments);
-    command.output().unwrap()
+    lab(&[&["vectors", "check", file], arguments].concat())
 }
 
 /// Names of values that follow from the others of their entry, so that none can be

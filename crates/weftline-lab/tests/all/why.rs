@@ -2,7 +2,6 @@
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,10 +10,7 @@ use serde_json::Value;
 use weftline::{EndpointConfig, EventLogs, InsecureEndpoint};
 use weftline_lab::why::{Cause, Explanation, Logs};
 
-fn lab(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weftline-lab"));
-    command.args(arguments).output().unwrap()
-}
+use crate::program::lab;
 
 fn why(arguments: &[&str]) -> Value {
     let output = lab(&[&["why", "--json"], arguments].concat());
