@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::inside::{Running, path};
 use serde_json::Value;
 use weftline_emulator::{Lab, Side};
-use weftline_testkit::can_emulate_paths;
+use weftline_testkit::{can_emulate_paths, has_command};
 
 /// The server's addresses in the tunnel.
 const V4: &str = "10.99.0.1";
@@ -74,7 +74,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, data: &[u8]) {
 
 #[test]
 fn ping_and_tcp_pass_a_tunnel_over_a_path_that_loses_packets() {
-    if !can_emulate_paths() {
+    if !can_emulate_paths() || !has_command("ping", "-V", "iputils-ping") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use crate::inside::{Running, path};
 use serde_json::Value;
 use tempfile::TempDir;
 use weftline_emulator::{Lab, Side};
-use weftline_testkit::can_emulate_paths;
+use weftline_testkit::{can_emulate_paths, has_command};
 
 /// Addresses of the far host that the near one reaches by its default route only.
 const FAR: [&str; 2] = ["198.51.100.7", "2001:db8:7::7"];
@@ -268,7 +268,7 @@ fn names_are_asked_through_the_tunnel_as_long_as_it_lasts() {
 
 #[test]
 fn a_server_that_is_stopped_gives_the_network_back() {
-    if !can_emulate_paths() {
+    if !can_emulate_paths() || !has_command("nft", "--version", "nftables") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
