@@ -394,7 +394,8 @@ fn the_exit_code_is_that_of_the_command() {
         (text(&silent.stdout), text(&silent.stderr)),
         ("out\n".into(), String::new())
     );
-    let told = run(&["--link", "loss=trace:1", "--", "ping", "-c1", "-W1", "b4"]);
+    let send = task("send 1");
+    let told = run(&["--link", "loss=trace:1", "--", "sh", "-c", &send]);
     let told = text(&told.stderr);
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(lines.len(), 2, "{told}");
