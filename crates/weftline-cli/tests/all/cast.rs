@@ -4,6 +4,7 @@
 mod hop;
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
@@ -27,8 +28,26 @@ const BEFORE: u32 = 20;
 const ALL: u32 = 480;
 const CHECKED: std::ops::Range<u32> = BEFORE..ALL - 60;
 
-fn start(folder: &Path, arguments: &[&str]) -> Running {
-    crate::running::start(folder, &[&["cast"], arguments, &["--json"]].concat())
+/// Starts `weftline cast` with these words.
+fn start(folder: &Path, words: &str) -> Running {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    crate::running::start(folder, &[&["cast"], &words[..], &["--json"]].concat())
+}
+
+/// A sender that takes datagrams, sends to this address, and describes what it sends.
+fn send(folder: &Path, to: impl Display, more: &str) -> Running {
+    start(
+        folder,
+        &format!("send --in udp://:0 --to {to} --sdp sender.sdp {more}"),
+    )
+}
+
+/// A receiver of what is described, which gives it to this address.
+fn receive(folder: &Path, out: &str, more: &str) -> Running {
+    start(
+        folder,
+        &format!("recv --sdp receiver.sdp --out {out} {more}"),
+    )
 }
 
 /// Sends SIGTERM, unless it ends by itself; returns the exit code and the last line of JSON.
@@ -149,8 +168,8 @@ fn missing(numbers: &[u32]) -> Vec<u32> {
 /// Plays a flow over a unicast path that `fate` rules. Returns what came and both ends' reports.
 fn unicast(
     folder: &Path,
-    sending: &[&str],
-    receiving: &[&str],
+    sending: &str,
+    receiving: &str,
     fate: impl FnMut() -> Fate + Send + 'static,
 ) -> (Vec<u32>, Value, Value, u64) {
     let port = ports();
@@ -160,23 +179,10 @@ fn unicast(
     };
     let hop = Hop::start(vec![pair(port), pair(port + 2)], fate);
     let to = format!("127.0.0.1:{port}");
-    let fixed = [
-        "send",
-        "--in",
-        "udp://:0",
-        "--to",
-        &to,
-        "--sdp",
-        "sender.sdp",
-        "--max-latency",
-        LATENCY,
-    ];
-    let mut sender = start(folder, &[&fixed, sending].concat());
+    let mut sender = send(folder, to, &format!("--max-latency {LATENCY} {sending}"));
     description(folder, &[(port, port + 6), (port + 2, port + 8)]);
     let player = Player::start();
-    let url = player.url();
-    let fixed = ["recv", "--sdp", "receiver.sdp", "--out", &url];
-    let mut receiver = start(folder, &[&fixed, receiving].concat());
+    let mut receiver = receive(folder, &player.url(), receiving);
     receiver.line(" -> udp://");
     play(&mut sender, 0..ALL);
     sleep(REST);
@@ -212,16 +218,9 @@ fn one_of_twenty() -> impl FnMut() -> Fate + Send + 'static {
 fn each_scheme_recovers_all_that_one_loss_in_twenty_takes() {
     for id in ["10", "9", "8"] {
         let folder = tempfile::tempdir().unwrap();
-        let options = [
-            "--encoding-id",
-            id,
-            "--symbol-size",
-            "1303",
-            "--rate",
-            "2mbit",
-        ];
+        let options = format!("--encoding-id {id} --symbol-size 1303 --rate 2mbit");
         let (numbers, sent, received, dropped) =
-            unicast(folder.path(), &options, &[], one_of_twenty());
+            unicast(folder.path(), &options, "", one_of_twenty());
         assert_eq!(missing(&numbers), [0; 0], "{id}: {sent} {received}");
         assert!(is_ascending(&numbers), "{id}");
         assert!(dropped > 10, "{id}: {dropped}");
@@ -258,8 +257,8 @@ fn a_group_key_lets_the_flow_pass_and_its_replay_not() {
             _ => Fate::Forward,
         }
     };
-    let key = ["--group-key", "key"];
-    let (numbers, sent, received, _) = unicast(folder.path(), &key, &key, every_tenth_twice);
+    let key = "--group-key key";
+    let (numbers, sent, received, _) = unicast(folder.path(), key, key, every_tenth_twice);
     assert_eq!(missing(&numbers), [0; 0], "{sent} {received}");
     assert!(is_ascending(&numbers));
     assert!(received["replayed"].as_u64().unwrap() > 40, "{received}");
@@ -271,10 +270,8 @@ fn with_a_wrong_key_nothing_comes_through_and_all_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     secret(&folder.path().join("key"), "0f");
     secret(&folder.path().join("wrong"), "f0");
-    let sending = ["--group-key", "key"];
-    let receiving = ["--group-key", "wrong"];
-    let (numbers, sent, received, _) =
-        unicast(folder.path(), &sending, &receiving, || Fate::Forward);
+    let (sending, receiving) = ("--group-key key", "--group-key wrong");
+    let (numbers, sent, received, _) = unicast(folder.path(), sending, receiving, || Fate::Forward);
     assert_eq!(numbers, [0; 0]);
     assert!(most(&received["forged"], &sent), "{received}");
     assert_eq!(received["source_packets"], 0);
@@ -282,18 +279,14 @@ fn with_a_wrong_key_nothing_comes_through_and_all_is_counted() {
     // The first packet that does not open is news.
     let sdp = std::fs::read_to_string(folder.path().join("receiver.sdp")).unwrap();
     let port = sdp.split("m=").nth(1).unwrap().split(' ').nth(1).unwrap();
-    let fixed = ["recv", "--sdp", "receiver.sdp", "--out", "udp://:9"];
-    let mut wrong = start(folder.path(), &[&fixed[..], &receiving].concat());
+    let mut wrong = receive(folder.path(), "udp://:9", receiving);
     wrong.line(" -> udp://");
     let stranger = bind(([127, 0, 0, 1], 0));
     let at = format!("127.0.0.1:{port}");
     stranger.send_to(&[7; 100], at).unwrap();
     wrong.line("this group key does not open");
 
-    let mut keyless = start(
-        folder.path(),
-        &["recv", "--sdp", "receiver.sdp", "--out", "udp://:9"],
-    );
+    let mut keyless = receive(folder.path(), "udp://:9", "");
     keyless.line("--group-key");
     assert_eq!(end(keyless, false).0, 3);
 }
@@ -301,8 +294,8 @@ fn with_a_wrong_key_nothing_comes_through_and_all_is_counted() {
 #[test]
 fn packets_of_another_source_are_refused_and_counted() {
     let folder = tempfile::tempdir().unwrap();
-    let receiving = ["--source", "127.0.0.2", "--as-decoded"];
-    let (numbers, sent, received, _) = unicast(folder.path(), &[], &receiving, || Fate::Forward);
+    let receiving = "--source 127.0.0.2 --as-decoded";
+    let (numbers, sent, received, _) = unicast(folder.path(), "", receiving, || Fate::Forward);
     assert_eq!(numbers, [0; 0]);
     assert!(most(&received["foreign"], &sent), "{received}");
 }
@@ -318,40 +311,15 @@ fn two_flows_keep_apart_and_share_their_repair() {
     };
     let hop = Hop::lossy((port..port + 3).map(pair).collect());
     let to = format!("127.0.0.1:{port}");
-    let mut sender = start(
-        folder,
-        &[
-            "send",
-            "--in",
-            "udp://:0",
-            "--in",
-            "udp://:0",
-            "--to",
-            &to,
-            "--sdp",
-            "sender.sdp",
-            "--max-latency",
-            LATENCY,
-        ],
-    );
+    let more = format!("--in udp://:0 --max-latency {LATENCY}");
+    let mut sender = send(folder, to, &more);
     description(
         folder,
         &[(port, port + 6), (port + 1, port + 7), (port + 2, port + 8)],
     );
     let players = [Player::start(), Player::start()];
     let urls = players.each_ref().map(Player::url);
-    let mut receiver = start(
-        folder,
-        &[
-            "recv",
-            "--sdp",
-            "receiver.sdp",
-            "--out",
-            &urls[0],
-            "--out",
-            &urls[1],
-        ],
-    );
+    let mut receiver = receive(folder, &urls[0], &format!("--out {}", urls[1]));
     for _ in 0..2 {
         receiver.line(" -> udp://");
     }
@@ -420,38 +388,19 @@ fn two_receivers_of_a_group_on_one_host_both_get_all() {
     let folder = folder.path();
     let pair = |from: u16| (member(group(from)).unwrap(), group(from + 6));
     let hop = Hop::lossy(vec![pair(port), pair(port + 2)]);
-    let to = group(port).to_string();
-    let mut sender = start(
-        folder,
-        &[
-            "send",
-            "--in",
-            "udp://:0",
-            "--to",
-            &to,
-            "--sdp",
-            "sender.sdp",
-            "--max-latency",
-            LATENCY,
-            "--interface",
-            "127.0.0.1",
-            "--ttl",
-            "2",
-        ],
-    );
+    let more = format!("--max-latency {LATENCY} --interface 127.0.0.1 --ttl 2");
+    let mut sender = send(folder, group(port), &more);
     description(folder, &[(port, port + 6), (port + 2, port + 8)]);
     let sdp = std::fs::read_to_string(folder.join("sender.sdp")).unwrap();
     assert!(sdp.contains("c=IN IP4 239.255.76.5/2\r\n"), "{sdp}");
     let players = [Player::start(), Player::start()];
     let receivers = players.each_ref().map(|player| {
-        let url = player.url();
-        let arguments = ["recv", "--sdp", "receiver.sdp", "--out", &url];
         // Each has settings of its own: the second takes the packets of the hop by name.
         let more = match player.at == players[0].at {
-            true => ["--interface", "127.0.0.1", "--ls", "4000"].to_vec(),
-            false => ["--interface", "127.0.0.1", "--source", "127.0.0.1"].to_vec(),
+            true => "--interface 127.0.0.1 --ls 4000",
+            false => "--interface 127.0.0.1 --source 127.0.0.1",
         };
-        let mut receiver = start(folder, &[&arguments[..], &more].concat());
+        let mut receiver = receive(folder, &player.url(), more);
         receiver.line(" -> udp://");
         receiver
     });
@@ -472,39 +421,16 @@ fn two_receivers_of_a_group_on_one_host_both_get_all() {
 fn a_linear_system_is_for_windows_and_never_shorter_than_theirs() {
     let folder = tempfile::tempdir().unwrap();
     // 200 ms of 2 Mbit/s are 38 symbols of 1303 bytes: the decoding window.
-    let sending = ["--rate", "2mbit", "--symbol-size", "1303"];
-    let receiving = ["--ls", "5"];
-    let (numbers, sent, received, _) =
-        unicast(folder.path(), &sending, &receiving, one_of_twenty());
+    let sending = "--rate 2mbit --symbol-size 1303";
+    let (numbers, sent, received, _) = unicast(folder.path(), sending, "--ls 5", one_of_twenty());
     assert_eq!(missing(&numbers), [0; 0], "{sent} {received}");
     assert!(received["recovered"].as_u64().unwrap() > 5, "{received}");
 
     let blocks = tempfile::tempdir().unwrap();
     let to = format!("127.0.0.1:{}", ports());
-    let fixed = [
-        "send",
-        "--in",
-        "udp://:0",
-        "--to",
-        &to,
-        "--sdp",
-        "sender.sdp",
-    ];
-    let sender = start(
-        blocks.path(),
-        &[&fixed[..], &["--encoding-id", "8", "--rate", "2mbit"]].concat(),
-    );
+    let sender = send(blocks.path(), to, "--encoding-id 8 --rate 2mbit");
     description(blocks.path(), &[]);
-    let arguments = [
-        "recv",
-        "--sdp",
-        "receiver.sdp",
-        "--out",
-        "udp://:9",
-        "--ls",
-        "400",
-    ];
-    let mut receiver = start(blocks.path(), &arguments);
+    let mut receiver = receive(blocks.path(), "udp://:9", "--ls 400");
     receiver.line("sliding windows");
     assert_eq!(end(receiver, false).0, 2);
     end(sender, true);
@@ -518,22 +444,10 @@ fn ipv6_carries_it_too() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let to = format!("[::1]:{}", ports());
-    let mut sender = start(
-        folder,
-        &[
-            "send",
-            "--in",
-            "udp://:0",
-            "--to",
-            &to,
-            "--sdp",
-            "sender.sdp",
-        ],
-    );
+    let mut sender = send(folder, to, "");
     description(folder, &[]);
     let player = Player::start();
-    let url = player.url();
-    let mut receiver = start(folder, &["recv", "--sdp", "receiver.sdp", "--out", &url]);
+    let mut receiver = receive(folder, &player.url(), "");
     receiver.line(" -> udp://");
     play(&mut sender, 0..ALL);
     sleep(REST);
@@ -545,15 +459,15 @@ fn ipv6_carries_it_too() {
 #[test]
 fn what_does_not_go_together_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
-    let fixed = ["send", "--in", "udp://:0", "--to", "127.0.0.1:6000"];
     for (more, needle, code) in [
-        (&["--encoding-id", "8"][..], "--rate", 2),
-        (&["--interface", "lo"], "multicast", 2),
-        (&["--code-rate", "1/4"], "1/2", 2),
-        (&["--repair-to", "127.0.0.1:6000"], "--repair-to", 2),
-        (&["--group-key", "none"], "none", 3),
+        ("--encoding-id 8", "--rate", 2),
+        ("--interface lo", "multicast", 2),
+        ("--code-rate 1/4", "1/2", 2),
+        ("--repair-to 127.0.0.1:6000", "--repair-to", 2),
+        ("--group-key none", "none", 3),
     ] {
-        let mut sender = start(folder.path(), &[&fixed, more].concat());
+        let words = format!("send --in udp://:0 --to 127.0.0.1:6000 {more}");
+        let mut sender = start(folder.path(), &words);
         sender.line(needle);
         let (got, report) = end(sender, false);
         assert_eq!((got, &report["ok"]), (code, &false.into()), "{more:?}");
