@@ -195,6 +195,11 @@ impl Payload {
         self.out.is_empty() && self.streams.is_drained()
     }
 
+    /// Bytes of data that the application has written and that have left or wait.
+    pub(crate) fn written(&self) -> u64 {
+        self.counts.sent + self.queued()
+    }
+
     pub(crate) fn queued(&self) -> u64 {
         (self.out.queued() + self.streams.queued()) as u64
     }

@@ -10,6 +10,7 @@ mod demand;
 mod drain;
 mod follow;
 mod found;
+mod offer;
 mod pace;
 mod sharing;
 mod start;
@@ -133,7 +134,7 @@ pub(super) struct Adaptive {
     shown_before: bool,
     /// Since when a flow that does not fill the window has met no queue.
     calm_since: Time,
-    demand: Demand,
+    demand: Option<Box<Demand>>,
     /// The shortest round trip and the rate before the last drain.
     base_before: Duration,
     rate_before: f64,
@@ -195,7 +196,7 @@ impl Adaptive {
             shown: false,
             shown_before: false,
             calm_since: now,
-            demand: Demand::default(),
+            demand: None,
             base_before: Duration::ZERO,
             rate_before: 0.0,
             shortest: Duration::ZERO,
@@ -301,6 +302,7 @@ impl Adaptive {
             self.phase = Phase::Start;
         }
         self.last_sent = now;
+        self.advance_check();
     }
 
     /// The path has marked `count` datagrams in all: it finds its queue too long.
@@ -400,7 +402,7 @@ impl Adaptive {
         let (Some(base), Some(_)) = (self.base(), round.queue) else {
             return;
         };
-        let found = self.measure(round, base);
+        let found = self.measure(now, round, base);
         let Found {
             base,
             queue,

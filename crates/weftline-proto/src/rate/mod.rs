@@ -127,6 +127,13 @@ impl Pacer {
         }
     }
 
+    /// Of the bytes that the application has written until now, `waiting` have not left.
+    pub(crate) fn written(&mut self, now: Time, written: u64, waiting: u64) {
+        if let Control::Adaptive(adaptive) = &mut self.control {
+            adaptive.on_written(now, written, waiting);
+        }
+    }
+
     /// There was nothing to send.
     pub(crate) fn idle(&mut self) {
         if let Control::Adaptive(adaptive) = &mut self.control {

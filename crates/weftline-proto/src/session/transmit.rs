@@ -90,6 +90,11 @@ impl Session {
         let kept_alive = self.paths[path].probe_due;
         let action = self.sender.next_action(now, path, pending);
         let action = self.mine(now, path, action, pending);
+        // How much of it is for each of several paths is not known.
+        if self.paths.len() == 1 {
+            let (written, waiting) = (self.payload.written(), self.payload.queued());
+            self.paths[path].pacer.written(now, written, waiting);
+        }
         if !pending && action.is_none() {
             self.paths[path].pacer.idle();
         }

@@ -2,100 +2,294 @@
 //!
 //! Such a flow has not made the queue. If it gave way, its application would wait for seconds, until the flow knows
 //! that the others react to losses only. So it goes on at its rate, unless the queue may be its own: the path carries
-//! less than before, or the application wants more.
+//! less than before, or the application wants more. A train of packets tells: it arrives as fast as the flow usually
+//! does if the queue has no other packets, and faster if the train takes the places of others.
 
 use core::time::Duration;
 
-use super::{Adaptive, Found, START_LOSS};
+use super::offer::Offer;
+use super::{Adaptive, Found, Phase, START_LOSS, Train};
 use crate::rate::round::Round;
 use crate::time::Time;
 
-/// The window may hold this many times what the application sent in a round trip without a queue, and once what it
+/// The window may hold this many times what the application sends in a round trip without a queue, and once what it
 /// sends in the time of the queue. With more of the latter, a queue of the flow's own would let it grow.
 const ROOM: f64 = 1.5;
-/// Where the flow fills its window and less than this part of its rate arrives, the path carries less than before.
+/// But it does not grow beyond what arrived in a round by more than this factor.
+const MOST_GROWTH: f64 = 2.0;
+/// Where the flow fills its window and less than this part of its rate arrives, the path carries less than before;
+/// so it does where more than [`START_LOSS`] is lost. It takes this many rounds in a row, as TCP does the same when it
+/// starts.
 const ARRIVES: f64 = 0.65;
-/// The same where the flow always has more to send for this many rounds.
-const BEHIND: u8 = 20;
+const SHORT: u8 = 4;
 /// The same where this many rounds in a row lose more than before by this share.
 const LOSSY: u8 = 6;
 const HEAVY_LOSS: f64 = 0.1;
+/// The same where the path seems to move the delay for this many rounds in a row.
+const MOVED: u8 = 3;
 /// A longer queue is not left to others.
 const LONGEST: Duration = Duration::from_millis(250);
-/// TCP makes the queue fall now and then. One that has not fallen to this part for this time is the flow's own.
-const FALLS: f64 = 0.8;
-const STANDS: Duration = Duration::from_secs(10);
+/// The rate at which the application writes counts for this time at first, and as long as a train finds others.
+const YOUNG: Duration = Duration::from_secs(5);
 /// Losses are averaged over some eight rounds.
 const NEW_LOSS: f64 = 1.0 / 8.0;
 
+/// A train leaves when the queue is longer than its target by this factor for this many rounds in a row, but not
+/// again within this time.
+const TOO_LONG: f64 = 1.25;
+const LONG: u8 = 3;
+const AGAIN: Duration = Duration::from_secs(10);
+/// The queue has packets of others if the train arrives this many times faster than the flow.
+const FASTER: f64 = 1.15;
+/// If nothing waits to be sent, a flow that has never been without a queue, and has been that much faster, holds back
+/// this many packets for the train, if that takes no longer than this.
+const TRAIN: f64 = 16.0;
+const HOLD: Duration = Duration::from_millis(50);
+/// Where no train has told, a queue is the flow's own if the flow always has more to send for this many rounds,
+const BEHIND: u8 = 20;
+/// or if the queue has not fallen to this part for this time: TCP makes it fall now and then.
+const FALLS: f64 = 0.8;
+const STANDS: Duration = Duration::from_secs(20);
+
+/// A train that tells whose the queue is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Check {
+    #[default]
+    None,
+    /// The packet after the next one, and those that follow it, wait until there is a train.
+    Hold,
+    /// They wait.
+    Holds,
+    /// A train leaves if enough waits to be sent.
+    Leaves,
+    /// It certainly does, or has.
+    Certain,
+}
+
 /// What an application sends that does not fill the window.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Demand {
-    /// Bytes a second that it sent while it met no queue; zero if the flow keeps nothing for it.
-    rate: f32,
-    /// The share of them that was lost.
-    loss: f32,
-    /// Rounds in a row that lost much more.
+    offer: Option<Offer>,
+    /// When the first of it had left.
+    began: Time,
+    /// Bytes a second, measured without a queue or as they were written; zero if the flow keeps nothing for them.
+    rate: f64,
+    /// The share of them that was lost without a queue.
+    loss: f64,
+    /// The rate was measured without a queue.
+    measured: bool,
+    /// A queue was the flow's own. What it wants counts again when it meets none.
+    refused: bool,
+    /// Rounds in a row that lost much, in which little arrived, and in which the queue was too long.
     lossy: u8,
-    /// The longest queue since it last fell, in milliseconds, and when that was, in milliseconds that wrap.
-    longest: u16,
-    since: u32,
+    short: u8,
+    long: u8,
+    check: Check,
+    /// When a train last found others, and when one last found none.
+    others: Option<Time>,
+    alone: Option<Time>,
+    /// The longest queue since it last fell, and when that was.
+    longest: Duration,
+    since: Time,
 }
 
 impl Adaptive {
+    /// Of the bytes that the application has written until now, `waiting` have not left.
+    pub(in crate::rate) fn on_written(&mut self, now: Time, written: u64, waiting: u64) {
+        let demand = match &mut self.demand {
+            None if written == 0 || waiting > 0 => return,
+            demand => demand.get_or_insert_default(),
+        };
+        match &mut demand.offer {
+            Some(offer) => offer.on_written(now, written, waiting),
+            None if waiting == 0 => {
+                demand.offer = Some(Offer::new(now, written));
+                demand.began = now;
+            }
+            None => {}
+        }
+    }
+
+    /// Bytes a second for which the window keeps room, or zero.
+    pub(super) fn demanded(&self) -> f64 {
+        self.demand.as_ref().map_or(0.0, |demand| demand.rate)
+    }
+
+    /// A train has found others in the queue lately.
+    fn has_found_others(&self, now: Time) -> bool {
+        let others = self.demand.as_ref().and_then(|demand| demand.others);
+        others.is_some_and(|at| now.since(at) < 2 * AGAIN)
+    }
+
+    /// What the application wants no longer counts, until the flow meets no queue.
+    pub(super) fn refuse_demand(&mut self) {
+        if let Some(demand) = &mut self.demand {
+            **demand = Demand {
+                offer: demand.offer,
+                began: demand.began,
+                alone: demand.alone,
+                refused: true,
+                ..Demand::default()
+            };
+        }
+    }
+
     /// A round without a queue has ended, and the flow has met none for a time.
     pub(super) fn notice_demand(&mut self, round: &Round, found: &Found) {
         // Late reports would show too late that the queue is the flow's own.
         if !found.is_even() || self.late > Duration::ZERO {
             return;
         }
-        let before = f64::from(self.demand.loss);
-        let loss = match self.demand.rate > 0.0 {
+        let recent = self.rates.recent();
+        let demand = self.demand.get_or_insert_default();
+        let before = demand.loss;
+        let loss = match demand.rate > 0.0 {
             true => before + NEW_LOSS * (round.loss() - before),
             false => round.loss(),
         };
-        let sent = self.rates.recent() / (1.0 - loss.min(START_LOSS));
-        self.demand = Demand {
-            rate: sent as f32,
-            loss: loss as f32,
+        **demand = Demand {
+            offer: demand.offer,
+            began: demand.began,
+            alone: demand.alone,
+            rate: recent / (1.0 - loss.min(START_LOSS)),
+            loss,
+            measured: true,
             ..Demand::default()
         };
     }
 
+    /// Takes the application's rate as it writes, as long as the flow has not measured it without a queue.
+    fn take_offer(&mut self, now: Time, found: &Found) {
+        let told = self.has_found_others(now);
+        let Some(demand) = &mut self.demand else {
+            return;
+        };
+        if let Some(offer) = &demand.offer
+            && !demand.refused
+            && !demand.measured
+            && !found.moves
+            && found.is_even()
+            && self.late.is_zero()
+            && self.competition.is_none()
+        {
+            let counts = told || now.since(demand.began) < YOUNG;
+            demand.rate = if counts { offer.rate() } else { 0.0 };
+        }
+    }
+
     /// Ends the demand if this round shows that the queue may be the flow's own.
     pub(super) fn watch_demand(&mut self, now: Time, round: &Round, found: &Found) {
-        let mut demand = self.demand;
+        self.take_offer(now, found);
+        let recent = self.rates.recent();
+        let told = self.has_found_others(now);
+        let Some(demand) = &mut self.demand else {
+            return;
+        };
         if demand.rate == 0.0 {
             return;
         }
-        let lost = round.loss() - f64::from(demand.loss);
-        demand.lossy = match lost > HEAVY_LOSS {
-            true => demand.lossy + 1,
-            false => 0,
-        };
-        let queue = u16::try_from(found.queue.as_millis()).unwrap_or(u16::MAX);
-        let at = (now.as_micros() / 1000) as u32;
-        let fell = f64::from(queue) < FALLS * f64::from(demand.longest);
-        if fell || found.queue <= found.target {
-            (demand.longest, demand.since) = (queue, at);
+        let count = |so_far: u8, so: bool| if so { so_far.saturating_add(1) } else { 0 };
+        let lost = round.loss() - demand.loss;
+        let slow = round.full && recent < ARRIVES * demand.rate && !told;
+        demand.lossy = count(demand.lossy, lost > HEAVY_LOSS);
+        demand.short = count(demand.short, slow || lost > START_LOSS);
+        demand.long = count(demand.long, found.queue > found.target.mul_f64(TOO_LONG));
+        let queue = found.queue;
+        if queue < demand.longest.mul_f64(FALLS) || queue <= found.target {
+            (demand.longest, demand.since) = (queue, now);
         }
         demand.longest = demand.longest.max(queue);
-        let stood = Duration::from_millis(at.wrapping_sub(demand.since).into());
-        let arrives = self.rates.recent() >= ARRIVES * f64::from(demand.rate);
-        let is_own = found.moves
-            || found.queue > LONGEST
-            || self.backlogged >= BEHIND
+        let stands = now.since(demand.since) >= STANDS || self.backlogged >= BEHIND;
+        let is_own = found.moves && self.moved + 1 >= MOVED
+            || queue > LONGEST
             || round.marked
-            || round.full && !arrives
-            || lost > START_LOSS
+            || demand.short >= SHORT
             || demand.lossy >= LOSSY
-            || stood >= STANDS;
-        self.demand = if is_own { Demand::default() } else { demand };
+            || stands && !told;
+        if is_own {
+            self.refuse_demand();
+        } else {
+            self.check_queue(now, round.idle);
+        }
+    }
+
+    /// Sends a train if it is time to know whose the queue is.
+    fn check_queue(&mut self, now: Time, is_idle: bool) {
+        let was_faster = self.rates.path() >= FASTER * self.rates.recent();
+        let Some(demand) = &mut self.demand else {
+            return;
+        };
+        let is_recent = |at: Option<Time>| at.is_some_and(|at| now.since(at) < AGAIN);
+        if demand.long < LONG || is_recent(demand.others) {
+            return;
+        }
+        if is_recent(demand.alone) {
+            return self.refuse_demand();
+        }
+        if self.phase != Phase::Steady || self.train != Train::None {
+            return;
+        }
+        let takes = TRAIN * self.packet / demand.rate;
+        let may_hold = was_faster && !demand.measured && takes <= HOLD.as_secs_f64();
+        demand.check = match is_idle && may_hold {
+            true => Check::Hold,
+            false => Check::Leaves,
+        };
+        self.train = Train::Leaving;
+    }
+
+    /// A datagram leaves while a train is to leave.
+    pub(super) fn advance_check(&mut self) {
+        if let Some(demand) = &mut self.demand {
+            demand.check = match demand.check {
+                Check::Hold => Check::Holds,
+                Check::Holds => Check::Certain,
+                check => check,
+            };
+        }
+    }
+
+    /// Bytes a second at which the newest datagram has to leave, so that a train gathers behind it.
+    pub(super) fn gathering(&self) -> Option<f64> {
+        let demand = self.demand.as_ref()?;
+        (demand.check == Check::Holds).then_some(demand.rate / TRAIN)
+    }
+
+    /// The round in which the train had to leave has ended; in it there was always more to send, or not.
+    pub(super) fn note_train(&mut self, was_idle: bool) {
+        if let Some(demand) = &mut self.demand
+            && demand.check == Check::Leaves
+            && !was_idle
+        {
+            demand.check = Check::Certain;
+        }
+    }
+
+    /// The train has arrived, and tells whose the queue is.
+    pub(super) fn end_check(&mut self, now: Time) {
+        let (best, recent) = (self.rates.trains.best(), self.rates.recent());
+        let Some(demand) = &mut self.demand else {
+            return;
+        };
+        let check = core::mem::take(&mut demand.check);
+        if check == Check::None || best == 0.0 {
+            return;
+        }
+        demand.long = 0;
+        if best >= FASTER * recent {
+            demand.others = Some(now);
+            (demand.longest, demand.since) = (Duration::ZERO, now);
+        } else if check == Check::Certain && FASTER * best >= recent {
+            demand.alone = Some(now);
+            self.refuse_demand();
+        }
     }
 
     /// The bytes that the window keeps with this queue, as it is not this flow's.
-    pub(super) fn kept(&self, base: Duration, queue: Duration) -> f64 {
+    pub(super) fn kept(&self, round: &Round, base: Duration, queue: Duration) -> f64 {
         let time = (base + self.interval).mul_f64(ROOM) + queue;
-        f64::from(self.demand.rate) * time.as_secs_f64()
+        let sent = round.arrived() / (1.0 - round.loss().min(START_LOSS));
+        let most = self.window.max(MOST_GROWTH * sent);
+        (self.demanded() * time.as_secs_f64()).min(most)
     }
 }

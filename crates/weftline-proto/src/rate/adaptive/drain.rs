@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 
-use super::demand::Demand;
 use super::{Adaptive, Found, Phase, START_LOSS};
 use crate::rate::round::Round;
 use crate::time::Time;
@@ -52,7 +51,7 @@ impl Adaptive {
     pub(super) fn forget_empty_queue(&mut self, now: Time) {
         self.shown = false;
         self.calm_since = now;
-        self.demand = Demand::default();
+        self.demand = None;
     }
 
     /// Empties the queue, to measure the path's delay and its losses without a queue.

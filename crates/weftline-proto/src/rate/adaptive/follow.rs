@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 
-use super::demand::Demand;
 use super::{Adaptive, Found, START_LOSS};
 use crate::rate::round::Round;
 use crate::time::Time;
@@ -88,7 +87,7 @@ impl Adaptive {
             || self.watch.is_suspicious()
             || excess != Ok(0.0) && !rested;
         // A flow that is idle now and then does not fill the queue, and a drain would delay it.
-        if wants && self.backlogged >= BACKLOGGED {
+        if wants && self.backlogged >= BACKLOGGED && self.demanded() == 0.0 {
             self.crowded = 0;
             self.drain(rate, base + self.jitter.own().unwrap_or_default());
             return;
@@ -99,7 +98,7 @@ impl Adaptive {
             false => 0.0,
         });
         if excess > 0.0 {
-            self.demand = Demand::default();
+            self.refuse_demand();
             self.calm = 0;
             self.set_window(self.window * (1.0 - excess.min(MOST_SHRINK)));
             return;
@@ -169,7 +168,7 @@ impl Adaptive {
             true => most.max(self.window),
             false => most,
         };
-        let kept = self.kept(base, queue);
+        let kept = self.kept(round, base, queue);
         self.set_window((self.window + step).min(most).max(kept));
     }
 

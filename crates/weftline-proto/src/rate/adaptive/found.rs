@@ -5,6 +5,7 @@ use core::time::Duration;
 use super::follow::POWER;
 use super::{Adaptive, Phase};
 use crate::rate::round::Round;
+use crate::time::Time;
 
 /// The target of the queue at this round trip. It grows as the round trip to the power `1 - POWER`: then flows
 /// with different round trips have equal rates in one queue.
@@ -50,7 +51,7 @@ impl Found {
 
 impl Adaptive {
     /// The measurements at the end of a round.
-    pub(super) fn measure(&mut self, round: &Round, base: Duration) -> Found {
+    pub(super) fn measure(&mut self, now: Time, round: &Round, base: Duration) -> Found {
         let at_full_rate = self.phase == Phase::Steady && round.limited && !round.is_spread();
         self.jitter
             .on_round(round, at_full_rate.then_some(self.window));
@@ -66,7 +67,7 @@ impl Adaptive {
         if let Some(rate) = rate {
             self.rates.add(rate);
         }
-        self.advance_train();
+        self.advance_train(now, round);
         if moves {
             let base = base.max(self.jitter.trip());
             let rate = self.rates.newest();

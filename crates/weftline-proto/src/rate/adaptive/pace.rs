@@ -48,7 +48,7 @@ impl Adaptive {
             return floor.max(gain * self.proven);
         }
         if self.train == Train::Leaving {
-            return TRAIN_GAIN * self.rates.path();
+            return self.gathering().unwrap_or(TRAIN_GAIN * self.rates.path());
         }
         if let Some(gain) = self
             .competition

@@ -1,6 +1,5 @@
 //! What a flow does beside competing traffic that fills the queue.
 
-use super::demand::Demand;
 use super::follow::SHRINK;
 use super::{Adaptive, Found, MIN_PACKETS, Phase, Train};
 use crate::rate::competition::{Competition, Share};
@@ -43,7 +42,7 @@ impl Adaptive {
     /// Takes back in one step what the flow has yielded to competing traffic so far.
     pub(super) fn start_competing(&mut self, now: Time) {
         self.watch = Watch::default();
-        self.demand = Demand::default();
+        self.refuse_demand();
         self.set_window(self.window.max(self.fair_window()));
         self.competition = Some(Box::new(Competition::new(self.window, now)));
         if self.late.is_zero() {
@@ -81,10 +80,14 @@ impl Adaptive {
     }
 
     /// The train that left in the last round is reported in the round that begins.
-    pub(super) fn advance_train(&mut self) {
+    pub(super) fn advance_train(&mut self, now: Time, round: &Round) {
         self.train = match self.train {
-            Train::Leaving => Train::Arriving,
+            Train::Leaving => {
+                self.note_train(round.idle);
+                Train::Arriving
+            }
             Train::Arriving if self.phase != Phase::Start => {
+                self.end_check(now);
                 self.rates.trains.end();
                 if core::mem::take(&mut self.awaits_first_train) {
                     self.set_window(self.window.max(self.fair_window()));

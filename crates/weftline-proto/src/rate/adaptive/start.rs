@@ -123,6 +123,8 @@ impl Adaptive {
                 true => holds.min(self.round.arrived()),
                 false => holds,
             });
+            let kept = self.kept(&self.round, base, queue);
+            self.set_window(self.window.max(kept));
         } else if self.late > Duration::ZERO {
             if sustained > NEW_RATE * self.proven {
                 self.asks = ASKS;
