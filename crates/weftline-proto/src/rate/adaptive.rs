@@ -290,6 +290,7 @@ impl Adaptive {
         if now.since(self.last_sent) > STALE {
             self.forget_empty_queue(now);
             self.rates.forget();
+            self.train = Train::Arriving;
             self.steps = Steps::default();
             self.window = (self.window / 2.0).max(self.initial());
             if self.late > Duration::ZERO {
@@ -423,11 +424,13 @@ impl Adaptive {
         // A shorter hold is noise of timers; a longer one than a round trip may be that of what this flow sent.
         let is_doubtful = self.doubtful > 0 && (TARGET_MIN..=base).contains(&self.jitter.hold());
         self.doubtful = self.doubtful.saturating_sub(1);
+        // Beside others their queue may look like it for a round.
+        let moves_delay = found.moves && self.demanded() == 0.0;
         match self.phase {
             Phase::Start if self.late > Duration::ZERO && queue <= target / 2 => {
                 self.losses.on_rested_round(round, self.packet);
             }
-            Phase::Start if found.moves && round.limited && !round.idle => {
+            Phase::Start if moves_delay && round.limited && !round.idle => {
                 let rate = round.mean_rate().unwrap_or(0.0);
                 if let Some(rate) = self.jitter.full_rate(rate) {
                     self.jitter.end_start();
@@ -457,15 +460,15 @@ impl Adaptive {
             Phase::Rested => self.end_drain(now, round, &found),
             Phase::Refilled => self.phase = Phase::Steady,
             Phase::Steady if !round.limited => self.backlogged = 0,
-            Phase::Steady if found.moves && round.is_spread() => self.backlogged = 0,
+            Phase::Steady if moves_delay && round.is_spread() => self.backlogged = 0,
             // The start took the path's own delay for a queue.
-            Phase::Steady if found.moves && self.jitter.own().is_none() && is_doubtful => {
+            Phase::Steady if moves_delay && self.jitter.own().is_none() && is_doubtful => {
                 if self.moved >= MOVED {
                     self.doubtful = 0;
                     self.phase = Phase::Start;
                 }
             }
-            Phase::Steady if found.moves && self.jitter.own().is_none() => {
+            Phase::Steady if moves_delay && self.jitter.own().is_none() => {
                 self.drain(found.rate, base + found.delay);
             }
             // There is no mean since the last drain.

@@ -17,10 +17,12 @@ use crate::time::Time;
 const ROOM: f64 = 1.5;
 /// But it does not grow beyond what arrived in a round by more than this factor.
 const MOST_GROWTH: f64 = 2.0;
-/// Where the flow fills its window and less than this part of its rate arrives, the path carries less than before;
+/// Where the flow fills its window, and less than this part of its rate arrives, the path carries less than before;
 /// so it does where more than [`START_LOSS`] is lost. It takes this many rounds in a row, as TCP does the same when it
 /// starts.
 const ARRIVES: f64 = 0.65;
+/// A newcomer's window is still too small as long as ever more arrives, by this factor.
+const GROWS: f64 = 1.1;
 const SHORT: u8 = 4;
 /// The same where this many rounds in a row lose more than before by this share.
 const LOSSY: u8 = 6;
@@ -42,12 +44,15 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// The queue has packets of others if the train arrives this many times faster than the flow.
 const FASTER: f64 = 1.15;
 /// If nothing waits to be sent, a flow that has never been without a queue, and has been that much faster, holds back
-/// this many packets for the train, if that takes no longer than this.
+/// this many packets for the train, if that takes no longer than this. Others do so if it takes no longer than that.
 const TRAIN: f64 = 16.0;
 const HOLD: Duration = Duration::from_millis(50);
-/// Where no train has told, a queue is the flow's own if the flow always has more to send for this many rounds,
+const SHORT_HOLD: Duration = Duration::from_millis(20);
+/// Where no train has told, a queue is the flow's own if the flow always has more to send for this many rounds. Where
+/// one has, the application wants more than before after as many rounds as this.
 const BEHIND: u8 = 20;
-/// or if the queue has not fallen to this part for this time: TCP makes it fall now and then.
+const HOPELESS: u8 = 100;
+/// It also is if the queue has not fallen to this part for this time: TCP makes it fall now and then.
 const FALLS: f64 = 0.8;
 const STANDS: Duration = Duration::from_secs(20);
 
@@ -84,6 +89,8 @@ pub(super) struct Demand {
     lossy: u8,
     short: u8,
     long: u8,
+    /// The most bytes a second that have arrived in a round.
+    arrived: f64,
     check: Check,
     /// When a train last found others, and when one last found none.
     others: Option<Time>,
@@ -173,6 +180,9 @@ impl Adaptive {
             && self.competition.is_none()
         {
             let counts = told || now.since(demand.began) < YOUNG;
+            if demand.rate == 0.0 {
+                demand.since = now;
+            }
             demand.rate = if counts { offer.rate() } else { 0.0 };
         }
     }
@@ -190,7 +200,11 @@ impl Adaptive {
         }
         let count = |so_far: u8, so: bool| if so { so_far.saturating_add(1) } else { 0 };
         let lost = round.loss() - demand.loss;
-        let slow = round.full && recent < ARRIVES * demand.rate && !told;
+        let is_steady = self.phase == Phase::Steady;
+        let slow = is_steady && round.full && recent < ARRIVES * demand.rate && !told;
+        if recent > GROWS * demand.arrived {
+            (demand.arrived, demand.short) = (recent, 0);
+        }
         demand.lossy = count(demand.lossy, lost > HEAVY_LOSS);
         demand.short = count(demand.short, slow || lost > START_LOSS);
         demand.long = count(demand.long, found.queue > found.target.mul_f64(TOO_LONG));
@@ -199,13 +213,15 @@ impl Adaptive {
             (demand.longest, demand.since) = (queue, now);
         }
         demand.longest = demand.longest.max(queue);
-        let stands = now.since(demand.since) >= STANDS || self.backlogged >= BEHIND;
+        let stands = now.since(demand.since) >= STANDS;
+        let behind = if told { HOPELESS } else { BEHIND };
         let is_own = found.moves && self.moved + 1 >= MOVED
             || queue > LONGEST
             || round.marked
             || demand.short >= SHORT
             || demand.lossy >= LOSSY
-            || stands && !told;
+            || stands && !told
+            || self.backlogged >= behind;
         if is_own {
             self.refuse_demand();
         } else {
@@ -230,11 +246,15 @@ impl Adaptive {
             return;
         }
         let takes = TRAIN * self.packet / demand.rate;
-        let may_hold = was_faster && !demand.measured && takes <= HOLD.as_secs_f64();
+        let most = if was_faster { HOLD } else { SHORT_HOLD };
+        // A shorter round ends before the train leaves.
+        let most = most.min(self.srtt);
+        let may_hold = !demand.measured && takes <= most.as_secs_f64();
         demand.check = match is_idle && may_hold {
             true => Check::Hold,
             false => Check::Leaves,
         };
+        demand.long = 0;
         self.train = Train::Leaving;
     }
 
@@ -275,7 +295,6 @@ impl Adaptive {
         if check == Check::None || best == 0.0 {
             return;
         }
-        demand.long = 0;
         if best >= FASTER * recent {
             demand.others = Some(now);
             (demand.longest, demand.since) = (Duration::ZERO, now);

@@ -48,7 +48,12 @@ impl Adaptive {
             return floor.max(gain * self.proven);
         }
         if self.train == Train::Leaving {
-            return self.gathering().unwrap_or(TRAIN_GAIN * self.rates.path());
+            let usual = || TRAIN_GAIN * self.rates.path();
+            let rate = self.gathering().unwrap_or_else(usual);
+            // A path that is not known cannot be tested.
+            if rate > 0.0 {
+                return rate;
+            }
         }
         if let Some(gain) = self
             .competition
