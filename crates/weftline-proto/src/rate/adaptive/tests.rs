@@ -102,3 +102,14 @@ fn a_longer_path_starts_with_a_larger_window_and_silence_shrinks_it() {
     adaptive.on_timeouts();
     assert_eq!(adaptive.window(), 2.0 * USUAL_PACKET);
 }
+
+#[test]
+fn a_train_that_was_to_leave_before_a_pause_does_not_hold_the_flow_back_after_it() {
+    let rtt = Duration::from_millis(60);
+    let mut adaptive = Adaptive::new(rtt, Duration::ZERO, Duration::ZERO, Time::ZERO);
+    adaptive.on_sent(Time::ZERO, 1200);
+    adaptive.train = Train::Leaving;
+    adaptive.on_sent(Time::from_micros(11_000_000), 1200);
+    // A window in a round trip at least.
+    assert!(adaptive.pace(0) >= adaptive.window() / 0.06);
+}
