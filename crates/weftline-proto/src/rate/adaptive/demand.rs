@@ -37,7 +37,7 @@ const YOUNG: Duration = Duration::from_secs(5);
 const NEW_LOSS: f64 = 1.0 / 8.0;
 
 /// A train leaves when the queue is longer than its target by this factor for this many rounds in a row, but not
-/// again within this time.
+/// within this time after one that has told whose the queue is.
 const TOO_LONG: f64 = 1.25;
 const LONG: u8 = 3;
 const AGAIN: Duration = Duration::from_secs(10);
@@ -100,6 +100,23 @@ pub(super) struct Demand {
     since: Time,
 }
 
+impl Demand {
+    /// What the application writes, and what a train has found alone, outlasts the rest.
+    fn anew(&self) -> Demand {
+        Demand {
+            offer: self.offer,
+            began: self.began,
+            alone: self.alone,
+            ..Demand::default()
+        }
+    }
+
+    /// A train has found others in the queue lately.
+    fn has_found_others(&self, now: Time) -> bool {
+        self.others.is_some_and(|at| now.since(at) < 2 * AGAIN)
+    }
+}
+
 impl Adaptive {
     /// Of the bytes that the application has written until now, `waiting` have not left.
     pub(in crate::rate) fn on_written(&mut self, now: Time, written: u64, waiting: u64) {
@@ -122,21 +139,12 @@ impl Adaptive {
         self.demand.as_ref().map_or(0.0, |demand| demand.rate)
     }
 
-    /// A train has found others in the queue lately.
-    fn has_found_others(&self, now: Time) -> bool {
-        let others = self.demand.as_ref().and_then(|demand| demand.others);
-        others.is_some_and(|at| now.since(at) < 2 * AGAIN)
-    }
-
     /// What the application wants no longer counts, until the flow meets no queue.
     pub(super) fn refuse_demand(&mut self) {
         if let Some(demand) = &mut self.demand {
             **demand = Demand {
-                offer: demand.offer,
-                began: demand.began,
-                alone: demand.alone,
                 refused: true,
-                ..Demand::default()
+                ..demand.anew()
             };
         }
     }
@@ -155,19 +163,15 @@ impl Adaptive {
             false => round.loss(),
         };
         **demand = Demand {
-            offer: demand.offer,
-            began: demand.began,
-            alone: demand.alone,
             rate: recent / (1.0 - loss.min(START_LOSS)),
             loss,
             measured: true,
-            ..Demand::default()
+            ..demand.anew()
         };
     }
 
     /// Takes the application's rate as it writes, as long as the flow has not measured it without a queue.
     fn take_offer(&mut self, now: Time, found: &Found) {
-        let told = self.has_found_others(now);
         let Some(demand) = &mut self.demand else {
             return;
         };
@@ -179,7 +183,7 @@ impl Adaptive {
             && self.late.is_zero()
             && self.competition.is_none()
         {
-            let counts = told || now.since(demand.began) < YOUNG;
+            let counts = demand.has_found_others(now) || now.since(demand.began) < YOUNG;
             if demand.rate == 0.0 {
                 demand.since = now;
             }
@@ -191,13 +195,13 @@ impl Adaptive {
     pub(super) fn watch_demand(&mut self, now: Time, round: &Round, found: &Found) {
         self.take_offer(now, found);
         let recent = self.rates.recent();
-        let told = self.has_found_others(now);
         let Some(demand) = &mut self.demand else {
             return;
         };
         if demand.rate == 0.0 {
             return;
         }
+        let told = demand.has_found_others(now);
         let count = |so_far: u8, so: bool| if so { so_far.saturating_add(1) } else { 0 };
         let lost = round.loss() - demand.loss;
         let is_steady = self.phase == Phase::Steady;
@@ -231,7 +235,6 @@ impl Adaptive {
 
     /// Sends a train if it is time to know whose the queue is.
     fn check_queue(&mut self, now: Time, is_idle: bool) {
-        let was_faster = self.rates.path() >= FASTER * self.rates.recent();
         let Some(demand) = &mut self.demand else {
             return;
         };
@@ -246,6 +249,7 @@ impl Adaptive {
             return;
         }
         let takes = TRAIN * self.packet / demand.rate;
+        let was_faster = self.rates.path() >= FASTER * self.rates.recent();
         let most = if was_faster { HOLD } else { SHORT_HOLD };
         // A shorter round ends before the train leaves.
         let most = most.min(self.srtt);
@@ -258,7 +262,7 @@ impl Adaptive {
         self.train = Train::Leaving;
     }
 
-    /// A datagram leaves while a train is to leave.
+    /// A datagram leaves. If a train is to leave, the packets behind it wait.
     pub(super) fn advance_check(&mut self) {
         if let Some(demand) = &mut self.demand {
             demand.check = match demand.check {

@@ -22,7 +22,7 @@ pub(super) struct Offer {
     /// When all had left for the last time, and the most bytes that have waited since.
     left: Time,
     waited: u64,
-    /// The bytes written until now, until the begin of the bin, and in the bin that had most of them.
+    /// The bytes written until now, until the beginning of the bin, and in the bin that had most of them.
     written: u64,
     bin: (Time, u64),
     burst: u64,
@@ -45,7 +45,7 @@ impl Offer {
 
     /// Of the bytes written until now, `waiting` have not left.
     pub(super) fn on_written(&mut self, now: Time, written: u64, waiting: u64) {
-        // Messages that expired are taken back.
+        // Messages that expire are no longer counted as written.
         let written = written.max(self.written);
         if waiting == 0 {
             (self.left, self.waited) = (now, 0);
@@ -81,7 +81,8 @@ impl Offer {
 mod tests {
     use super::*;
 
-    /// The rate that is found after `ms` if at each ms so many bytes have been written and have left.
+    /// The application has written `written(ms)` bytes after `ms` milliseconds, and `left(ms)` of them have left.
+    /// Returns the rate that the offer finds after `ms`.
     fn rate(ms: u64, written: impl Fn(u64) -> u64, left: impl Fn(u64) -> u64) -> f64 {
         let at = |ms| Time::from_micros(1000 * ms);
         let mut offer = Offer::new(at(0), 0);
