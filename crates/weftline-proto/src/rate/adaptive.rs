@@ -12,6 +12,7 @@ mod follow;
 mod found;
 mod offer;
 mod pace;
+mod pushing;
 mod sharing;
 mod start;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use super::competition::Competition;
 use super::jitter::Jitter;
 use super::losses::Losses;
 use super::progress::Progress;
+use super::push::Push;
 use super::rates::Rates;
 use super::round::{Point, Round};
 use super::steps::Steps;
@@ -75,6 +77,8 @@ enum Phase {
     /// A small window empties the queue, for a round, or for more if the path moves the delay: it has
     /// taken this many so far.
     Drain(u32),
+    /// A large window makes the queue longer for a time, to see whether others give way.
+    Push,
     /// The packets sent while the queue was drained are reported.
     Rested,
     /// The packets that filled the window again are reported: the first of them met an empty queue, which says
@@ -145,6 +149,7 @@ pub(super) struct Adaptive {
     began: Time,
     /// Looks for competing flows that fill the queue.
     watch: Watch,
+    push: Option<Box<Push>>,
     competition: Option<Box<Competition>>,
     /// The first train beside competing traffic is not reported yet.
     awaits_first_train: bool,
@@ -203,6 +208,7 @@ impl Adaptive {
             ebbs: false,
             began: now,
             watch: Watch::default(),
+            push: None,
             competition: None,
             awaits_first_train: false,
             rates: Rates::default(),
@@ -250,6 +256,7 @@ impl Adaptive {
     /// The start goes on from `rate` bytes a second. If that is too much, it ends within a round trip.
     pub(super) fn take_over(&mut self, rate: f64) {
         self.phase = Phase::Start;
+        self.push = None;
         self.taken_over = true;
         // What the path carried so far was not all that it can carry.
         self.rates.trains.end();
@@ -323,7 +330,7 @@ impl Adaptive {
     pub(super) fn on_timeouts(&mut self) {
         if !core::mem::replace(&mut self.is_silent, true) {
             self.after = match self.phase {
-                Phase::Drain(_) => self.after,
+                Phase::Drain(_) | Phase::Push => self.after,
                 _ => self.window(),
             };
         }
@@ -448,6 +455,7 @@ impl Adaptive {
                 }
                 self.phase = Phase::Drain(rounds + 1);
             }
+            Phase::Push => self.go_on_pushing(now, &found),
             Phase::Drain(_) => {
                 self.shown = queue <= target / 4;
                 // Reports later than a round trip: these packets, not the next ones, met no queue.

@@ -6,6 +6,7 @@ mod competition;
 mod jitter;
 mod losses;
 mod progress;
+mod push;
 mod rates;
 mod round;
 mod steps;

@@ -13,7 +13,7 @@ const CROWDED: f64 = 0.5;
 /// Competing traffic fills the queue if it stays too long for this time, and this many rounds,
 /// although the window has shrunk to this part.
 const FILLED: Duration = Duration::from_secs(2);
-const FILLED_ROUNDS: u32 = 24;
+pub(super) const FILLED_ROUNDS: u32 = 24;
 const SHRUNK: f64 = 0.8;
 /// It takes this long in a flow younger than that: flows of this kind that begin together need some seconds.
 const FILLED_AT_FIRST: Duration = Duration::from_secs(4);
@@ -59,6 +59,8 @@ pub(super) struct Sight {
     pub(super) most: Duration,
     /// The part of the round's packets that was lost.
     pub(super) loss: f64,
+    /// The part of the path's rate that the session has, as far as is known.
+    pub(super) share: f64,
     /// The window in bytes, or during a drain the window after it.
     pub(super) window: f64,
 }
@@ -184,11 +186,11 @@ impl Filled {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// Flows of this kind make a queue of 8 ms with this window, and one of 24 ms with the least.
-    fn sight(ms: u64, queue: u64, window: f64) -> Sight {
+    pub(in crate::rate) fn sight(ms: u64, queue: u64, window: f64) -> Sight {
         Sight {
             now: Time::from_micros(1000 * ms),
             age: YOUNG,
@@ -199,6 +201,7 @@ mod tests {
             usual: Duration::from_millis(8),
             most: Duration::from_millis(24),
             loss: 0.0,
+            share: 1.0,
             window,
         }
     }

@@ -52,6 +52,7 @@ impl Adaptive {
         self.shown = false;
         self.calm_since = now;
         self.demand = None;
+        self.push = None;
     }
 
     /// Empties the queue, to measure the path's delay and its losses without a queue.
@@ -114,7 +115,9 @@ impl Adaptive {
             self.set_window(self.window + self.rates.best() * longer.as_secs_f64());
         }
         self.shown |= found.moves || longer > Duration::ZERO;
-        if self.watch.end_suspicion() && !self.shown && queue > found.least {
+        let others_stay = self.end_push(now, found);
+        let confirmed = self.watch.end_suspicion() && !self.shown && queue > found.least;
+        if confirmed || others_stay {
             self.start_competing(now);
         }
         self.phase = match self.drains_empty() && !found.moves && self.competition.is_none() {

@@ -85,10 +85,14 @@ impl Adaptive {
             || self.crowded >= CROWDED
             || self.ebbs
             || self.watch.is_suspicious()
+            || self.wants_push(found)
             || excess != Ok(0.0) && !rested;
         // A flow that is idle now and then does not fill the queue, and a drain would delay it.
         if wants && self.backlogged >= BACKLOGGED && self.demanded() == 0.0 {
             self.crowded = 0;
+            if self.wants_push(found) {
+                return self.push(now, found);
+            }
             self.drain(rate, base + self.jitter.own().unwrap_or_default());
             return;
         }

@@ -122,7 +122,7 @@ impl Adaptive {
 
     pub(super) fn window_outside_drains(&self) -> f64 {
         match self.phase {
-            Phase::Drain(_) => self.after,
+            Phase::Drain(_) | Phase::Push => self.after,
             _ => self.window,
         }
     }

@@ -30,10 +30,15 @@ impl Adaptive {
             usual: made(window),
             most: made(MIN_PACKETS * self.packet),
             loss: round.loss(),
+            share: self.rates.share() / f64::from(self.own_part),
             window,
         };
         if self.competition.is_none() {
             self.watch.on_lone_round(&sight);
+            let looks = !sight.shown || self.push.is_some();
+            if looks && !found.moves && !matches!(self.phase, Phase::Push) {
+                self.push.get_or_insert_default().on_round(&sight);
+            }
         } else if self.watch.on_competing_round(&sight) {
             self.competition = None;
         }
@@ -42,6 +47,7 @@ impl Adaptive {
     /// Takes back in one step what the flow has yielded to competing traffic so far.
     pub(super) fn start_competing(&mut self, now: Time) {
         self.watch = Watch::default();
+        self.push = None;
         self.refuse_demand();
         self.set_window(self.window.max(self.fair_window()));
         self.competition = Some(Box::new(Competition::new(self.window, now)));
