@@ -250,20 +250,22 @@ fn a_flow_keeps_its_share_when_a_cubic_joins() {
     }
 }
 
-#[test]
-fn a_newcomer_beside_tcp_soon_has_a_share_of_a_short_queue() {
-    let newcomer = Flows {
+/// Jain's index of runs with these seeds, in which a flow joins models of TCP on a short queue.
+fn newcomer<const N: usize>(cubic: u32, bbr: u32, seeds: [u64; N]) -> [f64; N] {
+    let flows = Flows {
+        cubic,
+        bbr,
         join: SECOND * 3,
         ..several(1)
     };
+    let link = "rate=25mbit delay=30ms queue=60ms,100pkt";
+    seeds.map(|seed| run(&flows, link, 22, seed).jain)
+}
+
+#[test]
+fn a_newcomer_beside_tcp_soon_has_a_share_of_a_short_queue() {
     for (cubic, bbr) in [(1, 0), (0, 1)] {
-        let flows = Flows {
-            cubic,
-            bbr,
-            ..newcomer.clone()
-        };
-        let jain = |seed| run(&flows, "rate=25mbit delay=30ms queue=60ms,100pkt", 22, seed).jain;
-        let found = [1, 2, 3].map(jain);
+        let found = newcomer(cubic, bbr, [1, 2, 3]);
         let mean = found.iter().sum::<f64>() / 3.0;
         assert!(mean > 0.85, "{found:?} beside {cubic} CUBIC and {bbr} BBR");
     }
@@ -272,15 +274,8 @@ fn a_newcomer_beside_tcp_soon_has_a_share_of_a_short_queue() {
 /// BBR leaves a queue that flows of this kind might make too. Only a push tells them apart.
 #[test]
 fn a_newcomer_beside_bbr_pushes_and_has_its_share() {
-    let flows = Flows {
-        bbr: 1,
-        join: SECOND * 3,
-        ..several(1)
-    };
     // Without pushes these have 0.53 to 0.63.
-    let seeds = [9, 14, 16, 19];
-    let jain = |seed| run(&flows, "rate=25mbit delay=30ms queue=60ms,100pkt", 22, seed).jain;
-    let found = seeds.map(jain);
+    let found = newcomer(0, 1, [9, 14, 16, 19]);
     let mean = found.iter().sum::<f64>() / 4.0;
     assert!(mean > 0.75, "{found:?}");
 }

@@ -81,16 +81,17 @@ impl Adaptive {
             true => self.crowded.saturating_add(1),
             false => 0,
         };
+        let pushes = self.wants_push(found);
         let wants = now.since(self.emptied) >= pause
             || self.crowded >= CROWDED
             || self.ebbs
             || self.watch.is_suspicious()
-            || self.wants_push(found)
+            || pushes
             || excess != Ok(0.0) && !rested;
         // A flow that is idle now and then does not fill the queue, and a drain would delay it.
         if wants && self.backlogged >= BACKLOGGED && self.demanded() == 0.0 {
             self.crowded = 0;
-            if self.wants_push(found) {
+            if pushes {
                 return self.push(now, found);
             }
             self.drain(rate, base + self.jitter.own().unwrap_or_default());

@@ -36,7 +36,7 @@ impl Adaptive {
         if self.competition.is_none() {
             self.watch.on_lone_round(&sight);
             let looks = !sight.shown || self.push.is_some();
-            if looks && !found.moves && !matches!(self.phase, Phase::Push) {
+            if looks && !found.moves && self.phase != Phase::Push {
                 self.push.get_or_insert_default().on_round(&sight);
             }
         } else if self.watch.on_competing_round(&sight) {
