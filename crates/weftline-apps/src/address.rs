@@ -74,6 +74,15 @@ impl FromStr for Address {
     }
 }
 
+impl From<SocketAddr> for Address {
+    fn from(addr: SocketAddr) -> Self {
+        Address {
+            host: addr.ip().to_string(),
+            port: addr.port(),
+        }
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Address { host, port } = self;
@@ -132,6 +141,8 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), shown);
         }
+        let addr: SocketAddr = "[::1]:5".parse().unwrap();
+        assert_eq!(Address::from(addr), "[::1]:5".parse().unwrap());
     }
 
     #[test]

@@ -116,6 +116,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::places::To;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -130,10 +131,23 @@ mod tests {
         let Command::Send(args) = cli.command else {
             panic!("send was asked for")
         };
-        assert_eq!(
-            (args.places.files.len(), args.places.address.to_string()),
-            (2, "host:1".to_owned())
-        );
+        assert_eq!(args.places.files.len(), 2);
+        assert!(matches!(args.places.to, To::Address(address) if address.to_string() == "host:1"));
+    }
+
+    #[test]
+    fn a_code_may_stand_in_place_of_the_address() {
+        for (last, is_code) in [
+            ("7-amber-river", true),
+            ("7-amber-river:1", false),
+            ("river", false),
+        ] {
+            let cli = Cli::try_parse_from(["weftline", "send", "a", last]).unwrap();
+            let Command::Send(args) = cli.command else {
+                panic!("send was asked for")
+            };
+            assert_eq!(matches!(args.places.to, To::Code(_)), is_code, "{last}");
+        }
     }
 
     #[test]
@@ -153,7 +167,10 @@ mod tests {
                 panic!("send was asked for")
             };
             assert_eq!(args.places.files, ["a", "b"].map(PathBuf::from), "{line}");
-            assert_eq!(args.places.address.host(), "host", "{line}");
+            assert!(
+                matches!(args.places.to, To::Address(address) if address.host() == "host"),
+                "{line}"
+            );
             assert!(cli.output.json, "{line}");
         }
         for line in [

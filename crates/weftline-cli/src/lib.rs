@@ -19,6 +19,7 @@ mod key;
 mod listed;
 mod listen;
 mod monitor;
+mod nearby;
 mod offer;
 mod options;
 mod peer;

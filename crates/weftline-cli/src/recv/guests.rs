@@ -21,6 +21,7 @@ use super::questions::{Answer, Questions};
 use crate::book::{self, Book};
 use crate::home;
 use crate::listen::{reachable, turned_away};
+use crate::nearby::Announcement;
 use crate::ui::{OutputOptions, ask, output, peers, terminal};
 
 /// How long a pair may take to be remembered before the program ends.
@@ -48,6 +49,9 @@ pub(super) struct Guests {
     host: Option<Host>,
     /// A code comes after one that was used, not only when no sender comes.
     keep: bool,
+    /// Told while a code is open, if it may be.
+    announces: bool,
+    announcement: Mutex<Option<Announcement>>,
     asks: bool,
     changed: Notify,
     /// One at a time says who may connect.
@@ -83,6 +87,8 @@ impl Guests {
             admitted,
             host,
             keep: args.keep,
+            announces: !args.no_announce,
+            announcement: Mutex::default(),
             asks: watched && ask::is_possible() && !args.listen.peer_anyone,
             changed: Notify::new(),
             applying: Mutex::default(),
@@ -138,15 +144,27 @@ impl Guests {
         self.changed.notify_one();
     }
 
-    /// Tells the endpoint who may connect now.
+    /// Tells the endpoint who may connect now, and the network whether a sender may come.
     fn apply(&self) -> Result<()> {
         let _one = lock(&self.applying);
-        let allowed = self.allowed.clone();
-        let allowed = match self.code() {
+        let (allowed, code) = (self.allowed.clone(), self.code());
+        let allowed = match code {
             Some(_) => allowed.and_strangers_for(PROTOCOL),
             None => allowed,
         };
-        Ok(self.endpoint.set_allowed(allowed)?)
+        self.endpoint.set_allowed(allowed)?;
+        let mut announcement = lock(&self.announcement);
+        if code.is_none() {
+            *announcement = None;
+        } else if self.announces && announcement.is_none() {
+            *announcement = Announcement::of(self.bound()?);
+        }
+        Ok(())
+    }
+
+    fn bound(&self) -> Result<SocketAddr> {
+        let local = self.endpoint.local_addr();
+        local.context("cannot read the bound address")
     }
 
     fn admit(&self, peer: Fingerprint) {
@@ -159,10 +177,10 @@ impl Guests {
         }
     }
 
-    /// The command that sends files with this code; as JSON too, for programs that pass it on.
-    fn command(&self, code: Code) -> Result<(String, Option<String>)> {
-        let local = self.endpoint.local_addr();
-        let at = reachable(local.context("cannot read the bound address")?);
+    /// The commands that send files with this code; as JSON too, for programs that pass it on.
+    fn commands(&self, code: Code) -> Result<(Vec<String>, Option<String>)> {
+        let at = reachable(self.bound()?);
+        let is_announced = lock(&self.announcement).is_some();
         let event = self.output.json.then(|| {
             let fingerprint = self.endpoint.fingerprint().to_string();
             let event = json!({
@@ -170,17 +188,24 @@ impl Guests {
                 "event": "code",
                 "code": code.to_string(),
                 "address": at,
+                "announced": is_announced,
                 "fingerprint": fingerprint,
             });
             event.to_string()
         });
-        Ok((format!("  weftline send FILE... {at} --code {code}"), event))
+        let mut lines = vec![format!("  weftline send FILE... {at} --code {code}")];
+        if is_announced {
+            lines.push(format!(
+                "  weftline send FILE... {code}  # on this host or in its private networks"
+            ));
+        }
+        Ok((lines, event))
     }
 
-    /// Prints the command that sends files with this code.
+    /// Prints the commands that send files with this code.
     pub(super) fn show(&self, code: Code) -> Result<()> {
-        let (line, event) = self.command(code)?;
-        output::line(&line);
+        let (lines, event) = self.commands(code)?;
+        lines.iter().for_each(|line| output::line(line));
         if let Some(event) = event {
             output::print(event);
         }
@@ -213,12 +238,12 @@ impl Guests {
     fn renew(&self, is_free: bool) {
         match self.open_code(is_free).and_then(|opened| {
             let code = self.code().filter(|_| opened);
-            code.map(|code| self.command(code)).transpose()
+            code.map(|code| self.commands(code)).transpose()
         }) {
             Ok(None) => {}
-            Ok(Some((line, event))) => {
+            Ok(Some((lines, event))) => {
                 terminal::offer("a new code; on the other host, run:".to_owned());
-                terminal::offer(line);
+                lines.into_iter().for_each(terminal::offer);
                 if let Some(event) = event {
                     lock(&self.tasks).spawn_blocking(move || output::print(event));
                 }

@@ -39,7 +39,9 @@ Examples:
 
 It prints the command for the sender. On a terminal this has a code, which is good for one sender:
 both hosts then know each other, and need no code again. Three wrong codes end it, and the next one
-comes later. Without a terminal there is no code, unless --code asks for it.
+comes later. Without a terminal there is no code, unless --code asks for it. While there is one,
+this host's private networks are told by multicast DNS that a receiver is here, so that a sender
+there needs no address; nothing of the code or of this host's names is told.
 
 Senders are hosts that were paired by a code, named with --peer or listed in
 ~/.config/weftline/allowed-files (one fingerprint a line; text after it is a comment; a changed list
@@ -65,6 +67,10 @@ pub(crate) struct RecvArgs {
     /// Show a code for the sender, also where there is no terminal; with --json as a line of its own
     #[arg(long, conflicts_with = "insecure_udp")]
     pub code: bool,
+    /// Do not tell this host's private networks that a receiver shows a code: its sender then needs an
+    /// address
+    #[arg(long)]
+    pub no_announce: bool,
     /// Replace files that exist and differ
     #[arg(long)]
     pub overwrite: bool,

@@ -16,7 +16,7 @@ use weftline_apps::{close, farewell};
 
 use crate::options::{PathOptions, SessionOptions, StallOptions, wait};
 use crate::peer::Peer;
-use crate::places::Places;
+use crate::places::{Places, To};
 use crate::supervise::retrying;
 use crate::ui::failure::{self, There};
 use crate::ui::progress::Reporter;
@@ -24,6 +24,7 @@ use crate::ui::stop::{stop, stopped};
 use crate::ui::summary::{self, Record, Side, show, watch};
 use crate::ui::{Exit, Failure, OutputOptions, exit};
 use progress::{Place, Progress};
+use receiver::Receiver;
 
 /// The commands of the receiving end.
 const THERE: There = There {
@@ -33,13 +34,15 @@ const THERE: There = There {
 
 const EXAMPLES: &str = "\
 Examples:
+  weftline send movie.mkv 7-amber-river              to a host in this network
   weftline send movie.mkv host.example --code 7-amber-river
   weftline send photos notes.txt host.example
   weftline send movie.mkv 192.0.2.7:9000 --peer FINGERPRINT
   tar c src | weftline send - --name src.tar host.example
 
-The receiver runs `weftline recv`, which shows a code. With it, both hosts learn who the other is,
-and the receiver is remembered in ~/.config/weftline/peers with its address: later transfers need no
+The receiver runs `weftline recv`, which shows a code. In place of an address, the code alone finds
+a receiver on this host or in its private networks, if one alone shows a code there. With the code,
+both hosts learn who the other is, and the receiver is remembered in ~/.config/weftline/peers with its address: later transfers need no
 code. With --peer instead of a code, the receiver needs this host's fingerprint too: `weftline key`
 prints it. On a terminal, `send` waits up to two minutes for the receiver's operator to allow it.
 To resume an interrupted transfer, run both commands again. Symbolic links are not sent.";
@@ -92,6 +95,13 @@ pub(crate) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
 /// What is to be sent.
 async fn prepare(args: &SendArgs, output: OutputOptions) -> Result<Listing> {
     let usage = |message| Err(Failure::new(Exit::Usage, message).into());
+    if let To::Code(_) = args.places.to
+        && (args.peer.is_some() || args.code.is_some() || args.session.insecure_udp)
+    {
+        return usage(
+            "a code in place of an address says who the receiver is: omit --peer, --code and --insecure-udp, or give its address",
+        );
+    }
     let has_stdin = args.places.files.iter().any(|f| f.as_os_str() == "-");
     if args.name.is_some() && !has_stdin {
         return usage("--name is for standard input only: give `-` as a file, or omit --name");
@@ -120,10 +130,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 async fn send_all(args: &SendArgs, listing: &Listing, output: OutputOptions) -> Record {
     let mut stopping = pin!(stop());
     let (mut progress, mut pause) = (Progress::default(), FIRST_PAUSE);
-    let mut began = false;
+    let (mut began, mut receiver) = (false, None);
     loop {
         let connected = tokio::select! {
-            connected = connect(args, output) => connected,
+            connected = connect(args, &mut receiver, output) => connected,
             exit = &mut stopping => Err(match began {
                 true => stopped(exit),
                 false => Failure::new(exit, "stopped before the connection was made"),
@@ -171,10 +181,19 @@ async fn send_all(args: &SendArgs, listing: &Listing, output: OutputOptions) -> 
     }
 }
 
-async fn connect(args: &SendArgs, output: OutputOptions) -> Result<(Port, Connection)> {
+/// A session with the receiver, which is looked for once.
+async fn connect(
+    args: &SendArgs,
+    receiver: &mut Option<Receiver>,
+    output: OutputOptions,
+) -> Result<(Port, Connection)> {
     let mut config = args.session.endpoint()?;
     args.paths.complete(&mut config)?;
-    receiver::open(args, &config, output).await
+    let receiver = match receiver {
+        Some(receiver) => receiver,
+        None => receiver.insert(Receiver::of(args).await?),
+    };
+    receiver::open(args, receiver, &config, output).await
 }
 
 fn lock(place: &Mutex<Place>) -> MutexGuard<'_, Place> {

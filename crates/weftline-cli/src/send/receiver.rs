@@ -5,12 +5,14 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::time::{Instant, sleep};
 use weftline::{ConnectError, Connection, EndpointConfig, Fingerprint, Identity, Port};
-use weftline_apps::pairing::{Code, Name, PairingError, pair};
+use weftline_apps::pairing::{BadCode, Code, Name, PairingError, pair};
 use weftline_apps::{Address, Protocol, SessionError, connect, printable};
 
 use super::{SendArgs, THERE};
 use crate::book::{self, Book};
 use crate::home;
+use crate::nearby;
+use crate::places::To;
 use crate::ui::{Exit, Failure, OutputOptions, failure, output};
 
 /// A receiver whose operator is being asked is tried again for this long, later each time.
@@ -18,32 +20,52 @@ const WAIT: Duration = Duration::from_secs(120);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Connects to the receiver that the options name: by its fingerprint, by a code, or as it is known.
+/// Where the receiver is, and the code that it shows, if there is one.
+pub(super) struct Receiver {
+    address: Address,
+    code: Option<Code>,
+}
+
+impl Receiver {
+    /// The one that the options name; if they name only its code, the one nearby that shows one.
+    ///
+    /// # Errors
+    /// No receiver nearby shows a code, or several do.
+    pub(super) async fn of(args: &SendArgs) -> Result<Self, Failure> {
+        let (address, code) = match &args.places.to {
+            To::Address(address) => (address.clone(), args.code),
+            To::Code(code) => (nearby::find(*code).await?, Some(*code)),
+        };
+        Ok(Receiver { address, code })
+    }
+}
+
+/// Connects to the receiver: by its fingerprint, by its code, or as it is known.
 pub(super) async fn open(
     args: &SendArgs,
+    Receiver { address, code }: &Receiver,
     config: &EndpointConfig,
     output: OutputOptions,
 ) -> Result<(Port, Connection)> {
     if args.session.insecure_udp {
         output::insecure();
-        let connected = connect(&args.places.address, None, Protocol::Files, config).await;
+        let connected = connect(address, None, Protocol::Files, config).await;
         return Ok(connected.map_err(|error| failure::session(&error, THERE))?);
     }
     let (identity, _) = home::identity(args.session.identity.as_deref())?;
-    let (peer, name) = match (&args.peer, &args.code) {
+    let (peer, name) = match (&args.peer, code) {
         (Some(peer), _) => (peer.fingerprint()?, None),
-        (None, Some(code)) => match without_code(args, &identity, config, output).await? {
+        (None, Some(code)) => match without_code(address, &identity, config, output).await? {
             Some(connected) => return Ok(connected),
-            None => (meet(args, code, &identity, config, output).await?, None),
+            None => (meet(address, code, &identity, config, output).await?, None),
         },
         (None, None) => {
-            let address = &args.places.address;
             let (peer, name) = known(address)?.ok_or_else(|| stranger(address))?;
             (peer, Some(name))
         }
     };
     let patient = output::is_watched(output);
-    let connected = again(&args.places.address, (peer, identity), config, patient).await;
+    let connected = again(address, (peer, identity), config, patient).await;
     Ok(connected.map_err(|error| refused(&error, name.as_ref()))?)
 }
 
@@ -58,9 +80,13 @@ fn known(address: &Address) -> Result<Option<(Fingerprint, Name)>> {
 }
 
 fn stranger(address: &Address) -> Failure {
-    let message = format!(
-        "nobody is known at {address}: run `weftline recv` there and give the code that it shows (--code), or name the receiver with --peer"
-    );
+    let message = match address.host().parse::<Code>() {
+        // More likely a slip than the name of a host.
+        Err(slip @ BadCode::Word(_)) => slip.to_string(),
+        _ => format!(
+            "nobody is known at {address}: run `weftline recv` there and give the code that it shows (--code), or name the receiver with --peer"
+        ),
+    };
     Failure::new(Exit::Usage, message)
 }
 
@@ -68,12 +94,11 @@ fn stranger(address: &Address) -> Failure {
 /// again is no wrong try of the one that is open now, and strangers do not keep this host out. `None`: nobody is
 /// known there, or the receiver refuses this host or has another key, so that a code is needed.
 async fn without_code(
-    args: &SendArgs,
+    address: &Address,
     identity: &Identity,
     config: &EndpointConfig,
     output: OutputOptions,
 ) -> Result<Option<(Port, Connection)>> {
-    let address = &args.places.address;
     let Some((peer, name)) = known(address)? else {
         return Ok(None);
     };
@@ -96,13 +121,12 @@ async fn without_code(
 
 /// Pairs with the receiver, and remembers it.
 async fn meet(
-    args: &SendArgs,
+    address: &Address,
     code: &Code,
     identity: &Identity,
     config: &EndpointConfig,
     output: OutputOptions,
 ) -> Result<Fingerprint> {
-    let address = &args.places.address;
     let paired = pair(address, code, identity, home::own_name(), config).await;
     let paired = paired.map_err(|error| not_paired(&error))?;
     let host = Name::like(address.host());

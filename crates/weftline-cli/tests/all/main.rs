@@ -13,6 +13,8 @@ mod inside;
 #[cfg(unix)]
 mod monitor;
 #[cfg(target_os = "linux")]
+mod nearby;
+#[cfg(target_os = "linux")]
 mod packaging;
 mod pairing;
 #[cfg(target_os = "linux")]

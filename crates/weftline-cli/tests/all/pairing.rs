@@ -63,7 +63,9 @@ impl Home {
 
     /// Starts `recv` with a code; returns it, its address and the code.
     fn receive(&self, arguments: &[&str]) -> (Running, String, String) {
-        let mut running = self.start(&[&RECV[..], &["--code"], arguments].concat());
+        // `nearby` tests announcements, where no other receiver answers.
+        let secret = ["--code", "--no-announce"];
+        let mut running = self.start(&[&RECV[..], &secret, arguments].concat());
         let (address, code) = running.code();
         (running, address, code)
     }

@@ -63,6 +63,16 @@ impl Running {
         Self::start(lab, side, folder, name, &words)
     }
 
+    /// Its process number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its exit code, when it has ended by itself.
+    pub(crate) fn exit(&mut self) -> i32 {
+        self.child.wait().unwrap().code().unwrap_or(-1)
+    }
+
     /// What it has printed.
     pub(crate) fn printed(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap()).into_owned()
