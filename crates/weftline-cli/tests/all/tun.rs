@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::inside::{Running, path};
 use serde_json::Value;
-use weftline_emulator::{Lab, Side};
+use weftline_emulator::{Lab, Links, PathConfig, Side};
 use weftline_testkit::{can_emulate_paths, has_command};
 
 /// The server's addresses in the tunnel.
@@ -23,17 +23,18 @@ struct Tunnel {
 }
 
 impl Tunnel {
-    fn new(lab: &Lab, folder: &Path, more: &str) -> Self {
+    /// `options` are the client's.
+    fn new(lab: &Lab, folder: &Path, options: &str) -> Self {
         // Both ends have the folder as their home, and so one identity.
         let key = Running::weftline(lab, Side::A, folder, "key", "key --quiet");
         key.succeeds();
         let key = std::fs::read_to_string(folder.join("key.log")).unwrap();
         let key: Value = serde_json::from_str(key.trim()).unwrap();
         let key = key["fingerprint"].as_str().unwrap();
-        let serving = format!("tun serve --pool 10.99.0.0/24 --pool fd99::/64 --timeout 2s {more}");
-        let serving = Running::weftline(lab, Side::B, folder, "serve", &serving);
+        let serving = "tun serve --pool 10.99.0.0/24 --pool fd99::/64 --timeout 2s";
+        let serving = Running::weftline(lab, Side::B, folder, "serve", serving);
         serving.says("weftline tun ");
-        let client = format!("tun 10.77.0.2 --peer {key} --timeout 2s {more}");
+        let client = format!("tun 10.77.0.2 --peer {key} --timeout 2s {options}");
         let client = Running::weftline(lab, Side::A, folder, "client", &client);
         client.says("connected to");
         Tunnel { serving, client }
@@ -45,6 +46,21 @@ impl Tunnel {
         let at = listener.local_addr().unwrap();
         let near = self.client.there(|| TcpStream::connect(at).unwrap());
         (near, listener.accept().unwrap().0)
+    }
+
+    /// Words from the client and back, over a TCP connection inside; `before` is called before each.
+    fn talk(&self, words: u32, before: impl Fn(u32)) {
+        let (mut near, mut far) = self.connection(V4);
+        let mut buffer = [0; 4];
+        for number in 0..words {
+            before(number);
+            near.write_all(&number.to_be_bytes()).unwrap();
+            far.read_exact(&mut buffer).unwrap();
+            far.write_all(&buffer).unwrap();
+            near.read_exact(&mut buffer).unwrap();
+            assert_eq!(buffer, number.to_be_bytes());
+            sleep(Duration::from_millis(5));
+        }
     }
 
     /// The last reports of client and server.
@@ -118,20 +134,84 @@ fn a_tcp_connection_survives_an_outage_that_ends_the_session() {
     let link = format!("delay=10ms loss=trace:{}", trace.display());
     let lab = path(&link, Some(&link), 1);
     let tunnel = Tunnel::new(&lab, folder.path(), "");
-    let (mut near, mut far) = tunnel.connection(V4);
-    lab.begin_traces();
-    let mut buffer = [0; 4];
     // 300 words there and back; those of the outage take their time.
-    for number in 0..300_u32 {
-        near.write_all(&number.to_be_bytes()).unwrap();
-        far.read_exact(&mut buffer).unwrap();
-        far.write_all(&buffer).unwrap();
-        near.read_exact(&mut buffer).unwrap();
-        assert_eq!(buffer, number.to_be_bytes());
-        sleep(Duration::from_millis(5));
-    }
+    tunnel.talk(300, |number| {
+        if number == 0 {
+            lab.begin_traces();
+        }
+    });
     let (near, far) = tunnel.reports();
     assert!(near["sessions"].as_u64() >= Some(2), "{near}");
     assert!(far["sessions"].as_u64() >= Some(2), "{far}");
     assert_eq!(near["dropped"]["not_taken"], 0, "{near}");
+}
+
+fn ip(lab: &Lab, words: &str) {
+    let mut ip = lab.command(Side::A);
+    let status = ip.arg("ip").args(words.split(' ')).status().unwrap();
+    assert!(status.success(), "ip {words}");
+}
+
+#[test]
+fn a_tcp_connection_goes_on_from_another_address_in_the_same_session() {
+    if !can_emulate_paths() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let link = "rate=30mbit delay=10ms loss=iid:3%";
+    let lab = path(link, Some(link), 1);
+    let tunnel = Tunnel::new(&lab, folder.path(), "");
+    tunnel.talk(100, |number| {
+        if number == 50 {
+            ip(&lab, "addr del 10.77.0.1/24 dev lab0");
+            ip(&lab, "addr add 10.77.0.9/24 dev lab0");
+        }
+    });
+    let (near, far) = tunnel.reports();
+    assert_eq!(
+        (&near["sessions"], &far["sessions"]),
+        (&1.into(), &1.into()),
+        "{near} {far}"
+    );
+}
+
+#[test]
+fn a_tcp_connection_goes_on_over_the_other_path_in_the_same_session() {
+    if !can_emulate_paths() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let link = |text: &str| Links::parse(text, None).unwrap();
+    let mut config = PathConfig::new(link("rate=20mbit delay=10ms loss=iid:3%"));
+    let other = "rate=10mbit delay=25ms loss=iid:3%";
+    config.links.push(link(other));
+    let lab = Lab::open(&config).unwrap();
+    let tunnel = Tunnel::new(&lab, folder.path(), "--path all");
+    tunnel.client.says("path lab1 is open");
+    let carried = || lab.report().unwrap().more[0].a_to_b.delivered_bytes;
+    let before = std::cell::Cell::new(0);
+    tunnel.talk(200, |number| match number {
+        50 => {
+            before.set(carried());
+            ip(&lab, "link set dev lab0 down");
+        }
+        150 => {
+            ip(&lab, "link set dev lab0 up");
+            // The system forgets the route with the interface; a network manager gives it again.
+            ip(&lab, "route add default dev lab0 metric 100");
+        }
+        _ => {}
+    });
+    // 100 words of 4 bytes, and what carries them.
+    assert!(
+        carried() > before.get() + 10_000,
+        "{}",
+        carried() - before.get()
+    );
+    let (near, far) = tunnel.reports();
+    assert_eq!(
+        (&near["sessions"], &far["sessions"]),
+        (&1.into(), &1.into()),
+        "{near} {far}"
+    );
 }
