@@ -55,6 +55,18 @@ impl EventLog {
         self.entries.push_back(LogEntry { time, path, event });
     }
 
+    /// The newest entry tells that the in-order edge moved over `count` symbols from `first` on, if it is of
+    /// the source symbol that did it.
+    pub(super) fn tell_delivered(&mut self, first: Esi, count: u64) -> bool {
+        match self.entries.back_mut().map(|newest| &mut newest.event) {
+            Some(LogEvent::SourceReceived { esi, delivered, .. }) if *esi == first => {
+                *delivered = count;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// The oldest entry. A gap comes where its entries would have been.
     pub(crate) fn pop(&mut self) -> Option<LogEntry> {
         if self.entries.is_empty() {

@@ -98,8 +98,8 @@ mod form {
 }
 
 #[cfg(feature = "serde")]
-fn is_zero(riders: &u8) -> bool {
-    *riders == 0
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 /// What happened. `*_sent`, `Filled`, `EdgeMoved`, `Estimates` and `AllAcknowledged` are about the
@@ -193,7 +193,7 @@ pub enum LogEvent {
     #[cfg_attr(feature = "serde", serde(rename = "weftline:hello_received"))]
     HelloReceived { size: u32 },
     /// A source symbol arrived. `useful`: this end lacked it; `riders`: repair symbols in the same
-    /// datagram.
+    /// datagram; `delivered`: the in-order edge moved by it, from `esi` on, over so many symbols.
     #[cfg_attr(feature = "serde", serde(rename = "weftline:source_received"))]
     SourceReceived {
         number: u64,
@@ -202,6 +202,8 @@ pub enum LogEvent {
         useful: bool,
         #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_zero"))]
         riders: u8,
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_zero"))]
+        delivered: u64,
     },
     /// A repair symbol arrived. `useful`: it raised the rank. `unknowns` symbols are missing now, and
     /// `rank` equations are left about them.
@@ -240,8 +242,8 @@ pub enum LogEvent {
         unknowns: u64,
         rank: u64,
     },
-    /// The in-order edge moved over these symbols. `given_up` of them are not known: their sender
-    /// no longer covers them.
+    /// The in-order edge moved over these symbols, and no `SourceReceived` tells it. `given_up` of them are
+    /// not known: their sender no longer covers them.
     #[cfg_attr(feature = "serde", serde(rename = "weftline:delivered"))]
     Delivered {
         first: Esi,

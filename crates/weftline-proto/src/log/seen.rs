@@ -1,6 +1,6 @@
 //! What a log remembers between its hooks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use weftline_codec::Esi;
 
@@ -64,7 +64,8 @@ pub(super) struct Seen {
     known: Vec<Esi>,
     /// Known symbols in which a stream ends, from the in-order edge on.
     fins: BTreeSet<Esi>,
-    paths: BTreeMap<PathId, OnPath>,
+    /// The oldest first: few, and most entries are of the first.
+    paths: Vec<(PathId, OnPath)>,
     /// Largest numbers of reports, sent and received.
     reports_sent: Option<u64>,
     reports_received: Option<u64>,
@@ -85,7 +86,7 @@ impl Seen {
             stalled: None,
             known: Vec::new(),
             fins: BTreeSet::new(),
-            paths: BTreeMap::new(),
+            paths: Vec::new(),
             reports_sent: None,
             reports_received: None,
             written: Vec::new(),
@@ -168,10 +169,15 @@ impl EventLog {
     /// What is remembered of the path of the next entries.
     fn on_path(&mut self) -> &mut OnPath {
         let (path, paths) = (self.path(), &mut self.seen.paths);
-        if paths.len() > REMEMBERED {
-            paths.pop_first();
-        }
-        paths.entry(path).or_default()
+        let index = paths.iter().position(|(id, _)| *id == path);
+        let index = index.unwrap_or_else(|| {
+            if paths.len() > REMEMBERED {
+                paths.remove(0);
+            }
+            paths.push((path, OnPath::default()));
+            paths.len() - 1
+        });
+        &mut paths[index].1
     }
 
     /// The application wrote to a stream, now or since the last call that knew the time.
@@ -240,12 +246,18 @@ impl EventLog {
         self.seen.known = known;
         let before = core::mem::replace(&mut self.seen.receiver, state);
         if state.edge > before.edge {
-            let delivered = LogEvent::Delivered {
-                first: before.edge,
-                count: state.edge - before.edge,
-                given_up: state.given_up.saturating_sub(before.given_up),
-            };
-            self.push(now, delivered);
+            let (first, count) = (before.edge, state.edge - before.edge);
+            let given_up = state.given_up.saturating_sub(before.given_up);
+            // Where nothing is lost, each datagram would have two entries.
+            let is_told = own == Some(first) && given_up == 0 && self.tell_delivered(first, count);
+            if !is_told {
+                let delivered = LogEvent::Delivered {
+                    first,
+                    count,
+                    given_up,
+                };
+                self.push(now, delivered);
+            }
             let later = self.seen.fins.split_off(&state.edge);
             for esi in core::mem::replace(&mut self.seen.fins, later) {
                 self.push(now, LogEvent::EndOfData { esi });

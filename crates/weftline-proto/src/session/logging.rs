@@ -478,6 +478,8 @@ fn received(
             esi: complete(coded.esi, state.edge),
             useful: state.sources > before.sources,
             riders: riders.map_or(0, |r| r.count()),
+            // Not known yet.
+            delivered: 0,
         },
         Datagram::Repair { coded, nss, .. } | Datagram::FieldRepair { coded, nss, .. } => {
             repair(coded, *nss)

@@ -171,10 +171,19 @@ fn check(text: &str, outcome: &mut Outcome) {
     assert_eq!((last(&writer, &end), last(&reader, &end)), (1, 1), "{text}");
 
     let (mut useful, mut decoded, mut repairs, mut useful_repairs, mut next) = (0, 0, 0, 0, 0);
-    let (mut stalled, mut stalls) = (None, 0);
+    let (mut stalled, mut stalls, mut deliveries) = (None, 0, 0);
     for entry in &reader {
         match &entry.event {
-            LogEvent::SourceReceived { useful: u, .. } => useful += u64::from(*u),
+            LogEvent::SourceReceived {
+                esi,
+                useful: u,
+                delivered,
+                ..
+            } => {
+                useful += u64::from(*u);
+                assert!(*delivered == 0 || *esi == next, "{text}: {entry:?}");
+                next += delivered;
+            }
             LogEvent::RepairReceived {
                 useful: u,
                 rank,
@@ -195,6 +204,7 @@ fn check(text: &str, outcome: &mut Outcome) {
             }
             LogEvent::Delivered { first, count, .. } => {
                 assert_eq!(*first, next, "{text}: {entry:?}");
+                deliveries += 1;
                 next += count;
             }
             LogEvent::StallBegan { esi } => {
@@ -213,6 +223,10 @@ fn check(text: &str, outcome: &mut Outcome) {
         }
     }
     assert_eq!(next, edge, "{text}");
+    assert!(
+        deliveries <= repairs,
+        "{text}: {deliveries} entries of {repairs} repairs"
+    );
     assert_eq!(stalled, None, "{text}");
     assert!(stalls > 0, "{text}: losses stall");
     assert_eq!(useful, received.source_symbols, "{text}");

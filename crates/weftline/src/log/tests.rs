@@ -190,7 +190,12 @@ fn what_is_written_without_serde_is_what_serde_writes() {
         r#""name":"weftline:source_sent","data":{"number":90,"size":1119,"esi":87,"edge":80,"again":false,"fin":false,"streams":[[4,10],[8,200],[12,0]],"messages":[10,9,100]}"#,
         r#""name":"weftline:source_received","data":{"number":10,"size":4294967295,"esi":100,"useful":true}"#,
         r#""name":"weftline:source_received","data":{"number":10,"size":20,"esi":100,"useful":false,"riders":255}"#,
+        r#""name":"weftline:source_received","data":{"number":10,"size":20,"esi":100,"useful":true,"delivered":7}"#,
         r#""name":"weftline:delivered","data":{"first":100,"count":1,"given_up":0}"#,
+        r#""name":"weftline:edge_moved","data":{"previous":7,"edge":9,"next":20}"#,
+        r#""name":"weftline:report_sent","data":{"report":7,"size":40,"largest":80,"next":70,"extent":11,"missing":[],"rank":0,"credit":8192,"delay_us":48,"queue_us":0,"loss":null}"#,
+        r#""name":"weftline:report_received","data":{"report":7,"size":40,"largest":80,"next":70,"extent":11,"missing":[[70,2],[75,1]],"rank":1,"credit":8192,"delay_us":48,"queue_us":900,"loss":0.05,"news":true}"#,
+        r#""name":"weftline:estimates","data":{"loss":0.0,"mean_burst":1.25,"rtt_us":441,"in_flight":0,"planned_loss":null,"share":0.125,"apart":8.0}"#,
         r#""name":"weftline:held","data":{"by":"rate"}"#,
     ];
     for (start, event) in time_and_path.iter().flat_map(|t| events.map(|e| (t, e))) {

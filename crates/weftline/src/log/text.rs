@@ -2,7 +2,8 @@
 
 use std::io;
 
-use weftline_proto::{LogEntry, LogEvent, PathId, Time};
+use serde::Serialize;
+use weftline_proto::{LogEntry, LogEvent, LogReport, PathId, Time};
 
 /// Adds an entry to `text`. What each datagram leaves is written here: `serde_json`, which writes the same, looks
 /// at each byte of each key.
@@ -58,13 +59,7 @@ pub(super) fn put(text: &mut Vec<u8>, entry: &LogEntry) -> io::Result<()> {
             to.riders(*riders);
             if !streams.is_empty() {
                 to.raw(br#","streams":["#);
-                to.list(streams, |to, (stream, bytes)| {
-                    to.raw(b"[");
-                    to.number(*stream);
-                    to.raw(b",");
-                    to.number(*bytes);
-                    to.raw(b"]");
-                });
+                to.list(streams, |to, pair| to.pair(pair));
             }
             if !messages.is_empty() {
                 to.raw(br#","messages":["#);
@@ -77,6 +72,7 @@ pub(super) fn put(text: &mut Vec<u8>, entry: &LogEntry) -> io::Result<()> {
             esi,
             useful,
             riders,
+            delivered,
         } => {
             to.begin(
                 *time,
@@ -91,22 +87,63 @@ pub(super) fn put(text: &mut Vec<u8>, entry: &LogEntry) -> io::Result<()> {
             to.raw(br#","useful":"#);
             to.truth(*useful);
             to.riders(*riders);
+            if *delivered != 0 {
+                to.raw(br#","delivered":"#);
+                to.number(*delivered);
+            }
         }
-        LogEvent::Delivered {
-            first,
-            count,
-            given_up,
+        LogEvent::EdgeMoved {
+            previous,
+            edge,
+            next,
         } => {
             to.begin(
                 *time,
                 *path,
-                br#","name":"weftline:delivered","data":{"first":"#,
+                br#","name":"weftline:edge_moved","data":{"previous":"#,
             );
-            to.number(*first);
-            to.raw(br#","count":"#);
-            to.number(*count);
-            to.raw(br#","given_up":"#);
-            to.number(*given_up);
+            to.number(*previous);
+            to.raw(br#","edge":"#);
+            to.number(*edge);
+            to.raw(br#","next":"#);
+            to.number(*next);
+        }
+        LogEvent::ReportSent(report) => {
+            let name = br#","name":"weftline:report_sent","data":{"report":"#;
+            to.begin(*time, *path, name);
+            to.report(report)?;
+        }
+        LogEvent::ReportReceived { report, news } => {
+            let name = br#","name":"weftline:report_received","data":{"report":"#;
+            to.begin(*time, *path, name);
+            to.report(report)?;
+            to.raw(br#","news":"#);
+            to.truth(*news);
+        }
+        LogEvent::Estimates {
+            loss,
+            mean_burst,
+            rtt_us,
+            in_flight,
+            planned_loss,
+            share,
+            apart,
+        } => {
+            let name = br#","name":"weftline:estimates","data":{"loss":"#;
+            to.begin(*time, *path, name);
+            to.value(loss)?;
+            to.raw(br#","mean_burst":"#);
+            to.value(mean_burst)?;
+            to.raw(br#","rtt_us":"#);
+            to.number(*rtt_us);
+            to.raw(br#","in_flight":"#);
+            to.number(*in_flight);
+            to.raw(br#","planned_loss":"#);
+            to.value(planned_loss)?;
+            to.raw(br#","share":"#);
+            to.value(share)?;
+            to.raw(br#","apart":"#);
+            to.value(apart)?;
         }
         _ => return Ok(serde_json::to_writer(text, entry)?),
     }
@@ -174,6 +211,44 @@ impl Text<'_> {
 
     fn truth(&mut self, truth: bool) {
         self.raw(if truth { b"true" } else { b"false" });
+    }
+
+    /// A number with a fraction, or none.
+    fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
+        Ok(serde_json::to_writer(&mut *self.0, value)?)
+    }
+
+    /// From the number of the report on.
+    fn report(&mut self, report: &LogReport) -> io::Result<()> {
+        self.number(report.report);
+        self.raw(br#","size":"#);
+        self.number(report.size.into());
+        self.raw(br#","largest":"#);
+        self.number(report.largest);
+        self.raw(br#","next":"#);
+        self.number(report.next);
+        self.raw(br#","extent":"#);
+        self.number(report.extent);
+        self.raw(br#","missing":["#);
+        self.list(&report.missing, |to, pair| to.pair(pair));
+        self.raw(br#","rank":"#);
+        self.number(report.rank);
+        self.raw(br#","credit":"#);
+        self.number(report.credit);
+        self.raw(br#","delay_us":"#);
+        self.number(report.delay_us);
+        self.raw(br#","queue_us":"#);
+        self.number(report.queue_us);
+        self.raw(br#","loss":"#);
+        self.value(&report.loss)
+    }
+
+    fn pair(&mut self, (first, second): &(u64, u64)) {
+        self.raw(b"[");
+        self.number(*first);
+        self.raw(b",");
+        self.number(*second);
+        self.raw(b"]");
     }
 
     fn riders(&mut self, riders: u8) {
