@@ -98,9 +98,9 @@ async fn open(
         .into_iter()
         .map(|rule| (rule.at, Entry::To(rule.to)));
     let socks = args.socks.into_iter().map(|at| (at, Entry::Socks));
-    let mut listen: Vec<_> = local.chain(socks).collect();
+    let listen = local.chain(socks);
     #[cfg(target_os = "linux")]
-    if !args.transparent.is_empty() {
+    let listen = listen.chain({
         let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
         let needed = |at: &IpAddr| {
             args.transparent
@@ -108,8 +108,9 @@ async fn open(
                 .any(|net| net.addr().is_ipv4() == at.is_ipv4())
         };
         let needed = loopback.into_iter().filter(needed);
-        listen.extend(needed.map(|at| ((at, 0).into(), Entry::Redirected)));
-    }
+        needed.map(|at| ((at, 0).into(), Entry::Redirected))
+    });
+    let listen: Vec<_> = listen.collect();
     if listen.is_empty() && args.remote.is_empty() {
         return Err(usage(format!("nothing to forward: give {RULES}")).into());
     }
