@@ -28,4 +28,4 @@ pub use folder::Folder;
 pub use receiver::{Sink, receive};
 pub use sender::send;
 pub use source::{Listing, Source, SourceError, collect};
-pub use summary::{Outcome, Summary};
+pub use summary::{Outcome, Received, Summary};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::event::{Event, OnEvent};
-use super::wire::{Kind, Verdict};
+use super::wire::{Entry, Kind, Verdict};
 use crate::printable;
 
 /// Most outcomes of entries that are not in place that a summary keeps, and longest texts of each
@@ -13,7 +13,7 @@ const MAX_SHOWN: usize = 512;
 /// Most memory for the names of what was received, in bytes.
 const MAX_NAMES: usize = 16 << 20;
 /// What a name takes beside its characters.
-const PER_NAME: usize = 48;
+const PER_NAME: usize = 64;
 
 /// The results of all entries of a transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -34,11 +34,20 @@ pub struct Summary {
     pub damaged: u32,
     /// Entries that the sender skipped on purpose, for people.
     pub skipped: Vec<String>,
-    /// Receiver: the paths of the entries that this transfer put in place; a directory's ends with
-    /// `/`. Bounded to 16 MiB.
-    pub received: Vec<String>,
+    /// Receiver: the entries that this transfer put in place. Bounded to 16 MiB.
+    pub received: Vec<Received>,
     /// Receiver: number of further entries that this transfer put in place.
     pub received_more: u32,
+}
+
+/// An entry that this transfer put in place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Received {
+    /// Its path; a directory's ends with `/`.
+    pub name: String,
+    /// The file's length; a directory has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }
 
 /// An entry that is not in place.
@@ -110,20 +119,24 @@ impl Summary {
         self.not_complete = self.not_complete.saturating_add(entries - 1);
     }
 
-    /// Keeps the name of an entry that this transfer put in place, unless the names `held` take too
-    /// much memory already.
-    pub(super) fn name(&mut self, path: &str, kind: Kind, held: &mut usize) {
-        let mut path = printable(path);
-        if kind == Kind::Directory {
-            path.push('/');
-        }
-        let cost = path.len() + PER_NAME;
+    /// Keeps name and size of an entry that this transfer put in place, unless what is kept takes too
+    /// much memory (`held`) already.
+    pub(super) fn name(&mut self, entry: &Entry, held: &mut usize) {
+        let mut name = printable(&entry.path);
+        let bytes = match entry.kind {
+            Kind::File => entry.meta.size,
+            Kind::Directory => {
+                name.push('/');
+                None
+            }
+        };
+        let cost = name.len() + PER_NAME;
         if *held + cost > MAX_NAMES {
             self.received_more = self.received_more.saturating_add(1);
             return;
         }
         *held += cost;
-        self.received.push(path);
+        self.received.push(Received { name, bytes });
     }
 }
 
@@ -137,4 +150,32 @@ fn shown(text: &str) -> String {
         text.shrink_to_fit();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wire::Meta;
+    use super::*;
+
+    #[test]
+    fn what_is_listed_is_bounded() {
+        let entry = Entry {
+            id: 0,
+            kind: Kind::File,
+            meta: Meta {
+                size: Some(7),
+                ..Meta::default()
+            },
+            path: "name".to_owned(),
+        };
+        // The rest is for what the allocation of the name takes.
+        assert!(size_of::<Received>() < PER_NAME);
+        let (mut summary, mut held) = (Summary::default(), MAX_NAMES - PER_NAME - 4);
+        for _ in 0..3 {
+            summary.name(&entry, &mut held);
+        }
+        let bytes = summary.received.iter().map(|entry| entry.bytes);
+        assert_eq!(bytes.collect::<Vec<_>>(), [Some(7)]);
+        assert_eq!((held, summary.received_more), (MAX_NAMES, 2));
+    }
 }

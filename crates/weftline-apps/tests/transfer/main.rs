@@ -20,7 +20,7 @@ use tokio::io::{
 };
 use weftline_apps::transfer::wire::{Entry, Frame, Kind, Meta, VERSION, Verdict};
 use weftline_apps::transfer::{
-    Event, Folder, Listing, Sink, Summary, TransferError, collect, receive, send,
+    Event, Folder, Listing, Received, Sink, Summary, TransferError, collect, receive, send,
 };
 
 /// Longest time without progress.
@@ -133,7 +133,11 @@ async fn a_directory_arrives_as_it_was() {
     let listing = collect(&[top], "stdin").unwrap();
     let (sent, received) = complete(&listing, into(to.path(), false)).await;
     assert_eq!(received.received.len(), 10);
-    assert!(received.received.contains(&"tree/a/b/".to_owned()));
+    let listed = |name: &str| received.received.iter().find(|entry| entry.name == name);
+    assert_eq!(listed("tree/a/b/").unwrap().bytes, None);
+    for (path, bytes) in &files {
+        assert_eq!(listed(path).unwrap().bytes, Some(bytes.len() as u64));
+    }
     assert_eq!(sent, nameless(received));
     assert_eq!((sent.complete, sent.failed.len()), (10, 0));
     for (path, bytes) in files {
@@ -290,6 +294,10 @@ async fn standard_input_and_output_carry_one_file() {
     let (sent, received, out) = run(Bytes::from(data.clone())).await;
     assert_eq!((sent.complete, received.bytes), (1, 300_000));
     assert!(out == data);
+    // Its length was not known when it was offered.
+    let bytes = Some(300_000);
+    let name = "stdin".to_owned();
+    assert_eq!(received.received, [Received { name, bytes }]);
     assert_eq!(run(Bytes::new()).await.2, b"");
 }
 

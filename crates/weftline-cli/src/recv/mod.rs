@@ -51,7 +51,8 @@ refused, and see the command that would allow them.
 Without DIR, files are received into the directory `received`, or `received-2` and so on if it
 exists; one whose transfer was interrupted is used again. Files appear under their names when they
 are complete and verified. Until then they are kept as .NAME.SENDER.weftline-part, from which an
-interrupted transfer of the same sender resumes.";
+interrupted transfer of the same sender resumes. At the end, what was received is listed with sizes:
+20 entries for people, and up to 16 MiB of them with --json.";
 
 /// Receive files and directories from `weftline send` on another host
 #[derive(Args, Clone, Debug)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use weftline::{Connection, PathInfo, Stats};
-use weftline_apps::transfer::{Event, Summary};
+use weftline_apps::transfer::{Event, Received, Summary};
 
 use super::exit::{Exit, Failure};
 use super::output::{self, OutputOptions};
@@ -130,16 +130,24 @@ impl Record {
 /// Most names of received entries that are shown.
 const SHOWN_NAMES: usize = 20;
 
-/// The names of what was received, for people.
+/// The names and sizes of what was received, for people.
 fn names(summary: &Summary) -> Vec<String> {
     let shown = summary.received.iter().take(SHOWN_NAMES);
-    let mut lines: Vec<_> = shown.map(|name| format!("  {name}")).collect();
+    let mut lines: Vec<_> = shown.map(line).collect();
     let more = summary.received.len() - lines.len();
     match more as u64 + u64::from(summary.received_more) {
         0 => {}
         more => lines.push(format!("  and {more} more")),
     }
     lines
+}
+
+fn line(entry: &Received) -> String {
+    let name = &entry.name;
+    match entry.bytes {
+        Some(bytes) => format!("  {name} ({})", size(bytes)),
+        None => format!("  {name}"),
+    }
 }
 
 /// Reports the result of a session, in the form that was asked for.
@@ -279,15 +287,18 @@ mod tests {
     }
 
     #[test]
-    fn received_names_are_listed_to_a_bound() {
-        let name = |i| format!("f{i}");
+    fn what_was_received_is_listed_with_sizes_to_a_bound() {
+        let entry = |name: String, bytes| Received { name, bytes };
+        let mut received = vec![entry("d/".to_owned(), None)];
+        received.extend((1..25).map(|i| entry(format!("f{i}"), Some(i * 1024))));
         let summary = Summary {
-            received: (0..25).map(name).collect(),
+            received,
             received_more: 3,
             ..Summary::default()
         };
         let lines = names(&summary);
-        assert_eq!((lines.len(), lines[0].as_str()), (21, "  f0"));
+        assert_eq!(lines.len(), 21);
+        assert_eq!(lines[..3], ["  d/", "  f1 (1.00 KiB)", "  f2 (2.00 KiB)"]);
         assert_eq!(lines[20], "  and 8 more");
         let record = Record {
             summary: Some(summary),
@@ -295,6 +306,8 @@ mod tests {
         };
         let json = record.json(Side::Recv);
         assert_eq!(json["received"].as_array().unwrap().len(), 25);
+        assert_eq!(json["received"][0], json!({"name": "d/"}));
+        assert_eq!(json["received"][2], json!({"name": "f2", "bytes": 2048}));
         assert_eq!(json["received_more"], 3);
     }
 

@@ -525,7 +525,7 @@ fn files_arrive_in_a_new_folder_and_are_listed() {
     let (from, to) = (Home::new(), Home::new());
     fs::create_dir_all(from.path().join("tree/.git")).unwrap();
     for name in ["tree/a", "tree/.git/config", "allowed-files"] {
-        fs::write(from.path().join(name), "x").unwrap();
+        fs::write(from.path().join(name), "content").unwrap();
     }
     let ours = from.fingerprint();
     let (recv, address, peer) = to.receive(&["--json", "--peer", &ours]);
@@ -533,11 +533,12 @@ fn files_arrive_in_a_new_folder_and_are_listed() {
     assert_eq!(code(&sent), 1, "{}", stderr(&sent));
     let (received, out, errors) = recv.end_with_output();
     assert_eq!(received, 1, "{errors}");
-    assert!(errors.contains("\n  tree/a"), "{errors}");
+    assert!(errors.contains("\n  tree/\n  tree/a (7 B)"), "{errors}");
     assert!(errors.contains("--hidden"), "{errors}");
     let result = json(&out);
     assert_eq!(result["folder"], "received");
-    assert_eq!(result["received"], serde_json::json!(["tree/", "tree/a"]));
+    let listed = serde_json::json!([{"name": "tree/"}, {"name": "tree/a", "bytes": 7}]);
+    assert_eq!(result["received"], listed);
     assert!(!to.path().join("received/tree/.git").exists());
     // It was not complete: the same folder again. What is complete stays, and the next is new.
     let (recv, address, peer) = to.receive(&["--hidden", "--peer", &ours]);

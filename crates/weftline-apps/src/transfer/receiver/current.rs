@@ -168,7 +168,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
                 let (store, finished) = (store.clone(), entry.clone());
                 let result = blocking(move || store.finish(part, &finished, size, &digest));
                 match self.output.during(result).await? {
-                    Ok(()) => self.judge(&entry, Verdict::Complete, "").await,
+                    Ok(()) => self.complete(entry, size).await,
                     Err(FinishError::Corrupt(text)) => {
                         self.judge(&entry, Verdict::Corrupt, &text).await
                     }
@@ -195,12 +195,19 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
                         .await;
                 }
                 if held == size && Digest::from(hasher.finalize()) == digest {
-                    return self.judge(&entry, Verdict::Complete, "").await;
+                    return self.complete(entry, size).await;
                 }
                 let text = "verification failed: the written file differs from the sent one";
                 self.judge(&entry, Verdict::Corrupt, text).await
             }
         }
+    }
+
+    /// Judges a file that is in place and verified.
+    async fn complete(&mut self, mut entry: Entry, size: u64) -> Result<(), TransferError> {
+        // Nobody knows the length of standard input before its end.
+        entry.meta.size = Some(size);
+        self.judge(&entry, Verdict::Complete, "").await
     }
 
     /// Handles the sender's failure to read a file: the current one, or the next.

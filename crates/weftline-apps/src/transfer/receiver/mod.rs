@@ -132,7 +132,7 @@ struct Receiver<'a, W> {
     pending: VecDeque<Pending>,
     current: Current,
     summary: Summary,
-    /// Memory that the names in the summary take.
+    /// Memory that the list of received entries in the summary takes.
     names: usize,
     on_event: OnEvent<'a>,
 }
@@ -326,7 +326,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         self.summary
             .record(&entry.path, verdict, text, self.on_event);
         if verdict == Verdict::Complete {
-            self.summary.name(&entry.path, entry.kind, &mut self.names);
+            self.summary.name(entry, &mut self.names);
         }
         let frame = Frame::Verdict {
             id: entry.id,
