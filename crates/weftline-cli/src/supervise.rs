@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::convert::Infallible;
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -70,7 +69,7 @@ where
     let Opened {
         watch,
         look,
-        mut reload,
+        reload,
         run,
     } = opened;
     let (stopper, asked) = (Stopper::new(), Cell::new(Exit::Ok));
@@ -78,15 +77,16 @@ where
         asked.set(stopping.await);
         repeatedly(&stopper).await
     };
-    let hung_up = hangups.each(|| match &mut reload {
-        Reload::Server(reload) => reload(),
-        Reload::Client if std::io::stderr().is_terminal() => {
-            asked.set(Exit::Terminated);
-            stopper.stop();
-            Ok("stopping with the terminal".to_owned())
+    let hung_up = async {
+        match reload {
+            Reload::Server(reload) => hangups.each(reload).await,
+            Reload::Client => loop {
+                hangups.of_terminal().await;
+                asked.set(Exit::Terminated);
+                stopper.stop();
+            },
         }
-        Reload::Client => Ok("going on".to_owned()),
-    });
+    };
     let ended = tokio::select! {
         ended = run(&stopper) => ended,
         never = hung_up => match never {},

@@ -14,7 +14,8 @@ use crate::ui::{Exit, OutputOptions, output};
 const HELP: &str = "\
 The sender reads UDP from local programs and sends it with repair packets to a unicast or multicast
 address, and writes a session description (SDP); receivers read it, recover losses, and
-deliver the datagrams in order, each within the maximum latency or never.
+deliver the datagrams in order, each within the maximum latency or never. SIGHUP stops a sender or
+receiver that was started on a terminal, and none that runs as a service.
 
 Examples:
   sender$   weftline cast send --in udp://:5004 --to 239.1.2.3:6000 --max-latency 200ms --sdp a.sdp

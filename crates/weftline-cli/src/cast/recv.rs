@@ -18,7 +18,7 @@ use crate::options::stats;
 use crate::supervise::StayOptions;
 use crate::ui::progress::Reporter;
 use crate::ui::report::{Report, Standing};
-use crate::ui::stop::stop;
+use crate::ui::stop::stop_or_hangup;
 use crate::ui::{Exit, Failure, OutputOptions, exit};
 
 const EXAMPLES: &str = "\
@@ -77,7 +77,7 @@ pub(super) struct RecvArgs {
 
 /// Runs the command.
 pub(super) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
-    let stopping = stop();
+    let stopping = stop_or_hangup();
     let report = Report::new("cast", "recv", output, args.stats);
     let monitor = args.stay.monitor.clone();
     let mut receiver = match open(args, &report.reporter) {

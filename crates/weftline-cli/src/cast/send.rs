@@ -20,7 +20,7 @@ use crate::options::stats;
 use crate::supervise::StayOptions;
 use crate::ui::progress::Reporter;
 use crate::ui::report::{Report, Standing};
-use crate::ui::stop::stop;
+use crate::ui::stop::stop_or_hangup;
 use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 
 const EXAMPLES: &str = "\
@@ -99,7 +99,7 @@ pub(super) struct SendArgs {
 
 /// Runs the command.
 pub(super) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
-    let stopping = stop();
+    let stopping = stop_or_hangup();
     let report = Report::new("cast", "send", output, args.stats);
     let monitor = args.stay.monitor.clone();
     let mut sender = match open(args, &report.reporter).await {

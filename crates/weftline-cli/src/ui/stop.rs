@@ -1,6 +1,7 @@
 //! Signals from people and from the system.
 
 use std::convert::Infallible;
+use std::io::IsTerminal;
 
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -42,6 +43,17 @@ pub fn stop() -> impl Future<Output = Exit> {
     }
 }
 
+/// As [`stop`]; a hangup stops a command that was started on a terminal, and no service.
+pub fn stop_or_hangup() -> impl Future<Output = Exit> {
+    let (stopping, mut hangups) = (stop(), Hangups::caught());
+    async move {
+        tokio::select! {
+            exit = stopping => exit,
+            () = hangups.of_terminal() => Exit::Terminated,
+        }
+    }
+}
+
 /// Without a handler the system ends the process, which is just as good.
 #[cfg(unix)]
 fn caught(kind: SignalKind) -> impl Future<Output = ()> {
@@ -79,6 +91,19 @@ impl Hangups {
                 Ok(text) => format!("SIGHUP: {text}"),
                 Err(text) => format!("warning: SIGHUP: {text}"),
             });
+        }
+        std::future::pending().await
+    }
+
+    /// Waits for one that ends a client: one that was started on a terminal ends with it. A service goes on;
+    /// it has nothing to read again.
+    pub async fn of_terminal(&mut self) {
+        while self.is_next().await {
+            if std::io::stderr().is_terminal() {
+                terminal::offer("SIGHUP: stopping with the terminal".to_owned());
+                return;
+            }
+            terminal::offer("SIGHUP: going on".to_owned());
         }
         std::future::pending().await
     }

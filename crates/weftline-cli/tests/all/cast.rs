@@ -234,6 +234,47 @@ fn each_scheme_recovers_all_that_one_loss_in_twenty_takes() {
     }
 }
 
+#[test]
+fn a_hangup_ends_neither_end_of_a_cast_that_is_a_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let sender = send(folder.path(), format!("127.0.0.1:{}", ports()), "");
+    description(folder.path(), &[]);
+    let receiver = receive(folder.path(), "udp://:9", "");
+    for mut program in [sender, receiver] {
+        program.line(" -> ");
+        program.signal("-HUP");
+        program.line("SIGHUP: going on");
+        program.signal("-HUP");
+        program.line("SIGHUP: going on");
+        let (code, report) = end(program, true);
+        assert_eq!((code, &report["event"]), (143, &"end".into()));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_hangup_ends_a_cast_that_was_started_on_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let on_terminal = |words: &str| {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let words = [&["cast"], &words[..], &["--json"]].concat();
+        let mut command = crate::running::command(folder.path(), &words);
+        command.env("XDG_RUNTIME_DIR", folder.path());
+        Running::on_terminal(command)
+    };
+    let to = format!("127.0.0.1:{}", ports());
+    let sender = on_terminal(&format!("send --in udp://:0 --to {to} --sdp sender.sdp"));
+    description(folder.path(), &[]);
+    let receiver = on_terminal("recv --sdp receiver.sdp --out udp://:9");
+    for mut program in [sender, receiver] {
+        program.line(" -> ");
+        program.signal("-HUP");
+        program.line("SIGHUP: stopping with the terminal");
+        let (code, report) = end(program, false);
+        assert_eq!((code, &report["event"]), (143, &"end".into()));
+    }
+}
+
 /// Writes a group key that nobody else can read.
 fn secret(path: &Path, octet: &str) {
     std::fs::write(path, octet.repeat(32)).unwrap();

@@ -380,30 +380,17 @@ fn a_name_stands_for_its_fingerprint() {
 /// The question, on terminals of their own.
 #[cfg(target_os = "linux")]
 mod terminal {
-    use std::fs::{File, OpenOptions};
+    use std::fs::File;
     use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-
-    use rustix::fs::OFlags;
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
     use super::*;
 
     /// Starts a program on a new terminal; returns it, and what types there.
     fn start(home: &Home, arguments: &[&str]) -> (Running, File) {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let keyboard = openpt(flags).unwrap();
-        grantpt(&keyboard).unwrap();
-        unlockpt(&keyboard).unwrap();
-        let path = ptsname(&keyboard, Vec::new()).unwrap();
-        let mut options = OpenOptions::new();
-        options.read(true).write(true);
-        options.custom_flags(OFlags::NOCTTY.bits() as i32);
-        let screen = options.open(path.to_str().unwrap()).unwrap();
+        let (keyboard, screen) = running::terminal();
         let mut command = home.command(arguments);
         command.stdin(screen.try_clone().unwrap()).stderr(screen);
         let child = command.spawn().unwrap();
-        let keyboard = File::from(keyboard);
         (Running::new(child, keyboard.try_clone().unwrap()), keyboard)
     }
 

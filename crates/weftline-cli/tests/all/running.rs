@@ -1,11 +1,19 @@
 //! The program, in a home of its own: run to its end, or under way.
 
+#[cfg(target_os = "linux")]
+use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read};
+#[cfg(target_os = "linux")]
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use rustix::fs::OFlags;
+#[cfg(target_os = "linux")]
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 use weftline_testkit::until;
 
@@ -40,15 +48,42 @@ pub(crate) fn start(home: &Path, arguments: &[&str]) -> Running {
     Running::new(command)
 }
 
+/// A new terminal: what types there and sees what is shown, and what programs are given.
+#[cfg(target_os = "linux")]
+pub(crate) fn terminal() -> (File, File) {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let keyboard = openpt(flags).unwrap();
+    grantpt(&keyboard).unwrap();
+    unlockpt(&keyboard).unwrap();
+    let path = ptsname(&keyboard, Vec::new()).unwrap();
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    options.custom_flags(OFlags::NOCTTY.bits() as i32);
+    let screen = options.open(path.to_str().unwrap()).unwrap();
+    (File::from(keyboard), screen)
+}
+
 impl Running {
     /// Starts it; its standard error is read line by line.
     pub(crate) fn new(mut command: Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
+        let stderr = child.stderr.take().unwrap();
+        Running::read(child, stderr)
+    }
+
+    /// As [`new`](Self::new), with a new terminal as its standard error.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn on_terminal(mut command: Command) -> Self {
+        let (keyboard, screen) = terminal();
+        let child = command.stdout(Stdio::piped()).stderr(screen).spawn();
+        Running::read(child.unwrap(), keyboard)
+    }
+
+    fn read(child: Child, stderr: impl Read + Send + 'static) -> Self {
         let (sender, lines) = channel();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
         std::thread::spawn(move || {
-            let mut lines = stderr.lines().map_while(Result::ok);
+            let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
             lines.try_for_each(|line| sender.send(line))
         });
         Running { child, lines }
