@@ -46,8 +46,7 @@ impl ListenOptions {
         config: EndpointConfig,
     ) -> Result<Door> {
         if session.insecure_udp {
-            let port = self.insecure(check, config)?.into();
-            return Ok(Door { port, key: None });
+            return Ok(Door::insecure(self.insecure(check, config)?));
         }
         let Secured { endpoint, own, .. } = self.secured(service, session, check, config)?;
         Ok(Door::new(endpoint, session.identity.clone(), own))
@@ -141,14 +140,14 @@ impl ListenOptions {
 }
 
 /// What a hangup finds where the key is the same.
-pub(crate) const LISTS: &str = "going on; lists of peers count as soon as they are changed";
+const LISTS: &str = "going on; lists of peers count as soon as they are changed";
 
 /// An endpoint that knows its peers.
 pub(crate) struct Secured {
     pub(crate) endpoint: Endpoint,
     /// Who may connect.
     pub(crate) allowed: Allowed,
-    own: OwnKey,
+    pub(crate) own: OwnKey,
 }
 
 /// The fingerprint of this host's key, which may change while the server runs.
@@ -193,6 +192,12 @@ impl Door {
             own,
         });
         Door { port, key }
+    }
+
+    /// The port of an endpoint on plain UDP.
+    pub(crate) fn insecure(endpoint: InsecureEndpoint) -> Self {
+        let port = endpoint.into();
+        Door { port, key: None }
     }
 
     /// Takes the key that is in its file now. Returns a sentence about that.

@@ -25,7 +25,7 @@ type Last = (Stream, Receiving, Message);
 /// open, and only then.
 #[derive(Debug)]
 pub struct Host {
-    ours: Fingerprint,
+    ours: Mutex<Fingerprint>,
     name: Option<Name>,
     codes: Mutex<Codes>,
 }
@@ -33,8 +33,17 @@ pub struct Host {
 impl Host {
     /// Without a code yet. `ours` is the endpoint's fingerprint, and `name` what this end calls itself.
     pub fn new(ours: Fingerprint, name: Option<Name>) -> Self {
-        let codes = Mutex::new(Codes::new());
-        Host { ours, name, codes }
+        Host {
+            ours: Mutex::new(ours),
+            name,
+            codes: Mutex::new(Codes::new()),
+        }
+    }
+
+    /// The endpoint has another key, with this fingerprint: exchanges that begin from now on are bound to it.
+    /// A code that is open stays open.
+    pub fn set_fingerprint(&self, ours: Fingerprint) {
+        *lock(&self.ours) = ours;
     }
 
     /// Opens a code in place of another one. False: not before [`next`](Self::next).
@@ -84,8 +93,10 @@ impl Host {
 
     /// Ends with the sender's proof; the answer to it is still to be sent.
     async fn exchange(&self, connection: &Connection) -> Result<(Paired, Last), PairingError> {
+        // That of the handshake, which may change while this waits.
+        let ours = *lock(&self.ours);
         connection.confirmed().await.map_err(SessionError::Closed)?;
-        let (binding, peer) = binding(connection, self.ours, false)?;
+        let (binding, peer) = binding(connection, ours, false)?;
         let stream = connection.accept_stream().await;
         let mut stream = stream.map_err(SessionError::Closed)?;
         let mut receiving = Receiving::new(binding, self.name.clone());

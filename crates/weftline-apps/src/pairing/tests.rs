@@ -105,6 +105,20 @@ async fn a_sender_with_the_code_may_connect_from_then_on() {
 }
 
 #[tokio::test]
+async fn a_code_is_for_the_key_that_the_endpoint_has_now() {
+    let mut receiver = Receiver::new();
+    let identity = Identity::generate();
+    let (new, sender) = (identity.fingerprint(), Identity::generate());
+    receiver.endpoint.set_identity(identity).unwrap();
+    let wrong = receiver.pair(CODE, &sender).await;
+    assert!(matches!(wrong, Err(PairingError::WrongCode)), "{wrong:?}");
+    assert!(receiver.result().await.is_err());
+    receiver.host.set_fingerprint(new);
+    assert_eq!(receiver.pair(CODE, &sender).await.unwrap().peer, new);
+    assert_eq!(receiver.result().await.unwrap().peer, sender.fingerprint());
+}
+
+#[tokio::test]
 async fn three_wrong_tries_of_different_senders_end_the_code() {
     let mut receiver = Receiver::new();
     for _ in 0..TRIES {

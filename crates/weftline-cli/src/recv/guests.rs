@@ -202,6 +202,26 @@ impl Guests {
         Ok((lines, event))
     }
 
+    /// The endpoint has another key: codes are for that from now on. A program that was told the code is told
+    /// the new fingerprint.
+    pub(super) fn on_new_key(&self) {
+        let Some(host) = &self.host else { return };
+        host.set_fingerprint(self.endpoint.fingerprint());
+        match host.code().map(|code| self.commands(code)).transpose() {
+            Ok(shown) => self.print(shown.and_then(|(_, event)| event)),
+            Err(error) => {
+                terminal::offer(format!("warning: the code is not told again: {error:#}"))
+            }
+        }
+    }
+
+    /// Prints a line for programs; a reader that is stopped keeps nobody waiting.
+    fn print(&self, event: Option<String>) {
+        if let Some(event) = event {
+            lock(&self.tasks).spawn_blocking(move || output::print(event));
+        }
+    }
+
     /// Prints the commands that send files with this code.
     pub(super) fn show(&self, code: Code) -> Result<()> {
         let (lines, event) = self.commands(code)?;
@@ -234,7 +254,7 @@ impl Guests {
         }
     }
 
-    /// Shows the next code when it is due. A terminal or a reader that is stopped keeps nobody else waiting.
+    /// Shows the next code when it is due. A terminal that is stopped keeps nobody else waiting.
     fn renew(&self, is_free: bool) {
         match self.open_code(is_free).and_then(|opened| {
             let code = self.code().filter(|_| opened);
@@ -244,9 +264,7 @@ impl Guests {
             Ok(Some((lines, event))) => {
                 terminal::offer("a new code; on the other host, run:".to_owned());
                 lines.into_iter().for_each(terminal::offer);
-                if let Some(event) = event {
-                    lock(&self.tasks).spawn_blocking(move || output::print(event));
-                }
+                self.print(event);
             }
             Err(error) => terminal::offer(format!("warning: no new code: {error:#}")),
         }

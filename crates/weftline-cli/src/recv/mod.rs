@@ -20,7 +20,7 @@ use weftline_apps::protocol::accept;
 use weftline_apps::{Protocol, close, farewell};
 
 use crate::inbox::Inbox;
-use crate::listen::{self, ListenOptions, Secured, turned_away};
+use crate::listen::{self, Door, ListenOptions, Secured, turned_away};
 use crate::monitor::Watch;
 use crate::offer::Offer;
 use crate::options::{SessionOptions, StallOptions};
@@ -52,7 +52,9 @@ Without DIR, files are received into the directory `received`, or `received-2` a
 exists; one whose transfer was interrupted is used again. Files appear under their names when they
 are complete and verified. Until then they are kept as .NAME.SENDER.weftline-part, from which an
 interrupted transfer of the same sender resumes. At the end, what was received is listed with sizes:
-20 entries for people, and up to 16 MiB of them with --json.";
+20 entries for people, and up to 16 MiB of them with --json.
+
+With --keep, SIGHUP takes a changed key from its file; open sessions go on.";
 
 /// Receive files and directories from `weftline send` on another host
 #[derive(Args, Clone, Debug)]
@@ -99,19 +101,19 @@ pub(crate) struct RecvArgs {
 pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exit> {
     let stopping = pin!(stop());
     let mut hangups = args.keep.then(Hangups::caught);
-    let hung_up = async {
-        match &mut hangups {
-            Some(hangups) => hangups.each(|| Ok(listen::LISTS.to_owned())).await,
-            None => std::future::pending().await,
-        }
-    };
     match open(&args, output).await {
-        Ok((endpoint, guests, mut inbox, watch)) => {
+        Ok((door, guests, mut inbox, watch)) => {
+            let hung_up = async {
+                match &mut hangups {
+                    Some(hangups) => hangups.each(|| reload(&door, guests.as_deref())).await,
+                    None => std::future::pending().await,
+                }
+            };
             if let Some(inbox) = &inbox {
                 args.directory = Some(inbox.path.clone());
             }
             let exit = tokio::select! {
-                exit = serve(&args, output, &endpoint, guests.as_ref(), stopping) => exit,
+                exit = serve(&args, output, &door.port, guests.as_ref(), stopping) => exit,
                 never = watch.serve(|| Value::Null) => match never {},
                 never = hung_up => match never {},
             };
@@ -206,7 +208,7 @@ impl Service for Files {
 }
 
 /// What a started receiver has; without encryption there are no guests, because nobody is known.
-type Opened = (Port, Option<Arc<Guests>>, Option<Inbox>, Watch);
+type Opened = (Door, Option<Arc<Guests>>, Option<Inbox>, Watch);
 
 async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Opened> {
     let to_stdout = is_stdout(args);
@@ -224,15 +226,18 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Opened> {
     let mut config = args.session.endpoint()?;
     args.stay.monitor.complete(&mut config);
     let check = &args.stay.config;
-    let (endpoint, guests): (Port, _) = if args.session.insecure_udp {
-        (args.listen.insecure(check, config)?.into(), None)
+    let (door, guests) = if args.session.insecure_udp {
+        (Door::insecure(args.listen.insecure(check, config)?), None)
     } else {
         let secured = (args.listen).secured(Protocol::Files, &args.session, check, config);
         let Secured {
-            endpoint, allowed, ..
+            endpoint,
+            allowed,
+            own,
         } = secured?;
         let guests = Guests::new(args, output, endpoint.clone(), allowed)?;
-        (endpoint.into(), Some(Arc::new(guests)))
+        let door = Door::new(endpoint, args.session.identity.clone(), own);
+        (door, Some(Arc::new(guests)))
     };
     let watch = args.stay.monitor.open("recv", "").await?;
     // Only now: what could not start makes no directory.
@@ -243,8 +248,20 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Opened> {
     if let Some(inbox) = inbox.as_ref().filter(|_| !output.quiet) {
         output::line(&format!("receiving into {}", inbox.path.display()));
     }
-    announce(args, output, &endpoint, guests.as_deref())?;
-    Ok((endpoint, guests, inbox, watch))
+    announce(args, output, &door.port, guests.as_deref())?;
+    Ok((door, guests, inbox, watch))
+}
+
+/// Takes the key that is in its file now, for sessions and for codes. Returns a sentence about that.
+fn reload(door: &Door, guests: Option<&Guests>) -> Result<String, String> {
+    let before = door.port.fingerprint();
+    let told = door.reload();
+    if let Some(guests) = guests
+        && door.port.fingerprint() != before
+    {
+        guests.on_new_key();
+    }
+    told
 }
 
 /// Prints the command that sends files to this host.

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 
-use crate::running::{PATIENCE, Running, key, start};
+use crate::running::{PATIENCE, Running, command, key, start};
 use weftline_testkit::until;
 
 const SERVERS: [(&str, &[&str]); 3] = [
@@ -254,6 +254,66 @@ fn a_hangup_takes_a_new_key_and_leaves_sessions_alone() {
     client.signal("-TERM");
     let (code, _) = client.end();
     assert_eq!(code, 143);
+}
+
+#[test]
+fn a_receiver_takes_a_new_key_at_a_hangup_and_its_codes_are_for_that() {
+    let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    for (home, name) in [(&home, "f"), (&other, "g")] {
+        std::fs::write(home.path().join(name), name).unwrap();
+    }
+    let words = ["recv", "inbox", "--keep", "--code", "--json"];
+    let listen = ["--listen", "127.0.0.1:0"];
+    let mut serving = start(home.path(), &[&words[..], &listen].concat());
+    let (old, address) = listening(&mut serving);
+    let shown = serving.line(" --code ");
+    let code = shown.split_whitespace().last().unwrap();
+    // A transfer that goes on: standard input is open.
+    let (input, mut output) = std::io::pipe().unwrap();
+    let words = ["send", "-", &address, "--name", "open", "--peer", &old];
+    let mut open = command(home.path(), &words);
+    open.stdin(input);
+    let open = Running::new(open);
+    serving.line("connection from ");
+
+    let file = home.path().join(".config/weftline/identity.pem");
+    std::fs::rename(&file, home.path().join("kept.pem")).unwrap();
+    serving.signal("-HUP");
+    let said = serving.line("identity.pem is missing");
+    assert!(said.starts_with("warning: SIGHUP: going on"), "{said}");
+    let new = key(home.path());
+    serving.signal("-HUP");
+    serving.line(&format!(
+        "new sessions have another key from now on: fingerprint {new}"
+    ));
+    // This host is its own peer with the new key.
+    let said = start(home.path(), &["send", "f", &address, "--peer", &old]).line("error: ");
+    assert!(said.contains(&new), "{said}");
+    let sent = start(home.path(), &["send", "f", &address, "--peer", &new]);
+    assert_eq!(sent.end().0, 0);
+    // The code that is open pairs with the new key.
+    let sent = start(other.path(), &["send", "g", &address, "--code", code]);
+    let (exit, _, told) = sent.end_with_output();
+    assert_eq!(exit, 0, "{told}");
+    let peers = std::fs::read_to_string(other.path().join(".config/weftline/peers"));
+    assert!(peers.unwrap().contains(&new));
+    output.write_all(b"until the end").unwrap();
+    drop(output);
+    assert_eq!(open.end().0, 0);
+    for (name, content) in [("open", "until the end"), ("f", "f"), ("g", "g")] {
+        let received = std::fs::read_to_string(home.path().join("inbox").join(name));
+        assert_eq!(received.unwrap(), content);
+    }
+    serving.signal("-TERM");
+    let (exit, lines) = serving.end();
+    assert_eq!(exit, 143);
+    // Programs that pass the code on are told the new key.
+    let mut codes = lines.iter().filter(|line| line["event"] == "code");
+    for fingerprint in [&old, &new] {
+        let event = codes.next().unwrap();
+        assert_eq!(event["code"], code);
+        assert_eq!(event["fingerprint"], fingerprint.as_str());
+    }
 }
 
 #[test]
