@@ -80,6 +80,8 @@ pub struct PathReport {
     pub mean_burst: f64,
     /// Bytes a second that may leave, if the engine controls the rate.
     pub rate: Option<u64>,
+    /// How long datagrams waited in a queue of the path, as its newest report told.
+    pub queue: Duration,
     /// Bytes sent and neither acknowledged nor known to be lost.
     pub in_flight: u64,
     /// Datagrams of every kind sent on it, and their bytes.
@@ -92,6 +94,17 @@ pub struct PathReport {
     pub received_datagrams: u64,
     /// See [`Self::received_datagrams`].
     pub received_bytes: u64,
+    /// Source symbols sent on it for the first time.
+    pub source_symbols: u64,
+    /// Source symbols sent on it that were sent before, on any path.
+    pub retransmissions: u64,
+    /// Repair symbols sent on it.
+    pub repair_symbols: u64,
+    /// Datagrams sent on it that were taken for lost, and those of them that arrived after all: as in
+    /// [`SentStats`](crate::SentStats).
+    pub lost_datagrams: u64,
+    /// See [`Self::lost_datagrams`].
+    pub spurious_losses: u64,
     /// Source symbols that were lost on this path, and that the peer has without another transmission.
     pub recovered_symbols: u64,
 }

@@ -41,8 +41,17 @@ pub struct SentStats {
     pub repair_symbols: u64,
     /// Of them, sent because feedback or the retransmission timer asked for them.
     pub top_up_symbols: u64,
+    /// Of the repair symbols, sent in the datagram of a source symbol.
+    pub riding_symbols: u64,
     /// Feedback datagrams.
     pub feedback: u64,
+    /// Datagrams without a symbol, which ask for feedback or look for the longest datagram.
+    pub probes: u64,
+    /// Datagrams with a symbol and probes, but for those of a size, that this end took for lost. Feedback
+    /// is not acknowledged: nobody knows how much of it is lost.
+    pub lost_datagrams: u64,
+    /// Of them, those that arrived after all, as far as they are remembered.
+    pub spurious_losses: u64,
     /// Times the retransmission timer fired.
     pub timeouts: u64,
     /// Bytes of stream and message data put into source symbols.
@@ -146,7 +155,7 @@ impl Stats {
 }
 
 impl SentStats {
-    fn add(&mut self, other: &SentStats) {
+    pub(crate) fn add(&mut self, other: &SentStats) {
         let SentStats {
             datagrams,
             bytes,
@@ -154,7 +163,11 @@ impl SentStats {
             retransmissions,
             repair_symbols,
             top_up_symbols,
+            riding_symbols,
             feedback,
+            probes,
+            lost_datagrams,
+            spurious_losses,
             timeouts,
             data,
             expired_messages,
@@ -165,7 +178,11 @@ impl SentStats {
         self.retransmissions += retransmissions;
         self.repair_symbols += repair_symbols;
         self.top_up_symbols += top_up_symbols;
+        self.riding_symbols += riding_symbols;
         self.feedback += feedback;
+        self.probes += probes;
+        self.lost_datagrams += lost_datagrams;
+        self.spurious_losses += spurious_losses;
         self.timeouts += timeouts;
         self.data += data;
         self.expired_messages += expired_messages;

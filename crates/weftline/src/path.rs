@@ -120,11 +120,16 @@ pub struct PathId(pub(crate) u32);
 impl PathId {
     /// The path that the connection began with.
     pub const FIRST: PathId = PathId(0);
+
+    /// Its number in the connection, from 1. None is used twice.
+    pub fn number(self) -> u32 {
+        self.0 + 1
+    }
 }
 
 impl fmt::Display for PathId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "path {}", self.0 + 1)
+        write!(f, "path {}", self.number())
     }
 }
 

@@ -7,7 +7,7 @@ use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
-use weftline::{ConnectionInfo, Histogram, PathInfo};
+use weftline::{ConnectionInfo, Histogram, PathInfo, PathReport};
 
 use super::view::{COUNTERS, View};
 
@@ -25,6 +25,8 @@ pub(super) fn text(view: View) -> String {
 }
 
 type Labels = Vec<(&'static str, String)>;
+/// What is counted of a path, and where.
+type Count = (&'static str, &'static str, fn(&PathReport) -> u64);
 /// What is measured of a connection, and how.
 type Measure<T> = (&'static str, &'static str, fn(&T) -> f64);
 
@@ -69,12 +71,59 @@ const PATH_MEASURES: &[Measure<PathInfo>] = &[
         "Rate at which data may leave; 0 if the engine does not control it",
         |p| p.report.and_then(|r| r.rate).unwrap_or(0) as f64 * 8.0,
     ),
+    (
+        "path_queue_seconds",
+        "How long datagrams waited in a queue of the path, as its newest report told",
+        |p| p.report.map_or(0.0, |r| r.queue.as_secs_f64()),
+    ),
     ("path_in_flight_bytes", "Bytes in flight", |p| {
         p.report.map_or(0.0, |r| r.in_flight as f64)
     }),
     ("path_open", "1 if the path carries data", |p| {
         f64::from(u8::from(p.report.is_some() && !p.is_silent))
     }),
+];
+
+/// What is counted of a path. The counters begin again when its carrier is opened again.
+const PATH_COUNTERS: &[Count] = &[
+    ("path_datagrams_sent", "Datagrams sent on it", |r| {
+        r.sent_datagrams
+    }),
+    ("path_datagram_bytes_sent", "Their bytes", |r| r.sent_bytes),
+    ("path_datagrams_received", "Datagrams received on it", |r| {
+        r.received_datagrams
+    }),
+    ("path_datagram_bytes_received", "Their bytes", |r| {
+        r.received_bytes
+    }),
+    (
+        "path_source_symbols_sent",
+        "Source symbols sent for the first time",
+        |r| r.source_symbols,
+    ),
+    (
+        "path_retransmissions_sent",
+        "Source symbols sent again, that any path may have sent first",
+        |r| r.retransmissions,
+    ),
+    ("path_repair_symbols_sent", "Repair symbols sent", |r| {
+        r.repair_symbols
+    }),
+    (
+        "path_datagrams_lost",
+        "Datagrams that this end took for lost",
+        |r| r.lost_datagrams,
+    ),
+    (
+        "path_losses_spurious",
+        "Of them, those that arrived after all",
+        |r| r.spurious_losses,
+    ),
+    (
+        "path_symbols_recovered",
+        "Source symbols lost on it that the peer has without another transmission",
+        |r| r.recovered_symbols,
+    ),
 ];
 
 impl Collector for View {
@@ -85,8 +134,12 @@ impl Collector for View {
         let open: Vec<_> = open.map(|one| (labels(one), one)).collect();
         let paths = open.iter().flat_map(|(labels, one)| {
             one.paths.iter().map(|path| {
-                let its = ("path", path.request.to_string());
-                ([&labels[..], &[its]].concat(), path)
+                // At the server's end several are asked for alike.
+                let its = [
+                    ("path", path.request.to_string()),
+                    ("number", path.id.number().to_string()),
+                ];
+                ([&labels[..], &its].concat(), path)
             })
         });
         let paths: Vec<_> = paths.collect();
@@ -120,6 +173,12 @@ impl Collector for View {
         for (name, help, measure) in PATH_MEASURES {
             let each = paths.iter().map(|(labels, path)| (labels, measure(path)));
             gauges(encoder, name, help, each)?;
+        }
+        for (name, help, count) in PATH_COUNTERS {
+            let each = paths.iter();
+            let each =
+                each.filter_map(|(labels, path)| Some((labels, count(path.report.as_ref()?))));
+            counters(encoder, name, help, each)?;
         }
         own(encoder, self.service.command, &self.counters, &service)
     }

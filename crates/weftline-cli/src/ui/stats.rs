@@ -73,6 +73,7 @@ pub(crate) fn path_list(paths: &[PathInfo]) -> Value {
         let report = path.report.unwrap_or_default();
         json!({
             "path": path.request.to_string(),
+            "number": path.id.number(),
             "remote": path.remote.map(|addr| addr.to_string()),
             "open": path.report.is_some(),
             "silent": path.is_silent,
@@ -80,8 +81,16 @@ pub(crate) fn path_list(paths: &[PathInfo]) -> Value {
             "rtt_ms": report.rtt.as_secs_f64() * 1e3,
             "loss": report.loss,
             "rate_mbps": report.rate.map(|rate| rate as f64 * 8e-6),
+            "queue_ms": report.queue.as_secs_f64() * 1e3,
+            "sent_datagrams": report.sent_datagrams,
             "sent_bytes": report.sent_bytes,
+            "received_datagrams": report.received_datagrams,
             "received_bytes": report.received_bytes,
+            "source_symbols": report.source_symbols,
+            "retransmissions": report.retransmissions,
+            "repair_symbols": report.repair_symbols,
+            "lost_datagrams": report.lost_datagrams,
+            "spurious_losses": report.spurious_losses,
             "recovered_symbols": report.recovered_symbols,
         })
     };

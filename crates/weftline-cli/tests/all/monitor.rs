@@ -249,7 +249,36 @@ fn status_shows_a_command_that_stays_for_as_long_as_it_runs() {
     assert_eq!(left.count(), 0);
 }
 
-/// The counters of packets are exactly those of the path, and stay when a connection ends.
+/// The counters of an end whose packets the path has `counted`: all, those that arrived, those back, and
+/// those that arrived here. Of its reports so many were `heard`.
+#[cfg(target_os = "linux")]
+fn agree(text: &str, counted: [u64; 4], heard: u64) {
+    let one = |name: &str| metric(text, &format!("weftline_{name}_total")) as u64;
+    let sent = one("datagrams_sent");
+    assert_eq!([sent, one("datagrams_received")], [counted[0], counted[3]]);
+    let symbols = one("source_symbols_sent") + one("retransmissions_sent");
+    let symbols = symbols + one("repair_symbols_sent") - one("riding_symbols_sent");
+    let hello = sent - symbols - one("probes_sent") - one("reports_sent");
+    assert!((1..10).contains(&hello), "{text}");
+    // All that was lost is known, but for what is not acknowledged: reports and HELLO.
+    let lost = one("datagrams_lost") - one("losses_spurious") + one("reports_sent") - heard;
+    let all = counted[0] - counted[1];
+    assert!((all - hello..=all).contains(&lost), "{lost} of {all}");
+    for name in [
+        "datagrams_sent",
+        "datagrams_received",
+        "source_symbols_sent",
+        "retransmissions_sent",
+        "repair_symbols_sent",
+        "datagrams_lost",
+        "losses_spurious",
+    ] {
+        let of_paths = metric(text, &format!("weftline_path_{name}_total"));
+        assert_eq!(of_paths as u64, one(name), "{name}");
+    }
+}
+
+/// The counters of packets are exactly those of the path, losses included, and stay when a connection ends.
 #[cfg(target_os = "linux")]
 #[test]
 fn metrics_agree_with_the_lab_packet_by_packet() {
@@ -271,12 +300,19 @@ fn metrics_agree_with_the_lab_packet_by_packet() {
     let path = || {
         let report = lab.report().unwrap();
         let (there, back) = (report.a_to_b, report.b_to_a);
-        [there.packets, there.delivered_packets, back.packets]
+        let [there, back] = [there, back].map(|way| [way.packets, way.delivered_packets]);
+        [there[0], there[1], back[0], back[1]]
     };
     for name in ["first", "second"] {
-        let seen =
-            |server| ["packets_received_total", "packets_sent_total"].map(|n| all(server, n));
+        let seen = |server| {
+            let names = ["packets_received", "packets_sent", "reports_received"];
+            names.map(|name| all(server, &format!("{name}_total")))
+        };
         let (path_before, server_before) = (path(), seen(&server));
+        let counted = || {
+            let now = path();
+            [0, 1, 2, 3].map(|n| now[n] - path_before[n])
+        };
         let connect = "relay connect b4 --insecure-udp --udp 7007=127.0.0.1:7007 --metrics 9339";
         let client = crate::inside::Running::weftline(&lab, Side::A, folder.path(), name, connect);
         client.says(" -> ");
@@ -286,18 +322,24 @@ fn metrics_agree_with_the_lab_packet_by_packet() {
             sent.unwrap();
             std::thread::sleep(Duration::from_millis(1));
         }
-        // They differ while a packet is under way.
-        client.until("equal counters", || {
-            let near = all(&client, "packets_sent_total");
-            let [received, answered] = seen(&server);
-            let mut now = path();
-            now.iter_mut().zip(path_before).for_each(|(n, b)| *n -= b);
-            now == [
-                near,
-                received - server_before[0],
-                answered - server_before[1],
-            ]
+        // What was sent last and lost is known to be when something later has arrived.
+        client.until("known fates", || {
+            program.send_to(b"more", "127.0.0.1:7007").unwrap();
+            std::thread::sleep(Duration::from_millis(300));
+            all(&client, "path_in_flight_bytes") == 0
         });
+        // They differ while a packet is under way.
+        let mut near = String::new();
+        client.until("equal counters", || {
+            near = client.http("127.0.0.1:9339", "/metrics");
+            let far = seen(&server);
+            let sent = metric(&near, "weftline_packets_sent_total") as u64;
+            let received = metric(&near, "weftline_packets_received_total") as u64;
+            let [arrived, answered] = [far[0] - server_before[0], far[1] - server_before[1]];
+            counted() == [sent, arrived, answered, received]
+        });
+        let heard = all(&server, "reports_received_total") - server_before[2];
+        agree(&near, counted(), heard);
         let recovered = all(&server, "symbols_recovered_total");
         assert!(recovered > 0, "5 % were lost");
         assert!(all(&server, "stall_seconds_count") > 0);

@@ -134,7 +134,7 @@ impl Running {
     }
 
     /// Waits until so.
-    pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+    pub(crate) fn until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
         let begun = Instant::now();
         while !is_so() {
             let waited = begun.elapsed();

@@ -27,6 +27,9 @@ pub(super) struct Flight {
     /// Bytes whose fate is known, since the session began.
     arrived: u64,
     gone: u64,
+    /// Datagrams taken for lost, and those of them that arrived after all.
+    lost: u64,
+    spurious: u64,
     fates: VecDeque<(u64, Transmission, bool)>,
 }
 
@@ -172,6 +175,12 @@ impl Flight {
         (self.arrived, self.gone)
     }
 
+    /// Datagrams that were taken for lost, but for probes of a size, and those of them that arrived after
+    /// all.
+    pub(super) fn losses(&self) -> [u64; 2] {
+        [self.lost, self.spurious]
+    }
+
     /// A datagram left. Returns true if too many are unresolved, so that the oldest was given up; its
     /// fate waits in [`Self::pop_fate`].
     pub(super) fn on_sent(&mut self, at: Time, kind: Transmission, len: usize) -> bool {
@@ -201,6 +210,7 @@ impl Flight {
         transmission.fate = fate;
         let size = u64::from(transmission.size);
         self.bytes -= size;
+        self.lost += u64::from(fate != Fate::Arrived && size > 0);
         match fate {
             Fate::Lost => {
                 self.gone += size;
@@ -255,9 +265,10 @@ impl Flight {
                 break;
             }
             if end > remembered {
-                let late = self.reordering.on_run(now, start..end, rtt.smoothed());
-                self.arrived += late;
-                self.gone -= late;
+                let (late, bytes) = self.reordering.on_run(now, start..end, rtt.smoothed());
+                self.spurious += late;
+                self.arrived += bytes;
+                self.gone -= bytes;
             }
             for number in start.max(self.first)..end.max(self.first) {
                 let index = (number - self.first) as usize;

@@ -118,6 +118,11 @@ impl Path {
         self.flight.fates_of_bytes().0
     }
 
+    /// Datagrams that were taken for lost, and those of them that arrived after all.
+    pub(crate) fn losses(&self) -> [u64; 2] {
+        self.flight.losses()
+    }
+
     /// Datagrams that left in the last `time`.
     pub(crate) fn sent_within(&self, now: Time, time: Duration) -> usize {
         self.flight.sent_since(now - time)

@@ -74,14 +74,16 @@ impl Reordering {
         self.trip += (took.as_secs_f64() - self.trip) / TRIPS;
     }
 
-    /// The peer has these. Later ones took `rtt`. Returns the bytes of those that counted as lost.
-    pub(super) fn on_run(&mut self, now: Time, run: Range<u64>, rtt: Duration) -> u64 {
+    /// The peer has these. Later ones took `rtt`. Returns how many of them counted as lost, and their
+    /// bytes.
+    pub(super) fn on_run(&mut self, now: Time, run: Range<u64>, rtt: Duration) -> (u64, u64) {
         let place = self.place(run.start);
-        let mut bytes = 0;
+        let (mut count, mut bytes) = (0, 0);
         while let Some(Lost { number, sent, size }) = self.lost.get(place).copied()
             && number < run.end
         {
             self.lost.remove(place);
+            count += 1;
             bytes += u64::from(size);
             let took = now.since(sent);
             self.add(took);
@@ -90,7 +92,7 @@ impl Reordering {
             let late = took.saturating_sub(rtt).as_secs_f64().min(most);
             self.window = self.window.max(late);
         }
-        bytes
+        (count, bytes)
     }
 
     /// Where this number is or would be. A report has many runs, and hardly any has one of these.
@@ -126,7 +128,7 @@ mod tests {
     fn the_time_is_bounded_and_forgotten_when_the_order_is_kept() {
         let mut reordering = Reordering::default();
         reordering.on_lost(7, at(0), 100);
-        assert_eq!(reordering.on_run(at(200), 7..8, 60 * MS), 100);
+        assert_eq!(reordering.on_run(at(200), 7..8, 60 * MS), (1, 100));
         assert_eq!(reordering.window(), 120 * MS);
         for _ in 0..6000 {
             reordering.on_arrival(60 * MS);

@@ -41,7 +41,7 @@ use crate::wire::{
 use bottleneck::Bottlenecks;
 use closing::Closing;
 use hello::Handshake;
-use path::Path;
+use path::{Carried, Path};
 
 /// A report may be late by this much besides the usual variation.
 const REPORT_PATIENCE: Duration = Duration::from_millis(25);
@@ -99,8 +99,8 @@ pub struct Session {
     /// The carrier takes several datagrams at a time, best if they are equally long.
     in_batches: bool,
     symbol: Vec<u8>,
-    sent: SentStats,
-    received: ReceivedStats,
+    /// What paths have carried that are gone; `None` before the first goes.
+    gone: Option<Box<Carried>>,
     dropped: DroppedStats,
     log: Option<Box<EventLog>>,
 }
@@ -152,8 +152,7 @@ impl Session {
             long: false,
             in_batches: false,
             symbol: Vec::new(),
-            sent: SentStats::default(),
-            received: ReceivedStats::default(),
+            gone: None,
             dropped: DroppedStats::default(),
             log: None,
             config,
@@ -235,7 +234,7 @@ impl Session {
                 outcome
             }
             Datagram::Feedback(report) => {
-                self.received.feedback += 1;
+                self.paths[path].carried.reports += 1;
                 let taken = self.on_feedback(now, path, &report);
                 self.follow_discovery();
                 self.acknowledged(now);
@@ -279,11 +278,9 @@ impl Session {
         };
         match outcome {
             Ok(()) => {
-                self.received.datagrams += 1;
-                self.received.bytes += datagram.len() as u64;
-                let [datagrams, bytes] = &mut self.paths[path].received;
-                *datagrams += 1;
-                *bytes += datagram.len() as u64;
+                let carried = &mut self.paths[path].carried;
+                carried.received += 1;
+                carried.received_bytes += datagram.len() as u64;
                 // Only what passed all checks keeps a session alive.
                 self.last_received = now;
                 self.acquainted |= !is_hello;
@@ -426,7 +423,7 @@ impl Session {
         for fired in self.sender.on_timeout(now) {
             match fired {
                 Fired::Retransmission(path) => {
-                    self.sent.timeouts += 1;
+                    self.paths[path].carried.sent.timeouts += 1;
                     let times = self.sender.paths()[path].timeouts_in_a_row();
                     self.paths[path].pacer.timed_out(times);
                     trace!("retransmission timer");
@@ -692,11 +689,15 @@ impl Session {
     pub fn stats(&self) -> Stats {
         let [source_symbols, recovered_symbols, abandoned_symbols] = self.receiver.decoded();
         let counts = self.receiver.counts();
+        let mut carried = self.gone.as_deref().copied().unwrap_or_default();
+        for (path, sender) in self.paths.iter().zip(self.sender.paths()) {
+            carried.add(&path.carried, sender.losses());
+        }
         Stats {
             sent: SentStats {
                 data: self.payload.counts.sent,
                 expired_messages: self.payload.counts.expired_messages,
-                ..self.sent
+                ..carried.sent
             },
             received: ReceivedStats {
                 last_heard: self.last_received,
@@ -708,7 +709,9 @@ impl Session {
                 data: self.payload.counts.received,
                 late_messages: self.payload.counts.late_messages,
                 refused_fragments: self.payload.counts.refused_fragments,
-                ..self.received
+                datagrams: carried.received,
+                bytes: carried.received_bytes,
+                feedback: carried.reports,
             },
             dropped: self.dropped,
             stalls: self.receiver.stalls(),

@@ -5,6 +5,7 @@ use super::pieces::{Cutter, Joiner};
 use crate::config::Config;
 use crate::path::PathId;
 use crate::rate::Pacer;
+use crate::stats::SentStats;
 use crate::time::Time;
 
 #[derive(Debug)]
@@ -31,9 +32,30 @@ pub(super) struct Path {
     pub(super) last_sent: Time,
     /// A probe keeps the path alive.
     pub(super) probe_due: bool,
-    /// Datagrams and bytes, sent and received.
-    pub(super) sent: [u64; 2],
-    pub(super) received: [u64; 2],
+    pub(super) carried: Carried,
+}
+
+/// What a path has carried, or paths together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Carried {
+    /// Without what the sender and the payload count: losses and data.
+    pub(super) sent: SentStats,
+    pub(super) received: u64,
+    pub(super) received_bytes: u64,
+    /// Of those received.
+    pub(super) reports: u64,
+}
+
+impl Carried {
+    /// Adds what another path has carried, of which so many were `lost`.
+    pub(super) fn add(&mut self, other: &Carried, lost: [u64; 2]) {
+        self.sent.add(&other.sent);
+        self.sent.lost_datagrams += lost[0];
+        self.sent.spurious_losses += lost[1];
+        self.received += other.received;
+        self.received_bytes += other.received_bytes;
+        self.reports += other.reports;
+    }
 }
 
 impl Path {
@@ -52,8 +74,7 @@ impl Path {
             size_probe_at: None,
             last_sent: now,
             probe_due: false,
-            sent: [0; 2],
-            received: [0; 2],
+            carried: Carried::default(),
         }
     }
 }

@@ -60,6 +60,7 @@ impl Session {
     pub fn paths(&self) -> impl Iterator<Item = (PathId, PathReport)> + '_ {
         let all = self.paths.iter().zip(self.sender.paths());
         all.map(|(path, sender)| {
+            let (sent, [lost, spurious]) = (&path.carried.sent, sender.losses());
             let report = PathReport {
                 cost: sender.cost(),
                 silent: sender.is_silent(),
@@ -68,12 +69,18 @@ impl Session {
                 loss: sender.loss().rate(),
                 mean_burst: sender.loss().mean_burst(),
                 rate: path.pacer.rate(sender.in_flight()).map(|rate| rate as u64),
+                queue: sender.newest_queue(),
                 in_flight: sender.in_flight(),
-                sent_datagrams: path.sent[0],
-                sent_bytes: path.sent[1],
+                sent_datagrams: sent.datagrams,
+                sent_bytes: sent.bytes,
                 arrived_bytes: sender.arrived(),
-                received_datagrams: path.received[0],
-                received_bytes: path.received[1],
+                received_datagrams: path.carried.received,
+                received_bytes: path.carried.received_bytes,
+                source_symbols: sent.source_symbols,
+                retransmissions: sent.retransmissions,
+                repair_symbols: sent.repair_symbols,
+                lost_datagrams: lost,
+                spurious_losses: spurious,
                 recovered_symbols: sender.recovered(),
             };
             (path.id, report)
@@ -94,6 +101,9 @@ impl Session {
 
     fn drop_path(&mut self, index: usize, now: Time) {
         let removed = self.paths.remove(index);
+        let lost = self.sender.paths()[index].losses();
+        let gone = self.gone.get_or_insert_default();
+        gone.add(&removed.carried, lost);
         if let Some(bottlenecks) = &mut self.bottlenecks {
             bottlenecks.forget(removed.id);
         }

@@ -178,7 +178,8 @@ impl Session {
         // To an address that may be forged no more goes than RFC 9000, section 8.1, allows.
         let proved = self.role == Role::Client || measured;
         if !proved
-            && self.paths[path].sent[1] + size as u64 > MOST_UNPROVED * self.paths[path].received[1]
+            && self.paths[path].carried.sent.bytes + size as u64
+                > MOST_UNPROVED * self.paths[path].carried.received_bytes
         {
             return false;
         }
@@ -191,6 +192,7 @@ impl Session {
         }
         self.sender.send_size_probe(now, path, size, out);
         state.pacer.sent_size_probe(now, size);
+        state.carried.sent.probes += 1;
         true
     }
 }

@@ -56,11 +56,8 @@ impl Session {
             return false;
         }
         if wrote {
-            self.sent.datagrams += 1;
-            self.sent.bytes += out.len() as u64;
-            let [datagrams, bytes] = &mut state.sent;
-            *datagrams += 1;
-            *bytes += out.len() as u64;
+            state.carried.sent.datagrams += 1;
+            state.carried.sent.bytes += out.len() as u64;
             state.last_sent = now;
         }
         wrote
@@ -77,7 +74,7 @@ impl Session {
         let due = self.receiver.report_wanted(path);
         let max = usize::from(self.symbol_size) + REPAIR_OVERHEAD;
         let wrote = due && self.receiver.report(now, path, max, out);
-        self.sent.feedback += u64::from(wrote);
+        self.paths[path].carried.sent.feedback += u64::from(wrote);
         wrote
     }
 
@@ -148,7 +145,7 @@ impl Session {
             return false;
         }
         state.pacer.on_ask(now);
-        self.sender.send_probe(now, path, out);
+        self.send_probe(now, path, out);
         true
     }
 
@@ -164,8 +161,10 @@ impl Session {
                     && let Some(riders) =
                         (self.sender).send_new(now, path, &self.symbol, filled, longest, out)
                 {
-                    self.sent.source_symbols += 1;
-                    self.sent.repair_symbols += u64::from(riders);
+                    let sent = &mut self.paths[path].carried.sent;
+                    sent.source_symbols += 1;
+                    sent.repair_symbols += u64::from(riders);
+                    sent.riding_symbols += u64::from(riders);
                     if riders == 0 {
                         self.pad(path, out);
                     }
@@ -174,22 +173,28 @@ impl Session {
             Action::FillBlock => self.write_block(now, path, out),
             Action::Again(esi) => {
                 if self.sender.send_again(now, path, esi, out) {
-                    self.sent.retransmissions += 1;
+                    self.paths[path].carried.sent.retransmissions += 1;
                 }
             }
             Action::Repair { window, top_up } => {
                 if (self.sender).send_repair(now, path, window, top_up, out) {
-                    self.sent.repair_symbols += 1;
-                    self.paths[path].last_repair = out.len();
-                    self.paths[path].since_repair = 0;
-                    self.sent.top_up_symbols += u64::from(top_up);
+                    let state = &mut self.paths[path];
+                    state.last_repair = out.len();
+                    state.since_repair = 0;
+                    state.carried.sent.repair_symbols += 1;
+                    state.carried.sent.top_up_symbols += u64::from(top_up);
                 }
             }
             Action::Probe => {
                 self.paths[path].probe_due = false;
-                self.sender.send_probe(now, path, out);
+                self.send_probe(now, path, out);
             }
         }
+    }
+
+    fn send_probe(&mut self, now: Time, path: usize, out: &mut Vec<u8>) {
+        self.sender.send_probe(now, path, out);
+        self.paths[path].carried.sent.probes += 1;
     }
 
     /// Fills a block of which only repair symbols are sent, as far as the application has data, and
@@ -204,7 +209,7 @@ impl Session {
             if !filled.is_some_and(|filled| self.sender.add_to_block(now, &self.symbol, filled)) {
                 break;
             }
-            self.sent.source_symbols += 1;
+            self.paths[path].carried.sent.source_symbols += 1;
         }
         self.sender.on_block_filled(now);
         self.log_filled(now, first);

@@ -23,8 +23,16 @@ class SentStats:
     """Repair symbols."""
     top_up_symbols: int
     """Of them, sent because feedback or the retransmission timer asked for them."""
+    riding_symbols: int
+    """Of the repair symbols, sent in the datagram of a source symbol."""
     feedback: int
     """Feedback datagrams."""
+    probes: int
+    """Datagrams without a symbol, which ask for feedback or look for the longest datagram."""
+    lost_datagrams: int
+    """Datagrams that this end took for lost. Feedback is not acknowledged: nobody knows how much of it is lost."""
+    spurious_losses: int
+    """Of them, those that arrived after all, as far as they are remembered."""
     timeouts: int
     """Times the retransmission timer fired."""
     data: int
@@ -150,6 +158,8 @@ class PathReport:
     """Mean length of a run of lost datagrams; 0 before the first loss."""
     rate: Optional[int]
     """Bytes a second that may leave, if the engine controls the rate."""
+    queue: float
+    """How long datagrams waited in a queue of the path, as its newest report told, seconds."""
     in_flight: int
     """Bytes sent and neither acknowledged nor known to be lost."""
     sent_datagrams: int
@@ -162,6 +172,16 @@ class PathReport:
     """Datagrams received on it."""
     received_bytes: int
     """Their bytes."""
+    source_symbols: int
+    """Source symbols sent on it for the first time."""
+    retransmissions: int
+    """Source symbols sent on it that were sent before, on any path."""
+    repair_symbols: int
+    """Repair symbols sent on it."""
+    lost_datagrams: int
+    """Datagrams sent on it that were taken for lost."""
+    spurious_losses: int
+    """Of them, those that arrived after all."""
     recovered_symbols: int
     """Source symbols that were lost on this path, and that the peer has without another transmission."""
 
@@ -191,4 +211,4 @@ def read_stats(text: str) -> Stats:
 
 def read_path_report(text: str) -> PathReport:
     """What the native module tells of a path."""
-    return PathReport(**_with_seconds(json.loads(text), "rtt", "min_rtt"))
+    return PathReport(**_with_seconds(json.loads(text), "rtt", "min_rtt", "queue"))
